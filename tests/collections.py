@@ -1,6 +1,10 @@
 """Opens collections of each kind of store, reads what they contain, and writes them without sources."""
 
-from collections.abc import Callable, Iterable
+import subprocess
+import sys
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
 from typing import Any, Literal
 
 from ingestion.store.catalogue import words_name
@@ -23,6 +27,16 @@ STORE_KINDS: tuple[StoreKind, ...] = ("embedded", "next collection", "in place")
 
 Rows = dict[str, dict[str, Any]]
 """Chunks by id."""
+
+HOLD_MILVUS_LITE = """
+import sys
+from ingestion.store.client import open_milvus
+from schemas.settings import read_settings
+client = open_milvus(read_settings(milvus_uri=sys.argv[1]))
+print("open", flush=True)
+sys.stdin.read()
+"""
+"""A program that keeps a Milvus Lite file open until its input ends."""
 
 
 def open_collection(settings: Settings, kind: StoreKind) -> Collection:
@@ -91,11 +105,26 @@ def use_milvus(settings: Settings, use: Callable[[Any], object]) -> None:
         release_milvus(settings)
 
 
+@contextmanager
+def holding_milvus_lite(settings: Settings) -> Iterator[None]:
+    """Keep the Milvus Lite file open in another process within the block."""
+    with subprocess.Popen(
+        [sys.executable, "-c", HOLD_MILVUS_LITE, settings.milvus_uri],
+        cwd=Path(__file__).resolve().parents[1],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.DEVNULL,
+        text=True,
+    ) as process:
+        assert process.stdout
+        assert process.stdout.readline() == "open\n"
+        yield
+        process.communicate()
+
+
 def release_milvus(settings: Settings) -> None:
     """Close the file of Milvus Lite, which closing a client leaves open."""
-    from milvus_lite.server_manager import (  # type: ignore[import-untyped]
-        server_manager_instance,
-    )
+    from milvus_lite.server_manager import server_manager_instance  # type: ignore[import-untyped]
 
     server_manager_instance.release_server(settings.milvus_uri)
 

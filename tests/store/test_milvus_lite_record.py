@@ -1,0 +1,239 @@
+"""The record of an embedded collection in Milvus Lite."""
+
+import shutil
+from pathlib import Path
+
+import pytest
+
+from ingestion.store.collection import Collection
+from ingestion.store.manifest import expected_manifest
+from ingestion.store.milvus_collection import MilvusCollection
+from ingestion.store.snapshot import FORMAT_VERSION, open_snapshot, snapshot_path
+from ingestion.sync import ReadOptions, Sync
+from schemas.errors import CollectionMismatch, CollectionMissing, StoreLocked, StoreUnavailable
+from schemas.ingestion import IngestionOptions, SourceReport
+from schemas.platform import MarkdownSourceConfig, SourceLimits
+from schemas.settings import Settings, read_settings
+from tests.chunks import embed, page
+from tests.collections import (
+    holding_milvus_lite,
+    open_collection,
+    record_rows,
+    release_milvus,
+    snapshot_rows,
+    use_milvus,
+    write,
+)
+
+
+class Folder:
+    """A folder of pages and the collection with their embeddings."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self.settings = read_settings(
+            milvus_uri=str(path / "milvus.db"), embedding_model="test:counts"
+        )
+        (path / "guides").mkdir()
+
+    def write(self, name: str, text: str) -> None:
+        (self.path / "guides" / f"{name}.md").write_text(text, encoding="utf-8")
+
+    def sync(self, rebuild: bool = False) -> tuple[SourceReport, list[str]]:
+        """Run once; return the report and the texts that were embedded."""
+        embedder = CountingEmbedder()
+        collection = Collection.connect(self.settings)
+        options = IngestionOptions(rebuild=rebuild)
+        sync = Sync(collection, embedder, ReadOptions(SourceLimits(), 400), options)  # type: ignore[arg-type]
+        source = MarkdownSourceConfig(kind="markdown", name="guides", path=self.path / "guides")
+        try:
+            sync.run([source])
+        finally:
+            collection.close()
+        return sync.reports[0], embedder.texts
+
+    def assert_record_is_complete(self) -> None:
+        rows = record_rows(self.settings)
+        assert rows
+        assert rows == snapshot_rows(self.settings)
+
+
+class CountingEmbedder:
+    """An embedder of chunks that keeps their texts."""
+
+    def __init__(self) -> None:
+        self.texts: list[str] = []
+
+    def embed(self, chunks):  # type: ignore[no-untyped-def]
+        for chunk in chunks:
+            self.texts.append(chunk.body)
+            yield [chunk], embed([chunk.body])
+
+
+@pytest.fixture
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Folder:
+    """Four pages, indexed. Search routes are not calibrated."""
+    monkeypatch.setattr("ingestion.sync.is_calibration_due", lambda manifest: False)
+    folder = Folder(tmp_path)
+    for number in range(4):
+        folder.write(str(number), f"# Page {number}\n\nwords of page {number}")
+    folder.sync()
+    return folder
+
+
+def journal(settings: Settings) -> int:
+    connection = open_snapshot(snapshot_path(settings))
+    (count,) = connection.execute("SELECT count(*) FROM journal").fetchone()
+    connection.close()
+    return int(count)
+
+
+@pytest.mark.acceptance
+@pytest.mark.parametrize("rebuild", [False, True])
+def test_next_run_writes_what_a_locked_file_refused(folder: Folder, rebuild: bool) -> None:
+    """Although nothing has changed since. Questions are already answered from the new state."""
+    folder.write("new", "# New\n\na zebra")
+    (folder.path / "guides" / "0.md").unlink()
+    with (
+        holding_milvus_lite(folder.settings),
+        pytest.raises(StoreLocked, match="is in use by another process"),
+    ):
+        folder.sync()
+    assert journal(folder.settings) == 2
+    reader = Collection.connect(folder.settings)
+    assert [hit.chunk.document_id for hit in reader.search("zebra", 2)] == ["new"]
+    reader.close()
+    assert len(record_rows(folder.settings)) == 4
+    assert record_rows(folder.settings) != snapshot_rows(folder.settings)
+
+    _, embedded = folder.sync(rebuild)
+
+    assert rebuild or embedded == []
+    assert journal(folder.settings) == 0
+    folder.assert_record_is_complete()
+
+
+def test_missing_snapshot_is_restored_without_embedding(folder: Folder) -> None:
+    before = snapshot_rows(folder.settings)
+    remove_snapshot(folder.settings)
+    folder.write("3", "# Page 3\n\nother words of page 3")
+    report, embedded = folder.sync()
+    assert embedded == ["other words of page 3"]
+    assert (report.unchanged, report.changed, report.added) == (3, 1, 0)
+    after = snapshot_rows(folder.settings)
+    assert len(before.keys() & after.keys()) >= 3
+    folder.assert_record_is_complete()
+
+
+def remove_snapshot(settings: Settings) -> None:
+    path = snapshot_path(settings)
+    for suffix in ("", "-wal", "-shm"):
+        path.with_name(path.name + suffix).unlink(missing_ok=True)
+
+
+def test_restored_snapshot_is_equal_to_the_lost_one(folder: Folder) -> None:
+    lost = contents(folder.settings)
+    remove_snapshot(folder.settings)
+    folder.sync()
+    assert contents(folder.settings) == lost
+
+
+def contents(settings: Settings) -> dict[str, object]:
+    """What a collection answers with, without chunk numbers, which depend on the order of writing."""
+    collection = Collection.connect(settings)
+    collection.load()
+    found = {
+        "rows": snapshot_rows(settings),
+        "catalogue": collection.catalogue(),
+        "manifest": collection.manifest,
+        "words": collection.word_counts(["words", "page", "0", "1"]),
+        "search": collection.search_hits("words of page 2", 4),
+        "dense": collection.search_hits("", 4, embed(["words of page 2"])[0]),
+    }
+    collection.close()
+    return found
+
+
+def test_missing_milvus_lite_is_written_again_by_the_next_change(folder: Folder) -> None:
+    release_milvus(folder.settings)
+    path = Path(folder.settings.milvus_uri)
+    shutil.rmtree(path) if path.is_dir() else path.unlink()
+    folder.write("new", "# New\n\na zebra")
+    folder.sync()
+    folder.assert_record_is_complete()
+
+
+def test_damaged_milvus_lite_is_named_and_written_again(folder: Folder) -> None:
+    for path in Path(folder.settings.milvus_uri).rglob("*"):
+        if path.is_file():
+            path.write_bytes(b"damaged")
+    folder.write("0", "# Page 0\n\nother words")
+    with pytest.raises(
+        StoreUnavailable, match=r"milvus\.db .*delete it: the next run that changes any"
+    ):
+        folder.sync()
+    shutil.rmtree(folder.settings.milvus_uri)
+    folder.sync()
+    folder.assert_record_is_complete()
+
+
+def test_snapshot_of_another_format_is_restored(folder: Folder) -> None:
+    lost = contents(folder.settings)
+    connection = open_snapshot(snapshot_path(folder.settings))
+    connection.execute(f"PRAGMA user_version = {FORMAT_VERSION + 1}")
+    connection.close()
+    collection = Collection.connect(folder.settings)
+    with pytest.raises(CollectionMissing):
+        collection.load()
+    collection.close()
+    _, embedded = folder.sync()
+    assert embedded == []
+    assert contents(folder.settings) == lost
+
+
+def test_collection_of_an_earlier_version_must_be_rebuilt(folder: Folder) -> None:
+    """Earlier versions searched in Milvus Lite, and had no snapshot."""
+    remove_snapshot(folder.settings)
+    settings = folder.settings.model_copy(update={"embedding_model": None})
+    use_milvus(settings, lambda client: client.drop_alias(settings.collection))
+    earlier = open_collection(settings, "next collection")
+    assert isinstance(earlier, MilvusCollection)
+    write(earlier, page("old", "旧的"))
+    earlier.close()
+    release_milvus(settings)
+    before = record_rows(settings)
+    expected = expected_manifest(settings, "standard").analyzer
+
+    collection = Collection.connect(settings)
+    with pytest.raises(CollectionMismatch) as raised:
+        collection.recover(rebuild=False)
+    assert str(raised.value).startswith(
+        f"the collection {settings.collection} was made with analyzer {expected} instead of apidesk/"
+    )
+    assert str(raised.value).endswith(": run `apidesk ingest --rebuild` to rebuild it")
+    assert record_rows(settings) == before
+
+    collection.recover(rebuild=True)
+    write(collection, page("new", "新的"))
+    collection.close()
+    assert [row["document_id"] for row in record_rows(settings).values()] == ["new"]
+    assert record_rows(settings) == snapshot_rows(settings)
+
+
+def test_replay_that_fails_half_way_is_repeated(
+    folder: Folder, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for number in range(4):
+        folder.write(str(number), f"# Page {number}\n\nnew words of page {number}")
+
+    def fail(*args: object) -> None:
+        raise StoreUnavailable("Milvus failed")
+
+    with monkeypatch.context() as patched:
+        patched.setattr("ingestion.store.lite_record.write_manifest", fail)
+        with pytest.raises(StoreUnavailable):
+            folder.sync()
+    assert journal(folder.settings) > 0
+    folder.sync()
+    assert journal(folder.settings) == 0
+    folder.assert_record_is_complete()
