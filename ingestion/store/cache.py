@@ -2,7 +2,7 @@
 
 import threading
 import time
-from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from copy import copy
 from threading import Lock
@@ -13,18 +13,17 @@ from cachetools import LRUCache
 from ingestion.store.client import milvus_errors
 from schemas.errors import ApideskError, StoreUnavailable
 
-CacheKey = TypeVar("CacheKey", bound=Hashable)
 CacheValue = TypeVar("CacheValue")
 
 CHECK_INTERVAL_S = 1.0
 """Seconds between two checks for writes by other processes, and before a failed store is tried again."""
 
 
-class ReadThroughCache(Generic[CacheKey, CacheValue]):
+class ReadThroughCache(Generic[CacheValue]):
     """Caches values by key and reads the missing ones. Keys without a value are cached, too."""
 
     def __init__(
-        self, read: Callable[[list[CacheKey]], Mapping[CacheKey, CacheValue]], max_keys: int
+        self, read: Callable[[list[str]], Mapping[str, CacheValue]], max_keys: int
     ) -> None:
         """Create an empty cache of at most `max_keys`. `read` returns the values of keys that have one."""
         self._read = read
@@ -32,7 +31,7 @@ class ReadThroughCache(Generic[CacheKey, CacheValue]):
         self._lock = Lock()
         self.clear()
 
-    def get(self, keys: Iterable[CacheKey]) -> dict[CacheKey, CacheValue]:
+    def get(self, keys: Iterable[str]) -> dict[str, CacheValue]:
         """Return the values of `keys` in the order of `keys`. Keys without a value are omitted."""
         wanted = list(dict.fromkeys(keys))
         entries = self._entries  # another thread may replace it
@@ -48,7 +47,7 @@ class ReadThroughCache(Generic[CacheKey, CacheValue]):
 
     def clear(self) -> None:
         """Remove every entry."""
-        self._entries: LRUCache[CacheKey, CacheValue | None] = LRUCache(self._max_keys)
+        self._entries: LRUCache[str, CacheValue | None] = LRUCache(self._max_keys)
 
 
 class CollectionReloader:
