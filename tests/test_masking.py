@@ -19,8 +19,8 @@ from tests.model_replies import MakeClient, ask, is_classification, structured
 from tests.model_script import Answer as Said
 from tests.model_script import Recorded
 from tests.model_server import ModelServer
+from tests.question_records import LONG_AGO
 from tests.serving_process import wait_until
-from tests.test_record_writer import LONG_AGO
 
 # Pasted text, the secrets in it, and parts that must be kept. All values are invented.
 PASTED: list[tuple[str, list[str], list[str]]] = [
@@ -181,6 +181,16 @@ PASTED: list[tuple[str, list[str], list[str]]] = [
         ["8c1f4e27b3a96d05f4e8127cb39ad60e", "MIIEpAIBAAKCAQEAwK7"],
         ["I use ", "why does it fail"],
     ),
+    (
+        'hmac_sha256("jtNayviHzm5YdOnCqIz0Wiw8", body), auth: { user: "bot", pass: "Qk7vPz2m!" }, docker login -u ops -p mOk3lOfEz x',
+        ["jtNayviHzm5YdOnCqIz0Wiw8", "Qk7vPz2m!", "mOk3lOfEz"],
+        ['auth: { user: "bot", ', "docker login -u ops -p "],
+    ),
+    (
+        "I changed my password to Winter$2024, the root password for staging: c0rrect-h0rse; 支付密码 827364 错误",
+        ["Winter$2024", "c0rrect-h0rse", "827364"],
+        ["I changed my password to ", "the root password for staging: ", "支付密码 "],
+    ),
 ]  # fmt: skip
 
 KEPT = [
@@ -238,6 +248,8 @@ KEPT = [
     "Is 4111111111111111 accepted? The test card 5425 2334 3010 9903 is not",
     "Sample SSN 078-05-1120 and the IBAN of the docs GB82 WEST 1234 5698 7654 32",
     "string_to_sign = 'POST /v2/orders' + ts, params key1value1key2value2",
+    "appid=4bf92f3577b34da6a3ce929d0e0e4736 sign error rid 5c256054b46e4b7e39b679b527989cf5",
+    "应用签名 19:59:7C:4B:73:B9:23:A2:BD:58:37:B3, pass: 120 tests, add the sign to header_v2",
     "redis key op:token:shop:66465427, https://oauth2:YOUR_TOKEN@git.example.com/a.git",
     "AKIAIOSFODNN7EXAMPLE, api_key=sk-xxxxxxxxxxxxxxxx1, email: shop1@example.com",
     "",
@@ -334,7 +346,8 @@ def test_mask_shows_the_name_and_json_remains_valid() -> None:
     "unit",
     ["a", "a1", "sign=", "sign='", "token: ", "| sign ", "%25", "\\\"", "https://a:", "a@", "a.b@c.", "eyJa.",
      "Bearer ", "sk-a", "+1 ", "62 ", "Client(\"", "curl -u ", "-----BEGIN PRIVATE KEY-----", "Cookie: a=",
-     "cookie=a=<;", "sign=“", "id-1", "签名是", "|---|\n"],
+     "cookie=a=<;", "sign=“", "id-1", "签名是", "|---|\n",
+     "://a1b2c3d4e5f6g7h8i9j0k1", "Aa1" * 10 + "/", "key " + "ab12" * 8, "-----BEGIN PRIVATE KEY-----" + "A" * 16],
 )  # fmt: skip
 def test_long_repetitions_do_not_hang(unit: str) -> None:
     text = unit * (20_000 // len(unit)) + "”"

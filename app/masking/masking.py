@@ -1,5 +1,6 @@
 """Masks secrets in texts. For example, mask("sign=9f8e…&page=1") returns "sign=‹sign›&page=1"."""
 
+import re
 from collections.abc import Iterable, Mapping
 from functools import cached_property
 from string import ascii_letters, digits
@@ -25,6 +26,7 @@ _MIN_KNOWN_CHARS = 4
 _WIDE = "＠－＿．" + "".join(chr(0xFEE0 + ord(char)) for char in ascii_letters + digits)
 _NARROW = str.maketrans(_WIDE, "@-_." + ascii_letters + digits)
 """Full-width characters, in which secrets are recognised as well, and their usual forms."""
+_WIDE_CHAR = re.compile(f"[{_WIDE}]")
 
 
 def mask(text: str, known_secrets: Mapping[str, str] = MappingProxyType({})) -> str:
@@ -33,8 +35,9 @@ def mask(text: str, known_secrets: Mapping[str, str] = MappingProxyType({})) -> 
     `known_secrets` maps further secrets to their names, such as `SecretScan.secrets` of another text.
     They are replaced as well. Masking a masked text does not change it.
     """
-    known = _repeated(text.translate(_NARROW), known_secrets)
-    return _replace(text, _merge_overlapping([*_secrets(text), *known]))
+    narrow = _narrow(text)
+    known = _repeated(narrow, known_secrets)
+    return _replace(text, _merge_overlapping([*_secrets(narrow), *known]))
 
 
 class SecretScan:
@@ -60,7 +63,7 @@ class SecretScan:
         A derived text may lack the syntax from which a secret can be recognised. Secrets shorter than
         `_MIN_KNOWN_CHARS` are left out.
         """
-        found = _labels(self._text.translate(_NARROW), self._spans)
+        found = _labels(_narrow(self._text), self._spans)
         return {secret: label for secret, label in found.items() if len(secret) >= _MIN_KNOWN_CHARS}
 
     @cached_property
@@ -70,7 +73,7 @@ class SecretScan:
 
 def _secrets(text: str) -> list[TextSpan]:
     """Return the spans of secrets in `text`, in order and without overlaps."""
-    text = text.translate(_NARROW)
+    text = _narrow(text)
     named, public = find_named_secrets(text)
     named += find_secrets_in_columns(text)
     rest = blank_out(text, named)
@@ -84,6 +87,11 @@ def _secrets(text: str) -> list[TextSpan]:
     shaped = list(find_secrets_by_shape(rest))
     personal = find_personal_data(blank_out(rest, shaped))
     return _merge_overlapping([*named, *repeated, *shaped, *personal])
+
+
+def _narrow(text: str) -> str:
+    """Return `text`, of the same length, with the usual forms of full-width characters."""
+    return text.translate(_NARROW) if _WIDE_CHAR.search(text) else text  # translating is slow
 
 
 def _replace(text: str, spans: Iterable[TextSpan]) -> str:

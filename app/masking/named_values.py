@@ -23,9 +23,10 @@ from app.masking.text_spans import QUOTE, TextSpan, match_end
 
 _SPACE = r"[ \t]{0,8}"
 _VERB = (
-    r"(?:(?![码号])[一-龥]){0,4}?"
+    r"(?:(?![码号])[一-龥]){0,4}"
     r"(?:是|为|就是|(?:填|用|传|设|写|配|换|改|变|设置|配置|生成)(?:的是|的|了|成|为){0,2})[:：]?"
     r"|(?:(?!code|id\b|num|order|trace|request)[a-z]{1,12} ){0,7}(?:is|was|be|equals|set to)(?=[ :]):?"
+    r"|(?<=password )to(?= )|(?:for|of|on|in) [a-z0-9 _.-]{1,30}:"
 )
 # Each group is a syntax, shown with an example for the name `token`.
 _SEPARATOR = re.compile(
@@ -80,7 +81,8 @@ _CREDENTIALS = re.compile(
 _COOKIE = r"[A-Za-z0-9_.-]{1,60}=[!#-&(-:<-\[\]-_a-~]{0,4096}"
 _COOKIES = re.compile(rf"{_COOKIE}(?:;[ ]?(?:{_COOKIE}|[A-Za-z-]{{1,20}}(?=;|\s|$))){{0,60}}")
 _PUBLIC_VALUE = re.compile(
-    r"(?:[ \t:：=\"'`*|(（>/\\-]|[是为传填用]|%(?:25){0,4}(?:3[AD]|2[27])){0,8}(?:(?:is|was)[ :]{1,3})?"
+    r"(?:[ \t:：=\"'`*|（>/\\-]|(?<=\s)\(|[是为传填用]"
+    r"|%(?:25){0,4}(?:3[AD]|2[27])){0,8}(?:(?:is|was)[ :]{1,3})?"
     r"(?P<value>(?:W/\")?[A-Za-z0-9][A-Za-z0-9+/=_-]{5,1000})"
 )
 _LAST_ARGUMENT = re.compile(rf"{QUOTE}\s{{0,4}}\)")
@@ -239,6 +241,8 @@ def _secret_after(text: str, start: int, end: int, kind: SecretKind) -> TextSpan
         literal and _LAST_ARGUMENT.match(text, literal[1])
     ):
         return None
+    if name.lower() == "pass" and literal is None:
+        kind = SecretKind.OPAQUE  # a verb, or a number of tests
     secret_start, secret_end = literal or _find_unquoted(text, value_start, kind)
     if kind is SecretKind.AUTHORIZATION:
         secret_start = _skip_auth_scheme(text, secret_start)
@@ -283,6 +287,8 @@ def _secret_without_separator(text: str, end: int, kind: SecretKind, name: str) 
     Only spaces may be between them. After a Chinese name, not even a space is required.
     """
     position = match_end(_GAP, text, end)
+    if name.lower() == "pass":
+        return None  # a verb
     if name.isascii() and position == end:
         return None
     value = text[position : _word_end(text, position, kind)]

@@ -12,46 +12,77 @@ from app.masking.text_spans import QUOTE, TextSpan, blank_out, is_random, match_
 
 _PEM_GAP = r"(?:\s|\\{1,4}[nr]|[\"'`+,>|\\])"
 
-_SHAPES = {
-    "private_key": re.compile(
-        rf"-----BEGIN [A-Z ]{{0,40}}PRIVATE KEY(?: BLOCK)?-----{_PEM_GAP}{{0,80}}+"
-        rf"(?:[A-Za-z-]{{4,20}}: [^\n\\]{{0,80}}{_PEM_GAP}{{1,80}}+){{0,4}}"
-        rf"[A-Za-z0-9/+=]{{12,}}+(?:{_PEM_GAP}{{1,80}}+[A-Za-z0-9/+=]{{12,}}+)*+"
-        rf"(?:(?:{_PEM_GAP}{{1,80}}+[A-Za-z0-9/+=]{{1,11}})?{_PEM_GAP}{{0,80}}"
-        r"-----END [A-Z ]{0,40}PRIVATE KEY(?: BLOCK)?-----)?"
+_SHAPES = [
+    (
+        "private_key",
+        re.compile(
+            rf"-----BEGIN [A-Z ]{{0,40}}PRIVATE KEY(?: BLOCK)?-----{_PEM_GAP}{{0,80}}+"
+            rf"(?:[A-Za-z-]{{4,20}}: [^\n\\]{{0,80}}{_PEM_GAP}{{1,80}}+){{0,4}}"
+            rf"[A-Za-z0-9/+=]{{12,}}+(?:{_PEM_GAP}{{1,80}}+[A-Za-z0-9/+=]{{12,}}+)*+"
+            rf"(?:(?:{_PEM_GAP}{{1,80}}+[A-Za-z0-9/+=]{{1,11}})?{_PEM_GAP}{{0,80}}"
+            r"-----END [A-Z ]{0,40}PRIVATE KEY(?: BLOCK)?-----)?"
+        ),
     ),
-    "password": re.compile(
-        rf"(?<=://)[^\s:/@\"'<>‹]{{0,80}}:(?P<of_url>[^\s/@\"'<>‹]{{1,200}})@"
-        r"|(?<=://)(?P<of_user>(?=[A-Za-z_-]{0,60}[0-9])[A-Za-z0-9_-]{20,200})@"
-        r"|\bcurl\b[^\n]{0,400}?\s(?:-u|--user)[ =]?[\"']?[^\s:\"'‹]{1,80}:"
-        rf"(?P<of_curl>[^\s\"'‹]{{1,200}})"
-        r"|\b(?:(?:mysql|mysqldump|mysqladmin|mariadb)\b[^\n]{0,200}?\s-p"
-        r"|(?:redis-cli\b[^\n]{0,200}?\s-a|sshpass\s-p)[ ]?[\"']?)"
-        rf"(?P<of_option>[^\s\"'‹]{{3,200}})"
-        rf"|\bauth\s{{0,3}}[=:]\s{{0,3}}[\[(]\s{{0,3}}{QUOTE}[^\s\"']{{1,80}}{QUOTE}\s{{0,3}},\s{{0,3}}{QUOTE}"
-        rf"(?P<of_tuple>[^\s\"'‹›]{{1,200}})"
+    # https://user:password@host, and https://token@host
+    ("password", re.compile(r"://[^\s:/@\"'<>‹]{0,80}:(?P<value>[^\s/@\"'<>‹]{1,200})@")),
+    ("password", re.compile(r"://(?P<value>(?=[A-Za-z_-]{0,60}[0-9])[A-Za-z0-9_-]{20,200})@")),
+    (
+        "password",
+        re.compile(
+            r"curl\b[^\n]{0,400}?\s(?:-u|--user)[ =]?[\"']?[^\s:\"'‹]{1,80}:"
+            r"(?P<value>[^\s\"'‹]{1,200})"
+        ),
     ),
-    "jwt": re.compile(
-        r"(?<![A-Za-z0-9_-])eyJ[A-Za-z0-9_-]{8,}\.[A-Za-z0-9_-]{8,}(?:\.[A-Za-z0-9_-]*)?"
+    (
+        "password",
+        re.compile(
+            r"(?:(?:mysql|mysqldump|mysqladmin|mariadb)\b[^\n]{0,200}?\s-p"
+            r"|(?:redis-cli\b[^\n]{0,200}?\s-a|docker\slogin\b[^\n]{0,200}?\s-p|sshpass\s-p)[ ]?[\"']?"
+            r"|sqlplus\s[^\s/]{1,60}/(?=[^\s@]{1,60}@))"
+            r"(?P<value>[^\s\"'‹]{3,200})"
+        ),
     ),
-    "authorization": re.compile(
-        r"\b(?:Bearer|Basic)\s{1,4}"
-        r"(?P<value>(?=[A-Za-z._~+/-]{0,200}[0-9=])[A-Za-z0-9._~+/-]{8,}={0,2})"
+    (
+        "password",  # auth=("user", "password")
+        re.compile(
+            rf"auth\s{{0,3}}[=:]\s{{0,3}}[\[(]\s{{0,3}}{QUOTE}[^\s\"']{{1,80}}{QUOTE}\s{{0,3}},"
+            rf"\s{{0,3}}{QUOTE}(?P<value>[^\s\"'‹›]{{1,200}})"
+        ),
     ),
-    "key": re.compile(
-        r"(?<![A-Za-z0-9])(?:"
-        r"(?:sk|rk|ak|at|rt|npm|gh[opsur]|github_pat|gl[a-z]{1,4}t|xox[abeprs]|whsec|shp[a-z]{2})[-_]"
-        r"(?=[A-Za-z_-]{0,60}[0-9])[A-Za-z0-9_-]{14,}"
-        r"|(?:A[KS]IA|LTAI|AKID|AKLT|AIza|GOCSPX-|PMAK-|NRAK-|ya29\.|SG\.|hvs\.)"
-        r"(?=[A-Za-z_.-]{0,60}[0-9])[A-Za-z0-9_.-]{12,}(?<![.-])"
-        r"|hf_[A-Za-z]{30,}|[0-9a-f]{32}-us\d{1,2}|\d{8,10}:AA[A-Za-z0-9_-]{30,})"
+    (
+        "jwt",
+        re.compile(
+            r"(?<![A-Za-z0-9_-])eyJ[A-Za-z0-9_-]{8,}\.[A-Za-z0-9_-]{8,}(?:\.[A-Za-z0-9_-]*)?"
+        ),
     ),
-    "webhook": re.compile(
-        r"hooks?(?=[./])[A-Za-z0-9_./-]{0,80}?(?:/|\?key=)"
-        r"(?P<token>[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}"
-        r"|[A-Z0-9]{8,12}/[A-Z0-9]{8,12}/[A-Za-z0-9]{20,})"
+    (
+        "authorization",
+        re.compile(
+            r"\b(?:Bearer|Basic)\s{1,4}"
+            r"(?P<value>(?=[A-Za-z._~+/-]{0,200}[0-9=])[A-Za-z0-9._~+/-]{8,}={0,2})"
+        ),
     ),
-}
+    (
+        "key",
+        re.compile(
+            r"(?<![A-Za-z0-9])(?:"
+            r"(?:sk|rk|ak|at|rt|npm|gh[opsur]|github_pat|gl[a-z]{1,4}t|xox[abeprs]|whsec|shp[a-z]{2})[-_]"
+            r"(?=[A-Za-z_-]{0,60}[0-9])[A-Za-z0-9_-]{14,}"
+            r"|(?:A[KS]IA|LTAI|AKID|AKLT|AIza|GOCSPX-|PMAK-|NRAK-|ya29\.|SG\.|hvs\.)"
+            r"(?=[A-Za-z_.-]{0,60}[0-9])[A-Za-z0-9_.-]{12,}(?<![.-])"
+            r"|hf_[A-Za-z]{30,}|[0-9a-f]{32}-us\d{1,2}|\d{8,10}:AA[A-Za-z0-9_-]{30,})"
+        ),
+    ),
+    (
+        "webhook",
+        re.compile(
+            r"hooks?(?=[./])[A-Za-z0-9_./-]{0,80}?(?:/|\?key=)"
+            r"(?P<value>[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}"
+            r"|[A-Z0-9]{8,12}/[A-Z0-9]{8,12}/[A-Za-z0-9]{20,})"
+        ),
+    ),
+]
+"""Labels and patterns. A pattern with a group masks this group only."""
 
 _LOGIN = re.compile(
     r"登[录陆不]|[口密][令码]|账[号户]|\b(?:log(?:ged|ging)?|sign(?:ed|ing)?)[ -]?(?:in|on)\b"
@@ -68,10 +99,13 @@ _TYPED = re.compile(
 _VERSION = re.compile(r"[A-Za-z]+[-_ ]?v?[0-9.]+")
 
 _DIGEST_NAME = re.compile(
-    r"(?<![A-Za-z])(?<!hmac[-_])(?:sha-?(?:1|256|384|512)|md5|checksum|digest|commit|revision|git\b)"
+    r"(?<![A-Za-z])(?<!hmac[-_])(?:sha-?(?:1|256|384|512)|md5|checksum|digest|commit|revision|git\b)(?!\()"
     r"|摘要|校验和|哈希",
     re.IGNORECASE,
 )
+
+_MAX_CONTEXT_CHARS = 400
+"""Maximum number of characters before and after a string in which words tell what it is."""
 
 _SECRET_TOPIC = re.compile(
     r"sign|hmac|secret|token|key|cred|auth|passw|pwd|(?<![A-Za-z])[as]k(?![A-Za-z])|[签密钥]|令牌|凭[证据]|口令|鉴权",
@@ -100,13 +134,16 @@ _UUID = re.compile(
 )
 _FILE = re.compile(r"\.[A-Za-z]{2,5}\b")
 
-_CLIENT = re.compile(r"(?:Client|Credentials?|Auth|Signer|SDK|Sdk)\((?P<arguments>[^()\n]{0,400})")
+_CLIENT = re.compile(
+    r"(?:Client|Credentials?|Auth|Signer|SDK|Sdk|SecretKeySpec|(?i:hmac\w{0,12}|md5|sha\d{1,3}))"
+    r"\({1,3}(?P<arguments>[^()\n]{0,400})"
+)
 _ARGUMENT = re.compile(rf"{QUOTE}(?P<value>(?=[A-Za-z_-]{{0,60}}\d)[A-Za-z0-9_-]{{6,200}}){QUOTE}")
 
 
 def find_secrets_by_shape(text: str) -> Iterator[TextSpan]:
     """Yield each secret in `text` that has a known format; spans may overlap."""
-    for label, pattern in _SHAPES.items():
+    for label, pattern in _SHAPES:
         positions = [match.span(match.lastgroup or 0) for match in pattern.finditer(text)]
         spans = [
             TextSpan(start, end, label)
@@ -121,10 +158,13 @@ def find_secrets_by_shape(text: str) -> Iterator[TextSpan]:
 
 
 def _sdk_credentials(text: str) -> Iterator[TextSpan]:
-    """Yield the credentials in the arguments of an SDK client, as in Client(url, "key1", "secret2")."""
+    """Yield the credentials in the arguments of an SDK client or a hash function.
+
+    For example, Client(url, "id", "secret") and md5("secret" + text).
+    """
     for call in _CLIENT.finditer(text):
         for argument in _ARGUMENT.finditer(text, *call.span("arguments")):
-            if not argument["value"].isdigit():  # an app key
+            if is_random(argument["value"], min_chars=12):
                 yield TextSpan(*argument.span("value"), "credential")
 
 
@@ -134,21 +174,28 @@ def _typed_passwords(text: str) -> Iterator[TextSpan]:
         value = match["value"]
         has_both_cases = not value.islower() and not value.isupper()
         is_chosen = has_both_cases and sum(map(str.isdigit, value)) >= 2
-        if is_chosen and not _VERSION.fullmatch(value) and _LOGIN.search(_line(text, match)):
+        if (
+            is_chosen
+            and not _VERSION.fullmatch(value)
+            and _LOGIN.search(_lines_around(text, match))
+        ):
             yield TextSpan(*match.span("value"), "password")
 
 
 def _is_digest(text: str, match: re.Match[str]) -> bool:
     """Return whether the line of `match` or the one before names a digest, and neither names a secret."""
-    line_start = text.rfind("\n", 0, match.start())
-    line = text[text.rfind("\n", 0, max(line_start, 0)) + 1 : line_start + 1] + _line(text, match)
-    return _DIGEST_NAME.search(line) is not None and not any(
-        names_secret(name["name"]) for name in NAME_TOKENS.finditer(line) if name["name"]
+    lines = _lines_around(text, match, lines_before=1)
+    return _DIGEST_NAME.search(lines) is not None and not any(
+        names_secret(name["name"]) for name in NAME_TOKENS.finditer(lines) if name["name"]
     )
 
 
-def _line(text: str, match: re.Match[str]) -> str:
-    return text[text.rfind("\n", 0, match.start()) + 1 :].partition("\n")[0]
+def _lines_around(text: str, match: re.Match[str], lines_before: int = 0) -> str:
+    """Return the line of `match` after `lines_before` others, as far as it is near to `match`."""
+    before = text[max(match.start() - _MAX_CONTEXT_CHARS, 0) : match.start()]
+    after = text[match.end() : match.end() + _MAX_CONTEXT_CHARS]
+    lines = before.split("\n")[-1 - lines_before :]
+    return "\n".join(lines) + match[0] + after.partition("\n")[0]
 
 
 def _random_strings(text: str) -> Iterator[TextSpan]:
@@ -167,7 +214,7 @@ def _random_strings(text: str) -> Iterator[TextSpan]:
                 continue
             is_file = _FILE.match(text, match.end()) is not None
             is_secret = _is_long(match[0]) or (
-                _SECRET_TOPIC.search(_line(text, match)) is not None
+                _SECRET_TOPIC.search(_lines_around(text, match)) is not None
                 and _PREFIX.match(match[0]) is None
             )
             if is_secret and not is_file and not _is_digest(text, match):

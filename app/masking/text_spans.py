@@ -20,6 +20,9 @@ The mean is about two in random strings, and about five in words and dates.
 _MAX_MEAN_LETTERS = 2.5
 """The same maximum for a string with fewer than two digits, which is more likely to consist of words."""
 
+_MAX_MEAN_PIECE = 5.0
+"""The same maximum for a string without dashes and dots that has at least three numbers."""
+
 _RUN = re.compile(r"[A-Z]?[a-z]+|[A-Z]+|[0-9]+")
 
 
@@ -63,6 +66,8 @@ def is_random(text: str, min_chars: int = 20, max_mean_run: float = _MAX_MEAN_RU
         return False
     digits = sum(run.isdigit() for run in runs)
     words = [run for run in runs if len(run) >= 3 and run.isalpha()]
+    if digits >= 3 and text.isalnum():
+        max_mean_run = max(max_mean_run, _MAX_MEAN_PIECE)
     if digits < 2:
         max_mean_run = min(max_mean_run, _MAX_MEAN_LETTERS)
     return (
