@@ -9,7 +9,7 @@ from typing import Any
 from app.analytics.insights.report import BYTE_ORDER_MARK
 from app.service.records import RecordStore
 from schemas.insights import Feedback, QuestionRecord
-from tests.test_record_writer import record
+from tests.question_records import record
 
 NOON = datetime.now(UTC).replace(hour=12) - timedelta(days=2)
 

@@ -32,8 +32,8 @@ from tests.model_replies import MakeClient, ask, draft, is_classification, struc
 from tests.model_script import Answer as ModelAnswer
 from tests.model_script import Recorded, Reply
 from tests.model_server import ModelServer
+from tests.question_records import LONG_AGO
 from tests.serving_process import wait_until
-from tests.test_record_writer import LONG_AGO
 
 QUESTION = "快递面单取号V2 的请求参数"
 """Its quoted answer has medium confidence; answers with low confidence are not cached."""

@@ -17,7 +17,7 @@ from ingestion.database.engine import open_engine
 from schemas.insights import Feedback
 from schemas.settings import Settings, read_settings
 from tests.model_replies import MakeClient
-from tests.test_record_writer import LONG_AGO, record
+from tests.question_records import LONG_AGO, record
 
 Http = TestClient[Litestar]
 Headers = dict[str, str]

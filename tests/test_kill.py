@@ -15,8 +15,8 @@ from ingestion.store.snapshot import open_snapshot, snapshot_path
 from schemas.settings import Settings, read_settings
 from tests.collections import StoreKind
 from tests.killed_job import fork_server, ingest, kill_after, repair, run
+from tests.small_platform import PLATFORM
 from tests.sync_harness import write_page, write_pages
-from tests.test_ingestions import PLATFORM
 
 pytestmark = pytest.mark.acceptance
 

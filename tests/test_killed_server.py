@@ -14,8 +14,8 @@ from app.service.record_writer import RecordWriter
 from ingestion.database.engine import open_engine
 from schemas.settings import read_settings
 from tests.acme import PLATFORM
+from tests.question_records import run_writer, stored
 from tests.serving_process import ServingProcess, ask, wait_until
-from tests.test_record_writer import run_writer, stored
 from tests.test_workers import QUOTAS
 
 pytestmark = pytest.mark.acceptance

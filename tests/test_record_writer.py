@@ -5,7 +5,7 @@ import resource
 import signal
 import subprocess
 import sys
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -19,48 +19,22 @@ from sqlalchemy.engine import Engine
 from app.service.record_writer import Outbox, RecordWriter
 from app.service.records import RecordStore
 from ingestion.database.engine import open_engine
-from schemas.answer import Page
 from schemas.errors import StoreUnavailable
-from schemas.insights import Feedback, QuestionRecord, RecordedPage
-from schemas.question import Filters
+from schemas.insights import Feedback, QuestionRecord
 from schemas.settings import Settings, read_settings
-
-LONG_AGO = datetime(2000, 1, 1, tzinfo=UTC)
+from tests.question_records import record, run_writer, stored
 
 KILLED_SCRIPT = """
 import os, signal, sys
 from pathlib import Path
 from app.service.record_writer import Outbox
-from tests.test_record_writer import record
+from tests.question_records import record
 
 outbox = Outbox(Path(sys.argv[1]))
 for number in range(30):
     outbox.append(record(f"killed-{number}"))
 os.kill(os.getpid(), signal.SIGKILL)
 """
-
-
-def record(record_id: str, **fields: object) -> QuestionRecord:
-    """A record of an answered question, with `fields` changed."""
-    complete = QuestionRecord(
-        id=record_id,
-        owner="key-1",
-        asked_at=datetime.now(UTC),
-        session="s",
-        question="怎么发货\u2028\r\n",
-        understood="怎么发货",
-        language="zh",
-        mode="pipeline",
-        k=5,
-        filters=Filters(metadata={"version": "v2"}),
-        type="api_call",
-        confidence="high",
-        answer=("先调用接口 [1]",),
-        pages=(RecordedPage(title="发货", page_url="https://x/1", source="api", document_id="1"),),
-        nearest=Page(title="发货", page_url="https://x/1"),
-        milliseconds=12,
-    )
-    return complete.model_copy(update=fields)
 
 
 @pytest.fixture
@@ -71,18 +45,6 @@ def settings(url: str, tmp_path: Path) -> Settings:
 @pytest.fixture
 def engine(settings: Settings) -> Engine:
     return open_engine(settings)
-
-
-def stored(engine: Engine) -> list[QuestionRecord]:
-    return list(RecordStore(engine).since(LONG_AGO))
-
-
-def run_writer(record_writer: RecordWriter, use: Callable[[], None]) -> None:
-    async def run() -> None:
-        async with record_writer.running():
-            use()
-
-    asyncio.run(run())
 
 
 def write_all(record_writer: RecordWriter, records: Iterable[QuestionRecord]) -> None:

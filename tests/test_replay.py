@@ -32,8 +32,8 @@ from tests.model_script import Recorded
 from tests.model_script import Reply as Refusal
 from tests.model_server import ModelServer
 from tests.otlp_server import collector
+from tests.question_records import record
 from tests.test_cache import PAGES, write_pages
-from tests.test_record_writer import record
 
 TOKENS = "how many tokens may a workspace create?"
 FILES = "how large may an uploaded file be?"

@@ -1,0 +1,195 @@
+"""Runs on a schedule and after a change of the sources."""
+
+import asyncio
+import time
+from collections.abc import Awaitable, Callable, Iterator
+from contextlib import AsyncExitStack
+from datetime import UTC, datetime, timedelta
+from zoneinfo import ZoneInfo
+
+import pytest
+from click.testing import CliRunner
+
+from app.cli.main import main
+from app.cli.terminal.ingest import run_ingestion_and_watch
+from app.main import create_app
+from app.service.answer_service import AnswerService
+from app.service.ingestion_service import IngestionService
+from ingestion.job import IngestionJob
+from ingestion.runs import cron, run_on_schedule
+from schemas.errors import IngestionRunning, IngestionStopped, StoreUnavailable
+from schemas.ingestion import IngestionOptions, IngestionRun
+from schemas.platform import IngestionSchedule
+from schemas.settings import Settings
+from tests.http_client import http_client
+from tests.serving_process import wait_until
+from tests.small_platform import PLATFORM, guides
+from tests.sync_harness import write_page, write_pages
+
+
+def test_cron_uses_the_time_zone() -> None:
+    plan = IngestionSchedule(schedule="30 2 * * 1-5", timezone="Asia/Shanghai")
+    saturday = datetime(2026, 11, 21, 12, tzinfo=UTC)
+    times = cron(plan, saturday)
+    assert [next(times) for _ in range(2)] == [
+        datetime(2026, 11, day, 2, 30, tzinfo=ZoneInfo("Asia/Shanghai")) for day in (23, 24)
+    ]
+
+
+def once() -> Callable[[IngestionSchedule, datetime], Iterator[datetime]]:
+    """A schedule with a single time: now."""
+    times = iter([timedelta()])
+    return lambda plan, after: iter([after + next(times, timedelta(days=365))])
+
+
+def always(plan: IngestionSchedule, after: datetime) -> Iterator[datetime]:
+    return iter([after + timedelta(seconds=0.01)])
+
+
+@pytest.mark.parametrize(
+    ("outcomes", "calls"),
+    [
+        ([None], 1),
+        ([StoreUnavailable("down"), None], 2),
+        ([ValueError("a bug"), StoreUnavailable("down"), None], 3),
+        ([StoreUnavailable("down")] * 4, 3),
+        ([IngestionRunning("elsewhere")], 1),
+        ([IngestionStopped("the server stops")], 1),
+    ],
+    ids=["well", "once", "twice", "for good", "another run", "stopped"],
+)
+def test_failed_run_is_retried(
+    monkeypatch: pytest.MonkeyPatch, outcomes: list[Exception | None], calls: int
+) -> None:
+    called: list[None] = []
+
+    async def run() -> None:
+        called.append(None)
+        outcome = outcomes[len(called) - 1]
+        if outcome:
+            raise outcome
+
+    plan = IngestionSchedule(schedule="* * * * *", retries=2, retry_seconds=0)
+    monkeypatch.setattr("ingestion.runs.cron", once())
+    asyncio.run(for_a_while(run_on_schedule(plan, run), lambda: len(called) >= calls))
+    assert len(called) == calls
+
+
+def test_schedule_continues_after_a_failure(monkeypatch: pytest.MonkeyPatch) -> None:
+    called: list[None] = []
+
+    async def run() -> None:
+        called.append(None)
+        raise StoreUnavailable("down")
+
+    plan = IngestionSchedule(schedule="* * * * *", retries=0)
+    monkeypatch.setattr("ingestion.runs.cron", always)
+    asyncio.run(for_a_while(run_on_schedule(plan, run), lambda: len(called) >= 3))
+
+
+async def for_a_while(endless: Awaitable[None], enough: Callable[[], bool]) -> None:
+    """Run `endless` until the condition holds, and a little longer."""
+    task = asyncio.ensure_future(endless)
+    deadline = time.monotonic() + 20
+    while not enough():
+        assert time.monotonic() < deadline, "waited in vain"
+        await asyncio.sleep(0.01)
+    await asyncio.sleep(0.05)
+    task.cancel()
+
+
+def test_server_of_an_embedded_store_runs_the_schedule(
+    monkeypatch: pytest.MonkeyPatch, answer_service: AnswerService
+) -> None:
+    monkeypatch.setattr("ingestion.runs.cron", once())
+    with http_client(create_app(answer_service)) as client:
+        deadline = time.monotonic() + 20
+        runs: list[dict[str, str]] = []
+        while not runs or runs[0]["state"] == "running":
+            assert time.monotonic() < deadline, "nothing runs"
+            time.sleep(0.02)
+            runs = client.get("/ingestions").json()["ingestions"]
+    assert [(run["trigger"], run["state"]) for run in runs] == [("schedule", "succeeded")]
+
+
+def test_one_of_several_processes_follows_the_schedule(
+    monkeypatch: pytest.MonkeyPatch, job: IngestionJob
+) -> None:
+    started: list[IngestionService] = []
+
+    async def run(service: IngestionService, trigger: str) -> None:
+        started.append(service)
+
+    async def wait_for(service: IngestionService, count: int) -> None:
+        await asyncio.to_thread(
+            wait_until, lambda: started.count(service) >= count, "the scheduled runs start"
+        )
+
+    async def scenario() -> None:
+        first, second = IngestionService(job), IngestionService(job)
+        async with AsyncExitStack() as stack:
+            running = await stack.enter_async_context(AsyncExitStack())
+            await running.enter_async_context(first.running(plan))
+            await wait_for(first, 1)
+            await stack.enter_async_context(second.running(plan))
+            await wait_for(first, 5)
+            assert second not in started
+            await running.aclose()  # the first process ends
+            await wait_for(second, 1)
+
+    plan = IngestionSchedule(schedule="* * * * *")
+    monkeypatch.setattr("ingestion.runs.cron", always)
+    monkeypatch.setattr("ingestion.job.SCHEDULE_POLL_S", 0.01)
+    monkeypatch.setattr(IngestionService, "run", run)
+    asyncio.run(scenario())
+
+
+def test_schedule_command_requires_a_schedule(settings: Settings) -> None:
+    settings.platform.write_text(PLATFORM.partition("[ingestion]")[0])
+    result = CliRunner().invoke(
+        main,
+        ["schedule", "--platform", str(settings.platform)],
+        env={"APIDESK_MILVUS_URI": settings.milvus_uri},
+    )
+    assert result.exit_code == 2
+    assert "[ingestion] has no schedule" in result.stderr
+
+
+def test_watch_indexes_changes(settings: Settings) -> None:
+    """Also after a failed run. Detection and run take less than two seconds."""
+    reports: list[IngestionRun] = []
+    complaints: list[str] = []
+    profile = settings.platform.read_text()
+
+    async def change() -> None:
+        task = asyncio.create_task(
+            run_ingestion_and_watch(settings, IngestionOptions(), reports.append, complaints.append)
+        )
+        await until(lambda: len(reports) == 1)
+        await asyncio.sleep(0.2)  # until it is watching
+        write_page(guides(settings), 0, "# changed\n\nchanged")
+        await until(lambda: len(reports) == 2)
+        settings.platform.write_text("[platform")
+        await until(lambda: len(complaints) == 1)
+        settings.platform.write_text(profile)
+        await until(lambda: len(reports) == 3)
+        write_pages(guides(settings), 1, first=6)
+        await until(lambda: len(reports) == 4)
+        task.cancel()
+        await asyncio.gather(task, return_exceptions=True)
+
+    asyncio.run(change())
+    assert [(run.trigger, run.sources[0].changed, run.sources[0].added) for run in reports] == [
+        ("command", 0, 6),
+        ("watch", 1, 0),
+        ("watch", 0, 0),
+        ("watch", 0, 1),
+    ]
+    assert "not valid TOML" in complaints[0]
+
+
+async def until(happened: Callable[[], bool]) -> None:
+    deadline = time.monotonic() + 20
+    while not happened():
+        assert time.monotonic() < deadline, "waited in vain"
+        await asyncio.sleep(0.01)
