@@ -59,7 +59,7 @@ class Grounder:
         self._question = f"{question.text}\n{question.original_text}".strip()
         self._chunks = [retrieved.chunk for retrieved in chunks]
         self._rules = rules
-        self._cited: dict[int, None] = {}
+        self._cited = set[int]()
         self._facts, self._indexed = FactIndex([self._question]), set[int]()
         self._links = LinkPolicy(
             (url for c in self._chunks for url in (c.page_url, strip_anchor(c.page_url))),
@@ -80,9 +80,9 @@ class Grounder:
         if facts and self._rules.remove_unverified:
             remaining = remove_sentences_with(cited.text, facts)
             cited, facts = resolve_citations(remaining, len(self._chunks)), []
-        self._cited.update(dict.fromkeys(cited.numbers))
+        self._cited.update(cited.numbers)
         statement = strip_citations(cited.text)
-        evidence = self._chunks_numbered(cited.numbers) or self._chunks
+        evidence = self.chunks_numbered(cited.numbers) or self._chunks
         likely = (
             bool(statement)
             and is_supported(statement, evidence, self._question)
@@ -112,28 +112,22 @@ class Grounder:
         cited = resolve_citations(text, 0)
         return not (removed_links or cited.unknown_count or self._unverified_facts(cited))
 
-    def cited_chunks(self, step: GroundedStep) -> list[Chunk]:
-        """Return the chunks that `step` cites."""
-        return self._chunks_numbered(step.numbers)
-
-    def _chunks_numbered(self, numbers: Sequence[int]) -> list[Chunk]:
+    def chunks_numbered(self, numbers: Sequence[int]) -> list[Chunk]:
+        """Return the chunks with these numbers."""
         return [self._chunks[number - 1] for number in numbers]
 
     def _unverified_facts(self, cited: CitedText) -> list[str]:
-        index = self._index_of({*self._cited, *cited.numbers})
-        return find_unverified_facts(strip_citations(cited.text), index)
-
-    def _index_of(self, numbers: set[int]) -> FactIndex:
-        """Return an index of the question and of the chunks with these numbers.
+        """Look up the facts of `cited` in the question and in the chunks that are cited so far.
 
         The previous index is extended if possible, and rebuilt if it has further chunks.
         """
+        numbers = self._cited.union(cited.numbers)
         if not self._indexed <= numbers:
             self._facts, self._indexed = FactIndex([self._question]), set()
-        for chunk in self._chunks_numbered(sorted(numbers - self._indexed)):
+        for chunk in self.chunks_numbered(sorted(numbers - self._indexed)):
             self._facts.add(chunk.text)
         self._indexed = numbers
-        return self._facts
+        return find_unverified_facts(strip_citations(cited.text), self._facts)
 
 
 def apply_verdict(step: GroundedStep, supported: bool | None) -> GroundedStep:

@@ -81,7 +81,7 @@ def _with_best_chunks(state: PipelineState) -> PipelineState:
 async def _judge_steps(
     steps: list[GroundedStep], grounder: Grounder, judge: Judge, config: RunnableConfig
 ) -> list[GroundedStep]:
-    statements = [(step.text, grounder.cited_chunks(step)) for step in steps]
+    statements = [(step.text, grounder.chunks_numbered(step.numbers)) for step in steps]
     verdicts = await judge.judge(statements, config) or [None] * len(steps)
     return [apply_verdict(step, verdict) for step, verdict in zip(steps, verdicts, strict=True)]
 
