@@ -1,1 +1,1 @@
-"""The OpenAI-compatible API under /v1: chat completions and models."""
+"""The OpenAI-compatible API under /v1: chat completions, responses and models."""

@@ -1,8 +1,4 @@
-"""The text of an answer as chat clients receive it: its stream, its citations, and the way back.
-
-Clients such as Open WebUI read `[2]` as the second distinct URL among the annotations. In an `Answer`, it
-is the second chunk that the model was given. Some chunks are not cited, and several may share a page.
-"""
+"""Converts answers to the text and citations that chat clients receive, and such a text back to steps."""
 
 from collections.abc import Iterable
 from itertools import chain
@@ -24,7 +20,12 @@ from schemas.answer import CHAT_FIELDS, Answer, CompleteSources, Event, Source, 
 
 
 class PageNumbers:
-    """Numbers pages from 1, in the order in which the steps of one answer cite them."""
+    """Numbers pages from 1, in the order in which the steps of one answer cite them.
+
+    Clients such as Open WebUI read `[2]` as the second distinct URL among the annotations. In an
+    `Answer`, it is the second chunk that the model was given. Some chunks are not cited, and several may
+    share a page.
+    """
 
     def __init__(self) -> None:
         self._pages: dict[int, str] = {}

@@ -1,4 +1,4 @@
-"""`POST /v1/chat/completions`: the request, the completion, and the builder of its stream."""
+"""`POST /v1/chat/completions`: the request, and the builder of the completion and of its stream."""
 
 import time
 from collections.abc import Iterator
