@@ -16,7 +16,7 @@ from runnables.retrieval.rerank import RerankStep
 from runnables.retrieval.retriever import HybridSearch, to_document
 from runnables.retrieval.section_choice import add_request_parameters, lacks_request_parameters
 from schemas.document import RetrievedChunk
-from schemas.question import Filters, Question
+from schemas.question import Question
 
 
 class ChunkSearch:
@@ -59,7 +59,7 @@ class ChunkSearch:
     ) -> list[RetrievedChunk]:
         """Return the `question.k` best chunks as `retrieve`, without reranking and without a run."""
         query = details_of(question).search_query
-        chunks = await self._search_parts(query, question.filters, terms, question.k, config)
+        chunks = await self._search_parts(query, question, terms, config)
         return diversify(chunks, question.k, retrieved_document)
 
     async def is_only_language(self, question: Question) -> bool:
@@ -69,35 +69,23 @@ class ChunkSearch:
     async def _retrieve(
         self, query: str, question: Question, terms: Sequence[str], config: RunnableConfig
     ) -> list[RetrievedChunk]:
-        count = question.k if self._reranker is None else max(question.k, RERANK_DEPTH)
-        chunks = await self._search_parts(query, question.filters, terms, count, config)
-        if self._reranker is not None:
-            chunks = await self._reranker.rerank(query, chunks, config)
+        if self._reranker is None:
+            chunks = await self._search_parts(query, question, terms, config)
+        else:
+            deeper = question.model_copy(update={"k": max(question.k, RERANK_DEPTH)})
+            candidates = await self._search_parts(query, deeper, terms, config)
+            chunks = await self._reranker.rerank(query, candidates, config)
         return diversify(chunks, question.k, retrieved_document)
 
     async def _search_parts(
-        self,
-        query: str,
-        filters: Filters,
-        terms: Sequence[str],
-        count: int,
-        config: RunnableConfig,
+        self, query: str, question: Question, terms: Sequence[str], config: RunnableConfig
     ) -> list[RetrievedChunk]:
-        rankings = await asyncio.gather(
-            *(
-                self._search_part(part, terms, count, filters, config)
-                for part in split_question(query)
-            )
-        )
-        return interleave(rankings)
+        """Search for each part of `query`, the text of `question`, and interleave the results."""
+        parts = [self._search_part(part, question, terms, config) for part in split_question(query)]
+        return interleave(await asyncio.gather(*parts))
 
     async def _search_part(
-        self,
-        query: str,
-        terms: Sequence[str],
-        count: int,
-        filters: Filters,
-        config: RunnableConfig,
+        self, query: str, question: Question, terms: Sequence[str], config: RunnableConfig
     ) -> list[RetrievedChunk]:
         """Search for `query` with its extra terms, and for the extra terms alone; interleave the results.
 
@@ -105,7 +93,8 @@ class ChunkSearch:
         in another language. The lexicon is used only if there are no extra terms, which are more exact.
         """
         extra_terms = " ".join([*self._glossary.equivalents(query), *terms])
-        search = partial(self._search.search, k=count, filters=filters, config=config)
+        filters = question.filters
+        search = partial(self._search.search, k=question.k, filters=filters, config=config)
         if extra_terms:
             return interleave(
                 await asyncio.gather(
