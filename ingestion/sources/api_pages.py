@@ -49,11 +49,6 @@ class _Section:
     operation: PageOperation
     tables: list[ParameterTable]
 
-    @property
-    def range(self) -> Range:
-        """The mark and its blocks."""
-        return self.mark, self.start, self.end
-
 
 def read_operations(blocks: Sequence[MarkdownBlock], title: str, declared: str = "") -> ApiPage:
     """Return the operations that the blocks of a page describe.

@@ -101,7 +101,7 @@ class ParameterTable:
 
 def add_parameters(
     operations: Sequence[tuple[PageOperation, Sequence[ParameterTable]]],
-    others: Sequence[ParameterTable] = (),
+    others: Sequence[ParameterTable],
 ) -> None:
     """Add the parameters of tables to their operations, with structures below what refers to them.
 

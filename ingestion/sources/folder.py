@@ -71,7 +71,9 @@ class FolderReader(Generic[FolderT]):
             if fingerprint in known:
                 yield UnchangedFile(fingerprint, known[fingerprint])
             else:
-                yield partial(_parse_file, self._parse, source, limits, path, fingerprint)
+                # Partial functions, unlike lambdas, can be sent to other processes.
+                parse = partial(self._parse, source, limits, path)
+                yield partial(file_results, name, fingerprint, parse)
 
     def count_files(self, source: FolderT) -> int:
         """Return the number of files. Raises SourceError as `tasks` does."""
@@ -88,17 +90,6 @@ class FolderReader(Generic[FolderT]):
 
     def _list_files(self, source: FolderT) -> list[Path]:
         return list_files(source.path, self._suffixes(source))
-
-
-def _parse_file(
-    parse: Callable[[FolderT, SourceLimits, Path], list[SourceDocument] | None],
-    source: FolderT,
-    limits: SourceLimits,
-    path: Path,
-    fingerprint: str,
-) -> Sequence[FileResult]:
-    name = _relative_name(path, source.path)
-    return file_results(name, fingerprint, lambda: parse(source, limits, path))
 
 
 def list_files(folder: Path, suffixes: Iterable[str]) -> list[Path]:

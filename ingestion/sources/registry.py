@@ -55,21 +55,15 @@ class Waiting:
 FileResult = SourceDocument | UnchangedFile | EmptyFile | SourceError | Waiting
 """The result of reading a file; a SourceError states in one line why the file was refused."""
 
-ConfigT = TypeVar("ConfigT", contravariant=True)
-
-log = logging.getLogger(__name__)
-
-
-class FileTask(Protocol):
-    """The work of reading one file, which can be done in another process."""
-
-    def __call__(self) -> Sequence[FileResult]:
-        """Return the documents of the file, or why there are none."""
-        ...
-
+FileTask = Callable[[], Sequence[FileResult]]
+"""Returns the documents of one file, or why there are none; can run in another process."""
 
 RunTasks = Callable[[Iterator[FileTask | FileResult]], Iterator[FileResult]]
 """Runs the tasks among its arguments, and yields all results in order."""
+
+ConfigT = TypeVar("ConfigT", contravariant=True)
+
+log = logging.getLogger(__name__)
 
 
 def run_tasks(tasks: Iterator[FileTask | FileResult]) -> Iterator[FileResult]:

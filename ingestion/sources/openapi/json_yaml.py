@@ -2,9 +2,8 @@
 
 import json
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
-from itertools import chain
 from types import MappingProxyType
 
 import yaml
@@ -12,7 +11,7 @@ import yaml
 from schemas.errors import SourceError
 from schemas.platform import SourceLimits
 
-_SURROGATE = re.compile("[\ud800-\udfff]")
+_ESCAPED_SURROGATE = re.compile(r"\\u[dD][89a-fA-F]")
 _QUOTED = re.compile(r'"(?:[^"\\]|\\.)*+"', re.DOTALL)
 
 MAX_DEPTH = 150
@@ -62,7 +61,11 @@ def _parse_json(text: str, limits: SourceLimits) -> object:
         value = json.loads(text, parse_constant=str)
     except RecursionError:
         raise depth_limit_error() from None
-    _replace_surrogates(value)
+    _check_depth(value)
+    # An unpaired surrogate is not valid text, and is replaced by `?`.
+    if _ESCAPED_SURROGATE.search(text):
+        valid = json.dumps(value, ensure_ascii=False).encode("utf-8", "replace")
+        value = json.loads(valid)
     return value
 
 
@@ -78,38 +81,21 @@ def _estimate_size(text: str) -> int:
     return bare.count(",") + bare.count("{") + bare.count("[")
 
 
-def _replace_surrogates(value: object) -> None:
-    """Replace unpaired surrogates, which are invalid text, by `?`. Raises SourceError above MAX_DEPTH."""
-    level: list[object] = [value]
+def _check_depth(value: object) -> None:
+    """Raise SourceError if lists and objects are nested more than MAX_DEPTH levels deep."""
+    level = [value]
     for _ in range(MAX_DEPTH + 1):
-        level = [inner for outer in level for inner in _replace_in_children(outer)]
+        level = [inner for outer in level for inner in _children(outer)]
         if not level:
             return
     raise depth_limit_error()
 
 
-def _replace_in_children(outer: object) -> Iterator[object]:
-    """Replace surrogates in the strings of `outer`, and yield its inner lists and objects."""
-    if isinstance(outer, dict):
-        if any(map(_has_surrogate, chain.from_iterable(outer.items()))):
-            replaced = {
-                _without_surrogates(key): _without_surrogates(value) for key, value in outer.items()
-            }
-            outer.clear()
-            outer.update(replaced)
-        yield from (value for value in outer.values() if isinstance(value, dict | list))
-    elif isinstance(outer, list):
-        if any(map(_has_surrogate, outer)):
-            outer[:] = map(_without_surrogates, outer)
-        yield from (value for value in outer if isinstance(value, dict | list))
-
-
-def _has_surrogate(value: object) -> bool:
-    return isinstance(value, str) and not value.isascii() and bool(_SURROGATE.search(value))
-
-
-def _without_surrogates(value: object) -> object:
-    return _SURROGATE.sub("?", value) if isinstance(value, str) else value
+def _children(outer: object) -> Iterator[object]:
+    """Yield the lists and objects in `outer`."""
+    inner = outer.values() if isinstance(outer, dict) else outer
+    if isinstance(inner, Iterable):
+        yield from (value for value in inner if isinstance(value, dict | list))
 
 
 def parse_yaml(text: str, limits: SourceLimits) -> object:

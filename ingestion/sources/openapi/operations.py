@@ -159,7 +159,6 @@ class Operation:
     body_types: tuple[str, ...]
     """Accepted values of the request's Content-Type header."""
     body_description: str
-    body_required: bool
     body: tuple[MediaContent, ...]
     responses: tuple[OperationResponse, ...]
     servers: tuple[str, ...]

@@ -54,7 +54,6 @@ class OpenApi3:
             parameters=parameters,
             body_types=tuple(content.type for content in media),
             body_description=body.text("description"),
-            body_required=body.flag("required"),
             body=media,
             responses=tuple(
                 OperationResponse(
@@ -107,7 +106,6 @@ class Swagger2:
             parameters=tuple(parameter for parameter in parameters if parameter.location != "body"),
             body_types=consumes if bodies or is_form else (),
             body_description=bodies[0].node.text("description") if bodies else "",
-            body_required=bool(bodies) and bodies[0].node.flag("required"),
             body=tuple(_body(parameter, consumes) for parameter in bodies[:1]),
             responses=tuple(self._read_responses(path_operation)),
             servers=tuple(self._servers(path_operation)),
