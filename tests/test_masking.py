@@ -187,8 +187,8 @@ PASTED: list[tuple[str, list[str], list[str]]] = [
         ['auth: { user: "bot", ', "docker login -u ops -p "],
     ),
     (
-        "I changed my password to Winter$2024, the root password for staging: c0rrect-h0rse; 支付密码 827364 错误",
-        ["Winter$2024", "c0rrect-h0rse", "827364"],
+        "I changed my password to Winter$2024, the root password for staging: c0rrect-h0rse; 支付密码 827364 错误，后台密码: !QAZ2wsx",
+        ["Winter$2024", "c0rrect-h0rse", "827364", "!QAZ2wsx"],
         ["I changed my password to ", "the root password for staging: ", "支付密码 "],
     ),
 ]  # fmt: skip

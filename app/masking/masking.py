@@ -7,11 +7,8 @@ from string import ascii_letters, digits
 from types import MappingProxyType
 
 from app.masking.named_values import find_named_secrets, find_secrets_in_columns
-from app.masking.secret_shapes import (
-    find_personal_data,
-    find_secrets_by_shape,
-    is_identity_number,
-)
+from app.masking.personal_data import find_personal_data, is_identity_number
+from app.masking.secret_shapes import find_secrets_by_shape
 from app.masking.text_spans import TextSpan, blank_out
 
 _MIN_REPEATED_CHARS = 8

@@ -75,18 +75,20 @@ _VERSION = re.compile(r"[-_][0-9]+$")
 _MAX_NAME_WORDS = 4
 """Maximum number of words to check at the end of a name such as client_app_secret_key."""
 
-_PEOPLE = {"user", "username", "account", "login", "member", "contact", "receiver", "sender"} | {
-    *("my", "his", "her", "their", "our")
-}
+_PEOPLE = {
+    "user", "username", "account", "login", "member", "contact", "receiver", "sender",
+    "my", "his", "her", "their", "our",
+}  # fmt: skip
 """Words for people, whose ids and numbers may be telephone numbers."""
 
 _PUBLIC_QUALIFIERS = {
-    "key": {"idempotency", "cache", "dedupe", "sort", "primary", "partition", "foreign", "object"}
-    | {"routing"},
+    "key": {
+        "idempotency", "cache", "dedupe", "sort", "primary", "partition", "foreign", "object", "routing",
+    },
     "token": {"page", "next", "continuation", "sync"},
     "sign": {"to"},  # string_to_sign
-}
-"""Words before `key` and so on in names of values that are not secret."""
+}  # fmt: skip
+"""Words in names of values that are not secret, although the last word names a secret."""
 
 _PLAIN = re.compile(r"(?:(?=.{1,12}$)|(?!.*\d))[^\W\d][\w $-]{0,60}")
 """A name that cannot contain a secret itself, unlike a long name with a digit."""
@@ -152,8 +154,7 @@ class SyntaxConfidence(IntEnum):
 
 
 _PLACEHOLDER = re.compile(
-    r".*(?-i:EXAMPLE).*|"
-    r"[<{\[$%#@(!‹].*|\?[A-Za-z ]+|[xX*.#_-]+"
+    r"[<{\[(‹$].*|%\w+%?|[#@!](?:\{.*|[A-Za-z_.]*|\d+)|\?[A-Za-z ]+|[xX*.#_-]+|.*(?-i:EXAMPLE).*"
     r"|.*(?:\*{3}|x{4}|[-_]x{3}$|\.{2}$|\.{3}|…|‹|›|\$\{|\{\{|[<{]\w+[>}]).*"
     r"|(?:your|my|some|the|test|demo|example|sample)?[-_ ]?"
     r"(?:app|api|access|secret|client|user|new|old|refresh)?[-_ ]?"
