@@ -17,7 +17,6 @@ from typing import Any
 import pytest
 from litestar import Litestar
 from litestar.testing import TestClient
-from pydantic import SecretStr
 from tenacity import wait_none
 
 from app.main import create_app
@@ -233,12 +232,7 @@ def model_server() -> Iterator[ModelServer]:
 @pytest.fixture
 def model_client(serve_samples: MakeClient, model_server: ModelServer) -> MakeClient:
     """Factory of HTTP clients: services over the sample collection with the scripted model."""
-    scripted = {
-        "chat_model": "openai:scripted-chat",
-        "chat_base_url": model_server.base_url,
-        "chat_api_key": SecretStr("test-key"),
-    }
-    return lambda **overrides: serve_samples(**(scripted | overrides))
+    return lambda **overrides: serve_samples(**(model_server.settings | overrides))
 
 
 @pytest.fixture(scope="session")

@@ -18,10 +18,12 @@ from contextlib import suppress
 from typing import Self
 
 import h11
+from pydantic import SecretStr
 
 from tests.model_connection import Connection
 from tests.model_script import Predicate, Recorded, Reply, Scripted
 from tests.openai_objects import (
+    MODELS,
     Response,
     bigram_embedding,
     embedding_inputs,
@@ -96,6 +98,15 @@ class ModelServer:
     def base_url(self) -> str:
         """The `base_url` for clients."""
         return f"http://127.0.0.1:{self._port}/v1"
+
+    @property
+    def settings(self) -> dict[str, object]:
+        """The settings of a service whose chat model is this server."""
+        return {
+            "chat_model": f"openai:{MODELS[0]}",
+            "chat_base_url": self.base_url,
+            "chat_api_key": SecretStr("test-key"),
+        }
 
     @property
     def chat_requests(self) -> list[Recorded]:

@@ -5,8 +5,6 @@ import re
 from collections.abc import Mapping
 from typing import NamedTuple
 
-from pydantic import SecretStr
-
 from app.service.answer_service import AnswerService
 from runnables.answer.write_answer import build_write_answer
 from runnables.grounding.grounded_step import GroundingRules
@@ -60,12 +58,9 @@ class ResearchSteps:
     def __init__(
         self, answer_service: AnswerService, server: ModelServer, **overrides: object
     ) -> None:
-        scripted = {
-            "chat_model": "openai:scripted-chat",
-            "chat_base_url": server.base_url,
-            "chat_api_key": SecretStr("test-key"),
-        }
-        models = open_chat_models(answer_service.settings.model_copy(update=scripted | overrides))
+        models = open_chat_models(
+            answer_service.settings.model_copy(update=server.settings | overrides)
+        )
         assert models is not None
         self.models = models
         self._collection = answer_service.collection

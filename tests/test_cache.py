@@ -351,12 +351,7 @@ def make_scripted_service(
     answer_service: AnswerService, server: ModelServer, overrides: dict[str, object]
 ) -> AnswerService:
     """An answer service with the samples and the scripted model."""
-    model = {
-        "chat_model": "openai:scripted-chat",
-        "chat_base_url": server.base_url,
-        "chat_api_key": SecretStr("test-key"),
-    }
-    settings = answer_service.settings.model_copy(update=model | overrides)
+    settings = answer_service.settings.model_copy(update=server.settings | overrides)
     return AnswerService(settings, answer_service.platform, answer_service.job)
 
 

@@ -363,12 +363,7 @@ def test_chat_at_a_pseudo_terminal(
     """Questions over two lines, an answer with links, one that Ctrl-C stops, and Ctrl-D."""
     model_server.default = Reply("no such key", status=401)
     model_server.route(lambda request: "怎么发货" in request.text, Reply(action="stall"))
-    scripted = {
-        "chat_model": "openai:scripted-chat",
-        "chat_base_url": model_server.base_url,
-        "chat_api_key": SecretStr("test-key"),
-    }
-    settings = sample_service.settings.model_copy(update=scripted)
+    settings = sample_service.settings.model_copy(update=model_server.settings)
     environment = os.environ | {
         "APIDESK_MILVUS_URI": settings.milvus_uri,
         "APIDESK_DATABASE_URL": settings.database_url,

@@ -7,7 +7,6 @@ from typing import Any
 
 import pytest
 from langchain_core.messages import HumanMessage
-from pydantic import SecretStr
 
 from app.service.answer_service import AnswerService
 from app.service.ask_command import AskCommand
@@ -62,12 +61,7 @@ def make_model_service(sample_service: AnswerService, model_server: ModelServer)
     """Makes answer services over the sample collection with the scripted model."""
 
     def make(**overrides: object) -> AnswerService:
-        scripted = {
-            "chat_model": "openai:scripted-chat",
-            "chat_base_url": model_server.base_url,
-            "chat_api_key": SecretStr("test-key"),
-        }
-        settings = sample_service.settings.model_copy(update=scripted | overrides)
+        settings = sample_service.settings.model_copy(update=model_server.settings | overrides)
         return AnswerService(settings, sample_service.platform, sample_service.job)
 
     return make

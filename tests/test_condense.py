@@ -6,7 +6,6 @@ from typing import Any
 import pytest
 from litestar import Litestar
 from litestar.testing import TestClient
-from pydantic import SecretStr
 
 from app.service.answer_service import AnswerService
 from runnables.models.chat_models import open_chat_models
@@ -26,13 +25,7 @@ class Condenser:
     def __init__(
         self, answer_service: AnswerService, server: ModelServer, on_failure: str = "extractive"
     ) -> None:
-        settings = answer_service.settings.model_copy(
-            update={
-                "chat_model": "openai:scripted-chat",
-                "chat_base_url": server.base_url,
-                "chat_api_key": SecretStr("test-key"),
-            }
-        )
+        settings = answer_service.settings.model_copy(update=server.settings)
         models = open_chat_models(settings)
         self._step = build_condense(models, answer_service.platform.platform, on_failure)
         self._loop = asyncio.Runner()  # one for all calls: the client keeps its connection

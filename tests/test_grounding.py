@@ -356,13 +356,7 @@ def test_prompt_injection_has_no_effect(
     poisoned: AnswerService, model_server: ModelServer, question: str
 ) -> None:
     model_server.default = obedient_model
-    settings = poisoned.settings.model_copy(
-        update={
-            "chat_model": "openai:scripted-chat",
-            "chat_base_url": model_server.base_url,
-            "chat_api_key": SecretStr("test-key"),
-        }
-    )
+    settings = poisoned.settings.model_copy(update=model_server.settings)
     with http_client(
         create_app(AnswerService(settings, poisoned.platform, poisoned.job))
     ) as client:

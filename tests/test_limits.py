@@ -254,12 +254,7 @@ def uses_tokens(
 
 
 def with_model(answer_service: AnswerService, server: ModelServer) -> Settings:
-    model = {
-        "chat_model": "openai:scripted-chat",
-        "chat_base_url": server.base_url,
-        "chat_api_key": SecretStr("test-key"),
-    }
-    return answer_service.settings.model_copy(update=model)
+    return answer_service.settings.model_copy(update=server.settings)
 
 
 def test_cancelled_answer_is_charged(

@@ -14,7 +14,6 @@ from litestar.testing import TestClient
 from mcp import Client, MCPError, StdioServerParameters
 from mcp.client.streamable_http import streamable_http_client
 from mcp_types import CallToolResult, TextContent, TextResourceContents, Tool
-from pydantic import SecretStr
 
 from app.api.mcp import server as mcp_server
 from app.security.api_keys import ApiKeyStore
@@ -243,12 +242,7 @@ def scripted(
     sample_service: AnswerService, model_server: ModelServer, **changed: object
 ) -> AnswerService:
     """A server with the scripted model."""
-    settings = {
-        "chat_model": "openai:scripted-chat",
-        "chat_base_url": model_server.base_url,
-        "chat_api_key": SecretStr("test-key"),
-    }
-    changed_settings = sample_service.settings.model_copy(update=settings | changed)
+    changed_settings = sample_service.settings.model_copy(update=model_server.settings | changed)
     return AnswerService(changed_settings, sample_service.platform, sample_service.job)
 
 

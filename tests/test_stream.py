@@ -9,7 +9,6 @@ from typing import Any
 import httpx
 import pytest
 from httpx_sse import ServerSentEvent, connect_sse
-from pydantic import SecretStr
 
 from app.api import event_stream
 from app.cli.terminal.answer_output import live_answer
@@ -32,15 +31,10 @@ Serve = Callable[..., Any]
 @pytest.fixture
 def serve(sample_service: AnswerService, model_server: ModelServer) -> Serve:
     """Serve the samples with the scripted model."""
-    scripted = {
-        "chat_model": "openai:scripted-chat",
-        "chat_base_url": model_server.base_url,
-        "chat_api_key": SecretStr("test-key"),
-    }
 
     @contextmanager
     def serving(**overrides: object) -> Iterator[str]:
-        settings = sample_service.settings.model_copy(update=scripted | overrides)
+        settings = sample_service.settings.model_copy(update=model_server.settings | overrides)
         with live_server(
             AnswerService(settings, sample_service.platform, sample_service.job)
         ) as url:

@@ -4,17 +4,11 @@ from collections.abc import Iterator
 
 import pytest
 from openai import OpenAI
-from pydantic import SecretStr
 
 from app.service.answer_service import AnswerService
 from tests.live_server import live_server
 from tests.model_server import ModelServer
 from tests.openai_api.openai_client import open_client
-
-SCRIPTED: dict[str, object] = {
-    "chat_model": "openai:scripted-chat",
-    "chat_api_key": SecretStr("test-key"),
-}
 
 
 @pytest.fixture(scope="module")
@@ -27,10 +21,7 @@ def plain(sample_service: AnswerService) -> Iterator[OpenAI]:
 @pytest.fixture
 def scripted(sample_service: AnswerService, model_server: ModelServer) -> Iterator[OpenAI]:
     """A client of a server with the scripted model."""
-    changed = SCRIPTED | {
-        "chat_base_url": model_server.base_url,
-    }
-    settings = sample_service.settings.model_copy(update=changed)
+    settings = sample_service.settings.model_copy(update=model_server.settings)
     answer_service = AnswerService(settings, sample_service.platform, sample_service.job)
     with live_server(answer_service) as url, open_client(url) as client:
         yield client

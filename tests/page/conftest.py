@@ -6,7 +6,6 @@ from typing import Any
 
 import pytest
 from playwright.sync_api import Browser
-from pydantic import SecretStr
 
 from app.service.answer_service import AnswerService
 from tests.browser import Site, Window, missing_chromium, running_chromium, running_site, window
@@ -66,12 +65,7 @@ def serve_model(sample_service: AnswerService) -> ServeModel:
     def serving(
         server: ModelServer, answer_service: AnswerService = sample_service, **more: Any
     ) -> Iterator[str]:
-        scripted = {
-            "chat_model": "openai:scripted-chat",
-            "chat_base_url": server.base_url,
-            "chat_api_key": SecretStr("test-key"),
-        }
-        settings = answer_service.settings.model_copy(update=scripted | more)
+        settings = answer_service.settings.model_copy(update=server.settings | more)
         with live_server(
             AnswerService(settings, answer_service.platform, answer_service.job)
         ) as url:

@@ -6,8 +6,6 @@ from contextlib import ExitStack, contextmanager
 from datetime import UTC, datetime
 from pathlib import Path
 
-from pydantic import SecretStr
-
 from app.service.answer_service import AnswerService
 from schemas.question import Turn
 from tests.model_replies import draft, structured
@@ -48,15 +46,10 @@ MakeService = Callable[..., AnswerService]
 @contextmanager
 def open_services(sample_service: AnswerService, server: ModelServer) -> Iterator[MakeService]:
     """Create answer services with the samples and the scripted model, and close their tracing."""
-    scripted = {
-        "chat_model": "openai:scripted-chat",
-        "chat_base_url": server.base_url,
-        "chat_api_key": SecretStr("test-key"),
-    }
     with ExitStack() as stack:
 
         def make(**overrides: object) -> AnswerService:
-            settings = sample_service.settings.model_copy(update=scripted | overrides)
+            settings = sample_service.settings.model_copy(update=server.settings | overrides)
             answer_service = AnswerService(settings, sample_service.platform, sample_service.job)
             stack.callback(answer_service.tracing.close)
             return answer_service
