@@ -131,7 +131,8 @@ _UUID = re.compile(
 _FILE = re.compile(r"\.[A-Za-z]{2,5}\b")
 
 _CLIENT = re.compile(
-    r"(?:Client|Credentials?|Auth|Signer|SDK|Sdk|SecretKeySpec|(?i:hmac\w{0,12}|md5|sha\d{1,3}))"
+    r"(?:Client|Credentials?|Auth|Signer|SDK|Sdk|SecretKeySpec"
+    r"|[Mm]d5|MD5|[Ss]ha\d{1,3}|SHA\d{1,3}|(?:[Hh]mac|HMAC)\w{0,12})"
     r"\({1,3}(?P<arguments>[^()\n]{0,400})"
 )
 _ARGUMENT = re.compile(rf"{QUOTE}(?P<value>(?=[A-Za-z_-]{{0,60}}\d)[A-Za-z0-9_-]{{6,200}}){QUOTE}")
