@@ -1,14 +1,18 @@
 """Requests to a service with the scripted model, and the replies of that model."""
 
+import json
 from collections.abc import Callable
-from typing import Any
+from typing import Any, Literal
 
 from litestar import Litestar
 from litestar.testing import TestClient
 
 from schemas.answer import AnswerDraft
 from schemas.question import StructuredQuestion
-from tests.model_script import Recorded
+from tests.model_script import Recorded, Reply
+from tests.openai_objects import events
+
+STEPS = ("调用“订单发货”接口提交发货。[1]", "发货前先取得运单号。[1]")
 
 MakeClient = Callable[..., TestClient[Litestar]]
 
@@ -31,6 +35,19 @@ def draft(*steps: str, related: tuple[str, ...] = ()) -> AnswerDraft:
         answer=list(steps),
         related_url=list(related),
     )
+
+
+def interrupted_answer(request: Recorded, action: Literal["close", "stall"] = "stall") -> Reply:
+    """Stream an answer up to its second step, then fall silent or close the connection."""
+    assert not is_classification(request)
+    text = draft(*STEPS).model_dump_json(by_alias=True)
+    sent, sent_text = 0, ""
+    for event in events(Reply(text), request):
+        sent += len(event)
+        sent_text += json.loads(event.removeprefix(b"data: "))["choices"][0]["delta"]["content"]
+        if STEPS[1][:4] in sent_text:
+            break
+    return Reply(text, action=action, reset_after=sent)
 
 
 def ask(client: TestClient[Litestar], question: str, **body: object) -> dict[str, Any]:

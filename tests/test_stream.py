@@ -16,14 +16,12 @@ from app.service.answer_service import AnswerService
 from runnables.answer.partial_answer import complete_steps
 from schemas.answer import Answer, Event, EventSink, Sources, Step
 from tests.live_server import live_server
-from tests.model_replies import draft, is_classification, structured
+from tests.model_replies import STEPS, draft, interrupted_answer, is_classification, structured
 from tests.model_script import Answer as Said
 from tests.model_script import Recorded, Reply
 from tests.model_server import ModelServer
-from tests.openai_objects import events
 
 QUESTION = "发货接口是哪个"
-STEPS = ("调用“订单发货”接口提交发货。[1]", "发货前先取得运单号。[1]")
 
 Serve = Callable[..., Any]
 
@@ -81,7 +79,7 @@ def test_events_are_sent_in_order(serve: Serve, model_server: ModelServer) -> No
 def test_step_is_sent_before_the_model_finishes(serve: Serve, model_server: ModelServer) -> None:
     """The model falls silent within its second step, after the first was sent."""
     model_server.reply(structured())
-    model_server.default = lambda request: cut_off(request, "发货前先")
+    model_server.default = interrupted_answer
     with serve(request_timeout=6) as url, stream_events(url) as stream:
         received = [next(stream) for _ in range(3)]
         assert [event.event for event in received] == ["structured", "sources", "step"]
@@ -99,7 +97,7 @@ def test_step_is_sent_before_the_model_finishes(serve: Serve, model_server: Mode
 
 def test_disconnect_cancels_the_model_call(serve: Serve, model_server: ModelServer) -> None:
     model_server.reply(structured())
-    model_server.default = lambda request: cut_off(request, "发货前先")
+    model_server.default = interrupted_answer
     with serve(request_timeout=60) as url:
         with stream_events(url) as stream:
             assert [next(stream).event for _ in range(3)][-1] == "step"
@@ -266,16 +264,3 @@ def test_only_complete_steps_are_parsed(before: str, end: int) -> None:
 )
 def test_text_that_is_not_a_list_of_steps_yields_no_steps(text: str) -> None:
     assert complete_steps(text) == []
-
-
-def cut_off(request: Recorded, at: str) -> Reply:
-    """The answer streamed up to `at`, then silence."""
-    assert not is_classification(request)
-    text = json.dumps({"question": "q", "answer": list(STEPS)}, ensure_ascii=False)
-    sent, sent_text = 0, ""
-    for event in events(Reply(text), request):
-        sent += len(event)
-        sent_text += json.loads(event.removeprefix(b"data: "))["choices"][0]["delta"]["content"]
-        if at in sent_text:
-            break
-    return Reply(text, action="stall", reset_after=sent)

@@ -7,7 +7,6 @@ from openai import OpenAI
 from openai.types.chat import ChatCompletion
 
 QUESTION = "发货接口是哪个"
-STEPS = ("调用“订单发货”接口提交发货。[1]", "发货前先取得运单号。[1]")
 
 
 def open_client(url: str, key: str = "none") -> OpenAI:

@@ -1,9 +1,8 @@
 """Chat completions, tested with OpenAI's client over a real server."""
 
-import json
 import re
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 
 import httpx
 import openai
@@ -18,11 +17,10 @@ from app.api.openai.answer_text import parse_answer_text
 from app.api.openai.request import ChatMessage, read_conversation
 from app.service.answer_service import AnswerService
 from schemas.errors import QuestionError
-from tests.model_replies import draft, is_classification, structured
+from tests.model_replies import STEPS, draft, interrupted_answer, is_classification, structured
 from tests.model_script import Recorded, Reply
 from tests.model_server import ModelServer
-from tests.openai_api.openai_client import QUESTION, STEPS, complete, user
-from tests.openai_objects import events
+from tests.openai_api.openai_client import QUESTION, complete, user
 
 
 def streamed(
@@ -202,7 +200,7 @@ def test_step_is_sent_before_the_model_finishes(
     scripted: OpenAI, model_server: ModelServer
 ) -> None:
     """The model breaks off within its second step: the text sent so far is corrected."""
-    model_server.reply(structured(), lambda request: cut_off(request, "close"))
+    model_server.reply(structured(), lambda request: interrupted_answer(request, "close"))
     model_server.default = Reply("no", status=400)
     coming = streamed(scripted, user(QUESTION))
     begun = [next(coming), next(coming)]
@@ -216,7 +214,7 @@ def test_step_is_sent_before_the_model_finishes(
 
 def test_disconnect_cancels_the_model_call(scripted: OpenAI, model_server: ModelServer) -> None:
     model_server.reply(structured())
-    model_server.default = cut_off
+    model_server.default = interrupted_answer
     coming = streamed(scripted, user(QUESTION))
     assert text_of([next(coming), next(coming)]) == STEPS[0]
     coming.close()
@@ -236,18 +234,6 @@ def test_heartbeat_is_sent_while_the_model_is_silent(
     assert response.headers["content-type"].startswith("text/event-stream")
     assert lines.count(":") + lines.count(": ") >= 3
     assert [line for line in lines if line][-1] == "data: [DONE]"
-
-
-def cut_off(request: Recorded, action: Literal["stall", "close"] = "stall") -> Reply:
-    """The answer streamed up to its second step, then silence or the end."""
-    text = json.dumps({"question": "q", "answer": list(STEPS)}, ensure_ascii=False)
-    sent, written = 0, ""
-    for event in events(Reply(text), request):
-        sent += len(event)
-        written += json.loads(event.removeprefix(b"data: "))["choices"][0]["delta"]["content"]
-        if "发货前先" in written:
-            break
-    return Reply(text, action=action, reset_after=sent)
 
 
 def test_question_is_recorded(client: TestClient[Litestar]) -> None:

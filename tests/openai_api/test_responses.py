@@ -5,10 +5,10 @@ from typing import Any
 
 from openai import OpenAI
 
-from tests.model_replies import MakeClient, draft, structured
+from tests.model_replies import STEPS, MakeClient, draft, structured
 from tests.model_script import Reply
 from tests.model_server import ModelServer
-from tests.openai_api.openai_client import QUESTION, STEPS, complete, user
+from tests.openai_api.openai_client import QUESTION, complete, user
 
 
 def test_response_equals_the_completion(plain: OpenAI) -> None:

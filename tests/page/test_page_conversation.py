@@ -1,9 +1,7 @@
 """The question page in a real browser: conversations, steps, feedback and problems."""
 
-import json
 import re
 from datetime import UTC, datetime, timedelta
-from typing import Literal
 
 import pytest
 from playwright.sync_api import Browser, expect
@@ -12,13 +10,9 @@ from app.service.answer_service import AnswerService
 from app.service.records import RecordStore
 from ingestion.database.engine import open_engine
 from schemas.insights import Feedback
-from tests.browser import (
-    window,
-)
-from tests.model_replies import is_classification, structured
-from tests.model_script import Recorded, Reply
+from tests.browser import window
+from tests.model_replies import interrupted_answer, structured
 from tests.model_server import ModelServer
-from tests.openai_objects import events
 from tests.page.conftest import Open, ServeModel
 from tests.page.page_actions import (
     CHINESE,
@@ -79,7 +73,7 @@ def test_steps_appear_as_they_arrive_and_can_be_stopped(
 ) -> None:
     """The model falls silent within its second step; stopping cancels its call."""
     model_server.reply(structured())
-    model_server.default = lambda request: cut_at(request, "发货前先", "stall")
+    model_server.default = interrupted_answer
     with serve_model(model_server) as url:
         page = open_page(url).page
         ask(page, "发货接口是哪个")
@@ -96,7 +90,7 @@ def test_steps_restart_when_the_model_breaks_off(
     open_page: Open, serve_model: ServeModel, model_server: ModelServer
 ) -> None:
     model_server.reply(structured())
-    model_server.default = lambda request: cut_at(request, "发货前先", "close")
+    model_server.default = lambda request: interrupted_answer(request, "close")
     with serve_model(model_server) as url:
         page = open_page(url).page
         page.evaluate(WATCH_STEPS)
@@ -182,19 +176,3 @@ def test_problem_is_shown_with_a_retry_button(chromium: Browser, served: str) ->
         page.get_by_role("button", name="Try again").click()
         answered(page)
         assert page.get_by_role("alert").count() == 0
-
-
-def cut_at(request: Recorded, at: str, action: Literal["close", "stall"]) -> Reply:
-    """The answer streamed up to `at`, then silence or the end of the connection."""
-    assert not is_classification(request)
-    text = json.dumps(
-        {"question": "q", "answer": ["调用“订单发货”接口提交发货。[1]", "发货前先取得运单号。[1]"]},
-        ensure_ascii=False,
-    )
-    sent, sent_text = 0, ""
-    for event in events(Reply(text), request):
-        sent += len(event)
-        sent_text += json.loads(event.removeprefix(b"data: "))["choices"][0]["delta"]["content"]
-        if at in sent_text:
-            break
-    return Reply(text, action=action, reset_after=sent)
