@@ -1,17 +1,21 @@
-"""Any LangChain document compressor can be the reranker."""
+"""Rerankers are LangChain document compressors, and any document compressor can be the reranker."""
 
+import asyncio
 import threading
 from collections.abc import Sequence
 
 import pytest
 from langchain_core.callbacks import Callbacks
 from langchain_core.documents import BaseDocumentCompressor, Document
+from pydantic import SecretStr
 
 from runnables.retrieval.compressors import RERANK_DEPTH, SCORE_KEY, CompressorReranker
 from runnables.retrieval.rerank import RerankStep, build_rerank
+from runnables.retrieval.rerankers import EndpointReranker
 from schemas.errors import ConfigurationError
 from schemas.settings import read_settings
 from tests.acme import PLATFORM_INFO
+from tests.rerank_server import RerankServer, jina, to_json
 from tests.reranking import QUESTION, order, retrieved, run
 
 HERE = "tests.test_compressors"
@@ -115,3 +119,16 @@ def test_compressor_that_hangs_keeps_the_order(caplog: pytest.LogCaptureFixture)
 def test_class_that_cannot_be_a_reranker_is_an_error(name: str, problem: str) -> None:
     with pytest.raises(ConfigurationError, match=f"APIDESK_RERANK={name}: {problem}"):
         build_rerank(read_settings(rerank=name), None, PLATFORM_INFO)
+
+
+def test_reranker_compresses_the_documents_of_other_chains() -> None:
+    documents = [Document(f"正文 {number}", metadata={"n": number}) for number in range(3)]
+    with RerankServer() as server:
+        server.reply(*[to_json(jina({2: 0.9, 0: 0.5, 1: 0.1}))] * 2)
+        settings = read_settings(rerank_url=server.base_url, rerank_api_key=SecretStr("key"))
+        compressor: BaseDocumentCompressor = EndpointReranker(settings)
+        in_a_thread = compressor.compress_documents(documents, QUESTION)
+        awaited = asyncio.run(compressor.acompress_documents(documents, QUESTION))
+    assert [document.metadata["n"] for document in in_a_thread] == [2, 0, 1]
+    assert in_a_thread == awaited
+    assert [document.metadata[SCORE_KEY] for document in awaited] == [0.9, 0.5, 0.1]

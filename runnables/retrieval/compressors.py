@@ -1,11 +1,13 @@
-"""The interface of rerankers, and any LangChain document compressor as a reranker."""
+"""Rerankers as LangChain document compressors, and any LangChain document compressor as a reranker."""
 
+import asyncio
 import math
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from importlib import import_module
 from typing import Self
 
+from langchain_core.callbacks import Callbacks
 from langchain_core.documents import BaseDocumentCompressor, Document
 from langchain_core.runnables import RunnableConfig
 
@@ -22,7 +24,7 @@ SCORE_KEY = "relevance_score"
 _INDEX_KEY = "index"
 
 
-class Reranker(ABC):
+class Reranker(BaseDocumentCompressor, ABC):
     """Orders passages by how well they answer a question."""
 
     @abstractmethod
@@ -34,11 +36,34 @@ class Reranker(ABC):
         The deadline of `config` applies. Raises ModelError.
         """
 
+    async def acompress_documents(
+        self, documents: Sequence[Document], query: str, callbacks: Callbacks | None = None
+    ) -> list[Document]:
+        """Return the documents that were ranked, best first, with `relevance_score` if they have one.
+
+        Raises ModelError.
+        """
+        passages = [document.page_content for document in documents]
+        ranks = await self.rank(query, passages, {"callbacks": callbacks})
+        return [_with_score(documents[index], score) for index, score in ranks.items()]
+
+    def compress_documents(
+        self, documents: Sequence[Document], query: str, callbacks: Callbacks | None = None
+    ) -> list[Document]:
+        """Do the same as `acompress_documents`, for threads without an event loop."""
+        return asyncio.run(self.acompress_documents(documents, query, callbacks))
+
+
+def _with_score(document: Document, score: float | None) -> Document:
+    metadata = document.metadata | ({} if score is None else {SCORE_KEY: score})
+    return document.model_copy(update={"metadata": metadata})
+
 
 class CompressorReranker(Reranker):
     """Reranks with a LangChain document compressor, such as `langchain_cohere.CohereRerank`."""
 
     def __init__(self, compressor: BaseDocumentCompressor) -> None:
+        super().__init__()
         self._compressor = compressor
 
     @classmethod

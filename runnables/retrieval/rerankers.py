@@ -83,6 +83,7 @@ class EndpointReranker(Reranker):
 
     def __init__(self, settings: Settings) -> None:
         """Read the address and the key from `settings`. Raises ConfigurationError for an invalid URL."""
+        super().__init__()
         self._url = _rerank_url(settings.rerank_url)
         self._model = {"model": settings.rerank_model} if settings.rerank_model else {}
         key = settings.rerank_api_key
@@ -182,6 +183,7 @@ class ListwiseReranker(Reranker):
     """Reranks with the chat model, which writes the order of the passages."""
 
     def __init__(self, step: str, model: ChatModel, platform_info: PlatformInfo) -> None:
+        super().__init__()
         # A separate circuit breaker, because a model that is too slow to rerank may still answer.
         self._model = replace(model, output_modes=list(model.output_modes))
         self._platform_info = platform_info
@@ -240,6 +242,7 @@ class CrossEncoderReranker(Reranker):
 
     def __init__(self, settings: Settings) -> None:
         """Load the model that `settings` names. Raises ConfigurationError."""
+        super().__init__()
         self._model = open_local_reranker(settings)
         self._setting = f"{PREFIX}RERANK={settings.rerank}"
 
