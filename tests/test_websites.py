@@ -186,7 +186,7 @@ def test_deleted_pages_are_deleted_and_many_are_kept(crawler: Crawler) -> None:
 )
 def test_failing_page_deletes_nothing(crawler: Crawler, fault: Fault, reason: str) -> None:
     crawler.sync()
-    crawler.limits = replace(crawler.limits, fetch_seconds=0.5)
+    crawler.limits = replace(crawler.limits, fetch_seconds=2.0)
     crawler.site.pages["/guide/p2"] += "<p>Changed</p>"
     del crawler.site.pages["/guide/p5"]
     crawler.site.fail(fault, "/guide/p2")
