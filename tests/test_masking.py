@@ -248,6 +248,7 @@ KEPT = [
     "Is 4111111111111111 accepted? The test card 5425 2334 3010 9903 is not",
     "Sample SSN 078-05-1120 and the IBAN of the docs GB82 WEST 1234 5698 7654 32",
     "string_to_sign = 'POST /v2/orders' + ts, params key1value1key2value2",
+    "helm upgrade op/relay --set auth.existingSecret=op-relay-auth",
     "appid=4bf92f3577b34da6a3ce929d0e0e4736 sign error rid 5c256054b46e4b7e39b679b527989cf5",
     "应用签名 19:59:7C:4B:73:B9:23:A2:BD:58:37:B3, pass: 120 tests, add the sign to header_v2",
     "redis key op:token:shop:66465427, https://oauth2:YOUR_TOKEN@git.example.com/a.git",

@@ -86,6 +86,7 @@ _PUBLIC_QUALIFIERS = {
         "idempotency", "cache", "dedupe", "sort", "primary", "partition", "foreign", "object", "routing",
     },
     "token": {"page", "next", "continuation", "sync"},
+    "secret": {"existing"},  # the name of a Kubernetes secret
     "sign": {"to"},  # string_to_sign
 }  # fmt: skip
 """Words in names of values that are not secret, although the last word names a secret."""
