@@ -40,10 +40,11 @@ from schemas.errors import ApideskError
 
 
 def create_app(answer_service: AnswerService, local_key: str | None = None) -> Litestar:
-    """Return the application for an open answer service, which the caller closes. Blocks the event loop.
+    """Return the application for an open answer service. Blocks the event loop.
 
-    `local_key` is an API key that has every scope and is only accepted from this machine. Raises
-    ConfigurationError for invalid settings, and StoreUnavailable if the database does not answer.
+    The caller closes the answer service. `local_key` is an API key that has every scope and is only
+    accepted from this machine; None means that there is no such key. Raises ConfigurationError for invalid
+    settings, and StoreUnavailable if the database does not answer.
     """
     services = Container(answer_service, local_key)
     app = Litestar(

@@ -43,7 +43,7 @@ REPORT_RESPONSE = ResponseSpec(
 
 
 class IngestionRuns(ApiModel):
-    """The latest runs, newest first."""
+    """The latest runs, at most 50, newest first."""
 
     ingestions: list[IngestionRun]
 

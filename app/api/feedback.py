@@ -46,7 +46,7 @@ class FeedbackRequest(ApiModel):
     status_code=204,
     operation_id="feedback",
     summary="Rate an answer",
-    # Without it, the response would be described as JSON, because a Response is returned.
+    # The handler returns a Response, which the OpenAPI document would otherwise describe as JSON.
     responses={204: ResponseSpec(None, description="The rating is stored")},
     tags=[QUESTIONS_TAG],
     needs="ask",
@@ -59,8 +59,8 @@ async def give_feedback(
     answer_service: NamedDependency[AnswerService],
     caller: NamedDependency[Caller],
 ) -> Response[None]:
-    """Rate an answer as helpful (1) or not helpful (-1); 0 removes the rating. 404 for an answer that
-    another key asked for, or that was not recorded.
+    """Rate an answer as helpful (1) or not helpful (-1); 0 removes the rating. 404 if the question was
+    asked with another key, or if the answer was not recorded.
     """
     feedback = Feedback(score=data.score, comment=mask(storable_text(data.comment)))
     run_id = parse_id(answer_id)

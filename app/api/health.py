@@ -173,7 +173,7 @@ async def metrics(answer_service: NamedDependency[AnswerService]) -> Response[by
 
 @head(
     "/metrics",
-    include_in_schema=False,  # as for GET
+    include_in_schema=False,  # the OpenAPI document describes GET only
     sync_to_thread=False,
     media_type=PROMETHEUS_TEXT,
     needs="admin",

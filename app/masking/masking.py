@@ -22,7 +22,7 @@ _MIN_KNOWN_CHARS = 4
 
 _WIDE = "＠－＿．" + "".join(chr(0xFEE0 + ord(char)) for char in ascii_letters + digits)
 _NARROW = str.maketrans(_WIDE, "@-_." + ascii_letters + digits)
-"""Full-width characters, in which secrets are recognised as well, and their usual forms."""
+"""Maps full-width characters to their usual forms, because a secret may be written in either form."""
 _WIDE_CHAR = re.compile(f"[{_WIDE}]")
 
 
@@ -55,9 +55,9 @@ class SecretScan:
 
     @property
     def secrets(self) -> Mapping[str, str]:
-        """The secrets with their names, to mask them in texts derived from the text.
+        """The secrets with their names, for masking other texts that quote this text.
 
-        A derived text may lack the syntax from which a secret can be recognised. Secrets shorter than
+        Such a text may lack the syntax by which a secret is recognised. Secrets shorter than
         `_MIN_KNOWN_CHARS` are left out.
         """
         found = _labels(_narrow(self._text), self._spans)
@@ -78,7 +78,7 @@ def _secrets(text: str) -> list[TextSpan]:
     repeated = list(
         _repeated(rest, {key: labels[key] for key in filter(_is_maskable_anywhere, labels)})
     )
-    # `cert_no` may be an order's or a person's number; only the latter has a date and a check digit.
+    # The value of a public name such as `cert_no` is still masked if it is an identity number.
     public = [span for span in public if not is_identity_number(text[span.start : span.end])]
     rest = blank_out(rest, [*public, *repeated])
     shaped = list(find_secrets_by_shape(rest))

@@ -1,6 +1,6 @@
-"""Finds personal data by their format and check digits.
+"""Finds personal data by its format and check digits.
 
-These are e-mail addresses, telephone numbers, Chinese identity numbers, IBANs and bank card numbers.
+It finds e-mail addresses, telephone numbers, Chinese identity numbers, IBANs and bank card numbers.
 Addresses and numbers that documentation uses as examples are not personal data.
 """
 
@@ -65,7 +65,10 @@ def _is_iban(match: re.Match[str]) -> bool:
 
 
 def _is_email(match: re.Match[str]) -> bool:
-    """Return whether this is neither in a reserved domain nor a part of https://user:pass@host."""
+    """Return whether the address may belong to a person.
+
+    Addresses in reserved domains and parts of URLs such as https://user:pass@host do not.
+    """
     return (
         not is_placeholder(match[0])
         and _USER_INFO.search(match.string, max(match.start() - 80, 0), match.start()) is None
@@ -73,9 +76,9 @@ def _is_email(match: re.Match[str]) -> bool:
 
 
 def _is_bank_card(match: re.Match[str]) -> bool:
-    """Return whether the check digit (ISO/IEC 7812) is valid, and the number is not one for tests.
+    """Return whether the check digit (ISO/IEC 7812) is valid and the number is not a test number.
 
-    Numbers for tests, such as 4111 1111 1111 1111, have few different digits.
+    Test numbers, such as 4111 1111 1111 1111, have few different digits.
     """
     if len(set(filter(str.isdigit, match[0]))) <= _MAX_TEST_DIGITS:
         return False
@@ -94,10 +97,10 @@ _PERSONAL_DATA: Sequence[tuple[str, re.Pattern[str], Callable[[re.Match[str]], b
 """Label, format, and check of each kind."""
 
 _NUMBERS_WITH_EXAMPLES = {"iban", "bank_card"}
-"""The kinds for which documentation publishes valid numbers for tests."""
+"""The kinds for which documentation publishes valid test numbers."""
 
 _MAX_TEST_DIGITS = 4
-"""Maximum number of different digits in a card number for tests."""
+"""Maximum number of different digits in a test number of a bank card."""
 
 _EXAMPLE = re.compile(
     r"(?:\b(?:test|sample|example|doc(?:s|umentation)?)\b|测试|示例|样例|文档)[^,.;:，。；：\n]{0,24}$",

@@ -25,7 +25,7 @@ class SecretKind(Enum):
     COOKIE = "cookie"
     PERSONAL = "personal"
     PUBLIC = "public"
-    """Never a secret, such as order numbers, trace ids and digests, which support needs."""
+    """Never a secret. Order numbers, trace ids and digests are kept, because support needs them."""
 
 
 _LATIN = {
@@ -86,10 +86,10 @@ _PUBLIC_QUALIFIERS = {
         "idempotency", "cache", "dedupe", "sort", "primary", "partition", "foreign", "object", "routing",
     },
     "token": {"page", "next", "continuation", "sync"},
-    "secret": {"existing"},  # the name of a Kubernetes secret
+    "secret": {"existing"},  # existingSecret: the name of a Kubernetes secret
     "sign": {"to"},  # string_to_sign
 }  # fmt: skip
-"""Words in names of values that are not secret, although the last word names a secret."""
+"""Maps the last word of a name to words that make the name public, as `page` does in page_token."""
 
 _PLAIN = re.compile(r"(?:(?=.{1,12}$)|(?!.*\d))[^\W\d][\w $-]{0,60}")
 """A name that cannot contain a secret itself, unlike a long name with a digit."""
@@ -103,15 +103,16 @@ NAME_TOKENS = re.compile(
 )
 """Matches a possible `name`, or an encoded character, which ends a name.
 
-The lookahead saves most of the time, because few characters of other texts begin a name.
+The lookahead makes the search faster, because it rules out most other characters at once.
 """
 
 
 @lru_cache(maxsize=1_024)
 def secret_kind(name: str) -> SecretKind | None:
-    """Return the kind of value that `name` stands for, or None if it is not a known name.
+    """Return the kind of value that `name` stands for, or None if the name is not known.
 
-    The spelling does not matter: app_key, appKey, X-App-Key and config.APPKEY have the same kind.
+    The spelling does not matter: app_key, appKey, X-App-Key and config.APPKEY have the same kind. The ids
+    and numbers of people, such as user_id, have no kind, because they may be telephone numbers.
     """
     if (chinese := _CHINESE_KINDS.get(name)) is not None:
         return chinese
@@ -120,7 +121,7 @@ def secret_kind(name: str) -> SecretKind | None:
     if words and _PUBLIC_QUALIFIERS.get(words[-1], set()).intersection(words):
         return SecretKind.PUBLIC
     endings = ["".join(words[start:]) for start in range(len(words))]
-    for ending in endings:  # the longest first: an app key is not any key
+    for ending in endings:  # the longest first: `appkey` is public, `key` may be a secret
         for kind, pattern in _LATIN_KINDS:
             if pattern.fullmatch(ending):
                 return None if kind is SecretKind.PUBLIC and _PEOPLE.intersection(words) else kind
@@ -128,7 +129,7 @@ def secret_kind(name: str) -> SecretKind | None:
 
 
 def names_secret(name: str) -> bool:
-    """Return whether `name` stands for a secret."""
+    """Return whether `name` stands for a secret or for personal data."""
     return secret_kind(name) not in (None, SecretKind.PUBLIC)
 
 
@@ -206,11 +207,11 @@ _MIN_CHARS = {
 _MAX_PLAIN_CHARS = 256
 """Maximum length of a value that is checked in detail, in characters.
 
-A longer value is a secret unless it has spaces or characters outside ASCII.
+A longer value is a secret if it is a cookie, or if it is ASCII text without spaces.
 """
 
 _MIN_LETTERS_ONLY_CHARS = 8
-"""Minimum length of a token without digits, in characters."""
+"""Minimum length of a secret without digits, in characters, unless people chose it."""
 
 _WORD_KINDS = {SecretKind.SECRET, SecretKind.PASSWORD}
 """The kinds of secrets for which people choose words."""
@@ -241,7 +242,7 @@ def is_plausible(kind: SecretKind, value: str, confidence: SyntaxConfidence) -> 
 
 
 def is_placeholder(value: str) -> bool:
-    """Return whether `value` stands for a secret, as <token> and YOUR_KEY do."""
+    """Return whether `value` is a placeholder such as <token> and YOUR_KEY, or an example address."""
     return _PLACEHOLDER.fullmatch(value) is not None
 
 

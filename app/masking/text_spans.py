@@ -10,18 +10,18 @@ QUOTE = r"""(?:\\{0,8}["'`]|%(?:25){0,4}2[27]|&quot;|&\#3[49];)"""
 ENCODED = r"%(?:25){0,4}[0-9A-Fa-f]{2}|\\u[0-9A-Fa-f]{4}|\\[nrt](?=[A-Za-z_])"
 """An escape sequence of any character: percent-encoding, a \\u escape, or \\n, \\r or \\t."""
 
-
 _MAX_MEAN_RUN_CHARS = 3.2
-"""Maximum mean length of a run of characters of one class, in characters, in a random string.
+"""Maximum mean length of the runs in a random string, in characters.
 
-The mean is about two in random strings, and about five in words and dates.
+A run consists of letters (a word, with or without a capital) or of digits (a number). The mean length is
+about two in random strings, and about five in words and dates.
 """
 
-_MAX_MEAN_LETTERS = 2.5
-"""The same maximum for a string with fewer than two digits, which is more likely to consist of words."""
+_MAX_MEAN_RUN_CHARS_OF_LETTERS = 2.5
+"""The same maximum for a string with fewer than two numbers, which is more likely to consist of words."""
 
-_MAX_MEAN_PIECE = 5.0
-"""The same maximum for a string without dashes and dots that has at least three numbers."""
+_MAX_MEAN_RUN_CHARS_WITH_NUMBERS = 5.0
+"""The same maximum for a string with at least three numbers and without punctuation."""
 
 _RUN = re.compile(r"[A-Z]?[a-z]+|[A-Z]+|[0-9]+")
 
@@ -57,19 +57,20 @@ def blank_out(text: str, spans: Iterable[TextSpan]) -> str:
 def is_random(text: str, min_chars: int = 20, max_mean_run: float = _MAX_MEAN_RUN_CHARS) -> bool:
     """Return whether `text` is random.
 
-    It must have at least `min_chars` letters and digits, and change between capitals, small letters and
-    digits as often as a random string. No word may occur twice, as in key1value1key2value2.
+    It must have at least `min_chars` ASCII letters and digits, among them a letter. Its runs must not be
+    longer than `max_mean_run` characters on average; with few numbers the maximum is lower, with many it is
+    higher. No word may occur twice, as in key1value1key2value2.
     """
     runs = _RUN.findall(text)
     length = sum(map(len, runs))
     if length < min_chars:
         return False
-    digits = sum(run.isdigit() for run in runs)
+    numbers = sum(run.isdigit() for run in runs)
     words = [run for run in runs if len(run) >= 3 and run.isalpha()]
-    if digits >= 3 and text.isalnum():
-        max_mean_run = max(max_mean_run, _MAX_MEAN_PIECE)
-    if digits < 2:
-        max_mean_run = min(max_mean_run, _MAX_MEAN_LETTERS)
+    if numbers >= 3 and text.isalnum():
+        max_mean_run = max(max_mean_run, _MAX_MEAN_RUN_CHARS_WITH_NUMBERS)
+    if numbers < 2:
+        max_mean_run = min(max_mean_run, _MAX_MEAN_RUN_CHARS_OF_LETTERS)
     return (
-        digits < len(runs) and length / len(runs) <= max_mean_run and len(set(words)) == len(words)
+        numbers < len(runs) and length / len(runs) <= max_mean_run and len(set(words)) == len(words)
     )

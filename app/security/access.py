@@ -1,8 +1,9 @@
 """Checks authentication, scopes and rate limits before each request is handled.
 
 A route declares the scope it requires: `needs="ask"`, `needs="ingest"`, `needs="admin"`, or
-`needs=None` for a public route. The default is `admin`. `limited=False` exempts a route from the
-rate limits. While no API key is configured, only requests from localhost are accepted.
+`needs=None` for a public route, which has no limits. The default is `admin`. `limited=False` exempts a
+route from the rate limits, except for requests with a wrong key. While no API key is configured, only
+requests from localhost are accepted.
 """
 
 from ipaddress import IPv6Address, ip_address, ip_network
@@ -34,7 +35,7 @@ class AuthGuard:
         self._limits = limits
 
     async def check(self, connection: Connection, handler: BaseRouteHandler) -> None:
-        """Check a request as a Litestar guard, and set the caller as `connection.user`.
+        """Check a request as a Litestar guard. On a route that requires a scope, set `connection.user`.
 
         Raises Unauthorized, Forbidden or RateLimited.
         """
@@ -74,13 +75,13 @@ class AuthGuard:
 
 
 def get_caller(request: Request[Any, Any, Any]) -> Caller:
-    """Return the caller of a request, as the dependency `caller` of routes that require a scope."""
+    """Return the caller of a request. Provides `caller` to the handlers of routes that require a scope."""
     caller: Caller = request.user
     return caller
 
 
 async def count_tool_call(connection: Connection, limits: RateLimiter) -> None:
-    """Count one MCP tool call as a request. Raises RateLimited."""
+    """Count an MCP tool call or resource read as a request. Raises RateLimited."""
     caller: Caller = connection.user
     if caller is not LOCAL:
         await limits.count_address(_rate_limited_address(connection))
@@ -118,7 +119,7 @@ def is_loopback(host: str) -> bool:
 
 
 def is_same_machine(connection: Connection) -> bool:
-    """Return whether both ends of the connection are this machine, at any of its addresses."""
+    """Return whether the client runs on this machine, whichever of the machine's addresses it uses."""
     peer, server = connection.client, connection.scope.get("server")
     return peer is None or is_loopback(peer.host) or bool(server and peer.host == server[0])
 

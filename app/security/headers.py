@@ -46,7 +46,8 @@ def page_policy(
 ) -> HeaderPolicy:
     """Return the policy of a page that loads only resources of this server and no inline code.
 
-    Only the origins in `embedded_by` may frame the page.
+    Only the origins in `embedded_by` may frame the page. `cache_control` is None if the handler sets
+    Cache-Control.
     """
     ancestors = " ".join(embedded_by) or "'none'"
     return HeaderPolicy(

@@ -1,4 +1,4 @@
-"""Provides answers and chunks to the HTTP API and the command line."""
+"""Provides answers and chunks to the HTTP API, the command line and the Python interface."""
 
 import asyncio
 import time
@@ -103,7 +103,10 @@ class AnswerService:
     async def answer(
         self, question: Question, config: RunnableConfig, mode: AnswerMode = "pipeline"
     ) -> Answer:
-        """Answer the question in a run with `config`, within its time limit. Raises ApideskError."""
+        """Answer the question in a run with `config`, within APIDESK_REQUEST_TIMEOUT.
+
+        Raises ApideskError.
+        """
         observer = RunObserver(self.metrics)
         started = time.monotonic()
         timeout_s = self.settings.request_timeout
@@ -127,7 +130,10 @@ class AnswerService:
         return answer
 
     async def repeat(self, command: AskCommand, answer: Answer, milliseconds: int) -> Answer:
-        """Return a copy of `answer` with a new id, a new trace, and `milliseconds` as its total time."""
+        """Return a copy of the cached `answer` with a new id, and record it in a trace and the metrics.
+
+        `milliseconds` is its total time.
+        """
         question = self.build_question(command)
         observer = RunObserver(self.metrics)
         repeated = answer.model_copy(
@@ -148,7 +154,10 @@ class AnswerService:
         return repeated
 
     async def retrieve(self, command: AskCommand) -> list[Source]:
-        """Return the best chunks, at most k. Only a reranker may call a model. Raises ApideskError."""
+        """Return the best chunks, at most k, as sources. No chat model is called, unless it reranks.
+
+        Raises ApideskError.
+        """
         question = self.build_question(command)
         config = self.tracing.config(question.id, None, None, *command.callbacks)
         chunks = await self.retrieve_chunks(question, config)
@@ -166,7 +175,7 @@ class AnswerService:
     def build_question(self, command: AskCommand) -> Question:
         """Return the question in `command`, or build one with a new id from its text.
 
-        Raises QuestionError.
+        Raises QuestionError if that text is blank or too long.
         """
         if command.question is not None:
             return command.question
@@ -247,7 +256,8 @@ def connect_answer_service(
 ) -> AnswerService:
     """Return a service that is connected to its store, without loading the collection.
 
-    Blocks the event loop. Pass `engine` if the database in `settings` is already open. Raises ApideskError.
+    Blocks the event loop. Pass `engine` if the database in `settings` is already open. `models` take
+    precedence over those of the settings. Raises ApideskError.
     """
     platform = read_platform(settings.platform)
     job = IngestionJob.connect(settings, engine)
@@ -263,8 +273,9 @@ async def open_answer_service(
 ) -> AsyncIterator[AnswerService]:
     """Open a service that is ready to answer, and close it at the end of the block.
 
-    If the platform has never been indexed, it is indexed first. Pass `engine` if the database in
-    `settings` is already open; it is closed with the service. Raises ApideskError.
+    If the platform has never been indexed, it is indexed first, and `progress` is called with the state of
+    the run. Pass `engine` if the database in `settings` is already open; it is closed with the service.
+    `models` take precedence over those of the settings. Raises ApideskError.
     """
     answer_service = await asyncio.to_thread(connect_answer_service, settings, engine, models)
     try:
@@ -281,7 +292,7 @@ async def open_answer_service(
 
 
 class InFlight:
-    """Limits the time of the answers in progress, and stops them. For use on one event loop."""
+    """Limits the duration of answers, and can stop those in progress. For use on one event loop."""
 
     def __init__(self) -> None:
         self._timeouts: set[asyncio.Timeout] = set()
@@ -306,7 +317,7 @@ class InFlight:
             raise ModelTimeout("the question took longer than APIDESK_REQUEST_TIMEOUT") from None
 
     def stop(self) -> None:
-        """End all tracked blocks with ServerStopping, also those that start later."""
+        """End all tracked blocks with ServerStopping, including those that start later."""
         self._stopped = True
         for timeout in self._timeouts:
             if not timeout.expired():

@@ -1,4 +1,4 @@
-"""The question with its options, and the interface of answerers."""
+"""The command to answer a question, with its options, and the interface of answerers."""
 
 from collections.abc import Awaitable
 from dataclasses import dataclass, field
@@ -26,11 +26,12 @@ class AskCommand:
     language: Language | None = None
     """The language of the answer; None means the language of the question."""
     filters: Filters | None = None
+    """Conditions that the chunks must meet; None means all chunks."""
     mode: AnswerMode = "pipeline"
     session: str | None = None
     """The session that the question belongs to; None for a question without a session."""
     owner: str = ""
-    """The id of the caller's API key; empty if no keys are configured."""
+    """The id that owns the session and the record; empty if no API key is required."""
     account: str = ""
     """The account that is charged for the tokens."""
     fresh: bool = False

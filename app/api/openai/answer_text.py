@@ -1,4 +1,4 @@
-"""Converts answers to the text and citations that chat clients receive, and such a text back to steps."""
+"""Converts answers to the text and citations that chat clients receive, and that text back to the steps."""
 
 from collections.abc import Iterable
 from itertools import chain
@@ -23,8 +23,8 @@ class PageNumbers:
     """Numbers pages from 1, in the order in which the steps of one answer cite them.
 
     Clients such as Open WebUI read `[2]` as the second distinct URL among the annotations. In an
-    `Answer`, it is the second chunk that the model was given. Some chunks are not cited, and several may
-    share a page.
+    `Answer`, `[2]` is the second chunk that the model was given. Some chunks are not cited, and several
+    chunks may belong to one page.
     """
 
     def __init__(self) -> None:
@@ -32,7 +32,10 @@ class PageNumbers:
         self._numbers: dict[str, int] = {}
 
     def apply(self, event: Event) -> Event:
-        """Return `event` with page numbers in its citations. `sources` and `answer` restart at 1."""
+        """Return `event` with page numbers in its citations.
+
+        The events `sources` and `answer` restart the numbering at 1.
+        """
         if isinstance(event.data, Sources):
             self._start(event.data.sources)
         elif isinstance(event.data, Step):
