@@ -131,7 +131,7 @@ async def insights(
     table: FromQuery[Table | None] = None,
     format: FromQuery[Literal["json", "csv"] | None] = None,
 ) -> Response[Any]:
-    """Return question counts by type and by API, documentation gaps, errors, and feedback.
+    """Return question counts, documentation gaps, errors and feedback of the last `days` days.
 
     With `Accept: text/csv` or `format=csv`, return one table as CSV: `table`, or `gaps` by default.
     """

@@ -56,11 +56,11 @@ class UsageCounter:
         self._retry_at = 0.0
 
     async def hit(self, item: RateLimitItem, *key: str, cost: int = 1) -> bool:
-        """Count `cost` uses, and return whether the limit still allows them."""
+        """Count `cost` uses of `key`, and return whether the limit still allows them."""
         return await self._count(lambda limiter: limiter.hit(item, *key, cost=cost))
 
     async def test(self, item: RateLimitItem, *key: str) -> bool:
-        """Return whether another use is allowed, without counting it."""
+        """Return whether another use of `key` is allowed, without counting it."""
         return await self._count(lambda limiter: limiter.test(item, *key))
 
     async def seconds_until_reset(self, item: RateLimitItem, *key: str) -> float:

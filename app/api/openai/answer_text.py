@@ -85,7 +85,7 @@ class StreamedText:
         self._streamed = StreamedAnswer()
         self._sent_steps: list[str] = []
         self._is_complete = False
-        """Whether the answer is complete, so that its steps can be sent after the note on doubts."""
+        """Whether the answer is already complete. Steps then wait for it, to follow the note on doubts."""
 
     def add(self, event: Event) -> str:
         """Return the text to send after `event`, or an empty string."""
