@@ -1,6 +1,6 @@
-"""Reads word lists, a module of its own because rules of several packages have some.
+"""Reads word lists. This is a separate module because rules in several packages use word lists.
 
-The lists of a module lie next to it, in a TOML file of the same name. A list is a string of words,
+The lists of a module are in a TOML file of the same name next to it. A list is a string of words,
 with `_` for a space within a phrase.
 """
 

@@ -127,7 +127,7 @@ class Settings(BaseSettings):
     """API key of the embedding model; default: the provider's variable."""
 
     embedding_batch: int = Field(default=32, ge=1, le=2_048)
-    """Texts per embedding request; some providers accept at most ten. Fewer if the server is slow."""
+    """Maximum texts per embedding request; some providers accept at most ten, slow servers get fewer."""
 
     embedding_requests: int = Field(default=8, ge=1, le=64)
     """Maximum concurrent embedding requests during ingestion; a local model gets one at a time."""
@@ -142,7 +142,7 @@ class Settings(BaseSettings):
     """Number of chunks to retrieve if the request does not specify `k`."""
 
     evidence_tokens: int = Field(default=6_000, ge=0, le=200_000)
-    """Number of tokens of chunks that a chat model reads: beyond the `k` best chunks the next best ones."""
+    """After the `k` best chunks, a chat model reads the next best ones, up to this many tokens in all."""
 
     rerank: str = Field(
         default="none", pattern=r"^(none|endpoint|model|local:.+|[A-Za-z_]\w*(\.[A-Za-z_]\w*)+)$"
@@ -162,10 +162,10 @@ class Settings(BaseSettings):
     """Time limit of reranking in seconds; after it, the retrieval order is kept."""
 
     local_model_folder: Path = Path("./data/models")
-    """Folder of the models named `local:`; one that is not in it is downloaded from Hugging Face."""
+    """Folder of `local:` models; a model that is not in it is downloaded from Hugging Face."""
 
     local_model_threads: int = Field(default=1, ge=1, le=256)
-    """Threads that a model named `local:` computes a batch with."""
+    """Number of threads with which a `local:` model computes a batch."""
 
     web_search: Literal["tavily"] | None = None
     """`tavily` adds web pages to the sources, after the `k` best chunks; default: no web search."""
@@ -245,7 +245,7 @@ class Settings(BaseSettings):
     """Maximum concurrent model-answered questions, and concurrent model calls, per process."""
 
     queue_timeout: float = Field(default=5, ge=0)
-    """Seconds that a question over this limit waits before it is refused with 503."""
+    """Seconds that a question over `APIDESK_MAX_CONCURRENCY` waits before it is refused with 503."""
 
     workers: int = Field(default=1, ge=1, le=64)
     """Number of `apidesk serve` processes."""
@@ -313,7 +313,7 @@ class Settings(BaseSettings):
             "APIDESK_OTEL_TRACES_ENDPOINT", "OTEL_EXPORTER_OTLP_TRACES_ENDPOINT"
         ),
     )
-    """The same with its path; default: `OTEL_EXPORTER_OTLP_TRACES_ENDPOINT`."""
+    """URL of the collector for traces, with its path; default: `OTEL_EXPORTER_OTLP_TRACES_ENDPOINT`."""
 
     log_level: Literal["DEBUG", "INFO", "WARNING", "ERROR"] = "INFO"
     """Level of the log on stderr."""

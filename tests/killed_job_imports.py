@@ -1,4 +1,4 @@
-"""Imports of the processes of `killed_job`, done once by the process that they are forked from."""
+"""Imports what `killed_job` needs, once, in the process from which the others are forked."""
 
 import milvus_lite.db  # type: ignore[import-untyped]
 import pymilvus

@@ -4,8 +4,8 @@
         server.reply("hello", {"answer": 42}, Reply(status=429, headers={"retry-after": "1"}))
         client = OpenAI(base_url=server.base_url, api_key="any")
 
-Script -> OpenAI objects -> wire: `ModelServer` picks a `Reply`, `render` makes a `Response` of it,
-`Connection` sends that, as badly as the reply asks for.
+Script -> OpenAI objects -> wire: `ModelServer` picks a `Reply`, `render` makes a `Response` of it, and
+`Connection` sends it, with the faults that the reply asks for.
 """
 
 import asyncio

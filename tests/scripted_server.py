@@ -1,4 +1,4 @@
-"""An HTTP server on loopback that answers as a test says, and that can fail in the ways of the web."""
+"""An HTTP server on loopback that answers as a test specifies, and can fail as servers on the web do."""
 
 import threading
 import time
@@ -24,7 +24,7 @@ class Request:
 
 @dataclass(frozen=True)
 class Reply:
-    """A response. Of a truncated one, half of the promised body is sent."""
+    """A response. If it is truncated, only half of the announced body is sent."""
 
     body: bytes = b""
     status: int = 200

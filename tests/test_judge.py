@@ -1,4 +1,4 @@
-"""Tests of the judge: verdicts are parsed; on any failure there are none, in time and with one log line."""
+"""Tests of the judge: verdicts are parsed; after a failure there are none, in time, with one log line."""
 
 import asyncio
 import logging

@@ -1,4 +1,4 @@
-"""Tests that kill the ingestion job at random times: the collection answers, the next run repairs it."""
+"""Kills the ingestion job at random times: the collection still answers, and the next run repairs it."""
 
 import json
 import random

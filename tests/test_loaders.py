@@ -1,4 +1,4 @@
-"""Sources of kind `loader`: documents of LangChain loaders, over the wire formats of the wikis."""
+"""Sources of kind `loader`: documents of LangChain loaders, from scripted servers of wikis."""
 
 import os
 import re

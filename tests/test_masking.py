@@ -1,4 +1,4 @@
-"""Secrets are masked in stored texts in every pasted syntax; talk about secrets is kept."""
+"""Secrets are masked in stored texts in every pasted syntax; text about secrets is kept."""
 
 import sqlite3
 from contextlib import closing

@@ -160,7 +160,7 @@ def test_invalid_look_is_a_configuration_error(tmp_path: Path, line: str, messag
         read_platform(platform)
 
 
-def test_files_contain_no_foreign_urls(client: TestClient[Litestar]) -> None:
+def test_files_contain_no_foreign_urls() -> None:
     """The only URLs are namespaces and examples in comments."""
     allowed = ("http://www.w3.org/2000/svg", "https://desk.example.com/")
     for file in STATIC.rglob("*.*"):

@@ -106,9 +106,7 @@ def test_truncated_line_is_skipped(engine: Engine, settings: Settings) -> None:
     assert [each.id for each in stored(engine)] == ["whole"]
 
 
-def test_outbox_holds_records_while_database_is_down(
-    engine: Engine, settings: Settings, caplog: pytest.LogCaptureFixture
-) -> None:
+def test_outbox_holds_records_while_database_is_down(engine: Engine, settings: Settings) -> None:
     with engine.begin() as connection:
         connection.execute(text("ALTER TABLE questions RENAME TO away"))
     run_writer(
@@ -190,9 +188,7 @@ def test_expired_records_are_deleted(engine: Engine, settings: Settings) -> None
     assert [each.id for each in stored(engine)] == ["new"]
 
 
-def test_keep_questions_false_writes_nothing(
-    engine: Engine, settings: Settings, tmp_path: Path
-) -> None:
+def test_keep_questions_false_writes_nothing(engine: Engine, settings: Settings) -> None:
     record_writer = RecordWriter(engine, settings.model_copy(update={"keep_questions": False}))
     run_writer(record_writer, lambda: record_writer.write(record("a")))
     assert stored(engine) == []

@@ -1,4 +1,4 @@
-"""Thanks and greetings are told from questions."""
+"""Thanks and greetings are distinguished from questions."""
 
 from runnables.question.small_talk import is_small_talk
 

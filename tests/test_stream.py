@@ -186,9 +186,7 @@ def test_error_before_the_first_byte_is_a_problem(
     model_server.replies.clear()
 
 
-def test_extractive_answers_and_refusals_are_streamed(
-    serve: Serve, model_server: ModelServer
-) -> None:
+def test_extractive_answers_and_refusals_are_streamed(serve: Serve) -> None:
     with serve(chat_model="extractive") as url:
         for question, kind in ((QUESTION, "api_call"), ("今天天气怎么样", "unknown")):
             with stream_events(url, question) as stream:

@@ -1,4 +1,4 @@
-"""Tests of web search: requests, citable content of replies, and failures, which never cost the answer."""
+"""Tests of web search: requests, citable content of replies, and answers despite failures."""
 
 import asyncio
 import logging

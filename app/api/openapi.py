@@ -1,4 +1,4 @@
-"""Describes the API in the OpenAPI document, and adapts Litestar's handling of bodies and `Allow`.
+"""Describes the API in the OpenAPI document, and adapts how Litestar reads JSON and sets `Allow`.
 
 The OpenAPI document includes the errors that a route declares with `errors=`.
 """

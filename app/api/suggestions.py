@@ -58,7 +58,7 @@ class SuggestedQuestions:
         self._cache: dict[Language, tuple[list[CatalogueEntry], tuple[str, ...]]] = {}
 
     def get(self, language: Language) -> tuple[str, ...]:
-        """Return up to four questions of several kinds, one per document. Blocks. Raises StoreError."""
+        """Return up to four questions of several kinds. Blocks. Raises StoreError."""
         catalogue = self._collection.catalogue()
         cached_catalogue, questions = self._cache.get(language, (None, ()))
         if cached_catalogue is not catalogue:
@@ -97,9 +97,14 @@ class SuggestedQuestions:
 def suggest_questions(
     catalogue: list[CatalogueEntry], collection: Collection, language: Language
 ) -> tuple[str, ...]:
-    """Return questions of several kinds in turn, one per document.
+    """Return up to four questions of several kinds, at most one per document.
 
     The order of the documents is pseudo-random, but the same on every call. Raises StoreError.
+
+    Arguments:
+        catalogue: the documents of `collection`
+        collection: the collection that is searched for error codes
+        language: the language of the questions, and of the documents if there are enough
     """
     entries = sorted(
         catalogue, key=lambda entry: shuffle_key(f"{entry.source}/{entry.document_id}")
@@ -148,7 +153,7 @@ def _pages(entries: list[CatalogueEntry], language: Language) -> Iterator[Docume
 
 
 def _sections(entries: list[CatalogueEntry], language: Language) -> Iterator[DocumentQuestion]:
-    """Yield a question about a heading of each page, except the first, which is often an introduction."""
+    """Yield a question about one heading of each page; first headings are skipped as introductions."""
     for entry in entries:
         if entry.kind == "page":
             questions = (_section_question(entry.title, s, language) for s in entry.outline[1:])
@@ -169,7 +174,10 @@ def _with_title(title: str, question: str, language: Language) -> str:
 def _errors(
     entries: list[CatalogueEntry], collection: Collection, language: Language
 ) -> Iterator[DocumentQuestion]:
-    """Yield one error code per document. APIs come first, because they list more codes than pages."""
+    """Yield a question about one error code of each document.
+
+    APIs come first, because they list more codes than pages.
+    """
     template = user_text(language).suggestions["error"]
     for entry in sorted(entries, key=lambda entry: entry.kind != "api")[:MAX_SCANNED_DOCUMENTS]:
         chunks = collection.chunks_of_document(entry.document_id, entry.source)

@@ -69,18 +69,18 @@ class IngestionService:
         return await self._start(self._job.new_run(trigger), asyncio.Event())
 
     async def get(self, run_id: str) -> IngestionRun | None:
-        """Return the run with this id in its current state, or None."""
+        """Return the run with this id in its current state, or None. Raises StoreUnavailable."""
         return await asyncio.to_thread(self._job.runs.get, run_id)
 
     async def latest(self) -> list[IngestionRun]:
-        """Return the last runs, newest first."""
+        """Return the last runs, at most 50, newest first. Raises StoreUnavailable."""
         return await asyncio.to_thread(self._job.runs.latest)
 
     @asynccontextmanager
     async def running(self, plan: IngestionSchedule | None) -> AsyncIterator[None]:
         """Follow the schedule of `plan` within the block; at its end, stop the run in progress.
 
-        Of several processes on this machine, only one follows the schedule.
+        If several processes run on this machine, only one of them follows the schedule.
         """
         scheduled = None
         if plan and plan.schedule:
@@ -112,7 +112,8 @@ class IngestionService:
     def _ended(self, run: IngestionRun, task: asyncio.Task[IngestionRun]) -> None:
         """Log the end of a run.
 
-        Its exception is retrieved, because asyncio would log it otherwise. The run itself has the error.
+        The exception of the task is retrieved only because asyncio would log it otherwise. The run also
+        contains the error.
         """
         self._tasks.discard(task)
         if not task.cancelled():

@@ -138,8 +138,8 @@ class CachingAnswerer:
     ) -> Answer:
         """Return the cached answer, or ask the wrapped answerer.
 
-        The lookup runs inside the flight. If it ran before, a caller could find nothing in the cache, then
-        find that the flight has ended and stored its answer, and ask the model again.
+        The lookup is part of the shared call. If it ran earlier, another call could store its answer
+        between this lookup and the join, and the model would be asked again.
         """
         cached = await self._look_up(key)
         if cached is None:
@@ -149,7 +149,10 @@ class CachingAnswerer:
         return cached.model_copy(update={"cached": True})
 
     async def _look_up(self, key: str) -> Answer | None:
-        """Return the cached answer, or None. If a document that it cites has changed, delete it."""
+        """Return the cached answer, or None.
+
+        An answer that cites a document that has changed is deleted from the cache.
+        """
         try:
             cached = await self._answer_cache.get(key)
             if cached is None:

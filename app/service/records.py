@@ -65,7 +65,10 @@ def build_failed_record(command: AskCommand, code: str, milliseconds: int) -> Qu
 
 
 def scan_secrets(command: AskCommand) -> SecretScan:
-    """Return the secrets in the question, which one middleware scans for the others."""
+    """Return the scan of the question for secrets.
+
+    RecordingAnswerer stores a scan in the command, so that a question is scanned only once.
+    """
     return command.secrets or SecretScan(command.text)
 
 
@@ -87,7 +90,7 @@ def _build_base(command: AskCommand, masked: str, milliseconds: int) -> Question
 def _documented_api(answer: Answer) -> Source | None:
     """Return the source that documents the API that the answer is about, or None.
 
-    Its name is recorded, so that questions that name the API differently belong together.
+    Its name is recorded, so that questions that name the API differently are counted together.
     """
     if answer.type != "api_call":
         return None

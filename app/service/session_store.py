@@ -79,8 +79,8 @@ class SessionStore:
     def _append(self, owner: str, session: str, turn: Turn) -> None:
         """Insert `turn`, then delete turns that exceed the limits.
 
-        The transaction starts with the insert, because SQLite only queues transactions that start with a
-        write.
+        The transaction starts with the insert. SQLite makes a transaction wait for another one only if its
+        first statement is a write.
         """
         row = truncate_turn(_storable(turn), self._max_chars).model_dump()
         with database_errors(), self._engine.begin() as connection:
@@ -107,9 +107,9 @@ class SessionStore:
             _delete_rows(connection, select(turns_table.c.id).where(turns_table.c.id.in_(beyond)))
 
     def _sweep(self, connection: Connection) -> None:
-        """Delete expired turns of all sessions if the last deletion was SWEEP_INTERVAL_S ago.
+        """Delete expired turns of all sessions, once per SWEEP_INTERVAL_S.
 
-        If there are more than SWEEP_BATCH_SIZE, the next call continues.
+        One call deletes at most SWEEP_BATCH_SIZE turns. If there are more, the next call continues.
         """
         if time.monotonic() < self._next_sweep:
             return
@@ -122,9 +122,10 @@ class SessionStore:
 
 
 def select_recent_turns(newest_first: Iterable[Turn], max_turns: int, max_chars: int) -> list[Turn]:
-    """Return the newest turns, at most `max_turns` with at most `max_chars` characters in total.
+    """Return the newest turns, newest first, within the limits.
 
-    Before that, each turn is truncated to `max_chars` characters.
+    There are at most `max_turns` turns, with at most `max_chars` characters in total. Each turn is first
+    truncated to `max_chars` characters.
     """
     selected: list[Turn] = []
     remaining = max_chars
@@ -140,7 +141,8 @@ def select_recent_turns(newest_first: Iterable[Turn], max_turns: int, max_chars:
 def truncate_turn(turn: Turn, max_chars: int) -> Turn:
     """Return `turn`, truncated to `max_chars` characters.
 
-    The question may use half of them, and the answer the rest.
+    The question may use half of the characters, and the answer the rest. An API name or path that is longer
+    than MAX_NAME_CHARS is removed.
     """
     names = {"api_name": _short_name(turn.api_name), "api_url": _short_name(turn.api_url)}
     question = _truncate(turn.question, max_chars // 2)

@@ -41,8 +41,8 @@ log = logging.getLogger(__name__)
 async def run_server(settings: Settings, host: str, port: int) -> None:
     """Serve in this process until a signal stops it.
 
-    Raises ConfigurationError for a public address without API keys, and ApideskError if the answer
-    service cannot be opened.
+    Raises ConfigurationError if `host` is not a loopback address and no API key is configured, and
+    ApideskError if the answer service cannot be opened.
     """
     configure_logging(settings.log_level, settings.log_format)
     engine = await asyncio.to_thread(open_engine, settings)
@@ -81,7 +81,7 @@ class _AnnouncedServer(uvicorn.Server):
         self._stack = stack
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
-        """Listen, then announce the address. Before that, the number of a free port is not known."""
+        """Listen, then announce the address. With port 0, the port is known only after listening."""
         await super().startup(sockets)
         host, port = self.servers[0].sockets[0].getsockname()[:2]
         settings = self._answer_service.settings
@@ -89,17 +89,20 @@ class _AnnouncedServer(uvicorn.Server):
         install_signal_handlers(self._answer_service)
 
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
-        """Stop, and run the application's shutdown also after a forced exit, when uvicorn skips it."""
+        """Stop the server. After a forced exit, also run the application's shutdown.
+
+        uvicorn skips the application's shutdown in this case.
+        """
         await super().shutdown(sockets)
         if self.force_exit:
             await self.lifespan.shutdown()
 
 
 def check_bind_address(settings: Settings, engine: Engine, host: str) -> None:
-    """Check that an API key is configured if `host` is a public address. Blocks the event loop.
+    """Check that an API key is configured unless `host` is a loopback address. Blocks the event loop.
 
-    Raises ConfigurationError for a public address without an API key, and StoreUnavailable if the
-    database does not answer.
+    Raises ConfigurationError if an API key is required and missing, and StoreUnavailable if the database
+    does not answer.
     """
     if Keyring(ApiKeyStore(engine), settings.admin_key).required:
         return
@@ -140,9 +143,11 @@ def first_ingestion_progress(settings: Settings) -> Iterator[ProgressCallback]:
 def install_signal_handlers(answer_service: AnswerService) -> None:
     """Install handlers for SIGTERM and SIGINT that stop the answer service.
 
-    After the first signal, the ingestion stops soon, and answers after APIDESK_SHUTDOWN_TIMEOUT. A second
-    signal stops everything at once. Call this function on the event loop after uvicorn has installed its
-    own handlers. The new handlers also call them, to close the port, wait for connections and exit.
+    After the first signal, a running ingestion stops at its next document, and answers have
+    APIDESK_SHUTDOWN_TIMEOUT seconds to finish. A second signal stops the answers at once.
+
+    Call this function on the event loop after uvicorn has installed its own handlers. The new handlers also
+    call them, to close the port, wait for connections and exit.
     """
     handler = _SignalHandler(answer_service)
     for number in (signal.SIGTERM, signal.SIGINT):

@@ -45,8 +45,8 @@ STORE_TIMEOUT_S = 300
 def run_workers(settings: Settings, host: str, port: int) -> None:
     """Serve with `settings.workers` processes until a signal stops them.
 
-    Raises ConfigurationError for a public address without API keys, and ApideskError if the answer
-    service cannot be opened or a worker cannot start.
+    Raises ConfigurationError if `host` is not a loopback address and no API key is configured, and
+    ApideskError if the answer service cannot be opened or a worker cannot start.
     """
     configure_logging(settings.log_level, settings.log_format)
     engine = open_engine(settings)

@@ -49,7 +49,7 @@ LAG_INTERVAL_S = 0.1
 """Seconds between two measurements."""
 
 LAG_WINDOW = 600
-"""Number of measurements from which the longest lag is reported, which take one minute."""
+"""Number of measurements whose longest lag is reported. They take one minute."""
 
 DATABASE_TIMEOUT_S = 2.0
 """Seconds to wait for the database during a scrape, which Prometheus cancels after ten seconds."""
@@ -169,7 +169,8 @@ class Metrics:
         """Return all metrics, and the metrics of the collectors `scraped`, in Prometheus's text format.
 
         If PROMETHEUS_MULTIPROC_DIR was set before prometheus_client was imported, return the metrics of
-        all processes that share this directory, without metrics that describe a single process.
+        all processes that share this directory, without prometheus_client's own metrics of the process,
+        the platform and garbage collection.
         """
         return b"".join(map(generate_latest, (_shared_registry(self._registry), *scraped)))
 

@@ -87,7 +87,7 @@ class _Exchange:
 
     def __init__(self, request_id: str, receive: Receive, send: Send) -> None:
         self.request_id = request_id
-        self.status = int(CLIENT_CLOSED_REQUEST)
+        self.status = CLIENT_CLOSED_REQUEST
         self.bytes = 0
         self._receive = receive
         self._send = send

@@ -33,7 +33,7 @@ TIMING_KEYS = {
 
 
 class RunObserver(AsyncCallbackHandler):
-    """Observes one run. It times the steps by their run names, and updates `metrics`."""
+    """Observes one run: measures the duration of its steps, counts its tokens, and updates `metrics`."""
 
     run_inline = True  # otherwise LangChain creates a task for each event, such as each token
 
@@ -54,7 +54,7 @@ class RunObserver(AsyncCallbackHandler):
     async def on_chain_start(
         self, serialized: dict[str, Any] | None, inputs: Any, *, run_id: UUID, **kwargs: Any
     ) -> None:
-        """Store when a step started. A step inside a step with the same name is not timed separately."""
+        """Store the start time of a step. A step within a step of the same name is not timed separately."""
         step = TIMING_KEYS.get(kwargs.get("name") or "")
         if step and step not in {started[0] for started in self._started.values()}:
             self._started[run_id] = (step, time.monotonic())
@@ -62,7 +62,7 @@ class RunObserver(AsyncCallbackHandler):
     async def on_retriever_start(
         self, serialized: dict[str, Any] | None, query: str, *, run_id: UUID, **kwargs: Any
     ) -> None:
-        """Store when a retrieval started."""
+        """Store the start time of a retrieval."""
         await self.on_chain_start(serialized, query, run_id=run_id, **kwargs)
 
     async def on_retriever_end(self, documents: Any, *, run_id: UUID, **kwargs: Any) -> None:
@@ -92,7 +92,7 @@ class RunObserver(AsyncCallbackHandler):
         metadata: dict[str, Any] | None = None,
         **kwargs: Any,
     ) -> None:
-        """Store the metadata of the call, which name the model."""
+        """Store the metadata of the call, which names the model."""
         self._call_metadata[run_id] = metadata or {}
 
     async def on_llm_end(self, response: LLMResult, *, run_id: UUID, **kwargs: Any) -> None:

@@ -1,8 +1,7 @@
 """Reads API operations from a Markdown page, recognised by its content.
 
 A page describes an operation if it gives a method with a URL (see `api_marks`), and a table or list of
-parameters, responses or errors. All other blocks stay prose. Operations are named by
-headings.
+parameters, responses or errors. All other blocks stay prose. Operations are named by headings.
 """
 
 import re

@@ -1,4 +1,4 @@
-"""Puts structures that a page describes in tables of their own below the parameters that have them.
+"""Nests structures under the parameters of their type, if the page describes them in separate tables.
 
 Such a table has a caption with the name of the structure ("Address object"), of the parameter ("表 4
 address 字段数据结构说明") or a number ("Table 4"), and the parameter refers to it: by its type ("Array of

@@ -1,6 +1,6 @@
 """The interface of source readers, and functions that read sources of any kind.
 
-Kept apart from `folder`, so that a reader that reads no folder does not depend on it.
+This module is separate from `folder`, so that readers of other kinds do not depend on `folder`.
 """
 
 import hashlib

@@ -1,6 +1,6 @@
 """The collection of chunks: what questions read from it and what ingestion writes to it.
 
-There are two implementations. `MilvusCollection` is an alias on a Milvus server, which searches.
+There are two implementations. `MilvusCollection` is on a Milvus server, which searches it.
 `EmbeddedCollection` answers from a snapshot in a file and keeps its rows in Milvus Lite. Both index the
 same words with the same BM25 parameters, so they rank alike.
 """

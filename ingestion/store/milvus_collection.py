@@ -1,4 +1,4 @@
-"""A collection on a Milvus server, which searches it. Server processes cache what they read."""
+"""A collection on a Milvus server, which searches it. Each process of apidesk caches what it reads."""
 
 from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, Self, get_args

@@ -1,4 +1,4 @@
-"""Finds words that their context shows to be names, and tells which names are not specific to a platform.
+"""Finds names by their context, and recognises names that are not specific to a platform.
 
 Names from programming languages, standards and examples are not specific to a platform. Names in
 context are keys in JSON and in `key=value` pairs, first cells of table rows, and words next to a noun such

@@ -1,4 +1,4 @@
-"""What to look for in the chunks: the weighted words of a question, its identifiers and its needs."""
+"""The terms to look for in the chunks: a question's weighted words, its identifiers and its needs."""
 
 import math
 import re

@@ -1,4 +1,4 @@
-"""What a question asks for: its needs, which sections of an API document meet, and kinds of quantities."""
+"""The needs of a question, the kinds of sections that meet them, and the quantities it asks for."""
 
 import re
 from collections.abc import Mapping

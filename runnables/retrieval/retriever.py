@@ -1,4 +1,4 @@
-"""The search of the Milvus collection: full text, dense vectors or both, fused into one ranking."""
+"""Searches the collection by full text, dense vectors or both, and fuses the results into one ranking."""
 
 import asyncio
 import logging

@@ -107,7 +107,7 @@ def test_unusable_database_is_named(url: str, error: type[ApideskError]) -> None
         IngestionRunStore.open(read_settings(database_url=url))
 
 
-def test_second_run_names_the_holder_of_the_lock(job: IngestionJob, settings: Settings) -> None:
+def test_second_run_names_the_holder_of_the_lock(job: IngestionJob) -> None:
     begun, over = threading.Event(), threading.Event()
 
     def wait(run: IngestionRun) -> None:

@@ -1,4 +1,4 @@
-"""The gaps among four hundred questions, answered by a model."""
+"""Gaps among four hundred questions that a model answered."""
 
 import json
 import re

@@ -1,4 +1,4 @@
-"""What a user does on the page, and answers that tests send to it."""
+"""Actions of a user on the page, and answers that tests send to it."""
 
 import json
 from collections.abc import Callable

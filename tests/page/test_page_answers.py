@@ -211,7 +211,7 @@ def test_code_is_copied(open_page: Open) -> None:
     assert page.evaluate("navigator.clipboard.readText()") == "curl -s example\n"
 
 
-def test_answer_is_copied_as_markdown(open_page: Open, served: str) -> None:
+def test_answer_is_copied_as_markdown(open_page: Open) -> None:
     page = open_page(permissions=["clipboard-read", "clipboard-write"]).page
     ask(page, "what does error 44203 mean?")
     page.get_by_role("button", name="Copy as Markdown").click()

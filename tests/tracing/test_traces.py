@@ -1,4 +1,4 @@
-"""Traces: the run tree in LangSmith and in a collector, redaction, and unavailable servers."""
+"""Traces in LangSmith: the run tree, its content, and ratings as feedback."""
 
 import asyncio
 import json

@@ -1,4 +1,4 @@
-"""Reads the conversation in the request of a chat client, whose last user message is the question."""
+"""Reads the conversation in a chat client's request. Its last user message is the question."""
 
 from collections.abc import Iterator, Sequence
 from datetime import UTC, datetime
@@ -50,13 +50,16 @@ class ChatMessage(RequestModel):
 
 
 class TextFormat(RequestModel):
-    """The format of the reply. Other formats are refused, because the answer is Markdown."""
+    """The format of the reply. Formats other than text are refused, because the answer is Markdown."""
 
     type: Literal["text"] = "text"
 
 
 class CommonParameters(RequestModel):
-    """Parameters of both endpoints. Values that apidesk cannot honour are refused, others ignored."""
+    """Parameters of both endpoints.
+
+    `temperature` and `top_p` are checked and then ignored.
+    """
 
     model: str
     stream: bool | None = False
@@ -72,10 +75,13 @@ TokenLimit = Annotated[int, Field(ge=1)] | None
 def read_conversation(
     messages: Sequence[ChatMessage], settings: Settings, field: str = "messages"
 ) -> tuple[str, tuple[Turn, ...]]:
-    """Return the question and the earlier turns, oldest first. Turns have the same limits as in a session.
+    """Return the question and the earlier turns, oldest first.
 
-    System messages are ignored. Blocks while words are counted. Raises QuestionError for `field` if there
-    is no user message, or if the question has a part that is not text.
+    The number and size of the turns are limited as in a session. System messages are ignored. Blocks; call
+    it in a worker thread.
+
+    Raises QuestionError if there is no user message, or if the question has a part that is not text. The
+    error names `field`, the request field that contains the messages.
     """
     questions = [index for index, message in enumerate(messages) if message.role == "user"]
     if not questions:
@@ -90,7 +96,7 @@ def read_conversation(
 
 
 def _read_turns(messages: Sequence[ChatMessage]) -> Iterator[Turn]:
-    """Yield each question that has an answer."""
+    """Yield a turn for each question that has an answer."""
     question = ""
     for message in messages:
         if message.role == "user":

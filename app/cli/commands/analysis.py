@@ -152,7 +152,7 @@ def _evaluate_answers(
 def _report_judge_failures(
     failures: "Iterable[str | None]", grades: "Mapping[Grade, int] | None"
 ) -> None:
-    """Print how often the judge failed, and why first; exit if it graded nothing."""
+    """Print how often the judge failed, and its first error. Exit with an error if it graded nothing."""
     messages = [failure for failure in failures if failure is not None]
     if not messages:
         return

@@ -1,6 +1,6 @@
 """Converts a tree of HTML into Markdown with the same headings, tables, lists and code blocks.
 
-Fields and tables are made regular first; see `html_structure`.
+Fields and tables are normalized first; see `html_structure`.
 """
 
 import re

@@ -1,4 +1,4 @@
-"""Makes the tree of an HTML page regular, as Markdown needs it: its fields and its tables.
+"""Normalizes the fields and tables in the tree of an HTML page, so that Markdown can represent them.
 
 Some pages describe the fields of an API in `<div>` elements, without tables or lists. The head of such a
 field is an element with a name, a type and possibly "required", each in an element of its own. It becomes a
