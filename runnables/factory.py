@@ -57,10 +57,11 @@ class PipelineFactory:
         limiter: ConcurrencyLimiter,
         reranker: BaseDocumentCompressor | None = None,
     ) -> None:
-        """`models` is None if answers are quoted without a model; `limiter` limits model calls.
+        """Prepare what all pipelines share.
 
-        If `reranker` is None, the one of the settings is used.
-        Raises ConfigurationError if the settings contradict each other.
+        `embeddings` is None without dense retrieval, and `models` is None if answers are quoted without a
+        model. `limiter` limits concurrent model calls. If `reranker` is None, the one of the settings is
+        used. Raises ConfigurationError if the settings contradict each other.
         """
         self._settings = settings
         self._platform_info = platform.platform
@@ -116,7 +117,9 @@ class PipelineFactory:
     def retrieve(
         self, mode: RetrievalMode | None = None, embeddings: Embeddings | None = None
     ) -> Runnable[Question, list[RetrievedChunk]]:
-        """Return the step `retrieve`; `mode` and `embeddings` override the settings.
+        """Return the step `retrieve`, in the mode of the settings or, if given, in `mode`.
+
+        `embeddings` replaces the configured embedding model; it has no effect without `mode`.
 
         Raises ConfigurationError if the mode needs an embedding model and there is none.
         """
@@ -128,7 +131,7 @@ class PipelineFactory:
         return RetrieveStep(ChunkSearch(search=search, glossary=self._glossary))
 
     def library(self) -> "DocumentLibrary":
-        """Return the documents in the form in which tools look them up."""
+        """Return the library in which tools look up documents."""
         # Imported here, because the module loads LangChain's agent, which is slow.
         from runnables.tools.tool_context import DocumentLibrary
 

@@ -151,7 +151,7 @@ def _headers(error: ApideskError, status: HTTPStatus) -> dict[str, str] | None:
 
 
 def _field_sentence(item: Any) -> str:
-    """Return the message of a validation error of Litestar, after the name of its field."""
+    """Return the message of a validation error of Litestar, preceded by the name of its field."""
     key, message = item.get("key"), item.get("message", "is invalid")
     if key is None:
         return "body: is not a JSON object"

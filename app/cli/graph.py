@@ -48,14 +48,14 @@ def read_steps(settings: Settings, mode: AnswerMode) -> PipelineSteps:
 def draw_mermaid(steps: PipelineSteps) -> str:
     """Return a Mermaid flowchart of the pipeline with `steps`.
 
-    A test compares it with the runs of questions.
+    `tests/test_graph.py` compares it with the runs of questions.
     """
     graph = Graph()
 
     def add(name: str, *sources: Node, condition: str | None = None) -> Node:
         """Add a step after `sources`, or after the result "yes" or "no" of a condition.
 
-        The part of `name` before a colon is the title of the box that contains the step.
+        The part of `name` before a colon is the title of the box around the step.
         """
         node = graph.add_node(None, name)
         for source in sources:

@@ -79,7 +79,7 @@ def _failed_runs(result: Result) -> int:
 def _models(result: Result) -> str:
     asked = result.model.get("asked", 0)
     failed = {name: count for name, count in result.model.items() if name != "asked"}
-    kinds = ", ".join(f"{count} {name}" for name, count in sorted(failed.items()))
+    kinds = ", ".join(f"{name}: {count}" for name, count in sorted(failed.items()))
     share = sum(failed.values()) / max(1, asked)
     soon, late = result.seconds_away
     megabytes = ", ".join(f"{mb:,.0f}" for mb in result.by_minute)

@@ -57,7 +57,7 @@ def move_alias(client: "MilvusClient", alias: str, name: str) -> None:
 
 
 def drop_leftovers(client: "MilvusClient", alias: str) -> None:
-    """Drop the collections of earlier and interrupted runs, to which `alias` does not point.
+    """Drop the collections that earlier and interrupted runs left, to which no alias points.
 
     Call it only while holding the ingestion lock. A run moves the aliases of the vocabulary and the
     catalogue before the alias of the chunks. If it died in between, those two are moved back first.

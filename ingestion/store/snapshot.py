@@ -36,13 +36,14 @@ MAX_VARIABLES = 500
 MANIFEST_KEY, VERSION_KEY, SOURCES_KEY, REPLACED_KEY = "manifest", "version", "sources", "replaced"
 """Keys of the table `state`.
 
-`version` changes with every run, and `replaced` says that the record must be rebuilt as a whole.
+`version` changes whenever chunks or the manifest are written. `sources` is the state of the sources after
+the last run. If `replaced` is set, the whole Milvus Lite collection must be rebuilt from the snapshot.
 """
 
 _TABLES = """
 CREATE TABLE state (key TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID;
 
--- `number` is the position of a chunk in posting lists and arrays. `words` is its indexed length.
+-- `number` is the position of a chunk in posting lists and arrays. `words` is the number of its terms.
 CREATE TABLE chunk (
     number INTEGER PRIMARY KEY, id TEXT NOT NULL UNIQUE, source TEXT NOT NULL,
     document_id TEXT NOT NULL, position INTEGER NOT NULL, kind TEXT NOT NULL, language TEXT NOT NULL,
@@ -57,7 +58,8 @@ CREATE INDEX chunk_api_url ON chunk (api_url) WHERE api_url <> '';
 CREATE TABLE content (number INTEGER PRIMARY KEY, chunk BLOB NOT NULL);
 CREATE TABLE vector (number INTEGER PRIMARY KEY, components BLOB NOT NULL);
 
--- The chunks that contain a term (uint32, ascending) and how often (uint16).
+-- `chunks` are the numbers of the chunks that contain a term (uint32, ascending), and `counts` is how often
+-- each of them contains it (uint16).
 CREATE TABLE posting (term TEXT PRIMARY KEY, chunks BLOB NOT NULL, counts BLOB NOT NULL);
 CREATE TABLE word (word TEXT PRIMARY KEY, occurrences INTEGER NOT NULL) WITHOUT ROWID;
 CREATE TABLE document (
@@ -176,7 +178,7 @@ def _format_version(connection: sqlite3.Connection) -> int:
 
 
 def _create_tables(connection: sqlite3.Connection) -> None:
-    """Create the tables; a snapshot of another version is emptied, and restored from Milvus Lite."""
+    """Create the tables. Empty a snapshot of another version; the next run restores it from Milvus Lite."""
     with transaction(connection, "IMMEDIATE"):
         if _format_version(connection) == FORMAT_VERSION:
             return  # another process was faster

@@ -81,10 +81,10 @@ class EvaluationQuestion(BaseModel):
 
     @property
     def label(self) -> QuestionType | None:
-        """The expected type; None if the question does not determine it.
+        """The expected type; None if it is unknown.
 
-        A question without gold documents and facts is expected to be off-topic, unless its kind is
-        `unanswerable`.
+        Without a `type`, a question that has neither gold documents nor facts is expected to be off-topic,
+        unless its kind is `unanswerable`.
         """
         is_off_topic = self.has_no_answer and self.kind != UNANSWERABLE
         return self.type or ("unknown" if is_off_topic else None)
@@ -158,7 +158,9 @@ class DocumentIndex:
 
     def __init__(self) -> None:
         self.sample: list[list[Chunk]] = []
+        """The chunks of each document in the sample."""
         self.count = 0
+        """Number of documents."""
         self._by_name: dict[str, set[str]] = defaultdict(set)
         self._by_page: dict[str, set[str]] = defaultdict(set)
         """Keys of documents by page; a page with several operations has several documents."""

@@ -15,7 +15,7 @@ from schemas.insights import (
 from schemas.question import QuestionType
 
 MAX_LISTED = 1_000
-"""Maximum number of errors in a report, and maximum number of rated answers."""
+"""Maximum number of errors in a report, and of rated answers, of which the last added ones remain."""
 
 ApiIdentity = tuple[str, str]
 """Name and path of an API; one of them may be empty."""

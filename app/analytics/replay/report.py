@@ -95,8 +95,9 @@ def _outcome_text(
 ) -> Text:
     """Return the text that shows one outcome of `replayed`.
 
-    A failure shows its error, the change `other words` the first step that differs, and `other type` the
-    type. All other changes show the cited pages; those in `changed` have the style `style`.
+    For a failure, this is the error; for the change `other words`, the first step that differs; for `other
+    type`, the type. For all other changes, these are the cited pages; those in `changed` have the style
+    `style`.
     """
     if outcome.failure:
         return Text(outcome.failure, style="red")

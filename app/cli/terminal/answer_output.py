@@ -52,7 +52,7 @@ def print_answer(answer: Answer) -> None:
 
 
 def print_steps(answer: Answer, console: Console) -> None:
-    """Print the steps of an answer. The steps of a procedure contain their numbers.
+    """Print the steps of an answer. No numbers are added, because the steps of a procedure contain them.
 
     If the output is not a terminal, it is Markdown: lines are not wrapped, and links keep their URLs.
     """

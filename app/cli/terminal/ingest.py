@@ -1,4 +1,4 @@
-"""Runs ingestion for the command line, in this process, also while a server uses the same store."""
+"""Runs ingestion for the command line, in this process. A server may use the same store meanwhile."""
 
 import asyncio
 from collections.abc import AsyncIterator, Callable
@@ -18,7 +18,7 @@ from schemas.settings import Settings
 
 
 def explain_lines(settings: Settings, page: Path) -> list[str]:
-    """Return how `page` is read, and why, line by line. Raises ConfigurationError and SourceError."""
+    """Return lines that tell how `page` is read, and why. Raises ConfigurationError and SourceError."""
     from ingestion.sources.explain import explain_page
 
     sources = read_platform(settings.platform).sources
@@ -56,7 +56,7 @@ async def run_ingestion_and_watch(
 
 
 def print_ingestion_run(run: IngestionRun, as_json: bool) -> None:
-    """Print a finished run on stdout, as text or as the JSON of the HTTP API."""
+    """Print a finished run on stdout, as a table or, if `as_json`, as the JSON of the HTTP API."""
     if as_json:
         print(run.model_dump_json(by_alias=True, indent=2))
     else:

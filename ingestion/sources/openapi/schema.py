@@ -119,14 +119,14 @@ class Schema:
 
 
 class SchemaReader:
-    """Reads the schemas of one description, whose expanded size is limited."""
+    """Reads the schemas of one description, with at most `max_values` values after `$ref` is expanded."""
 
     def __init__(self, max_values: int) -> None:
         self.max_values = max_values
         self.values_left = max_values
 
     def read(self, *nodes: Node) -> Schema:
-        """Merge `nodes`, which apply together, into one schema. Raises SourceError."""
+        """Merge `nodes`, which apply together, into one schema. Raises SourceError if it is too large."""
         seen: set[int] = set()
         return Schema(tuple(part for node in nodes for part in self._parts(node, seen)))
 
