@@ -21,7 +21,7 @@ MISSED: dict[str, Any] = {"confidence": "low", "pages": (), "session": None}
 
 
 def asked(number: int, **fields: object) -> QuestionRecord:
-    """A well answered question of two days ago, with `fields` changed."""
+    """Return the record of a question that was answered two days ago, with `fields` changed."""
     kept = {"asked_at": NOON + timedelta(seconds=number), "coverage": 1.0}
     return record(f"record-{number:03d}", **(kept | fields))
 

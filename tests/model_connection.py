@@ -1,4 +1,4 @@
-"""A connection of `ModelServer`: HTTP/1.1 by h11, and misbehaviour where a reply asks for it."""
+"""A connection of `ModelServer`: HTTP/1.1 with h11, and the faults that a reply asks for."""
 
 import asyncio
 import json
@@ -25,7 +25,7 @@ def cut(pieces: Sequence[bytes], size: int) -> Iterator[bytes]:
 
 
 class Connection:
-    """One client's connection: HTTP/1.1 by h11, and misbehaviour where a reply asks for it."""
+    """The connection of one client, which also simulates the faults that a reply asks for."""
 
     def __init__(
         self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter, left: threading.Event
@@ -34,9 +34,10 @@ class Connection:
         self._writer = writer
         self._left = left
         self._http = h11.Connection(h11.SERVER)
-        writer.transport.set_write_buffer_limits(high=0)  # drained means: the kernel has it
-        # asyncio does so by itself only where a socket names its protocol; without it each reply
-        # waits 40 ms for the client to acknowledge the head.
+        # With this limit, drain() waits until the kernel has all data.
+        writer.transport.set_write_buffer_limits(high=0)
+        # asyncio sets this option only if the socket states its protocol. Without it, each reply waits
+        # 40 ms for the client to acknowledge the head.
         connection: socket.socket = writer.get_extra_info("socket")
         connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
 
@@ -52,7 +53,7 @@ class Connection:
         return recorded(request, raw)
 
     async def send(self, response: Response) -> None:
-        """Send `response` in the manner of its reply."""
+        """Send `response` with the delays and the fault of its reply."""
         reply = response.reply
         await asyncio.sleep(reply.delay)
         if reply.action is None:
@@ -66,13 +67,13 @@ class Connection:
         await self._misbehave(reply.action)
 
     def _ready(self) -> bool:
-        """Whether another request may come; a reply cut short leaves the connection unusable."""
+        """Return whether another request can follow. After an incomplete reply, it cannot."""
         if self._http.our_state is h11.DONE and self._http.their_state is h11.DONE:
             self._http.start_next_cycle()
         return self._http.our_state is h11.IDLE
 
     async def _event(self) -> object:
-        """What the client sends next."""
+        """Return the next event from the client."""
         while (event := self._http.next_event()) is h11.NEED_DATA:
             self._http.receive_data(await self._reader.read(65536))
         return event
@@ -93,7 +94,7 @@ class Connection:
         await self._writer.drain()
 
     async def _misbehave(self, action: Literal["reset", "close", "stall"]) -> None:
-        """Leave the response unfinished; the connection closes once this returns."""
+        """Leave the response unfinished. The connection is closed after this method returns."""
         if action == "reset":
             lingering = struct.pack("ii", 1, 0)  # closing now sends RST in place of FIN
             connection: socket.socket = self._writer.get_extra_info("socket")
@@ -105,7 +106,7 @@ class Connection:
 
 
 def recorded(request: h11.Request, raw: bytes) -> Recorded:
-    """The request that h11 has read, for the record."""
+    """Return the record of a request that h11 has read."""
     return Recorded(
         path=request.target.decode().partition("?")[0],
         headers={name.decode(): value.decode("latin-1") for name, value in request.headers},
@@ -118,7 +119,7 @@ def recorded(request: h11.Request, raw: bytes) -> Recorded:
 
 
 def parsed(raw: bytes) -> Any:
-    """The JSON in `raw`, or None."""
+    """Return the JSON value in `raw`, or None if it is invalid."""
     try:
         return json.loads(raw)
     except ValueError:

@@ -18,7 +18,7 @@ MakeClient = Callable[..., TestClient[Litestar]]
 
 
 def is_classification(request: Recorded) -> bool:
-    """Whether the request is a classification: its prompt has no documents and no history."""
+    """Return whether the request is a classification, whose prompt has no documents and no history."""
     return "<documents>" not in request.text and "<history>" not in request.text
 
 

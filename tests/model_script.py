@@ -1,4 +1,4 @@
-"""The script of `ModelServer`: the replies it is given, and the requests it records."""
+"""The script of `ModelServer`: the replies that tests set, and the requests that it records."""
 
 import json
 from collections.abc import Callable, Mapping, Sequence
@@ -16,7 +16,7 @@ Text = str | Mapping[str, Any] | BaseModel
 
 @dataclass(frozen=True)
 class ToolCall:
-    """A call that the model asks for; `arguments` as a string go out as they are, valid or not."""
+    """A call that the model asks for. If `arguments` is a string, it is sent unchanged, even if invalid."""
 
     name: str
     arguments: Text = field(default_factory=dict)
@@ -38,20 +38,20 @@ class Reply:
 
     status: int = 200
     headers: Mapping[str, str] = field(default_factory=dict)
-    """Added to the response's own; a `content-type` here replaces the right one."""
+    """Headers in addition to those of the response; a `content-type` replaces the response's own."""
     body: bytes | None = None
-    """Sent in place of the body that the fields above would make."""
+    """The body to send instead of one that is built from the fields above."""
 
     delay: float = 0
     """Seconds before the first byte."""
     chunk_size: int | None = None
-    """Bytes per piece of the body; otherwise the body goes out whole, a stream event by event."""
+    """Bytes per piece of the body. By default, a body is sent as a whole, and a stream event by event."""
     chunk_delay: float = 0
     """Seconds between two pieces."""
     action: Literal["reset", "close", "stall"] | None = None
     """How the reply is aborted: TCP reset, early end, or silence until the client disconnects."""
     reset_after: int | None = None
-    """Bytes of the body before `action`, 0 for headers alone; without it nothing is sent at all."""
+    """Bytes of the body that are sent before `action`; 0 sends only the headers, and None sends nothing."""
 
 
 @dataclass(frozen=True)
@@ -65,7 +65,7 @@ class Recorded:
     """The parsed JSON, or None."""
     raw: bytes
     at: float
-    """`time.monotonic()` once it was read."""
+    """The value of `time.monotonic()` after the request was read."""
     method: str = "POST"
     query: str = ""
 
@@ -91,7 +91,7 @@ def spoken(content: Any) -> str:
 
 
 def written(text: Text) -> str:
-    """`text` as it stands on the wire; models by alias, as their schema names the fields."""
+    """Return `text` as it is sent. Pydantic models use their aliases, as in their schema."""
     if isinstance(text, BaseModel):
         return text.model_dump_json(by_alias=True)
     return text if isinstance(text, str) else json.dumps(text, ensure_ascii=False)

@@ -26,28 +26,28 @@ class Response:
     """A reply ready to be sent."""
 
     reply: Reply
-    """Says in which manner."""
+    """Defines the status, the delays and the fault of the response."""
     headers: dict[str, str]
     pieces: list[bytes]
 
 
 def reason(status: int) -> str:
-    """The phrase that goes with `status`, standard or not."""
+    """Return the reason phrase of `status`, or "Unknown" if it is not a standard status."""
     return responses.get(status, "Unknown")
 
 
 def encoded(value: Json) -> bytes:
-    """JSON with its characters unescaped, so that UTF-8 really crosses the wire."""
+    """Return `value` as JSON without escapes, so that clients have to decode UTF-8."""
     return json.dumps(value, ensure_ascii=False).encode()
 
 
 def split(whole: AnyStr, size: int) -> list[AnyStr]:
-    """`whole` in pieces of `size`."""
+    """Return `whole` in pieces of `size` characters or bytes."""
     return [whole[at : at + size] for at in range(0, len(whole), size)]
 
 
 def render(reply: Reply, request: Recorded) -> Response:
-    """The response that carries `reply`: an error, raw bytes, a stream, or a completion."""
+    """Return the response for `reply`: an error, raw bytes, a stream or a completion."""
     streamed = reply.status < 400 and isinstance(request.body, dict) and request.body.get("stream")
     pieces = list(body_pieces(reply, request, bool(streamed)))
     if reply.chunk_size:
@@ -113,7 +113,7 @@ def usage(reply: Reply, request: Recorded) -> Json:
 
 
 def tool_call(call: ToolCall, arguments: str) -> Json:
-    """A tool call as messages and deltas have it."""
+    """Return a tool call in the format of messages and deltas."""
     function = {"name": call.name, "arguments": arguments}
     return {"id": call.id, "type": "function", "function": function}
 
@@ -154,7 +154,7 @@ def chunks(reply: Reply, request: Recorded) -> Iterator[Json]:
 
 
 def deltas(reply: Reply) -> Iterator[Json]:
-    """What each chunk adds to the message: the role first."""
+    """Yield the deltas of the message. The first one contains the role."""
     yield {"role": "assistant", "content": None if reply.text is None else ""}
     for piece in split(content(reply) or "", PIECE):
         yield {"content": piece}
@@ -167,7 +167,7 @@ def deltas(reply: Reply) -> Iterator[Json]:
 
 
 def models() -> Json:
-    """The list of models; any other name is accepted just as well."""
+    """Return the list of models. Requests with other names are accepted, too."""
     listed = [{"id": m, "object": "model", "created": 0, "owned_by": "tests"} for m in MODELS]
     return {"object": "list", "data": listed}
 

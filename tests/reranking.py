@@ -31,7 +31,7 @@ def run(
 
 
 def order(reranked: list[RetrievedChunk], found: list[RetrievedChunk]) -> list[int]:
-    """Return the old indexes in the new order; all chunks must be there, each once."""
+    """Return the old indexes in the new order. Assert that `reranked` contains each chunk once."""
     indexes = {retrieved.chunk.id: index for index, retrieved in enumerate(found)}
     assert len(reranked) == len(found)
     assert {retrieved.chunk.id for retrieved in reranked} == set(indexes)
@@ -41,7 +41,10 @@ def order(reranked: list[RetrievedChunk], found: list[RetrievedChunk]) -> list[i
 def skip_reason(
     rerank: RerankStep, found: list[RetrievedChunk], caplog: pytest.LogCaptureFixture
 ) -> str | None:
-    """Return why reranking was skipped; trace and log state it once, without question and key."""
+    """Return the reason why reranking was skipped.
+
+    Assert that the trace and the log state it once, without the question and the key.
+    """
     trace = Trace(RUN_NAME)
     with caplog.at_level(logging.WARNING):
         reranked = run(rerank, found, config={"callbacks": [trace]})

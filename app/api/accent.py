@@ -47,7 +47,7 @@ def contrast(one: str, other: str) -> float:
 
 
 def _readable(accent: str, surface: Rgb, extreme: Rgb) -> AccentColours:
-    """Mix `accent` with as little of `extreme` as text in that colour needs on its own tint."""
+    """Mix `accent` with as little of `extreme` as is needed to make text readable on the tint."""
     candidates = (_mix(_parse(accent), extreme, percent / 100) for percent in range(0, 101, 4))
     pairs = [AccentColours(_hex(c), _hex(_mix(surface, c, TINT))) for c in candidates]
     return next(pair for pair in pairs if contrast(*pair) >= MIN_CONTRAST)

@@ -1,4 +1,4 @@
-"""OpenTelemetry, redaction and unavailable servers of traces."""
+"""Export of traces: OpenTelemetry, redaction and unavailable servers."""
 
 import asyncio
 import logging
