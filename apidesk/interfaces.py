@@ -115,7 +115,7 @@ def _read_question(answer_service: AnswerService, input: QuestionInput) -> Quest
 
 
 class DocumentRetriever(BaseRetriever):
-    """Retrieves chunks as the pipeline does: with query expansion, and reranked if a reranker is set.
+    """Retrieves chunks as the step `retrieve` of the pipeline does, reranked if a reranker is set.
 
     `k` and `filters` can also be passed to `invoke` and `ainvoke`, and bound with `bind`. The metadata of a
     document include its `page_url`, `title`, `section` and `score`. The methods raise ApideskError,
@@ -171,7 +171,8 @@ class ToolFactory:
         """Return tools with the names, descriptions and arguments of those of the MCP server.
 
         The content of a tool message is text for a model. The artifact is the Answer of `ask`, the list of
-        documents of `search` and `open`, or the list of catalogue entries of `outline`.
+        documents of `search` and `open`, or the list of catalogue entries of `outline` and, without a
+        section, of `open`.
         """
         return [self._tool(tool) for tool in tools_by_name().values()]
 

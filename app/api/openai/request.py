@@ -85,7 +85,7 @@ def read_conversation(
     """
     questions = [index for index, message in enumerate(messages) if message.role == "user"]
     if not questions:
-        raise QuestionError(f"{field}: contain no user message", field=field)
+        raise QuestionError(f"{field}: no message is from the user", field=field)
     question = messages[questions[-1]]
     for part in question.parts:
         if part.type not in TEXT_PARTS:

@@ -6,7 +6,7 @@ import { footerFields } from "./text.js";
 
 const QUESTION_FIELDS = ["apiName", "apiUrl", "requestParam", "response", "error", "searchTerms", "traceId"];
 
-/** The footer fields that `renderDetails` shows before the other ones. */
+/** The footer fields that are shown elsewhere on the page. */
 const SHOWN_ABOVE = ["confidence", "type"];
 
 /** The `<details>` element of an answer. */
