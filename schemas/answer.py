@@ -200,8 +200,8 @@ FOOTER_FIELDS = ("confidence", "type", "answered_by")
 """The fields below an answer on a terminal."""
 
 CHAT_FIELDS = (
-    "id", "type", "confidence", "sources", "related_url", "unverified", "unsupported", "degraded",
-    "answered_by", "structured",
+    "id", "type", "confidence", "sources", "related_url", "nearest", "unverified", "unsupported",
+    "degraded", "answered_by", "structured",
 )  # fmt: skip
 """The fields that the OpenAI-compatible API returns in addition to the text."""
 

@@ -76,6 +76,23 @@ def test_events_are_sent_in_order(serve: Serve, model_server: ModelServer) -> No
     assert model_server.chat_requests[1].body["stream"] is True
 
 
+def test_steps_are_held_until_one_is_supported(serve: Serve, model_server: ModelServer) -> None:
+    """Steps without support may be replaced by a quote, which clients that append text cannot show."""
+    unsupported = "清晨的海边有许多贝壳。[1]"
+    model_server.reply(structured(), draft(unsupported), structured(), draft(unsupported, *STEPS))
+    with serve() as url:
+        with stream_events(url) as stream:
+            replaced = list(stream)
+        with stream_events(url) as stream:
+            kept = list(stream)
+    assert unsupported not in "".join(event.data for event in replaced)
+    steps = [event.json() for event in kept if event.event == "step"]
+    assert [step["text"] for step in steps] == [unsupported, *STEPS]
+    assert [step["number"] for step in steps] == [1, 2, 3]
+    assert [step["supported"] for step in steps] == [False, True, True]
+    assert [event.event for event in kept].count("sources") == 1
+
+
 def test_step_is_sent_before_the_model_finishes(serve: Serve, model_server: ModelServer) -> None:
     """The model falls silent within its second step, after the first was sent."""
     model_server.reply(structured())

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 
 from pydantic_core import from_json
 
-from runnables.grounding.grounded_step import Grounder, GroundingRules
+from runnables.grounding.grounded_step import GroundedStep, Grounder, GroundingRules
 from runnables.models.json_text import strip_thinking
 from schemas.answer import Event, EventSink, Source, Sources, Step
 from schemas.document import RetrievedChunk
@@ -22,7 +22,11 @@ _QUOTE = re.compile(r'(?<!\\)"')
 
 
 class PartialAnswerParser:
-    """Parses a reply while the model writes it, and sends the events `sources` and `step`."""
+    """Parses a reply while the model writes it, and sends the events `sources` and `step`.
+
+    Steps are held until one is supported, because an answer without supported steps may be replaced, and
+    clients that append text cannot take it back.
+    """
 
     def __init__(
         self,
@@ -42,8 +46,8 @@ class PartialAnswerParser:
         """Number of complete steps in the reply so far."""
         self._parses = 0
         """Number of times that the reply has been parsed."""
-        self._sent_steps = 0
-        """Number of steps sent; a step of which nothing remains after grounding is not sent."""
+        self._steps: list[Step] = []
+        """The steps so far; a step of which nothing remains after grounding is left out."""
 
     async def begin(self) -> None:
         """Send the sources and expect the first step; called again when the model is called again."""
@@ -52,7 +56,7 @@ class PartialAnswerParser:
         self._grounder = Grounder(self._question, self._chunks, self._rules)
         self._complete_steps = 0
         self._parses = 0
-        self._sent_steps = 0
+        self._steps = []
 
     async def on_text(self, text: str) -> None:
         """Send the steps that have become complete since the last call; `text` is the reply so far."""
@@ -67,14 +71,21 @@ class PartialAnswerParser:
             self._complete_steps += 1
             grounded = self._grounder.check_step(step)
             if grounded.text:
-                self._sent_steps += 1
-                data = Step(
-                    number=self._sent_steps,
-                    text=grounded.text,
-                    unverified=list(grounded.unverified),
-                    supported=grounded.supported,
-                )
-                await self._on_event(Event("step", data))
+                await self._send(grounded)
+
+    async def _send(self, grounded: GroundedStep) -> None:
+        """Send a step, after those that were held, unless no step is supported yet."""
+        is_held = not any(step.supported for step in self._steps)
+        step = Step(
+            number=len(self._steps) + 1,
+            text=grounded.text,
+            unverified=list(grounded.unverified),
+            supported=grounded.supported,
+        )
+        self._steps.append(step)
+        if step.supported or not is_held:
+            for each in self._steps if is_held else [step]:
+                await self._on_event(Event("step", each))
 
 
 def complete_steps(text: str) -> list[str]:

@@ -68,8 +68,8 @@ def test_completion_ends_with_source_links(plain: OpenAI) -> None:
 
     details = (choice.message.model_extra or {})["apidesk"]
     assert set(details) == {
-        "id", "type", "confidence", "sources", "relatedUrl", "unverified", "unsupported", "degraded",
-        "answeredBy", "structured",
+        "id", "type", "confidence", "sources", "relatedUrl", "nearest", "unverified", "unsupported",
+        "degraded", "answeredBy", "structured",
     }  # fmt: skip
     assert details["structured"]["error"] == "44203"
     assert details["sources"][0]["pageUrl"] == details["relatedUrl"][0] == page

@@ -1,6 +1,7 @@
 """The parts of the run: the ways to ask a question, and the other steps that call a model."""
 
 import json
+import tempfile
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -50,12 +51,12 @@ class ServiceHarness:
     @contextmanager
     def serving(self, platform: Path, **settings: Any) -> Iterator[httpx.Client]:
         """Index `platform` and serve it within the block; yield a client."""
-        store = self.folder / f"{platform.parent.name}-{platform.stem}-{len(settings)}"
+        store = Path(tempfile.mkdtemp(dir=self.folder))
         service = connect_answer_service(
             read_settings(
                 platform=platform,
-                milvus_uri=str(store.with_suffix(".db")),
-                database_url=f"sqlite:///{store}-records.db",
+                milvus_uri=str(store / "milvus.db"),
+                database_url=f"sqlite:///{store}/records.db",
                 spool=self.folder / "spool",
                 cache_answers=False,
                 chat_model=f"openai:{CHAT_MODEL}",
