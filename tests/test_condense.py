@@ -126,6 +126,14 @@ def test_small_talk_needs_no_model_call_and_a_model_may_mark_more(
     assert asked.text == "订单发货的权限包"
 
 
+@pytest.mark.parametrize("text", ["退款不处理会怎样", "发货为啥失败", "能否撤回", "咋办"])
+def test_a_question_is_not_small_talk_because_a_model_says_so(
+    condense: Condenser, model_server: ModelServer, text: str
+) -> None:
+    model_server.reply(CondensedQuestion(question=text, small_talk=True))
+    assert not condense(followed(text)).small_talk
+
+
 BY_RULES = "订单发货的错误码"
 
 MISBEHAVIOUR = [

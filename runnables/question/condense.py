@@ -62,7 +62,7 @@ _NAME = re.compile(
 )
 _NUMBER = re.compile(r"(?<![A-Za-z0-9_])\d{4,}(?![A-Za-z0-9_])")
 _INTERROGATIVE = re.compile(
-    r"[?？呢吗]|怎么|如何|什么|哪|多少|为何"
+    r"[?？呢吗]|怎|如何|什么|哪|多少|为何|为啥|咋|是否|能否|可否"
     r"|\b(?:how|what|which|where|when|why|who|can|could|do|does|is|are|should|may)\b",
     re.I,
 )
