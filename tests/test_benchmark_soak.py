@@ -165,5 +165,5 @@ def test_figures_are_written_into_the_document(tmp_path: Path) -> None:
     assert "| single | 1 | 1 | 0 |" in text
     assert "| memory of the API, last minute to second | +0.0% | at most +10% |" in text
     assert "Every condition holds." in text
-    assert "failed 5.0% of them (5 500)" in text
+    assert "failed 5.0% of them (500: 5)" in text
     assert (tmp_path / "images" / "soak.svg").read_text().startswith("<?xml")
