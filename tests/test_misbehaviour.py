@@ -19,7 +19,7 @@ from tests.model_script import Answer as Said
 from tests.model_script import Recorded, Reply, ToolCall
 from tests.model_server import ModelServer
 
-pytestmark = pytest.mark.usefixtures("no_backoff")
+pytestmark = [pytest.mark.acceptance, pytest.mark.usefixtures("no_backoff")]
 
 QUESTION = "发货接口是哪个"
 STEP = "用“订单发货”接口。[1]"
@@ -393,7 +393,6 @@ def test_schema_is_sent_with_the_format_json_object(
     assert model_server.chat_requests[-1].body["response_format"] == {"type": "json_object"}
 
 
-@pytest.mark.acceptance
 def test_answer_cut_at_any_character_is_served(
     model_client: MakeClient, model_server: ModelServer
 ) -> None:
@@ -409,7 +408,6 @@ def test_answer_cut_at_any_character_is_served(
     assert served >= 10
 
 
-@pytest.mark.acceptance
 @needs_shared_data
 def test_broken_json_gets_an_answer(model_client: MakeClient, model_server: ModelServer) -> None:
     client = model_client()
@@ -419,7 +417,6 @@ def test_broken_json_gets_an_answer(model_client: MakeClient, model_server: Mode
         answered(client)
 
 
-@pytest.mark.acceptance
 def test_random_misbehaviour_gets_an_answer_or_a_problem(
     model_client: MakeClient, model_server: ModelServer
 ) -> None:

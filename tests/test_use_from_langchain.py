@@ -23,6 +23,8 @@ from tests.model_replies import draft, structured
 from tests.model_server import ModelServer
 from tests.test_compressors import ReversesWithoutScores
 
+pytestmark = pytest.mark.acceptance
+
 QUESTION = "what does error 44203 mean?"
 
 

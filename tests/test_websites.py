@@ -29,6 +29,8 @@ from tests.scripted_server import (
     status,
 )
 
+pytestmark = pytest.mark.acceptance
+
 
 def page(title: str, text: str, *links: str, head: str = "") -> str:
     anchors = "".join(f'<a href="{link}">{link}</a> ' for link in links)

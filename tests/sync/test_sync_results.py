@@ -24,6 +24,8 @@ from tests.sync_harness import (
     write_pages,
 )
 
+pytestmark = pytest.mark.acceptance
+
 
 def test_removed_section_removes_its_chunk(harness: SyncHarness) -> None:
     folder = harness.source("guides")

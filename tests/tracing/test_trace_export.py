@@ -20,6 +20,8 @@ from tests.model_server import ModelServer
 from tests.otlp_server import Collector, attributes
 from tests.tracing.traced_questions import ANSWER, QUESTION, SHIPPED, MakeService, documented_tree
 
+pytestmark = pytest.mark.acceptance
+
 
 def test_collector_and_langsmith_receive_the_same_tree(
     langsmith: LangSmith, spans: Collector, make_traced: MakeService
