@@ -5,9 +5,7 @@ from playwright.sync_api import Browser, expect
 
 from schemas.answer import Page as DocumentPage
 from schemas.question import StructuredQuestion
-from tests.browser import (
-    window,
-)
+from tests.browser import window
 from tests.page.conftest import Open
 from tests.page.page_actions import (
     CHINESE,
