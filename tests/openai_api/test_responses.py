@@ -61,6 +61,16 @@ def test_response_uses_the_earlier_messages(plain: OpenAI) -> None:
     assert (source["apiName"], source["section"]) == ("订单发货", "错误码")
 
 
+def test_reference_to_an_item_counts_as_its_answer(plain: OpenAI) -> None:
+    """The Vercel AI SDK refers to earlier answers by the IDs of their items."""
+    first = plain.responses.create(model="apidesk", input=QUESTION)
+    references: Any = [{"type": "item_reference", "id": item.id} for item in first.output]
+    messages: Any = [user(QUESTION), *references, user("那错误码呢")]
+    details = plain.responses.create(model="apidesk", input=messages).model_extra or {}
+    source = details["apidesk"]["sources"][0]
+    assert (source["apiName"], source["section"]) == ("订单发货", "错误码")
+
+
 def test_response_error_is_sent_as_an_event(
     model_client: MakeClient, model_server: ModelServer
 ) -> None:

@@ -48,6 +48,11 @@ class ChatMessage(RequestModel):
         """The text parts of the content, one per line."""
         return "\n".join(part.text for part in self.parts if part.type in TEXT_PARTS)
 
+    @property
+    def answer(self) -> str | None:
+        """The steps of the answer in this message, or None if it has no answer."""
+        return (parse_answer_text(self.text) or None) if self.role == "assistant" else None
+
 
 class TextFormat(RequestModel):
     """The format of the reply. Formats other than text are refused, because the answer is Markdown."""
@@ -101,9 +106,7 @@ def _read_turns(messages: Sequence[ChatMessage]) -> Iterator[Turn]:
     for message in messages:
         if message.role == "user":
             question = message.text
-        elif (
-            message.role == "assistant" and question and (answer := parse_answer_text(message.text))
-        ):
+        elif question and (answer := message.answer) is not None:
             yield Turn(question=question, answer=answer, asked_at=datetime.now(UTC))
             question = ""
 

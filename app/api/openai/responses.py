@@ -28,7 +28,16 @@ from schemas.answer import Answer
 class InputItem(ChatMessage):
     """An item of the input. Items that are not messages, such as tool calls, have no role."""
 
+    type: str = "message"
     role: str = ""
+
+    @property
+    def answer(self) -> str | None:
+        """The steps of the answer, empty if the item only refers to an answer, which is not stored.
+
+        The question of that answer remains part of the history.
+        """
+        return "" if self.type == "item_reference" else super().answer
 
 
 class TextOptions(RequestModel):
