@@ -17,6 +17,7 @@ import httpx
 import pytest
 
 from deploy.wheel_build import PACKAGES, ROOT_PACKAGE, rename_imports
+from tests.deployment.deployment_files import CONTAINERS
 from tests.model_replies import is_classification, structured
 from tests.model_script import Recorded, Reply, ToolCall
 from tests.model_server import ModelServer
@@ -129,6 +130,14 @@ import json, sys, apidesk, apidesk.app.main
 json.dump([name for name in sys.modules if name.partition(".")[0] in {PACKAGES!r}], sys.stdout)
 """
     assert json.loads(installed.run(code)) == []
+
+
+@pytest.mark.acceptance
+def test_imports_of_the_waiting_pod_exist(installed: Installed) -> None:
+    (script,) = (wait["args"][0] for wait in CONTAINERS.values() if "command" in wait)
+    imports = [line for line in script.splitlines() if line.startswith(("import ", "from "))]
+    assert len(imports) == 4
+    installed.run("\n".join(imports))
 
 
 @pytest.mark.acceptance

@@ -8,6 +8,7 @@ import click
 import pytest
 
 from app.cli.main import main
+from deploy.wheel_build import ROOT_PACKAGE, rename_imports
 from ingestion.store.collection import Collection
 from schemas.errors import StoreUnavailable
 from schemas.settings import PREFIX, Settings
@@ -75,5 +76,8 @@ def test_pods_wait_for_an_indexed_collection(
     collection.exists.side_effect = [StoreUnavailable("out of reach"), False, True]
     monkeypatch.setattr(Collection, "connect", lambda settings: collection)
     monkeypatch.setattr("time.sleep", lambda seconds: None)
-    exec(wait["args"][0], {})
+    script = wait["args"][0]
+    in_repository = script.replace(f"from {ROOT_PACKAGE}.", "from ")
+    assert rename_imports(in_repository) == script, "the image contains the wheel"
+    exec(in_repository, {})
     assert capsys.readouterr().out.splitlines() == ["out of reach", "nothing has been indexed yet"]
