@@ -1,7 +1,9 @@
-"""Renders an answer as Markdown, with doubts in a note and its sources as links at the end."""
+"""Renders an answer as Markdown, with a note on doubts at the start and links to the sources at the end."""
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import groupby
+from operator import attrgetter
 
 from prompts.user_text import AnswerText, user_text
 from schemas.answer import Answer, Source
@@ -45,21 +47,33 @@ def warnings(answer: Answer) -> Iterator[str]:
         yield texts.answer.degraded.format(reason=texts.degraded_sentence(answer.degraded))
 
 
-def source_link(source: Source) -> str:
-    """Return a link to the page of a source, or only the name of the source if it has no page."""
-    return _link(source_name(source), source.page_url)
+def cited_pages(answer: Answer) -> list[list[Source]]:
+    """Return the sources of `answer`, those with the same number together."""
+    return [list(sources) for _, sources in groupby(answer.sources, attrgetter("number"))]
 
 
-def source_name(source: Source) -> str:
-    """Return the document and section of a source."""
-    return " > ".join(filter(None, [source.title, source.section]))
+def source_link(sources: Sequence[Source]) -> str:
+    """Return a link to the page of `sources`, or only their names if they have no page."""
+    return _link(source_name(sources), sources[0].page_url)
+
+
+def source_name(sources: Sequence[Source]) -> str:
+    """Return the documents and their sections, such as "Ship an Order > Parameters, Error codes"."""
+    sections: dict[str, list[str]] = {}
+    for source in sources:
+        sections.setdefault(source.title, []).append(source.section)
+    return "; ".join(
+        " > ".join(filter(None, [title, ", ".join(filter(None, dict.fromkeys(names)))]))
+        for title, names in sections.items()
+    )
 
 
 def link_lists(answer: Answer) -> Iterator[str]:
     """Yield a list of the sources and a list of the nearest pages; empty lists are omitted."""
     labels = user_text(answer.language).answer
     if answer.sources:
-        links = (f"[{source.number}] {source_link(source)}" for source in answer.sources)
+        pages = cited_pages(answer)
+        links = (f"[{sources[0].number}] {source_link(sources)}" for sources in pages)
         yield _list(labels.sources, links)
     if answer.nearest:
         yield _list(labels.nearest, (_link(page.title, page.page_url) for page in answer.nearest))

@@ -80,7 +80,18 @@ def test_citations_are_numbered_by_page() -> None:
     assert [step.text for step in streamed if isinstance(step, Step)] == numbered.answer == expected
     assert [(s.number, s.page_url) for s in numbered.sources] == [(1, b), (1, b), (1, b), (2, c)]
     urls = [citation["url"] for citation in url_citations(render_markdown(numbered), numbered)]
-    assert list(dict.fromkeys(urls)) == [b, c]
+    assert urls == [b, c]
+
+
+def test_source_link_names_the_cited_sections_of_its_page() -> None:
+    cited = (("Orders", "Ship"), ("Orders", "Cancel"), ("Orders", "Ship"), ("Refunds", ""))
+    sources = [source(1, title=title, section=name, page_url="https://d") for title, name in cited]
+    answer = answer_of("a [1]").model_copy(update={"sources": sources, "confidence": "high"})
+    text = render_markdown(answer)
+    assert text.endswith("**Sources**\n\n- [1] [Orders > Ship, Cancel; Refunds](https://d)")
+    (citation,) = url_citations(text, answer)
+    assert citation["title"] == "Orders > Ship, Cancel; Refunds"
+    assert text[citation["start_index"] : citation["end_index"]].startswith("[Orders")
 
 
 # Markdown

@@ -75,6 +75,19 @@ def test_completion_ends_with_source_links(plain: OpenAI) -> None:
     assert details["sources"][0]["pageUrl"] == details["relatedUrl"][0] == page
 
 
+def test_sections_of_one_page_share_a_citation(plain: OpenAI) -> None:
+    """Clients merge annotations with the same URL and show the title of the first."""
+    message = complete(plain, user("怎么给订单发货？")).choices[0].message
+    sources = (message.model_extra or {})["apidesk"]["sources"]
+    (page,) = {source["pageUrl"] for source in sources}
+    sections = [source["section"] for source in sources]
+    assert len(sections) > 1
+    (annotation,) = message.annotations or []
+    cited = annotation.url_citation
+    assert (cited.url, cited.title) == (page, f"订单发货 > {', '.join(sections)}")
+    assert (message.content or "").endswith(f"**出处**\n\n- [1] [{cited.title}]({page})")
+
+
 def test_off_topic_question_is_refused(plain: OpenAI) -> None:
     (choice,) = complete(plain, user("今天天气怎么样")).choices
     assert choice.message.content

@@ -1,10 +1,11 @@
-"""Converts answers to the text and citations that chat clients receive, and that text back to the steps."""
+"""Converts answers to the text and citations that chat clients receive, and parses the steps in such text."""
 
 from collections.abc import Iterable
 from itertools import chain
 from typing import Any
 
 from app.api.markdown import (
+    cited_pages,
     doubt_notes,
     join_paragraphs,
     link_lists,
@@ -85,7 +86,9 @@ class StreamedText:
         self._streamed = StreamedAnswer()
         self._sent_steps: list[str] = []
         self._is_complete = False
-        """Whether the answer is already complete. Steps then wait for it, to follow the note on doubts."""
+        """Whether the answer is complete before its steps are sent. The steps then follow the final answer's
+        note on doubts.
+        """
 
     def add(self, event: Event) -> str:
         """Return the text to send after `event`, or an empty string."""
@@ -137,21 +140,21 @@ def parse_answer_text(text: str) -> str:
 def url_citations(text: str, answer: Answer) -> list[dict[str, Any]]:
     """Return the source links at the end of `text`, with their positions in characters."""
     citations = []
-    for source in answer.sources:
-        link = source_link(source)
+    for sources in cited_pages(answer):
+        link, url = source_link(sources), sources[0].page_url
         start = text.rfind(link)
-        if source.page_url and start >= 0:
+        if url and start >= 0:
             citations.append(
                 {
                     "start_index": start,
                     "end_index": start + len(link),
-                    "title": source_name(source),
-                    "url": source.page_url,
+                    "title": source_name(sources),
+                    "url": url,
                 }
             )
     return citations
 
 
 def answer_details(answer: Answer) -> dict[str, Any]:
-    """Return the CHAT_FIELDS of the answer as `POST /ask` serializes them."""
+    """Return the CHAT_FIELDS of the answer as `POST /ask` serialises them."""
     return answer.model_dump(mode="json", by_alias=True, include=set(CHAT_FIELDS))
