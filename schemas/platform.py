@@ -58,6 +58,10 @@ def _one_or_several(value: object) -> object:
 PageUrl = Annotated[tuple[str, ...], BeforeValidator(_one_or_several)]
 """Templates of a document's URL; the first one whose placeholders all have values is used."""
 
+PageFormat = Literal["markdown", "html", "text"]
+"""The format of a page. Markup is removed from `markdown` and `html`, and API operations in them are
+recognised; the description and the keywords of `markdown` are indexed as text."""
+
 Pattern = Annotated[re.Pattern[str], Field(description="a regular expression with named groups")]
 
 
@@ -198,7 +202,7 @@ class LoaderSourceConfig(RemoteSourceConfig):
     """
     id: str = "{source}"
     """Template of a document's id, with the values of its metadata; unique and stable."""
-    format: Literal["markdown", "html", "text"] = "markdown"
+    format: PageFormat = "markdown"
     """The format of the documents' content."""
 
 

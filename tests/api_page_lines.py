@@ -18,10 +18,10 @@ def read_lines(text: str, path: Path) -> list[str]:
     path.write_text(text, encoding="utf-8")
     if path.suffix == ".html":
         html = FilesSourceConfig(kind="files", name="docs", path=path.parent)
-        page = parse_page(html, path, *files.read_content(html, SourceLimits(), path))
+        page = parse_page(html, path, files.read_content(html, SourceLimits(), path))
     else:
         source = MarkdownSourceConfig(kind="markdown", name="docs", path=path.parent)
-        page = parse_page(source, path, *markdown.read_content(source, SourceLimits(), path))
+        page = parse_page(source, path, markdown.read_content(source, SourceLimits(), path))
     assert page is not None
     return [line for each in page.api.operations for line in _lines(each)]
 

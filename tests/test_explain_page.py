@@ -76,5 +76,5 @@ def test_explanation_says_that_text_files_are_not_read_as_api_pages(tmp_path: Pa
 
 
 def test_page_outside_of_the_sources_is_refused(tmp_path: Path) -> None:
-    with pytest.raises(SourceError, match="no source of kind markdown or files"):
+    with pytest.raises(SourceError, match="no folder of pages among the sources"):
         explain_page([], SourceLimits(), tmp_path / "page.md")

@@ -6,7 +6,7 @@ import sys
 import tomllib
 from pathlib import Path
 from types import ModuleType
-from typing import Any, get_args
+from typing import Any, Literal, cast, get_args
 
 import pytest
 from jinja2 import ChoiceLoader, DictLoader
@@ -16,6 +16,8 @@ from pydantic import TypeAdapter
 
 import schemas.platform
 from app.service.answer_service import AnswerService
+from ingestion.sources.explain import explain_page
+from ingestion.sources.pages import PageContent, PageFolderReader, PagePart
 from ingestion.sources.registry import (
     FileTaskReader,
     SourceReader,
@@ -116,7 +118,7 @@ def test_new_kind_needs_a_config_class_and_a_reader_module(
         schemas.platform, "FaqSourceConfig", defined["FaqSourceConfig"], raising=False
     )
     module = ModuleType("faq")
-    module.__dict__.update(run(block("python", "FolderReader[FaqSourceConfig]")))
+    module.__dict__.update(run(block("python", "PageFolderReader[FaqSourceConfig]")))
     monkeypatch.setitem(sys.modules, "ingestion.sources.faq", module)
     (tmp_path / "keys.csv").write_text("question,answer\nHow many keys?,Twenty a team.\n")
     (tmp_path / "wrong.csv").write_text("frage,antwort\na,b\n")
@@ -133,6 +135,41 @@ def test_new_kind_needs_a_config_class_and_a_reader_module(
     (section,) = document.sections
     assert (section.heading, section.body) == (("How many keys?",), "Twenty a team.")
     assert isinstance(refused, SourceError)
+
+
+class WikiSourceConfig(PageSourceConfig):
+    """A folder of pages that are read as Markdown."""
+
+    kind: Literal["wiki"] = "wiki"
+
+
+def test_new_kind_with_markdown_is_read_like_markdown(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Markup is removed, the description is indexed, and API operations are recognised."""
+
+    def read_content(_source: PageSourceConfig, _limits: SourceLimits, path: Path) -> PageContent:
+        title, _, markdown = path.read_text().partition("\n")
+        values = {"title": title, "description": "For shops."}
+        return PageContent(values, [PagePart(markdown)], "markdown")
+
+    module = ModuleType("wiki")
+    reader = PageFolderReader[PageSourceConfig](lambda _: {".wiki"}, read_content)
+    monkeypatch.setattr(module, "READER", reader, raising=False)
+    monkeypatch.setitem(sys.modules, "ingestion.sources.wiki", module)
+    source = cast(SourceConfig, WikiSourceConfig(name="docs", path=tmp_path))
+    table = "| Name | Type | Required |\n| --- | --- | --- |\n| text | string | yes |"
+    (tmp_path / "api.wiki").write_text(f"Add\n`POST /v1/x`\n\n## Parameters\n\n{table}")
+    (tmp_path / "guide.wiki").write_text("Guide\n## Tokens\n\n20 &amp; more.")
+
+    api, guide = read_source(source, SourceLimits())
+
+    assert isinstance(api, SourceDocument)
+    assert isinstance(guide, SourceDocument)
+    assert (api.api_name, api.api_url) == ("Add", "/v1/x")
+    assert [section.body for section in guide.sections] == ["For shops.", "20 & more."]
+    explained = explain_page([source], SourceLimits(), tmp_path / "api.wiki")
+    assert explained[0] == "api.wiki in docs: 1 API operations"
 
 
 @pytest.mark.parametrize(

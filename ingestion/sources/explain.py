@@ -3,38 +3,33 @@
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-from ingestion.sources import files, markdown
 from ingestion.sources.api_operation import PageOperation
-from ingestion.sources.pages import MARKUP_SUFFIXES, ParsedPage, parse_page
+from ingestion.sources.pages import PageContent, PageFolderReader, ParsedPage, parse_page
+from ingestion.sources.registry import get_reader
 from schemas.errors import SourceError
-from schemas.platform import FilesSourceConfig, MarkdownSourceConfig, SourceConfig, SourceLimits
+from schemas.platform import PageSourceConfig, SourceConfig, SourceLimits
 
 
 def explain_page(sources: Sequence[SourceConfig], limits: SourceLimits, path: Path) -> list[str]:
     """Return lines that tell how the page at `path` is read and on what evidence.
 
-    Raises SourceError if no source of kind `markdown` or `files` contains the page, or if the page is
+    Raises SourceError if no source that is a folder of pages contains the page, or if the page is
     refused.
     """
     page_path = path.resolve()
     for source in sources:
-        if not isinstance(source, MarkdownSourceConfig | FilesSourceConfig):
+        reader = get_reader(source.kind)
+        if not isinstance(source, PageSourceConfig) or not isinstance(reader, PageFolderReader):
             continue
         if page_path.is_relative_to(root := source.path.resolve()):
             own_path = source.path / page_path.relative_to(root)
-            return list(_explanation(own_path, source, limits))
-    raise SourceError(f"{path}: no source of kind markdown or files contains this file")
+            content = reader.read_content(source, limits, own_path)
+            return list(_explanation(own_path, source, content))
+    raise SourceError(f"{path}: no folder of pages among the sources contains this file")
 
 
-def _explanation(
-    path: Path, source: MarkdownSourceConfig | FilesSourceConfig, limits: SourceLimits
-) -> Iterator[str]:
-    content = (
-        markdown.read_content(source, limits, path)
-        if isinstance(source, MarkdownSourceConfig)
-        else files.read_content(source, limits, path)
-    )
-    page = parse_page(source, path, content.values, content.parts)
+def _explanation(path: Path, source: PageSourceConfig, content: PageContent) -> Iterator[str]:
+    page = parse_page(source, path, content)
     name = f"{path.relative_to(source.path).as_posix()} in {source.name}"
     if page is None:
         yield f"{name}: not indexed, because it has no body or is skipped"
@@ -44,7 +39,7 @@ def _explanation(
             yield from _operation(operation)
     else:
         yield f"{name}: prose"
-        yield from _missing(source, path, page)
+        yield from _missing(source, content, page)
 
 
 def _operation(operation: PageOperation) -> Iterator[str]:
@@ -52,13 +47,11 @@ def _operation(operation: PageOperation) -> Iterator[str]:
     yield from (f"  {line}" for line in operation.evidence)
 
 
-def _missing(
-    source: MarkdownSourceConfig | FilesSourceConfig, path: Path, page: ParsedPage
-) -> Iterator[str]:
+def _missing(source: PageSourceConfig, content: PageContent, page: ParsedPage) -> Iterator[str]:
     """Yield what the page lacks to be read as an API page."""
     if not source.api_pages:
         yield "  api_pages = false for this source"
-    elif path.suffix.lower() not in MARKUP_SUFFIXES:
+    elif content.format == "text":
         yield "  only Markdown and HTML pages are read as API pages"
     elif not page.api.rejected:
         yield "  no method with a URL is stated"

@@ -8,13 +8,12 @@ from collections.abc import Callable
 from pathlib import Path
 from types import MappingProxyType
 
-from ingestion.sources.folder import FolderReader, read_bytes
+from ingestion.sources.folder import read_bytes
 from ingestion.sources.formats.docx import read_docx
 from ingestion.sources.formats.html import read_html
 from ingestion.sources.formats.pdf import read_pdf
 from ingestion.sources.formats.text import read_txt
-from ingestion.sources.pages import PageContent, page_documents
-from schemas.document import SourceDocument
+from ingestion.sources.pages import PageContent, PageFolderReader
 from schemas.errors import SourceError
 from schemas.platform import FilesSourceConfig, SourceLimits
 
@@ -52,11 +51,4 @@ def read_content(source: FilesSourceConfig, limits: SourceLimits, path: Path) ->
     return content
 
 
-def _documents(
-    source: FilesSourceConfig, limits: SourceLimits, path: Path
-) -> list[SourceDocument] | None:
-    values, parts = read_content(source, limits, path)
-    return page_documents(source, path, values, parts)
-
-
-READER = FolderReader[FilesSourceConfig](file_suffixes, _documents)
+READER = PageFolderReader[FilesSourceConfig](file_suffixes, read_content)

@@ -1,7 +1,7 @@
 """Reads documents with LangChain loaders, such as those of langchain-community.
 
-A loader may block, hang or change global state. It therefore runs in a process of its own, which is ended
-at the time limit and when the run is stopped.
+A loader may block, hang or change global state. Therefore, each loader runs in a process of its own, which
+is ended at the time limit and when the run is stopped.
 """
 
 import multiprocessing
@@ -26,9 +26,8 @@ from schemas.settings import read_variable
 FIRST_RETRY_S = 1.0
 """Delay before a failed loader is started again, in seconds; it doubles with each failure."""
 
-_SUFFIXES = {"markdown": ".md", "html": ".html", "text": ".txt"}
 _TRANSIENT_STATUSES = {408, 425, 429}
-_UTF8_MARK = b"\xef\xbb\xbf"
+_UTF8_BOM = b"\xef\xbb\xbf"
 _MAX_MESSAGE_CHARS = 300
 
 
@@ -57,20 +56,22 @@ class LoaderReader:
     def read(
         self, source: LoaderSourceConfig, limits: SourceLimits, known: KnownFiles
     ) -> Iterator[FileResult]:
-        """Yield the documents in the order of the loader, and a SourceError for each one without an id.
+        """Yield the documents in the loader's order, and a SourceError for each document without an id.
 
-        After a transient error, the loader is started again, and documents whose ids it has already yielded
-        are skipped. Raises SourceError if it fails more than `source.max_errors` times or permanently, and
-        at the time limit.
+        After a transient error, the loader is started again, and documents that it has already yielded are
+        skipped by their ids. Raises SourceError after a permanent error, after more than
+        `source.max_errors` transient errors, and at the time limit.
         """
         deadline = Deadline(source.timeout_seconds)
-        attempts: dict[str, int] = {}
+        first_attempts: dict[str, int] = {}
         for attempt in range(source.max_errors + 1):
             failure: _Failure | None = None
             for result in _load(source, deadline):
                 match result:
                     case _Loaded():
-                        yield from _page_results(source, limits, known, result, attempts, attempt)
+                        yield from _page_results(
+                            source, limits, known, result, first_attempts, attempt
+                        )
                     case _Failure():
                         failure = result
                     case Waiting():
@@ -90,23 +91,26 @@ def _page_results(
     limits: SourceLimits,
     known: KnownFiles,
     loaded: _Loaded,
-    attempts: dict[str, int],
+    first_attempts: dict[str, int],
     attempt: int,
 ) -> Iterator[FileResult]:
-    """Yield the document, unless `attempts`, the first attempt by id, says that an earlier one did."""
+    """Yield the document, unless an earlier attempt yielded it.
+
+    `first_attempts` maps the id of each document to the attempt that first yielded it.
+    """
     document_id = page_url((source.id,), loaded.metadata)
     if not document_id:
         names = ", ".join(loaded.metadata)
         yield SourceError(f"a document has no value for id = {source.id!r}; it has {names}")
-    elif attempts.setdefault(document_id, attempt) == attempt:
-        # The mark takes precedence over an encoding that HTML declares.
-        data = _UTF8_MARK + loaded.content.encode("utf-8", "replace")
-        page = RemotePage(document_id, _SUFFIXES[source.format], data, loaded.metadata)
+    elif first_attempts.setdefault(document_id, attempt) == attempt:
+        # The byte order mark takes precedence over an encoding that HTML declares.
+        data = _UTF8_BOM + loaded.content.encode("utf-8", "replace")
+        page = RemotePage(document_id, source.format, data, loaded.metadata)
         yield from read_remote_page(source, limits, known, page)
 
 
 def _load(source: LoaderSourceConfig, deadline: Deadline) -> Iterator[_Loaded | _Failure | Waiting]:
-    """Run the loader in a process. Yield its documents, Waiting in between, and its failure if it fails.
+    """Run the loader in a process. Yield its documents, its failure if it fails, and Waiting in between.
 
     Raises SourceAbandoned at the deadline.
     """
@@ -143,7 +147,7 @@ def _loader_process(source: LoaderSourceConfig) -> Iterator[Connection]:
 def _run_loader(source: LoaderSourceConfig, sender: Connection) -> None:
     """Send the documents, then None or a failure. Runs in the process of the loader."""
     exit_with_parent()
-    warnings.simplefilter("ignore")  # such as the notice of langchain-community at its import
+    warnings.simplefilter("ignore")  # for example the notice when langchain-community is imported
     secrets: list[str] = []
     try:
         loader = _open_loader(source, secrets)
@@ -216,7 +220,7 @@ def _plain(value: object) -> object:
 def _failure(error: Exception, secrets: list[str]) -> _Failure:
     """Return the failure that `error` caused.
 
-    The attribute `is_transient` of the error decides whether it is permanent. Without it, an error is
+    An error is permanent if its attribute `is_transient` is false. An error without this attribute is
     permanent if it has a 4xx status other than 408, 425 and 429.
     """
     response = getattr(error, "response", None)

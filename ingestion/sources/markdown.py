@@ -16,11 +16,10 @@ import frontmatter
 import yaml
 from frontmatter.default_handlers import BaseHandler
 
-from ingestion.sources.folder import FolderReader, PageValues, page_url, path_values, read_text
-from ingestion.sources.pages import PageContent, PagePart, page_documents
+from ingestion.sources.folder import PageValues, page_url, path_values, read_text
+from ingestion.sources.pages import PageContent, PageFolderReader, PagePart
 from ingestion.text.clean_markdown import to_plain_markdown
 from ingestion.text.components import ATTRIBUTES, attributes_of, object_of
-from schemas.document import SourceDocument
 from schemas.errors import SourceError
 from schemas.platform import MarkdownSourceConfig, PageSourceConfig, SourceLimits
 
@@ -82,14 +81,7 @@ def markdown_content(text: str) -> PageContent:
 
 def _content(values: PageValues, body: str) -> PageContent:
     plain = to_plain_markdown(tables_of_fields(body), _convert_table)
-    return PageContent(_normalized(values), [PagePart(plain)])
-
-
-def _documents(
-    source: MarkdownSourceConfig, limits: SourceLimits, path: Path
-) -> list[SourceDocument] | None:
-    values, parts = read_content(source, limits, path)
-    return page_documents(source, path, values, parts)
+    return PageContent(_normalized(values), [PagePart(plain)], "markdown")
 
 
 def _front_matter(path: Path) -> PageValues:
@@ -303,4 +295,4 @@ def _field_row(found: _Field, states_required: bool) -> str:
     return f"| {' | '.join(escaped)} |"
 
 
-READER = FolderReader[MarkdownSourceConfig](lambda _: SUFFIXES, _documents)
+READER = PageFolderReader[MarkdownSourceConfig](lambda _: SUFFIXES, read_content)

@@ -6,31 +6,26 @@ Mintlify, MkDocs and Hugo, or document properties.
 """
 
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass, field
+from functools import partial
 from html import unescape
 from pathlib import Path
-from typing import NamedTuple
+from typing import NamedTuple, TypeVar
 
 from ingestion.sources.api_calls import DECLARED_CALL
 from ingestion.sources.api_docs import api_sections
 from ingestion.sources.api_operation import PageOperation
 from ingestion.sources.api_pages import ApiPage, read_operations
-from ingestion.sources.folder import PageValues, page_url, path_values
+from ingestion.sources.folder import FolderReader, PageValues, page_url, path_values
 from ingestion.text.anchors import add_anchors
 from ingestion.text.clean_markdown import clean_text
 from ingestion.text.language import detect_language
 from ingestion.text.markdown_blocks import MarkdownBlock, parse_blocks
 from schemas.document import Section, SourceDocument
-from schemas.platform import PageConfig, PageSourceConfig
+from schemas.platform import PageConfig, PageFormat, PageSourceConfig, SourceLimits
 
 MAX_TITLE_CHARS = 500
-
-MARKUP_SUFFIXES = {".md", ".mdx", ".html", ".htm"}
-"""Pages whose text is markup: it is cleaned, and API operations are recognised in it."""
-
-FRONT_MATTER_SUFFIXES = {".md", ".mdx"}
-"""Pages whose values are front matter, written by their authors."""
 
 TITLE_NAMES = ("sidebarTitle", "sidebar_label", "linkTitle", "nav_title")
 """Front matter of Mintlify, Docusaurus and Hugo that names a page without a `title`."""
@@ -47,10 +42,12 @@ class PagePart:
 
 
 class PageContent(NamedTuple):
-    """The content of a file: values such as its title, and its parts."""
+    """The content of a page."""
 
     values: PageValues
+    """Values such as its title: front matter or document properties."""
     parts: list[PagePart]
+    format: PageFormat = "text"
 
 
 @dataclass(frozen=True)
@@ -59,10 +56,7 @@ class SourcePage:
 
     id: str
     """The id of its document, unique within its source."""
-    suffix: str
-    """Its format, as a file suffix in lower case with the dot."""
-    values: PageValues
-    parts: Sequence[PagePart]
+    content: PageContent
 
 
 @dataclass(frozen=True)
@@ -80,79 +74,97 @@ class ParsedPage:
     """Returns the URL of the section with an anchor."""
 
 
-def parse_page(
-    source: PageSourceConfig, path: Path, values: PageValues, parts: Iterable[PagePart]
-) -> ParsedPage | None:
+PagesT = TypeVar("PagesT", bound=PageSourceConfig)
+ReadContent = Callable[[PagesT, SourceLimits, Path], PageContent]
+"""Returns the content of a file. Raises SourceError for a file that is refused."""
+
+
+class PageFolderReader(FolderReader[PagesT]):
+    """A FolderReader for files that are one page each.
+
+    The documents of a file are the page, or each API operation that it describes. `suffixes` is as in
+    FolderReader, and `read_content` returns the content of a file.
+    """
+
+    def __init__(
+        self, suffixes: Callable[[PagesT], Set[str]], read_content: ReadContent[PagesT]
+    ) -> None:
+        # Partial functions, unlike lambdas, can be sent to other processes.
+        super().__init__(suffixes, partial(_file_documents, read_content))
+        self.read_content = read_content
+
+
+def _file_documents(
+    read_content: ReadContent[PagesT], source: PagesT, limits: SourceLimits, path: Path
+) -> list[SourceDocument] | None:
+    page = _page_of_file(source, path, read_content(source, limits, path))
+    return None if page is None else documents_of_page(source, page)
+
+
+def parse_page(source: PageSourceConfig, path: Path, content: PageContent) -> ParsedPage | None:
     """Parse the page at `path`; None when it is skipped or has no body.
 
-    `values` come from the page's front matter or document properties; those of its file name and path are
-    added. Raises ConfigurationError for a malformed `page_url`.
+    The values of its file name and path are added to those of `content`. Raises ConfigurationError for a
+    malformed `page_url`.
     """
-    page = _page_of_file(source, path, values, parts)
-    return None if page is None or _is_skipped(source, page.values) else _parse(source, page)
+    page = _page_of_file(source, path, content)
+    if page is None or _is_skipped(source, page.content.values):
+        return None
+    return _parse(source, page)
 
 
-def _page_of_file(
-    source: PageSourceConfig, path: Path, values: PageValues, parts: Iterable[PagePart]
-) -> SourcePage | None:
+def _page_of_file(source: PageSourceConfig, path: Path, content: PageContent) -> SourcePage | None:
     """Return the page at `path`; None when its file name does not match."""
-    merged = _merge_values(source, path, values)
+    merged = _merge_values(source, path, content.values)
     if merged is None:
         return None
     document_id = path.relative_to(source.path).with_suffix("").as_posix()
-    return SourcePage(document_id, path.suffix.lower(), merged, tuple(parts))
+    return SourcePage(document_id, content._replace(values=merged))
 
 
 def _parse(source: PageConfig, page: SourcePage) -> ParsedPage | None:
     """Parse `page`; None when it has no body."""
+    values, parts, page_format = page.content
     parsed = [
-        (part, list(add_anchors(parse_blocks(part.markdown), source.anchors)))
-        for part in page.parts
+        (part, list(add_anchors(parse_blocks(part.markdown), source.anchors))) for part in parts
     ]
-    declared = declared_operation(page.values) if source.api_pages else ""
+    declared = declared_operation(values) if source.api_pages else ""
     has_body = any(block.kind != "heading" for _, blocks in parsed for block in blocks)
     if not has_body and not declared:
         return None
     name = page.id.rpartition("/")[2]
-    title = (_page_title(source, page.values) or _first_heading(parsed) or name)[:MAX_TITLE_CHARS]
-    if page.suffix in FRONT_MATTER_SUFFIXES:
-        lead = lead_blocks(page.values, title)
+    title = (_page_title(source, values) or _first_heading(parsed) or name)[:MAX_TITLE_CHARS]
+    if page_format == "markdown":
+        lead = lead_blocks(values, title)
         parsed = [(part, with_lead(blocks, lead)) for part, blocks in parsed]
     api = ApiPage((), ())
-    if source.api_pages and len(parsed) == 1 and page.suffix in MARKUP_SUFFIXES:
+    if source.api_pages and len(parsed) == 1 and page_format != "text":
         api = read_operations(parsed[0][1], title, declared)
     return ParsedPage(
         document_id=page.id,
         title=title,
-        url=page_url(source.page_url, page.values),
-        values=page.values,
+        url=page_url(source.page_url, values),
+        values=values,
         parts=parsed,
         api=api,
-        url_at=lambda anchor: page_url(source.page_url, {**page.values, "anchor": anchor}),
+        url_at=lambda anchor: page_url(source.page_url, {**values, "anchor": anchor}),
     )
 
 
-def page_documents(
-    source: PageSourceConfig, path: Path, values: PageValues, parts: Iterable[PagePart]
-) -> list[SourceDocument] | None:
-    """Return the documents of the page at `path`: the page, or each API operation that it describes.
-
-    Arguments and errors as in `parse_page`. Empty when the page has no body; None when it is skipped.
-    """
-    page = _page_of_file(source, path, values, parts)
-    return None if page is None else documents_of_page(source, page)
-
-
 def documents_of_page(source: PageConfig, page: SourcePage) -> list[SourceDocument] | None:
-    """Return the documents of `page`, of any kind of source; like `page_documents`, but without a path."""
-    if _is_skipped(source, page.values):
+    """Return the documents of `page`: the page, or each API operation that it describes.
+
+    Empty when the page has no body; None when it is skipped. Raises ConfigurationError for a malformed
+    `page_url`.
+    """
+    if _is_skipped(source, page.content.values):
         return None
     parsed = _parse(source, page)
     if parsed is None:
         return []
     if parsed.api.operations:
         return list(_operation_documents(source, parsed))
-    is_markup = page.suffix in MARKUP_SUFFIXES
+    is_markup = page.content.format != "text"
     sections = tuple(
         _apply_part_values(source, parsed.values, part, section, parsed.url)
         for part, blocks in parsed.parts

@@ -23,7 +23,7 @@ from ingestion.sources.registry import (
 )
 from schemas.document import SourceDocument
 from schemas.errors import SourceError
-from schemas.platform import RemoteSourceConfig, SourceLimits
+from schemas.platform import PageFormat, RemoteSourceConfig, SourceLimits
 
 MAX_ID_CHARS = 400
 """Maximum length of an id, in characters."""
@@ -37,8 +37,7 @@ class RemotePage:
     """The content of a page as it was received."""
 
     id: str
-    suffix: str
-    """Its format: `.html`, `.md` or `.txt`."""
+    format: PageFormat
     data: bytes
     values: PageValues
     """Further values, which take precedence over those in the content."""
@@ -66,19 +65,20 @@ def _documents(
     if len(page.id) > MAX_ID_CHARS:
         raise SourceError(f"its id is longer than {MAX_ID_CHARS} characters")
     check_size(len(page.data), limits)
-    values, parts = _content(page)
-    return documents_of_page(
-        source, SourcePage(page.id, page.suffix, {**values, **page.values}, parts)
-    )
+    content = _content(page)
+    values = {**content.values, **page.values}
+    return documents_of_page(source, SourcePage(page.id, content._replace(values=values)))
 
 
 def _content(page: RemotePage) -> PageContent:
     if not page.data.strip():
         return PageContent({}, [])
-    if page.suffix == ".html":
+    if page.format == "html":
         return read_html(page.data)
     text = decode_text(page.data)
-    return markdown_content(text) if page.suffix == ".md" else PageContent({}, [PagePart(text)])
+    return (
+        markdown_content(text) if page.format == "markdown" else PageContent({}, [PagePart(text)])
+    )
 
 
 def _fingerprint(source: RemoteSourceConfig, page: RemotePage) -> str:
@@ -89,11 +89,11 @@ def _fingerprint(source: RemoteSourceConfig, page: RemotePage) -> str:
 
 
 class SourceAbandoned(SourceError):
-    """The time limit of a source has passed; the rest of it is not read."""
+    """The time limit of a source has passed; the rest of the source is not read."""
 
 
 class Deadline:
-    """The time limit for reading a source; what the run does between two results does not count."""
+    """The time limit for reading a source, without the time that the run needs between two results."""
 
     def __init__(self, seconds: float) -> None:
         self._seconds = seconds

@@ -26,7 +26,7 @@ from ingestion.sources.registry import FileResult, KnownFiles, Waiting
 from ingestion.sources.remote_pages import Deadline, RemotePage, SourceAbandoned, read_remote_page
 from ingestion.sources.website_links import PageLinks, find_links, read_sitemap
 from schemas.errors import SourceError
-from schemas.platform import SourceLimits, WebsiteSourceConfig
+from schemas.platform import PageFormat, SourceLimits, WebsiteSourceConfig
 
 MAX_ATTEMPTS = 3
 """Number of times that a page is requested before it counts as an error."""
@@ -39,12 +39,12 @@ MAX_SITEMAPS = 500
 
 _TRANSIENT_STATUSES = {408, 425, 429, 500, 502, 503, 504}
 _GONE_STATUSES = {404, 410}
-_SUFFIXES = {
-    "": ".html",
-    "text/html": ".html",
-    "application/xhtml+xml": ".html",
-    "text/markdown": ".md",
-    "text/plain": ".txt",
+_FORMATS: dict[str, PageFormat] = {
+    "": "html",
+    "text/html": "html",
+    "application/xhtml+xml": "html",
+    "text/markdown": "markdown",
+    "text/plain": "text",
 }
 
 log = logging.getLogger(__name__)
@@ -122,17 +122,17 @@ class _Crawl:
         final = _without_fragment(download.url)
         if _page_id(final) != _page_id(url) and not self._is_new(final):
             return
-        suffix = _SUFFIXES.get(download.media_type)
-        if suffix is None:
+        page_format = _FORMATS.get(download.media_type)
+        if page_format is None:
             return
-        links = find_links(download.data, final) if suffix == ".html" else PageLinks()
-        if self._source.sitemap is None and depth < self._source.depth and links.is_followed:
+        links = find_links(download.data, final) if page_format == "html" else PageLinks()
+        if self._source.sitemap is None and depth < self._source.depth and links.may_follow:
             for link in links.urls:
                 self._enqueue(link, depth + 1)
-        if links.is_indexed and self._is_wanted(final):
+        if links.may_index and self._is_wanted(final):
             page_id = _page_id(final)
             values = {"url": final, "path": page_id}
-            yield RemotePage(page_id, suffix, download.data, values)
+            yield RemotePage(page_id, page_format, download.data, values)
 
     def _enqueue(self, url: str, depth: int) -> None:
         url = _without_fragment(url)

@@ -80,7 +80,7 @@ def read_html(data: bytes) -> PageContent:
     """Return the page's content as Markdown.
 
     Its values are `title`, `lang`, the `canonical` link and every named `<meta>`. Raises SourceError
-    if the page is too deeply nested or too large.
+    if the page is too deeply nested, too large or not readable, or a tag has too many attributes.
     """
     match = _DECLARED_CHARSET.search(data, 0, _CHARSET_SEARCH_BYTES)
     declared = match[1].decode("ascii").lower() if match else ""
@@ -103,12 +103,14 @@ def html_page(html: str) -> PageContent:
     heading = content.find("h1")
     if heading is not None and (short := _short_title(title, _line_text(heading))):
         values["title"] = short
-    return PageContent(values, [PagePart(html_to_markdown(content))])
+    return PageContent(values, [PagePart(html_to_markdown(content))], "html")
 
 
 def _parse_within_limits(html: str) -> Tag:
-    if len(html) > MAX_PAGE_CHARS or any(_has_oversized_tag(piece) for piece in html.split(">")):
+    if len(html) > MAX_PAGE_CHARS:
         raise SourceError("too large for an HTML page")
+    if any(_has_oversized_tag(piece) for piece in html.split(">")):
+        raise SourceError("a tag has too many attributes")
     try:
         return parse_html(html)
     except SourceError:
@@ -141,7 +143,7 @@ def _remove_scripts(html: str) -> str:
 
 
 def _read_values(tree: Tag) -> Iterator[tuple[str, object]]:
-    """Yield the names and values of the page; the `<title>` overrides a `<meta>` of that name."""
+    """Yield the names and values of the page. `<title>` comes last: it overrides a `<meta>` `title`."""
     for meta in tree.find_all("meta", attrs={"name": True, "content": True}):
         yield str(meta["name"]).lower(), _collapse_spaces(str(meta["content"]))
     canonical = tree.select_one("link[rel=canonical][href^=http]")
@@ -178,7 +180,7 @@ def _remove_boilerplate(content: Tag) -> None:
         if form.find(_FORM_CONTENT):  # some servers wrap the page, or its parameters, in a form
             form.name = "div"
     for button in content.find_all("button"):
-        if len(list(button.stripped_strings)) > 1:  # it opens and closes what it is the title of
+        if len(list(button.stripped_strings)) > 1:  # the title of a collapsible section
             button.name = "div"
     unwanted = [aside for aside in content.find_all("aside") if not _is_content(aside, content)]
     if content.name in ("body", "[document]"):
@@ -190,7 +192,8 @@ def _remove_boilerplate(content: Tag) -> None:
     unwanted += [
         badge
         for heading in content.find_all(_HEADINGS)
-        if heading.find_parent("li") is None  # else it is a field, and the badge may say "Required"
+        if heading.find_parent("li")
+        is None  # in a list, headings are fields: "Required" is content
         for badge in heading.find_all(class_=_BADGE)
     ]
     for tag in [*unwanted, *content.select(_BOILERPLATE)]:
