@@ -38,9 +38,9 @@ def open(
     """Return an Apidesk for the documents of `platform`, to be used in a `with` or `async with` block.
 
     `platform` is the path of a platform.toml; None means APIDESK_PLATFORM. `model` is the chat model, and
-    `reranker` orders the retrieved chunks; None means the one of the settings. `settings` override the
-    environment, such as `top_k=3` for APIDESK_TOP_K. If the platform has never been indexed, it is indexed
-    at the start of the block. This function and the start of the block raise ApideskError.
+    `reranker` orders the retrieved chunks; None means that the settings choose. `settings` override
+    environment variables: `top_k=3` overrides APIDESK_TOP_K. If the platform has never been indexed, it is
+    indexed at the start of the block. This function and the start of the block raise ApideskError.
     """
     if platform is not None:
         settings["platform"] = Path(platform)
@@ -53,7 +53,7 @@ class AskOptions(TypedDict, total=False):
     k: int | None
     """Maximum number of chunks to retrieve; None means APIDESK_TOP_K."""
     language: Language | None
-    """The language of the answer; None means that of the question."""
+    """The language of the answer; None means the language of the question."""
     filters: Filters | None
     """Conditions that a chunk must meet to be retrieved; None means no conditions."""
     mode: AnswerMode

@@ -1,4 +1,4 @@
-"""Text that users read outside of prompts, also on the web page.
+"""Text for users: around answers, in the terminal chat, in API documents and on the web pages.
 
 `prompts/text` contains one TOML file per language.
 """
@@ -49,7 +49,8 @@ class AnswerText(ConfigModel):
     correction_notice: NonEmptyStr
     """Follows streamed text that is not part of the final answer."""
     fields: dict[str, NonEmptyStr]
-    """Labels of `FOOTER_FIELDS`; a field without a label is printed as its value."""
+    """Labels of the fields in `schemas.answer.FOOTER_FIELDS`. Of a field without a label, only the value is
+    printed."""
 
 
 class ChatText(ConfigModel):
@@ -129,17 +130,17 @@ class UserText(ConfigModel):
     chat: ChatText
     api_document: SectionLabels
     languages: Annotated[dict[Language, NonEmptyStr], _complete(*LANGUAGES)]
-    """The names of the languages in prompts."""
+    """The names of the languages; only prompts use them."""
     setup: SetupText
     page: dict[str, NonEmptyStr]
-    """Texts of the question page by the names that its scripts use."""
+    """Texts of the question page; the keys are the names that its scripts use."""
     admin: dict[str, NonEmptyStr]
     """Texts of the admin page, in addition to those of the question page."""
 
     def degraded_sentence(self, reason: str) -> str:
         """Return the sentence for `reason`, or `reason` itself if it is not a DegradedReason.
 
-        Servers and records of earlier versions contain free text.
+        Servers of earlier versions send free text, and old records contain it.
         """
         return self.degraded[DegradedReason(reason)] if reason in self.degraded else reason
 

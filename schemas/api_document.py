@@ -1,4 +1,6 @@
-"""The JSON format of a source with `kind = "api_docs"`: one file per API.
+"""The JSON format of a source with `kind = "api_docs"`: one file per operation.
+
+An operation is a method with a URL. This format calls it an API.
 
 Platform teams export their reference to this format; see `samples/api` for examples.
 """
@@ -19,7 +21,10 @@ class AllowedValue(ApiModel):
 
 
 class Parameter(ApiModel):
-    """A field of a header, request or response. Fields of objects and arrays are its `children`."""
+    """A header, or a field of a request or response.
+
+    The `children` of an object, or of an array of objects, are the fields of the object.
+    """
 
     name: str = Field(min_length=1)
     type: str = "string"
@@ -29,13 +34,13 @@ class Parameter(ApiModel):
     values: tuple[AllowedValue, ...] = ()
     children: tuple["Parameter", ...] = ()
     dimensions: int = 0
-    """Number of lists around the children; their names show `[]` for each."""
+    """Number of nested arrays around the children. Names of children show `[]` for each array."""
     location: str = ""
     """Location (query, path, body), if the table should show it."""
 
 
 class ErrorCode(ApiModel):
-    """An error that the API returns."""
+    """An error that the operation returns."""
 
     code: str = Field(min_length=1)
     message: str = ""
@@ -44,7 +49,7 @@ class ErrorCode(ApiModel):
 
 
 class PermissionPackage(ApiModel):
-    """A permission package (scope) that an application needs to call the API."""
+    """A permission package (scope) that an application needs to call the operation."""
 
     name: str = Field(min_length=1)
     description: str = ""
@@ -58,7 +63,7 @@ class Example(ApiModel):
 
 
 class ApiDocument(ApiModel):
-    """The reference of one API.
+    """The reference of one operation.
 
     `page_url` is optional if the template `page_url` of the source in platform.toml builds it from
     the other fields.
@@ -77,6 +82,7 @@ class ApiDocument(ApiModel):
     description: str = ""
     request_headers: tuple[Parameter, ...] = ()
     public_parameters: tuple[Parameter, ...] = ()
+    """Parameters that many operations share (公共参数)."""
     request_parameters: tuple[Parameter, ...] = ()
     response_parameters: tuple[Parameter, ...] = ()
     error_codes: tuple[ErrorCode, ...] = ()
@@ -90,4 +96,4 @@ class ApiDocument(ApiModel):
     """Description of the request body as a whole."""
     response_description: str = ""
     servers: tuple[str, ...] = ()
-    """Base URLs of `url`."""
+    """Base URLs. In documents made from OpenAPI, `url` already includes the path of the first one."""

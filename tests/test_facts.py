@@ -223,6 +223,7 @@ VALID = {
     "permission": "先申请标签打印权限包，缺哪个权限包就申请哪个；你的应用没有对应权限包时不能调用。",
     "permission in English": "Ask for the Parcel Read Package; this Package is free.",
     "amounts, dates, durations": "Costs 13900 fen, since 2026-11-20, 5000 items, 60000 ms, port 8443, 返回2000条，v1.2.3，1.5 秒。",
+    "number after a table row": "| 1 | 2 |\nThe limit is now 12000.",
     "advice": "用 try/except 包住 requests.post，`for` 循环里等 time.sleep(1)；see Node.js, JSON.parse, StringBuilder, "
     "unittest.mock, axios.get(url), the `tenacity` library, config.json, .env, `None`, OAuth2, UTF-8, SHA-256, e.g. macOS.",
     "words of the trade": "IMPORTANT: you MUST send HTTPS; the read-only, case-insensitive JSON is UTF-8. POST it.",

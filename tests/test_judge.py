@@ -199,8 +199,8 @@ def test_too_small_window_skips_the_call(
     [
         (["I cannot.", "I cannot."], "does not fit its schema"),
         ([{"verdicts": []}, {"verdicts": "all"}], "does not fit its schema"),
-        ([verdicts((9, True))], "judges no statement"),
-        ([verdicts((1, True), (1, False))], "judges no statement"),
+        ([verdicts((9, True))], "contains no usable verdict"),
+        ([verdicts((1, True), (1, False))], "contains no usable verdict"),
         ([Reply(f"wrong key {KEY}", status=401)], "check APIDESK_JUDGE_API_KEY"),
         ([Reply(status=404)], "check APIDESK_JUDGE_MODEL"),
         ([Reply(status=500)] * 7, "answers 500"),  # in three output modes once

@@ -124,7 +124,7 @@ def test_model_without_json_support_is_parsed_as_text_after_a_retry(
     [
         (["I cannot.", "I cannot."], "does not fit its schema"),
         ([{"ranking": []}, {"ranking": []}], "does not fit its schema"),
-        ([{"ranking": [99]}], "names no document of the list"),
+        ([{"ranking": [99]}], "names none of the documents"),
         ([Reply(f"wrong key {KEY}", status=401)], "refuses the key"),
         ([Reply(status=500)], "answers 500"),
     ],

@@ -1,4 +1,4 @@
-"""Answers without a model to small talk, off-topic questions and questions that are not covered."""
+"""Fixed answers to small talk, off-topic questions and questions that the documents do not cover."""
 
 from langchain_core.runnables import RunnableConfig
 
@@ -14,7 +14,7 @@ from schemas.question import Question, StructuredQuestion
 
 
 def build_acknowledge(platform_info: PlatformInfo, answered_by: str) -> AnswerFunction[Question]:
-    """Return the function that replies to small talk. `answered_by` is a model's name."""
+    """Return the function that replies to small talk; `answered_by` is the author to report."""
 
     async def acknowledge(question: Question, config: RunnableConfig) -> Answer:
         answer = Answer(
@@ -37,7 +37,7 @@ def build_acknowledge(platform_info: PlatformInfo, answered_by: str) -> AnswerFu
 
 
 def build_refuse(platform_info: PlatformInfo, answered_by: str) -> AnswerFunction[PipelineState]:
-    """Return the function that replies to off-topic questions. `answered_by` is a model's name."""
+    """Return the function that replies to off-topic questions; `answered_by` is the author to report."""
 
     async def refuse(state: PipelineState, config: RunnableConfig) -> Answer:
         question, on_topic = state["question"], state["classification"].on_topic

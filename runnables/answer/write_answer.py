@@ -40,10 +40,10 @@ FALLBACK_RESERVE_S = (1.0, 5.0)
 """Minimum and maximum of the reserved seconds; at most half of the remaining time is reserved."""
 
 MAX_TEXT_ANSWER_CHARS = 4_000
-"""Maximum length of the text of a reply without JSON that becomes the answer, in characters."""
+"""Maximum number of characters of a plain-text reply that become the answer; the rest is dropped."""
 
 MAX_SMALLER_PROMPTS = 2
-"""Maximum number of prompts with fewer chunks after one that exceeded the model's window."""
+"""Maximum number of shorter prompts to try after one that exceeded the model's context window."""
 
 log = logging.getLogger(__name__)
 
@@ -55,8 +55,8 @@ def build_write_answer(
 ) -> Runnable[PipelineState, PipelineState]:
     """Return the step `answer`, in which the first model that does not fail writes the answer.
 
-    If `refine` is true, further calls refine the answer with the chunks that did not fit the window. The
-    step raises ModelError if all models fail.
+    If `refine` is true, further calls refine the answer with the chunks that did not fit the context
+    window. The step raises ModelError if all models fail.
     """
     writer = _AnswerWriter(models, platform_info, rules, refine)
 
@@ -103,11 +103,12 @@ class _AnswerWriter:
     async def write_within_window(
         self, model: ChatModel, state: PipelineState, config: RunnableConfig
     ) -> PipelineState:
-        """Return what `write` returns, with fewer chunks if they exceed the provider's window."""
+        """Call `write`, again with fewer chunks if the prompt exceeds the model's context window."""
         for _ in range(MAX_SMALLER_PROMPTS):
             try:
                 return await self.write(model, state, config)
             except ContextExceeded as error:
+                # The error has updated the window or the token correction of `model`.
                 log.info("%s: fewer chunks: %s", NAME, error)
         return await self.write(model, state, config)
 
@@ -116,8 +117,8 @@ class _AnswerWriter:
     ) -> PipelineState:
         """Return the state with the model's draft and only the chunks that the model was shown.
 
-        If a refining call fails, the draft stays as it was and is marked as degraded. Raises ModelError
-        if there is no draft at all.
+        If a refining call fails, the draft so far is marked as degraded. Raises ModelError if the first
+        call fails.
         """
         prompt_tokens = count_prompt_tokens(self._messages(self._variables(state, {}, [])))
         window = int(model.window / model.token_correction)
@@ -158,9 +159,9 @@ class _AnswerWriter:
         config: RunnableConfig,
         on_text: OnText | None,
     ) -> Draft:
-        """Let `model` write plain text, and structure it with the structure model.
+        """Let `model` write plain text, and structure it with the first structure model that succeeds.
 
-        If the structure model fails, each line of the text becomes a step.
+        If all structure models fail, each line of the text becomes a step.
         """
         run = child_config(config, f"{NAME}/model", prompt=self._plain_prompt.get_name())
         text = reply_text(await model.ask(self._messages(variables), run))
@@ -217,7 +218,7 @@ def _fit_one_part(
 
 
 def _answer_from_text(text: str) -> AnswerDraft | None:
-    """Return a reply without JSON as an answer with one step; None if it is broken JSON."""
+    """Return a reply without JSON as one step; None if it is empty or looks like broken JSON."""
     text = strip_thinking(text)[:MAX_TEXT_ANSWER_CHARS].strip()
     return None if not text or text.startswith(("{", "[", "```")) else AnswerDraft(answer=[text])
 

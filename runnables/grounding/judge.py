@@ -23,7 +23,7 @@ from schemas.settings import Settings
 RUN_NAME = "ground/judge"
 
 MIN_PASSAGE_TOKENS = 40
-"""Minimum number of tokens of each chunk that must fit the prompt; otherwise nothing is judged."""
+"""Minimum number of tokens to which chunks are truncated. If that does not fit, nothing is judged."""
 
 Statement = tuple[str, Sequence[Chunk]]
 """A statement of an answer and the chunks that it cites."""
@@ -62,7 +62,7 @@ class Judge:
 
         A verdict is None if the statement cites nothing, if the model gives no verdict or contradictory
         ones, or if the model rejects the statement without having seen all cited text. If no statement
-        has citations, the model is not called.
+        has citations, the result is None, and the model is not called.
         """
         if not any(cited for _, cited in statements):
             return None
@@ -106,15 +106,18 @@ class Judge:
             )
             verdicts[index] = supported if supported or is_fully_shown else None
         if verdicts.count(None) == len(verdicts):
-            raise ModelOutputInvalid(f"{self._model.role.setting}: the reply judges no statement")
+            raise ModelOutputInvalid(
+                f"{self._model.role.setting}: the reply contains no usable verdict"
+            )
         return verdicts
 
     def _passages(
         self, chunks: Sequence[Chunk], prompt_statements: list[PromptVariables]
     ) -> dict[str, str]:
-        """Return the texts of all chunks by id, escaped, the longest ones truncated to fit the prompt.
+        """Return the escaped texts by chunk id, with the longest ones truncated to fit the prompt.
 
-        Raises ModelError. Statements are never truncated, because a verdict on a part would be meaningless.
+        Raises ModelError if they do not fit. Statements are never truncated, because a verdict on a part
+        would be meaningless.
         """
         window = int(self._model.window / self._model.token_correction)
         prompt = self._output.messages(self._variables(prompt_statements, []))
@@ -148,8 +151,8 @@ def build_judge(
 ) -> Judge | None:
     """Return the judge that `settings` configure, or None if they name no judge model.
 
-    `limiter` limits the concurrent calls of its model. Raises ConfigurationError if the model's name or
-    provider is invalid.
+    `limiter` limits the concurrent calls of the judge model. Raises ConfigurationError if the model's name
+    or provider is invalid.
     """
     model = open_judge_model(settings, limiter)
     return Judge(model, platform_info, settings.judge_timeout) if model else None
@@ -158,7 +161,7 @@ def build_judge(
 def _max_equal_length(available: int, lengths: Sequence[int]) -> int:
     """Return the length to which longer texts must be cut so that the total fits `available`.
 
-    If all texts fit, it is the length of the longest one.
+    If all texts fit, this is the length of the longest text.
     """
     ascending = sorted(lengths)
     for index, length in enumerate(ascending):

@@ -1,8 +1,8 @@
 """Finds names by their context, and recognises names that are not specific to a platform.
 
 Names from programming languages, standards and examples are not specific to a platform. Names in
-context are keys in JSON and in `key=value` pairs, first cells of table rows, and words next to a noun such
-as `field`.
+context are keys in JSON, keys and one-word values in `key=value` pairs, first cells of table rows, and
+words next to a noun such as `field`.
 """
 
 import builtins
@@ -62,7 +62,10 @@ _ENUM_VALUE = re.compile(r"\"(?:[A-Z][A-Z_]+|[a-z]+(?:[_.][a-z-]+)+)\"")
 _PAIR = re.compile(
     r"(?<![\w.=<>!?$-])([A-Za-z_][\w.-]*)(?:\[\])?=(?![=>~])[\"']?([a-z]{3,}(?![\w.-]))?", re.ASCII
 )
-"""A key before `=` and, if it is a single word, its value; comparisons and arrows do not match."""
+"""A key before `=`, and its value if that is one word of three or more lower-case letters.
+
+Comparisons and arrows do not match.
+"""
 
 _FIRST_CELL = re.compile(r"^\s{0,3}\|[ `]{0,3}([A-Za-z_]\w*)[ `]{0,3}\|", re.ASCII | re.MULTILINE)
 _CHINESE_NOUN = "字段|参数|请求头|响应头|属性"
@@ -88,7 +91,7 @@ _UNIT = re.compile(
 _CODE_BEFORE = re.compile(
     r"(?:codes?|errors?|错误码|返回码|状态码|报错|错误)[^0-9，。,.;；\n]{0,8}$", re.I
 )
-_CELL_BEFORE = re.compile(r"^\s{0,3}\|[ `*]{0,3}$", re.MULTILINE)
+_CELL_BEFORE = re.compile(r"^\s{0,3}\|[ `*]{0,3}\Z", re.MULTILINE)
 """The start of a table row, because the first cell of an error table is a code."""
 
 _RETURN_BEFORE = re.compile(
@@ -112,14 +115,14 @@ class Mention:
     method: str = ""
     """For kind `target`: the HTTP method; empty if the text states none."""
     maybe_external: bool = False
-    """Whether it may name something else: a file, a website, part of a library or the reader's own code."""
+    """Whether it may belong to a file, a website, a library or the reader's code, not to the platform."""
     is_explicit: bool = True
-    """For kind `number`: whether the text calls it a code.
+    """For kind `number`: whether the text shows that it is an error code.
 
     Any other number counts as an error code only if the documents have codes with the same prefix.
     """
     words: tuple[str, ...] = ()
-    """For kind `permission`: the words of its name in lower case, last one first."""
+    """For kind `permission`: the words of its name, in lower case and in reverse order."""
 
 
 def surrounding_chars(text: str, start: int, end: int) -> tuple[str, str]:
@@ -133,12 +136,15 @@ def is_code_span(text: str, start: int, end: int) -> bool:
 
 
 def is_preceded_by(pattern: re.Pattern[str], text: str, start: int) -> bool:
-    """Return whether `pattern`, which must end with `$`, matches right before `start`."""
+    """Return whether `pattern`, which must match only at the end of text, matches right before `start`."""
     return pattern.search(text[max(0, start - CONTEXT_CHARS) : start]) is not None
 
 
 def is_standard(word: str) -> bool:
-    """Return whether `word` is a placeholder, or a name of a common technology such as Python or HTTP."""
+    """Return whether `word` is a placeholder, or belongs to a common technology.
+
+    Examples are the names of technologies, keywords of Python, and header names.
+    """
     return (
         word in LANGUAGE_WORDS
         or word.upper() in _WORDS["technologies"]
@@ -150,7 +156,7 @@ def is_standard(word: str) -> bool:
 
 
 def is_method(word: str) -> bool:
-    """Return whether `word` is an HTTP method, in upper or lower case; `get` in `requests.get` counts."""
+    """Return whether `word` is an HTTP method, in upper or lower case."""
     return word.upper() in HTTPMethod.__members__
 
 

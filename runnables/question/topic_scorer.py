@@ -1,11 +1,11 @@
-"""Scores of how likely a question is about the documents, for a topic gate that needs no model.
+"""Scores how likely it is that a question is about the documents. The topic gate uses the score.
 
 The score is the log-likelihood ratio of the question's words under two unigram language models. The
 first is the model of the documents, smoothed with everyday language (Jelinek-Mercer; Zhai & Lafferty, "A
 Study of Smoothing Methods for Language Models", 2004). The second is everyday language alone (the word
 lists of `wordfreq`). Words that are more frequent in the documents raise the score, words that the
 documents do not contain lower it, and the most common words are ignored.
-docs/decisions/0002-topic-gate.md has measurements on platforms that it was not tuned on.
+docs/decisions/0002-topic-gate.md has measurements on platforms that the gate was not tuned on.
 """
 
 import math
@@ -30,7 +30,7 @@ DEVELOPER_WORDS = _WORDS["developer"]
 """Words that developers use on every platform, whether or not its documents contain them."""
 
 QUESTION_WORDS = _WORDS["question"]
-"""Words that make a sentence a question or a request, whatever it is about."""
+"""Words that make a sentence a question or a request, whatever its subject."""
 
 
 def is_uncommon_word(word: str) -> bool:
@@ -59,7 +59,8 @@ class TopicScorer:
     def word_scores(self, text: str) -> dict[str, float]:
         """Return the log-likelihood ratio (natural logarithm) of each uncommon word of `text`.
 
-        A Chinese word that the documents do not contain is replaced by the words within it that they do.
+        A Chinese word that the documents do not contain is replaced by the words within it that they
+        contain.
         """
         words = [word for word in dict.fromkeys(vocabulary_words(text)) if is_uncommon_word(word)]
         counts = self._word_counts(words)

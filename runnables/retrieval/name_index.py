@@ -1,10 +1,10 @@
 """Fuzzy lookup of documents by name.
 
-Names are compared word by word. Words that are rare among all names count more than frequent ones, and a
-similar word counts nearly as much as an equal one (SoftTFIDF; Cohen, Ravikumar and Fienberg, "A
+Names are compared word by word. Words that are rare among all names count more than frequent words, and a
+similar word counts nearly as much as an equal word (SoftTFIDF; Cohen, Ravikumar and Fienberg, "A
 Comparison of String Distance Metrics for Name-Matching Tasks", 2003). Because Chinese has no spaces,
-single characters and pairs of characters are its words, so that a typing error affects only the pairs
-that contain it.
+single characters and pairs of characters count as words. A typing error then affects only the pairs that
+contain it.
 """
 
 import math
@@ -46,10 +46,10 @@ MIN_COVERAGE = 0.46
 """Minimum share of a name's weight that a document must match."""
 
 MIN_COVERAGE_IF_SIMILAR, MIN_SIMILARITY = 0.25, 0.74
-"""Minimum share that suffices if the names as a whole have at least this similarity, 0 to 1."""
+"""The first is the minimum share if the similarity of the whole names, 0 to 1, is at least the second."""
 
 MIN_WORD_SIMILARITY = 75
-"""Minimum similarity of two Latin words, 0 to 100, to take one for a misspelling of the other."""
+"""Minimum similarity, 0 to 100, of two Latin words of which one may be a misspelling of the other."""
 
 GENERIC_WORD_FACTOR = 0.3
 """Weight of a generic word relative to other words; the weight is 0 if no name contains the word."""
@@ -133,7 +133,7 @@ class _IndexedDocument:
     entry: CatalogueEntry
     names: tuple[ParsedName, ...]
     versions: frozenset[str]
-    """The versions in its titles or, if there are none, in its address."""
+    """The versions in the document's titles or, if there are none, in its address."""
     has_titled_version: bool
 
 
@@ -152,8 +152,8 @@ class NameIndex:
     def resolve(self, name: str, limit: int = 3) -> list[CatalogueEntry]:
         """Return at most `limit` documents that `name` may refer to, best first.
 
-        If `name` is an address or an id, only documents with it are returned. If `name` contains a
-        version, documents of other versions are excluded.
+        If `name` is an id, or contains an address, only the documents with that id or address are
+        returned. If `name` contains a version, documents of other versions are excluded.
         """
         if identified := self._find_by_identifier(name):
             return identified[:limit]
@@ -181,7 +181,7 @@ class NameIndex:
         self._documents.append(_IndexedDocument(entry, own_names, versions, bool(in_titles)))
 
     def _find_by_identifier(self, name: str) -> list[CatalogueEntry]:
-        """Return the documents whose address or id equals `name`, or whose address is part of it."""
+        """Return the documents whose address or id equals `name`, or whose address is part of `name`."""
         identifier = _normalise_identifier(name)
         if identifier in self._by_identifier:
             return self._by_identifier[identifier]
@@ -207,7 +207,7 @@ class NameIndex:
         return scores
 
     def _coverage(self, name: ParsedName) -> dict[int, float]:
-        """Return by document number which share of the weight of `name` the document matches, 0 to 1."""
+        """Return the share of the weight of `name`, 0 to 1, that each document matches, by its number."""
         total, matched = 0.0, defaultdict[int, float](float)
         for term in self._query_terms(name):
             similar = self._similar_terms(term)
@@ -297,7 +297,7 @@ def _normalise_identifier(name: str) -> str:
 
 
 def _version_adjustment(name: ParsedName, document: _IndexedDocument) -> float:
-    """Return the bonus for a matching version, less the penalty for one that was not requested."""
+    """Return the bonus for a matching version, less the penalty for a version that was not requested."""
     adjustment = 0.0
     if name.versions & document.versions:
         adjustment += VERSION_BONUS / (len(name.words) + VERSION_BONUS)
@@ -313,6 +313,6 @@ def _best_similarity(name: ParsedName, document: _IndexedDocument) -> float:
 
 
 def _similarity(words: NameWords, other: NameWords) -> float:
-    """Return the similarity of two names, 0 to 1; a different word order reduces it by 5 %."""
+    """Return the similarity of two names, 0 to 1; a different word order reduces it by 5%."""
     first, second = " ".join(words), " ".join(other)
     return max(fuzz.ratio(first, second), 0.95 * fuzz.token_sort_ratio(first, second)) / 100

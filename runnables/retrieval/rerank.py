@@ -1,4 +1,7 @@
-"""The step that reranks retrieved chunks with an endpoint, the chat model or a local model."""
+"""The step that reranks retrieved chunks.
+
+It uses an endpoint, the chat model, a local model or a LangChain document compressor.
+"""
 
 import logging
 from collections.abc import Mapping, Sequence
@@ -39,7 +42,7 @@ class RerankOutput(TypedDict):
 
 
 class RerankStep:
-    """Reranks within a timeout, and keeps the retrieval order if that fails."""
+    """Reranks chunks, and keeps the retrieval order if the reranker fails or times out."""
 
     def __init__(self, reranker: Reranker, timeout_s: float) -> None:
         self._reranker = reranker
@@ -51,8 +54,8 @@ class RerankStep:
     ) -> list[RetrievedChunk]:
         """Return `chunks`, best first; unchanged if the reranker fails or times out. Never raises.
 
-        Chunks that the reranker scores get that score, and all others keep their retrieval score. The
-        scores of the result are therefore not comparable.
+        Chunks that the reranker scores get the new score, and all others keep their retrieval score. The
+        scores in the result are therefore not comparable.
         """
         if len(chunks) < 2:
             return chunks
@@ -80,10 +83,11 @@ def build_rerank(
     platform_info: PlatformInfo,
     compressor: BaseDocumentCompressor | None = None,
 ) -> RerankStep | None:
-    """Return the rerank step with `compressor` or, if that is None, with the reranker of the settings.
+    """Return the rerank step with `compressor` or, if that is None, with the configured reranker.
 
-    Returns None if the setting `rerank` is `none`. Raises ConfigurationError for `endpoint` without a valid
-    URL, for `model` without a chat model, and for a local model or a class that cannot be loaded.
+    Returns None if there is no `compressor` and the setting `rerank` is `none`. Raises ConfigurationError
+    for `endpoint` without a valid URL, for `model` without a chat model, and for a local model or a class
+    that cannot be loaded.
     """
     if compressor is None:
         reranker = _open_reranker(settings, models, platform_info)

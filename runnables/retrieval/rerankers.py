@@ -3,7 +3,7 @@
 The endpoint has the format of Jina, Cohere, vLLM, Voyage or TEI. The chat model reads all passages at
 once and writes their order. This is the permutation generation of RankGPT (Sun et al., "Is ChatGPT Good at
 Search? Investigating Large Language Models as Re-Ranking Agents", 2023, arXiv 2304.09542). It needs no
-sliding window, because thirty passages, truncated to the same length, fit into one prompt.
+sliding window, because thirty truncated passages fit into one prompt.
 """
 
 import asyncio
@@ -51,10 +51,10 @@ Several rerankers reject requests in which the question and a chunk together exc
 """
 
 MAX_PASSAGE_TOKENS = 300
-"""Maximum length of a passage in a prompt, in tokens, as in RankGPT; less in a small context window."""
+"""Maximum length of a passage in a prompt, in tokens, as in RankGPT; it is less in a small window."""
 
 MIN_PASSAGE_TOKENS = 40
-"""Minimum length to truncate passages to, in tokens; if that does not fit, there are fewer passages."""
+"""Minimum length to which passages are truncated, in tokens. If that does not fit, some are left out."""
 
 _NUMBER_SEQUENCE = re.compile(r"(?<![0-9])\[?[0-9]{1,3}\]?(?:[\s,>;，、；＞]+\[?[0-9]{1,3}\]?)+")
 """Numbers with nothing but separators between them, such as `[2] > [1] > [3]`."""
@@ -64,7 +64,7 @@ _SETTING = "APIDESK_RERANK_URL"
 _REFUSALS = {
     401: "the server refuses the key; check APIDESK_RERANK_API_KEY",
     403: "the server refuses the key; check APIDESK_RERANK_API_KEY",
-    404: "the server knows no such path or model; check it and APIDESK_RERANK_MODEL",
+    404: "the server knows no such path or model; check APIDESK_RERANK_URL and APIDESK_RERANK_MODEL",
 }
 """Error messages by HTTP status."""
 
@@ -72,10 +72,13 @@ MAX_PAIR_QUESTION_TOKENS = 100
 """Maximum length of the question, in tokens; longer ones are truncated, so that the passage fits too."""
 
 MAX_PAIR_PASSAGE_TOKENS = 300
-"""Maximum length of a passage, in tokens. Many cross-encoders read 512 tokens; the time grows with them."""
+"""Maximum length of a passage, in tokens.
+
+Many cross-encoders read at most 512 tokens of question and passage together. Longer passages take longer.
+"""
 
 BATCH_SIZE = 4
-"""Passages per run of the model. After the timeout, only the current run is completed."""
+"""Number of passages that the model scores at once."""
 
 
 class EndpointReranker(Reranker):
@@ -111,7 +114,7 @@ class EndpointReranker(Reranker):
         except (httpx.HTTPError, httpx.InvalidURL, OSError, ValueError) as error:
             # Only the type is reported, because the message about an invalid header contains the key.
             name = type(error).__name__
-            raise ModelUnavailable(f"{_SETTING}: the server cannot be reached ({name})") from None
+            raise ModelUnavailable(f"{_SETTING}: the request failed ({name})") from None
         return _parse_ranks(response, len(passages))
 
     async def _post(self, body: dict[str, object]) -> httpx.Response:
@@ -121,9 +124,9 @@ class EndpointReranker(Reranker):
 
 
 def _rerank_url(address: str | None) -> httpx.URL:
-    """Return `address` with the path `/rerank`.
+    """Return `address` with `/rerank` appended to its path, unless the path already ends with it.
 
-    Raises ConfigurationError, whose message does not contain the address.
+    Raises ConfigurationError, without the address in the message.
     """
     if not address:
         raise ConfigurationError(f"APIDESK_RERANK=endpoint needs {_SETTING}")
@@ -184,7 +187,7 @@ class ListwiseReranker(Reranker):
 
     def __init__(self, step: str, model: ChatModel, platform_info: PlatformInfo) -> None:
         super().__init__()
-        # A separate circuit breaker, because a model that is too slow to rerank may still answer.
+        # The copy has its own circuit breaker: a model that is too slow to rerank may still answer.
         self._model = replace(model, output_modes=list(model.output_modes))
         self._platform_info = platform_info
         self._output = StructuredOutputCall(
@@ -202,7 +205,7 @@ class ListwiseReranker(Reranker):
         indexes = [number - 1 for number in permutation.ranking if 1 <= number <= len(shown)]
         if not indexes:
             setting = self._model.role.setting
-            raise ModelOutputInvalid(f"{setting}: the reply names no document of the list")
+            raise ModelOutputInvalid(f"{setting}: the reply names none of the documents")
         return dict.fromkeys(indexes)
 
     def _truncated(self, question: str, passages: Sequence[str]) -> list[str]:
@@ -222,12 +225,12 @@ class ListwiseReranker(Reranker):
 
 
 def _truncate(text: str, tokens: int) -> str:
-    """Escape `text` and truncate the result, whose length is then the same in the prompt."""
+    """Escape `text`, then truncate it, so that it has at most `tokens` tokens in the prompt."""
     return truncate_to_tokens(escape_data(text), tokens)
 
 
 def parse_permutation(text: str) -> PassageOrder | None:
-    """Return the longest sequence of numbers in a reply without JSON; None if it has none."""
+    """Return the longest sequence of numbers in a reply without JSON; None if there is no sequence."""
     sequences = [
         match[0]
         for match in _NUMBER_SEQUENCE.finditer(strip_thinking(text[:MAX_QUOTED_REPLY_CHARS]))
@@ -259,12 +262,12 @@ class CrossEncoderReranker(Reranker):
             raise ModelTimeout(f"{self._setting}: not ready in time") from None
         except Exception as error:  # onnxruntime raises its own errors
             name = type(error).__name__
-            raise ModelUnavailable(f"{self._setting}: the model fails ({name})") from error
+            raise ModelUnavailable(f"{self._setting}: the model failed ({name})") from error
         order = sorted(range(len(passages)), key=lambda index: -logits[index])
         return {index: _sigmoid(logits[index]) for index in order}
 
     async def _score(self, question: str, passages: list[str]) -> list[float]:
-        """Return the score of each passage, unbounded; cancelling it stops after the current batch."""
+        """Return the unbounded score of each passage. If cancelled, complete only the current batch."""
         logits: list[float] = []
         for batch in batches(passages, BATCH_SIZE):
             logits += await asyncio.to_thread(self._score_batch, question, batch)

@@ -16,10 +16,10 @@ from runnables.retrieval.compressors import finite_float
 from schemas.document import RetrievedChunk, Section, SourceDocument
 
 SOURCE = "web"
-"""The source of these chunks; their metadata also contains `web`."""
+"""Name of the source of all chunks from the web; their metadata also contains `web`."""
 
 MAX_RESULTS = 20
-"""Maximum number of results that are read; Tavily returns no more."""
+"""Maximum number of results that are read, which is also Tavily's maximum."""
 
 MAX_CONTENT_CHARS = 4_000
 """Maximum length of a page's content, in characters; the rest is dropped."""
@@ -28,7 +28,7 @@ MAX_TITLE_CHARS = 200
 MAX_URL_CHARS = 2_000
 
 _URL = re.compile(r"https?://[^\s<>\"`\\]+", re.IGNORECASE)
-"""A URL without quotes and angle brackets, which could end an HTML attribute or a Markdown link."""
+"""A URL without white space and other characters that could end a link or a quoted HTML attribute."""
 
 _PASSAGE_SEPARATOR = re.compile(r"\s*\[(?:\.{3}|…)\]\s*")
 """The separator between two passages of a page."""
@@ -99,7 +99,7 @@ def _is_safe_link(url: str) -> bool:
 def _is_in_domains(url: str, domains: tuple[str, ...]) -> bool:
     """Return whether `url` is in one of `domains`; true if `domains` is empty.
 
-    As in Tavily's API, a domain may begin with `*.`. A path in it is ignored.
+    As in Tavily's API, a domain may begin with `*.`. A path after the domain is ignored.
     """
     host = httpx.URL(url).host
     hosts = (re.sub(r"^https?://|^\*\.|/.*$", "", domain) for domain in domains)
@@ -160,7 +160,7 @@ def _blocks(markdown: str, max_tokens: int) -> Iterator[str]:
 
 
 def _split_prose(text: str, max_tokens: int) -> Iterator[str]:
-    """Split `text` into parts of whole sentences, of at most `max_tokens`."""
+    """Split `text` into parts of at most `max_tokens`, at the ends of sentences if possible."""
     part, size = "", 0
     sentences = _SENTENCE_BOUNDARY.split(text)
     pieces = (piece for sentence in sentences for piece in _split_sentence(sentence, max_tokens))
@@ -176,7 +176,7 @@ def _split_prose(text: str, max_tokens: int) -> Iterator[str]:
 
 
 def _split_sentence(sentence: str, max_tokens: int) -> Iterator[str]:
-    """Split a sentence longer than `max_tokens`, at spaces if it has any."""
+    """Split a sentence that is longer than `max_tokens`, at spaces if possible."""
     while estimate_tokens(sentence) > max_tokens:
         part = truncate_to_tokens(sentence, max_tokens)
         part = part[: part.rfind(" ") + 1] or part
