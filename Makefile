@@ -4,7 +4,7 @@ HOST ?= 127.0.0.1
 PORT ?= 8000
 CORPORA ?= ../shared/data
 DATA ?= $(CORPORA)/retrieval
-# 1.5 workers per core, because many tests wait for a server or a deadline.
+# 1.5 workers per core, because many tests spend their time waiting for a server or a deadline.
 WORKERS ?= $(shell echo $$(( ($$(getconf _NPROCESSORS_ONLN) * 3 + 1) / 2 )))
 BIN := .venv/bin
 READY := .venv/.ready
@@ -15,7 +15,7 @@ READY := .venv/.ready
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-15s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
-setup: $(READY) ## create .venv (the other targets do this first)
+setup: $(READY) ## create .venv (other targets do this first if needed)
 
 # uv is several times faster than pip; pip is the fallback when uv cannot reach its package index.
 # Compiling bytecode here halves the start time of every command.
@@ -40,14 +40,14 @@ test: setup ## run the fast tests
 acceptance: setup ## run the slow tests (processes, browser, README, corpora)
 	@$(BIN)/pytest -n $(WORKERS) --dist loadfile --no-loadscope-reorder -m acceptance
 
-# The chat model's server is compiled with the instructions of this processor; without the parts for images.
+# Compile the chat model's server for this processor and without image support.
 .venv-models/.ready: tests/real_models/requirements.txt
 	$(PYTHON) -m venv .venv-models
 	@echo "building llama-cpp-python takes up to 15 minutes" >&2
 	CMAKE_ARGS="-DGGML_NATIVE=ON -DLLAVA_BUILD=OFF" .venv-models/bin/pip install --quiet --require-hashes -r tests/real_models/requirements.txt
 	@touch $@
 
-test-models: setup .venv-models/.ready ## ask real models that run here (installs 300 MB, 30 minutes), update docs/how-to/use-local-models.md
+test-models: setup .venv-models/.ready ## test with real local models (installs 300 MB, takes 30 minutes), update docs/how-to/use-local-models.md
 	@$(BIN)/python -m tests.real_models .venv-models --document docs/how-to/use-local-models.md
 
 check: setup ## run the linters and the type checker
@@ -68,10 +68,10 @@ pin: setup ## upgrade all pinned requirements
 screenshots: setup ## update the screenshots in docs/how-to/embed-the-page.md
 	@$(BIN)/python -m tests.screenshots
 
-bench: setup ## compare the speed with other systems (20 minutes), update docs/explanation/performance.md
+bench: setup ## compare speed and memory with other systems (20 minutes), update docs/explanation/performance.md
 	@$(BIN)/python -m benchmarks.performance
 
-bench-scale: setup ## measure 50,000 chunks beside other systems (20 minutes), update docs/explanation/performance.md
+bench-scale: setup ## compare full-text search over 50,000 chunks with other systems (20 minutes), update docs/explanation/performance.md
 	@$(BIN)/python -m benchmarks.scale
 
 bench-retrieval: setup ## measure retrieval quality, update docs/explanation/retrieval.md (DATA=...)
@@ -80,7 +80,7 @@ bench-retrieval: setup ## measure retrieval quality, update docs/explanation/ret
 bench-answers: setup ## measure answers without a model, update docs/explanation/answers.md (CORPORA=...)
 	@$(BIN)/python -m benchmarks.answers --part both --document docs/explanation/answers.md --data "$(CORPORA)"
 
-fit-answers: setup ## fit the ranking, confidence and topic gate of answers without a model (CORPORA=...)
+fit-answers: setup ## fit the coefficients of answers without a model, update docs/explanation/answers.md (CORPORA=...)
 	@$(BIN)/python -m benchmarks.fit_answers --data "$(CORPORA)"
 
 soak: setup ## run a mixed load for ten minutes, update docs/explanation/reliability.md
