@@ -7,6 +7,7 @@ from litestar import Litestar
 from litestar.testing import TestClient
 
 from app.service.answer_service import AnswerService
+from runnables.question import follow_up
 from runnables.question.classify import classify_by_rules
 from runnables.question.extract_details import extract_details
 from runnables.question.follow_up import conversation_subject, make_standalone
@@ -71,6 +72,14 @@ def answered(client: TestClient[Litestar], question: str) -> tuple[Turn, bool]:
 )  # fmt: skip
 def test_omitted_subject_is_inserted(text: str, history: list[Turn], expected: str) -> None:
     assert make_standalone(text, history) == expected
+
+
+def test_language_without_rules_is_treated_like_english(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(follow_up, "detect_language", lambda _: "fr")
+    assert make_standalone("how do I cancel it", [PRICE]) == "Update SKU Price: how do I cancel it"
+    assert make_standalone("which errors", [turn("How do I verify webhooks?")]) == (
+        "verify webhooks: which errors"
+    )
 
 
 @pytest.mark.parametrize(

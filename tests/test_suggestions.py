@@ -3,7 +3,7 @@
 import itertools
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import pytest
 from litestar import Litestar
@@ -91,6 +91,10 @@ def test_headings_become_questions_as_people_ask(
     heading: str, language: Language, question: str | None
 ) -> None:
     assert as_question(heading, language) == question
+
+
+def test_heading_in_a_language_without_rules_is_no_question() -> None:
+    assert as_question("How to Sign a Request", cast(Language, "fr")) is None
 
 
 @pytest.mark.parametrize(

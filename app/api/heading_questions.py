@@ -1,4 +1,4 @@
-"""Turns headings into questions as people ask them, by the grammatical form of the heading."""
+"""Turns headings into questions as people ask them, depending on the grammatical form of the heading."""
 
 import re
 from typing import Literal
@@ -7,7 +7,7 @@ from prompts.user_text import user_text
 from schemas.choices import Language
 
 _Form = Literal["question", "how", "works"]
-"""`how` takes an action (How do I ...?), `works` a process (How does ... work?)."""
+"""The form of a heading: a question, an action (How do I ...?) or a process (How does ... work?)."""
 
 _STEP = re.compile(
     r"(?:第[一二三四五六七八九十\d]+[步章节]|step \d+|\d+(?:\.\d+)*\.?)[：:、\s]+", re.I
@@ -63,21 +63,22 @@ _FORMS: dict[Language, tuple[tuple[_Form, re.Pattern[str]], ...]] = {
         ("how", re.compile(rf"((?:{_CHINESE_VERBS})(?!.*的)(?!.*(?:{_CHINESE_NOUNS})$).+)")),
     ),
 }
+"""The forms by language. The headings of a language without forms are not rewritten."""
 
 _LINKS = re.compile(
     r"see also|related|next steps?|further|references?\b|相关|下一步|参考|另见", re.I
 )
 
-_CAPITALIZED = re.compile(r"\b[A-Z][a-z]*\b(?![A-Z])")
+_CAPITALISED = re.compile(r"\b[A-Z][a-z]*\b(?![A-Z])")
 
 
 def as_question(heading: str, language: Language) -> str | None:
     """Return a question in `language` that the section below `heading` answers.
 
-    None if the heading is of no form that can be rewritten, such as a plain noun, or in another language.
+    None if the heading has no form that can be rewritten, such as a plain noun, or is in another language.
     """
     heading = _STEP.sub("", heading.strip(" .。:："), count=1)
-    for form, pattern in _FORMS[language]:
+    for form, pattern in _FORMS.get(language, ()):
         if match := pattern.fullmatch(heading):
             name = match[1] if form == "question" else _as_words(match[1])
             return user_text(language).suggestions[form].format(name=name)
@@ -85,7 +86,7 @@ def as_question(heading: str, language: Language) -> str | None:
 
 
 def is_subject(heading: str) -> bool:
-    """Return whether the section below `heading` is about something, not a list of links."""
+    """Return whether `heading` names a subject: it is not empty and does not introduce a list of links."""
     return bool(heading) and not _LINKS.match(heading)
 
 
@@ -98,5 +99,5 @@ def about(title: str, language: Language) -> str:
 def _as_words(heading: str) -> str:
     """Return `heading` as part of a sentence, without the capitals of an English title."""
     return (
-        _CAPITALIZED.sub(lambda match: match[0].lower(), heading) if heading.isascii() else heading
+        _CAPITALISED.sub(lambda match: match[0].lower(), heading) if heading.isascii() else heading
     )

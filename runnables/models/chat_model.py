@@ -129,8 +129,8 @@ class ChatModel:
         """Return the model's reply to `messages`.
 
         `runnable` is called instead of the plain client, for example a client bound to tools. `on_text`
-        receives the text while it is streamed; if a text is shorter than the previous one, the model was
-        called again. If `is_proven` is false, one of MODE_ERRORS means that the provider refuses the output
+        receives the text while it is streamed; a text that is shorter than the previous one belongs to
+        another call. If `is_proven` is false, one of MODE_ERRORS means that the provider refuses the output
         mode. Raises ModelError.
         """
         if self.circuit == "open":
@@ -165,7 +165,7 @@ class ChatModel:
         )
 
     def _learn_window(self, window: int) -> None:
-        """Use the provider's window if it is smaller, and otherwise assume that texts have more tokens."""
+        """Use the provider's `window` if it is smaller; otherwise raise the token correction."""
         if window < self.window:
             self.window = window
         else:
@@ -209,10 +209,10 @@ class ChatModel:
                 raise ModelRefused(str(error), error.status) from error
 
     async def _reply_as_supported(self, call: "_Call") -> AIMessage:
-        """Return the reply to a request without the options that the provider refuses.
+        """Send the request without the options that the provider refuses, such as a temperature.
 
-        Such options are token usage and a temperature, for example. The limit on the length of replies is
-        also lifted if it ends the reply of a reasoning model (see `is_cut_before_text`).
+        The limit on the length of replies is also lifted if it ends the reply of a reasoning model (see
+        `is_cut_before_text`).
         """
         while True:
             if not self.has_system_role:
@@ -257,13 +257,14 @@ class ChatModel:
 
     @asynccontextmanager
     async def _slot(self, config: RunnableConfig) -> AsyncIterator[None]:
-        """Acquire the limiter for one call; retries wait without it. Raises ModelBusy."""
+        """Hold the limiter during one call, but not between retries. Raises ModelBusy at the deadline."""
         async with AsyncExitStack() as stack:
             try:
                 await stack.enter_async_context(self.limiter.acquire(remaining_seconds(config)))
             except TimeoutError:
                 raise ModelBusy(
-                    f"{self.role.setting}: not called in time, {PREFIX}MAX_CONCURRENCY calls are running"
+                    f"{self.role.setting}: not called in time: "
+                    f"{PREFIX}MAX_CONCURRENCY limits concurrent calls"
                 ) from None
             yield
 
@@ -292,7 +293,7 @@ class _Call:
             text += chunk.text
             await on_text(text)
             await asyncio.sleep(0)  # lets other requests run if many chunks arrive at once
-        # Added at once, because each addition takes time in proportion to the whole text.
+        # All chunks are added at once, because each addition takes time in proportion to the whole text.
         return add_ai_message_chunks(*chunks) if chunks else AIMessage("")
 
 

@@ -17,8 +17,11 @@ from runnables.question.topic_scorer import DEVELOPER_WORDS
 from runnables.word_lists import read_word_lists
 from schemas.question import ExtractedDetails, Turn
 
-MAX_ELLIPTICAL_WORDS = {"zh": 14, "en": 7}
-"""Maximum number of words, by language, of a follow-up without a subject, a pronoun and an opener."""
+MAX_ELLIPTICAL_WORDS = 7
+"""Maximum number of words of a follow-up that has no subject, pronoun or opener."""
+
+MAX_CHINESE_ELLIPTICAL_WORDS = 14
+"""The same maximum for Chinese, which has more and shorter words."""
 
 MAX_TEXT_CHARS = 4_000
 """Maximum length of a follow-up that omits its subject, in characters, including pasted details."""
@@ -36,8 +39,11 @@ MAX_CLAUSE_CHARS = 200
 Longer clauses are truncated.
 """
 
-MAX_SUBJECT_WORDS = {"zh": 12, "en": 10}
-"""Maximum number of words in a subject taken from an earlier question, by language."""
+MAX_SUBJECT_WORDS = 10
+"""Maximum number of words in a subject taken from an earlier question."""
+
+MAX_CHINESE_SUBJECT_WORDS = 12
+"""The same maximum for Chinese."""
 
 _OPENER = re.compile(
     r"(?:那么|那|然后|还有|另外|再问(?:下|一下)|顺便问(?:下|一下)|请问|对了)(?!个|些|样|里|边|种)"
@@ -86,9 +92,9 @@ _DEVELOPER_STEMS = frozenset(map(stem, DEVELOPER_WORDS))
 def make_standalone(
     text: str, history: Sequence[Turn], details: ExtractedDetails | None = None
 ) -> str:
-    """Return `text` with the subject of the conversation inserted if it has none of its own.
+    """Return `text` with the subject of the conversation inserted if `text` has no subject of its own.
 
-    `details` are those of `text` if they have been extracted already.
+    `details` are the details of `text`, if they have been extracted already.
     """
     if len(text) > MAX_TEXT_CHARS or _names_subject(details or extract_details(text)):
         return text
@@ -105,7 +111,7 @@ def make_standalone(
 
 
 def conversation_subject(history: Iterable[Turn]) -> str:
-    """Return the subject of the latest turn that has one; empty if no turn has one.
+    """Return the subject of the latest turn that has a subject; empty if no turn has one.
 
     The subject of a turn is its API or, if it has none, the subject of its question.
     """
@@ -152,7 +158,8 @@ def _omits_subject(rest: str, has_opener: bool, subject: str, history: Sequence[
             MAX_NEW_WORDS if has_pronoun and _ACTION_ON_PRONOUN.search(prose) else 0
         )
     mentioned = {word for turn in history for word in _content_stems(turn.question)}
-    is_short = len(words) <= MAX_ELLIPTICAL_WORDS[detect_language(rest)]
+    limit = MAX_CHINESE_ELLIPTICAL_WORDS if _is_chinese(rest) else MAX_ELLIPTICAL_WORDS
+    is_short = len(words) <= limit
     repeats = (mentioned - _IGNORED_STEMS) & words
     return is_short and prose == rest and not new and not repeats
 
@@ -165,7 +172,7 @@ def _names_subject(details: ExtractedDetails) -> bool:
 
 def _insert_subject(subject: str, rest: str) -> str:
     """Return `rest` preceded by `subject`. In Chinese, `subject` replaces a leading pronoun."""
-    if detect_language(rest) == "en":
+    if not _is_chinese(rest):
         return f"{subject}: {rest}"
     if pronoun := _LEADING_PRONOUN.match(rest):
         return f"{subject}{rest[pronoun.end() :]}"
@@ -176,11 +183,11 @@ def _insert_subject(subject: str, rest: str) -> str:
 
 
 def _strip_opener(text: str) -> str:
-    """Return `text` without openers such as "and" and 那么, unless one English word would be left."""
+    """Return `text` without openers such as "and" and 那么, unless a single English word would be left."""
     rest = text
     while opener := _OPENER.match(rest):
         rest = rest[opener.end() :]
-    return rest if len(split_words(rest)) > 1 or detect_language(rest) == "zh" else text
+    return rest if len(split_words(rest)) > 1 or _is_chinese(rest) else text
 
 
 def _subject(question: str) -> str:
@@ -188,7 +195,7 @@ def _subject(question: str) -> str:
     prose = extract_details(question).prose
     for clause in CLAUSE_END.split(prose[:MAX_TEXT_CHARS]):
         if any(word not in _FRAME_STEMS for word in _content_stems(clause)):
-            return _shorten_subject(clause.strip()[:MAX_CLAUSE_CHARS], detect_language(clause))
+            return _shorten_subject(clause.strip()[:MAX_CLAUSE_CHARS], _is_chinese(clause))
     return ""
 
 
@@ -208,14 +215,18 @@ def _problem(turn: Turn, subject: str) -> str:
     return " ".join([problem, *codes])
 
 
-def _shorten_subject(clause: str, language: str) -> str:
+def _shorten_subject(clause: str, is_chinese: bool) -> str:
     subject = _QUESTION_FRAME.sub("", _QUESTION_FRAME.sub("", clause)).strip(" ：:，,")
-    limit = MAX_SUBJECT_WORDS[language]
+    limit = MAX_CHINESE_SUBJECT_WORDS if is_chinese else MAX_SUBJECT_WORDS
     if len(split_words(subject)) <= limit:
         return subject
     stems = set(_content_stems(subject))
     words = [word for word in split_words(subject) if stem(word) in stems]
-    return ("" if language == "zh" else " ").join(words[:limit])
+    return ("" if is_chinese else " ").join(words[:limit])
+
+
+def _is_chinese(text: str) -> bool:
+    return detect_language(text) == "zh"
 
 
 def _content_stems(text: str) -> list[str]:
