@@ -14,10 +14,12 @@ from app.main import create_app
 from app.service.answer_service import AnswerService
 from ingestion.store.collection import ChunkHit
 from ingestion.text.words import query_words
+from runnables.retrieval.choose_chunks import count_tokens, fill_evidence
 from runnables.retrieval.query_analysis import Glossary, general_lexicon, split_question
 from runnables.retrieval.ranking import diversify, retrieved_document
 from runnables.retrieval.section_choice import weigh_sections
 from schemas.document import Chunk, RetrievedChunk, SectionKind
+from tests.chunks import page
 from tests.http_client import http_client
 from tests.model_replies import MakeClient, draft, is_classification, structured
 from tests.model_server import ModelServer
@@ -259,3 +261,19 @@ def retrieved_chunk(document: str, position: int, kind: SectionKind = "prose") -
         kind=kind, position=position, language="zh", body="", text="", content_hash="",
     )  # fmt: skip
     return RetrievedChunk(chunk=chunk, score=1.0 - position / 100)
+
+
+def test_several_short_chunks_are_read_instead_of_a_long_one_of_a_better_rank() -> None:
+    best, long, *short = (
+        RetrievedChunk(chunk=page(name, text)[0], score=1.0)
+        for name, text in [
+            ("best", "How to refund an order."),
+            ("long", "A refund is paid in parts. " * 40),
+            ("short", "A refund takes three days."),
+            ("shorter", "Refunds are free."),
+        ]
+    )
+    room = count_tokens([best, long])
+
+    assert fill_evidence([best], [best, long], room) == [best, long]
+    assert fill_evidence([best], [best, long, *short], room) == [best, *short]

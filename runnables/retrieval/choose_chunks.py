@@ -1,6 +1,7 @@
 """The steps that choose the chunks for an answer: expand the query, boost a named API, add evidence."""
 
 import asyncio
+import math
 from collections.abc import Sequence
 
 from langchain_core.runnables import Runnable, RunnableConfig
@@ -24,7 +25,7 @@ from schemas.question import ExtractedDetails, Question, StructuredQuestion
 SUFFICIENT_WORD_SHARE = 0.8
 """Minimum share of a question's words in one chunk for which the first retrieval may suffice."""
 
-EVIDENCE_DEPTH = 40
+EVIDENCE_DEPTH = 80
 """Number of chunks among which further evidence for a model is found."""
 
 MAX_NAMED_DOCUMENTS = 2
@@ -146,12 +147,17 @@ def build_add_evidence(search: ChunkSearch, max_tokens: int) -> StateFunction:
 def fill_evidence(
     chunks: Sequence[RetrievedChunk], further: Sequence[RetrievedChunk], max_tokens: int
 ) -> list[RetrievedChunk]:
-    """Return `chunks` and those of `further`, in order, that fit into `max_tokens` tokens with them."""
+    """Return `chunks` and those of `further` that fit into `max_tokens` tokens with them.
+
+    `further` is ranked, best first. Its chunks are added in the order of their rank times the square root
+    of their tokens, because several short chunks answer more questions than one long chunk of a slightly
+    better rank. docs/explanation/retrieval.md has the measurements.
+    """
     filled = list(chunks)
     known = {retrieved.chunk.id for retrieved in chunks}
     tokens_left = max_tokens - count_tokens(chunks)
-    for retrieved in further:
-        tokens = count_tokens([retrieved])
+    candidates = [(rank, count_tokens([r]), r) for rank, r in enumerate(further, start=1)]
+    for _, tokens, retrieved in sorted(candidates, key=lambda each: each[0] * math.sqrt(each[1])):
         if retrieved.chunk.id not in known and tokens <= tokens_left:
             filled.append(retrieved)
             tokens_left -= tokens
