@@ -4,7 +4,8 @@ import re
 
 from runnables.question.extract_details import error_codes, extract_details
 
-_URL_OR_EMAIL = re.compile(r"https?://\S+|[\w.+-]+@[\w-]+\.[\w.-]+", re.ASCII)
+# The lookbehind keeps a search linear: a long word is tried from its first character only.
+_URL_OR_EMAIL = re.compile(r"https?://\S+|(?<![\w.+-])[\w.+-]+@[\w-]+\.[\w.-]+", re.ASCII)
 _NAME = re.compile(
     r"(?<![A-Za-z0-9_./:-])(?:[A-Za-z][A-Za-z0-9]*(?:(?:\[\])?[_.-][A-Za-z0-9]+)+(?:\[\])?"
     r"|[a-z]+[0-9]*[A-Z][A-Za-z0-9]*)(?![A-Za-z0-9_/-])"
