@@ -18,7 +18,7 @@ CHUNKER_VERSION = 3
 """Version of the chunking. Increment it with every change of the chunks; it invalidates collections."""
 
 API_SECTION_FACTOR = 6
-"""Maximum size of a chunk of an API document, as a multiple of that of a prose chunk."""
+"""Maximum size of a chunk of an API document, as a multiple of the maximum size of a prose chunk."""
 
 MAX_BLOCK_CHARS = 12_000
 """Maximum length of a block in characters. Longer ones are split, as Milvus limits text to 65,535 bytes."""
@@ -127,7 +127,7 @@ def _split_section(section: Section, max_tokens: int) -> Iterator[str]:
 
 
 def _blocks(section: Section, max_weight: int) -> Iterator[MarkdownBlock]:
-    """Yield the blocks of the section's body; of known blocks, only those to be split are parsed."""
+    """Yield the blocks of the section's body. If they are known, only those to be split are parsed."""
     if not section.blocks:
         yield from parse_blocks(section.body)
     for text in section.blocks:
@@ -192,5 +192,5 @@ def _group_lines(
 
 
 def _weight(text: str) -> int:
-    """Return the estimated tokens of `text`, but at least one per 5 bytes to limit the bytes, too."""
+    """Return the estimated tokens of `text`, but at least one per 5 bytes, which also limits the bytes."""
     return max(1, estimate_tokens(text), math.ceil(len(text.encode()) / 5))

@@ -64,7 +64,7 @@ def open_embeddings(settings: Settings) -> Embeddings | None:
 
 
 def _may_succeed_later(state: RetryCallState) -> bool:
-    """Return whether to repeat a request. One that timed out is halved instead, down to a single text."""
+    """Return whether to repeat a request. After a timeout, requests of several texts are halved instead."""
     error = state.outcome.exception() if state.outcome else None
     is_single = len(state.args[-1]) == 1
     return isinstance(error, ModelUnavailable) or (is_single and isinstance(error, ModelTimeout))
@@ -73,8 +73,8 @@ def _may_succeed_later(state: RetryCallState) -> bool:
 class ChunkEmbedder:
     """Embeds chunks with the embedding model. Does not read more chunks ahead than it can send.
 
-    The first request is small. Its time determines the size and the number of the following ones, so that
-    they end in time even on a server that answers one after the other.
+    The first request is small. Its duration determines the size and the number of the following requests,
+    so that they end in time even on a server that answers one request after the other.
     """
 
     def __init__(
@@ -89,7 +89,7 @@ class ChunkEmbedder:
         self._max_batch_size = settings.embedding_batch
         self._timeout_s = settings.request_timeout
         self._requests = 0
-        """Number of requests at the same time; 0 until one has been measured."""
+        """Number of simultaneous requests; 0 until a request has been measured."""
         self._batch_size = min(FIRST_BATCH_SIZE, self._max_batch_size)
         self._max_chars = settings.embedding_chars
         self._pending = pending
@@ -114,7 +114,7 @@ class ChunkEmbedder:
 
     def embed_queries(self, texts: Iterable[str]) -> list[Vector]:
         """Return the vectors of the questions `texts` in order. Raises ModelError."""
-        # LangChain has no method for several questions; its clients embed both kinds of text alike.
+        # LangChain has no method for several questions; its clients embed questions like passages.
         embed = self._model.embed_documents
         if isinstance(self._model, LocalEmbeddings):
             embed = self._model.embed_queries
@@ -166,13 +166,16 @@ class ChunkEmbedder:
         return vectors
 
     def _set_pace(self, seconds_per_text: float) -> None:
-        """Set the size and number of requests so that all of them need half of the time limit."""
+        """Set the size and number of requests so that, in sequence, they take half of the time limit."""
         texts = max(1, int(self._timeout_s / 2 / max(seconds_per_text, 1e-6)))
         self._batch_size = min(self._max_batch_size, texts)
         self._requests = min(self._max_requests, max(1, texts // self._batch_size))
 
     def _slow_down(self, batch_size: int) -> None:
-        """Send smaller requests, one at a time, once the server has finished the one that timed out."""
+        """From now on, send smaller requests, one at a time.
+
+        Waits first, so that the server can finish the request that timed out.
+        """
         self._batch_size = min(self._batch_size, batch_size)
         self._requests = 1
         log.warning(

@@ -37,7 +37,7 @@ SAVE_INTERVAL_S = 1.0
 """Minimum time between two saves of the report during a run."""
 
 SCHEDULE_POLL_S = 30.0
-"""Seconds after which a process checks again whether another one follows the schedule."""
+"""Seconds after which a process checks again whether another process follows the schedule."""
 
 ProgressCallback = Callable[[IngestionRun], None]
 """Callback that receives the report when a run begins, after each document, and when it ends."""
@@ -100,9 +100,9 @@ class IngestionJob:
 
     @asynccontextmanager
     async def scheduling(self) -> AsyncIterator[None]:
-        """Wait until no other process on this machine follows the schedule, and exclude others meanwhile.
+        """Wait until no other process on this machine follows the schedule, then exclude other processes.
 
-        Of the workers of a server, one therefore starts the scheduled runs; if it dies, another does.
+        Therefore, only one worker of a server starts the scheduled runs. If it dies, another worker does.
         """
         path = _lock_path(self._settings).with_suffix(".schedule")
         lock = FileLock(path, timeout=0, thread_local=False)
@@ -117,7 +117,7 @@ class IngestionJob:
             lock.release()
 
     def run(self, run: IngestionRun, progress: ProgressCallback = lambda run: None) -> IngestionRun:
-        """Execute `run`, store its report and return it. It blocks.
+        """Execute `run`, store its report and return `run`. Blocks until the end.
 
         Raises IngestionRunning if another run is in progress, IngestionStopped after `stop`,
         ConfigurationError if platform.toml is invalid, and ModelError, StoreError or DeletionsRefused
@@ -164,7 +164,7 @@ async def run_in_thread(
         job.stop()
         await asyncio.wait({task})
         if not task.cancelled():
-            task.exception()  # retrieve it, so that asyncio does not log it; it is in the report
+            task.exception()  # retrieved, so that asyncio does not log what the report contains
         raise
 
 
@@ -182,7 +182,7 @@ def run_lock(settings: Settings, run: IngestionRun) -> Iterator[None]:
     except Timeout:
         raise IngestionRunning(f"another ingestion is running: {_describe_holder(path)}") from None
     try:
-        with suppress(OSError):  # it only describes the run to others
+        with suppress(OSError):  # the file only describes the run to other processes
             holder_path.write_text(run.model_dump_json(by_alias=False), encoding="utf-8")
         yield
     finally:

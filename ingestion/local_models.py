@@ -50,8 +50,8 @@ QUERY_AND_PASSAGE_PREFIXES = {
 }
 """The text that each family of models expects before a question and before a passage.
 
-The model cards specify these prefixes, and fastembed does not add them. The first key that a model's name
-starts with applies. The other models need no prefixes, or have separate inputs for questions
+The model cards specify these prefixes, and fastembed does not add them. Of the keys with which a model's
+name starts, the first applies. The other models need no prefixes, or have separate inputs for questions
 (jina-embeddings-v3), which fastembed sets.
 """
 
@@ -193,7 +193,7 @@ def _download(repository: str, files: Sequence[str], folder: Path, setting: str)
         snapshot_download(
             repository, allow_patterns=[*files, "special_tokens_map.json"], local_dir=folder
         )
-    except Exception as error:  # the errors of its HTTP library, and OSError
+    except Exception as error:  # errors of the HTTP library, and OSError
         problem = f"it cannot be downloaded ({type(error).__name__})"
     else:
         problem = f"{repository} on Hugging Face does not contain all of its files"

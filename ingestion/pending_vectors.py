@@ -15,7 +15,7 @@ from schemas.settings import Settings
 
 
 class PendingVectors:
-    """Vectors by text, in a file that the run deletes when it succeeds. Use it in one thread.
+    """Vectors by text, in a file that the run deletes when it succeeds. For use in one thread.
 
     The methods raise StoreUnavailable if the file cannot be used.
     """
@@ -29,7 +29,7 @@ class PendingVectors:
     def beside_snapshot(cls, settings: Settings) -> "PendingVectors | None":
         """Return the vectors next to the embedded store of `settings`; None with a Milvus server.
 
-        A Milvus server is written in place, so that the next run continues there.
+        A server is usually updated in place: the next run finds the vectors there.
         """
         if not settings.embedded:
             return None
@@ -37,7 +37,7 @@ class PendingVectors:
         return cls(path, f"{settings.embedding_model}\n{settings.embedding_base_url}")
 
     def get(self, texts: Sequence[str]) -> dict[str, Vector]:
-        """Return the vectors of those `texts` that have one, by text."""
+        """Return the stored vectors of `texts`, by text; texts without a vector are omitted."""
         if not self._path.exists():
             return {}
         keys = {self._key(text): text for text in texts}

@@ -32,10 +32,10 @@ RETRYABLE_STATUS = {408, 409, 425, 429, 500, 502, 503, 504, 529}
 """HTTP statuses after which the same request may succeed later."""
 
 NO_KEY = "none"
-"""Sent as the key to a server whose address is set and that has no key, as most local servers."""
+"""Sent as the key if the address of a server is set but no key, as for most local servers."""
 
 MAX_REASON_CHARS = 200
-"""Maximum length of the provider's own error message in ours, in characters."""
+"""Maximum length of the provider's own error message within the message of a ModelError, in characters."""
 
 _KEY = re.compile(r"\b(?:sk-|key-|Bearer\s+)\S+", re.IGNORECASE)
 """A key in a provider's error message."""

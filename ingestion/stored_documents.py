@@ -1,6 +1,6 @@
-"""Groups the chunks that a collection contains before a run by source and document.
+"""Groups the stored chunks of a collection by source and document.
 
-`sync.py` compares the documents that it reads with them.
+`sync.py` compares them with the documents that it reads.
 """
 
 from collections import defaultdict
@@ -44,9 +44,9 @@ class StoredDocuments:
     def known_files(self, source: str) -> KnownFiles:
         """Return the file fingerprints of `source`, each with the ids of its documents.
 
-        An unchanged chunk keeps the fingerprint of an earlier version of its file. A file whose chunks
-        have different fingerprints is omitted, so that it is read again. The ids of the documents of one
-        page differ only after `#`.
+        An unchanged chunk keeps the fingerprint of an earlier version of its file. Therefore, a file whose
+        chunks have different fingerprints is omitted and will be read again. The ids of the documents of
+        one page differ only after `#`.
         """
         files: dict[str, set[str]] = defaultdict(set)
         known: dict[str, set[str]] = defaultdict(set)

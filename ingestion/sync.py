@@ -33,7 +33,7 @@ from schemas.ingestion import IngestionOptions, SourceReport
 from schemas.platform import PageConfig, SourceConfig, SourceLimits
 
 MAX_VANISHED_SHARE = 0.3
-"""If a larger share of a source's documents is missing, they are assumed lost rather than deleted."""
+"""If a larger share of a source's documents is missing, they are kept: they are probably not deleted."""
 
 log = logging.getLogger(__name__)
 
@@ -80,8 +80,8 @@ class Sync:
     def run(self, sources: Sequence[SourceConfig]) -> None:
         """Update the collection to match `sources`; a dry run only fills `reports`.
 
-        Raises ApideskError. The collection then answers as before or, on a server, with what has been
-        written so far; the next run continues.
+        Raises ApideskError. After an error, the collection answers as before or, on a Milvus server, with
+        what has been written so far. The next run continues.
         """
         if not self._options.dry_run:
             self._collection.recover(self._options.rebuild)
@@ -244,7 +244,7 @@ class Sync:
     def _known_files(self, source: str) -> KnownFiles:
         """Return the files that need not be read again.
 
-        None for a rebuild, or after an interrupted run, which may have written a part of a document.
+        Empty for a rebuild, and after an interrupted run, which may have written only a part of a document.
         """
         if self._options.rebuild or self._was_interrupted:
             return {}
@@ -275,13 +275,13 @@ class Sync:
         yield from chunks if self._options.rebuild else changed
 
     def _drop_vanished(self, report: SourceReport, seen_ids: set[str]) -> None:
-        """Drop the documents of a source that were not seen, unless they may only be unreadable."""
+        """Drop the documents of a source that were not seen, unless they may be unreadable or lost."""
         stored_ids = self._stored.document_ids(report.name)
         vanished = stored_ids - seen_ids
         if not vanished:
             return
         if report.refused:
-            # Each of them may be a document that could not be read.
+            # A document that was not seen may be one that could not be read.
             report.kept = len(vanished)
             return
         too_many = len(vanished) > MAX_VANISHED_SHARE * len(stored_ids)
@@ -297,7 +297,7 @@ class Sync:
             self._dropped_ids |= self._stored.chunk_hashes(report.name, document_id).keys()
 
     def _check_rebuild(self) -> None:
-        """Refuse a rebuild that would lose kept documents: it only contains what was read."""
+        """Raise DeletionsRefused if a rebuild, which contains only what was read, would lose documents."""
         kept = {report.name: report.kept for report in self.reports if report.kept}
         if kept and self._options.rebuild and not self._options.allow_deletes:
             counts = ", ".join(f"{count} of {name}" for name, count in kept.items())

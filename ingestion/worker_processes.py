@@ -19,13 +19,13 @@ from schemas.document import Chunk, SourceDocument
 from schemas.errors import SourceError
 
 MIN_TASKS = 300
-"""Files to read for which worker processes are started; each takes a second of CPU to start."""
+"""Minimum number of files for worker processes. Starting a process takes a second of CPU."""
 
 BATCH_TASKS = 8
 """Files that a worker process reads at a time."""
 
 BATCHES_PER_PROCESS = 3
-"""Batches that wait for each process or for the run; they limit the memory for finished documents."""
+"""Maximum number of batches in progress per process, which limits the memory for finished documents."""
 
 
 class ChunkedDocument(SourceDocument):
@@ -35,7 +35,7 @@ class ChunkedDocument(SourceDocument):
 
 
 class WorkerProcesses:
-    """Processes that read and cut files for one run; they start with the first source of many files."""
+    """Processes that read and cut files for one run. The first source with many files starts them."""
 
     def __init__(self, chunk_tokens: int) -> None:
         self._chunk_tokens = chunk_tokens
@@ -115,7 +115,7 @@ def cut_document(document: SourceDocument, chunk_tokens: int) -> "ChunkedDocumen
 
 
 def exit_with_parent() -> None:
-    """End this worker process when the process of the run dies; it would wait for tasks forever."""
+    """End this worker process when the process of the run dies; otherwise it would wait forever."""
     parent = multiprocessing.parent_process()
     assert parent is not None, "this is called in a worker process"
 

@@ -9,11 +9,11 @@ from langchain_community.document_loaders.confluence import ConfluenceLoader, Co
 from langchain_core.documents import Document
 
 MAX_PAGES = 1_000_000
-"""Maximum number of pages. The default of the base class is 1,000; it drops the rest without an error."""
+"""Maximum number of pages. By default, the base class stops after 1,000 pages, without an error."""
 
 
 class ConfluenceHtmlLoader(ConfluenceLoader):
-    """A ConfluenceLoader with the same arguments that does not flatten pages to text.
+    """A ConfluenceLoader that does not flatten pages to text. It takes the same arguments.
 
     Attachments and comments are not loaded. Restricted pages are left out unless
     `include_restricted_content` is true. A failed request is not repeated: the reader of the source starts

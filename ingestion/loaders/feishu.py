@@ -36,7 +36,7 @@ _DOCUMENT_TYPE = "docx"
 
 
 TRANSIENT_CODES = {BUSY_CODE, 1500, 131001, 1771001}
-"""Codes of the rate limit, and of errors of the server: in general, of the wiki, and of documents."""
+"""Codes for too many requests, and for server errors: in general, in the wiki, and in documents."""
 
 
 class FeishuError(Exception):
@@ -71,7 +71,7 @@ class FeishuWikiLoader(BaseLoader):
         self._wiki_url = wiki_url.rstrip("/")
 
     def lazy_load(self) -> Iterator[Document]:
-        """Yield each new document (`docx`) of the wiki, with its `id`, `title` and `url`.
+        """Yield each document of the wiki that has the type `docx`, with its `id`, `title` and `url`.
 
         Raises FeishuError, httpx.HTTPError, and ValueError for a reply that is not a JSON object.
         """
@@ -93,7 +93,7 @@ class FeishuWikiLoader(BaseLoader):
             )
 
     def _nodes(self, parent_token: str) -> Iterator[ApiObject]:
-        """Yield the nodes below a node, each before its descendants; "" is the top of the space."""
+        """Yield the nodes below a node, each before its descendants. An empty token means all nodes."""
         path = f"wiki/v2/spaces/{self._space_id}/nodes"
         for node in self._items(path, NODE_PAGE_SIZE, parent_node_token=parent_token):
             yield node
@@ -104,11 +104,8 @@ class FeishuWikiLoader(BaseLoader):
         def request(cursor: ApiObject) -> ApiObject:
             reply = self._api.get(path, page_size=page_size, **params, **cursor)
             data: ApiObject = _checked(reply)["data"]
-            return {
-                "items": (),
-                "has_more": False,
-                **data,
-            }  # the API leaves them out of an empty list
+            # The API omits both fields if the list is empty.
+            return {"items": (), "has_more": False, **data}
 
         return read_pages(request, "items", "page_token", "page_token")
 
@@ -158,7 +155,7 @@ def _rows(table: ApiObject, blocks: Mapping[str, ApiObject]) -> list[list[str]]:
 
 def _run(element: ApiObject) -> TextRun:
     run = element.get("text_run") or element.get("equation")
-    if run is None:  # a mention of a document; those of people have no title
+    if run is None:  # a mention of a document; mentions of people have no title
         mention = element.get("mention_doc") or {}
         return TextRun(mention.get("title", ""), link=unquote(mention.get("url", "")))
     style = run.get("text_element_style") or {}

@@ -12,7 +12,7 @@ MAX_ATTEMPTS = 3
 """Maximum number of times that a request is sent while the server replies with a transient status."""
 
 FIRST_RETRY_S = 1.0
-"""Delay before a request is repeated without a `Retry-After`, in seconds; it doubles with each attempt."""
+"""Delay before the first retry, in seconds, if there is no `Retry-After`; it doubles with each retry."""
 
 MAX_RETRY_S = 60.0
 """Maximum delay before a request is repeated, in seconds."""
@@ -71,10 +71,11 @@ class JsonApi:
 def read_pages(
     request: Callable[[ApiObject], ApiObject], items: str, cursor: str, next_cursor: str
 ) -> Iterator[ApiObject]:
-    """Yield the elements of `items` of all pages of a list, while `has_more` says that there is another.
+    """Yield the elements of a paginated list, page by page, until the `has_more` of a page is false.
 
-    `request` returns the page for parameters: none for the first page, then `cursor` with the value of
-    `next_cursor` of the page before.
+    `request` returns the page for the given parameters, which are empty for the first page. `items` names
+    the field of a page that contains its elements, `next_cursor` the field whose value the next request
+    sends as the parameter `cursor`.
     """
     parameters: ApiObject = {}
     while True:

@@ -1,6 +1,6 @@
 """Loads Notion pages with their headings, tables, code and links.
 
-LangChain's NotionDBLoader reads databases only, and keeps none of these.
+LangChain's NotionDBLoader reads only databases, and drops all of these.
 """
 
 from collections.abc import Iterator

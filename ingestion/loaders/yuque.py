@@ -14,11 +14,11 @@ from ingestion.loaders.json_api import ApiObject, JsonApi
 PAGE_SIZE = 100
 
 _FORMATS = {"markdown", "lake"}
-"""Formats of documents with text. The others are those of sheets and boards."""
+"""Formats of documents with text. Sheets and boards have other formats."""
 
 
 class YuqueLoader(BaseLoader):
-    """Loads the published documents of `books`, each named as in its address: `group/book`.
+    """Loads the published documents of `books`. A book is given as in its URL, such as `group/book`.
 
     `access_token` is a token of the API. `base_url` is the address of Yuque. `timeout_s` limits each
     request, in seconds.

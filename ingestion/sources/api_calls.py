@@ -1,4 +1,4 @@
-"""Finds calls of an API, a method with a URL, in the headings, lines and code of a Markdown page."""
+"""Finds API calls in the headings, lines and code of a Markdown page. A call is a method with a URL."""
 
 import re
 from collections.abc import Sequence
@@ -16,7 +16,7 @@ MAX_LABEL_CHARS = 24
 """Maximum length, in characters, of the text next to a call in a paragraph that only labels the call."""
 
 MAX_LABEL_WORDS = 4
-"""The same in words: more are part of a sentence, such as `2 requests a second on GET /v1/x`."""
+"""The same in words. A longer text is part of a sentence: `2 requests a second on GET /v1/x`."""
 
 MAX_CAPTION_CHARS = 60
 """Maximum length of a paragraph that announces the block below it."""
@@ -36,7 +36,7 @@ _MAY_BE_METHOD = re.compile(
     r"|[gpd](?:et|ost|ut|atch|elete)[`*\s]*(?:$|[|</(（,，;；.。{]|http)",
     re.MULTILINE,
 )
-"""Finds pages worth reading: a method in lower case must end its cell, line or clause, or precede a URL."""
+"""Finds pages with a method. In lower case, it must end its cell, line or clause, or precede a URL."""
 TARGET_ALONE = re.compile(TARGET)
 _BARE_CALL = re.compile(rf"({METHODS})[\s`*:|]+({TARGET})", re.IGNORECASE)
 """A call without other text; only then may the method be in lower case."""
@@ -65,12 +65,12 @@ class Call(NamedTuple):
 
     @property
     def key(self) -> tuple[str, str]:
-        """What two calls of the same operation have in common."""
+        """The method and the path without the names of placeholders: equal for calls of one operation."""
         return self.method, path_of(self.url)
 
 
 def call_of(method: str, url: str) -> Call:
-    """Return a call with the method in upper case and the URL without markup, server variable and query."""
+    """Return a call: the method in upper case, the URL without markup, server variable and query."""
     url = re.sub(f"^{_BASE_VARIABLE}", "", re.sub(r"\*(\{[^}]*\})\*", r"\1", url))
     url = re.sub(r"\{([\w.]+)#[^{}]*\}", r"{\1}", url)  # a link in a placeholder
     url = re.sub(r"\\([_\-.{}])", r"\1", url).rstrip(".,;:。，；*`").split("?")[0]
@@ -90,14 +90,14 @@ def path_of(url: str) -> str:
 
 
 def may_have_calls(blocks: Sequence[MarkdownBlock]) -> bool:
-    """Return whether a page contains a method at all; most pages do not."""
+    """Return whether a page contains a method; most pages do not, so this saves time."""
     return any(
         _MAY_BE_METHOD.search(block.text) and METHOD_ALONE.search(block.text) for block in blocks
     )
 
 
 def stated_calls(block: MarkdownBlock) -> list[Call]:
-    """Return the calls that a block states. Only a code block of request lines has several."""
+    """Return the calls that a block states. Only a code block of request lines can state several."""
     if block.kind == "fence":
         lines = code_lines(block)
         matches = [match for line in lines if (match := _REQUEST_LINE.match(line))]
@@ -113,9 +113,9 @@ def stated_calls(block: MarkdownBlock) -> list[Call]:
 
 
 def labelled_request(block: MarkdownBlock, above: MarkdownBlock) -> Call | None:
-    """Return the call of a code block with a request line and a JSON body.
+    """Return the call of a code block with a request line and a JSON body; None for other blocks.
 
-    The block before it must be a heading or a label that says what the request does.
+    `above` is the block before it, which must be a heading or a label.
     """
     is_announced = block.kind == "fence" and (above.kind == "heading" or is_label(above))
     lines = code_lines(block) if is_announced else []
@@ -133,7 +133,7 @@ def is_label(block: MarkdownBlock) -> bool:
 
 
 def only_target(block: MarkdownBlock) -> str:
-    """Return the URL of a code block or quotation that contains nothing else."""
+    """Return the URL of a code block or quotation that contains only a URL; empty for other blocks."""
     if block.kind not in ("fence", "other") or len(block.text) > MAX_FACT_CHARS:
         return ""
     text = re.sub(r"^[>\s]*(?:`{3,}.*)?", "", block.text, flags=re.MULTILINE).strip()
@@ -141,7 +141,7 @@ def only_target(block: MarkdownBlock) -> str:
 
 
 def _only_call(block: MarkdownBlock) -> re.Match[str] | None:
-    """Return the call of a paragraph that contains nothing else, apart from a short label."""
+    """Return the call of a paragraph, quotation or list with only a call and, possibly, a short label."""
     if block.kind == "paragraph" and (bare := _BARE_CALL.fullmatch(block.text.strip(" `*"))):
         return bare
     call = CALL.search(block.text)
@@ -154,7 +154,7 @@ def _only_call(block: MarkdownBlock) -> re.Match[str] | None:
 
 
 def _opening_call(block: MarkdownBlock) -> re.Match[str] | None:
-    """Return the only call of a paragraph or quotation if it opens a line, before a clause about it."""
+    """Return the only call of a paragraph or quotation if a line begins with it and describes it."""
     if block.kind not in ("paragraph", "other") or len(block.text) > MAX_FACT_CHARS:
         return None
     if len(CALL.findall(block.text)) != 1 or not (found := OPENING_CALL.search(block.text)):
@@ -171,7 +171,7 @@ def code_lines(block: MarkdownBlock) -> list[str]:
 
 
 def example_call(block: MarkdownBlock) -> Call | None:
-    """Return the call of a curl command or of an HTTP message in a code block."""
+    """Return the call of a curl command or HTTP message in a code block; None for other blocks."""
     if block.kind != "fence":
         return None
     if _CURL.search(block.text) and (target := _CURL_URL.search(block.text)):

@@ -19,7 +19,7 @@ TableRows = Sequence[Sequence[str]]
 def header_pattern(*alternatives: str) -> re.Pattern[str]:
     """Return a case-insensitive pattern for header cells, to be used with `fullmatch`.
 
-    It matches each of the regular expressions `alternatives`.
+    It matches a text that any of the regular expressions `alternatives` matches.
     """
     return re.compile(rf"(?:{'|'.join(alternatives)})", re.IGNORECASE)
 
@@ -117,9 +117,9 @@ def _by_script(text: str) -> Iterator[list[str]]:
 def _column(header: str) -> str | None:
     """Return the kind of column that a header cell names, such as `code`; None if it is unknown."""
     for part in parts_of(header):
-        for name, pattern in _COLUMNS.items():
+        for kind, pattern in _COLUMNS.items():
             if part and pattern.fullmatch(part):
-                return name
+                return kind
     return None
 
 
@@ -130,33 +130,33 @@ class Columns:
     at: Mapping[str, int]
     """Index of the column of each kind, such as `code`. A kind that the table lacks is absent."""
 
-    def cell(self, row: Sequence[str], name: str) -> str:
-        """Return the cell of the column of kind `name` in `row`; empty if there is no such cell."""
-        index = self.at.get(name, -1)
+    def cell(self, row: Sequence[str], kind: str) -> str:
+        """Return the cell of `row` in the column of this kind; empty if there is no such cell."""
+        index = self.at.get(kind, -1)
         return row[index] if 0 <= index < len(row) else ""
 
     def renamed(self, old: str, new: str) -> "Columns":
         """Return the columns with the kind `old` replaced by `new`."""
-        return Columns({new if name == old else name: index for name, index in self.at.items()})
+        return Columns({new if kind == old else kind: index for kind, index in self.at.items()})
 
-    def __contains__(self, name: str) -> bool:
-        return name in self.at
+    def __contains__(self, kind: str) -> bool:
+        return kind in self.at
 
 
 def columns_of(header: Sequence[str], rows: TableRows = ()) -> Columns:
     """Return the columns that a header row names.
 
-    If two columns have the same kind, the first is used, except for the kind `name`: of 字段名 and
-    变量名, the one with more identifiers in `rows` is used.
+    If several columns have the same kind, the first is used. The kind `name` is an exception: of 字段名 and
+    变量名, the column with more identifiers in `rows` is used.
     """
     at: dict[str, int] = {}
     for index, cell in enumerate(header):
-        name = _column(cell)
-        if name is None:
+        kind = _column(cell)
+        if kind is None:
             continue
-        at.setdefault(name, index)
-        if name == "name" and _identifiers(rows, index) > _identifiers(rows, at[name]):
-            at[name] = index
+        at.setdefault(kind, index)
+        if kind == "name" and _identifiers(rows, index) > _identifiers(rows, at[kind]):
+            at[kind] = index
     return Columns(at)
 
 
@@ -164,7 +164,7 @@ _IDENTIFIER = re.compile(r"\W*[A-Za-z_$@][\w.\-$@\[\]{}]*\W*")
 
 
 def is_identifier(cell: str) -> bool:
-    """Return whether a cell is a name as in code, possibly with marks around it."""
+    """Return whether a cell is a name as in program code, possibly with punctuation around it."""
     return _IDENTIFIER.fullmatch(text_of(cell)) is not None
 
 
@@ -173,7 +173,10 @@ def _identifiers(rows: TableRows, index: int) -> int:
 
 
 def is_parameter_table(columns: Columns) -> bool:
-    """Whether the header is that of parameters: a name, and a type or whether it is required."""
+    """Whether this is a table of parameters.
+
+    It has a column of names, a column `type`, `required` or `optional`, and no column of codes.
+    """
     return (
         "name" in columns
         and ("type" in columns or "required" in columns or "optional" in columns)
@@ -182,11 +185,11 @@ def is_parameter_table(columns: Columns) -> bool:
 
 
 def is_named_values(columns: Columns) -> bool:
-    """Whether the header has a column of names and one that describes them.
+    """Whether this is a table of names with descriptions, values, defaults or examples, without codes.
 
     Such a table lists parameters only if a heading says so.
     """
-    is_described = any(name in columns for name in ("description", "values", "default", "example"))
+    is_described = any(kind in columns for kind in ("description", "values", "default", "example"))
     return "name" in columns and is_described and "code" not in columns
 
 
@@ -194,8 +197,8 @@ _MEANINGS = ("description", "cause", "remedy")
 
 
 def is_error_table(columns: Columns) -> bool:
-    """Whether the header is that of error codes."""
-    is_described = any(name in columns for name in _MEANINGS)
+    """Whether this is a table of error codes with a description, cause or remedy, and without types."""
+    is_described = any(kind in columns for kind in _MEANINGS)
     has_types = "type" in columns or "required" in columns
     return "code" in columns and is_described and not has_types
 
@@ -203,9 +206,9 @@ def is_error_table(columns: Columns) -> bool:
 def is_status_table(columns: Columns, role: str) -> bool:
     """Whether a table in a section with `role` lists HTTP statuses.
 
-    It needs a column of statuses and one that describes them. Under a heading of errors or responses, the
-    second may be missing if the table has no types. With any other role, the result is False.
+    It needs a column of statuses and a column that describes them. In a section of errors or responses, the
+    second may be missing if the table has no types. In a section with another role, the result is False.
     """
     if "http_status" not in columns or role not in ("errors", "response", ""):
         return False
-    return bool(role and "type" not in columns) or any(name in columns for name in _MEANINGS)
+    return bool(role and "type" not in columns) or any(kind in columns for kind in _MEANINGS)

@@ -1,4 +1,4 @@
-"""API documents in the JSON format of `schemas.api_document`: one file per API."""
+"""API documents in the JSON format of `schemas.api_document`: one file per operation."""
 
 from collections.abc import Iterable, Iterator
 from pathlib import Path
@@ -91,13 +91,13 @@ def _tables(
 
 
 def _columns(labels: SectionLabels, rows: list[TableRow]) -> TableRow:
-    """Return the column titles of a parameter table, with the location column if the rows have one."""
+    """Return the column titles of a parameter table, including the location if the rows have it."""
     with_location = bool(rows) and len(rows[0]) > len(labels.parameter_columns)
     return (*labels.parameter_columns, *((labels.location_column,) if with_location else ()))
 
 
 def _with_location(parameters: tuple[Parameter, ...], labels: SectionLabels) -> list[TableRow]:
-    """Return the rows of a table; the location column is dropped when every row leaves it empty."""
+    """Return the rows of a table, without the location column if it is empty in every row."""
     rows = list(_parameter_rows(parameters, labels))
     return rows if any(row[-1] for row in rows) else [row[:-1] for row in rows]
 
@@ -105,7 +105,7 @@ def _with_location(parameters: tuple[Parameter, ...], labels: SectionLabels) -> 
 def _parameter_rows(
     parameters: Iterable[Parameter], labels: SectionLabels, parent: str = ""
 ) -> Iterator[TableRow]:
-    """Yield a row per parameter; children follow their parent under a dotted name."""
+    """Yield a row per parameter. Children follow their parent and have dotted names."""
     for parameter in parameters:
         name = f"{parent}.{parameter.name}" if parent else parameter.name
         yield (

@@ -21,7 +21,7 @@ MAX_PERMISSIONS = 12
 """A table with more rows lists the permissions of a platform, not those of one operation."""
 
 MAX_SENTENCE_CHARS = 300
-"""A longer sentence does not state permissions."""
+"""Permissions are not read from longer sentences."""
 
 _LABEL = re.compile(
     r".*(?:权限|授权范围|scopes?|permissions?|oauth|privileges?|(?:required|needed) roles?).*",
@@ -47,9 +47,9 @@ _COLON_NAMES = re.compile(r"[^`]*(?:`[a-z][\w.-]*(?::[\w.*-]+)+`[^`]*)+")
 
 
 def error_codes(rows: TableRows, header: Sequence[str], columns: Columns) -> tuple[ErrorCode, ...]:
-    """Return the codes of an error table; an HTTP status in the same row goes into the message.
+    """Return the error codes of a table. An HTTP status in the same row becomes part of the message.
 
-    In a table of HTTP statuses, those below 400 are not errors.
+    In a table of HTTP statuses, statuses below 400 are left out.
     """
     key = "code" if "code" in columns else "http_status"
     message_at = next(
@@ -93,13 +93,13 @@ def error_codes(rows: TableRows, header: Sequence[str], columns: Columns) -> tup
     return tuple(found)
 
 
-def are_statuses(rows: TableRows, columns: Columns, name: str) -> bool:
-    """Return whether all cells of the column `name` are HTTP statuses."""
-    return all(_STATUS.fullmatch(text_of(columns.cell(row, name))) for row in rows)
+def are_statuses(rows: TableRows, columns: Columns, kind: str) -> bool:
+    """Return whether all cells in the column of this kind are HTTP statuses."""
+    return all(_STATUS.fullmatch(text_of(columns.cell(row, kind))) for row in rows)
 
 
 def has_statuses(rows: TableRows, columns: Columns) -> bool:
-    """Return whether the column `http_status` has an HTTP status; a state such as `paid` is none."""
+    """Return whether the column `http_status` contains an HTTP status, not only states such as `paid`."""
     return any(_STATUS.match(text_of(columns.cell(row, "http_status")).strip("`")) for row in rows)
 
 
@@ -121,7 +121,7 @@ def are_status_items(items: Sequence[str]) -> bool:
 
 
 def listed_errors(items: Sequence[str]) -> tuple[ErrorCode, ...]:
-    """Return the error codes of a list such as "`code`: meaning"; none if an item differs.
+    """Return the error codes of a list such as "`code`: meaning"; empty if an item has another form.
 
     Items about HTTP statuses below 400 are left out.
     """
@@ -132,7 +132,10 @@ def listed_errors(items: Sequence[str]) -> tuple[ErrorCode, ...]:
 
 
 def titled_error(title: str) -> ErrorCode | None:
-    """Return the error that a title names by a status or by a word that can only be a code."""
+    """Return the error if a title begins with an HTTP status or a word that can only be an error code.
+
+    None for other titles and for statuses below 400.
+    """
     text = text_of(title)
     is_named = _STATUS_ITEM.match(text) or _ERROR_NAME.match(text)
     found = _listed_error(text) if is_named else None
@@ -140,7 +143,7 @@ def titled_error(title: str) -> ErrorCode | None:
 
 
 def _listed_error(item: str) -> ErrorCode | None:
-    """Return the error in a list item. An error code takes precedence over the HTTP status before it."""
+    """Return the error in a list item, or None. A code takes precedence over an HTTP status before it."""
     status = _STATUS_ITEM.match(item)
     rest = item[status.end() :] if status else item
     if name := _ERROR_NAME.match(rest) or (_CAMEL_CASE.match(rest) if status else None):
@@ -163,16 +166,16 @@ def is_scope_label(label: str) -> bool:
 
 
 def scopes_in(text: str) -> list[PermissionPackage]:
-    """Return the permissions in a cell, list or sentence: code spans and dotted names.
+    """Return the permissions in a cell, list or sentence: code spans, and names with dots or colons.
 
-    What follows a name on its line describes it.
+    The rest of the line after a name is its description.
     """
     found: dict[str, str] = {}
     for line in _SEPARATOR.split(text.replace("\\_", "_")):
         for match in _NAME.finditer(line):
             about = text_of(line[match.end() :]).strip(" :：-–—|()（）.。")
             found.setdefault(match[1] or match[2], about)
-    # Beside names such as `files:read`, other code is about conditions: "with `mode` = `all`".
+    # If there are names such as `files:read`, other code spans are conditions: "with `mode` = `all`".
     is_qualified = any(map(_QUALIFIED.search, found))
     return [
         PermissionPackage(name=name, description=about)
@@ -196,7 +199,11 @@ def scopes_of_sentences(paragraph: str) -> list[PermissionPackage]:
 
 
 def scopes_of_value(value: str) -> list[PermissionPackage]:
-    """Return the permissions after a label: names in code or with dots, else a list of words."""
+    """Return the permissions in the text after a label.
+
+    These are names in code or with dots or colons. Without them, it is a single word, or all words if each
+    contains `_`, `:` or `.`.
+    """
     if found := scopes_in(value):
         return found
     words = [word for word in re.split(r"[\s、,，;；|]+", text_of(value)) if word]
@@ -208,7 +215,7 @@ def scopes_of_value(value: str) -> list[PermissionPackage]:
 def scopes_of_facts(label: str, value: str) -> list[PermissionPackage]:
     """Return the permissions of a row or line with a label.
 
-    Without a label that announces them, only names such as `files:read` are permissions.
+    If the label does not announce permissions, all code spans of the value must be like `files:read`.
     """
     if is_scope_label(label):
         return scopes_of_value(value)
@@ -216,10 +223,9 @@ def scopes_of_facts(label: str, value: str) -> list[PermissionPackage]:
 
 
 def scopes_of_rows(rows: TableRows) -> list[PermissionPackage]:
-    """Return a permission per row; none of more than `MAX_PERMISSIONS` rows.
+    """Return a permission for each row; empty if there are more than `MAX_PERMISSIONS` rows.
 
-    The cell with the name is in the column with most identifiers, and the text before or after it
-    describes it.
+    The names are in the column with the most identifiers, and the descriptions in the first other column.
     """
     if len(rows) > MAX_PERMISSIONS:
         return []

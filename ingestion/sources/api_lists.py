@@ -28,13 +28,13 @@ _ENUMERATION = re.compile(
 """Names in code at the start of a paragraph, up to the end of the sentence."""
 _ITEM_NAMES = re.compile(r"`\w+`(?:\s*[,，、/]\s*`\w+`)+(?=\s*[(（])")
 _FACT_SEPARATOR = re.compile(r"[,，;；]\s*(?![^\[<]*[\]>])")
-"""A comma outside brackets."""
+"""A comma or semicolon outside brackets."""
 _TYPE = re.compile(
     r"(?!(?:default|max|min|up to|at most)\b)[A-Za-z_$][\w .<>\[\],|/?:$&-]*"
     r"|(?:字符|整|数|布尔|对象|列表|枚举|长整|浮点|时间|日期|文件)[\u4e00-\u9fff]*",
     re.IGNORECASE,
 )
-"""A type in parentheses; the facts beside it are limits and defaults."""
+"""A type in parentheses. The facts next to it are limits and defaults."""
 _SCALAR = re.compile(
     r"(?:string|integer|int(?:32|64)?|long|number|float|double|decimal|bool(?:ean)?|enum)\b[^\[\]<>]*",
     re.IGNORECASE,
@@ -52,8 +52,9 @@ def listed_parameters(
 ) -> tuple[Parameter, ...]:
     """Return the parameters of a list such as "- `name` (type, required): text".
 
-    Items that are indented under another one become its children. Empty if an item is no parameter, or if
-    none has a type, unless a text says that parameters follow (`is_announced`).
+    Indented items become children of the item above them. The result is empty if an item is not a
+    parameter, or if no item has a type. If a text says that parameters follow (`is_announced`), names in
+    code with descriptions are enough.
     """
     items = [own for item in _nested_items(markdown) for own in _each_name(*item)]
     matches = [(width, LIST_ITEM.match(text)) for width, text in items]
@@ -67,7 +68,7 @@ def listed_parameters(
 
 
 def enumerated_parameters(paragraph: str, location: str = "") -> tuple[Parameter, ...]:
-    """Return the parameters of a paragraph such as "`name`, `limit` (integer), `cursor`."."""
+    """Return the parameters of a paragraph such as "`name`, `limit` (integer), `cursor`."; may be empty."""
     match = _ENUMERATION.match(paragraph)
     items = _ENUMERATED.findall(match[0]) if match else []
     found = filter(None, map(LIST_ITEM.match, items))
@@ -75,7 +76,7 @@ def enumerated_parameters(paragraph: str, location: str = "") -> tuple[Parameter
 
 
 def _with_values(parameter: Parameter) -> Parameter:
-    """Return a parameter with the items below it as its values if its type has no fields."""
+    """Turn the items below a parameter into its allowed values if its type cannot have fields."""
     below = parameter.children
     if below and _SCALAR.fullmatch(parameter.type):
         values = tuple(AllowedValue(value=c.name, meaning=c.description) for c in below)
@@ -84,7 +85,7 @@ def _with_values(parameter: Parameter) -> Parameter:
 
 
 _HEADED_ITEM = re.compile(r"#{1,6} +([\w.$@\\\[\]-]+)(?=\s|$)")
-"""A list item that begins with a heading, as HTML lists of fields have it."""
+"""The heading with which a list item begins in HTML lists of fields."""
 _BULLET = re.compile(r"^(?P<indent>\s*)(?:[-*+•]|\d+[.)])\s+(?P<text>.*)$")
 
 
@@ -101,7 +102,7 @@ def _nested_items(markdown: str) -> list[tuple[int, str]]:
 
 
 def _each_name(width: int, text: str) -> list[tuple[int, str]]:
-    """Return an item such as "`x`, `y` (integer): text" once for each of its names."""
+    """Return an item for each name in an item such as "`x`, `y` (integer): text"."""
     several = _ITEM_NAMES.match(text)
     names = re.findall("`[^`]+`", several[0]) if several else []
     return [(width, name + text[several.end() :]) for name in names] if several else [(width, text)]

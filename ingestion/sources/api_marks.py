@@ -1,7 +1,7 @@
 """Finds where a Markdown page states the method and path of an API operation.
 
 A statement is a heading (`POST /v1/x`), a table or labelled lines (`Method: POST`), or a line that begins
-with the call. An example of a call, such as a curl command, counts only on a page that states nothing.
+with the call. Examples of a call, such as curl commands, count only on a page without statements.
 """
 
 import re
@@ -40,13 +40,13 @@ _METHOD_LABEL = re.compile(
 _FACT_WORD = re.compile(
     "ur[li]|path|endpoint|address|route|method|verb|type|地址|路径|链接|接口|方式|方法|类型"
 )
-"""A word that each label of a URL or a method contains, in lower case."""
+"""Each label of a URL or a method contains one of these words, in upper or lower case."""
 _LABELLED_LINE = re.compile(
     r"^[\s>*\-+•]*(?:(?:\*\*|__|`)?\s*([^:：|*`]{1,24}?)\s*(?:\*\*|__|`)?\s*[:：]\s*(?:\*\*|__)?"
     r"|\*\*\s*([^:：|*`]{1,24})\*\*)\s*(\S.*)$"
 )
 _CODE_LANGUAGE = re.compile(r"\s*(?:`{3,}|~{3,})\s*\{?(?!https?\b|te?xt\b|plain)\w")
-"""The opening of a code block in a language: `path: '/'` in it is a property."""
+"""The opening of a code block in a programming language, in which `path: '/'` is a property."""
 _HAS_LABEL = re.compile(r"[^:：]{1,40}[:：]|\W*\*\*")
 
 
@@ -58,15 +58,18 @@ class Mark:
     block: int
     """Index of the block."""
     is_stated: bool = True
-    """Whether the page states it; otherwise it is an example of a call."""
+    """Whether the page states the call; otherwise it is from an example."""
     is_declared: bool = False
-    """Whether the front matter states it: the page is the reference of this operation."""
+    """Whether the front matter states the call: the page is the reference of this operation."""
     listed: tuple[ListedCall, ...] = ()
-    """The calls of a block with several; the mark is that of the first."""
+    """If a block has several calls: the calls that share this mark, beginning with `call`."""
 
 
 def find_marks(blocks: Sequence[MarkdownBlock], declared: str) -> list[Mark]:
-    """Return the first mark of each operation. `declared` is an operation in the front matter."""
+    """Return the first mark of each operation, in page order.
+
+    `declared` is the operation that the front matter names; may be empty.
+    """
     has_calls = may_have_calls(blocks)
     found = list(_stated_marks(blocks)) if has_calls else []
     if match := DECLARED_CALL.search(declared):
@@ -100,7 +103,7 @@ def _stated_marks(blocks: Sequence[MarkdownBlock]) -> Iterator[Mark]:
 
 
 def _overview_marks(blocks: Sequence[MarkdownBlock]) -> Iterator[Mark]:
-    """Yield the calls of a table of contents, each at the heading that its row names."""
+    """Yield a mark for each call in a table of contents, at the heading that the call's row names."""
     headings = {block.title: i for i, block in enumerate(blocks) if block.kind == "heading"}
     for block in blocks:
         if block.kind == "table" and CALL.search(block.text):
@@ -116,8 +119,8 @@ def _listed_marks(
 ) -> Iterator[Mark]:
     """Yield marks for blocks with several calls.
 
-    A call whose name is that of a heading, or begins with it, has its mark there. If the page has one of
-    the calls in `stated` as well, the block is a table of contents.
+    If the name of a call is or begins with the title of a heading, the call has its mark at the heading. A
+    block with one of the calls in `stated` is a table of contents and gets no marks.
     """
     headings = {block.title: i for i, block in enumerate(blocks) if block.kind == "heading"}
     for index, block in enumerate(blocks):
@@ -148,7 +151,7 @@ def _request_marks(blocks: Sequence[MarkdownBlock]) -> Iterator[Mark]:
 
 
 def _example_marks(blocks: Sequence[MarkdownBlock]) -> list[Mark]:
-    """Return the calls in examples if all are of one operation; a tutorial has several."""
+    """Return marks for the calls in examples if all call one operation; tutorials call several."""
     examples = [
         Mark(call, index, is_stated=False)
         for index, block in enumerate(blocks)
@@ -163,7 +166,7 @@ def is_fact_label(text: str) -> bool:
 
 
 def _matches(pattern: re.Pattern[str], label: str) -> bool:
-    # Most labels of a page are neither: a search is cheaper than splitting them into parts.
+    # Most labels contain no such word: a search is cheaper than splitting them into parts.
     return _has_fact_word(label) and any(pattern.fullmatch(part) for part in parts_of(label))
 
 
@@ -179,7 +182,7 @@ def _bold_label(block: MarkdownBlock) -> str:
 
 
 def _pairs(block: MarkdownBlock, facts: "_LabelledFacts") -> list[tuple[str, str]]:
-    """Return label and value of each row or line; a block under a label is the label's value."""
+    """Return label and value of each row or line. A block right below a label is the label's value."""
     if block.kind == "heading":
         return labelled_pairs(MarkdownBlock("other", block.title))
     if block.kind == "fence" and _CODE_LANGUAGE.match(block.text):
@@ -201,7 +204,7 @@ class _LabelledFacts:
         self._url = ""
 
     def read(self, pairs: Sequence[tuple[str, str]], block: int) -> Iterator[Mark]:
-        """Yield a mark once both are known."""
+        """Yield a mark as soon as a method and a URL are known."""
         for label, value in pairs:
             is_url, is_method = _matches(_URL_LABEL, label), _matches(_METHOD_LABEL, label)
             call = CALL.search(value) if is_url or is_method else None
@@ -217,7 +220,10 @@ class _LabelledFacts:
 
 
 def _table_pairs(block: MarkdownBlock) -> list[tuple[str, str]]:
-    """Return label and value of each row; if there is only one, also its cells with their column titles."""
+    """Return label and value of each row.
+
+    If a table with a single row has a column for the URL, the column titles are labels of the cells, too.
+    """
     rows = parse_table(block.text)
     if len(rows) == 2:
         across = list(zip(*rows, strict=False))

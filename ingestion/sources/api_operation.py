@@ -1,6 +1,6 @@
 """Operations of an API as a page describes them, before they become API documents.
 
-A table whose rows are operations has a name, a method and a path in each row.
+Also reads the operations in a table that has a method and a path in each row.
 """
 
 import re
@@ -20,7 +20,7 @@ MAX_DESCRIPTION_CHARS = 300
 """Maximum length of the description that is taken from the text of a page, in characters."""
 
 Role = Literal["headers", "public", "request", "response", "errors", "permissions", ""]
-"""What a table or list holds."""
+"""What a table or list contains; empty if this is unknown."""
 
 _BODY_METHODS = ("POST", "PUT", "PATCH")
 _CALL_CELL = re.compile(rf"({METHODS})\s+({TARGET})")
@@ -42,16 +42,17 @@ class PageOperation:
     error_codes: list[ErrorCode] = field(default_factory=list)
     permissions: list[PermissionPackage] = field(default_factory=list)
     prose: list[MarkdownBlock] = field(default_factory=list)
-    """The blocks that are none of these, in order."""
+    """The blocks that stay text, in order."""
     evidence: list[str] = field(default_factory=list)
-    """Why the page is read as an operation, for people: one clause per mark, table and list."""
+    """Explains to users why the page is read as an operation: one clause per mark, table and list."""
     has_labelled_parameters: bool = False
-    """Whether a heading or label announces parameters, and they say whether they are required."""
+    """Whether a text or column title announces a list of parameters, or a table that says which of them
+    are required."""
     is_stated: bool = True
     """Whether the page states the method and the URL; otherwise they are from an example of a call."""
 
     def document(self, api_id: str, service_id: str, language: Language) -> ApiDocument:
-        """Return the operation in the format of API documents; a host in the URL becomes a server."""
+        """Return the operation as an API document; a host in the URL becomes the document's server."""
         address = urlsplit(self.url)
         return ApiDocument(
             service_id=service_id,
@@ -91,13 +92,13 @@ class ListedCall:
 
     call: Call
     name: str = ""
-    """What the row calls the operation; may be empty."""
+    """Name of the operation in its row; may be empty."""
     scopes: str = ""
-    """Markdown of the cell with its permissions; may be empty."""
+    """Markdown of the cell with the permissions of the operation; may be empty."""
 
 
 def listed_calls(block: MarkdownBlock) -> list[ListedCall]:
-    """Return the operations of a table with a call in most rows; empty if there are fewer than two."""
+    """Return the calls of a table if most rows contain one; empty if there are fewer than two calls."""
     if block.kind != "table" or not METHOD_ALONE.search(block.text):
         return []
     header, *rows = parse_table(block.text) or [[]]
@@ -108,7 +109,7 @@ def listed_calls(block: MarkdownBlock) -> list[ListedCall]:
 
 
 def _listed_call(row: Sequence[str], scope_at: int, shared: str) -> ListedCall | None:
-    """Return the operation of a row with a call in one cell, or with its method and path in two."""
+    """Return the call of a row, in one cell or with method and path in two cells; None without a call."""
     method = path = name = ""
     for index, cell in enumerate(row):
         text = text_of(cell)
@@ -127,15 +128,16 @@ def _listed_call(row: Sequence[str], scope_at: int, shared: str) -> ListedCall |
 
 
 def listed_operations(first: PageOperation, listed: Sequence[ListedCall]) -> list[PageOperation]:
-    """Return the operations of `listed` after the first, which has been read from their section.
+    """Return the operations of `listed` except for the first, which has been read from the whole section.
 
-    They share its error codes. Operations with its method share its parameters, and the body belongs to
-    the first operation that can have one. Calls without names, as in a code block, share everything.
+    All of them get the error codes of `first`. Operations with the method of `first` also get its
+    parameters; the parameters of the body move to the first operation that can have a body. Calls without
+    names, as in a code block, get the parameters and permissions of `first`, too.
     """
     if listed and listed[0].scopes:
         first.permissions = scopes_of_value(listed[0].scopes)
     others: list[PageOperation] = []
-    body = _without_body(first) if len(listed) > 1 else []
+    body = _take_body_parameters(first) if len(listed) > 1 else []
     for own in listed[1:]:
         name = own.name or f"{first.name} ({own.call.method})"
         other = PageOperation(*own.call, name, evidence=[f"{' '.join(own.call)} is listed"])
@@ -150,8 +152,8 @@ def listed_operations(first: PageOperation, listed: Sequence[ListedCall]) -> lis
     return others
 
 
-def _without_body(operation: PageOperation) -> list[Parameter]:
-    """Take the parameters of the body from an operation that has none; return them."""
+def _take_body_parameters(operation: PageOperation) -> list[Parameter]:
+    """Remove and return the body parameters of an operation whose method has no body."""
     if operation.method in _BODY_METHODS:
         return []
     own = operation.request_parameters

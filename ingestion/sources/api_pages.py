@@ -1,7 +1,7 @@
 """Reads API operations from a Markdown page, recognised by its content.
 
-A page describes an operation if it gives a method with a URL (see `api_marks`), and a table or list of
-parameters, responses or errors. All other blocks stay prose. Operations are named by headings.
+A page describes an operation if it gives a method with a URL (see `api_marks`) and a table or list of
+parameters, responses or errors. All other blocks stay prose.
 """
 
 import re
@@ -35,7 +35,7 @@ class ApiPage:
     operations: tuple[PageOperation, ...]
     prose: tuple[MarkdownBlock, ...]
     rejected: tuple[PageOperation, ...] = ()
-    """Calls that are not operations, because they lack the tables or lists of one."""
+    """Calls that are not read as operations, because the page gives no tables or lists for them."""
 
 
 @dataclass(frozen=True)
@@ -44,7 +44,9 @@ class _Section:
 
     mark: Mark
     start: int
+    """Index of the first block."""
     end: int
+    """Index after the last block."""
     operation: PageOperation
     tables: list[ParameterTable]
 
@@ -95,8 +97,8 @@ def _read_sections(
 def _accepted(blocks: Sequence[MarkdownBlock], sections: Sequence[_Section]) -> list[_Section]:
     """Return the sections that describe an operation.
 
-    Beside an operation with tables, those without count as well if they have a heading, a permission or
-    an example of JSON.
+    If one section of the page does so without regard to the others, further sections with a stated call
+    only need to begin with a heading or to contain a permission or a JSON example.
     """
     evident = [_is_evident(blocks, section) for section in sections]
     if not any(evident):
@@ -117,7 +119,7 @@ def _accepted(blocks: Sequence[MarkdownBlock], sections: Sequence[_Section]) -> 
 
 
 def _unquoted(blocks: Sequence[MarkdownBlock]) -> Iterator[MarkdownBlock]:
-    """Yield the blocks. Replace a quotation that contains a table with the blocks in it."""
+    """Yield the blocks, with each quotation that contains a table replaced by the quoted blocks."""
     for block in blocks:
         is_quote = block.kind == "other" and block.text.startswith(">") and "|" in block.text
         inner = parse_blocks(_QUOTE.sub("", block.text)) if is_quote else []
@@ -151,7 +153,11 @@ def _read_section(
 def _read_around(
     blocks: Sequence[MarkdownBlock], ranges: Sequence[Range]
 ) -> tuple[list[ParameterTable], list[ErrorCode]]:
-    """Return what the operations share: tables of structures, and the error codes below the last one."""
+    """Read the blocks outside the operations.
+
+    Returns the parameter tables, which may describe structures, and the error codes below the last
+    operation.
+    """
     bounds = [0, *(bound for _, start, end in ranges for bound in (start, end)), len(blocks)]
     tables: list[ParameterTable] = []
     errors: list[ErrorCode] = []
@@ -165,7 +171,7 @@ def _read_around(
 def _permissions_above(
     blocks: Sequence[MarkdownBlock], ranges: Sequence[Range]
 ) -> list[PermissionPackage]:
-    """Return what the text before the first operation requires."""
+    """Return the permissions that paragraphs before the first operation require."""
     above = blocks[: ranges[0][1]] if ranges else ()
     texts = [block.text for block in above if block.kind == "paragraph"]
     return [scope for text in texts for scope in scopes_of_sentences(text)]
@@ -174,9 +180,9 @@ def _permissions_above(
 def _is_evident(blocks: Sequence[MarkdownBlock], section: _Section) -> bool:
     """Whether a section describes an operation without regard to the rest of the page.
 
-    A stated call needs any table of an API, or a permission next to it and an example of JSON. Calls in a
-    table need parameters below it, because tables of limits name calls as well. An example needs
-    parameters that are announced.
+    A call in the front matter is enough. Several calls in one block need parameters below the block,
+    because tables of rate limits contain calls as well. An example of a call needs labelled request
+    parameters. Other calls need parameters, error codes, or both a permission and a JSON example.
     """
     mark, operation = section.mark, section.operation
     has_parameters = bool(operation.request_parameters or operation.response_parameters)
@@ -196,16 +202,17 @@ def _has_json(blocks: Sequence[MarkdownBlock]) -> bool:
 
 
 def _has_permission(blocks: Sequence[MarkdownBlock], position: int) -> bool:
-    """Whether the block with a call, or the one below it, states a permission."""
+    """Whether the block with a call, or the block below that, states a permission."""
     beside = PageOperation("GET", "", "")
     OperationReader(beside).read(blocks[position : position + 2], position)
     return bool(beside.permissions)
 
 
 def _add_path_parameters(operation: PageOperation) -> None:
-    """Add the placeholders of the URL that no table describes; all placeholders are required.
+    """Make the placeholders of the URL required parameters, and add those that no table describes.
 
-    Generated clients write `letter_id` for the placeholder `{letterId}`.
+    Names are compared without case and separators, because generated clients write `letter_id` for
+    `{letterId}`. If tables describe as many path parameters under other names, nothing is added.
     """
     names = {normal_name(name): name for name in path_names(operation.url) if name}
     operation.request_parameters = [

@@ -3,6 +3,7 @@
 import re
 from collections.abc import Iterable, Sequence
 
+from ingestion.sources.api_calls import MAX_CAPTION_CHARS
 from ingestion.sources.api_columns import (
     Columns,
     TableRows,
@@ -42,23 +43,21 @@ from ingestion.sources.api_tables import parameters
 from ingestion.text.markdown_blocks import MarkdownBlock, parse_list_items, parse_table
 from schemas.api_document import ErrorCode, Parameter, PermissionPackage
 
-MAX_LABEL_CHARS = 60
-"""A longer paragraph before a table does not label it."""
 _BOLD_TITLE = re.compile(r"\*\*([^*\n]{1,80})\*\*(?=\s|$)")
 _NAME_CELL = re.compile(r"([A-Za-z_$@][\w.$@\[\]{}-]*)\s*((?i:required|optional|必填|可选)?)")
 _FIELD_COLUMN = re.compile(
     r"字段名?称?|属性名?|(?:field|attribute|property)(?: name)?s?", re.IGNORECASE
 )
-"""Titles of columns with the names of fields of an object."""
+"""Titles of columns that contain the names of an object's fields."""
 _LABELLED_NAMES = re.compile(r"(?:(?P<label>[^`:：\n]{1,24})[:：]\s*)?(?P<names>`.*)", re.DOTALL)
 """Names in code, possibly after a label such as "Query:"."""
 _DEFINITION = re.compile(r"^: +(?=[`*])", re.MULTILINE)
-"""The mark of a definition, as Markdown dialects with definition lists write it."""
+"""The mark of a definition in Markdown dialects that have definition lists."""
 _PARAMETER_ROLES: tuple[Role, ...] = ("headers", "public", "request", "response")
 
 
 class OperationReader:
-    """Reads the blocks of one operation into it. The tables of parameters are left to the caller."""
+    """Reads the blocks of one operation. Parameters are returned, everything else is added to it."""
 
     def __init__(self, operation: PageOperation) -> None:
         self._tables: list[ParameterTable] = []
@@ -69,15 +68,15 @@ class OperationReader:
         """Indexes of the blocks from which parameters or error codes were read."""
 
     def read(self, blocks: Sequence[MarkdownBlock], first: int) -> list[ParameterTable]:
-        """Read blocks, the first of which has the index `first` on its page.
+        """Read `blocks`, and return the tables and lists of parameters that have been found so far.
 
-        Returns the tables and lists of parameters; everything else is added to the operation.
+        `first` is the index of the first block on the page.
         """
         for self._position, block in enumerate(blocks, first):
             if block.kind == "heading":
                 self._above.enter(block.level, block.title)
                 self._add_titled_error(block.title)
-            elif self._is_part(block):
+            elif self._add_table_or_list(block):
                 self._above.end_label()
                 continue
             elif block.kind == "paragraph" and self._add_paragraph(block):
@@ -94,9 +93,9 @@ class OperationReader:
         is_permission = self._above.role() == "permissions"
         is_sentence = text.endswith((".", "。", "!", "！")) or re.search(r"[:：]\s*\S", text)
         stated = scopes_of_sentences(block.text)
-        is_short = block.kind == "paragraph" and len(text) <= MAX_LABEL_CHARS
+        is_short = block.kind == "paragraph" and len(text) <= MAX_CAPTION_CHARS
         labelled = [(k, v) for k, v in labelled_pairs(block) if is_scope_label(k)]
-        is_label = is_short and not (is_sentence or stated or labelled)  # "Scope `a:b`" is none
+        is_label = is_short and not (is_sentence or stated or labelled)  # not "Scope `a:b`"
         self._above.note_label(text if is_label else "")
         if labelled:
             self._add_permissions([scope for _, v in labelled for scope in scopes_of_value(v)])
@@ -112,23 +111,24 @@ class OperationReader:
         self._operation.permissions += [scope for scope in found if scope.name not in known]
         return bool(found)
 
-    def _is_part(self, block: MarkdownBlock) -> bool:
-        """Add a table or list to the operation; return whether it was one of its parts."""
+    def _add_table_or_list(self, block: MarkdownBlock) -> bool:
+        """Read a table or list. Return False if it stays prose, or if the block is something else."""
         if block.kind == "list":
             return self._add_list(block)
         rows = parse_table(block.text) if block.kind == "table" else []
-        is_part = bool(rows) and self._add_table(rows[0], rows[1:])
-        if rows and not is_part:
+        is_added = bool(rows) and self._add_table(rows[0], rows[1:])
+        if rows and not is_added:
             self._note(rows[0], "stays prose")
-        return is_part
+        return is_added
 
     def _note(self, header: Sequence[str], what: str) -> None:
-        """Note how a table was read."""
+        """Add to the evidence how a table, list or paragraph was read."""
         title = " | ".join(filter(None, map(text_of, header)))
         under = next((f" under {text!r}" for text in self._above.texts()), "")
         self._operation.evidence.append(f"table [{title}]{under}: {what}")
 
     def _add_table(self, header: Sequence[str], rows: TableRows) -> bool:
+        """Add what a table states. Return False if the table is to stay prose."""
         role = self._above.role()
         columns = _with_codes(columns_of(header, rows), rows, role)
         is_codes = is_error_table(columns) or (role == "errors" and "code" in columns)
@@ -155,7 +155,7 @@ class OperationReader:
         self, header: Sequence[str], rows: TableRows, columns: Columns, role: Role
     ) -> bool:
         if role == "errors":
-            return False  # the fields of an error
+            return False  # the fields of an error response
         is_announced = role in _PARAMETER_ROLES
         is_described = "description" in columns or "required" in columns
         if self._above.is_about_login() and not is_described:
@@ -171,7 +171,7 @@ class OperationReader:
         return False
 
     def _is_resource(self, header: Sequence[str], columns: Columns, role: Role) -> bool:
-        """Whether a table lists the fields of what an operation without a body returns."""
+        """Whether a table lists the fields of the resource that a `GET` operation returns."""
         is_read = self._operation.method == "GET" and role in ("request", "")
         states_sending = any(kind in columns for kind in ("required", "optional", "location"))
         is_fields = _FIELD_COLUMN.fullmatch(text_of(columns.cell(header, "name"))) is not None
@@ -198,16 +198,17 @@ class OperationReader:
         return self._add_parameters(found, role, Columns({}), rows[0])
 
     def _add_titled_error(self, title: str) -> bool:
-        """Read a heading or bold title such as "404 — order_not_found" among the errors."""
+        """Add the error in a heading or bold title such as "404 — order_not_found", if there is one."""
         role = self._above.role()
         is_status = role in ("response", "") and are_status_items([title])
         found = titled_error(title) if role == "errors" or is_status else None
         return self._add_errors([found] if found else [], ["title"])
 
     def _add_paragraph(self, block: MarkdownBlock) -> bool:
-        """Read a paragraph such as "**name** string Required" as a parameter; it stays prose.
+        """Add what a paragraph describes, and return whether it describes anything. It stays prose.
 
-        It may also be the definitions of a term such as "Body", each of them a parameter.
+        This can be a parameter ("**name** string Required"), the parameters in definitions of a term such
+        as "Body", enumerated names ("Query: `limit`, `cursor`.") or an error.
         """
         if title := _BOLD_TITLE.match(block.text):
             self._add_titled_error(title[1])
@@ -227,7 +228,7 @@ class OperationReader:
         return self._add_parameters(found, role, Columns({}), ["paragraph"])
 
     def _is_fact_table(self, rows: TableRows) -> bool:
-        """Whether a table gives the URL or method; its permissions are read, and it stays prose."""
+        """Whether a table gives the URL or method. It stays prose, but its permissions are added."""
         if len(rows) == 2 and len(rows[0]) > 2:
             rows = list(zip(*rows, strict=False))  # the labels are in the header
         labels = [text_of(row[0]) for row in rows if row]
@@ -281,7 +282,11 @@ class OperationReader:
 
 
 def _with_codes(columns: Columns, rows: TableRows, role: Role) -> Columns:
-    """Return the columns with the names of errors read as codes, and codes of responses as statuses."""
+    """Return the columns; the role of the section decides which column contains codes or HTTP statuses.
+
+    In a section of errors without codes, the names or, if there are none, the values are codes. In a
+    section of responses, codes or names that are all HTTP statuses are read as statuses.
+    """
     if role == "errors" and "code" not in columns and "type" not in columns:
         return columns.renamed("name" if "name" in columns else "values", "code")
     if role == "response" and "http_status" not in columns:
@@ -291,7 +296,7 @@ def _with_codes(columns: Columns, rows: TableRows, role: Role) -> Columns:
 
 
 def _without_empty_headings(blocks: Iterable[MarkdownBlock]) -> list[MarkdownBlock]:
-    """Leave out headings that no other block follows any more."""
+    """Return the blocks without the headings of sections that are empty."""
     kept: list[MarkdownBlock] = []
     for block in reversed(list(blocks)):
         is_empty = not kept or (kept[-1].kind == "heading" and kept[-1].level <= block.level)

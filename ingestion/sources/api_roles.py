@@ -34,13 +34,13 @@ def _words(pattern: str) -> re.Pattern[str]:
 
 _ROLES = tuple((role, _words(pattern)) for role, pattern in _PATTERNS.items())
 _ROLES_BY_COLUMN = ("headers", "response")
-"""Roles that the title of the name column decides: `Header`, `Response field`."""
+"""Roles that the title of the name column can state: `Header`, `Response field`."""
 _NEUTRAL = re.compile(
     r"(?:参数|字段|属性)(?:说明|描述|列表|详情|定义|含义|解释)?|说明"
     r"|(?:param(?:eter)?|field|attribute|propert(?:y|ie))s?(?: (?:description|list|detail|table)s?)?",
     re.IGNORECASE,
 )
-"""Labels that say that parameters follow, but not of what: the text before them decides."""
+"""Labels that announce parameters, but not whether of a request or a response: the text before decides."""
 _FIELD_WORDS = re.compile(r"参数|字段|属性|param(?:eter)?s?|fields?|attributes?", re.IGNORECASE)
 MAX_TITLE_CHARS = 30
 """Maximum length of a heading or label that only announces parameters: "Query parameters"."""
@@ -65,7 +65,7 @@ class Announcements:
         self._is_heading_next = False
 
     def enter(self, level: int, heading: str) -> None:
-        """Note a heading, which ends those of its level and below."""
+        """Note a heading, which ends the sections of its level and of deeper levels."""
         while self._headings and self._headings[-1][0] >= level:
             self._headings.pop()
         self._headings.append((level, heading))
@@ -74,7 +74,7 @@ class Announcements:
         self._is_heading_next = True
 
     def note_label(self, text: str) -> None:
-        """Note the text of a paragraph; an empty text labels nothing."""
+        """Note a label for the next block. An empty text ends the previous label."""
         self._is_label_next = bool(text)
         self._is_heading_next = False
         if text:
@@ -88,8 +88,8 @@ class Announcements:
     def texts(self) -> list[str]:
         """Return the texts that announce the current block, the nearest first.
 
-        A label counts only for the next block, and for one after an example. The label before it counts,
-        too, if the label itself does not tell requests from responses.
+        A label counts only for the next block that is not a code block. The label before it counts, too, if
+        that one tells requests from responses and the label itself does not.
         """
         labels = self._labels[:-3:-1] if self._is_label_next else []
         is_continued = len(labels) == 2 and _is_neutral(labels[0]) and _names_side(labels[1])
@@ -97,24 +97,27 @@ class Announcements:
         return [*labels, *(text for _, text in reversed(self._headings))]
 
     def role(self) -> Role:
-        """Return what the current block holds."""
+        """Return what the current block contains, by the headings and labels above it."""
         texts = self.texts()
         decisive = [text for text in texts if not _is_neutral(text)]
         return next(_roles(decisive), "") or next(_roles(texts), "")
 
     def location(self, role: Role) -> str:
-        """Return where the parameters of the current block are sent: path, query or body."""
+        """Return where the parameters of the current block are sent: path, query or body; may be empty."""
         if role not in ("request", ""):
             return ""
         return _location(self.texts())
 
     def announced(self) -> str:
-        """Return where the parameters are sent that the text right above announces; else empty."""
+        """Return where parameters are sent according to the text right above; empty if it does not say."""
         is_next = self._is_heading_next or self._is_label_next
         return location_of(next(iter(self.texts()), "")) if is_next else ""
 
     def is_about_fields(self) -> bool:
-        """Whether the nearest text announces the fields of an object and no side: `Fields`, `Payout`."""
+        """Whether the nearest text announces the fields of an object, such as `Fields` or `Payout`.
+
+        It must not tell requests from responses.
+        """
         text = next(iter(self.texts()), "")
         return (
             bool(text)
@@ -137,7 +140,7 @@ def _location(texts: Sequence[str]) -> str:
 
 
 def location_of(title: str) -> str:
-    """Return where parameters under a short title such as "Query (all)" are sent; else empty."""
+    """Return where parameters under a short title such as "Query (all)" are sent; may be empty."""
     return _location([title]) if len(title) <= MAX_TITLE_CHARS else ""
 
 
@@ -146,7 +149,10 @@ def _names_side(label: str) -> bool:
 
 
 def _is_neutral(text: str) -> bool:
-    """Whether a text names no side: that of fields in general, or of a structure (`address 字段说明`)."""
+    """Whether a text does not tell requests from responses.
+
+    It announces fields in general, or those of a structure (`address 字段说明`).
+    """
     if any(map(_NEUTRAL.fullmatch, parts_of(text))):
         return True
     return bool(caption_of(text).name) and not next(_roles([_FIELD_WORDS.sub("", text)]), "")
@@ -158,12 +164,12 @@ def _roles(texts: Sequence[str]) -> Iterator[Role]:
 
 
 def role_of_title(title: str) -> Role:
-    """Return what a heading announces."""
+    """Return the role that a heading announces; empty if there is none."""
     return next(_roles([title]), "")
 
 
 def role_of_column(header: Sequence[str], columns: Columns) -> Role:
-    """Return the role that the title of the name column states."""
+    """Return the role that the title of the name column states; empty if there is none."""
     title = text_of(columns.cell(header, "name"))
     matches = (
         role for role, pattern in _ROLES if role in _ROLES_BY_COLUMN and pattern.search(title)
@@ -172,5 +178,5 @@ def role_of_column(header: Sequence[str], columns: Columns) -> Role:
 
 
 def location_of_column(header: Sequence[str], columns: Columns) -> str:
-    """Return where the parameters of a table with a name column such as `Query` are sent."""
+    """Return where parameters are sent according to the title of the name column; may be empty."""
     return _location([text_of(columns.cell(header, "name"))])

@@ -15,7 +15,7 @@ from ingestion.sources.api_roles import role_of_title
 from ingestion.text.markdown_blocks import MarkdownBlock
 
 Range = tuple[Mark, int, int]
-"""A mark, and the first block and the end of the blocks that belong to it."""
+"""A mark with its range of blocks: the index of the first, and the index after the last."""
 
 MAX_NAME_CHARS = 80
 """Maximum length of a sentence that names an operation."""
@@ -31,13 +31,13 @@ _GENERIC_HEADING = re.compile(
     rf"|(?-i:{METHODS})\b.*)\W*",
     re.IGNORECASE,
 )
-"""Headings that stand on the pages of all operations and name none of them."""
+"""Headings that the page of any operation can have. They are not names of operations."""
 
 
 def after_title(blocks: Sequence[MarkdownBlock]) -> int:
-    """Return the index after the heading that is the title of the page; 0 if there is none.
+    """Return the index after the heading that is the title of the page, or 0 if there is no title.
 
-    It is the first heading, the only one of level 1, and contains no call.
+    The title is the first heading, the only heading of level 1, and contains no call.
     """
     headings = [index for index, block in enumerate(blocks) if block.kind == "heading"]
     first = headings[0] if headings else -1
@@ -48,10 +48,11 @@ def after_title(blocks: Sequence[MarkdownBlock]) -> int:
 
 
 def split_by_mark(blocks: Sequence[MarkdownBlock], marks: Sequence[Mark]) -> list[Range]:
-    """Return each mark with the range of blocks that belong to it: all blocks if it is the only one."""
+    """Return each mark with the range of blocks that belong to it. A single mark has all blocks."""
     if len(marks) <= 1:
         return [(mark, 0, len(blocks)) for mark in marks]
-    # Headings of other levels are within operations: the first operation has none above it.
+    # Levels of the headings above the first call. Headings of any other level are inside an operation,
+    # because the first operation does not begin with one.
     known = {block.level for block in blocks[after_title(blocks) : marks[0].block + 1]} - {0}
     starts = [
         _start(blocks, before.block + 1, mark.block, known) for before, mark in pairwise(marks)
@@ -67,32 +68,35 @@ def split_by_mark(blocks: Sequence[MarkdownBlock], marks: Sequence[Mark]) -> lis
 
 
 def _level_of_section(blocks: Sequence[MarkdownBlock], starts: Sequence[int]) -> int:
-    """Return the level of the heading at the last start, or of the start before it that has one.
+    """Return the level of the nearest heading at a start, from the last start backwards; 0 if none.
 
-    A call without a heading is in the section of the operation before it. 0 if there is no heading.
+    A call without a heading of its own is in the section of an operation before it.
     """
     return next((blocks[i].level for i in reversed(starts) if blocks[i].kind == "heading"), 0)
 
 
-def _start(blocks: Sequence[MarkdownBlock], lowest: int, mark: int, levels: Collection[int]) -> int:
-    """Return the last of the highest headings of `levels` from `lowest` to the block of the mark.
+def _start(blocks: Sequence[MarkdownBlock], first: int, mark: int, levels: Collection[int]) -> int:
+    """Return the index of the block with which the operation of the block `mark` begins.
 
-    Without such headings, it is the heading or label right above the mark.
+    Of the headings of `levels` from the index `first` to `mark`, this is the last one of the topmost
+    level. If there is no such heading, it is the heading or label right above `mark`; a heading that is
+    the label of a URL or method does not count. If `mark` is a heading itself, it is the label right
+    above it. Otherwise it is `mark`.
     """
-    headings = [i for i in range(lowest, mark + 1) if blocks[i].level in levels]
-    if not headings and mark > lowest and blocks[mark - 1].kind == "heading":
+    headings = [i for i in range(first, mark + 1) if blocks[i].level in levels]
+    if not headings and mark > first and blocks[mark - 1].kind == "heading":
         return mark if is_fact_label(blocks[mark - 1].title) else mark - 1
     if not headings or blocks[mark].kind == "heading":
-        return mark - 1 if mark > lowest and is_label(blocks[mark - 1]) else mark
+        return mark - 1 if mark > first and is_label(blocks[mark - 1]) else mark
     level = min(blocks[i].level for i in headings)
     return max(i for i in headings if blocks[i].level == level)
 
 
 def _end(blocks: Sequence[MarkdownBlock], start: int, end: int, level: int) -> int:
-    """Return where the section of `level` with the block `start` ends, at most `end`.
+    """Return the index after the last block, at most `end`, of a section of `level` that begins at `start`.
 
-    Errors under a heading of the same level are those of all operations. A section that begins without a
-    heading ends at any heading of its level.
+    A heading above `level` ends the section. A heading of `level` itself ends it if the section does not
+    begin with a heading, or if the heading introduces errors, which then apply to all operations.
     """
     is_headed = blocks[start].kind == "heading"
     for index in range(start + 1, end):
@@ -104,9 +108,11 @@ def _end(blocks: Sequence[MarkdownBlock], start: int, end: int, level: int) -> i
 
 
 def _first_start(blocks: Sequence[MarkdownBlock], mark: int, level: int) -> int:
-    """Return the last heading of the level of the other operations or above, else the start of the page.
+    """Return the index of the block with which the first operation begins; its call is in `mark`.
 
-    Without such a level, the operations begin where their calls stand.
+    `level` is the topmost level of the headings of the other operations. The operation begins with the
+    last heading up to `mark` of this level or above, otherwise with the first block. If the other
+    operations have no headings (`level` is 0), it begins with `mark`.
     """
     if level == 0:
         return mark
@@ -119,15 +125,16 @@ def page_operation_name(
 ) -> str:
     """Return the name of the only operation of a page.
 
-    This is the heading of the section that holds the call and all its tables and lists, the blocks with
-    the indexes `parts`, if there is one below the page's own heading; otherwise the title of the page.
+    This is the outermost heading below level 1 whose section contains the call and all blocks with the
+    indexes `parts` (the tables and lists). Generic headings such as "Request" do not count. Without such a
+    heading, it is the title of the page. Without a title, the operation is named like one of several.
     """
     for index in _headings_above(blocks, mark.block):
         block = blocks[index]
         is_section = block.level >= 2 and not _GENERIC_HEADING.fullmatch(block.title)
         if is_section and parts and index < min(parts) and max(parts) < _section_end(blocks, index):
-            return _without_call(block.title) or _without_number(title)
-    return _without_number(title) or section_operation_name(
+            return _without_call(block.title) or _without_prefixes(title)
+    return _without_prefixes(title) or section_operation_name(
         mark, blocks, mark.block, title, is_first=False
     )
 
@@ -137,10 +144,10 @@ def section_operation_name(
 ) -> str:
     """Return the name of one of several operations.
 
-    It is the heading of its section, else the text next to the call, else the sentence below a heading
-    that is only the call, else the title of the page with the call. If `is_first`, an operation without
-    its own name has the title alone. `position` is the index of the block with the call; headings below
-    it are within the operation.
+    It is the first heading of the section, or else the text next to the call. If neither is a name and
+    there is a heading, it is the sentence after the call. Otherwise it is the title of the page with the
+    call; if there is no heading and `is_first`, it is the title alone. `position` is the index of the
+    block with the call; later headings are ignored.
     """
     headings = [block.title for block in blocks[: position + 1] if block.kind == "heading"]
     candidates = [*headings[:1], *_beside_call(blocks, position)]
@@ -151,11 +158,11 @@ def section_operation_name(
             return own
     call = f"{mark.call.method} {path_of(mark.call.url)}"
     summary = _sentence(blocks[position + 1 : position + 2]) if headings else ""
-    return summary or " ".join(filter(None, [_without_number(title), call]))
+    return summary or " ".join(filter(None, [_without_prefixes(title), call]))
 
 
 def _beside_call(blocks: Sequence[MarkdownBlock], position: int) -> Iterator[str]:
-    """Yield the label before a call, and the text in parentheses or after a dash behind it."""
+    """Yield the label before a call, and the text after it, in parentheses or after a dash or colon."""
     text = blocks[position].text if position < len(blocks) else ""
     if opening := OPENING_CALL.search(text):
         yield (opening["label"] or "").rstrip(":：")
@@ -166,24 +173,24 @@ def _beside_call(blocks: Sequence[MarkdownBlock], position: int) -> Iterator[str
 
 
 def _sentence(blocks: Sequence[MarkdownBlock]) -> str:
-    """Return the first sentence of a paragraph if it is one short clause."""
+    """Return the first sentence of the first paragraph if the sentence is one short clause, else empty."""
     texts = (text_of(block.text) for block in blocks if block.kind == "paragraph")
     sentence = re.split(r"(?<=[.。!！])\s*", next(texts, ""))[0].rstrip(".。")
     is_clause = len(sentence) <= MAX_NAME_CHARS and not re.search("[:：,，;；、]", sentence)
     return sentence if is_clause and not is_scope_label(sentence) else ""
 
 
-def _headings_above(blocks: Sequence[MarkdownBlock], block: int) -> list[int]:
-    """Return the headings of the sections that contain a block, the outermost first."""
+def _headings_above(blocks: Sequence[MarkdownBlock], position: int) -> list[int]:
+    """Return the indexes of the headings whose sections contain a block, the outermost first."""
     above: list[int] = []
-    for index in range(min(block + 1, len(blocks))):
+    for index in range(min(position + 1, len(blocks))):
         if blocks[index].kind == "heading":
             above = [i for i in above if blocks[i].level < blocks[index].level] + [index]
     return above
 
 
 def _section_end(blocks: Sequence[MarkdownBlock], heading: int) -> int:
-    """Return the index after the last block of the section of a heading."""
+    """Return the index after the last block of the section of the heading with the index `heading`."""
     following = (
         index
         for index in range(heading + 1, len(blocks))
@@ -193,11 +200,14 @@ def _section_end(blocks: Sequence[MarkdownBlock], heading: int) -> int:
 
 
 def _without_call(heading: str) -> str:
-    return _without_number(CALL.sub("", heading))
+    return _without_prefixes(CALL.sub("", heading))
 
 
-def _without_number(heading: str) -> str:
-    """Return a heading without its section number and, as Confluence writes it, its space."""
+def _without_prefixes(heading: str) -> str:
+    """Return a heading without its section number and prefixes, and without punctuation around it.
+
+    Prefixes are the name of a Confluence space (`Space : Title`) and words such as `Endpoint:`.
+    """
     own = re.sub(r"^[^:]{1,60} : (?=\S)", "", heading)
     own = re.sub(r"^(?:end-?point|operation|接口)\s*[:：]\s*", "", own, flags=re.IGNORECASE)
     return re.sub(r"^\s*\d+(?:\.\d+)*[.、)）]?\s+", "", own).strip(" -–—:：`%|·•")

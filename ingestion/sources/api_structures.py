@@ -1,8 +1,8 @@
-"""Nests structures under the parameters of their type, if the page describes them in separate tables.
+"""Nests structures that a page describes in separate tables below the parameters that refer to them.
 
-Such a table has a caption with the name of the structure ("Address object"), of the parameter ("表 4
-address 字段数据结构说明") or a number ("Table 4"), and the parameter refers to it: by its type ("Array of
-Address objects"), in its description ("see Table 4") or by its own name.
+The caption of such a table contains the name of the structure ("Address object"), the name of the
+parameter ("表 4 address 字段数据结构说明") or a number ("Table 4"). A parameter refers to the table by its
+type ("Array of Address objects"), in its description ("see Table 4") or by its own name.
 """
 
 import re
@@ -29,7 +29,7 @@ _COMMON_WORD = re.compile(
     r"(?:object|array|list|type|item|element|entr(?:y|ie)|map|data|info|value|member)s?",
     re.IGNORECASE,
 )
-"""Words that name a structure only if a caption has no other name, and never by a type."""
+"""Words that name a structure only if its caption has no other name. As types, they name no structure."""
 _STRUCTURE_WORD = re.compile(
     r"结构|对象|类型|模型|\b(?:structures?|structs?|objects?|types?|schemas?|models?|definitions?|resources?)\b",
     re.IGNORECASE,
@@ -66,7 +66,7 @@ class Caption:
 
 
 def caption_of(text: str) -> Caption:
-    """Return the caption in a heading or label. A text with several possible names has none."""
+    """Return the caption in a heading or label. The name is empty if the text has several candidates."""
     number = _NUMBER.search(text)
     rest = _SECTION_NUMBER.sub("", _NUMBER.sub(" ", text))
     names = [w for w in _words(rest) if not (_NO_NAME.fullmatch(w) or _SIMPLE_TYPE.fullmatch(w))]
@@ -82,20 +82,20 @@ class ParameterTable:
     parameters: tuple[Parameter, ...]
     role: Role
     texts: tuple[str, ...]
-    """Label and headings above it, the nearest first."""
+    """Label and headings above the table, the nearest first."""
     has_types: bool
-    """Whether it states the types of its parameters."""
+    """Whether the table states the types of its parameters."""
     position: int
-    """Index of its block on the page."""
+    """Index of the table's block on the page."""
 
     @cached_property
     def caption(self) -> Caption:
-        """The caption in the nearest text."""
+        """The caption in the nearest text above the table."""
         return caption_of(self.texts[0]) if self.texts else Caption("", "")
 
     @cached_property
     def is_structure(self) -> bool:
-        """Whether a text above says that it describes a structure."""
+        """Whether a text above the table says that the table describes a structure."""
         return any(map(_STRUCTURE_WORD.search, self.texts))
 
 
@@ -103,10 +103,11 @@ def add_parameters(
     operations: Sequence[tuple[PageOperation, Sequence[ParameterTable]]],
     others: Sequence[ParameterTable],
 ) -> None:
-    """Add the parameters of tables to their operations, with structures below what refers to them.
+    """Add the parameters of tables to their operations, with structures below the parameters.
 
-    `others` are tables of the page that belong to no operation. A structure to which several parameters
-    refer is below each of them; a table to which none refers is added as it is.
+    A structure is added below each parameter that refers to it. The other tables of an operation are added
+    to the lists of the operation. `others` are tables of the page that belong to no operation; they are
+    used only as structures.
     """
     page = [*others, *(table for _, tables in operations for table in tables)]
     read = [_OperationTables(tables, page) for _, tables in operations]
@@ -124,8 +125,9 @@ class _OperationTables:
         self._own = own
         self._structures = [table for table in page if table.caption != Caption("", "")]
         self.used: set[ParameterTable] = set()
-        """Tables that are below a parameter."""
+        """Tables that have been added below a parameter."""
         self.roots: list[tuple[ParameterTable, tuple[Parameter, ...]]] = []
+        """Tables in page order, with their nested parameters; some may also be in `used`."""
         for table in sorted(own, key=lambda table: bool(table.caption.name)):
             if table not in self.used:
                 self.roots.append((table, self._filled(table.parameters, table, (table,), "")))
@@ -138,10 +140,10 @@ class _OperationTables:
         above: tuple[ParameterTable, ...],
         parent: str,
     ) -> tuple[Parameter, ...]:
-        """Return the parameters of `table` with the structures to which they refer as children.
+        """Return `parameters`, which belong to `table`, with the structures that they refer to as children.
 
-        `above` are the tables that contain them: a structure does not contain itself. `parent` is the full
-        name of the parameter above them.
+        `above` are the tables from the root to `table`, which are not nested again: a structure does not
+        contain itself. `parent` is the full name of the parameter above `parameters`; may be empty.
         """
         filled: list[Parameter] = []
         for parameter in parameters:
@@ -163,7 +165,11 @@ class _OperationTables:
         table: ParameterTable,
         above: tuple[ParameterTable, ...],
     ) -> ParameterTable | None:
-        """Return the structure to which a parameter refers, the most similar in place."""
+        """Return the structure to which a parameter refers; None if there is none.
+
+        Of several, those of the same operation take precedence, then those with the same role, then those
+        after `table`, then the nearest.
+        """
         candidates = [
             structure
             for structure in self._structures
@@ -183,10 +189,10 @@ class _OperationTables:
         return None
 
     def _is_possible(self, structure: ParameterTable, root: ParameterTable) -> bool:
-        """Whether a table may be below a parameter of `root`.
+        """Whether a table may be nested below a parameter of `root`.
 
-        A table before it, or one of another operation, must say that it is a structure: its heading may
-        name the resource of which it gives the parameters.
+        A table before `root` or of another operation must be announced as a structure, because a heading
+        may also name the resource whose parameters the table lists.
         """
         is_after = structure in self._own and structure.position > root.position
         return is_after or structure.is_structure
@@ -199,7 +205,7 @@ def _references(
     is_simple: bool,
     candidates: Sequence[ParameterTable],
 ) -> Iterator[list[ParameterTable]]:
-    """Yield the tables to which a parameter refers, the clearest kind of reference first."""
+    """Yield the tables to which a parameter may refer, grouped by kind of reference, the clearest first."""
     kinds = {
         normal_name(word) for word in _words(parameter.type) if not _COMMON_WORD.fullmatch(word)
     }

@@ -30,7 +30,7 @@ _OPTIONAL_IN_NAME = re.compile(
     r"[\s(（\[]*(?:\boptional\b|可选|选填|非必填)[)）\]]*|(?<=[\w\]])\?(?=[\\*\s]*$)", re.IGNORECASE
 )
 _BRACKETS = re.compile(r"\[[\w*]*\]")
-"""The mark of an element after the name of a list: `[]`, `[0]`, `[*]`, `[n]`."""
+"""Brackets after the name of a list: `[]`, `[0]`, `[*]`, `[n]`."""
 _LIST_TYPE = re.compile(r"\b(?:array|list|set)\b|\[\]|数组|列表", re.IGNORECASE)
 _NAME = re.compile(r"[A-Za-z_$@\u4e00-\u9fff{][\w\-.$@\[\]:{}*\u4e00-\u9fff/]*")
 _NAME_SEPARATOR = re.compile(r"\s+[/|]\s+|\s*[,，、]\s*")
@@ -38,14 +38,14 @@ _SEVERAL_NAMES = re.compile(
     rf"[A-Za-z_]\w*(?:\.\w+)*(?:(?:{_NAME_SEPARATOR.pattern})[A-Za-z_]\w*(?:\.\w+)*)+"
 )
 _WORDS = re.compile(r"[A-Za-z]+(?: [A-Za-z]+){2,}")
-"""Words that refer to fields described elsewhere: "all fields of Create"."""
+"""A text that refers to fields described elsewhere: "all fields of Create"."""
 _VALUE = re.compile(r"`([^`]{1,60})`\s*[:：=\-–—]?\s*([^`;；,，|]*)")
 
 
 def parameters(rows: TableRows, columns: Columns, location: str = "") -> tuple[Parameter, ...]:
-    """Return the parameters of a table; rows indented under another become its children.
+    """Return the parameters of a table. Indented rows become children of the row above them.
 
-    Raises nothing: a row without a name is left out.
+    Rows without a name are left out. If the table marks only optional parameters, all others are required.
     """
     flat: list[tuple[int, Parameter]] = []
     marks: list[bool | None] = []
@@ -65,7 +65,7 @@ def parameters(rows: TableRows, columns: Columns, location: str = "") -> tuple[P
 
 
 def _without_wrappers(found: Sequence[Parameter]) -> Iterator[Parameter]:
-    """Yield the parameters. Replace a row for the whole body, as generators write it, with its children."""
+    """Yield the parameters, with a generated row for the whole body replaced by its children."""
     for parameter in found:
         is_body = parameter.name == "body" and parameter.location == "body"
         if parameter.children and (is_body or parameter.name == "anonymous"):
@@ -75,9 +75,9 @@ def _without_wrappers(found: Sequence[Parameter]) -> Iterator[Parameter]:
 
 
 def _is_required(row: Sequence[str], columns: Columns, mark: bool | None) -> bool | None:
-    """Return whether a row states that its parameter is required; None if it says nothing.
+    """Return whether a row states that its parameter is required; None if the row does not say.
 
-    `mark` is what the cell with the name says.
+    `mark` is the same statement of the cell with the name.
     """
     if "required" in columns:
         return any(map(_REQUIRED_MARK.match, parts_of(text_of(columns.cell(row, "required")))))
@@ -93,9 +93,10 @@ def _is_required(row: Sequence[str], columns: Columns, mark: bool | None) -> boo
 
 
 def _names_of(cell: str) -> tuple[int, list[str], bool | None]:
-    """Return the indentation, the names, and whether the cell marks them as required or optional.
+    """Return the indentation in columns, the names in a cell, and whether they are marked as required.
 
-    A cell such as `from / to` has several names; the second of `point.lng / lat` is `point.lat`.
+    The mark is True for required, False for optional, None without a mark. A cell such as `from / to` has
+    several names; the second name in `point.lng / lat` is `point.lat`.
     """
     text = re.sub(r"<br\s*/?>.*", "", cell, flags=re.IGNORECASE | re.DOTALL).strip("\n")
     text = re.sub(
@@ -156,7 +157,7 @@ def _parameter(
 
 
 def dimensions_of(kind: str) -> int:
-    """Return how many array brackets follow the name of a parameter of a type."""
+    """Return the number of nested arrays in a type: 1 if the type is that of an array, else 0."""
     return 1 if _LIST_TYPE.search(kind) else 0
 
 
@@ -178,9 +179,9 @@ def _values(cell: str) -> tuple[AllowedValue, ...]:
 
 
 def nest(flat: Sequence[tuple[int, Parameter]]) -> tuple[Parameter, ...]:
-    """Return parameters as children of those that their indentation or their dotted names refer to.
+    """Return the tree of parameters that their indentation and their dotted names describe.
 
-    `flat` has the indentation of each parameter, in columns.
+    `flat` contains each parameter with its indentation in columns.
     """
     parents: list[int | None] = []
     own: list[Parameter] = []
@@ -193,7 +194,7 @@ def nest(flat: Sequence[tuple[int, Parameter]]) -> tuple[Parameter, ...]:
         name = parameter.name
         plain = _BRACKETS.sub("", name).strip(".")
         if above and plain.startswith(f"{above}."):
-            name = plain[len(above) + 1 :]  # both indented and written in full
+            name = plain[len(above) + 1 :]  # indented, and with the full name
         head, _, tail = _BRACKETS.sub("", name).rpartition(".")
         full = f"{above}.{head}" if above and head else head
         if full in paths and _NAME.match(tail):
@@ -207,7 +208,10 @@ def nest(flat: Sequence[tuple[int, Parameter]]) -> tuple[Parameter, ...]:
 
 
 def _tree(own: Sequence[Parameter], parents: Sequence[int | None]) -> tuple[Parameter, ...]:
-    """Return the parameters without a parent, with the others as their children."""
+    """Return the parameters without a parent, with the others as their children.
+
+    `parents` contains the index of each parameter's parent.
+    """
     children: dict[int | None, list[Parameter]] = {}
     for index in reversed(range(len(own))):
         item, below = own[index], tuple(children.get(index, ()))

@@ -28,8 +28,8 @@ PageValues = Mapping[str, object]
 _INDEX_NAMES = {"index", "_index", "readme"}
 
 _OPTIONAL_NAMES = ("page_path", "folder", "anchor")
-"""Values that are empty for a page at the top level, or above its first heading; a `page_url` is
-complete without them.
+"""Values that may be empty in a complete `page_url`: `page_path` for the index page of the top folder,
+`folder` for a page at the top level, and `anchor` for text above the first heading of a page.
 """
 
 FolderSource = ApiDocsSourceConfig | PageSourceConfig
@@ -57,8 +57,8 @@ class FolderReader(Generic[FolderT]):
     ) -> Iterator[FileTask | FileResult]:
         """Yield a task for each file that must be parsed, and the results for all others, in order.
 
-        A file with a known fingerprint is not parsed. Raises SourceError for a missing folder or one
-        without matching files.
+        A file with a known fingerprint is not parsed. Raises SourceError if the folder is missing or
+        contains no matching files.
         """
         version = _reader_version(source, limits)
         for path in self._list_files(source):
@@ -95,7 +95,7 @@ class FolderReader(Generic[FolderT]):
 def list_files(folder: Path, suffixes: Iterable[str]) -> list[Path]:
     """Return the files below `folder` with one of `suffixes`, sorted.
 
-    Raises SourceError when there are none.
+    Raises SourceError if there is no such folder or no such file.
     """
     if not folder.is_dir():
         raise SourceError(f"{folder.name}: no such folder")
@@ -107,7 +107,7 @@ def list_files(folder: Path, suffixes: Iterable[str]) -> list[Path]:
 
 
 def _reader_version(source: FolderSource, limits: SourceLimits) -> str:
-    """Everything besides the file itself that its document depends on: reader and configuration."""
+    """Return everything besides the file that a document depends on: reader and configuration."""
     configuration = source.model_dump_json(exclude={"path"})
     return f"{READER_VERSION}\0{limits.unpacked_bytes}\0{configuration}"
 
@@ -117,7 +117,7 @@ def _relative_name(path: Path, folder: Path) -> str:
 
 
 def _fingerprint(path: Path, folder: Path, version: str, limits: SourceLimits) -> str:
-    """Raises SourceError for a file that is too large, or a symbolic link out of `folder`."""
+    """Raises SourceError for an unreadable or too large file, and for a symbolic link out of `folder`."""
     # Only the last component can be a link: rglob does not follow links to folders.
     if path.is_symlink() and not path.resolve().is_relative_to(folder.resolve()):
         raise SourceError("symbolic link points outside the source folder")
@@ -156,7 +156,7 @@ def read_text(path: Path) -> str:
 
 
 def path_values(path: Path, folder: Path) -> dict[str, object]:
-    """Return the values that each file has by its path below `folder`, percent-encoded."""
+    """Return the values derived from a file's path below `folder`. All but `suffix` are percent-encoded."""
     relative = path.relative_to(folder).with_suffix("")
     page = relative.parent if relative.name.lower() in _INDEX_NAMES else relative
     return {
@@ -173,10 +173,10 @@ def _quote_path(path: Path) -> str:
 
 
 def page_url(templates: Sequence[str], values: PageValues) -> str:
-    """Fill in the first of `templates` for which every `{name}` has a value.
+    """Fill in the first of `templates` for which every `{name}` that is not optional has a value.
 
-    Empty when there is none, because an incomplete link is useless. Raises ConfigurationError for
-    a malformed template.
+    Returns an empty string if there is no such template, because an incomplete link is useless. Raises
+    ConfigurationError for a malformed template.
     """
     return next(filter(None, (_fill_template(template, values) for template in templates)), "")
 

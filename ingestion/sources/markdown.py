@@ -81,14 +81,14 @@ def markdown_content(text: str) -> PageContent:
 
 def _content(values: PageValues, body: str) -> PageContent:
     plain = to_plain_markdown(tables_of_fields(body), _convert_table)
-    return PageContent(_normalized(values), [PagePart(plain)], "markdown")
+    return PageContent(_normalised(values), [PagePart(plain)], "markdown")
 
 
 def _front_matter(path: Path) -> PageValues:
-    return _normalized(_split_front_matter(read_text(path))[0])
+    return _normalised(_split_front_matter(read_text(path))[0])
 
 
-def _normalized(values: PageValues) -> PageValues:
+def _normalised(values: PageValues) -> PageValues:
     """Return front matter whose `slug` fits into a URL template: without slashes at its start and end."""
     slug = values.get("slug")
     return {**values, "slug": slug.strip("/")} if isinstance(slug, str) else values
@@ -97,7 +97,7 @@ def _normalized(values: PageValues) -> PageValues:
 def _split_front_matter(text: str) -> tuple[PageValues, str]:
     """Return the front matter and the body of a page.
 
-    If the page only begins with a thematic break, all of it is the body.
+    If the page begins with a thematic break but has no front matter, the whole page is the body.
     """
     text = text.strip()
     handler = frontmatter.detect_format(text, _HANDLERS)
@@ -171,7 +171,7 @@ class LinkResolver:
 class _Field:
     tag: str
     values: Mapping[str, str]
-    """Its attributes, and those of the objects in them."""
+    """The attributes of the component, and the properties of objects in these attributes."""
     location: str
     depth: int
     text: list[str] = field(default_factory=list)
@@ -201,7 +201,7 @@ def tables_of_fields(text: str) -> str:
 
 
 class _FieldReplacer:
-    """Replaces the components of one page that describe fields by tables."""
+    """Replaces the components of one page that describe fields with tables."""
 
     def __init__(self, text: str) -> None:
         self._text = text

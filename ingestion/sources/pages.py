@@ -55,7 +55,7 @@ class SourcePage:
     """A page of any source, before it is parsed."""
 
     id: str
-    """The id of its document, unique within its source."""
+    """The id of the page's document, unique within its source."""
     content: PageContent
 
 
@@ -104,8 +104,8 @@ def _file_documents(
 def parse_page(source: PageSourceConfig, path: Path, content: PageContent) -> ParsedPage | None:
     """Parse the page at `path`; None when it is skipped or has no body.
 
-    The values of its file name and path are added to those of `content`. Raises ConfigurationError for a
-    malformed `page_url`.
+    The values from the file's name and path are added to those of `content`. Raises ConfigurationError for
+    a malformed `page_url`.
     """
     page = _page_of_file(source, path, content)
     if page is None or _is_skipped(source, page.content.values):
@@ -231,7 +231,7 @@ def _operation_document(
 
 
 def _operation_url(page: ParsedPage, operation: PageOperation) -> str:
-    """Return the URL of the heading of `operation` if the page has several, else that of the page."""
+    """Return the URL of the page or, if the page has several operations, of the operation's heading."""
     if len(page.api.operations) == 1:
         return page.url
     blocks = (block for _, blocks in page.parts for block in blocks)
@@ -342,7 +342,7 @@ def _section(
 
 
 def text_of_value(value: object) -> str:
-    """Return a front matter value as text: the scalar items of a list, nothing for a mapping."""
+    """Return a front matter value as text: a list as its scalar items, a mapping as an empty text."""
     if value is None or isinstance(value, Mapping):
         return ""
     if isinstance(value, list | tuple | set):
@@ -360,8 +360,8 @@ def declared_operation(values: Mapping[str, object]) -> str:
 def lead_blocks(values: Mapping[str, object], title: str) -> list[MarkdownBlock]:
     """Return paragraphs with the page's description and its keywords.
 
-    Readers search for the synonyms in `keywords`, so these are indexed as text. Tags are categories and
-    are not: they would make the top of a page match better than the section with the answer.
+    Users search for the synonyms in `keywords`, so keywords are indexed as text. Tags are categories and
+    are not indexed: they would make the top of a page match better than the section with the answer.
     """
     description = " ".join(text_of_value(values.get("description")).split())
     keywords = text_of_value(values.get("keywords"))
@@ -373,7 +373,7 @@ def lead_blocks(values: Mapping[str, object], title: str) -> list[MarkdownBlock]
 def with_lead(
     blocks: Sequence[MarkdownBlock], lead: Sequence[MarkdownBlock]
 ) -> list[MarkdownBlock]:
-    """Return a page's blocks with `lead` below the title, without paragraphs that the page contains."""
+    """Return a page's blocks with those of `lead` that the page does not contain below the title."""
     written = {" ".join(block.text.split()) for block in blocks if block.kind == "paragraph"}
     added = [block for block in lead if block.text not in written]
     start = 1 if blocks and blocks[0].kind == "heading" and blocks[0].level == 1 else 0

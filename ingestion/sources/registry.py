@@ -25,7 +25,7 @@ class UnchangedFile:
 
     fingerprint: str
     ids: frozenset[str]
-    """Ids of its documents that are already indexed."""
+    """Ids of the file's documents, which are already indexed."""
 
 
 @dataclass(frozen=True)
@@ -34,13 +34,13 @@ class EmptyFile:
 
     fingerprint: str
     name: str
-    """Its path within the source."""
+    """The path of the file within the source."""
     is_skipped: bool = False
-    """Whether its name or its front matter excludes it; otherwise it has no body."""
+    """Whether the name or front matter of the file excludes it; otherwise the file has no body."""
 
 
 class RefusedFile(SourceError):
-    """A file that is refused because of its content, and therefore until its fingerprint changes."""
+    """A file that is refused because of its content. It stays refused until its fingerprint changes."""
 
     def __init__(self, reason: str, fingerprint: str = "") -> None:
         super().__init__(reason)
@@ -113,7 +113,7 @@ class SourceReader(Protocol[ConfigT]):
     def read(
         self, source: ConfigT, limits: SourceLimits, known: KnownFiles
     ) -> Iterator[FileResult]:
-        """Yield the documents of `source` in a stable order, and a SourceError for each refused one.
+        """Yield the documents of `source` in a stable order, and a SourceError for each refused document.
 
         Raises SourceError when the source cannot be read at all.
         """
@@ -158,7 +158,7 @@ def read_source(
     known: KnownFiles = MappingProxyType({}),
     run: RunTasks = run_tasks,
 ) -> Iterator[FileResult]:
-    """Yield the documents of `source` in a stable order, and a SourceError for each refused one.
+    """Yield the documents of `source` in a stable order, and a SourceError for each refused document.
 
     `run` may run the tasks of a FileTaskReader in other processes.
 

@@ -1,6 +1,6 @@
 """Loads the Jinja2 templates that render sections and chunks as Markdown, and defines their filters.
 
-The reader of API documents and `chunking.py` use them.
+The reader of API documents and `chunking.py` use the templates.
 """
 
 import json

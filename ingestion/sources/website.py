@@ -87,7 +87,7 @@ class _Crawl:
         self._last_request_at = -self._interval_s
         self._queue: deque[tuple[str, int]] = deque()
         self._found: set[str] = set()
-        """The URL of the start page and those in links and sitemaps, without fragments."""
+        """The URLs of the start page, in links and in sitemaps, without fragments."""
         self._seen: set[str] = set()
         """Ids of the pages that were queued or read."""
         self._errors = 0
@@ -180,10 +180,10 @@ class _Crawl:
         return line
 
     def _read_robots(self) -> Iterator[Waiting]:
-        """Read robots.txt; a missing one allows all pages.
+        """Read robots.txt. If the site has none, all pages are allowed.
 
-        Raises SourceError if it disallows the start page, or if the server fails, because any page may then
-        be disallowed.
+        Raises SourceError if robots.txt disallows the start page. Also raises SourceError if the server
+        fails, because any page may then be disallowed.
         """
         url = str(self._start.join("/robots.txt"))
         try:

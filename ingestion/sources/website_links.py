@@ -14,13 +14,13 @@ _GZIP_MARK = b"\x1f\x8b"
 
 @dataclass(frozen=True)
 class PageLinks:
-    """The links of a page, and what its `<meta>` named `robots` or `apidesk` allows."""
+    """The links of a page, and what its `<meta>` elements named `robots` or `apidesk` allow."""
 
     urls: tuple[str, ...] = ()
-    is_indexed: bool = True
+    may_index: bool = True
     """Whether the page may be indexed."""
-    is_followed: bool = True
-    """Whether its links may be followed."""
+    may_follow: bool = True
+    """Whether the links of the page may be followed."""
 
 
 @dataclass(frozen=True)
@@ -29,7 +29,7 @@ class Sitemap:
 
     pages: tuple[str, ...]
     sitemaps: tuple[str, ...]
-    """Further sitemaps, if it is an index."""
+    """Further sitemaps, if the sitemap is an index."""
 
 
 @dataclass
@@ -64,8 +64,8 @@ def find_links(data: bytes, page_url: str) -> PageLinks:
     urls = [_join(base, href) for href in hrefs if href]
     return PageLinks(
         tuple(url for url in urls if url.startswith(("http://", "https://"))),
-        is_indexed="noindex" not in parser.robots,
-        is_followed="nofollow" not in parser.robots,
+        may_index="noindex" not in parser.robots,
+        may_follow="nofollow" not in parser.robots,
     )
 
 
@@ -79,7 +79,7 @@ def _join(base: str, url: str) -> str:
 def read_sitemap(data: bytes, limits: SourceLimits) -> Sitemap:
     """Return the URLs in a sitemap, which may be compressed with gzip.
 
-    Raises SourceError if it is not a sitemap, or larger than `limits.unpacked_bytes` after unpacking.
+    Raises SourceError if `data` is not a sitemap, or larger than `limits.unpacked_bytes` after unpacking.
     """
     if data.startswith(_GZIP_MARK):
         data = _unpack(data, limits.unpacked_bytes)

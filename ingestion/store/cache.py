@@ -113,7 +113,7 @@ class CollectionReloader:
             raise
 
     def _is_fresh(self) -> bool:
-        """Return whether a recent check found the loaded version current. Raises its error if it failed."""
+        """Return whether a recent check found the loaded version current. If it failed, raise its error."""
         if time.monotonic() - self._checked_at > CHECK_INTERVAL_S:
             return False
         if self._failure is not None:

@@ -57,10 +57,10 @@ def move_alias(client: "MilvusClient", alias: str, name: str) -> None:
 
 
 def drop_leftovers(client: "MilvusClient", alias: str) -> None:
-    """Drop the collections that earlier and interrupted runs left, to which no alias points.
+    """Drop the collections without an alias, which earlier and interrupted runs have left.
 
-    Call it only while holding the ingestion lock. A run moves the aliases of the vocabulary and the
-    catalogue before the alias of the chunks. If it died in between, those two are moved back first.
+    Call this function only while holding the ingestion lock. A run moves the aliases of the vocabulary and
+    the catalogue before the alias of the chunks. If a run died in between, those two are moved back first.
     """
     pattern = re.compile(rf"{re.escape(alias)}(_words|_catalogue)?_\d{{19}}")
     owned = [name for name in client.list_collections() if pattern.fullmatch(name)]

@@ -64,10 +64,10 @@ log = logging.getLogger(__name__)
 
 
 def open_milvus(settings: Settings) -> "MilvusClient":
-    """Connect to the store in `settings`.
+    """Connect to the Milvus server in `settings` or, if the store is embedded, open its Milvus Lite file.
 
-    Raises StoreLocked if another process has the embedded store open or its file is not a store.
-    Raises StoreUnavailable if a server does not answer.
+    Raises StoreLocked if another process has the file open (ingestion runs open it, questions do not) or if
+    the file is not a Milvus Lite file. Raises StoreUnavailable if a server does not answer.
     """
     from pymilvus import MilvusClient
     from pymilvus.exceptions import MilvusException
@@ -146,9 +146,9 @@ def _use_system_memory_pool() -> None:
 
 def _quiet_pymilvus() -> None:
     """Raise the log levels of pymilvus. Importing it resets them, so call this after the import."""
-    # It warns on every full read that Milvus Lite reports no timestamp.
+    # On every full read, the iterator warns that Milvus Lite reports no timestamp.
     logging.getLogger("pymilvus.client.iterator").setLevel(logging.ERROR)
-    # They log each error with a stack trace before raising it.
+    # These loggers record each error with a stack trace before it is raised.
     servicer = "milvus_lite.adapter.grpc.servicer"
     for name in ("pymilvus.client.connection_manager", "pymilvus.decorators", servicer):
         logging.getLogger(name).setLevel(logging.CRITICAL)

@@ -61,7 +61,7 @@ class CollectionWriter(ABC):
 
     @abstractmethod
     def put(self, chunks: Sequence[Chunk], vectors: Sequence[Vector] | None) -> None:
-        """Write new or changed `chunks`. `vectors` are their embeddings; None without a model."""
+        """Write new or changed `chunks` with their embeddings, `vectors`; None without a model."""
 
     @abstractmethod
     def finish(self, dropped: Sized[str]) -> CollectionManifest:
@@ -77,7 +77,7 @@ class Collection(ABC):
 
     Every method blocks; call them in a worker thread. Reads raise CollectionMissing if nothing has been
     indexed, CollectionMismatch if the collection was created with other settings, and StoreUnavailable if
-    the store does not answer. They see what other processes have written.
+    the store does not answer. Reads see what other processes have written.
     """
 
     def __init__(self, alias: str, expected: CollectionManifest) -> None:
@@ -105,7 +105,7 @@ class Collection(ABC):
     @property
     @abstractmethod
     def manifest(self) -> CollectionManifest:
-        """The manifest of the loaded collection. Raises CollectionMissing before `load`."""
+        """The manifest of the collection, which must be loaded. Raises CollectionMissing."""
 
     @abstractmethod
     def close(self) -> None:
@@ -115,8 +115,8 @@ class Collection(ABC):
     def load(self) -> None:
         """Load the collection for searching, and warm it up with one query.
 
-        Raises CollectionMissing if there is none or its rows are lost, and CollectionMismatch if it was
-        created with other settings.
+        Raises CollectionMissing if there is no collection or its rows are lost. Raises CollectionMismatch
+        if the collection was created with other settings.
         """
 
     @abstractmethod
@@ -136,7 +136,7 @@ class Collection(ABC):
     ) -> dict[ChunkHit, float]:
         """Return the best `k` chunks that match `filters` with their scores, best first.
 
-        Search by `vector`, the embedding of `question`, or by full text if it is None. Full text also
+        Search by `vector`, the embedding of `question`; if `vector` is None, by full text. Full text also
         searches for `synonyms`, with half the weight of the question's words. Higher scores are better.
         """
 
@@ -154,7 +154,7 @@ class Collection(ABC):
 
     @abstractmethod
     def sample(self, count: int) -> list[Chunk]:
-        """Return a sample of about `count` chunks; it is the same for the same collection."""
+        """Return a sample of about `count` chunks. The same collection always gives the same sample."""
 
     @abstractmethod
     def catalogue(self) -> list[CatalogueEntry]:
@@ -172,7 +172,7 @@ class Collection(ABC):
         """Return the languages of the documents."""
 
     def search(self, question: str, k: int, vector: Vector | None = None) -> list[RetrievedChunk]:
-        """Return the best `k` chunks, best first, by `vector` or by full text as `search_hits`."""
+        """Return the best `k` chunks, best first. Search by `vector` or full text as `search_hits` does."""
         hits = self.search_hits(question, k, vector)
         scores = {hit.id: score for hit, score in hits.items()}
         return [
@@ -225,7 +225,7 @@ class Collection(ABC):
 
     @abstractmethod
     def writer(self, rebuild: bool) -> CollectionWriter:
-        """Return the writer of one run. Unless `rebuild` is true, give it only new and changed chunks.
+        """Return the writer of one run. Without `rebuild`, it must be given only new and changed chunks.
 
         Raises CollectionMismatch if apidesk did not create the collection. Without `rebuild`, also
         raises CollectionMismatch if the collection was created with other settings.

@@ -74,9 +74,9 @@ class _LoadedState:
     """The hits by chunk number, about 250 bytes each."""
     catalogue: list[CatalogueEntry] | None = None
     vectors: Scores | None = None
-    """One row per chunk number: its vector, scaled to length 1. Read when the dense route is first used."""
+    """The vector of each chunk number, scaled to length 1; None until the dense route is first used."""
     masks: dict[str, Mask] = field(default_factory=dict)
-    """For each filter that was used, by its JSON: which chunk numbers match it."""
+    """The chunk numbers that match each filter used so far, by the JSON of the filter."""
 
 
 class EmbeddedCollection(Collection):
@@ -195,7 +195,7 @@ class EmbeddedCollection(Collection):
         manifest = self.manifest.model_copy(update={"calibration": calibration})
         with self._writing() as connection:
             set_manifest(connection, manifest)
-            set_state(connection, VERSION_KEY, str(time.time_ns()))  # other processes read it again
+            set_state(connection, VERSION_KEY, str(time.time_ns()))  # tells other processes
 
     def indexed_sources(self) -> dict[str, IndexedSource]:
         with self._reading() as (connection, _):
@@ -255,7 +255,7 @@ class EmbeddedCollection(Collection):
 
     @contextmanager
     def _reading(self) -> Iterator[tuple[sqlite3.Connection, _LoadedState]]:
-        """Read in one transaction; the state in memory is that of the version which is read."""
+        """Read in one transaction, after updating the state in memory to the version that is read."""
         with self._lock, snapshot_errors(self._path):
             if self._connection.in_transaction:  # within another read of this thread
                 yield self._connection, self._state

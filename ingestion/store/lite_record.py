@@ -40,7 +40,7 @@ if TYPE_CHECKING:
 
 
 FLUSH_ROWS = 5_000
-"""Number of rows after which Milvus Lite is told to write its files; until then it keeps them in memory."""
+"""Number of rows after which Milvus Lite is told to write its files; it keeps unwritten rows in memory."""
 
 
 class LiteRecord:
@@ -53,8 +53,8 @@ class LiteRecord:
     def replay_journal(self, connection: sqlite3.Connection, manifest: CollectionManifest) -> None:
         """Copy the chunks in the journal of a snapshot to Milvus Lite, and empty the journal.
 
-        Raises StoreLocked if another process has the file open, and StoreUnavailable. The journal then
-        remains, and the next run copies it.
+        Raises StoreLocked if another process has the Milvus Lite file open, and StoreUnavailable. After an
+        error, the journal remains and is copied by the next run.
         """
         with self._open() as client:
             exists = client.has_collection(self.alias)
@@ -145,7 +145,7 @@ class LiteRecord:
 def _replace_rows(
     client: "MilvusClient", name: str, connection: sqlite3.Connection, ids: list[str]
 ) -> None:
-    """Write the chunks with these ids, and delete those that the snapshot no longer has."""
+    """Write the chunks with these ids, and delete the rows whose chunks the snapshot no longer has."""
     rows = _rows(connection, ids)
     if rows:
         client.upsert(name, rows)

@@ -23,7 +23,7 @@ SOURCES_PROPERTY = "apidesk.sources"
 """Property of a collection that contains its IndexedSources as JSON."""
 
 WORDS_VERSION = 5
-"""Version of the indexed words. Increment it with every change of how text is split or weighted."""
+"""Version of the indexed words. Increment it whenever the way text is split or weighted changes."""
 
 CATALOGUE_VERSION = 1
 """Format version of the catalogue. Increment it with every change; the next run rebuilds catalogues."""
@@ -73,7 +73,7 @@ class CollectionManifest(_StoredModel):
     embedding_chars: int | None = None
     metric: str = "COSINE"
     analyzer: str
-    """Milvus's tokenizer and `WORDS_VERSION`, joined by `/`."""
+    """The tokenizer of the indexed words and `WORDS_VERSION`, joined by `/`."""
     chunker: str
     rows: int = 0
     words: int = 0
@@ -81,7 +81,7 @@ class CollectionManifest(_StoredModel):
     calibration: RouteCalibration | None = Field(None, alias="reliability")
     """None without an embedding model or before the first calibration."""
     incomplete: bool = Field(False, alias="unfinished")
-    """Whether an in-place write was interrupted or the catalogue is missing.
+    """Whether an in-place write was interrupted, or there is no catalogue of the current format.
 
     If so, the next run reads every source again, counts all words and rebuilds the catalogue.
     """
@@ -97,7 +97,7 @@ class CollectionManifest(_StoredModel):
 
     @property
     def tokenizer(self) -> str:
-        """The Milvus tokenizer for the indexed words."""
+        """The tokenizer of the indexed words; `apidesk` if Milvus's index is not used."""
         return self.analyzer.partition("/")[0]
 
 
@@ -105,8 +105,8 @@ def expected_manifest(settings: Settings, tokenizer: str) -> CollectionManifest:
     """Return the manifest of a collection created with `settings`.
 
     `tokenizer` splits the indexed words, which are separated by spaces. It is `whitespace` on a Milvus
-    server, where `standard` may also split Chinese words; Milvus Lite has only `standard`. Embedded
-    collections do not use Milvus's index; their tokenizer is `apidesk`.
+    server, where `standard` would split Chinese words; `standard` on a Milvus Lite server, which has no
+    other; and `apidesk` for embedded collections, which do not use Milvus's index.
     """
     return CollectionManifest(
         embedding_model=settings.embedding_model or "",
@@ -184,7 +184,10 @@ def collection_version(client: "MilvusClient", name: str) -> str:
 
 
 def catalogue_version(client: "MilvusClient", name: str) -> str:
-    """Return a token that changes when the catalogue of `name` is written; empty without a catalogue."""
+    """Return a token that changes when the catalogue of the collection `name` is written.
+
+    The token is empty if there is no catalogue of the current format.
+    """
     return _catalogue_version(_properties(client, name))
 
 

@@ -177,8 +177,8 @@ class MilvusCollection(Collection):
         return self._query_chunks(f"id <= {literal(bound + 'g')}")
 
     def catalogue(self) -> list[CatalogueEntry]:
-        # It is empty if an earlier version of apidesk created the collection without a catalogue; the
-        # next ingestion run creates one.
+        # The catalogue is empty if an earlier version of apidesk created the collection without one; the
+        # next ingestion run creates it.
         self.refresh()
         with self._reloader.store_errors():
             version = catalogue_version(self._client, self._alias)
@@ -279,6 +279,6 @@ class MilvusCollection(Collection):
         return NextCollectionWriter(self._client, self._alias, self._expected, previous)
 
     def _is_damaged(self, manifest: CollectionManifest) -> bool:
-        """Return whether the rows are lost. A damaged embedded store opens as an empty one."""
+        """Return whether the rows are lost: Milvus Lite opens a damaged store as an empty one."""
         rows = int(self._client.get_collection_stats(self._alias)["row_count"])
         return bool(manifest.rows) and not rows

@@ -1,9 +1,9 @@
 """The writers of a collection on a Milvus server.
 
 `NextCollectionWriter` builds a new collection and then moves the alias to it, so that searches use the
-old collection until the new one is complete. Rebuilds always use this writer. On Milvus Lite every run
-uses it because Milvus Lite weights words per segment and can miss rows during a flush (see
-`docs/decisions`). Other runs use `InPlaceWriter`, which updates and deletes rows on a server.
+old collection until the new one is complete. Rebuilds always use this writer. On a Milvus Lite server,
+every run uses it, because Milvus Lite weights words per segment and can miss rows during a flush (see
+`docs/decisions`). Other runs use `InPlaceWriter`, which updates and deletes rows.
 
 Both writers also update two smaller collections: the vocabulary, which contains the count of every word
 in the chunks, and the catalogue, which contains one row per document.
@@ -66,7 +66,7 @@ if TYPE_CHECKING:
     from pymilvus import MilvusClient
 
 BATCH_DOCUMENTS = 16
-"""Documents whose chunks are read in one query: 16 times 1,024 chunks is the limit of a Milvus query."""
+"""Number of documents whose chunks are read in one query. Milvus returns at most 16 times 1,024 rows."""
 
 
 class NextCollectionWriter(CollectionWriter):
@@ -81,8 +81,8 @@ class NextCollectionWriter(CollectionWriter):
     ) -> None:
         """Initialise the writer; the collection is created with the first rows.
 
-        `expected` is the manifest of the new collection. `previous` is the manifest of the current one,
-        whose unchanged rows are copied; if it is None, nothing is copied.
+        `expected` is the manifest of the new collection. `previous` is the manifest of the current
+        collection, whose unchanged rows are copied; if `previous` is None, nothing is copied.
         """
         self._client = client
         self._alias = alias
@@ -180,8 +180,8 @@ class NextCollectionWriter(CollectionWriter):
 class InPlaceWriter(CollectionWriter):
     """Updates the collection that an alias points to.
 
-    The manifest is marked `incomplete` from the first write until the end of the run. If the process
-    dies in between, the next run counts all words again and rebuilds the catalogue.
+    The manifest is marked `incomplete` from the first write until the end of the run. If the process dies
+    before the end, the next run counts all words again and rebuilds the catalogue.
     """
 
     def __init__(self, client: "MilvusClient", alias: str, manifest: CollectionManifest) -> None:

@@ -30,7 +30,7 @@ _CHUNK_TYPE, _COUNT_TYPE = np.dtype("<u4"), np.dtype("<u2")
 
 
 class Lengths:
-    """The indexed lengths of all chunks, in words, by chunk number; 0 for unused numbers."""
+    """The lengths of all chunks, in indexed terms, by chunk number; 0 for unused numbers."""
 
     def __init__(self, lengths: Mapping[int, int]) -> None:
         size = max(lengths, default=-1) + 1
@@ -41,7 +41,7 @@ class Lengths:
         """Number of chunks."""
         mean = float(values.sum()) / max(1, self.chunks)
         self.norms = K1 * (1 - B + B * values / max(mean, 1.0))
-        """The denominator's part that depends on the length of the chunk."""
+        """The part of the BM25 denominator that depends on the length of the chunk, by chunk number."""
 
     def __len__(self) -> int:
         """Return the number of chunk numbers, including unused ones."""
@@ -78,7 +78,7 @@ def best_numbers(scores: Scores, k: int, mask: Mask | None, minimum: float) -> l
 def read_postings(
     connection: sqlite3.Connection, terms: Iterable[str]
 ) -> Iterator[tuple[str, Numbers, npt.NDArray[np.uint16]]]:
-    """Yield each indexed term of `terms` with its chunk numbers and its occurrences in each."""
+    """Yield each of `terms` that is indexed, with its chunk numbers and its occurrences in each chunk."""
     for batch in batches(terms, MAX_VARIABLES):
         rows = connection.execute(
             f"SELECT term, chunks, counts FROM posting WHERE term IN {placeholders(batch)}", batch
@@ -103,7 +103,7 @@ class PostingsUpdate:
             self._counts.append(min(count, MAX_COUNT))
 
     def remove(self, number: int, terms: Iterable[str]) -> None:
-        """Remove the chunk `number` from the posting lists of `terms`, the terms it was added with."""
+        """Remove the chunk `number`, which was added with `terms`, from the posting lists of `terms`."""
         self._removed.add(number)
         for term in terms:
             self._term_numbers.setdefault(term, len(self._term_numbers))

@@ -23,7 +23,7 @@ SAMPLE_CHUNKS = 64
 """Approximate number of queries. The standard error of a mean reciprocal rank is then at most 0.06."""
 
 SEARCH_DEPTH = 10
-"""Number of chunks per query that are searched for the document."""
+"""Number of best chunks per query among which the document is looked for."""
 
 RECALIBRATION_GROWTH = 2
 """Growth of a collection, as a factor of its rows, after which it is calibrated again."""
@@ -85,7 +85,7 @@ def _draw_half(sentence: str) -> str:
 
 
 def _reciprocal_rank(hits: Iterable[ChunkHit], expected: Chunk) -> float:
-    """Return 1 / rank of the first hit in the document of `expected`, best hit first; 0 without one."""
+    """Return 1 / rank of the best hit in the document of `expected`, or 0. `hits` is sorted, best first."""
     for rank, hit in enumerate(hits, 1):
         if (hit.source, hit.document_id) == (expected.source, expected.document_id):
             return 1 / rank

@@ -64,7 +64,10 @@ def create_chunks(client: "MilvusClient", name: str, dimension: int | None, toke
 
 
 def create_record(client: "MilvusClient", name: str, dimension: int | None) -> None:
-    """Create the collection `name` for rows that are not searched, with vectors of `dimension` if any."""
+    """Create the collection `name` for rows that are not searched.
+
+    The rows have vectors of `dimension` if it is not None.
+    """
     schema = client.create_schema(auto_id=False, enable_dynamic_field=False)
     _add_chunk_fields(schema)
     if not dimension:
@@ -104,7 +107,7 @@ def create_catalogue(client: "MilvusClient", name: str) -> None:
 def chunk_rows(
     chunks: Sequence[Chunk], words: Sequence[list[str]], vectors: Sequence[Vector] | None
 ) -> list[MilvusRow]:
-    """Return `chunks` as rows. `words` are the `chunk_words` of each chunk, `vectors` its embedding."""
+    """Return `chunks` as rows. `words` has the `chunk_words` of each chunk, `vectors` its embedding."""
     rows = [_chunk_row(*pair) for pair in zip(chunks, words, strict=True)]
     if vectors is None:
         return rows
@@ -208,7 +211,7 @@ def _add_chunk_fields(schema: "CollectionSchema") -> None:
 
 
 def _create_lookup_table(client: "MilvusClient", name: str, schema: "CollectionSchema") -> None:
-    """Create a collection that is not searched; its `unused` vector field exists as Milvus requires one."""
+    """Create a collection that is not searched. Milvus requires its vector field, `unused`."""
     from pymilvus import DataType
 
     schema.add_field("unused", DataType.FLOAT_VECTOR, dim=2)

@@ -2,8 +2,9 @@
 
 Milvus Lite lets only one process open its file and reads every row for each search. Therefore questions
 are answered from this file: the chunks, their full-text index, their vectors, the vocabulary and the
-catalogue. An ingestion run changes it in one transaction, so readers see the state before the run until
-the run ends, and a run that dies changes nothing. `lite_record.py` then copies the changes to Milvus Lite.
+catalogue. An ingestion run changes the file in one transaction. Readers therefore see the previous state
+until the run ends, and a run that dies changes nothing. `lite_record.py` then copies the changes to Milvus
+Lite.
 
 The file is in SQLite's WAL mode and is memory-mapped. docs/decisions/0014-embedded-snapshot.md compares
 the alternatives.

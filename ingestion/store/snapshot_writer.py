@@ -36,14 +36,14 @@ from schemas.document import Chunk
 from schemas.errors import StoreError
 
 BATCH_DOCUMENTS = 100
-"""Documents whose entries are written together."""
+"""Number of documents whose entries are written together."""
 
 
 class SnapshotWriter(CollectionWriter):
     """Updates a snapshot; readers see the changes when `finish` commits them.
 
-    The ids of changed chunks are committed with them, in the table `journal`. Milvus Lite receives them
-    afterwards, and the next run resumes that if the process dies in between.
+    The same transaction writes the ids of changed chunks to the table `journal`. These chunks are then
+    copied to Milvus Lite. If the process dies before that, the next run copies them.
     """
 
     def __init__(
@@ -71,7 +71,7 @@ class SnapshotWriter(CollectionWriter):
     def put(self, chunks: Sequence[Chunk], vectors: Sequence[Vector] | None) -> None:
         """Write `chunks`; chunks with the same ids are replaced.
 
-        Raises StoreError for what Milvus Lite would refuse when it receives the changes.
+        Raises StoreError for chunks that Milvus Lite would refuse, and for a vector of another length.
         """
         for chunk in chunks:
             check_lengths(chunk)
@@ -110,7 +110,7 @@ class SnapshotWriter(CollectionWriter):
             self._connection = None
 
     def _begin(self) -> sqlite3.Connection:
-        """Return the connection, with a transaction that is begun by the first call."""
+        """Return the connection. The first call opens it and begins the transaction."""
         if self._connection is None:
             self._connection = open_snapshot(self._path)
             self._connection.execute("BEGIN IMMEDIATE")
@@ -222,7 +222,7 @@ def _vector_bytes(connection: sqlite3.Connection) -> int | None:
 
 
 def _clear(connection: sqlite3.Connection) -> None:
-    """Empty the snapshot, and note that the record must be replaced as a whole."""
+    """Empty the snapshot, and note that the whole collection in Milvus Lite must be replaced."""
     tables = ("chunk", "content", "vector", "posting", "word", "document", "journal", "state")
     for table in tables:
         connection.execute(f"DELETE FROM {table}")

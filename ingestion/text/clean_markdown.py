@@ -31,7 +31,7 @@ _CONVERTED_CHARACTER = re.compile(f"[<{_WIDE}]")
 _CONVERTED_STRINGS = (
     "{/*", "{{", ":::", "[!", "![", "!!!", "???", "===", "import ", "export ",
 )  # fmt: skip
-"""Text without these, without a converted character and without a label below a table is unchanged."""
+"""Text that contains none of these, no converted character and no label below a table is unchanged."""
 _INDENTED_IN_COMPONENT = re.compile(r"^ *<[A-Z][\w.]*(?:\s[^<>]*)?>\s*\n {4}", re.MULTILINE)
 _COMMENT = outside_code(r"<!--.*?(?:-->|\Z)|\{/\*.*?\*/\}")
 _IMAGE = outside_code(

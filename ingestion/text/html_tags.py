@@ -49,7 +49,7 @@ _PERMISSIONS = re.compile(r"(?:Required)?(?:Scopes?|Permissions?)")
 _SIDE = re.compile(
     r"(?:Request|Response|Query|Path|Header|Body|Error|Return)s?(?:Body|Params|Parameters|Headers|Fields|Schema)?"
 )
-"""Names of components that hold the fields of one side of a call."""
+"""Names of components that contain the fields of a request or of a response."""
 _CODE_VALUE = re.compile(r"[\w.-]{2,60}")
 _OPENING_LINE = re.compile(r"<[A-Z][\w.]*(?:\s[^<>]*)?(?<!/)>\s*$")
 _CLOSING_LINE = re.compile(r"</[A-Z][\w.]*\s*>\s*$")
@@ -100,7 +100,7 @@ def _replace_in(text: str) -> str:
 
 
 def replace_annotations(text: str) -> str:
-    """Return `text` with the call that an object in double braces gives, and without other objects."""
+    """Return `text` with each object in double braces replaced by the call that it gives, or removed."""
     return replace_outside_code(_ANNOTATION, _annotation, text)
 
 
@@ -117,7 +117,7 @@ def outdent_components(text: str) -> str:
     Markdown parsers take lines that are indented by four spaces as code.
     """
     lines: list[str] = []
-    indents: list[int | None] = []  # of the content of each open component, once it is known
+    indents: list[int | None] = []  # of the content of each open component; None until known
     for line in text.split("\n"):
         stripped = line.lstrip(" ")
         if not stripped:
@@ -136,7 +136,7 @@ def outdent_components(text: str) -> str:
 
 
 def bold_title(kind: str, title: str | None) -> str:
-    """Return the title of an admonition in bold: its own, else its kind."""
+    """Return the title of an admonition in bold; without a title, the name of a known kind."""
     text = (title or "").strip() or (kind.capitalize() if kind.lower() in _ADMONITIONS else "")
     return f"**{text}**" if text else ""
 
@@ -193,7 +193,7 @@ def _is_type_argument(match: re.Match[str]) -> bool:
 
 
 def _is_inline(match: re.Match[str]) -> bool:
-    """Whether other text stands before a tag on its line."""
+    """Whether there is other text before a tag on its line."""
     start = match.string.rfind("\n", 0, match.start()) + 1
     return bool(_ANY_TAG.sub("", match.string[start : match.start()]).strip(" \t>-"))
 
@@ -209,7 +209,7 @@ def _html_tag(name: str, is_closing: bool, values: Mapping[str, str]) -> str:
 
 
 def _lead(match: re.Match[str], values: Mapping[str, str]) -> str:
-    """Return what stands before the content of a component: a method before a URL, or a label."""
+    """Return the text before the content of a component: a method before a URL, or a label."""
     if _PERMISSIONS.fullmatch(match["tag"]):
         return "**Permissions:**"
     method = next(filter(METHOD.fullmatch, values.values()), "")
@@ -218,7 +218,7 @@ def _lead(match: re.Match[str], values: Mapping[str, str]) -> str:
 
 
 def _component(name: str, values: Mapping[str, str]) -> str:
-    """Return what a component shows by its attributes: a call, a heading, or a title in bold."""
+    """Return the text for the attributes of a component: a call, a heading, or a title in bold."""
     if name in ("Required", "Optional"):
         return f" ({name.lower()})"
     if call := call_in(values.values()):
@@ -238,7 +238,7 @@ def _component(name: str, values: Mapping[str, str]) -> str:
 
 
 def split_tables(text: str) -> Iterator[tuple[bool, str]]:
-    """Yield `text` in parts: whether a part is a table, with those in its cells, and the part."""
+    """Yield pairs of a flag and a part of `text`. The flag says whether the part is an outermost table."""
     done = start = depth = 0
     for match in _TABLE_TAG.finditer(text):
         if not match[1]:
@@ -256,8 +256,8 @@ def split_tables(text: str) -> Iterator[tuple[bool, str]]:
 def regular_table(table: str) -> str:
     """Return an HTML table as a Markdown table whose cells keep their tags.
 
-    Empty if it needs a parser, because it has spans, code blocks, images, numbered lists, indentation by
-    styles or other tables in its cells.
+    Empty if the table needs a parser, because it has spans, code blocks, images, numbered lists,
+    indentation by styles or other tables in its cells.
     """
     if _IRREGULAR.search(table):
         return ""
@@ -277,6 +277,6 @@ def _cell(cell: str) -> str:
 
 
 def _code(element: str) -> str:
-    """Return a code span with the text of an HTML element; not of one with Markdown or no text."""
+    """Return the text of an HTML element as a code span; empty if there is no text."""
     text = html.unescape(re.sub(r"</?[a-z][^>]*>", "", element))
     return f"`{text}`" if text.strip() else ""

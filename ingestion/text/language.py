@@ -27,10 +27,10 @@ _SURROGATE = re.compile("[\ud800-\udfff]")
 
 
 def detect_language(text: str) -> Language:
-    """Return `zh` if the weighted Chinese words reach the Latin words, else `en`.
+    """Return `zh` if the weighted number of Chinese words is at least that of Latin words, else `en`.
 
-    Two Chinese characters count as one word. One Chinese word weighs as much as three Latin ones
-    because technical Chinese contains many English identifiers.
+    Two Chinese characters count as one word. A Chinese word weighs as much as three Latin words, because
+    technical Chinese contains many English identifiers.
     """
     han_words = len(_HAN.findall(text)) / 2
     latin_words = len(_LATIN_WORD.findall(text))
@@ -58,7 +58,7 @@ def truncate_to_tokens(text: str, tokens: int) -> str:
 def replace_surrogates(text: str) -> str:
     """Return `text` with U+FFFD for each unpaired surrogate, which UTF-8 cannot encode.
 
-    They occur in truncated emoji in JSON and in invalid UTF-8 on the command line.
+    Surrogates occur in truncated emoji in JSON and in invalid UTF-8 on the command line.
     """
     return _SURROGATE.sub("\ufffd", text)
 

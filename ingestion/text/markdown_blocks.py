@@ -34,7 +34,7 @@ _CODE_SPAN = (
     r"(?P<code>(?P<ticks>`++)"
     r"(?:(?:[^`\n]++|\n(?![ \t]*\n)|(?!(?P=ticks)(?!`))`++)*+(?P=ticks))?)"
 )
-"""A code span, which ends before a blank line, or backticks that open none."""
+"""A code span, which ends before a blank line, or backticks that do not open a code span."""
 
 _SPAN = re.compile(_CODE_SPAN)
 
@@ -158,7 +158,7 @@ def plain_text(inline: str) -> str:
 
 
 def split_code(text: str) -> Iterator[tuple[bool, str]]:
-    """Yield the text in parts: whether a part is a fenced block, and the part. Nothing is left out."""
+    """Yield pairs of a flag and a part of `text`. The flag says whether the part is a fenced block."""
     done, fence = 0, ""
     for match in _FENCE_LINE.finditer(text):
         if not fence:
@@ -171,9 +171,10 @@ def split_code(text: str) -> Iterator[tuple[bool, str]]:
 
 
 def outside_code(pattern: str) -> re.Pattern[str]:
-    """Return a pattern of code spans and, elsewhere, of `pattern`, which has named groups at most.
+    """Return a pattern that matches code spans and, outside them, `pattern`, without regard to case.
 
-    Whichever starts first counts, as in Markdown: a tag may contain backticks.
+    As in Markdown, a code span in a tag or a tag in a code span is part of what starts first. `pattern`
+    must not have unnamed groups.
     """
     return re.compile(f"{_CODE_SPAN}|{pattern}", re.DOTALL | re.IGNORECASE)
 

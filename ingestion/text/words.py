@@ -120,8 +120,9 @@ def stem(word: str) -> str:
 def index_terms(text: str, words: Iterable[str]) -> list[str]:
     """Return the terms of the full-text index for `text`, whose unstemmed `vocabulary_words` are `words`.
 
-    They are the stems of Latin words, each Chinese character, and each pair of adjacent ones. Pairs find a
-    word however its neighbours make the dictionary split it, and characters find 泄露 by 泄漏.
+    These are the stems of Latin words, each Chinese character, and each pair of adjacent characters. Pairs
+    find a word even if the dictionary splits it differently next to other words, and single characters find
+    泄露 for the question 泄漏.
     """
     return [*_latin_stems(words), *_character_terms(normalise(text))]
 
@@ -159,7 +160,7 @@ def _latin_stems(words: Iterable[str]) -> Iterator[str]:
 
 
 def _character_terms(text: str) -> Iterator[str]:
-    """Yield each Chinese character of `text`, and each pair of adjacent ones."""
+    """Yield each Chinese character of `text`, and each pair of adjacent characters."""
     for run in _CHINESE.findall(text):
         yield from run
         yield from (first + second for first, second in pairwise(run))

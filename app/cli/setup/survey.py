@@ -9,7 +9,7 @@ from urllib.parse import urlsplit
 from ingestion.sources.files import file_suffixes
 from ingestion.sources.folder import list_files
 from ingestion.sources.markdown import SUFFIXES as MARKDOWN
-from ingestion.sources.openapi.reader import DescriptionSummary, summarize_openapi
+from ingestion.sources.openapi.reader import DescriptionSummary, summarise_openapi
 from ingestion.sources.registry import EmptyFile, read_source
 from schemas.choices import Language
 from schemas.document import SourceDocument
@@ -93,13 +93,13 @@ def _find_sources(where: str, limits: SourceLimits) -> Iterator[_SurveyedSource]
 
 
 def _survey_description(source: OpenApiSourceConfig, limits: SourceLimits) -> _SurveyedSource:
-    """Summarize an OpenAPI description.
+    """Summarise an OpenAPI description.
 
     Raises SourceError if `source` is not a description, or if it describes no operation.
     """
     location = source.url or str(source.path)
     try:
-        summary = summarize_openapi(source, limits)
+        summary = summarise_openapi(source, limits)
     except SourceError as error:
         name = source.path.name if source.path else "the description"
         message = str(error).removeprefix(f"{name}: ")
@@ -179,7 +179,7 @@ def _most_frequent_language(surveyed: list[_SurveyedSource], limits: SourceLimit
 def _sample_languages(
     surveyed: _SurveyedSource, limits: SourceLimits, problems: list[str]
 ) -> list[Language]:
-    """Return the languages of the first documents; add the files before them that have none."""
+    """Return the languages of the first documents. Add the unusable files before them to `problems`."""
     if summary := surveyed.summary:  # avoids fetching the description again
         return [summary.language] * min(summary.operations, LANGUAGE_SAMPLE_DOCUMENTS)
     languages: list[Language] = []
@@ -197,7 +197,7 @@ def _sample_languages(
 
 
 def distinct_hosts(urls: tuple[str, ...]) -> tuple[str, ...]:
-    """Return the distinct hosts of `urls`; relative and invalid URLs are skipped."""
+    """Return the distinct hosts of `urls`, except for hosts with placeholders."""
     return tuple(dict.fromkeys(host for host in map(_host, urls) if host))
 
 

@@ -177,8 +177,8 @@ def _style_map(styles: bytes) -> str:
 def _heading_level(style_id: str, styles: dict[str, ElementTree.Element]) -> int:
     """Return the heading level of a style, 1 to 9; 0 for other styles.
 
-    The level comes from the style's name, else from its outline level, else from the style on which it
-    is based.
+    The level comes from the name of the style or, if the name is unknown, from its outline level. A style
+    with neither has the level of the style on which it is based.
     """
     for _ in range(10):  # limited because styles may be based on each other in a cycle
         style = styles.get(style_id)

@@ -1,6 +1,6 @@
 """Converts a tree of HTML into Markdown with the same headings, tables, lists and code blocks.
 
-Fields and tables are normalized first; see `html_structure`.
+Fields and tables are normalised first; see `html_structure`.
 """
 
 import re
@@ -10,7 +10,7 @@ from typing import Any
 from bs4 import Tag
 from markdownify import ATX, MarkdownConverter
 
-from ingestion.sources.formats.html_structure import mark_fields, normalize_tables
+from ingestion.sources.formats.html_structure import mark_fields, normalise_tables
 from schemas.errors import SourceError
 
 MAX_INDENTATION = 80
@@ -39,7 +39,7 @@ def html_to_markdown(content: Tag) -> str:
     """Return `content` as Markdown. Raises SourceError if it exceeds a limit."""
     mark_fields(content)
     _separate_labels(content)
-    normalize_tables(content)
+    normalise_tables(content)
     _number_list_items(content)
     return str(_Converter().convert_soup(content)).strip()
 
@@ -95,7 +95,7 @@ class _Converter(MarkdownConverter):
         return _LINE_START.sub(r"\1\\\2", text)
 
     def convert_a(self, el: Tag, text: str, parent_tags: set[str]) -> str:
-        """Keep the URL of an absolute link; keep only the text of a relative one."""
+        """Keep the URL of an absolute link; keep only the text of a relative link."""
         href = str(el.get("href", "")).strip()
         label = text.strip()
         if label in ("", "#", "¶", "↑"):

@@ -1,4 +1,4 @@
-"""Normalizes the fields and tables in the tree of an HTML page, so that Markdown can represent them.
+"""Normalises the fields and tables in the tree of an HTML page, so that Markdown can represent them.
 
 Some pages describe the fields of an API in `<div>` elements, without tables or lists. The head of such a
 field is an element with a name, a type and possibly "required", each in an element of its own. It becomes a
@@ -91,7 +91,7 @@ def _parent_name(head: Tag, names: dict[int, str]) -> str:
     return ""
 
 
-def normalize_tables(content: Tag) -> None:
+def normalise_tables(content: Tag) -> None:
     """Make every table below `content` regular, and set `data-columns` on its first row.
 
     Raises SourceError if spans add too many cells.
@@ -101,7 +101,7 @@ def normalize_tables(content: Tag) -> None:
     for table in content.find_all("table"):
         if _is_layout(table):
             table.name = "div"
-    normalizer = _TableNormalizer()
+    normaliser = _TableNormaliser()
     for row in content.find_all(_TABLE_PARTS):
         if row.find_parent("table") is None:
             row.name = "div"
@@ -109,14 +109,15 @@ def normalize_tables(content: Tag) -> None:
         for caption in table.find_all("caption"):
             caption.name = "p"
             table.insert_before(caption.extract())
-        normalizer.normalize(table)
+        normaliser.normalise(table)
         _merge_spacers(table)
 
 
 def _move_rows_out(table: Tag) -> None:
-    """Move the rows of a table in a cell of a table with headers below the row of that cell.
+    """Move the rows of a table out of the cell that contains it, to below the row of the cell.
 
-    They are indented, and their cells are moved to the columns with the same headers.
+    The rows are indented, and their cells are moved to the columns with the same headers. Nothing is moved
+    unless the outer table has headers.
     """
     row = table.find_parent("tr")
     outer = row.find_parent("table") if row is not None else None
@@ -147,7 +148,7 @@ def _move_rows_out(table: Tag) -> None:
 
 
 def _titles(row: Tag) -> list[str]:
-    """Return the texts of a row of header cells; empty for another row."""
+    """Return the texts of a row of header cells; empty for other rows."""
     cells = row.find_all(["td", "th"], recursive=False)
     is_header = bool(cells) and all(cell.name == "th" for cell in cells)
     return [" ".join(cell.get_text(" ").split()).lower() for cell in cells] if is_header else []
@@ -160,7 +161,7 @@ def _is_layout(table: Tag) -> bool:
     )
 
 
-class _TableNormalizer:
+class _TableNormaliser:
     """Replaces the spans of the tables of one page with separate cells."""
 
     def __init__(self) -> None:
@@ -168,7 +169,7 @@ class _TableNormalizer:
         self.spanning: dict[int, tuple[int, str]] = {}
         """By column: the number of further rows that a cell spans, and the text to repeat in them."""
 
-    def normalize(self, table: Tag) -> None:
+    def normalise(self, table: Tag) -> None:
         self.spanning = {}
         rows: list[Tag] = list(table.find_all("tr"))
         headers = sum(1 for _ in takewhile(_titles, rows))
@@ -235,9 +236,9 @@ def _span(cell: Tag, name: str) -> int:
 
 
 def _merge_spacers(table: Tag) -> None:
-    """Merge columns without a title into the column before them if only one of their cells has text.
+    """Merge columns without a title into the column before them if each row has text in only one of them.
 
-    Empty cells before a name show its nesting; they become indentation.
+    Empty cells before a name show how deeply it is nested; they become indentation.
     """
     rows = [row.find_all(["td", "th"], recursive=False) for row in table.find_all("tr")]
     header = [_line(cell) for cell in rows[0]] if rows else []

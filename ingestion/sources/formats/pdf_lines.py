@@ -2,6 +2,7 @@
 
 import math
 import re
+import unicodedata
 from collections import Counter
 from dataclasses import dataclass
 from itertools import groupby
@@ -15,6 +16,22 @@ _PAGE_NUMBER = re.compile(r"^\W{0,3}(\d{1,4})(?!\S)|(?<!\S)(\d{1,4})\W{0,3}$")
 _TOC_LEADER = re.compile(r"(?:(?:\.|·)\s?){4,}\s*(?:\d{1,4}|[ivxlc]{1,6})\s*$|…{2,}\s*\d{1,4}\s*$")
 _NUMBER = re.compile(r"\d+|\b[ivxlc]+\b")
 
+_SUPPLEMENT_RADICALS = (
+    "⺁⺂⺃⺄⺅⺆⺇⺈⺉⺊⺋⺌⺍⺎⺏⺐⺑⺒⺓⺔⺕⺖⺗⺘⺙⺛⺜⺝⺞⺠⺡⺢⺣⺤⺥⺦⺧⺨⺩⺪⺫⺬⺭⺮⺯⺰⺱⺲⺳⺴⺵⺶⺷⺸⺹⺺"
+    "⺻⺼⺽⺾⺿⻀⻁⻂⻃⻄⻅⻆⻇⻈⻉⻊⻋⻌⻍⻎⻏⻐⻑⻒⻓⻔⻕⻖⻗⻘⻙⻚⻛⻜⻝⻞⻟⻠⻡⻢⻣⻤⻥⻦⻧⻨⻩⻪⻫⻬⻭⻮⻯⻰⻱⻲"
+)
+_UNIFIED_IDEOGRAPHS = (
+    "厂乛乚乙亻冂𠘨刀刂卜㔾小小兀尣尢𡯂巳幺彑彐忄心扌攵旡日月歺民氵氺灬爫爫丬牛犭王𤴔目示礻𥫗糹纟罓罒㓁冗𦉫羊𦍌𦍋耂肀"
+    "聿肉𦥑艹艹艹虎衤覀西见角𧢲讠贝𧾷车辶辶辶邑钅長镸长门𨸏阝雨青韦页风飞食𩙿飠饣𩠐马骨鬼鱼鸟卤麦黄黾斉齐歯齿竜龙龜亀"
+)
+_IDEOGRAPHS = str.maketrans(_SUPPLEMENT_RADICALS, _UNIFIED_IDEOGRAPHS) | {
+    code: unicodedata.normalize("NFKC", chr(code)) for code in range(0x2F00, 0x2FD6)
+}
+"""Ideographs by the radicals that look the same (Unicode's property Equivalent_Unified_Ideograph).
+
+Programs such as Chrome write the radicals into PDFs.
+"""
+
 
 @dataclass(frozen=True)
 class PdfLine:
@@ -26,7 +43,7 @@ class PdfLine:
     x: float
     y: float
     size: float
-    """Most frequent font size of its characters in points, rounded to half a point."""
+    """Most frequent font size of the characters in points, rounded to half a point."""
     monospaced: bool = False
     bold: bool = False
 
@@ -98,11 +115,11 @@ def _half_point(size: float) -> float:
 
 
 def _clean(text: str) -> str:
-    """Expand ligatures, replace tabs and no-break spaces, and drop control characters."""
+    """Expand ligatures, replace radicals, tabs and no-break spaces, and drop control characters."""
     for ligature, letters in (("ﬁ", "fi"), ("ﬂ", "fl"), ("ﬀ", "ff"), ("ﬃ", "ffi"), ("ﬄ", "ffl")):
         text = text.replace(ligature, letters)
     text = re.sub(r"[\x00-\x08\x0b-\x1f\x7f\ud800-\udfff]", "", text)
-    return re.sub(r"[\t\xa0]", " ", text).rstrip()
+    return re.sub(r"[\t\xa0]", " ", text.translate(_IDEOGRAPHS)).rstrip()
 
 
 @dataclass(frozen=True)

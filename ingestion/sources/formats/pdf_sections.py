@@ -13,7 +13,7 @@ PdfOutline = Mapping[str, tuple[int, int]]
 """Bookmarks by title, with their level and page, both from 1."""
 
 FULL_LINE_SHARE = 0.7
-"""Minimum width of a full line, which the margin ended, as a share of the typical width."""
+"""Minimum width of a line that was broken at the margin, as a share of the typical width."""
 
 MAX_HEADING_CHARS = 150
 """Maximum length of one line of a heading, in characters."""
@@ -60,7 +60,7 @@ class _LineRun:
 
 
 def typical_width(lines: list[PdfLine]) -> int:
-    """Return the 90th percentile of the line widths, which is about that of a full line.
+    """Return the 90th percentile of the line widths, which is about the width of a full line.
 
     The unit is the width of a Latin character; Chinese characters are twice as wide.
     """
@@ -236,16 +236,20 @@ def _continues_heading(line: PdfLine, following: PdfLine) -> bool:
 
 
 def _heading_levels(lines: list[PdfLine], outline: PdfOutline) -> _HeadingLevel:
-    """Return a function that detects headings by font size or, if no line is larger, by bookmarks."""
+    """Return a function that detects headings by font size.
+
+    If no line is larger than the text, it detects them by bookmarks or, without those, by bold section
+    numbers.
+    """
     text = _body_text_size(lines)
     larger = [
         line for line in lines if line.size > text * MIN_HEADING_SCALE and _may_be_heading(line)
     ]
-    if not larger:
+    if not larger and outline:
         return _levels_from_outline(outline)
     sizes = sorted({line.size for line in larger}, reverse=True)
     levels = {size: min(level, 5) for level, size in enumerate(sizes, 1)}
-    lowest = max(levels.values())
+    lowest = max(levels.values(), default=0)
     text_is_bold = sum(line.bold for line in lines) * 2 > len(lines)
 
     def level(line: PdfLine) -> int:

@@ -137,11 +137,11 @@ def escape_markdown(text: str) -> str:
         elif _HEADING.match(line):
             lines[i] = "\\" + line.lstrip()
         elif _RULE.match(line) and i and lines[i - 1].strip():
-            lines[i] = "\n" + line  # directly below a paragraph, it would make that a heading
+            lines[i] = "\n" + line  # right below a paragraph, the line would make it a heading
     return "\n".join(lines).strip("\n")
 
 
 def _last_closing(lines: list[str]) -> dict[str, int]:
-    """Return the closing fences in `lines`, each with the index of its last line."""
+    """Return each closing fence in `lines`, with the index of the last line that consists of it."""
     stripped = ((line.strip(), i) for i, line in enumerate(lines))
     return {line: i for line, i in stripped if _FENCE.fullmatch(line)}

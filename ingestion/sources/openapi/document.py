@@ -142,7 +142,7 @@ class ApiDocumentBuilder:
     def _examples(self, media: Iterable[MediaContent]) -> tuple[Example, ...]:
         """Return the examples of the bodies, or an example from the first body's schema if they have none.
 
-        Examples of errors are omitted if there are others.
+        Examples of errors are omitted if there are other examples.
         """
         named = [example for body in media for example in body.examples]
         successes = [example for example in named if not is_error_example(example)] or named

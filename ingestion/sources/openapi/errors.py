@@ -121,17 +121,17 @@ def _code_and_message(value: object, depth: int = 0) -> tuple[str, str] | None:
         value = value[0] if value else None
     if not isinstance(value, dict) or depth > 1:
         return None
-    normalized = {_KEY_SEPARATORS.sub("", str(key)).lower(): inner for key, inner in value.items()}
-    codes = (_normalize_code(normalized.get(key)) for key in _CODE_KEYS)
+    normalised = {_KEY_SEPARATORS.sub("", str(key)).lower(): inner for key, inner in value.items()}
+    codes = (_normalise_code(normalised.get(key)) for key in _CODE_KEYS)
     code = next(filter(None, codes), "")
     if code:
-        texts = (normalized.get(key) for key in _MESSAGE_KEYS)
+        texts = (normalised.get(key) for key in _MESSAGE_KEYS)
         return code, next((text for text in texts if isinstance(text, str) and text != code), "")
-    inner = (_code_and_message(normalized.get(key), depth + 1) for key in _NESTED_KEYS)
+    inner = (_code_and_message(normalised.get(key), depth + 1) for key in _NESTED_KEYS)
     return next(filter(None, inner), None)
 
 
-def _normalize_code(value: object) -> str:
+def _normalise_code(value: object) -> str:
     """Return `value` as text if it can be a code (one word or a number except 0), otherwise empty."""
     if isinstance(value, bool) or not isinstance(value, str | int) or value in (0, "0"):
         return ""
@@ -148,7 +148,7 @@ def _enumerated_codes(schema: Schema, reader: SchemaReader, depth: int = 0) -> I
         inner = reader.read(*nodes)
         listed = inner.get("enum")
         if listed is not None and plain in _CODE_KEYS and isinstance(listed.value, list):
-            yield from filter(None, map(_normalize_code, listed.value[:MAX_ERROR_CODES]))
+            yield from filter(None, map(_normalise_code, listed.value[:MAX_ERROR_CODES]))
         elif depth < 1:
             yield from _enumerated_codes(inner, reader, depth + 1)
 

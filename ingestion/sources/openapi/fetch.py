@@ -48,7 +48,7 @@ class OutsideHost(SourceError):
 
 
 class StatusError(SourceError):
-    """The server answers with another status than 200."""
+    """The server answers with a status other than 200."""
 
     def __init__(self, status: int, retry_after: str = "") -> None:
         super().__init__(f"answers with HTTP {status}")
@@ -75,8 +75,8 @@ class Downloader:
     def get(self, url: str) -> Download:
         """Download the document at `url`, following redirects within its host.
 
-        Raises SourceError if the host is another one, if its address is not public, and if the download
-        fails or exceeds a limit.
+        Raises SourceError if the URL or a redirect leads to another host, if the address of the host is not
+        public, and if the download fails or exceeds a limit.
         """
         started = time.monotonic()
         download = _DownloadThread(self)
@@ -246,7 +246,10 @@ def checked_addresses(host: str, port: int, limits: SourceLimits) -> list[str]:
 
 
 def is_public(address: Address) -> bool:
-    """Return whether `address` is globally routable; an embedded IPv4 address is checked instead."""
+    """Return whether `address` is globally routable.
+
+    If an IPv6 address contains an IPv4 address, the IPv4 address is checked instead.
+    """
     if isinstance(address, ipaddress.IPv6Address):
         inner = address.ipv4_mapped or address.sixtofour or (address.teredo or (None, None))[1]
         if address in _NAT64:

@@ -72,7 +72,7 @@ def _parse_json(text: str, limits: SourceLimits) -> object:
 def _estimate_size(text: str) -> int:
     """Estimate the number of values in `text` from its commas and brackets, without parsing it.
 
-    From 100,000 on, those in strings are not counted.
+    From a count of 100,000 on, commas and brackets in strings are left out.
     """
     count = text.count(",") + text.count("{") + text.count("[")
     if count < 100_000:
@@ -125,7 +125,7 @@ def depth_limit_error() -> SourceError:
 
 @dataclass
 class _BuiltValue:
-    """A value, with its size and its depth if all aliases were expanded."""
+    """A value, with the size and the depth that it has when all aliases are expanded."""
 
     value: object
     size: int = 1
@@ -239,7 +239,7 @@ class _ValueBuilder:
 
 
 def _put(outer: _OpenCollection, value: object) -> None:
-    """Store `value` under the current key; if that is `<<`, add `value` to the objects to merge."""
+    """Store `value` under the current key. If the key is `<<`, add `value` to the objects to merge."""
     mapping = outer.built.value
     if outer.key is not None and isinstance(mapping, dict):
         mapping[outer.key] = value

@@ -99,11 +99,11 @@ class OperationParameter:
 
     name: str
     location: str
-    """`path`, `query`, `header`, `cookie`, `formData` or, in Swagger 2.0, `body`."""
+    """`path`, `query`, `header` or `cookie`; in Swagger 2.0 also `formData` or `body`."""
     node: Node
     schema: Node
     is_common: bool = False
-    """Whether the parameter is common to several operations; documents list such parameters separately."""
+    """Whether several operations have this parameter; documents list such parameters separately."""
 
 
 @dataclass(frozen=True)
@@ -193,7 +193,7 @@ def absolute_server_url(server: str, document: str) -> str:
 
 
 def path_error(subject: str, reason: str) -> SourceError:
-    """Return the error for `subject`, a path or an operation, which is shortened in the message."""
+    """Return an error about `subject`, a path or an operation that is shortened in the message."""
     return SourceError(f"{quote_text(subject)[1:-1]}: {reason}")
 
 

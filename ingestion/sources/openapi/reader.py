@@ -33,7 +33,7 @@ MAX_URL_BYTES = 4_000
 """Maximum length of a document's URL in bytes. Longer ones are omitted."""
 
 MAX_PARAMETERS = 500
-"""Maximum number of parameters of an operation that are not part of its body."""
+"""Maximum number of entries in a list `parameters`, of a path or of an operation."""
 
 _MAX_LOCATION_CHARS = 40
 
@@ -78,7 +78,7 @@ class DescriptionSummary:
     """Number of operations in the description."""
 
 
-def summarize_openapi(source: OpenApiSourceConfig, limits: SourceLimits) -> DescriptionSummary:
+def summarise_openapi(source: OpenApiSourceConfig, limits: SourceLimits) -> DescriptionSummary:
     """Summarise a description without reading all its operations. Raises SourceError."""
     return _Description(source, limits).summary()
 
@@ -161,10 +161,10 @@ class _Description:
         return api_id
 
     def _read_parameters(self, path_operation: PathOperation) -> tuple[OperationParameter, ...]:
-        """Return the parameters of the path and of the operation, which may override those of the path.
+        """Return the parameters of the path item and of the operation, which may override the path item's.
 
-        A parameter is common if the path declares it for all its operations, or if most operations
-        of the description refer to it. Path and body parameters are never common.
+        A parameter is common if the path item declares it, or if most operations of the description
+        refer to it. Parameters in `path` or `body` are never common.
         """
         parameters: dict[tuple[str, str], OperationParameter] = {}
         for holder in (path_operation.item, path_operation.node):

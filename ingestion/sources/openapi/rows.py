@@ -40,14 +40,14 @@ class _Row:
     parameter: OperationParameter | None = None
     """The parameter, if the row is not a property of a schema."""
     ancestors: frozenset[int] = frozenset()
-    """The `structure` of each schema that contains this one, combined."""
+    """The `structure` of all schemas that contain this one, combined."""
     depth: int = 0
     dimensions: int = 0
     """Number of nested arrays around the elements."""
     inner: Schema = field(default_factory=Schema)
     """The schema of the elements, if the schema is an array; otherwise the schema itself."""
     mark: str = ""
-    """Note that rows are omitted, or that they are the same as above."""
+    """A note if rows below this one are omitted, or are the same as above."""
     children: list["_Row"] = field(default_factory=list)
     variants: list["_Row"] = field(default_factory=list)
 
@@ -80,7 +80,10 @@ class RowBuilder:
         )
 
     def body(self, media: MediaContent, name: str, location: str) -> tuple[Parameter, ...]:
-        """Return a row per property of a body, or one row `name` without properties. Raises SourceError."""
+        """Return a row per property of a body, or a row `name` if there are none. Raises SourceError.
+
+        A body without a type and a description has no row.
+        """
         root = _Row("", self.reader.read(media.schema), True, location)
         self._expand(root)
         if root.dimensions:
@@ -154,7 +157,7 @@ class RowBuilder:
                 )
 
     def _variants(self, row: _Row, ancestors: frozenset[int]) -> Iterator[_Row]:
-        """Yield a row per alternative schema. If all are scalar, they are part of the type instead."""
+        """Yield a row per alternative schema; none if all are scalar, because the type names these."""
         choices = row.inner.variants[: max(self.rows_left, 0) + 1]
         read = [(node, self.reader.read(node)) for node in choices]
         if not any(schema.structure for _, schema in read):

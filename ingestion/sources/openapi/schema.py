@@ -101,7 +101,7 @@ class Schema:
     def variants(self) -> list[Node]:
         """Alternative schemas, except null and schemas that only list required properties.
 
-        Empty if only one is left, because it always applies and is merged.
+        Empty if only one alternative is left, because it always applies and is merged into the schema.
         """
         variants = [node for part in self.parts for node in _informative_alternatives(part)]
         return variants if len(variants) > 1 else []
