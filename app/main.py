@@ -42,7 +42,7 @@ from schemas.errors import ApideskError
 def create_app(answer_service: AnswerService, local_key: str | None = None) -> Litestar:
     """Return the application for an open answer service. Blocks the event loop.
 
-    The caller closes the answer service. `local_key` is an API key that has every scope and is only
+    The caller must close the answer service. `local_key` is an API key that has every scope and is only
     accepted from this machine; None means that there is no such key. Raises ConfigurationError for invalid
     settings, and StoreUnavailable if the database does not answer.
     """

@@ -331,7 +331,7 @@ def test_min_answer_fails_if_no_question_has_facts(evaluate: Evaluate) -> None:
         (["--mode", "dense"], "questions.jsonl", "--mode cannot be combined with --answers"),
         (["--min-recall", 0.5], "questions.jsonl", "--min-recall cannot be combined"),
         (["--judge", "nobody:model"], "questions.jsonl", "APIDESK_JUDGE_MODEL"),
-        (["--judge", ""], "questions.jsonl", "--judge: is empty"),
+        (["--judge", ""], "questions.jsonl", "--judge: must not be empty"),
         (["--compare", "a.json", "--json"], "questions.jsonl", "--compare and --json"),
     ],
 )
@@ -437,7 +437,7 @@ def test_earlier_result_is_compared(evaluate: Evaluate, judge: ModelServer) -> N
     judge.default = {"grade": "correct"}
     told = evaluate("--compare", "before.json", *arguments).stdout
     lines = [" ".join(line.split()) for line in told.splitlines()]
-    assert "3 questions of both before after change" in lines
+    assert "3 questions in both before after change" in lines
     assert "correct 0.500 1.000 +0.500" in lines
     assert "by the judge's grades: 1 better, 0 worse" in told
     assert "better: 订单发货接口的必填参数" in told
@@ -445,7 +445,7 @@ def test_earlier_result_is_compared(evaluate: Evaluate, judge: ModelServer) -> N
 
 @pytest.mark.parametrize(
     ("content", "said"),
-    [(None, "No such file"), ("{}", "is not the output of"), ("[", "is not the output of")],
+    [(None, "No such file"), ("{}", "not the output of"), ("[", "not the output of")],
 )
 def test_invalid_earlier_result_exits_with_2(
     evaluate: Evaluate, content: str | None, said: str

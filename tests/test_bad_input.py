@@ -29,11 +29,11 @@ INTERNALS = [
 ]
 
 NOT_JSON = "body: not a valid JSON document in UTF-8"
-NOT_AN_OBJECT = "body: is not a JSON object"
-NOT_A_NUMBER = "k: is not a whole number"
+NOT_AN_OBJECT = "body: not a JSON object"
+NOT_A_NUMBER = "k: must be a whole number"
 
 BAD_BODIES = {
-    "no body": (b"", 400, "body: is missing"),
+    "no body": (b"", 400, "body: missing"),
     "broken JSON": (b'{"question": "a"', 400, NOT_JSON),
     "two JSON values": (b'{"question": "a"} {}', 400, NOT_JSON),
     "NaN": (b'{"question": "a", "k": NaN}', 400, NOT_JSON),
@@ -44,8 +44,12 @@ BAD_BODIES = {
     "a string": (b'"a"', 400, NOT_AN_OBJECT),
     "null": (b"null", 400, NOT_AN_OBJECT),
     "no question": (b"{}", 400, "question: "),
-    "empty question": (b'{"question": ""}', 400, "question: is empty"),
-    "blank question": ('{"question": " \\t\\n\u3000"}'.encode(), 400, "question: is empty"),
+    "empty question": (b'{"question": ""}', 400, "question: must not be empty"),
+    "blank question": (
+        '{"question": " \\t\\n\u3000"}'.encode(),
+        400,
+        "question: must not be empty",
+    ),
     "null question": (b'{"question": null}', 400, "question: "),
     "number as question": (b'{"question": 1}', 400, "question: "),
     "list as question": (b'{"question": ["a"]}', 400, "question: "),

@@ -158,7 +158,7 @@ def test_error_names_the_invalid_line(tmp_path: Path, lines: list[str], said: st
 
 def test_error_names_the_unreadable_file(tmp_path: Path) -> None:
     (tmp_path / "latin").write_bytes(b'{"question": "caf\xe9"}')
-    with pytest.raises(QuestionError, match="latin: is not UTF-8"):
+    with pytest.raises(QuestionError, match="latin: not UTF-8"):
         read_questions(tmp_path / "latin")
     with pytest.raises(QuestionError, match="none: No such file"):
         read_questions(tmp_path / "none")

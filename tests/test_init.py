@@ -329,7 +329,7 @@ INVALID_ARGUMENTS: dict[str, tuple[list[str], str]] = {
     "a folder as description": (["--openapi", "docs"], "docs: not an OpenAPI description; use --documents for a folder"),
     "a page as description": (["--openapi", "docs/a.md"], "a.md: "),
     "no title": (["--openapi", "untitled.json"], "the description has no title: pass --name"),
-    "a template without names": (["--openapi", "api.json", "--page-url", "https://a.example/"], "has no placeholder in braces"),
+    "a template without names": (["--openapi", "api.json", "--page-url", "https://a.example/"], "no placeholder in braces"),
     "a template with an open brace": (["--openapi", "api.json", "--page-url", "https://a.example/{x"], "expected '}'"),
     "a blank name": (["--openapi", "api.json", "--name", " "], "--name"),
     "a folder that is not there": (["no/platform.toml", "--openapi", "api.json"], "No such file or directory"),

@@ -190,9 +190,9 @@ def test_missing_documents_are_reported(
         ("write", {}, "unknown tool: write; available: ask, outline, search, open"),
         ("ask", {}, "question: Field required"),
         ("ask", {"question": 7}, "question: Input should be a valid string"),
-        ("ask", {"question": " "}, "question: is empty"),
-        ("search", {"query": " "}, "query: is empty"),
-        ("outline", {"name": ""}, "name: is empty"),
+        ("ask", {"question": " "}, "question: must not be empty"),
+        ("search", {"query": " "}, "query: must not be empty"),
+        ("outline", {"name": ""}, "name: must not be empty"),
         (
             "search",
             {"query": "问" * 20_001},

@@ -76,7 +76,7 @@ def test_check_prints_a_row_per_model(
 
 @pytest.mark.parametrize(
     ("reply", "result"),
-    [({"ok": True}, "json_object  ok"), ("pong", "answers, but not in JSON as asked")],
+    [({"ok": True}, "json_object  ok"), ("pong", "answered, but not in JSON as requested")],
 )
 def test_check_shows_how_a_model_returns_json(
     model_server: ModelServer, monkeypatch: pytest.MonkeyPatch, reply: Text, result: str

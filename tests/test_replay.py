@@ -22,7 +22,7 @@ from app.main import create_app
 from app.service.answer_service import AnswerService
 from ingestion.database.engine import open_engine
 from schemas.answer import Page
-from tests.acme import PLATFORM
+from tests.acme import PAGES, PLATFORM, write_pages
 from tests.conftest import ServiceFactory
 from tests.http_client import http_client
 from tests.langsmith_server import langsmith_server
@@ -33,7 +33,6 @@ from tests.model_script import Reply as Refusal
 from tests.model_server import ModelServer
 from tests.otlp_server import collector
 from tests.question_records import record
-from tests.test_cache import PAGES, write_pages
 
 TOKENS = "how many tokens may a workspace create?"
 FILES = "how large may an uploaded file be?"
@@ -198,7 +197,7 @@ def test_replay_is_neither_recorded_nor_traced(site: Site, monkeypatch: pytest.M
 def test_replay_without_recorded_questions_fails(site: Site) -> None:
     found = site.replay("--days", "7")
     assert (found.exit_code, found.stdout) == (2, "")
-    assert found.stderr == "apidesk: no questions were recorded in the last 7 days\n"
+    assert found.stderr == "apidesk: no answered questions were recorded in the last 7 days\n"
 
 
 # --- which questions ----------------------------------------------------------------------------

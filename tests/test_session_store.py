@@ -473,7 +473,7 @@ def test_invalid_session_name_returns_400(http: TestClient[Litestar], name: str)
     response = http.delete(f"/sessions/{name}")
     assert (response.status_code, response.json()["code"]) == (400, "invalid_input")
     assert response.json()["detail"] == (
-        "session: must be 1 to 64 characters long, only A-Z a-z 0-9 . _ -, and not only dots"
+        "session: must be 1 to 64 of the characters A-Z a-z 0-9 . _ -, and not only dots"
     )
 
 

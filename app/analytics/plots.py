@@ -74,7 +74,7 @@ def check_plot(path: Path) -> None:
 def _open_figure(path: Path, width: float, height: float) -> "Iterator[Figure]":
     """Yield a figure of this size in inches, which is written to `path` at the end of the block.
 
-    Raises ConfigurationError if it cannot be written.
+    Raises ConfigurationError if the file cannot be written.
     """
     from matplotlib import rc_context
     from matplotlib.figure import Figure

@@ -15,19 +15,19 @@ Rgb = tuple[int, int, int]
 
 
 class AccentColours(NamedTuple):
-    """The colour of links and buttons, and its light background tint, both as `#rrggbb`."""
+    """The colour of links and buttons, and a faint background tint of it, both as `#rrggbb`."""
 
     accent: str
     tint: str
 
 
 def light_colours(accent: str) -> AccentColours:
-    """Return the colours for the light theme, darkened until text has MIN_CONTRAST."""
+    """Return the colours for the light theme, darkened until their contrast is at least MIN_CONTRAST."""
     return _readable(accent, _WHITE, (0, 0, 0))
 
 
 def dark_colours(accent: str) -> AccentColours:
-    """Return the colours for the dark theme, lightened until text has MIN_CONTRAST."""
+    """Return the colours for the dark theme, lightened until their contrast is at least MIN_CONTRAST."""
     return _readable(accent, _DARK_SURFACE, _WHITE)
 
 
@@ -47,7 +47,10 @@ def contrast(one: str, other: str) -> float:
 
 
 def _readable(accent: str, surface: Rgb, extreme: Rgb) -> AccentColours:
-    """Mix `accent` with as little of `extreme` as is needed to make text readable on the tint."""
+    """Return the colours of `accent`, mixed with as little of `extreme` as makes text readable on the tint.
+
+    The tint is `surface` with a share of TINT of the colour.
+    """
     candidates = (_mix(_parse(accent), extreme, percent / 100) for percent in range(0, 101, 4))
     pairs = [AccentColours(_hex(c), _hex(_mix(surface, c, TINT))) for c in candidates]
     return next(pair for pair in pairs if contrast(*pair) >= MIN_CONTRAST)

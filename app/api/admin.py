@@ -38,7 +38,7 @@ CSV = "text/csv"
 REPORT_RESPONSE = ResponseSpec(
     Insights,
     generate_examples=False,
-    description="The report, or only `table` if it is given; CSV with `Accept: text/csv`",
+    description="The report, or only the given `table`; CSV with `Accept: text/csv`",
 )
 
 
@@ -77,7 +77,7 @@ async def start_ingestion(
     errors=(StoreUnavailable,),
 )
 async def list_ingestions(ingestions: NamedDependency[IngestionService]) -> IngestionRuns:
-    """Return the latest 50 runs with their reports, including those of other processes."""
+    """Return the latest 50 runs with their reports. Runs of other processes are included."""
     return IngestionRuns(ingestions=await ingestions.latest())
 
 

@@ -1,4 +1,4 @@
-"""POST /ask and POST /retrieve: answer a question, or only retrieve its chunks.
+"""POST /ask and POST /retrieve: answer a question, or only retrieve chunks for it.
 
 An answer is sent as JSON or as server-sent events.
 """
@@ -58,7 +58,7 @@ RETRIEVAL_ERRORS = (
     ModelRefused,
     ModelTimeout,
 )
-"""The errors of retrieval. The errors of models come from the embedding model."""
+"""The errors of retrieval. The model errors are those of the embedding model."""
 
 EXAMPLE_STEP = (
     "**Update SKU Price**: `POST /dop/api/v1/product/sku_price`\n\n"

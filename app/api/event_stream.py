@@ -25,11 +25,12 @@ async def open_events(
     """Return the events of one answer; the last one is `answer`, and None stands for a heartbeat.
 
     Waits for the first event or heartbeat, so that an error before it can still be sent as an error
-    response. The events raise the errors of `ask`. Closing them cancels `ask` and its model calls.
+    response. The returned generator raises the errors of `ask`. Closing the generator cancels `ask` and its
+    model calls.
 
     Arguments:
-        ask: answers the question, and sends its events to the given sink
-        request: the request; if its client disconnects, there is no more waiting
+        ask: answers the question, and sends events to the given sink
+        request: the HTTP request; the wait ends if its client disconnects
     """
     events = _stream_answer(ask)
     return _prepend(await _first_event(events, request), events)
@@ -92,7 +93,7 @@ async def _with_heartbeats(queue: asyncio.Queue[Event | None]) -> AsyncGenerator
 async def _first_event(
     events: AsyncGenerator[Event | None], request: Request[Any, Any, Any]
 ) -> Event | None:
-    """Return the first event, or None if it is a heartbeat or if the client disconnects before it."""
+    """Return the first event, or None if a heartbeat comes first or the client disconnects."""
     event = asyncio.ensure_future(anext(events))
     disconnect = asyncio.ensure_future(_wait_for_disconnect(request))
     try:

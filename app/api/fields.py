@@ -27,35 +27,35 @@ _SESSION_PATTERN = re.compile(SESSION_SCHEMA["pattern"].strip("^$"))
 
 def _validate_not_blank(text: str) -> str:
     if not text.strip():
-        raise PydanticCustomError("blank", "is empty")
+        raise PydanticCustomError("blank", "must not be empty")
     return text
 
 
 def validate_whole_number(value: object) -> int:
-    """Return `value` if it is an integer in JSON Schema. 5.0 is an integer, but "5" and true are not.
+    """Return `value` as an int if it is an integer in JSON Schema; otherwise raise PydanticCustomError.
 
-    Raises PydanticCustomError.
+    5.0 is an integer, but "5" and true are not.
     """
     if type(value) is float and value.is_integer():
         return int(value)
     if type(value) is not int:
-        raise PydanticCustomError("whole_number", "is not a whole number")
+        raise PydanticCustomError("whole_number", "must be a whole number")
     return value
 
 
 def validate_session_id(session: str) -> str:
-    """Return `session` if it is a valid session id.
+    """Return `session` if it is a valid session id; otherwise raise PydanticCustomError.
 
-    "." and ".." are invalid, because clients remove them from paths. Raises PydanticCustomError.
+    An id of dots alone is invalid, because clients remove "." and ".." from paths.
     """
     if len(session) > SESSION_SCHEMA["maxLength"] or not _SESSION_PATTERN.fullmatch(session):
-        message = "must be 1 to 64 characters long, only A-Z a-z 0-9 . _ -, and not only dots"
+        message = "must be 1 to 64 of the characters A-Z a-z 0-9 . _ -, and not only dots"
         raise PydanticCustomError("session", message)
     return session
 
 
 def parse_id(text: str) -> UUID:
-    """Return the id in a path. Raises NotFoundException if `text` is not a UUID."""
+    """Parse an id in a path. Raises NotFoundException if `text` is not a UUID."""
     try:
         return UUID(text)
     except ValueError:
@@ -63,7 +63,7 @@ def parse_id(text: str) -> UUID:
 
 
 PathId = Annotated[str, PathParameter(schema_extra={"format": "uuid"})]
-"""An id in a path. The handler parses it with `parse_id`, after the guard has checked access."""
+"""A UUID in a path. The handler parses the text with `parse_id`, after the guard has checked access."""
 
 QuestionText = Annotated[
     str,

@@ -72,7 +72,7 @@ def live() -> Live:
     needs=None,
 )
 async def ready(answer_service: NamedDependency[AnswerService]) -> Response[Ready]:
-    """Return 200 if every required dependency works, else 503, with the state of each dependency."""
+    """Return 200 if every required dependency works, otherwise 503, with the state of each dependency."""
     checks = {
         "milvus": await _check_milvus(answer_service),
         "collection": await _check_collection(answer_service),
@@ -91,7 +91,8 @@ async def ready(answer_service: NamedDependency[AnswerService]) -> Response[Read
 async def _check_models(answer_service: AnswerService) -> dict[str, Check]:
     """Check each model.
 
-    If APIDESK_ON_MODEL_FAILURE is `extractive`, a failed model only reduces the quality of answers.
+    If APIDESK_ON_MODEL_FAILURE is `extractive`, a failed model is `degraded` and not `failed`, because
+    questions are still answered.
     """
     if answer_service.models is None:
         return {"model": Check(status="ok", detail=answer_service.settings.chat_model)}
@@ -109,9 +110,9 @@ async def _check_models(answer_service: AnswerService) -> dict[str, Check]:
 
 
 async def _model_problem(model: ChatModel) -> str | None:
-    """Return the error of the last call, or None.
+    """Return the error of the model's last call, or None if that call succeeded.
 
-    If there was no call, or if the error is older than PROBE_INTERVAL_S, the model is probed first.
+    The model is probed first if it has not been called, or if the error is older than PROBE_INTERVAL_S.
     """
     is_unused = model.last_called_at is None
     if is_unused or (

@@ -1,4 +1,4 @@
-"""Finds the questions that are asked often and answered well, to suggest them to others."""
+"""Finds well-answered questions that are often asked with one API key, to suggest them to its users."""
 
 import re
 import time
@@ -11,7 +11,7 @@ from schemas.errors import StoreUnavailable
 from schemas.insights import QuestionRecord
 
 MIN_SESSIONS = 3
-"""Minimum number of sessions in which a question was asked, so that it identifies no one."""
+"""Minimum number of sessions in which a question was asked, so that it does not identify a person."""
 
 MAX_CHARS = 80
 """Maximum length of a question, in characters."""
@@ -26,14 +26,18 @@ _NOT_WORDS = re.compile(r"[\W_]+")
 
 
 class LoggedQuestions:
-    """The frequent questions of each owner and language. An owner does not see the questions of others."""
+    """The frequent questions of each owner and language.
+
+    An owner is an API key, or all callers if no key is required. The questions of one owner are never
+    suggested to another.
+    """
 
     def __init__(self, records: RecordStore) -> None:
         self._records = records
         self._cache: dict[tuple[str, Language], tuple[float, tuple[str, ...]]] = {}
 
     def get(self, owner: str, language: Language) -> tuple[str, ...]:
-        """Return the questions, most frequent first, or none if the database does not answer. Blocks."""
+        """Return the questions, most frequent first; empty if the database does not answer. Blocks."""
         read_at, questions = self._cache.get((owner, language), (-LIFETIME_SECONDS, ()))
         if time.monotonic() - read_at < LIFETIME_SECONDS:
             return questions
@@ -46,9 +50,9 @@ class LoggedQuestions:
 
 
 def frequent_questions(records: Iterable[QuestionRecord], language: Language) -> tuple[str, ...]:
-    """Return the questions that were asked in several sessions, most frequent first.
+    """Return the suitable questions that were asked in MIN_SESSIONS sessions or more, most frequent first.
 
-    Each has its latest wording.
+    Each question has its latest wording.
 
     Arguments:
         records: latest first
@@ -68,7 +72,9 @@ def frequent_questions(records: Iterable[QuestionRecord], language: Language) ->
 
 
 def _is_suitable(record: QuestionRecord, question: str, language: Language) -> bool:
-    """Return whether a question is short, was answered from the documents and is not rated badly."""
+    """Return whether a question in `language` is short, was answered from the documents with sufficient
+    confidence, and has no rating or a good one.
+    """
     is_liked = record.feedback is None or record.feedback.score > 0
     is_answered = record.confidence in ("high", "medium") and bool(record.pages)
     is_short = len(question) <= MAX_CHARS and "\n" not in question

@@ -48,7 +48,7 @@ def warnings(answer: Answer) -> Iterator[str]:
 
 
 def cited_pages(answer: Answer) -> list[list[Source]]:
-    """Return the sources of `answer`, those with the same number together."""
+    """Return the sources of `answer` in groups of sources with the same number."""
     return [list(sources) for _, sources in groupby(answer.sources, attrgetter("number"))]
 
 

@@ -36,7 +36,10 @@ class JsonRequest(Request[Any, Any, Any]):
     r"""A request whose JSON body may contain unpaired surrogates (`"\ud83d"`)."""
 
     async def json(self) -> Any:
-        """Return the body's JSON value. Raises ClientException if it is invalid or too deeply nested."""
+        """Return the body's JSON value, with unpaired surrogates replaced.
+
+        Raises ClientException if the body is not valid JSON or is too deeply nested.
+        """
         try:
             return _decode(await self.body())
         except (ValueError, RecursionError, SerializationException) as error:
@@ -57,7 +60,7 @@ class AllowHeaderPlugin(ReceiveRoutePlugin):
     def receive_route(self, route: BaseRoute) -> None:
         """Copy the methods of `route` to the first route of its path.
 
-        For each further handler of a path, Litestar creates a new route with all handlers so far.
+        For each further handler of a path, Litestar creates another route with all handlers so far.
         """
         if isinstance(route, HTTPRoute):
             self._first_routes.setdefault(route.path, route).methods = route.methods

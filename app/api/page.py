@@ -66,9 +66,9 @@ class PageFile(NamedTuple):
 
 
 class PageFiles:
-    """The files in `static`, the generated modules and style, and the platform's logo, by path.
+    """The files in `static`, the generated modules and style sheet, and the platform's logo, by path.
 
-    HTML pages are rendered with the platform's name and language, the widget with its labels and colour.
+    The HTML pages and the widget script are templates, rendered with the platform's name, colour and logo.
     """
 
     def __init__(self, platform_info: PlatformInfo) -> None:
@@ -91,7 +91,7 @@ class PageFiles:
         """Return the file at the path `name`, or status 304 if the browser already has it.
 
         Browsers revalidate every file, because files of different versions do not work together. Raises
-        NotFoundException.
+        NotFoundException if there is no such file.
         """
         file = self._files.get(name)
         if file is None:
@@ -200,7 +200,7 @@ def text_modules(platform_info: PlatformInfo) -> dict[str, str]:
 def _page_texts(language: Language) -> dict[str, str]:
     """Return the texts of the page by name.
 
-    Where `[page]` and `[answer.fields]` both name a field, the text of `[page]` is used.
+    If `[page]` and `[answer.fields]` in the text file define the same name, the text in `[page]` is used.
     """
     text = user_text(language)
     labels = {to_camel(name): label for name, label in text.answer.fields.items()}

@@ -1,6 +1,6 @@
 """Converts errors to problem details (RFC 9457) that do not contain stack traces.
 
-Errors of this project keep their messages. Unexpected errors have a general message.
+The problem of an ApideskError contains its message. The problem of an unexpected error does not.
 """
 
 import json
@@ -151,12 +151,12 @@ def _headers(error: ApideskError, status: HTTPStatus) -> dict[str, str] | None:
 
 
 def _field_sentence(item: Any) -> str:
-    """Return the message of a validation error of Litestar, preceded by the name of its field."""
-    key, message = item.get("key"), item.get("message", "is invalid")
+    """Return the message of a validation error of Litestar, preceded by the name of the field."""
+    key, message = item.get("key"), item.get("message", "invalid")
     if key is None:
-        return "body: is not a JSON object"
+        return "body: not a JSON object"
     if message == "'data'":  # Litestar names a missing body after the parameter
-        return "body: is missing"
+        return "body: missing"
     return f"{key or 'body'}: {message}"
 
 

@@ -31,7 +31,7 @@ MAX_FOLLOW_UPS = 3
 """Maximum number of questions to ask after an answer."""
 
 MIN_FOLLOW_UPS = 2
-"""If there are fewer follow-up questions, headings that name no process or action are used, too."""
+"""If there are fewer follow-up questions, headings that name no process or action are used as well."""
 
 MIN_SAME_LANGUAGE_DOCUMENTS = 4
 """Minimum number of documents in the requested language; otherwise all languages are used."""
@@ -176,7 +176,7 @@ def _errors(
 ) -> Iterator[DocumentQuestion]:
     """Yield a question about one error code of each document.
 
-    APIs come first, because they list more codes than pages.
+    APIs come first, because they list more codes than pages do.
     """
     template = user_text(language).suggestions["error"]
     for entry in sorted(entries, key=lambda entry: entry.kind != "api")[:MAX_SCANNED_DOCUMENTS]:
@@ -216,8 +216,8 @@ async def get_suggestions(
     Frequent questions come first: those that were asked in at least three sessions of the same API key,
     or of all callers if no key is required. The others are made from headings, API names and error codes.
 
-    With `source` and `document` (`source` and `documentId` of a source of an answer), return up to three
-    questions about the sections of that document that are not in `seen`.
+    If `source` and `document` are given (the fields `source` and `documentId` of an entry in an answer's
+    `sources`), return up to three questions about the sections of that document that are not in `seen`.
     """
     language = language or answer_service.platform.platform.language
     if source is not None and document is not None:

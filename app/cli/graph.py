@@ -22,7 +22,7 @@ from schemas.settings import Settings
 
 
 def read_steps(settings: Settings, mode: AnswerMode) -> PipelineSteps:
-    """Return the steps that `settings` configure. They cannot run, because their collection has no client.
+    """Return the steps that `settings` configure. They cannot run, because the collection has no client.
 
     Raises ConfigurationError for invalid settings, or for mode `tools` without a chat model.
     """
@@ -48,12 +48,12 @@ def read_steps(settings: Settings, mode: AnswerMode) -> PipelineSteps:
 def draw_mermaid(steps: PipelineSteps) -> str:
     """Return a Mermaid flowchart of the pipeline with `steps`.
 
-    `tests/test_graph.py` compares it with the runs of questions.
+    `tests/test_graph.py` compares the flowchart with the runs of questions.
     """
     graph = Graph()
 
     def add(name: str, *sources: Node, condition: str | None = None) -> Node:
-        """Add a step after `sources`, or after the result "yes" or "no" of a condition.
+        """Add a step after `sources`, or after the result `condition`, "yes" or "no", of the source.
 
         The part of `name` before a colon is the title of the box around the step.
         """

@@ -1,4 +1,4 @@
-"""The entry point of the command line, the group `apidesk` with its commands.
+"""The entry point of the command line: the group `apidesk` with all commands.
 
 Commands import heavy modules inside their functions, so that `--help` is fast.
 """

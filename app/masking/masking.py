@@ -29,8 +29,8 @@ _WIDE_CHAR = re.compile(f"[{_WIDE}]")
 def mask(text: str, known_secrets: Mapping[str, str] = MappingProxyType({})) -> str:
     """Replace each secret and each item of personal data in `text` with ‹name›.
 
-    `known_secrets` maps further secrets to their names, such as `SecretScan.secrets` of another text.
-    They are replaced as well. Masking a masked text does not change it.
+    `known_secrets` maps further secrets, which are replaced as well, to their names. For example, these are
+    the `SecretScan.secrets` of another text. Masking a masked text does not change it.
     """
     narrow = _narrow(text)
     known = _repeated(narrow, known_secrets)
@@ -87,12 +87,12 @@ def _secrets(text: str) -> list[TextSpan]:
 
 
 def _narrow(text: str) -> str:
-    """Return `text`, of the same length, with the usual forms of full-width characters."""
+    """Return `text` with the usual forms of full-width characters. The length does not change."""
     return text.translate(_NARROW) if _WIDE_CHAR.search(text) else text  # translating is slow
 
 
 def _replace(text: str, spans: Iterable[TextSpan]) -> str:
-    """Return `text` with the label of each span in its place."""
+    """Return `text` with each span replaced by its label."""
     parts, position = [], 0
     for span in spans:
         parts += [text[position : span.start], span.quote, f"‹{span.label}›", span.quote]
@@ -117,7 +117,7 @@ def _repeated(text: str, labels: Mapping[str, str]) -> Iterable[TextSpan]:
 
 
 def _merge_overlapping(spans: list[TextSpan]) -> list[TextSpan]:
-    """Sort `spans` and merge overlapping ones under the label of the first."""
+    """Sort `spans`, and merge those that overlap. A merged span has the label of the first."""
     merged: list[TextSpan] = []
     for span in sorted(spans, key=lambda span: (span.start, -span.end)):
         if merged and span.start < merged[-1].end:

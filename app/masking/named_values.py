@@ -2,7 +2,7 @@
 
 The name can be in code, in a request or log, in a table, or in a sentence. A value is found in three steps:
 match the separator after the name, find where the value ends, and check that the value is plausible for the
-name. In a table, the value is in the row after the name, or in the column under it.
+name. In a table, the value is in the same row after the name, or in the column under the name.
 """
 
 import re
@@ -86,15 +86,15 @@ _PUBLIC_VALUE = re.compile(
     r"(?P<value>(?:W/\")?[A-Za-z0-9][A-Za-z0-9+/=_-]{5,1000})"
 )
 _LAST_ARGUMENT = re.compile(rf"{QUOTE}\s{{0,4}}\)")
-"""The end of a call's last argument.
+"""The end of a quoted last argument.
 
-It tells `put("token", "x")` from a list of names such as `("token", "secret", "key")`, where "secret" is
-not a value.
+In `put("token", "x")`, the last argument is the value. In a list of names such as `("token", "secret",
+"key")`, "secret" is not the last argument and not a value.
 """
 _END = re.compile(r"[ \t]*(?:$|[\n\r,;&|)}\]<>\"'`\\，。；、）#])")
 _GAP = re.compile(r"(?:(?<=no)\.)?[ \t]{0,4}", re.IGNORECASE)
 _EXAMPLE = re.compile(r"(?:sample|example|dummy|fake|示例|样例)[ ]?$", re.IGNORECASE)
-"""The word before the name of a number that belongs to nobody."""
+"""A word before a name that marks the number after the name as an example."""
 _MAX_LITERAL_CHARS = 4_096
 """Maximum length of a quoted literal, in characters."""
 
@@ -122,7 +122,7 @@ class _ValueStart(NamedTuple):
 
 
 def _find_value_start(text: str, start: int, end: int) -> _ValueStart | None:
-    """Return where the value of the name text[start:end] starts; None if no separator follows."""
+    """Return where the value of the name text[start:end] starts; None if no separator follows the name."""
     if text.startswith("--", max(start - 2, 0)) and _VALUE_GAP.match(text, end):
         return _ValueStart(match_end(_VALUE_GAP, text, end), SyntaxConfidence.ASSIGNED, "assigned")
     separator = _SEPARATOR.match(text, end)
@@ -151,7 +151,10 @@ def _may_follow(syntax: str, text: str, start: int, end: int, closing_quote: str
 
 
 def _find_literal(text: str, position: int) -> tuple[int, int] | None:
-    """Return the start and end of the text inside the quoted literal at `position`, or None."""
+    """Return the start and end of the text in the quoted literal at `position`, or None if there is none.
+
+    If the closing quotation mark is missing, the text ends where an unquoted value would end.
+    """
     opening = _OPENING.match(text, position)
     if opening is None:
         return None
@@ -267,7 +270,7 @@ def _syntax_confidence(
 ) -> SyntaxConfidence:
     """Return the confidence in a value that ends at `end`.
 
-    If more words follow an unquoted value, it is part of a sentence.
+    An unquoted value that more words follow is part of a sentence.
     """
     if value_start.syntax in ("argument", "call", "verb"):
         return value_start.confidence
@@ -282,9 +285,9 @@ def _syntax_confidence(
 
 
 def _secret_without_separator(text: str, end: int, kind: SecretKind, name: str) -> TextSpan | None:
-    """Return the secret that follows a name ending at `end` without a separator, or None.
+    """Return the secret right after the name that ends at `end`, or None.
 
-    Only spaces may be between them. After a Chinese name, not even a space is required.
+    Only spaces may be between the name and the secret. After a Chinese name, no space is required.
     """
     position = match_end(_GAP, text, end)
     if name.lower() == "pass":
@@ -298,7 +301,7 @@ def _secret_without_separator(text: str, end: int, kind: SecretKind, name: str) 
 
 
 def _find_secret_in_row(text: str, position: int, kind: SecretKind, name: str) -> TextSpan | None:
-    """Return the secret in the cells from `position`, which are in the row of `name`, or None."""
+    """Return the secret in the row of `name`, or None. Only _MAX_CELLS cells after `name` are checked."""
     for _ in range(_MAX_CELLS):
         cell = _CELL.match(text, position)
         if cell is None or cell.end() == position:
@@ -339,7 +342,7 @@ def _secrets_under(headers: list[str], line: str, position: int) -> Iterator[Tex
 
 
 def _cells(line: str) -> list[re.Match[str]]:
-    """Return the cells of a row; the bars at its ends do not delimit empty cells."""
+    """Return the cells of a row. The bars at the ends of the row are not borders of empty cells."""
     row = line.strip()
     start = line.index(row) + row.startswith("|")
     return list(_CELL.finditer(line, start, len(line.rstrip())))

@@ -1,7 +1,7 @@
 """Finds personal data by its format and check digits.
 
-It finds e-mail addresses, telephone numbers, Chinese identity numbers, IBANs and bank card numbers.
-Addresses and numbers that documentation uses as examples are not personal data.
+Personal data are e-mail addresses, telephone numbers, Chinese identity numbers, IBANs and bank card
+numbers, except for addresses and numbers that documentation uses as examples.
 """
 
 import re
@@ -67,7 +67,7 @@ def _is_iban(match: re.Match[str]) -> bool:
 def _is_email(match: re.Match[str]) -> bool:
     """Return whether the address may belong to a person.
 
-    Addresses in reserved domains and parts of URLs such as https://user:pass@host do not.
+    An address in a reserved domain, or in a URL such as https://user:pass@host, does not.
     """
     return (
         not is_placeholder(match[0])

@@ -71,7 +71,7 @@ _CHINESE_KINDS = {word: kind for kind, words in _CHINESE.items() for word in wor
 
 _WORD = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|[0-9]+")
 _VERSION = re.compile(r"[-_][0-9]+$")
-"""The end of a name such as X-Hub-Signature-256."""
+"""The number at the end of a name such as X-Hub-Signature-256."""
 _MAX_NAME_WORDS = 4
 """Maximum number of words to check at the end of a name such as client_app_secret_key."""
 
@@ -211,7 +211,7 @@ A longer value is a secret if it is a cookie, or if it is ASCII text without spa
 """
 
 _MIN_LETTERS_ONLY_CHARS = 8
-"""Minimum length of a secret without digits, in characters, unless people chose it."""
+"""Minimum length of a secret without digits, in characters. It does not apply to `_WORD_KINDS`."""
 
 _WORD_KINDS = {SecretKind.SECRET, SecretKind.PASSWORD}
 """The kinds of secrets for which people choose words."""
@@ -242,7 +242,7 @@ def is_plausible(kind: SecretKind, value: str, confidence: SyntaxConfidence) -> 
 
 
 def is_placeholder(value: str) -> bool:
-    """Return whether `value` is a placeholder such as <token> and YOUR_KEY, or an example address."""
+    """Return whether `value` is a placeholder such as <token> or YOUR_KEY, or an example address."""
     return _PLACEHOLDER.fullmatch(value) is not None
 
 

@@ -78,7 +78,7 @@ _SHAPES = [
         ),
     ),
 ]
-"""Labels and patterns. A pattern with a group masks this group only."""
+"""Labels and patterns of secrets. If a pattern has a group, only the text of the group is the secret."""
 
 _LOGIN = re.compile(
     r"登[录陆不]|[口密][令码]|账[号户]|\b(?:log(?:ged|ging)?|sign(?:ed|ing)?)[ -]?(?:in|on)\b"
@@ -90,7 +90,7 @@ _TYPED = re.compile(
     r"(?P<value>[A-Za-z0-9][^\s\"'`,;:，。；：、（）()<>{}‹›|=&/\\]{7,60})",
     re.IGNORECASE,
 )
-"""What is typed at a login, as in "log in with …" or "admin / …"."""
+"""A text that someone types at a login, as in "log in with …" or "admin / …"."""
 
 _VERSION = re.compile(r"[A-Za-z]+[-_ ]?v?[0-9.]+")
 
@@ -101,13 +101,13 @@ _DIGEST_NAME = re.compile(
 )
 
 _MAX_CONTEXT_CHARS = 400
-"""Maximum number of characters before and after a string in which words tell what it is."""
+"""Maximum number of characters before and after a string that are searched for words about it."""
 
 _SECRET_TOPIC = re.compile(
     r"sign|hmac|secret|token|key|cred|auth|passw|pwd|(?<![A-Za-z])[as]k(?![A-Za-z])|[签密钥]|令牌|凭[证据]|口令|鉴权",
     re.IGNORECASE,
 )
-"""A topic of a line in which a random string is probably a secret."""
+"""A word in a line in which a random string is probably a secret."""
 
 _SECRET_PREFIX = re.compile(
     r"[A-Za-z_-]*(?:key|secret|token|api|pat|sk)[A-Za-z0-9]{0,3}[_-]", re.IGNORECASE
@@ -180,7 +180,7 @@ def _typed_passwords(text: str) -> Iterator[TextSpan]:
 
 
 def _is_digest(text: str, match: re.Match[str]) -> bool:
-    """Return whether the line of `match` or the one before names a digest, and neither names a secret."""
+    """Return whether the line of `match` or the line before names a digest, and neither names a secret."""
     lines = _lines_around(text, match, lines_before=1)
     return _DIGEST_NAME.search(lines) is not None and not any(
         names_secret(name["name"]) for name in NAME_TOKENS.finditer(lines) if name["name"]
@@ -188,7 +188,10 @@ def _is_digest(text: str, match: re.Match[str]) -> bool:
 
 
 def _lines_around(text: str, match: re.Match[str], lines_before: int = 0) -> str:
-    """Return the line of `match` after `lines_before` others, as far as it is near to `match`."""
+    """Return the line of `match` and the `lines_before` lines before it.
+
+    Only _MAX_CONTEXT_CHARS characters before and after `match` are included.
+    """
     before = text[max(match.start() - _MAX_CONTEXT_CHARS, 0) : match.start()]
     after = text[match.end() : match.end() + _MAX_CONTEXT_CHARS]
     lines = before.split("\n")[-1 - lines_before :]
@@ -198,8 +201,8 @@ def _lines_around(text: str, match: re.Match[str], lines_before: int = 0) -> str
 def _random_strings(text: str) -> Iterator[TextSpan]:
     """Yield long hexadecimal and base64 strings that are probably secrets.
 
-    Random strings are more often ids and digests. A secret stands in a line that is about secrets, or it
-    is too long for an id. UUIDs (request ids), file names, certificates and public keys are left out.
+    Most random strings are ids and digests. A string counts as a secret if its line is about secrets, or if
+    it is too long for an id. UUIDs, file names, digests, certificates and public keys are left out.
     """
     text = _PUBLIC_BLOCK.sub(lambda match: "\0" * len(match[0]), text)
     uuids = {match.span() for match in _UUID.finditer(text)}
@@ -219,10 +222,11 @@ def _random_strings(text: str) -> Iterator[TextSpan]:
 
 
 def _is_long(text: str) -> bool:
-    """Return whether the random string `text` is a secret without a topic.
+    """Return whether the random string `text` is probably a secret even if its line is not about secrets.
 
-    Ids rarely have more than 32 characters of both cases. Behind a prefix, a shorter string or one case
-    is enough: api_key_… names a secret, and ids such as pi_… have fewer than 34 characters.
+    This is the case if the prefix names a secret (api_key_…), if another prefix is followed by more than
+    `_MIN_UNNAMED_CHARS` characters (ids such as pi_… are shorter), or if a string without a prefix has at
+    least `_MIN_UNNAMED_CHARS` characters, among them three of each case.
     """
     if _SECRET_PREFIX.match(text):
         return True
@@ -233,9 +237,9 @@ def _is_long(text: str) -> bool:
 
 
 def _is_random_string(text: str) -> bool:
-    """Return whether `text` is random, and also one of its parts between dashes and slashes.
+    """Return whether `text` and one of its parts between dashes, slashes and underscores are random.
 
-    The check of hexadecimal digits is lenient, because few other strings of them are this long.
+    For a hexadecimal string, the check is lenient, because few strings of this length are not random.
     """
     if _HEX.fullmatch(text[match_end(_PREFIX, text, 0) :]):
         return is_random(text, max_mean_run=8)

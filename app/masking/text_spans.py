@@ -8,7 +8,7 @@ QUOTE = r"""(?:\\{0,8}["'`]|%(?:25){0,4}2[27]|&quot;|&\#3[49];)"""
 """A quotation mark, which may be escaped as in nested JSON, URLs and XML."""
 
 ENCODED = r"%(?:25){0,4}[0-9A-Fa-f]{2}|\\u[0-9A-Fa-f]{4}|\\[nrt](?=[A-Za-z_])"
-"""An escape sequence of any character: percent-encoding, a \\u escape, or \\n, \\r or \\t."""
+"""An escape sequence: a percent-encoded character, a \\u escape, or \\n, \\r or \\t before a word."""
 
 _MAX_MEAN_RUN_CHARS = 3.2
 """Maximum mean length of the runs in a random string, in characters.
@@ -18,10 +18,10 @@ about two in random strings, and about five in words and dates.
 """
 
 _MAX_MEAN_RUN_CHARS_OF_LETTERS = 2.5
-"""The same maximum for a string with fewer than two numbers, which is more likely to consist of words."""
+"""Maximum mean length for a string with fewer than two numbers, which may well consist of words."""
 
 _MAX_MEAN_RUN_CHARS_WITH_NUMBERS = 5.0
-"""The same maximum for a string with at least three numbers and without punctuation."""
+"""Maximum mean length for a string with at least three numbers and without punctuation."""
 
 _RUN = re.compile(r"[A-Z]?[a-z]+|[A-Z]+|[0-9]+")
 
@@ -45,7 +45,7 @@ def match_end(pattern: re.Pattern[str], text: str, position: int) -> int:
 
 
 def blank_out(text: str, spans: Iterable[TextSpan]) -> str:
-    """Replace the characters of `spans` with NUL, keeping the length."""
+    """Return `text`, of the same length, with NUL in place of each character in `spans`."""
     parts, position = [], 0
     for span in sorted(spans):
         if span.start >= position:
@@ -57,9 +57,10 @@ def blank_out(text: str, spans: Iterable[TextSpan]) -> str:
 def is_random(text: str, min_chars: int = 20, max_mean_run: float = _MAX_MEAN_RUN_CHARS) -> bool:
     """Return whether `text` is random.
 
-    It must have at least `min_chars` ASCII letters and digits, among them a letter. Its runs must not be
-    longer than `max_mean_run` characters on average; with few numbers the maximum is lower, with many it is
-    higher. No word may occur twice, as in key1value1key2value2.
+    A random text has at least `min_chars` ASCII letters and digits, among them a letter. Its runs are at
+    most `max_mean_run` characters long on average; the maximum is lower for a text with few numbers, and
+    higher for a text with many. No word of three or more letters occurs twice, so key1value1key2value2 is
+    not random.
     """
     runs = _RUN.findall(text)
     length = sum(map(len, runs))

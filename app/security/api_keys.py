@@ -31,7 +31,7 @@ SECRET_BYTES = 32
 """Length of the random part of a key, in bytes."""
 
 REFRESH_INTERVAL_S = 2.0
-"""Seconds between refreshes of the snapshot, after which new and revoked keys take effect."""
+"""Seconds between refreshes of the snapshot. New and revoked keys take effect at the next refresh."""
 
 RETRY_INTERVAL_S = 10.0
 """Seconds between refreshes while the database does not answer; the last snapshot stays in use."""
@@ -153,7 +153,7 @@ class Caller:
     """The authenticated sender of a request."""
 
     id: str
-    """The id that owns the caller's sessions and records; empty if no key is required."""
+    """The id of the owner of the caller's sessions and records; empty if no key is required."""
     name: str
     scopes: tuple[Scope, ...]
     account: str
@@ -191,7 +191,7 @@ class Keyring:
 
     @property
     def required(self) -> bool:
-        """Whether a key is required. This is the case as soon as a key exists, even if it is revoked."""
+        """Whether a key is required: if the admin key is set or any key exists, even a revoked one."""
         return self._admin_digest is not None or bool(self._keys_by_id)
 
     def caller_of(self, text: str) -> Caller | None:

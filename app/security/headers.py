@@ -38,7 +38,7 @@ _SAME_ORIGIN_DIRECTIVES = (
 )
 
 DATA_POLICY = HeaderPolicy("default-src 'none'; frame-ancestors 'none'")
-"""The policy of API responses: a browser that displays one loads no further resources."""
+"""The policy of API responses. A browser that displays such a response loads no further resources."""
 
 
 def page_policy(

@@ -90,14 +90,14 @@ class UsageCounter:
             return await use(self._memory)
         if self._redis_failed:
             self._redis_failed = False
-            log.info("Redis is available again: limits are counted in Redis")
+            log.info("Redis is available again: usage is counted in Redis")
         return result
 
     def _note_failure(self, error: Exception) -> None:
         self._retry_at = time.monotonic() + REDIS_RETRY_S
         if not self._redis_failed:
             self._redis_failed = True
-            log.warning("Redis does not answer: limits are counted in this process (%s)", error)
+            log.warning("Redis does not answer: usage is counted in this process (%s)", error)
 
 
 def _redis_limiter(pool: "ConnectionPool") -> FixedWindowRateLimiter:

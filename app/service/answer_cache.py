@@ -1,6 +1,6 @@
 """Caches answers in the database, and shares answers in progress between callers.
 
-A cached answer has digests of the cited documents, with which changes are detected.
+Each answer is stored with digests of the cited documents, so that changes to the documents are detected.
 """
 
 import asyncio
@@ -34,7 +34,7 @@ DATABASE_TIMEOUT_S = 1.0
 """Maximum seconds that one cache operation waits for the database, and so delays an answer."""
 
 MAX_THREADS = 4
-"""Number of threads of the cache. It has its own, so that a slow database does not block other work."""
+"""Number of threads of the cache. They are not shared, so that a slow database blocks nothing else."""
 
 _DIGESTS = TypeAdapter(list[tuple[str, str, str]])
 
@@ -45,14 +45,14 @@ StoreAnswer = Callable[[Answer], Coroutine[Any, Any, None]]
 
 @dataclass(frozen=True)
 class CachedAnswer:
-    """An answer, and the digests that the cited documents had when it was made."""
+    """An answer, and the digests that the cited documents had when the answer was made."""
 
     answer: Answer
     documents: DocumentDigests
 
 
 def document_digests(chunks: Iterable[Chunk]) -> DocumentDigests:
-    """Return the digest of each document in `chunks`, which must contain all its chunks."""
+    """Return the digest of each document in `chunks`, which must contain all chunks of these documents."""
     hashes: dict[DocumentKey, list[str]] = {}
     for chunk in chunks:
         hashes.setdefault((chunk.source, chunk.document_id), []).append(chunk.content_hash)
@@ -137,7 +137,7 @@ class AnswerCache:
 
 
 def _parse_row(answer: str, documents: str) -> CachedAnswer | None:
-    """Return the answer, or None if it was written by a version of apidesk with other fields."""
+    """Return the answer, or None if another version of apidesk wrote it, with other fields."""
     try:
         digests = {
             (source, document_id): digest
@@ -159,13 +159,13 @@ class SingleFlight:
     ) -> tuple[Answer, bool]:
         """Return the answer, and whether an earlier caller started it.
 
-        The first caller with a key runs `start`. Later callers wait for the same answer.
-        `store` then stores the complete answer. A caller that arrives while `store` runs waits for it to
-        end, and then starts or joins a new flight.
+        The first caller with a key runs `start`. Later callers wait for the same answer. `store` then
+        stores the complete answer. A caller that arrives while `store` runs waits until `store` has ended,
+        and then starts or joins a new flight.
 
-        `on_event` receives all events of the answer. It receives none if the first caller passed no
-        `on_event`, because the reply of the model is then not streamed. Raises the errors of `start`. If
-        all callers that wait for an answer are cancelled, the work is cancelled.
+        `on_event` receives all events of the answer, but none if the first caller passed no `on_event`,
+        because the model's reply is then not streamed. Raises the errors of `start`. If all callers that
+        wait for an answer are cancelled, the work is cancelled.
         """
         while (flight := self._flights.get(key)) and flight.store_task:
             await asyncio.wait([flight.store_task])

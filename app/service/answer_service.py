@@ -103,9 +103,9 @@ class AnswerService:
     async def answer(
         self, question: Question, config: RunnableConfig, mode: AnswerMode = "pipeline"
     ) -> Answer:
-        """Answer the question in a run with `config`, within APIDESK_REQUEST_TIMEOUT.
+        """Answer the question in a run with `config`.
 
-        Raises ApideskError.
+        Raises ApideskError, in particular ModelTimeout after APIDESK_REQUEST_TIMEOUT.
         """
         observer = RunObserver(self.metrics)
         started = time.monotonic()
@@ -130,9 +130,9 @@ class AnswerService:
         return answer
 
     async def repeat(self, command: AskCommand, answer: Answer, milliseconds: int) -> Answer:
-        """Return a copy of the cached `answer` with a new id, and record it in a trace and the metrics.
+        """Return a copy of the cached `answer` with a new id, and add the copy to the traces and metrics.
 
-        `milliseconds` is its total time.
+        `milliseconds` is the total time that the copy reports.
         """
         question = self.build_question(command)
         observer = RunObserver(self.metrics)
@@ -154,7 +154,7 @@ class AnswerService:
         return repeated
 
     async def retrieve(self, command: AskCommand) -> list[Source]:
-        """Return the best chunks, at most k, as sources. No chat model is called, unless it reranks.
+        """Return the best chunks, at most k, as sources. A chat model is called only for reranking.
 
         Raises ApideskError.
         """
@@ -223,7 +223,7 @@ class AnswerService:
         return self._factory.pipeline("tools")
 
     async def _load_pipeline(self, mode: AnswerMode) -> Runnable[Question, Answer]:
-        """Return the pipeline for `mode`. The one for `tools` is built at its first use, in a thread."""
+        """Return the pipeline for `mode`. The pipeline for `tools` is built in a thread at first use."""
         if mode == "pipeline":
             return self._pipeline
         return await asyncio.to_thread(lambda: self._tools_pipeline)
@@ -245,7 +245,7 @@ class AnswerService:
             yield
 
     def _detect_language(self, prose: str) -> Language:
-        """Return the language of `prose`, or the platform's language if it has no letters."""
+        """Return the language of `prose`, or the platform's language if `prose` has no letters."""
         if any(character.isalpha() for character in prose):
             return detect_language(prose)
         return self.platform.platform.language
@@ -274,8 +274,8 @@ async def open_answer_service(
     """Open a service that is ready to answer, and close it at the end of the block.
 
     If the platform has never been indexed, it is indexed first, and `progress` is called with the state of
-    the run. Pass `engine` if the database in `settings` is already open; it is closed with the service.
-    `models` take precedence over those of the settings. Raises ApideskError.
+    the run. Pass `engine` if the database in `settings` is already open; the engine is closed with the
+    service. `models` take precedence over those of the settings. Raises ApideskError.
     """
     answer_service = await asyncio.to_thread(connect_answer_service, settings, engine, models)
     try:

@@ -31,7 +31,7 @@ class AskCommand:
     session: str | None = None
     """The session that the question belongs to; None for a question without a session."""
     owner: str = ""
-    """The id that owns the session and the record; empty if no API key is required."""
+    """The id of the owner of the session and the record; empty if no API key is required."""
     account: str = ""
     """The account that is charged for the tokens."""
     fresh: bool = False
@@ -55,9 +55,9 @@ class Answerer(Protocol):
 
 
 def check_question(text: str, settings: Settings, field: str = "question") -> None:
-    """Raise QuestionError if the question is blank or too long. `field` names it in the message."""
+    """Raise QuestionError if the question is blank or too long. The message begins with `field`."""
     if not text.strip():
-        raise QuestionError(f"{field}: is empty", field=field)
+        raise QuestionError(f"{field}: must not be empty", field=field)
     if len(text) > settings.max_question_chars:
         raise QuestionTooLong(
             f"{field}: {len(text)} characters, at most {settings.max_question_chars} are allowed",

@@ -26,7 +26,7 @@ from app.telemetry.metrics import measure_loop_lag
 
 
 class Container:
-    """Contains the objects that the routes use. They belong to one answer service and use its database.
+    """Contains the objects that the routes use. All of them use one answer service and its database.
 
     The constructor blocks. It raises ConfigurationError for invalid settings, and StoreUnavailable if the
     database does not answer.

@@ -20,7 +20,7 @@ from schemas.settings import Settings
 log = structured_logger(__name__)
 
 STOP_TIMEOUT_S = 30
-"""Seconds to wait for a run to end when the server stops; it ends at its next document."""
+"""Seconds to wait when the server stops until a run has ended, which it does at its next document."""
 
 
 def log_ingestion_run(run: IngestionRun) -> None:
@@ -112,8 +112,8 @@ class IngestionService:
     def _ended(self, run: IngestionRun, task: asyncio.Task[IngestionRun]) -> None:
         """Log the end of a run.
 
-        The exception of the task is retrieved only because asyncio would log it otherwise. The run also
-        contains the error.
+        The exception of the task is retrieved only so that asyncio does not log it. The run also contains
+        the error.
         """
         self._tasks.discard(task)
         if not task.cancelled():

@@ -1,7 +1,7 @@
 """Middleware around the answer service: records, sessions, caching and token limits.
 
-Each class is an Answerer that wraps another Answerer. A question passes through them in this order:
-RecordingAnswerer, SessionAnswerer, CachingAnswerer, MeteringAnswerer, AnswerService.
+Each class is an Answerer that wraps another Answerer. A question passes through RecordingAnswerer,
+SessionAnswerer, CachingAnswerer, MeteringAnswerer and AnswerService, in this order.
 """
 
 import asyncio
@@ -138,8 +138,8 @@ class CachingAnswerer:
     ) -> Answer:
         """Return the cached answer, or ask the wrapped answerer.
 
-        The lookup is part of the shared call. If it ran earlier, another call could store its answer
-        between this lookup and the join, and the model would be asked again.
+        The lookup is part of the shared call. If the lookup came before the join, another call could store
+        its answer between them, and the model would be asked again.
         """
         cached = await self._look_up(key)
         if cached is None:
@@ -151,7 +151,7 @@ class CachingAnswerer:
     async def _look_up(self, key: str) -> Answer | None:
         """Return the cached answer, or None.
 
-        An answer that cites a document that has changed is deleted from the cache.
+        If a document that the answer cites has changed, the answer is deleted from the cache.
         """
         try:
             cached = await self._answer_cache.get(key)
@@ -198,7 +198,7 @@ class CachingAnswerer:
 class MeteringAnswerer:
     """Charges the tokens of each answer to the caller's account when the answer is complete or has failed.
 
-    If callers share an answer, all tokens are charged to the caller that started it, even if that
+    If callers share an answer, all tokens are charged to the caller that started the answer, even if that
     caller has disconnected.
     """
 

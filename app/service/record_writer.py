@@ -1,8 +1,8 @@
 """Writes question records: first to an outbox, then to the database.
 
-The outbox is a local file, so a record is not lost if the process is killed or the database is down.
-Each process has its own files in the outbox folder: record files, and a lock file that it holds while it
-runs. Files whose lock is free belong to a process that has ended; another process delivers them.
+The outbox consists of local files, so a record is not lost if the process is killed or the database is
+down. Each process has its own files in the outbox folder: record files, and a file that the process locks
+while it runs. If that lock is free, the process has ended, and another process delivers its records.
 """
 
 import asyncio
@@ -43,7 +43,7 @@ SWEEP_INTERVAL_S = 600.0
 """Seconds between deletions of expired records."""
 
 ARRIVAL_TIMEOUT_S = 2.0
-"""Seconds that feedback waits for its record, which may still be in the outbox of some process."""
+"""Seconds that feedback waits for the record of its answer, which may still be in an outbox."""
 
 WriteBatch = Callable[[Sequence[QuestionRecord]], None]
 """Writes records to the database."""
@@ -68,7 +68,7 @@ class Outbox:
         self._is_open = self._open()
 
     def append(self, record: QuestionRecord) -> None:
-        """Append `record` to the file. A failure is only logged, so that the caller gets the answer."""
+        """Append `record` to the outbox. A failure is only logged, so that the caller gets the answer."""
         line = record.model_dump_json().encode() + b"\n"
         try:
             with self._append_lock:
@@ -119,7 +119,7 @@ class Outbox:
         return os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
 
     def _rotate(self) -> list[Path]:
-        """Close the current file and return all files of this process, which do not change any more."""
+        """Close the current file, and return all files of this process, which are now complete."""
         with self._append_lock:
             if self._file is not None:
                 os.close(self._file)

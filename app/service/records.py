@@ -88,9 +88,10 @@ def _build_base(command: AskCommand, masked: str, milliseconds: int) -> Question
 
 
 def _documented_api(answer: Answer) -> Source | None:
-    """Return the source that documents the API that the answer is about, or None.
+    """Return the source that documents the API in question, or None if there is none.
 
-    Its name is recorded, so that questions that name the API differently are counted together.
+    The name in the documentation is recorded, so that questions that name the API differently are counted
+    together.
     """
     if answer.type != "api_call":
         return None
@@ -140,7 +141,7 @@ class RecordStore:
         self._insert = insert_in_sqlite if engine.dialect.name == "sqlite" else insert_in_postgresql
 
     def add(self, records: Sequence[QuestionRecord]) -> None:
-        """Insert `records`. A record whose id already exists is skipped."""
+        """Insert `records`, except records whose id is already stored."""
         rows = [
             {
                 "id": record.id,

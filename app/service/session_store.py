@@ -79,8 +79,8 @@ class SessionStore:
     def _append(self, owner: str, session: str, turn: Turn) -> None:
         """Insert `turn`, then delete turns that exceed the limits.
 
-        The transaction starts with the insert. SQLite makes a transaction wait for another one only if its
-        first statement is a write.
+        The transaction starts with the insert, because SQLite makes a transaction wait for another one only
+        if the first statement is a write.
         """
         row = truncate_turn(_storable(turn), self._max_chars).model_dump()
         with database_errors(), self._engine.begin() as connection:

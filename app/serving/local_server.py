@@ -1,8 +1,8 @@
 """Writes and reads the address file of a server with an embedded store.
 
-While a server runs, a file next to the store contains its address and a temporary API key. `apidesk ask`
-and `apidesk chat` send their questions to it, because it answers without loading anything. Only the user
-who started the server can read the file.
+While a server runs, a file next to the store contains the server's address and a temporary API key.
+`apidesk ask` and `apidesk chat` send their questions to the server, which has already loaded everything.
+Only the user who started the server can read the file.
 
 The server also locks a second file as long as it runs. If that lock is free, the server was killed and its
 address is out of date. If several servers use the same store, only the first one writes its address.
@@ -20,7 +20,7 @@ from pydantic import BaseModel, SecretStr, ValidationError
 from schemas.settings import Settings
 
 LOCK_TIMEOUT_S = 1.0
-"""Seconds that the server waits for its lock, which other commands take briefly to check if it runs."""
+"""Seconds that the server waits for its lock. Commands hold the lock briefly to find a running server."""
 
 
 class LocalServer(BaseModel):

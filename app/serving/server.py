@@ -99,10 +99,9 @@ class _AnnouncedServer(uvicorn.Server):
 
 
 def check_bind_address(settings: Settings, engine: Engine, host: str) -> None:
-    """Check that an API key is configured unless `host` is a loopback address. Blocks the event loop.
+    """Check that an API key is configured or `host` is a loopback address. Blocks the event loop.
 
-    Raises ConfigurationError if an API key is required and missing, and StoreUnavailable if the database
-    does not answer.
+    Raises ConfigurationError if neither is the case, and StoreUnavailable if the database does not answer.
     """
     if Keyring(ApiKeyStore(engine), settings.admin_key).required:
         return
@@ -147,7 +146,7 @@ def install_signal_handlers(answer_service: AnswerService) -> None:
     APIDESK_SHUTDOWN_TIMEOUT seconds to finish. A second signal stops the answers at once.
 
     Call this function on the event loop after uvicorn has installed its own handlers. The new handlers also
-    call them, to close the port, wait for connections and exit.
+    call uvicorn's handler, which closes the port, waits for connections and exits.
     """
     handler = _SignalHandler(answer_service)
     for number in (signal.SIGTERM, signal.SIGINT):

@@ -78,8 +78,8 @@ def create_worker_app(settings: Settings) -> ASGIApp:
 async def _open_once(settings: Settings, engine: Engine) -> None:
     """Open the answer service once before the workers start.
 
-    A platform that has never been indexed is indexed, and errors in the settings are reported once
-    instead of by each worker.
+    This indexes a platform that has never been indexed, and reports errors in the settings once instead of
+    in each worker.
     """
     with first_ingestion_progress(settings) as progress:
         async with open_answer_service(settings, progress, engine):

@@ -23,15 +23,14 @@ LogFormat = Literal["auto", "json", "console"]
 _ROOT = __name__.removesuffix("app.telemetry.logs")
 
 APPLICATION_LOGGERS = (*(f"{_ROOT}{name}" for name in ("app", "runnables", "ingestion")), "uvicorn")
-"""The loggers of our packages, which the wheel contains as parts of one package, and of the server."""
+"""The loggers of apidesk's packages and of uvicorn. In the wheel, these packages are inside one package."""
 
 NOISY_LOGGERS = ("grpc._server", "milvus_lite.server_manager", "langsmith", "opentelemetry")
 """Loggers whose errors are not shown.
 
-Milvus Lite logs two harmless errors. One is about a call that its own client makes and its server does not
-implement. The other is about a store that another process has open; apidesk reports that itself, as
-StoreLocked. The clients of LangSmith and OpenTelemetry log every lost batch of traces. Instead,
-app.telemetry.tracing logs only the first loss.
+Milvus Lite logs two harmless errors: its client makes a call that its server does not implement, and
+another process has the store open, which apidesk reports itself. The clients of LangSmith and OpenTelemetry
+log every lost batch of traces; app.telemetry.tracing logs only the first loss.
 """
 
 _fields: ContextVar[dict[str, object] | None] = ContextVar("request_fields", default=None)
@@ -58,7 +57,7 @@ def is_json(log_format: LogFormat, stream: TextIO) -> bool:
 
 
 def log_formatter(log_format: LogFormat, stream: TextIO) -> logging.Formatter:
-    """Return a formatter for all loggers. It writes JSON lines, or text, with colours on a terminal.
+    """Return a formatter for all loggers, which writes lines of JSON or of text (coloured on a terminal).
 
     Each line includes the fields that are bound to structlog's context, such as the request id.
     """

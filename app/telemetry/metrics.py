@@ -49,7 +49,7 @@ LAG_INTERVAL_S = 0.1
 """Seconds between two measurements."""
 
 LAG_WINDOW = 600
-"""Number of measurements whose longest lag is reported. They take one minute."""
+"""Number of measurements, taken in one minute, of which the longest lag is reported."""
 
 DATABASE_TIMEOUT_S = 2.0
 """Seconds to wait for the database during a scrape, which Prometheus cancels after ten seconds."""
@@ -58,7 +58,7 @@ DATABASE_TIMEOUT_S = 2.0
 class Metrics:
     """The metrics of one answer service, in their own registry.
 
-    The values of labels come from the code and the settings, never from callers, so there are few of them.
+    Labels have few values, because the values come from the code and the settings, never from callers.
     """
 
     def __init__(self) -> None:
@@ -92,7 +92,7 @@ class Metrics:
             "tokens", "Tokens, as the providers report them", "role", "model", "kind"
         )
         self.structured_outputs = counter(
-            "structured_outputs", "Structured outputs of models, by the method that gave them",
+            "structured_outputs", "Structured outputs of models, by the method that produced them",
             "step", "rung",
         )  # fmt: skip
         self.model_retries = counter(
@@ -128,7 +128,8 @@ class Metrics:
         )
         self.refused_links = counter("refused_links", "Links removed from answers of models")
         self.unverified_facts = counter(
-            "unverified_facts", "Facts in answers that no cited source contains"
+            "unverified_facts",
+            "Facts in answers that neither the cited sources nor the question contain",
         )
         self.unsupported_steps = counter(
             "unsupported_steps", "Steps of answers that their cited sources do not support"
@@ -215,7 +216,7 @@ async def measure_loop_lag(metrics: Metrics) -> None:
 class IngestionMetrics(Collector):
     """Collects metrics of the last runs, the number of chunks and the version of apidesk.
 
-    A value is None if its store is not available; its metric then has no sample.
+    A field is None if its store is not available; the metrics of this field then have no sample.
     """
 
     runs: Sequence[IngestionRun] | None
@@ -245,7 +246,11 @@ class IngestionMetrics(Collector):
 
 
 async def collect_ingestion_metrics(job: IngestionJob) -> IngestionMetrics:
-    """Read the values of `job`. They are None if a store fails or exceeds DATABASE_TIMEOUT_S."""
+    """Return the metrics of `job`.
+
+    `runs` is None if the database fails or exceeds DATABASE_TIMEOUT_S. Both fields are None if the
+    collection is not available.
+    """
     runs: Sequence[IngestionRun] | None = None
     chunks: int | None = None
     try:

@@ -1,7 +1,7 @@
 """Shows the progress of ingestion runs and evaluations on stderr, and prints the result of a run.
 
-Progress is shown with bars on a terminal and with lines otherwise. The server and the command line both
-use it.
+The progress of an ingestion run is shown as bars on a terminal and as lines elsewhere. The server and the
+command line use this module.
 """
 
 import time
@@ -18,7 +18,7 @@ from ingestion.job import ProgressCallback
 from schemas.ingestion import IngestionRun, SourceReport
 
 LINE_INTERVAL_S = 10.0
-"""Seconds between two lines of progress where output is not a terminal."""
+"""Seconds between two lines of progress if the output is not a terminal."""
 
 
 @contextmanager
@@ -95,10 +95,10 @@ class _BarDisplay(_LineDisplay):
 
 
 def progress_line(sources: Sequence[SourceReport], elapsed_s: float) -> str:
-    """Return the documents, chunks and chunks per second of a run, and the time left for a source.
+    """Return a line with the documents, chunks and chunks per second of a run, and with the time left for
+    the source that is being read.
 
-    That source is the one that is being read. While its number of files is unknown, the time left is
-    omitted.
+    The time left is omitted while the number of files in this source is unknown.
     """
     documents = sum(source.documents for source in sources)
     chunks = sum(source.chunks for source in sources)

@@ -40,7 +40,7 @@ log = structured_logger(__name__)
 class RequestLog(ASGIMiddleware):
     """Gives each request an id, then logs and counts it.
 
-    It wraps the whole application, because Litestar does not call its middleware if no route matches.
+    This middleware wraps the whole application, because Litestar calls no middleware if no route matches.
     """
 
     scopes = (ScopeType.HTTP,)
@@ -106,7 +106,7 @@ class _Exchange:
         return time.monotonic() - self._started
 
     async def receive(self) -> Any:
-        """Return the client's next message, and remember if the client disconnects early."""
+        """Return the client's next message, and remember whether the client disconnects early."""
         message = await self._receive()
         if message["type"] == "http.disconnect" and not self._is_complete:
             self._has_disconnected = True

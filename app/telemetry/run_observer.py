@@ -201,7 +201,7 @@ class TokenMeter(AsyncCallbackHandler):
             )
 
     async def on_llm_end(self, response: LLMResult, *, run_id: UUID, **kwargs: Any) -> None:
-        """Use the counts of the provider if it reports them."""
+        """Count the tokens of a reply as the provider reports them, or else the estimated tokens."""
         call = self._calls.pop(run_id, _ModelCall(0))
         usages = [usage for usage in _usages(response) if usage["total_tokens"]]
         if usages:
@@ -212,7 +212,10 @@ class TokenMeter(AsyncCallbackHandler):
             self._add(call.prompt_tokens, sum(map(estimate_tokens, texts)))
 
     async def on_llm_error(self, error: BaseException, *, run_id: UUID, **kwargs: Any) -> None:
-        """Count the estimate, unless the provider rejected the call or could not be reached."""
+        """Count the estimated tokens of a call that failed.
+
+        They are not counted if the provider rejected the call or could not be reached before any output.
+        """
         call = self._calls.pop(run_id, _ModelCall(0))
         was_rejected = hasattr(error, "status_code") or "Connect" in type(error).__name__
         if call.completion_tokens or not was_rejected:

@@ -1,4 +1,4 @@
-"""What traces contain of the inputs, outputs and metadata of a run."""
+"""Selects the parts of a run's inputs, outputs and metadata that traces contain."""
 
 import re
 from typing import Any
@@ -26,15 +26,15 @@ SHOWN_METADATA = ("title", "section", "page_url", "score")
 _ERROR_NAME = re.compile(r"[A-Za-z_]\w*(?=\()", re.ASCII)
 
 
-def summarize_chunks(fields: dict[str, Any]) -> dict[str, Any]:
+def summarise_chunks(fields: dict[str, Any]) -> dict[str, Any]:
     """Return the inputs or outputs of a run with each chunk replaced by its id and score.
 
     The texts of chunks remain in the documents of retrievals, and in prompts.
     """
-    return {key: _summarize(value) for key, value in fields.items()}
+    return {key: _summarise(value) for key, value in fields.items()}
 
 
-def _summarize(value: Any) -> Any:
+def _summarise(value: Any) -> Any:
     match value:
         case RetrievedChunk():
             return {"id": value.chunk.id, "score": value.score}
@@ -47,9 +47,9 @@ def _summarize(value: Any) -> Any:
             shown = {key: value.metadata.get(key) for key in SHOWN_METADATA}
             return Document(id=value.id, page_content=value.page_content, metadata=shown)
         case dict():
-            return {key: _summarize(item) for key, item in value.items()}
+            return {key: _summarise(item) for key, item in value.items()}
         case list() | tuple():
-            return [_summarize(item) for item in value]
+            return [_summarise(item) for item in value]
     return value
 
 
@@ -76,7 +76,7 @@ def redact_run(fields: dict[str, Any]) -> dict[str, Any]:
 
 
 def _usage_metadata(fields: dict[str, Any]) -> Any:
-    """Return the token usage of a model's run, from its outputs or from its metadata, or None."""
+    """Return the token usage in the outputs or the metadata of a model's run, or None."""
     try:
         return fields["generations"][0][0]["message"]["kwargs"].get("usage_metadata")
     except (KeyError, IndexError, TypeError):

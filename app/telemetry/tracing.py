@@ -20,7 +20,7 @@ from langsmith import Client
 from langsmith.utils import get_tracer_project, tracing_is_enabled
 from urllib3 import Retry
 
-from app.telemetry.trace_content import ANSWER_METADATA, redact_run, summarize_chunks
+from app.telemetry.trace_content import ANSWER_METADATA, redact_run, summarise_chunks
 from schemas.answer import Answer
 from schemas.errors import ConfigurationError
 from schemas.insights import Feedback
@@ -37,19 +37,19 @@ CLOSE_TIMEOUT_S = 3.0
 """Seconds to wait for pending traces when tracing is closed."""
 
 SPAN_TTL_VARIABLE = "LANGSMITH_OTEL_SPAN_TTL_SECONDS"
-"""LangSmith's environment variable for how long its client keeps the spans of a run in progress."""
+"""LangSmith's environment variable for the time that its client keeps the spans of a run in progress."""
 
 SPAN_TTL_MARGIN_S = 60
 """Seconds for which the spans of a question are kept in addition to APIDESK_REQUEST_TIMEOUT."""
 
 FEEDBACK_KEY = "user_rating"
-"""Name of the feedback: 1 is helpful, 0 is not helpful."""
+"""Name of the feedback. Its score is 1 for a helpful answer and 0 for an answer that is not helpful."""
 
 log = logging.getLogger(__name__)
 
 
 class AnswerTracer(LangChainTracer):
-    """Adds the facts about an answer to the metadata of its trace, by which LangSmith filters traces."""
+    """Adds the ANSWER_METADATA of an answer to its trace, so that LangSmith can filter traces by them."""
 
     def _on_chain_end(self, run: Run) -> None:
         answer = (run.outputs or {}).get("output")
@@ -212,8 +212,8 @@ def _open_client(settings: Settings, langsmith: bool, spans: "SpanExport | None"
             tracing_error_callback=TraceLossWarning(
                 "LangSmith; see LANGSMITH_ENDPOINT and LANGSMITH_API_KEY"
             ),
-            hide_inputs=summarize_chunks if content else True,
-            hide_outputs=summarize_chunks,
+            hide_inputs=summarise_chunks if content else True,
+            hide_outputs=summarise_chunks,
             anonymizer=None if content else redact_run,
             disable_prompt_cache=True,
         )

@@ -1,1 +1,1 @@
-"""Evaluation of retrieval and of the question classifier."""
+"""Evaluation of retrieval, of the question classifier and of answers."""

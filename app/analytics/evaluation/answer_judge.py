@@ -62,17 +62,16 @@ class AnswerJudge:
 def open_answer_judge(
     settings: Settings, model: str | None, language: Language
 ) -> AnswerJudge | None:
-    """Return a judge that calls `model` or, if it is None, APIDESK_JUDGE_MODEL.
+    """Return a judge that calls `model`. If `model` is None, the judge calls APIDESK_JUDGE_MODEL.
 
-    It uses APIDESK_JUDGE_BASE_URL and APIDESK_JUDGE_API_KEY. `language` is the language of its prompt.
-    Returns None if neither names a model. Raises ConfigurationError if the model's name or provider is
-    invalid.
+    The judge uses APIDESK_JUDGE_BASE_URL, APIDESK_JUDGE_API_KEY and a prompt in `language`. Returns None if
+    no model is given or configured. Raises ConfigurationError if the model's name or provider is invalid.
     """
     if model is not None:
         settings = settings.model_copy(update={"judge_model": model})
     opened = open_judge_model(settings)
     if opened is None and model is not None:
-        raise ConfigurationError("--judge: is empty")
+        raise ConfigurationError("--judge: must not be empty")
     return AnswerJudge(opened, language, settings.request_timeout) if opened else None
 
 

@@ -29,7 +29,7 @@ SHARES = {
     "honest": "unanswerable: honest",
     "unanswerable_high": "unanswerable: high",
 }
-"""The shares that a comparison shows, with their labels, by their names in `AnswerScores`."""
+"""Maps the shares of `AnswerScores` that a comparison shows to their labels."""
 
 MAX_BRIEF_CHARS = 160
 """Maximum length of an answer in a comparison, in characters."""
@@ -51,7 +51,7 @@ def print_answers(evaluation: AnswerEvaluation) -> None:
 def print_comparison(comparison: AnswerComparison) -> None:
     """Print the shares before and after on stdout, then the questions that became worse or better."""
     before, after = comparison.before, comparison.after
-    table = new_table(f"{comparison.questions} questions of both", "before", "after", "change")
+    table = new_table(f"{comparison.questions} questions in both", "before", "after", "change")
     for name, label in SHARES.items():
         old, new = getattr(before, name), getattr(after, name)
         change = "–" if old is None or new is None else f"{new - old:+.3f}"
@@ -132,7 +132,7 @@ def _judged(scores: AnswerScores) -> tuple[tuple[str, float | None, str], ...]:
         (
             "agreement",
             scores.agreement,
-            "graded answers that are both correct and right, or neither",
+            "the grade is correct and the answer states all facts, or neither",
         ),
     )
 
@@ -160,7 +160,7 @@ def _grades(evaluation: AnswerEvaluation) -> list[Text]:
 
 
 def _wrong_answers(results: Sequence[ScoredAnswer]) -> list[Group]:
-    """Return the wrong answers with what they say and what they miss."""
+    """Return the wrong answers with their text and the facts that are missing."""
     wrong = [result for result in results if result.right is False]
     if not wrong:
         return []
@@ -182,7 +182,7 @@ def _wrong_answer(result: ScoredAnswer) -> Group:
 
 
 def _label(result: ScoredAnswer) -> str:
-    """Return the confidence of an answer that cites sources, or else the outcome."""
+    """Return the confidence of an answer that cites sources; for any other answer, return the outcome."""
     label = result.confidence if result.outcome == "answered" else result.outcome
     return (label or "").replace("_", " ")
 

@@ -1,7 +1,7 @@
 """Evaluates answers: asks every question through the answer service, and scores the answers.
 
-A judge, if one is configured, also grades them: a model that compares an answer with the facts that a
-right answer states. If LangSmith is configured, the results are an experiment there.
+If a judge model is configured, this model also grades the answers by comparing them with the facts that a
+right answer states. If LangSmith is configured, the results are stored there as an experiment.
 """
 
 import asyncio
@@ -138,7 +138,9 @@ class _AnswerRun:
         return graded
 
     async def _grade(self, result: ScoredAnswer) -> ScoredAnswer:
-        """Return `result` with its grade if it has facts and cites a source."""
+        """Return `result`, with a grade if there is a judge, the question has facts and the answer cites a
+        source.
+        """
         if self._judge is None or result.outcome != "answered" or not result.facts:
             return result
         grade, failure = await self._judge.judge(result.question, result.facts, result.steps)

@@ -16,7 +16,7 @@ K = 5
 """Number of retrieved chunks that are searched for the facts."""
 
 Outcome = Literal["answered", "not_covered", "refused"]
-"""`refused`: the question is off-topic; `not_covered`: no step cites a source."""
+"""`refused`: the answer says that the question is off-topic; `not_covered`: no step cites a source."""
 
 CONFIDENCES: tuple[Confidence, ...] = get_args(Confidence)
 
@@ -51,7 +51,7 @@ class ScoredAnswer(ApiModel):
     retrieved: tuple[RetrievedSection, ...]
     """The first five chunks."""
     page: bool | None
-    """Whether the first five chunks include a gold document; None if the question has none."""
+    """Whether the first five chunks include a gold document; None if the question has no gold document."""
     evidence: bool | None
     """Whether the first five chunks state all facts; None if the question has no facts."""
     missing_evidence: tuple[Fact, ...]
@@ -68,20 +68,22 @@ class ScoredAnswer(ApiModel):
     """The facts that the answer does not state."""
     steps: tuple[str, ...] = ()
     grounded: bool | None = None
-    """Whether the citations support all steps, and the sources contain all names in the answer.
-
-    None if the answer cites no source.
-    """
+    """Whether no steps are `unsupported` and no names `unverified`; None if the answer cites no source."""
     grade: Grade | None = None
-    """None if there is no judge or it failed, the question has no facts, or the answer cites no source."""
+    """The judge's grade. None if there is no judge, the judge failed, the question has no facts, or the
+    answer cites no source.
+    """
     judge_failure: str | None = None
-    """Why the judge gave no grade; None if it gave one or was not asked."""
+    """Why the judge gave no grade; None if the judge gave a grade or was not asked."""
     degraded: str | None = None
     """The code of a DegradedReason; None if the answer is not degraded."""
 
 
 class Reliability(ApiModel):
-    """How many answers with one confidence level are right. Only answers that cite a source count."""
+    """How many answers with one confidence level are right.
+
+    Only answers that cite a source, and whose `right` is not None, count.
+    """
 
     confidence: Confidence
     answers: int
@@ -115,7 +117,7 @@ class AnswerScores(ApiModel):
     An answer that cites no source is not correct. Questions for which the judge failed do not count.
     """
     agreement: float | None
-    """Share of the grades that agree with `right`: an answer is `correct` if it states all facts."""
+    """Share of the grades that agree with `right`, which is true if the answer states all facts."""
     unanswerable: int
     honest: float | None
     """Share of the unanswerable questions that were refused, not covered or answered with `low`."""
@@ -285,7 +287,7 @@ def normalise_text(text: str) -> str:
 
 
 def missing_facts(facts: Sequence[Fact], text: str) -> list[Fact]:
-    """Return the facts of which no alternative occurs in `text`. Both are normalised first."""
+    """Return the facts of which no alternative occurs in `text`, after normalisation of all texts."""
     normalised = normalise_text(text)
     return [
         fact

@@ -16,7 +16,7 @@ from app.analytics.evaluation.answer_scoring import (
 from schemas.errors import ConfigurationError
 
 GRADE_VALUES: dict[Grade, float] = {"correct": 1.0, "partly": 0.5, "wrong": 0.0}
-"""Values by which grades are compared; an answer that cites no source counts as wrong."""
+"""The values of grades in a comparison. An answer that cites no source counts as wrong."""
 
 
 class ChangedAnswer(NamedTuple):
@@ -27,7 +27,7 @@ class ChangedAnswer(NamedTuple):
 
 
 class AnswerComparison(NamedTuple):
-    """The scores of two configurations on the questions that both were asked."""
+    """The scores of two evaluations on the questions that both contain."""
 
     questions: int
     by_grade: bool
@@ -39,21 +39,24 @@ class AnswerComparison(NamedTuple):
 
 
 def read_evaluation(path: Path) -> AnswerEvaluation:
-    """Read the output of `apidesk evaluate --answers --json`. Raises ConfigurationError."""
+    """Read the output of `apidesk evaluate --answers --json` from the file at `path`.
+
+    Raises ConfigurationError if the file cannot be read or contains something else.
+    """
     try:
         return AnswerEvaluation.model_validate_json(path.read_bytes())
     except OSError as error:
         raise ConfigurationError(f"{path}: {error.strerror}") from None
     except ValidationError:
         raise ConfigurationError(
-            f"{path}: is not the output of `apidesk evaluate --answers --json`"
+            f"{path}: not the output of `apidesk evaluate --answers --json`"
         ) from None
 
 
 def compare_evaluations(before: AnswerEvaluation, after: AnswerEvaluation) -> AnswerComparison:
-    """Compare the answers to the questions of both evaluations.
+    """Compare the answers to the questions that both evaluations contain.
 
-    Raises ConfigurationError if they have no question in common.
+    Raises ConfigurationError if there is no such question.
     """
     earlier = {result.question: result for result in before.questions}
     pairs = [
@@ -76,7 +79,7 @@ def compare_evaluations(before: AnswerEvaluation, after: AnswerEvaluation) -> An
 
 
 def _change(pair: ChangedAnswer, value: Callable[[ScoredAnswer], float | None]) -> float:
-    """Return the difference of the values; 0 if one of them is unknown."""
+    """Return how much the value has increased; 0 if the value before or after is unknown."""
     before, after = value(pair.before), value(pair.after)
     return 0.0 if before is None or after is None else after - before
 
@@ -86,7 +89,7 @@ def _fact_value(result: ScoredAnswer) -> float | None:
 
 
 def _grade_value(result: ScoredAnswer) -> float | None:
-    """Return the value of the grade; a question without facts is not graded, but may be right."""
+    """Return the value of the grade. If the question has no facts, there is no grade and `right` counts."""
     if result.judge_failure is not None:
         return None
     if not result.facts:

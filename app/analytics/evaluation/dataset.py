@@ -47,7 +47,7 @@ def _list(value: object) -> object:
 
 
 Fact = Annotated[tuple[NonEmptyStr, ...], BeforeValidator(_list), Field(min_length=1)]
-"""Alternative strings for a fact; one of them suffices."""
+"""A fact as alternative strings. A text that contains one of the strings states the fact."""
 
 
 class EvaluationQuestion(BaseModel):
@@ -65,7 +65,7 @@ class EvaluationQuestion(BaseModel):
     facts: Annotated[tuple[Fact, ...], BeforeValidator(_list)] = ()
     """The facts that a right answer states."""
     kind: str = ""
-    """What the question asks for, such as `limit`, or `unanswerable`."""
+    """The kind of information that the question asks for, such as `limit`; or `unanswerable`."""
     id: Annotated[str, BeforeValidator(str)] = ""
     type: QuestionType | None = None
     generated_from: GeneratedFrom | None = Field(default=None, alias="made")
@@ -75,7 +75,7 @@ class EvaluationQuestion(BaseModel):
     def has_no_answer(self) -> bool:
         """Whether the question has neither gold documents nor facts.
 
-        It is then off-topic or not covered by the documents.
+        Such a question is off-topic, or the documents do not cover it.
         """
         return not (self.gold or self.facts)
 
@@ -100,7 +100,7 @@ def read_questions(path: Path) -> list[EvaluationQuestion]:
     except OSError as error:
         raise _question_error(f"{path}: {error.strerror}") from None
     except UnicodeDecodeError:
-        raise _question_error(f"{path}: is not UTF-8") from None
+        raise _question_error(f"{path}: not UTF-8") from None
     questions = [
         _parse_line(path, number, line) for number, line in enumerate(lines, 1) if line.strip()
     ]
@@ -216,27 +216,27 @@ class DocumentIndex:
         return frozenset(self._documents_of_file(name))
 
     def _documents_of_operation(self, method: str, path: str) -> set[str]:
-        """Return the documents of an operation, with the shortest base path that matches."""
+        """Return the documents of the operation with the shortest API url that ends with `path`."""
         by_url = self._by_operation.get(method, {})
         urls = [url for url in by_url if url.endswith(path)]
         return by_url[min(urls, key=len)] if urls else set()
 
     def _documents_of_file(self, name: str) -> set[str]:
-        """Return the documents of the page `name`. Drop leading folders until a page matches."""
+        """Return the documents of the page at the path `name` without leading folders that do not match."""
         parts = PurePosixPath(name).with_suffix("").parts
         pages = ("/".join(parts[start:]) for start in range(len(parts)))
         return next((self._by_page[page] for page in pages if page in self._by_page), set())
 
     def name_of(self, chunks: list[Chunk]) -> str | None:
-        """Return a name that refers only to the document of `chunks`: its page url or, otherwise, its id.
+        """Return a name that refers only to the document of `chunks`, or None if there is no such name.
 
-        None if both are ambiguous.
+        The name is the page url or, if that is ambiguous, the id.
         """
         names = (chunks[0].page_url, chunks[0].document_id)
         return next((name for name in names if len(self.documents_named(name)) == 1), None)
 
     def deduplicate_gold(self, question: EvaluationQuestion) -> EvaluationQuestion:
-        """Return `question` without gold names that refer to the same documents as an earlier name."""
+        """Return `question` without gold names that refer to the same documents as an earlier gold name."""
         first: dict[frozenset[str], str] = {}
         for name in question.gold:
             first.setdefault(self.documents_named(name), name)

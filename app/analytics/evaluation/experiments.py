@@ -1,8 +1,8 @@
 """Logs the results of an evaluation to LangSmith.
 
-A LangSmith dataset contains the questions, and an experiment the results of one route or configuration;
-LangSmith compares the experiments of a dataset. Nothing is sent unless LANGSMITH_TRACING=true and
-LANGSMITH_API_KEY are set.
+A LangSmith dataset contains the questions. An experiment contains the results of one route or
+configuration; LangSmith compares the experiments of a dataset. Nothing is sent unless
+LANGSMITH_TRACING=true and LANGSMITH_API_KEY are set.
 """
 
 import asyncio
@@ -29,7 +29,7 @@ LANGSMITH_TIMEOUT_MS = 20_000
 
 @dataclass(frozen=True)
 class LoggedResult(Generic[T]):
-    """The result of one question, and what LangSmith shows of it."""
+    """The result of one question, with the outputs and scores that LangSmith shows."""
 
     value: T
     outputs: dict[str, Any]

@@ -1,8 +1,8 @@
 """Generates evaluation questions from the documents, deterministically.
 
-Scores on generated questions are optimistic, because such questions share more words with their
-documents than users' questions do. Scores on titles are the most optimistic. A link text differs more from
-its document, because the author of another page wrote it.
+Scores on generated questions are optimistic, because such questions share more words with the documents
+than users' questions do. Scores on titles are the most optimistic. A link text differs more from the linked
+document, because the author of another page wrote the text.
 """
 
 import posixpath
@@ -45,13 +45,14 @@ _PUNCTUATION = " ,.:;-|，。：；、！？（）()*#"
 
 
 class QuestionCandidate(NamedTuple):
-    """A text from a document that can be used as a question about a document."""
+    """A text that can be used as a question about a document."""
 
     kind: GeneratedFrom
     text: str
     document: str
     """The key of the document that the question is about."""
     source: str
+    """The source of the document that contains the text."""
 
 
 def generate_questions(
@@ -82,7 +83,7 @@ def generate_questions(
 def _unambiguous_candidates(documents: DocumentIndex) -> Iterator[QuestionCandidate]:
     """Yield one candidate for each text that identifies a single document.
 
-    If a text is a candidate of several kinds, the first of them in `KINDS` is used.
+    If a text is a candidate of several kinds, the kind that comes first in `KINDS` is used.
     """
     by_text: dict[str, list[QuestionCandidate]] = defaultdict(list)
     for chunks in documents.sample:
@@ -137,7 +138,7 @@ def _first_sentence(chunks: list[Chunk], title: str) -> str | None:
 
 
 def error_code_rows(chunk: Chunk) -> Iterator[str]:
-    """Yield each error code in the first column of a table, followed by its meaning in the same row."""
+    """Yield each error code in the first column of a table, followed by the meaning in the same row."""
     for block in parse_blocks(chunk.body):
         rows = parse_table(block.text) if block.kind == "table" else []
         if not rows or not rows[0] or not _CODE_HEADER.search(rows[0][0]):
@@ -164,7 +165,10 @@ def _links(chunk: Chunk, documents: DocumentIndex) -> Iterator[tuple[str, str]]:
 
 
 def _resolve_relative_link(document_id: str, url: str) -> str:
-    """Return the document id that a relative link points to, which is a path without its suffix."""
+    """Return the id of the document that a relative link points to, a path without suffix.
+
+    Empty for a link to another website or within the same document.
+    """
     path = posixpath.splitext(url.partition("#")[0])[0]
     if not path or "://" in path:
         return ""

@@ -15,18 +15,18 @@ RankedDocuments = Sequence[str]
 GoldDocuments = Sequence[frozenset[str]]
 
 NORMAL_95 = 1.96
-"""The 97.5th percentile of the standard normal distribution, for two-sided 95 % intervals."""
+"""The 97.5th percentile of the standard normal distribution, for two-sided 95% intervals."""
 
 
 def distinct(documents: Iterable[str]) -> list[str]:
-    """Return the documents in the same order without repetitions, which ranks them by their best chunk."""
+    """Return the documents in the same order without repetitions: each has the rank of its best chunk."""
     return list(dict.fromkeys(documents))
 
 
 def hit_at(k: int, ranking: RankedDocuments, gold: GoldDocuments) -> float:
     """Return 1 if a gold document is among the first `k`, and 0 otherwise.
 
-    Also success@k, and top-k accuracy in Karpukhin et al., Dense Passage Retrieval, EMNLP 2020.
+    Also called success@k, and top-k accuracy by Karpukhin et al., Dense Passage Retrieval, EMNLP 2020.
     """
     return float(recall_at(k, ranking, gold) > 0)
 
@@ -41,13 +41,13 @@ def recall_at(k: int, ranking: RankedDocuments, gold: GoldDocuments) -> float:
 
 
 def first_rank(ranking: RankedDocuments, gold: GoldDocuments) -> int | None:
-    """Return the rank of the first gold document, from 1; None if none was retrieved."""
+    """Return the rank of the first gold document, from 1; None if no gold document was retrieved."""
     relevant = frozenset[str]().union(*gold)
     return next((rank for rank, document in enumerate(ranking, 1) if document in relevant), None)
 
 
 def reciprocal_rank(ranking: RankedDocuments, gold: GoldDocuments) -> float:
-    """Return 1 / `first_rank`, or 0 if there is none. Its mean over questions is MRR.
+    """Return 1 / `first_rank`, or 0 if no gold document was retrieved. The mean over questions is the MRR.
 
     Voorhees, The TREC-8 Question Answering Track Report, 1999.
     """
@@ -56,10 +56,10 @@ def reciprocal_rank(ranking: RankedDocuments, gold: GoldDocuments) -> float:
 
 
 def wilson_interval(share: float, count: int) -> tuple[float, float]:
-    """Return the 95 % confidence interval (Wilson score) of the mean `share` of `count` values from 0 to 1.
+    """Return the 95% confidence interval (Wilson score) of the mean `share` of `count` values from 0 to 1.
 
     Wilson, Probable Inference, the Law of Succession, and Statistical Inference, 1927. The interval is
-    meant for values of 0 or 1, and slightly too wide for values between, such as recall.
+    meant for values of 0 or 1, and slightly too wide for values in between, such as recall.
     """
     z2 = NORMAL_95**2
     centre = (share + z2 / (2 * count)) / (1 + z2 / count)
@@ -71,7 +71,7 @@ def wilson_interval(share: float, count: int) -> tuple[float, float]:
 def percentile(values: Sequence[float], share: float) -> float:
     """Return the nearest-rank percentile of `values` for `share`, a number from 0 to 1.
 
-    It is the smallest value that at least this share of the values do not exceed.
+    At least this share of the values are less than or equal to the result.
 
     Hyndman and Fan, Sample Quantiles in Statistical Packages, 1996, type 1.
     """

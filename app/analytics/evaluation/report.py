@@ -24,7 +24,7 @@ MAX_WORST_QUESTIONS = 10
 """Maximum number of questions that are listed."""
 
 MAX_WRONG_DOCUMENTS = 3
-"""Maximum number of irrelevant documents that are listed for each of these questions."""
+"""Maximum number of irrelevant documents that are listed for each question."""
 
 KIND_LABELS: dict[GeneratedFrom, str] = {
     "title": "page titles",
@@ -72,7 +72,7 @@ def _heading(evaluation: Evaluation) -> Group:
 def _measures(evaluation: Evaluation) -> Table:
     """Return a table of the metrics at k, with one row per route."""
     k = evaluation.k
-    table = new_table("route", f"hit@{k}", f"recall@{k}", "95 % within", "MRR", "p50 ms", "p95 ms")
+    table = new_table("route", f"hit@{k}", f"recall@{k}", "95% CI", "MRR", "p50 ms", "p95 ms")
     for route in evaluation.routes:
         table.add_row(
             _route_name(route, evaluation),
@@ -87,7 +87,7 @@ def _measures(evaluation: Evaluation) -> Table:
 
 
 def _by_k(evaluation: Evaluation) -> Group:
-    """Return a table of recall by k. Hit and recall over chunks are shown if they differ from recall."""
+    """Return a table of recall by k, with hit and recall over chunks if these differ from recall."""
     k, ks = evaluation.k, sorted({*REPORTED_KS, evaluation.k})
     table = new_table("", *(f"k = {k}" for k in ks))
     for route in evaluation.routes:
@@ -143,14 +143,14 @@ def _matrix(result: ClassificationResult | None) -> list[Group]:
 
 
 def _worst(evaluation: Evaluation) -> list[Group]:
-    """Return the questions with the lowest recall at k, and the documents retrieved instead."""
+    """Return the questions with the lowest recall at k, and the irrelevant documents in their results."""
     route, k = evaluation.primary_route, evaluation.k
     missed = [question for question in route.questions if question.recall < 1]
     if not missed:
         return [Group(Text(f"Every gold document is among the first {k} ({route.label})."))]
     missed.sort(key=lambda question: (question.recall, -(question.rank or MAX_K + 1)))
     count = min(MAX_WORST_QUESTIONS, len(missed))
-    head = f"The worst {count} of {len(missed)} questions that miss a document"
+    head = f"The worst {count} of {len(missed)} questions with a gold document that is not"
     lines = [_missed_question(question) for question in missed[:MAX_WORST_QUESTIONS]]
     return [Group(Text(f"{head} among the first {k} ({route.label})", style="bold"), *lines)]
 

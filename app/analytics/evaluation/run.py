@@ -49,7 +49,7 @@ CLASSIFY_CONCURRENCY = 4
 MODES: tuple[RetrievalMode, ...] = ("full_text", "dense", "hybrid")
 
 PROBE_CHUNKS = 60
-"""Number of chunks to retrieve per question, so that they contain 20 distinct documents."""
+"""Number of chunks to retrieve per question, enough for 20 distinct documents as a rule."""
 
 
 class FailureTrackingEmbeddings(Embeddings):
@@ -81,7 +81,7 @@ class FailureTrackingEmbeddings(Embeddings):
 
 
 class RetrievalProbe:
-    """Retrieves with one route.
+    """Retrieves chunks with the route `mode`.
 
     The constructor raises ConfigurationError if the route needs a model that is not configured.
     """
@@ -102,7 +102,7 @@ class RetrievalProbe:
         milliseconds = (time.perf_counter() - started) * 1000
         if self._embeddings and self._embeddings.failure:
             raise ModelUnavailable(
-                f"{self._role.setting} fails ({type(self._embeddings.failure).__name__}), so only full "
+                f"{self._role.setting} failed ({type(self._embeddings.failure).__name__}), so only full "
                 "text would be measured: see `apidesk check`, or pass --mode full_text"
             )
         return ProbeResult(chunks, milliseconds)
@@ -219,7 +219,7 @@ async def _evaluate(
 async def _run_probe(
     probe: RetrievalProbe, data: EvaluationInput, k: int, experiments: ExperimentLog | None
 ) -> list[ProbeResult]:
-    """Run one route on one question after the other, so that the latency is that of a single user."""
+    """Run one route on the questions, one after the other, to measure the latency for a single user."""
     questions = data.with_gold
     with tracing_context(enabled=False):
         await probe.run(questions[0])  # warm up

@@ -1,4 +1,4 @@
-"""Computes the metrics of a retrieval route. `apidesk evaluate --json` prints the models of the results."""
+"""Computes the metrics of retrieval routes. `apidesk evaluate --json` prints an `Evaluation`."""
 
 from collections.abc import Callable, Iterable, Sequence
 from statistics import fmean
@@ -36,7 +36,7 @@ class RankedDocument(ApiModel):
     section: str
     score: float
     relevant: bool = Field(alias="right")
-    """Whether it is a gold document."""
+    """Whether the document is a gold document."""
 
 
 class QuestionResult(ApiModel):
@@ -63,7 +63,7 @@ class RouteResult(ApiModel):
     hit: tuple[float, ...]
     recall: tuple[float, ...]
     interval: tuple[float, float]
-    """95 % confidence interval of recall at the evaluation's k."""
+    """95% confidence interval of recall at the evaluation's k."""
     mrr: float
     """Mean reciprocal rank over the first 20 documents."""
     chunk_recall: tuple[float, ...]
@@ -112,7 +112,7 @@ class Evaluation(ApiModel):
     """Questions with gold documents, on which retrieval is measured."""
     k: int
     primary_mode: RetrievalMode = Field(alias="judged")
-    """The configured route, or the only one that was measured."""
+    """The configured route, or the first measured route if the configured route was not measured."""
     routes: tuple[RouteResult, ...]
     classification: ClassificationResult | None = None
     generated: GeneratedQuestions | None = Field(default=None, alias="made")

@@ -1,4 +1,4 @@
-"""Counts recorded questions by type, API, error and feedback, without keeping them in memory."""
+"""Counts recorded questions by type, API, error and feedback. Only the rated answers are kept in memory."""
 
 from collections import Counter, defaultdict, deque
 from datetime import UTC, date
@@ -15,7 +15,7 @@ from schemas.insights import (
 from schemas.question import QuestionType
 
 MAX_LISTED = 1_000
-"""Maximum number of errors in a report, and of rated answers, of which the last added ones remain."""
+"""Maximum number of errors, and of rated answers, in a report. The last added rated answers are kept."""
 
 ApiIdentity = tuple[str, str]
 """Name and path of an API; one of them may be empty."""
@@ -24,7 +24,7 @@ ApiIdentity = tuple[str, str]
 class ApiQuestionCounts:
     """Counts questions per API and day.
 
-    Questions with the same path count as one API whatever name they use. A name without a path is
+    Questions about the same path are counted together, whatever name they use. A name without a path is
     resolved to the path that it most often occurs with.
     """
 
@@ -39,7 +39,7 @@ class ApiQuestionCounts:
 
     @property
     def by_day(self) -> tuple[ApiCount, ...]:
-        """Counts per API and day. The API with the most questions comes first, its days in order."""
+        """Counts per API and day. The API with the most questions comes first; its days are in order."""
         resolved = self._resolve_apis()
         asked, unanswered = _merge(self._asked, resolved), _merge(self._unanswered, resolved)
         totals: Counter[ApiIdentity] = Counter()
@@ -57,7 +57,7 @@ class ApiQuestionCounts:
         )
 
     def _resolve_apis(self) -> dict[ApiIdentity, ApiIdentity]:
-        """Map each API to the most common name and path that identify it."""
+        """Map each API to the path and the most common name under which it is counted."""
         names: defaultdict[str, Counter[str]] = defaultdict(Counter)
         urls: defaultdict[str, Counter[str]] = defaultdict(Counter)
         for ((name, url), _), count in self._asked.items():
@@ -81,7 +81,10 @@ def _merge(
 
 
 def _most_common(counts: Counter[str]) -> str:
-    """Return the most frequent text, or the alphabetically first one of several."""
+    """Return the most frequent text, or an empty text if there is none.
+
+    Of equally frequent texts, return the alphabetically first.
+    """
     return min(counts, key=lambda text: (-counts[text], text), default="")
 
 
@@ -112,16 +115,16 @@ class QuestionCounts:
             self._rated.append(_rated_answer(record, record.feedback))
 
     def report(self, days: int) -> Insights:
-        """Return the report without gaps. `days` is the number of days that the records cover."""
+        """Return the report, with `gaps` empty. `days` is the number of days that the records cover."""
         types = sorted(self._types.items(), key=lambda item: (item[0][0], str(item[0][1])))
-        answered = sum(count for (_, type_), count in types if type_ is not None)
+        with_answer = sum(count for (_, type_), count in types if type_ is not None)
         off_topic = sum(count for (_, type_), count in types if type_ == "unknown")
         return Insights(
             days=days,
             questions=self._questions,
             unanswered=self._unanswered,
-            off_topic_share=round(off_topic / answered, 4) if answered else 0.0,
-            cached_share=round(self._cached / answered, 4) if answered else 0.0,
+            off_topic_share=round(off_topic / with_answer, 4) if with_answer else 0.0,
+            cached_share=round(self._cached / with_answer, 4) if with_answer else 0.0,
             by_type=tuple(
                 TypeCount(day=day, type=type_, questions=count) for (day, type_), count in types
             ),
@@ -142,9 +145,10 @@ def day_of(record: QuestionRecord) -> date:
 
 
 def is_unanswered(record: QuestionRecord) -> bool:
-    """Return whether the question got an answer that does not help.
+    """Return whether the answer to the question does not help.
 
-    If the caller rated the answer, the rating decides.
+    If the caller rated the answer, the rating decides. Return False if there is no answer at all, for
+    example after an error.
     """
     if record.type is None:
         return False

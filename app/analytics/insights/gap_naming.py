@@ -1,4 +1,4 @@
-"""Joins question groups that have the same topic, and names them, with one call of a chat model."""
+"""Joins question groups that have the same topic, and names the topics, with one call of a chat model."""
 
 import logging
 from collections.abc import Sequence
@@ -93,9 +93,9 @@ class QuestionGrouper:
 
 
 def _free_tokens(model: ChatModel, prompt_tokens: int) -> int:
-    """Return how many tokens the model's window has left for the groups.
+    """Return how many tokens of the model's window are left for the groups.
 
-    The reply and the prompt without groups, of `prompt_tokens` tokens, use the rest.
+    The reply and the prompt without groups, which has `prompt_tokens` tokens, use the rest.
     """
     window = int(model.window / model.token_correction)
     reply = reserved_output_tokens(window)

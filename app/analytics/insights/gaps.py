@@ -21,13 +21,13 @@ from schemas.insights import Gap, QuestionRecord
 from schemas.question import QuestionType
 
 MIN_COVERAGE = 0.7
-"""Minimum share of a question's content words in the cited chunks. Below it, the question is a candidate.
+"""A question is a candidate if the cited chunks contain less than this share of its content words.
 
 Measured: three quarters of the answered questions reach 0.57, but only a quarter of those about gaps.
 """
 
 MIN_ON_TOPIC_SHARE = 0.5
-"""Minimum share of on-topic questions at which a group is about the platform.
+"""Minimum share of on-topic questions in a group that is about the platform.
 
 Measured: 0.53 to 1 in groups about gaps, at most 0.36 in groups of off-topic questions.
 """
@@ -82,11 +82,11 @@ async def find_gaps(
     glossary: Glossary | None = None,
     grouper: QuestionGrouper | None = None,
 ) -> list[TextGroup]:
-    """Return the gaps among `questions`, which are candidates, the largest gap first.
+    """Return the gaps among the candidates `questions`, the largest gap first.
 
     The members of a gap are indices into `questions`. `group_texts` explains the other arguments; without
     `documented`, only failed answers reveal a gap. Before gaps are selected, the chat model of `grouper`
-    joins and names groups that have the same topic.
+    joins groups that have the same topic and names the topics.
     """
     texts = [question.text for question in questions]
     groups = await asyncio.to_thread(
@@ -136,13 +136,14 @@ def _is_failed(question: GapQuestion) -> bool:
 class GapCandidates:
     """Collects the newest gap candidates, at most `MAX_TEXTS`. Records are added oldest first.
 
-    If one caller repeats a question in the same words on the same day, it counts once, because retries
-    and monitors would otherwise create a gap. A caller is an API key together with its session, if there
-    is one, because many people can share the key of a web page.
+    If one caller repeats a question in the same words on the same day, the question counts once, because
+    retries and monitors would otherwise create a gap. A caller is an API key together with the session, if
+    there is one, because many people can share the key of a web page.
     """
 
     def __init__(self) -> None:
         self.total = 0
+        """Number of candidates that were added, including those that are no longer among the newest."""
         self._newest: deque[GapQuestion] = deque(maxlen=MAX_TEXTS)
         self._day: date | None = None
         self._seen: set[tuple[str, str | None, str]] = set()
@@ -172,7 +173,7 @@ class GapCandidates:
 
 
 def gap_question(record: QuestionRecord) -> GapQuestion:
-    """Convert the record of an answered question; a follow-up is converted in its condensed form."""
+    """Convert the record of an answered question. The text of a follow-up is the standalone question."""
     assert record.type is not None, "the question must have been answered"
     text = record.understood if record.session and record.understood else record.question
     return GapQuestion(
@@ -188,9 +189,9 @@ def gap_question(record: QuestionRecord) -> GapQuestion:
 
 
 def report_gap(group: TextGroup, questions: Sequence[GapQuestion]) -> Gap:
-    """Return the gap `group`, whose members are indices into `questions`, as in the report.
+    """Return `group` as a gap of the report. The members of `group` are indices into `questions`.
 
-    The nearest page is the one that the most answers cite first or suggest.
+    The nearest page is the page that most of the answers suggest or cite first.
     """
     members = [questions[index] for index in group.members]
     wordings = dict.fromkeys(map(_shorten, _wordings(group, questions)))

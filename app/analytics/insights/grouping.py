@@ -44,7 +44,7 @@ MIN_BRIDGE_GROUP_SIZE = 3
 """Minimum number of questions in a group that is joined with a group in the other language."""
 
 MIN_TERM_SHARE = 0.4
-"""Minimum share of a group's questions that contain a term, for the term to belong to the group."""
+"""A term belongs to a group if at least this share of the group's questions contain it."""
 
 MAX_UNDOCUMENTED_SHARE = 1e-4
 """Share of the documents' words below which a term counts as undocumented (one word in 10,000)."""
@@ -114,10 +114,10 @@ def _similarity(rows: Any, vectors: Sequence[Sequence[float]] | None) -> "Matrix
     words = np.asarray((rows @ rows.T).toarray(), np.float32)
     if not vectors:
         return words
-    return np.maximum(words, _centered_cosines(np.asarray(vectors, np.float32)[: len(words)]))
+    return np.maximum(words, _centred_cosines(np.asarray(vectors, np.float32)[: len(words)]))
 
 
-def _centered_cosines(vectors: "Matrix") -> "Matrix":
+def _centred_cosines(vectors: "Matrix") -> "Matrix":
     """Return cosine similarities after subtracting the mean vector, so that unrelated texts are near 0.
 
     Mu and Viswanath, "All-but-the-Top", ICLR 2018.

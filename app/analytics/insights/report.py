@@ -58,7 +58,7 @@ BYTE_ORDER_MARK = "\ufeff"
 """The UTF-8 byte order mark. Without it, spreadsheets decode the file in the local encoding."""
 
 FORMULA_PREFIXES = ("=", "+", "-", "@", "＝", "＋", "－", "＠")
-"""Characters that start a formula in a spreadsheet, also after whitespace."""
+"""Characters that start a formula in a spreadsheet, even after whitespace."""
 
 LEADING_WHITESPACE = ("\t", "\r", "\n")
 
@@ -77,14 +77,14 @@ ROW_MODELS: dict[Table, type[ApiModel]] = {
 class DocumentationContext:
     """The word frequencies, glossary and models that gap detection uses.
 
-    Every part is optional; it is None if it is not available.
+    A part that is not available is None.
     """
 
     words: WordShares | None = None
     glossary: Glossary | None = None
     embed: EmbedTexts | None = None
     grouper: QuestionGrouper | None = None
-    """Joins groups that have the same topic, with a chat model."""
+    """Asks a chat model which groups have the same topic."""
     notes: tuple[str, ...] = ()
     """Reasons why parts are not available."""
 
@@ -234,7 +234,7 @@ class InsightsReports:
         self._lock = asyncio.Lock()
 
     async def build(self, days: int, table: Table | None = None) -> Insights:
-        """Build the report, with gaps only if `table` needs them. Raises StoreUnavailable."""
+        """Build the report, with gaps only if `table` includes them. Raises StoreUnavailable."""
         documentation = self._documentation if needs_documentation(table) else None
         async with self._lock:
             return await build_report(self._records.since, days, documentation)

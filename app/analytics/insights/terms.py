@@ -96,9 +96,10 @@ def _content_words(text: str, glossary: Glossary | None) -> list[str]:
 
 
 def _terms(word: str, documented: float) -> Iterator[TopicTerm]:
-    """Yield the term of `word`, and for an uncommon Chinese word the terms of its characters.
+    """Yield the term of `word` and, for an uncommon Chinese word, the terms of its characters.
 
-    The characters make 代金券 similar to 优惠券, because both contain 券.
+    `documented` is the word's share of the documents' words. The characters make 代金券 similar to 优惠券,
+    because both words contain 券.
     """
     everyday = 10 ** (zipf_frequency(word) - 9)
     is_developer_word = word in DEVELOPER_WORDS

@@ -95,9 +95,9 @@ def _outcome_text(
 ) -> Text:
     """Return the text that shows one outcome of `replayed`.
 
-    For a failure, this is the error; for the change `other words`, the first step that differs; for `other
-    type`, the type. For all other changes, these are the cited pages; those in `changed` have the style
-    `style`.
+    This is the error code of a failure, the first step that differs if the change is `other words`, and the
+    type if the change is `other type`. For any other change, the text lists the cited pages; pages in
+    `changed` have the style `style`.
     """
     if outcome.failure:
         return Text(outcome.failure, style="red")

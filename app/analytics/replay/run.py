@@ -38,7 +38,7 @@ VERDICTS: tuple[ReplayVerdict, ...] = get_args(ReplayVerdict)
 ReplayChange = Literal[
     "failed", "lost", "won", "other type", "other confidence", "other pages", "other words", "same"
 ]
-"""The most severe change of an answer. `lost` and `won` mean that it lost or gained its citations."""
+"""The most severe change of an answer. `lost` and `won`: the answer lost or gained its citations."""
 
 CHANGES: tuple[ReplayChange, ...] = get_args(ReplayChange)
 """All changes, the most severe first."""
@@ -84,16 +84,17 @@ class ReplayedQuestion(ApiModel):
     """Id of the record."""
     question: str
     times: int
-    """Number of times it was asked."""
+    """Number of times that the question was asked."""
     before: ReplayOutcome
     after: ReplayOutcome
     grade: Grade | None = None
     """The judge's grade of the new answer, with the statements of the recorded answer as facts.
 
-    None if there is no judge or it failed, if the steps are the same, or if an answer cites no page.
+    None if there is no judge, if the judge failed, if the steps are the same, or if either answer cites no
+    page.
     """
     judge_failure: str | None = None
-    """Why the judge gave no grade; None if it gave one or was not asked."""
+    """Why the judge gave no grade; None if the judge gave a grade or was not asked."""
 
     @computed_field  # type: ignore[prop-decorator]
     @property
@@ -125,11 +126,11 @@ class Replay(ApiModel):
 
     days: int
     recorded: int = Field(alias="kept")
-    """Number of distinct recorded questions, of which the newest are replayed."""
+    """Number of distinct answered questions on record. The newest of them are replayed."""
     settings: str
     """Model and k of the replay.
 
-    Without the option -k, a question that was recorded with its own k is asked with it.
+    Without the option -k, a question that was recorded with a k is asked with that k.
     """
     judge: str | None = None
     """The model that graded the changed answers; None if no model did."""
@@ -173,7 +174,7 @@ class ReplayOptions:
 
     days: int
     limit: int
-    """Maximum number of questions to ask; the newest are asked."""
+    """Maximum number of questions to ask, newest first."""
     k: int | None = None
     """Number of chunks to retrieve; None means the recorded number."""
     judge: str | None = None
@@ -191,14 +192,16 @@ class RecordedQuestion(NamedTuple):
 
 
 async def replay(settings: Settings, options: ReplayOptions, progress: QuestionProgress) -> Replay:
-    """Ask the questions of the last days again, newest first. Nothing is recorded or traced.
+    """Ask the answered questions of the last `options.days` days again, newest first.
 
-    Raises ConfigurationError if no question was recorded, and ApideskError if the answer service cannot
-    be opened.
+    Nothing is recorded or traced. Raises ConfigurationError if there are no such questions, and
+    ApideskError if the answer service cannot be opened.
     """
     recorded = await asyncio.to_thread(_read_questions, settings, options.days)
     if not recorded:
-        raise ConfigurationError(f"no questions were recorded in the last {options.days} days")
+        raise ConfigurationError(
+            f"no answered questions were recorded in the last {options.days} days"
+        )
     with tracing_context(enabled=False):
         async with open_answer_service(settings) as answer_service:
             language = answer_service.platform.platform.language

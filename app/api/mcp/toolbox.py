@@ -177,8 +177,8 @@ async def ask(
 ) -> None:
     """Answer a question about the platform from its documentation, in steps with numbered sources.
 
-    Use it to find out how to do something, what an API expects or what an error means. The answer
-    says so if the documentation does not cover the question.
+    Use this tool to find out how to do something, what an API expects or what an error means. If the
+    documentation does not cover the question, the answer says so.
     """
 
 
@@ -227,7 +227,7 @@ class Toolbox:
         arguments = check_arguments(self.tools[name], arguments)
         async with self.meter_tokens() as meter:
             if name == ASK_TOOL:
-                return await self._ask(arguments)  # the answerer charges its tokens itself
+                return await self._ask(arguments)  # the answerer charges the tokens itself
             return _lookup_reply(name, await self._look_up(name, arguments, meter))
 
     async def _ask(self, arguments: dict[str, Any]) -> ToolReply:

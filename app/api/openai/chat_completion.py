@@ -77,7 +77,7 @@ class CompletionBuilder:
         return self._delta({"content": text})
 
     def end(self, text: str, answer: Answer) -> Iterator[ServerSentEventMessage]:
-        """Yield the chunk with the annotations and the fields of the answer, and the token usage."""
+        """Yield the annotations and fields of the answer, the token usage if requested, and `[DONE]`."""
         details = {"annotations": _annotations(text, answer), "apidesk": answer_details(answer)}
         yield self._delta(details, finish_reason="stop")
         if self._stream_ends_with_usage:

@@ -57,9 +57,7 @@ def handle_unrouted(request: Request[Any, Any, Any], error: HTTPException) -> Re
 def _error_fields(
     error: Exception, problem: ProblemDetailsException, question_param: str = "messages"
 ) -> dict[str, str | None]:
-    """Return OpenAI's fields for an error. `question_param` is its name for the parameter that contains
-    the question.
-    """
+    """Return OpenAI's fields for an error. `question_param` is the parameter that contains the question."""
     return {
         "message": problem.detail,
         "type": _error_type(problem.status_code),

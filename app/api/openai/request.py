@@ -1,4 +1,4 @@
-"""Reads the conversation in a chat client's request. Its last user message is the question."""
+"""Reads the conversation in a chat client's request. The last user message is the question."""
 
 from collections.abc import Iterator, Sequence
 from datetime import UTC, datetime
@@ -50,7 +50,7 @@ class ChatMessage(RequestModel):
 
     @property
     def answer(self) -> str | None:
-        """The steps of the answer in this message, or None if it has no answer."""
+        """The steps of the answer in this message, or None if the message contains no answer."""
         return (parse_answer_text(self.text) or None) if self.role == "assistant" else None
 
 
@@ -61,7 +61,7 @@ class TextFormat(RequestModel):
 
 
 class CommonParameters(RequestModel):
-    """Parameters of both endpoints.
+    """Parameters that `/v1/chat/completions` and `/v1/responses` have in common.
 
     `temperature` and `top_p` are checked and then ignored.
     """

@@ -33,9 +33,10 @@ class InputItem(ChatMessage):
 
     @property
     def answer(self) -> str | None:
-        """The steps of the answer, empty if the item only refers to an answer, which is not stored.
+        """The steps of the answer, or None if the item contains no answer.
 
-        The question of that answer remains part of the history.
+        The steps are empty if the item only refers to an answer, because answers are not stored. The
+        question of that answer remains part of the history.
         """
         return "" if self.type == "item_reference" else super().answer
 
@@ -95,7 +96,7 @@ class ResponseBuilder:
         return self._part_event("response.output_text.delta", delta=text, logprobs=[])
 
     def end(self, text: str, answer: Answer) -> Iterator[ServerSentEventMessage]:
-        """Yield the annotations and the complete parts."""
+        """Yield the last events: the annotations, and the complete text, part, item and response."""
         part = self._part(text, answer)
         for index, annotation in enumerate(part["annotations"]):
             yield self._part_event(

@@ -79,7 +79,7 @@ def get_model(
 
 
 def _model(name: str) -> dict[str, Any]:
-    """Return the description of a model. It has no creation time."""
+    """Return the description of a model. A creation time of 0 means that the model has none."""
     return {"id": name, "object": "model", "created": 0, "owned_by": "apidesk"}
 
 
@@ -99,10 +99,10 @@ class ChatResponder:
     async def respond(
         self, data: ChatRequest | ResponsesRequest, field: str, builder: ReplyBuilder
     ) -> dict[str, Any] | ServerSentEvent:
-        """Answer the last question in the messages, with the earlier ones as history.
+        """Answer the last question in the messages, with the earlier messages as history.
 
-        `field` is the name of the messages in the request, for error messages. Raises UnknownModel,
-        QuestionError, and the errors of the answer before its first event.
+        Error messages name `field`, the request field that contains the messages. Raises UnknownModel,
+        QuestionError and the errors of the answer; an error after the first event is part of the stream.
         """
         mode = model_mode(data.model, self.answer_service)
         question, history = await asyncio.to_thread(
@@ -139,7 +139,8 @@ async def complete_chat(
 ) -> dict[str, Any] | ServerSentEvent:
     """Answer the last user message from the documentation; earlier messages are the history.
 
-    System messages are ignored, because apidesk uses its own instructions. So are unknown parameters.
+    Unknown parameters are ignored. System messages are also ignored, because apidesk has its own
+    instructions.
     """
     builder = CompletionBuilder(data.model, responder.meter, data.includes_usage)
     return await responder.respond(data, "messages", builder)
@@ -162,7 +163,7 @@ async def create_response(
 async def _stream_messages(
     events: AsyncGenerator[Event | None], builder: ReplyBuilder
 ) -> AsyncGenerator[ServerSentEventMessage]:
-    """Yield the messages of an answer, which `builder` builds. `events` are closed at the end."""
+    """Yield the messages that `builder` builds from the events of an answer. Closes `events` at the end."""
     streamed, numbers = StreamedText(), PageNumbers()
     async with aclosing(events):
         for message in builder.start():

@@ -47,7 +47,7 @@ def print_with_footnotes(answer: Answer, console: Console) -> None:
 
 
 def print_footnotes(answer: Answer, console: Console) -> None:
-    """Print one line per citation, and the URL below the citations of each page."""
+    """Print one line per source, and the URL of each page below the sources on that page."""
     for line in _lines(answer):
         console.print(line, soft_wrap=True)
 
@@ -78,7 +78,7 @@ COMMANDS: tuple[ChatCommandName, ...] = get_args(ChatCommandName)
 
 
 class ChatCommand(NamedTuple):
-    """A command and its argument; the name may be unknown."""
+    """The name of a command, which may be unknown, and the argument."""
 
     name: str
     argument: str
@@ -87,8 +87,8 @@ class ChatCommand(NamedTuple):
 def read_command(text: str) -> ChatCommand | None:
     """Parse `text` as a command, which may be abbreviated. Returns None if `text` is a question.
 
-    A text that begins with a path, such as `/v1/orders returns 404`, is a question, and so is an unknown
-    or ambiguous command with an argument, such as `/orders returns 404`.
+    A text that begins with a path, such as `/v1/orders returns 404`, is a question. An unknown or ambiguous
+    command with an argument, such as `/orders returns 404`, is a question too.
     """
     name, _, argument = text.partition(" ")
     if not (name[:1] == "/" and name[1:].isalpha()):

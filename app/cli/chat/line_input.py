@@ -1,6 +1,7 @@
 """Reads the input of the chat, cancels an answer on Ctrl-C, and copies to the clipboard.
 
-On a terminal, the input is an editable prompt with a history. Otherwise, it is the lines of a file or pipe.
+On a terminal, the input is typed at an editable prompt with a history. Otherwise, each line of standard
+input is one input.
 """
 
 import asyncio
@@ -133,8 +134,8 @@ class PipeInput:
     async def read(self) -> str | None:
         """Return the next line, or None at the end.
 
-        This method blocks the event loop, on which nothing else runs. A thread that reads could not be
-        stopped by Ctrl-C.
+        This method blocks the event loop, on which nothing else runs: Ctrl-C could not stop a thread that
+        reads.
         """
         previous = signal.signal(signal.SIGINT, signal.default_int_handler)
         try:
@@ -150,7 +151,7 @@ T = TypeVar("T")
 
 
 async def cancel_on_interrupt(work: Coroutine[Any, Any, T]) -> T | None:
-    """Return the result of `work`, or None if SIGINT cancelled it. Must be called in the main thread."""
+    """Return the result of `work`, or None if SIGINT cancelled `work`. Call this in the main thread."""
     loop = asyncio.get_running_loop()
     task = loop.create_task(work)
     previous = signal.signal(signal.SIGINT, lambda *_: loop.call_soon_threadsafe(task.cancel))
@@ -165,7 +166,7 @@ async def cancel_on_interrupt(work: Coroutine[Any, Any, T]) -> T | None:
 
 
 def _is_caller_cancelled() -> bool:
-    """Return whether the current task is being cancelled, rather than only the work it waits for."""
+    """Return whether the current task is being cancelled, and not only the task that it waits for."""
     current = asyncio.current_task()
     return current is not None and current.cancelling() > 0
 

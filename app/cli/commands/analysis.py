@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from schemas.settings import Settings
 
 RETRIEVAL_OPTIONS = ("k", "mode", "plot", "min_recall", "save")
-"""Parameters of `evaluate` that concern retrieval alone."""
+"""Parameters of `evaluate` that cannot be combined with --answers."""
 
 
 @click.command()
@@ -73,7 +73,7 @@ RETRIEVAL_OPTIONS = ("k", "mode", "plot", "min_recall", "save")
     "--compare",
     type=click.Path(path_type=Path, dir_okay=False),
     metavar="FILE",
-    help="With --answers, compare with an earlier result, a file written with --json.",
+    help="With --answers, compare with an earlier result, which was saved with --json.",
 )
 @click.option("--json", "as_json", is_flag=True, help="Print all results as JSON.")
 @platform_option
@@ -95,8 +95,8 @@ def evaluate(
     Each line of QUESTIONS is {"question": "...", "gold": ["..."], "facts": [["..."]], "type": "general"}.
     gold lists the documents that answer the question, each by id, page url, api url, api name, file path
     or operation (POST /orders). facts lists what a right answer states, each fact as a list of
-    alternative strings; it is required by --answers. A question with neither has no answer in the
-    documents. type is optional.
+    alternative strings; --answers requires facts. If a question has neither gold nor facts, the documents
+    do not answer it. type is optional.
     """
     if not answers:
         if min_answer is not None or judge is not None or compare is not None:
@@ -112,7 +112,7 @@ def evaluate(
 
 
 def _reject_retrieval_options() -> None:
-    """Raise UsageError if an option that concerns retrieval alone is given."""
+    """Raise UsageError if one of the RETRIEVAL_OPTIONS is given."""
     context = click.get_current_context()
     for name in RETRIEVAL_OPTIONS:
         if context.get_parameter_source(name) is ParameterSource.COMMANDLINE:
@@ -152,7 +152,10 @@ def _evaluate_answers(
 def _report_judge_failures(
     failures: "Iterable[str | None]", grades: "Mapping[Grade, int] | None"
 ) -> None:
-    """Print how often the judge failed, and its first error. Exit with an error if it graded nothing."""
+    """Print how often the judge failed, and the first error. Exit with EXIT_FAILED if no answer was graded.
+
+    Does nothing if the judge did not fail.
+    """
     messages = [failure for failure in failures if failure is not None]
     if not messages:
         return
@@ -276,7 +279,7 @@ def replay(
 ) -> None:
     """Ask recorded questions again and compare.
 
-    Shows how the answers have changed. Use it after a change of the documentation, or to try another
+    Shows how the answers have changed, for example after a change of the documentation or with another
     model or k. Nothing is recorded.
     """
     from app.analytics.plots import check_plot, plot_replay

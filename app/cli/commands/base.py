@@ -21,7 +21,7 @@ EXIT_BAD_INPUT = 2
 
 
 def report_errors(command: F) -> F:
-    """Decorate `command` to report an ApideskError as a line on stderr and an exit code."""
+    """Decorate `command` to report an ApideskError as a line on stderr and exit with an error code."""
 
     @wraps(command)
     def wrapper(*args: Any, **kwargs: Any) -> Any:
@@ -45,7 +45,7 @@ def platform_option(command: F) -> F:
     return click.option(
         "--platform",
         type=click.Path(path_type=Path, dir_okay=False),
-        help="Path of platform.toml.  [default: APIDESK_PLATFORM, else the sample platform]",
+        help="Path of platform.toml.  [default: APIDESK_PLATFORM, or the sample platform]",
     )(command)
 
 

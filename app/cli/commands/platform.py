@@ -31,7 +31,7 @@ MERMAID_SUFFIXES = (".mmd", ".mermaid", ".md")
 @click.option(
     "--openapi",
     metavar="FILE_OR_URL",
-    help="Take all answers from this OpenAPI description instead of asking.",
+    help="Fill in platform.toml from this OpenAPI description without asking questions.",
 )
 @click.option("--documents", metavar="WHERE", help="Folder, or an OpenAPI file or URL.")
 @click.option("--name", help="Name of the platform.")
@@ -52,7 +52,7 @@ def init(
 ) -> None:
     """Create a platform.toml from five answers and try it.
 
-    The documents are indexed, as by `apidesk ingest`, and a question about them is answered.
+    The documents are indexed, as with `apidesk ingest`, and a question about them is answered.
     """
     from app.cli.setup.platform_file import (
         InterviewAnswers,
@@ -129,7 +129,7 @@ def ingest(
     explain: Path | None,
     platform: Path | None,
 ) -> None:
-    """Index new, changed and deleted documents of the platform."""
+    """Update the index: add new documents, replace changed ones and remove deleted ones."""
     if explain is not None:
         if not dry_run:
             raise click.UsageError("--explain needs --dry-run")
@@ -174,7 +174,8 @@ def graph(file: Path | None, mode: "AnswerMode", platform: Path | None) -> None:
 
     if file is not None and file.suffix.lower() not in MERMAID_SUFFIXES:
         raise click.UsageError(
-            f"{file}: the output is Mermaid text (.mmd or .md), which mermaid-cli turns into pictures"
+            f"{file}: the name must end in {', '.join(MERMAID_SUFFIXES[:-1])} or {MERMAID_SUFFIXES[-1]}, "
+            "because the output is Mermaid text; use mermaid-cli to turn it into a picture"
         )
     flowchart = draw_mermaid(read_steps(load_settings(platform), mode))
     if file is None:

@@ -37,7 +37,7 @@ MAX_KEY_NAME_CHARS = 100
 @click.option(
     "--workers",
     type=click.IntRange(1, 64),
-    help="Number of processes.  [default: APIDESK_WORKERS, else 1]",
+    help="Number of processes.  [default: APIDESK_WORKERS, or 1]",
 )
 @platform_option
 @report_errors

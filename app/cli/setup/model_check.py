@@ -34,7 +34,7 @@ class ModelCheck:
 
 
 async def check_models(settings: Settings) -> list[ModelCheck]:
-    """Check all configured models concurrently. The list is empty if no model is configured.
+    """Check all configured models concurrently. Returns an empty list if no model is configured.
 
     Raises ConfigurationError for a model name or provider that cannot be used.
     """
@@ -59,7 +59,9 @@ async def check_models(settings: Settings) -> list[ModelCheck]:
 async def _check_chat_model(model: ChatModel) -> ModelCheck:
     async def probe() -> None:
         if not await probe_model(model):
-            raise ModelOutputInvalid(f"{model.role.setting}: answers, but not in JSON as asked")
+            raise ModelOutputInvalid(
+                f"{model.role.setting}: the model answered, but not in JSON as requested"
+            )
 
     check = await _timed(model.role, probe())
     return replace(check, output=next(iter(model.output_modes), ""))

@@ -22,7 +22,7 @@ from schemas.errors import ApideskError, ConfigurationError
 from schemas.platform import OpenApiSourceConfig, SourceConfig, SourceLimits
 
 OPERATION_PLACEHOLDERS = frozenset({"operationId", "tag", "method", "apiId", "apiUrl", "serviceId"})
-"""URL placeholders that only operations have. A template with one of them does not apply to pages."""
+"""URL placeholders that only operations have. A template with any of them does not apply to pages."""
 
 MAX_ABOUT_CHARS = 400
 """Maximum length of the platform's description, in characters; a longer one is truncated."""
@@ -51,10 +51,10 @@ class PlatformDraft:
         return distinct_hosts((*servers, self.page_url))
 
     def page_url_of(self, source: SourceConfig) -> str:
-        """Return the URL template if it applies to `source`, else an empty string.
+        """Return the URL template if it applies to `source`, otherwise an empty string.
 
-        With both kinds of sources, a template with operation placeholders applies to OpenAPI sources and
-        any other template to pages.
+        If there are OpenAPI sources and other sources, a template with operation placeholders applies only
+        to the OpenAPI sources, and a template without them only to the others.
         """
         is_openapi = isinstance(source, OpenApiSourceConfig)
         kinds = {isinstance(other, OpenApiSourceConfig) for other in self.survey.sources}
@@ -63,7 +63,10 @@ class PlatformDraft:
 
 
 def check_page_url(template: str) -> str:
-    """Return the stripped template. Raises ConfigurationError if it cannot produce links to pages."""
+    """Return `template` without surrounding spaces; empty if there is none.
+
+    Raises ConfigurationError if the template cannot produce links to pages.
+    """
     template = template.strip()
     if not template:
         return ""
@@ -77,13 +80,13 @@ def check_page_url(template: str) -> str:
         raise ConfigurationError(f"{template}: {error}") from None
     if not names:
         raise ConfigurationError(
-            f"{template}: has no placeholder in braces, so every page would have the same URL"
+            f"{template}: no placeholder in braces, so every page would have the same URL"
         )
     return template
 
 
 def describe_platform(survey: DocumentSurvey) -> str:
-    """Return a description of the platform from its OpenAPI description; empty if there is none."""
+    """Return a text about the platform from its OpenAPI description; empty without such a description."""
     if survey.summary is None:
         return ""
     first = replace_surrogates(survey.summary.description).strip().partition("\n\n")[0]
@@ -107,9 +110,9 @@ def check_overwrite(path: Path, force: bool) -> None:
 
 
 def write_platform_file(draft: PlatformDraft, path: Path) -> None:
-    """Write `draft` to `path`. The file is validated before it replaces another one.
+    """Write `draft` to `path`. The new file is validated before it replaces an existing one.
 
-    Raises ConfigurationError.
+    Raises ConfigurationError if the file is invalid or cannot be written.
     """
     new = path.with_name(f".{path.name}.new")
     try:
@@ -124,7 +127,7 @@ def write_platform_file(draft: PlatformDraft, path: Path) -> None:
 
 
 def render(draft: PlatformDraft, folder: Path) -> str:
-    """Return the text of a platform.toml; its paths are relative to `folder`."""
+    """Return the text of a platform.toml with paths that are relative to `folder`."""
     environment = Environment(
         loader=PackageLoader(__package__, ""),
         undefined=StrictUndefined,
@@ -160,7 +163,7 @@ def _relative_path(path: Path, folder: Path) -> str:
 
 @dataclass(frozen=True)
 class InterviewAnswers:
-    """The answers on the command line; None for an answer that is not given."""
+    """The answers on the command line. An answer that is not given is None."""
 
     documents: str | None
     name: str | None
@@ -204,8 +207,7 @@ def interview(given: InterviewAnswers, limits: SourceLimits) -> PlatformDraft:
 def draft_from_openapi(given: InterviewAnswers, limits: SourceLimits) -> PlatformDraft:
     """Build a draft without asking. Missing answers are taken from the OpenAPI description.
 
-    Raises ApideskError if an answer is invalid, or if an answer is neither given nor found in the
-    description.
+    Raises ApideskError if an answer is invalid, or if it is neither given nor in the description.
     """
     surveyed = survey_documents(given.documents or "", limits)
     if surveyed.summary is None:
@@ -225,7 +227,7 @@ def draft_from_openapi(given: InterviewAnswers, limits: SourceLimits) -> Platfor
 
 
 def _prompt(question: str, given: str | None, parse: Callable[[str], T], default: str | None) -> T:
-    """Parse `given`. If it is None, ask the question on the terminal and parse the answer."""
+    """Parse `given`. If `given` is None, ask `question` on the terminal and parse the answer."""
     if given is not None:
         return parse(given)
 

@@ -45,9 +45,9 @@ async def run_trial(settings: Settings, progress: ProgressCallback) -> Trial:
 
 
 def _check_store(answer_service: AnswerService) -> None:
-    """Reject a store with documents of other sources, which the run would delete or mix with its own.
+    """Raise ConfigurationError if the store contains documents of other sources.
 
-    Raises ConfigurationError.
+    The run would delete those documents or mix them with its own.
     """
     if not answer_service.collection.exists():
         return

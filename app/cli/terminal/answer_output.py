@@ -52,9 +52,10 @@ def print_answer(answer: Answer) -> None:
 
 
 def print_steps(answer: Answer, console: Console) -> None:
-    """Print the steps of an answer. No numbers are added, because the steps of a procedure contain them.
+    """Print the steps of an answer. No numbers are added, because the steps of a procedure have numbers.
 
-    If the output is not a terminal, it is Markdown: lines are not wrapped, and links keep their URLs.
+    If the output is not a terminal, the Markdown is printed as it is: lines are not wrapped, and links keep
+    their URLs.
     """
     text = "\n\n".join(answer.answer)
     if console.is_terminal:
@@ -82,7 +83,7 @@ def _print_list(console: Console, heading: str, lines: Sequence[Text]) -> None:
 
 
 def _footer(answer: Answer) -> str:
-    """Return the footer: its fields and the duration of the answer.
+    """Return the line with the FOOTER_FIELDS and the duration of the answer.
 
     The confidence is included only if there are sources.
     """
@@ -115,7 +116,7 @@ def source_heading(source: Source) -> str:
 
 @asynccontextmanager
 async def live_answer() -> AsyncIterator[EventSink | None]:
-    """Yield an event sink that shows the steps of an answer on stderr, or None if it is not a terminal.
+    """Yield an event sink that shows the steps of an answer on stderr, or None if stderr is not a terminal.
 
     The output disappears when the block ends.
     """

@@ -45,7 +45,10 @@ class TerminalAnswerer(Answerer, Protocol):
     """Answers questions, with or without a session, and retrieves chunks."""
 
     async def retrieve(self, command: AskCommand) -> list[Source]:
-        """Return the best chunks, at most k, without calling a chat model. Raises ApideskError."""
+        """Return the best chunks, at most k. Raises ApideskError.
+
+        A chat model is called only for reranking.
+        """
 
 
 class RemoteAnswerer:
@@ -64,9 +67,10 @@ class RemoteAnswerer:
             yield cls(client)
 
     async def ask(self, command: AskCommand, on_event: EventSink | None = None) -> Answer:
-        """Ask the server; `on_event` receives the events that it streams before the answer.
+        """Ask the server; `on_event` receives the events that the server streams before the answer.
 
-        Raises StoreUnavailable if the server returns no valid answer, and ApideskError for its errors.
+        Raises StoreUnavailable if the server returns no valid answer, and ApideskError if it reports an
+        error.
         """
         body = {**_body(command), "mode": command.mode}
         if command.session is not None:
@@ -77,7 +81,8 @@ class RemoteAnswerer:
     async def retrieve(self, command: AskCommand) -> list[Source]:
         """Return the best chunks, at most k.
 
-        Raises StoreUnavailable if the server returns no valid answer, and ApideskError for its errors.
+        Raises StoreUnavailable if the server returns no valid answer, and ApideskError if it reports an
+        error.
         """
         with self._translate_errors():
             response = await self._client.post("/retrieve", json=_body(command))
@@ -123,7 +128,7 @@ def _read(model: type[ModelT], content: object) -> ModelT:
 
 
 def _checked(response: httpx.Response, content: dict[str, Any]) -> dict[str, Any]:
-    """Return `content`. Raises ApideskError if the response is an error."""
+    """Return `content`, the JSON of `response`. Raises ApideskError if the response is an error."""
     if response.is_error:
         raise ApideskError(content.get("detail", response.reason_phrase))
     return content
@@ -141,7 +146,7 @@ class LocalAnswerer:
         self._session_answerer = SessionAnswerer(answer_service, self._sessions)
 
     async def ask(self, command: AskCommand, on_event: EventSink | None = None) -> Answer:
-        """Answer the question, in the session of `command` if it has one. Raises ApideskError."""
+        """Answer the question, in the session of `command` if there is one. Raises ApideskError."""
         return await self._session_answerer.ask(command, on_event)
 
     async def retrieve(self, command: AskCommand) -> list[Source]:
@@ -178,8 +183,8 @@ def open_terminal_answerer(
 ) -> AbstractAsyncContextManager[TerminalAnswerer]:
     """Connect to the running server of the embedded store, or open an answer service in this process.
 
-    `custom_model` means that the command line names a model. The server would answer with its own, so
-    this process answers. Raises ApideskError when the context is entered.
+    `custom_model` means that the command line names a model. In this case, this process answers, because
+    the server would use its own model. Raises ApideskError when the context is entered.
     """
     server = None if custom_model else find_running_server(settings)
     if server is not None:

@@ -1,4 +1,4 @@
-"""Runs ingestion for the command line, in this process. A server may use the same store meanwhile."""
+"""Runs ingestion for the command line, in this process. A server may be using the same store."""
 
 import asyncio
 from collections.abc import AsyncIterator, Callable
@@ -18,7 +18,7 @@ from schemas.settings import Settings
 
 
 def explain_lines(settings: Settings, page: Path) -> list[str]:
-    """Return lines that tell how `page` is read, and why. Raises ConfigurationError and SourceError."""
+    """Return lines that explain how and why `page` is read. Raises ConfigurationError or SourceError."""
     from ingestion.sources.explain import explain_page
 
     sources = read_platform(settings.platform).sources
@@ -28,7 +28,7 @@ def explain_lines(settings: Settings, page: Path) -> list[str]:
 async def run_ingestion(settings: Settings, options: IngestionOptions) -> IngestionRun:
     """Run one ingestion and show its progress on stderr.
 
-    Raises ConfigurationError for invalid settings or if a running server uses the store for another
+    Raises ConfigurationError if the settings are invalid or a running server uses the store for another
     platform, and ApideskError if the run fails.
     """
     async with _open_job(settings) as job:

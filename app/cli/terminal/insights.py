@@ -35,10 +35,7 @@ from schemas.question import QuestionType
 from schemas.settings import Settings
 
 MAX_ROWS = 10
-"""Maximum number of rows per section when the whole report is printed.
-
-Also the maximum number of missing words per gap.
-"""
+"""Maximum number of rows per section when the whole report is printed, and of missing words per gap."""
 
 EXTRA_WORDINGS = 2
 """Maximum number of wordings that are printed per gap, in addition to its question."""
@@ -61,7 +58,7 @@ TYPES: Mapping[QuestionType | None, str] = {
 
 
 async def load_insights(settings: Settings, days: int, table: Table | None) -> Insights:
-    """Build the report on the last `days` days, with gaps only if `table` needs them.
+    """Build the report on the last `days` days, with gaps only if `table` includes them.
 
     Raises ConfigurationError for invalid settings, and StoreUnavailable if the database does not answer.
     """
@@ -76,7 +73,7 @@ async def load_insights(settings: Settings, days: int, table: Table | None) -> I
 
 @asynccontextmanager
 async def _documentation(settings: Settings) -> AsyncIterator[DocumentationContext]:
-    """Open the available parts of the documentation. Raises ConfigurationError."""
+    """Yield the documentation, without the parts that are not available. Raises ConfigurationError."""
     platform = read_platform(settings.platform)
     embeddings = open_embeddings(settings)
     try:
@@ -184,7 +181,7 @@ def _gaps(insights: Insights, limit: int | None) -> list[RenderableType]:
 
 
 def _gap(gap: Gap) -> list[Text]:
-    """Return lines with the gap's name and question, more wordings, missing words and the nearest page."""
+    """Return lines with the gap's name and question, other wordings, missing words and the nearest page."""
     nearest, missing = gap.nearest, ", ".join(gap.missing[:MAX_ROWS])
     title = f"{gap.name}: {gap.question}" if gap.name else gap.question
     lines = [_single_line(title, "bold")]

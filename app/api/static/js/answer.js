@@ -20,19 +20,19 @@ function isLow(answer) {
   return outcome(answer) === "answered" && answer.confidence === "low";
 }
 
-/** Whether to collapse the steps: they are quotes with low confidence, and the pages help more. */
+/** Whether to collapse the steps, because quotes with low confidence help less than the pages. */
 export function hidesQuotes(answer) {
   return isLow(answer) && answer.answeredBy === "extractive";
 }
 
-/** The parts above the steps: a notice for medium or low confidence and, if it is low, the closest pages. */
+/** The parts above the steps: a notice for medium or low confidence and, for low confidence, the closest pages. */
 export function renderDoubt(answer) {
   if (isLow(answer)) return [el("p", { class: "notice doubtful" }, t("doubt_low")), pagesOf(answer)];
   if (outcome(answer) !== "answered" || answer.confidence !== "medium") return [];
   return [el("p", { class: "notice doubtful" }, t("doubt_medium"))];
 }
 
-/** The parts below the steps; empty ones are left out. `onAsk` receives a follow-up question that was clicked. */
+/** The parts below the steps; empty parts are left out. `onAsk` receives a follow-up question that was clicked. */
 export function renderRest(question, answer, onAsk) {
   const feedback = renderFeedback(answer.id);
   return [

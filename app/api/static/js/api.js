@@ -41,7 +41,7 @@ export async function sendFeedback(answerId, score, comment) {
   await send("POST", `answers/${encodeURIComponent(answerId)}/feedback`, body);
 }
 
-/** Delete a session on the server; errors are ignored, because it may not exist. */
+/** Delete a session on the server; errors are ignored, because the session may not exist. */
 export async function deleteSession(session) {
   await send("DELETE", `sessions/${encodeURIComponent(session)}`).catch(() => {});
 }

@@ -53,7 +53,7 @@ export class Composer {
     if (!this.busy) this.#send();
   }
 
-  /** `/` and Ctrl+K or ⌘K focus the box, unless the user types elsewhere. */
+  /** `/` and Ctrl+K or ⌘K focus the box, unless the user is typing in another field. */
   #onShortcut(event) {
     const isK = (event.ctrlKey || event.metaKey) && event.key === "k";
     const isSlash = event.key === "/" && !event.ctrlKey && !event.metaKey && !event.altKey && !event.target.closest("input, textarea");

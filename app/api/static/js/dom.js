@@ -20,7 +20,7 @@ export function svg(name, attributes = {}, ...children) {
   return node;
 }
 
-/** The normalized URL if it is an HTTP URL, else null. */
+/** The normalised URL if it is an HTTP URL, otherwise null. */
 export function httpUrl(text) {
   try {
     const url = new URL(text);

@@ -1,9 +1,9 @@
-// The rows of a table of error codes as cards, because its sentences are too long for columns.
+// The rows of a table of error codes as cards, because their sentences are too long for columns.
 
 import { el } from "./dom.js";
 import { errorColumns } from "./text.js";
 
-/** Replace the tables in `root` whose first column holds error codes. */
+/** Replace the tables in `root` whose first column contains error codes. */
 export function showErrorCards(root) {
   for (const table of root.querySelectorAll("table")) {
     const [header, ...rows] = table.rows;

@@ -4,7 +4,7 @@ import { suggestions } from "./api.js";
 import { el } from "./dom.js";
 import { currentLanguage, t } from "./i18n.js";
 
-/** A list of questions about the page that `answer` cites first; it stays empty if there are none. */
+/** A list of questions about the page that `answer` cites first. Without questions, the list stays empty. */
 export function followUps(answer, onAsk) {
   const section = el("section", { class: "follow-ups" });
   if (answer.sources.length) fill(section, answer.sources, onAsk);

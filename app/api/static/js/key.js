@@ -4,7 +4,7 @@ import { el } from "./dom.js";
 import { t } from "./i18n.js";
 import { tab } from "./store.js";
 
-/** Ask for a key and show `reason`, the message of the server. Resolves to true if one was entered. */
+/** Ask for a key and show `reason`, the message of the server. Resolves to true if a key was entered. */
 export function askForKey(reason) {
   return new Promise((resolve) => {
     const input = el("input", { type: "password", id: "key", required: true, autocomplete: "off", spellcheck: "false" });

@@ -5,7 +5,7 @@ import { t } from "./i18n.js";
 import { withPreview } from "./preview.js";
 import { sourceButton } from "./source.js";
 
-/** The pages of an answer under `heading`, if there is one; null if it has no pages. */
+/** The pages of an answer under the optional `heading`; null if the answer has no pages. */
 export function renderPages(heading, { sources = [], relatedUrl = [], relatedPages = [] }) {
   const cited = Map.groupBy(sources, ({ source, documentId, pageUrl }) => [source, documentId || pageUrl].join());
   const related = relatedPages.map(({ title, pageUrl }) => el("li", {}, link(pageUrl, title)));

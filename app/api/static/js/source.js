@@ -5,12 +5,12 @@ import { icon } from "./icons.js";
 import { t } from "./i18n.js";
 import { renderMarkdown } from "./markdown.js";
 
-/** The display name of a source: its page and section. */
+/** The display name of a source: the titles of the page and the section. */
 export function sourceName({ title, section }) {
   return section ? `${title} › ${section}` : title;
 }
 
-/** A button with the number of a source, which shows its text. */
+/** A button with the number of a source, which shows the text of the source. */
 export function sourceButton(source) {
   return el(
     "button",

@@ -25,7 +25,7 @@ function decorator(sources, facts) {
     });
 }
 
-/** Keeps each citation together with the end of the preceding text, so that no line starts with it. */
+/** Keeps each citation together with the end of the preceding text, so that no line starts with a citation. */
 function withCitations(text, sources) {
   const nodes = [];
   text.split(/\[(\d+)\]/).forEach((part, index) => {

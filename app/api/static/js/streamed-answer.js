@@ -17,7 +17,7 @@ export class StreamedAnswer {
     return streamed;
   }
 
-  /** Update the state with the next event. `sources` discards the steps received so far. */
+  /** Update the state with the next event. The event `sources` discards the steps received so far. */
   apply({ name, data }) {
     if (name === "sources") {
       this.sources = new Map(data.sources.map((source) => [source.number, source]));

@@ -7,7 +7,7 @@ import { renderProblem } from "./problem.js";
 import { renderStep } from "./steps.js";
 import { StreamedAnswer } from "./streamed-answer.js";
 
-/** Delay before the first steps are shown. Quotes are complete by then, so doubtful ones are collapsed at once. */
+/** Delay before the first steps are shown. Quotes are complete by then, so doubtful quotes can be collapsed at once. */
 const QUOTES_MS = 400;
 
 let count = 0;

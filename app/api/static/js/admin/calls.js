@@ -1,4 +1,4 @@
-// The API calls of the admin page. If keys are configured, a key with the scope `admin` allows all of them.
+// The API calls of the admin page. If keys are configured, a key with the scope `admin` allows all calls.
 
 import { Problem, send } from "../api.js";
 import { t } from "../i18n.js";
@@ -23,7 +23,7 @@ export async function getInsightsCsv(days, table) {
   return { name: `insights-${table}-${days}-days.csv`, content: await response.blob() };
 }
 
-/** Ask for another key. Resolves to true if one was entered. */
+/** Ask for another key. Resolves to true if a key was entered. */
 export function changeKey(reason) {
   keyDialog ??= askForKey(reason).finally(() => (keyDialog = null));
   return keyDialog;
@@ -33,7 +33,7 @@ async function json(...request) {
   return (await withKey(() => send(...request))).json();
 }
 
-/** The result of `call`, repeated with a new key while the server rejects it; concurrent calls share one dialog. */
+/** The result of `call`. While the server rejects the key, another key is asked for; concurrent calls share the dialog. */
 async function withKey(call) {
   for (;;) {
     const used = tab.get("key");

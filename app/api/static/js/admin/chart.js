@@ -1,4 +1,4 @@
-// Charts in SVG. Horizontal lengths are in percent, so that a chart fills its container; vertical ones in pixels.
+// Charts in SVG. Horizontal lengths are in percent, so that a chart fills its container; vertical lengths are in pixels.
 
 import { svg } from "../dom.js";
 

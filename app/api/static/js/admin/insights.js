@@ -84,7 +84,7 @@ function tiles(report) {
   );
 }
 
-/** A card of the report; with `days`, it has a button that saves it as CSV. */
+/** A card of the report. If `days` is given, the card has a button that saves the table as CSV. */
 function reportCard(name, content, days, wide) {
   const id = `card-${name}`;
   const result = el("div", { role: "status" });

@@ -15,7 +15,7 @@ export class Panel {
   #data = null;
   #problem = null;
 
-  /** `render` returns the nodes for the data; `idle`, if given, the nodes shown before anything is loaded. */
+  /** `render` returns the nodes for the data; `idle`, if given, returns the nodes before anything is loaded. */
   constructor(render, idle = () => []) {
     this.#render = render;
     this.idle = idle;
@@ -25,7 +25,7 @@ export class Panel {
     return this.#data;
   }
 
-  /** Load and show data; only the last of several loads counts. Errors are shown with a retry button. */
+  /** Load and show data; of several overlapping loads, only the last one counts. Errors are shown with a retry button. */
   async load(load) {
     this.#load = load;
     this.#problem = null;
