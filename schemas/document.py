@@ -1,6 +1,7 @@
 """Source documents, their sections, the chunks in the collection and the catalogue of documents."""
 
 from typing import Literal
+from urllib.parse import quote
 
 from pydantic import Field
 
@@ -17,6 +18,14 @@ SectionKind = Literal[
     "permission_package",
     "prose",
 ]
+
+DOCUMENT_URI = "apidesk://documents/"
+"""Start of the URIs of documents."""
+
+
+def document_uri(source: str, document_id: str) -> str:
+    """Return the URI of a document, which identifies it to clients even if it has no page."""
+    return f"{DOCUMENT_URI}{quote(source, safe='')}/{quote(document_id, safe='')}"
 
 
 class Section(ApiModel):

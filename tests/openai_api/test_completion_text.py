@@ -94,6 +94,21 @@ def test_source_link_names_the_cited_sections_of_its_page() -> None:
     assert text[citation["start_index"] : citation["end_index"]].startswith("[Orders")
 
 
+def test_page_without_a_url_keeps_its_place_among_the_citations() -> None:
+    """A missing annotation would shift the numbers, so that clients show another page for `[n]`."""
+    sources = [source(1), source(2, page_url="https://d"), source(3)]
+    sources[2] = sources[2].model_copy(update={"document_id": "a/b c.md"})
+    answer = answer_of("a [1] [2] [3]").model_copy(update={"sources": sources})
+    text = render_markdown(answer)
+    citations = url_citations(text, answer)
+    assert [citation["url"] for citation in citations] == [
+        "apidesk://documents/s/d", "https://d", "apidesk://documents/s/a%2Fb%20c.md",
+    ]  # fmt: skip
+    linked = [text[citation["start_index"] : citation["end_index"]] for citation in citations]
+    assert linked == ["Guide", "[Guide](https://d)", "Guide"]
+    assert len({citation["start_index"] for citation in citations}) == 3
+
+
 # Markdown
 
 

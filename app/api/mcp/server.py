@@ -1,6 +1,6 @@
 """The MCP server, built with the official SDK, over stateless HTTP or over stdin and stdout (stdio).
 
-Its tools are those of `toolbox`; its resources are the documents of the collection, as Markdown.
+The server has the tools of `toolbox`. Its resources are the documents of the collection, as Markdown.
 """
 
 import asyncio
@@ -12,7 +12,7 @@ from contextlib import AsyncExitStack, asynccontextmanager
 from functools import cache
 from importlib.metadata import version
 from typing import Any
-from urllib.parse import quote, unquote
+from urllib.parse import unquote
 
 from langchain.tools import ToolException
 from litestar.connection import ASGIConnection
@@ -47,7 +47,7 @@ from app.telemetry.progress import ingestion_progress
 from app.telemetry.run_observer import TokenMeter
 from ingestion.store.collection import Collection
 from runnables.tools.middleware import arguments_schema
-from schemas.document import CatalogueEntry
+from schemas.document import DOCUMENT_URI, CatalogueEntry, document_uri
 from schemas.errors import ApideskError
 from schemas.platform import PlatformInfo
 from schemas.settings import Settings
@@ -67,8 +67,6 @@ INTERNAL_ERROR = "an unexpected error occurred"
 
 RESOURCES_PER_PAGE = 200
 """Maximum number of resources in one reply; the client asks for the next page with a cursor."""
-
-_PREFIX = "apidesk://documents/"
 
 _MARKDOWN = "text/markdown"
 
@@ -110,7 +108,7 @@ def build_server(toolbox: Toolbox, platform_info: PlatformInfo) -> Server[Any]:
         title=f"{platform_info.name} · {SERVER_NAME}",
         version=version(SERVER_NAME),
         instructions=f"The documentation of {platform_info.name}. "
-        "`ask` answers a question with its sources; "
+        "`ask` answers a question and names the sources; "
         "`search`, `outline` and `open` read the documentation itself; "
         "each document is a resource.",
         on_list_tools=list_tools,
@@ -142,12 +140,12 @@ def error_result(message: str) -> CallToolResult:
 
 
 def list_resources(collection: Collection, cursor: str | None) -> ListResourcesResult:
-    """Return a page of the documents; `cursor` is the number of documents before it.
+    """Return a page of the documents; `cursor` is the number of documents before the page.
 
     Blocks. Raises MCPError for an invalid cursor.
     """
     if cursor is not None and not cursor.isdecimal():
-        raise MCPError(INVALID_PARAMS, "cursor: was not issued by this server")
+        raise MCPError(INVALID_PARAMS, "cursor: not issued by this server")
     start = int(cursor or 0)
     entries = collection.catalogue()
     end = start + RESOURCES_PER_PAGE
@@ -159,9 +157,9 @@ def list_resources(collection: Collection, cursor: str | None) -> ListResourcesR
 
 def read_resource(collection: Collection, uri: str) -> ReadResourceResult:
     """Return the sections of a document. Blocks. Raises MCPError if there is no such document."""
-    source, _, document_id = uri.removeprefix(_PREFIX).partition("/")
+    source, _, document_id = uri.removeprefix(DOCUMENT_URI).partition("/")
     chunks = collection.chunks_of_document(unquote(document_id), unquote(source))
-    if not uri.startswith(_PREFIX) or not chunks:
+    if not uri.startswith(DOCUMENT_URI) or not chunks:
         raise MCPError(INVALID_PARAMS, f"no document has the URI {uri[:200]}")
     text = "\n\n".join(Passage.of(chunk).markdown for chunk in chunks)
     return ReadResourceResult(
@@ -171,7 +169,7 @@ def read_resource(collection: Collection, uri: str) -> ReadResourceResult:
 
 def _resource(entry: CatalogueEntry) -> Resource:
     return Resource(
-        uri=f"{_PREFIX}{quote(entry.source, safe='')}/{quote(entry.document_id, safe='')}",
+        uri=document_uri(entry.source, entry.document_id),
         name=entry.document_id,
         title=entry.title,
         description=" · ".join(filter(None, [entry.api_url, entry.page_url])) or None,
@@ -224,7 +222,7 @@ async def serve_stdio(settings: Settings) -> None:
 
 @asynccontextmanager
 async def open_server(settings: Settings) -> AsyncIterator[Server[Any]]:
-    """Yield an MCP server with its own answer service. Raises ApideskError."""
+    """Yield an MCP server with its own answer service. Raises ApideskError if that cannot be opened."""
     async with AsyncExitStack() as stack:
         with ingestion_progress() as progress:
             answer_service = await stack.enter_async_context(

@@ -1,4 +1,4 @@
-"""Converts answers to the text and citations that chat clients receive, and parses the steps in such text."""
+"""Converts answers to the text and citations that chat clients receive, and such text back to steps."""
 
 from collections.abc import Iterable
 from itertools import chain
@@ -18,6 +18,7 @@ from prompts.user_text import all_user_texts, user_text
 from runnables.answer_events import StreamedAnswer
 from runnables.grounding.markdown_text import renumber_citations
 from schemas.answer import CHAT_FIELDS, Answer, CompleteSources, Event, Source, Sources, Step
+from schemas.document import document_uri
 
 
 class PageNumbers:
@@ -70,7 +71,8 @@ class PageNumbers:
 
 
 def _page(source: Source) -> str:
-    return source.page_url or f"{source.source}\0{source.document_id}"
+    """Return the URL of the page, or the URI of the document if it has no page."""
+    return source.page_url or document_uri(source.source, source.document_id)
 
 
 class StreamedText:
@@ -86,9 +88,7 @@ class StreamedText:
         self._streamed = StreamedAnswer()
         self._sent_steps: list[str] = []
         self._is_complete = False
-        """Whether the answer is complete before its steps are sent. The steps then follow the final answer's
-        note on doubts.
-        """
+        """Whether the answer is complete before its steps are sent. A note on doubts then precedes them."""
 
     def add(self, event: Event) -> str:
         """Return the text to send after `event`, or an empty string."""
@@ -138,18 +138,22 @@ def parse_answer_text(text: str) -> str:
 
 
 def url_citations(text: str, answer: Answer) -> list[dict[str, Any]]:
-    """Return the source links at the end of `text`, with their positions in characters."""
+    """Return the sources listed at the end of `text`, with the positions of their links in characters.
+
+    A document without a page has its URI as URL, so that the n-th citation always belongs to `[n]`.
+    """
     citations = []
     for sources in cited_pages(answer):
-        link, url = source_link(sources), sources[0].page_url
-        start = text.rfind(link)
-        if url and start >= 0:
+        label, link = f"- [{sources[0].number}] ", source_link(sources)
+        listed = text.rfind(label + link)
+        if listed >= 0:
+            start = listed + len(label)
             citations.append(
                 {
                     "start_index": start,
                     "end_index": start + len(link),
                     "title": source_name(sources),
-                    "url": url,
+                    "url": _page(sources[0]),
                 }
             )
     return citations
