@@ -1,6 +1,6 @@
 """The command line, as `apidesk` and `python -m apidesk`.
 
-It is a module of its own, because it must have the same name in a clone and in the wheel.
+This is a separate module because it must have the same name in a clone and in the wheel.
 """
 
 from app.cli.main import main

@@ -43,15 +43,15 @@ class QuestionFields(ApiModel):
 
 
 QuestionInput = str | dict[str, Any] | QuestionFields | Question
-"""The text of a question, a dict with the fields of QuestionFields, or an object."""
+"""The text of a question, a dict with the fields of QuestionFields, or one of these objects."""
 
 
 class AnswerPipeline(Runnable[QuestionInput, Answer]):
     """Answers questions. The runs of the steps in `runnables.pipeline` are children of its run.
 
     It dispatches the custom events `structured`, `sources` and `step`. With `stream`, `astream` and
-    `astream_events`, each step of the answer is dispatched as soon as it is grounded; the stream itself has
-    one item, the answer. The methods raise ApideskError, pydantic.ValidationError for input of the wrong
+    `astream_events`, the steps are dispatched while the answer is written; the stream itself has one item,
+    the answer. The methods raise ApideskError, pydantic.ValidationError for input of the wrong
     form, and RuntimeError outside the block of the `Apidesk`.
     """
 
@@ -100,7 +100,7 @@ class AnswerPipeline(Runnable[QuestionInput, Answer]):
 
 
 def _read_question(answer_service: AnswerService, input: QuestionInput) -> Question:
-    """Return `input` as a question; options that it does not set have the values of the settings.
+    """Return `input` as a question. The settings supply the options that are missing.
 
     Raises QuestionError for a blank or too long text, and pydantic.ValidationError for invalid fields.
     """
@@ -168,11 +168,11 @@ class ToolFactory:
         self._runner = runner
 
     def tools(self) -> list[BaseTool]:
-        """Return tools with the names, descriptions and arguments of those of the MCP server.
+        """Return tools with the same names, descriptions and arguments as the tools of the MCP server.
 
-        The content of a tool message is text for a model. The artifact is the Answer of `ask`, the list of
-        documents of `search` and `open`, or the list of catalogue entries of `outline` and, without a
-        section, of `open`.
+        The content of a tool message is text for a model. The artifact of `ask` is the Answer, that of
+        `search` a list of documents, and that of `outline` a list of catalogue entries. The artifact of
+        `open` is a list of documents or, if no section is given, of catalogue entries.
         """
         return [self._tool(tool) for tool in tools_by_name().values()]
 

@@ -1,6 +1,6 @@
 """LangChain loaders for sources of kind `loader`.
 
-It is a module of its own, because platform.toml names loaders by a path that must be the same in a clone
+This is a separate module because platform.toml names loaders by a path that must be the same in a clone
 and in the wheel.
 """
 

@@ -1,4 +1,4 @@
-"""The events of an answer while it is made: LangChain custom events, and the answer they add up to.
+"""The events of an answer while it is made: LangChain custom events, and the answer that they form.
 
 A run dispatches `structured`, `sources` and `step` as custom events. Their data are the objects of
 `schemas.answer`, so that callback handlers and `astream_events` receive them with their fields.
@@ -21,7 +21,7 @@ class StreamedAnswer:
     """Assembles an answer from its events.
 
     A `sources` event starts the list of steps. Another `sources` event discards the steps received so
-    far. All Python code that receives events uses this class.
+    far.
     """
 
     def __init__(self) -> None:
@@ -50,7 +50,7 @@ class StreamedAnswer:
 
 
 def missing_events(streamed: StreamedAnswer, answer: Answer) -> Iterator[Event]:
-    """Yield the events that `streamed` lacks of `answer`: all of them if nothing was streamed."""
+    """Yield the events that turn `streamed` into `answer`: all events if nothing was streamed."""
     if streamed.structured is None:
         yield Event("structured", answer.structured)
     if streamed.texts != answer.answer:
@@ -64,7 +64,7 @@ def missing_events(streamed: StreamedAnswer, answer: Answer) -> Iterator[Event]:
 
 
 class AnswerEventHandler(AsyncCallbackHandler):
-    """Passes the events of an answer to a callback, whose errors end the run."""
+    """Passes the events of an answer to a callback. An error of the callback ends the run."""
 
     run_inline = True
     raise_error = True

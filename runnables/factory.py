@@ -60,8 +60,8 @@ class PipelineFactory:
         """Prepare what all pipelines share.
 
         `embeddings` is None without dense retrieval, and `models` is None if answers are quoted without a
-        model. `limiter` limits concurrent model calls. If `reranker` is None, the one of the settings is
-        used. Raises ConfigurationError if the settings contradict each other.
+        model. `limiter` limits concurrent model calls. If `reranker` is None, the settings choose the
+        reranker. Raises ConfigurationError if the settings contradict each other.
         """
         self._settings = settings
         self._platform_info = platform.platform
@@ -79,7 +79,7 @@ class PipelineFactory:
         )
 
     def pipeline(self, mode: AnswerMode = "pipeline") -> Runnable[Question, Answer]:
-        """Return the whole pipeline. In mode `tools` it does research if there is a chat model."""
+        """Return the whole pipeline. Mode `tools` includes research if there is a chat model."""
         return build_pipeline(self.steps(mode))
 
     def steps(self, mode: AnswerMode = "pipeline") -> PipelineSteps:
@@ -117,7 +117,7 @@ class PipelineFactory:
     def retrieve(
         self, mode: RetrievalMode | None = None, embeddings: Embeddings | None = None
     ) -> Runnable[Question, list[RetrievedChunk]]:
-        """Return the step `retrieve`, in the mode of the settings or, if given, in `mode`.
+        """Return the step `retrieve`, in `mode` or, if it is None, in the mode of the settings.
 
         `embeddings` replaces the configured embedding model; it has no effect without `mode`.
 
@@ -146,7 +146,7 @@ class PipelineFactory:
     def _research(self) -> StateStep | None:
         if self._models is None:
             return None
-        # Imported here, because LangChain's agent takes as long to load as everything else.
+        # Imported here, because LangChain's agent takes as long to load as the rest of apidesk.
         from runnables.tools.research import build_research
 
         return build_research(
@@ -163,10 +163,10 @@ class PipelineFactory:
     def _chunk_search(
         self, mode: RetrievalMode | None = None, embeddings: Embeddings | None = None
     ) -> ChunkSearch:
-        """Return a search in the mode of the settings or, if given, in `mode`.
+        """Return a search in `mode` or, if it is None, in the mode of the settings.
 
-        A search in `mode` does not share the cache of query embeddings. Comparisons of modes thus all
-        start with an empty cache.
+        A search with a given `mode` has its own cache of query embeddings, so that each mode in a
+        comparison starts with an empty cache.
         """
         cached = self._query_embeddings
         if mode:

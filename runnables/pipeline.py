@@ -20,8 +20,8 @@ brackets depend on the question, on the settings or on the caller.
       ground                   citations, links and facts are checked
         [ground/judge]
 
-Each call of a model is a run below its step, such as `answer/model`. Steps are called one after the other
-in `build_pipeline`; only those that a reader of traces wants to see are runs.
+Each call of a model is a run below its step, such as `answer/model`. Steps that do not help a reader of
+traces are not runs.
 `runnables/factory.py` builds the steps from the settings.
 """
 
@@ -76,7 +76,7 @@ class PipelineSteps:
     quote: StateStep
     """Quotes passages; answers where there is no model, or where every model fails."""
     decline: StateFunction
-    """Drafts an answer that says that the documents do not answer the question; used by the fallback."""
+    """Drafts an answer that says that the documents do not answer the question; for the fallback."""
     ground: Runnable[PipelineState, Answer]
     """Checks the citations, links and facts of the draft and, if the settings name a judge, its support."""
 
@@ -141,9 +141,8 @@ async def _answer_without_model(
 ) -> PipelineState:
     """Return `state` with a quote, because all models failed.
 
-    If no model could classify the question either, it is classified by rules first; if it is off-topic
-    according to the rules, `decline` runs instead of `quote`. The reasons are in
-    docs/decisions/0003-model-failure.md.
+    If no model could classify the question either, rules classify it first. If they find it off-topic,
+    `decline` runs instead of `quote`. The reasons are in docs/decisions/0003-model-failure.md.
     """
     if (degraded := state["classification"].degraded) is not None:
         structured = (await classify_by_rules.ainvoke(state["question"], config)).structured

@@ -40,7 +40,7 @@ class RunContext:
     deadline: float = math.inf
     """`time.monotonic()` at which the run has to end; infinite without a deadline."""
     streamed: StreamedAnswer | None = None
-    """What was dispatched of the answer; None if the caller does not stream."""
+    """The part of the answer that was dispatched; None if the caller does not stream."""
 
 
 def run_context(config: RunnableConfig) -> RunContext:
@@ -50,14 +50,14 @@ def run_context(config: RunnableConfig) -> RunContext:
 
 
 def with_deadline(config: RunnableConfig, timeout_s: float) -> RunnableConfig:
-    """Return `config` with a deadline `timeout_s` seconds from now, unless its deadline is earlier."""
+    """Return `config` with a deadline in `timeout_s` seconds, unless it already has an earlier one."""
     context = run_context(config)
     deadline = min(context.deadline, time.monotonic() + timeout_s)
     return _with_context(config, replace(context, deadline=deadline))
 
 
 def with_streaming(config: RunnableConfig) -> RunnableConfig:
-    """Return `config` for a run that dispatches each step as soon as it is grounded."""
+    """Return `config` for a run that dispatches the steps of the answer while it is written."""
     return _with_context(config, replace(run_context(config), streamed=StreamedAnswer()))
 
 
@@ -73,7 +73,7 @@ def deadline_timeout(config: RunnableConfig) -> asyncio.Timeout:
 
 
 async def emit(config: RunnableConfig, event: Event) -> None:
-    """Dispatch `event` as a custom event of its name."""
+    """Dispatch `event` as a custom event with the same name, and add it to the streamed answer."""
     if (streamed := run_context(config).streamed) is not None:
         streamed.apply(event)
     await _dispatch(config, event.name, event.data)

@@ -21,9 +21,9 @@ class Classification:
     degraded: DegradedReason | None = None
     """Set if no model could classify the question."""
     on_topic: float | None = None
-    """The estimated probability that the question is about the platform; None if a model says so."""
+    """The probability that the question is about the platform; None if rules did not estimate it."""
     is_exact: bool = False
-    """Whether the question contains an indexed error code, an API's path or its whole name."""
+    """Whether the question contains an indexed error code, or the path or whole name of an API."""
 
 
 @dataclass(frozen=True)
@@ -45,9 +45,9 @@ class Draft:
     is_plain_text: bool = False
     """Whether plain text became the answer, because no model wrote valid JSON."""
     degraded: DegradedReason | None = None
-    """Why the answer was made with less than the settings ask for; None if nothing was missing."""
+    """Why the answer was not made as the settings require; None if it was."""
     probability: float | None = None
-    """The estimated probability that a quoted answer is right; None for a written one."""
+    """The estimated probability that a quoted answer is right; None if a model wrote the answer."""
 
 
 class PipelineState(TypedDict):

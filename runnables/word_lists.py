@@ -10,7 +10,7 @@ from pathlib import Path
 
 
 def read_word_lists(module: str) -> Mapping[str, frozenset[str]]:
-    """Return the word lists of a module, whose `__file__` is `module`, by their names."""
+    """Return the word lists of the module whose `__file__` is `module`, by their names."""
     text = Path(module).with_suffix(".toml").read_text(encoding="utf-8")
     return {
         name: frozenset(word.replace("_", " ") for word in words.split())

@@ -40,15 +40,6 @@ class KeepBest(BaseDocumentCompressor):
         ]
 
 
-class ReversesWithoutScores(BaseDocumentCompressor):
-    """Has neither a model nor a number of documents, and no scores."""
-
-    def compress_documents(
-        self, documents: Sequence[Document], query: str, callbacks: Callbacks | None = None
-    ) -> Sequence[Document]:
-        return documents[::-1]
-
-
 class NeedsKey(BaseDocumentCompressor):
     key: str
 
@@ -112,7 +103,7 @@ def test_compressor_that_hangs_keeps_the_order(caplog: pytest.LogCaptureFixture)
     [
         ("tests.test_compressors.Nothing", "there is no such class"),
         ("no_such_package.Reranker", "there is no such class"),
-        ("tests.test_compressors.by_setting", "is not a LangChain BaseDocumentCompressor"),
+        ("tests.test_compressors.by_setting", "not a LangChain BaseDocumentCompressor"),
         ("tests.test_compressors.NeedsKey", r"cannot be created \(ValidationError\)"),
     ],
 )

@@ -2,7 +2,7 @@
 
     python -m benchmarks.fit_answers [--cache FOLDER]
 
-It uses the working part of the question sets. The measuring part is never read.
+Only the working part of the question sets is read.
 """
 
 import asyncio
@@ -48,7 +48,7 @@ def main(data: Path, cache: Path) -> None:
 
 
 async def _fit(data: Path, cache: Path) -> tuple[str, str]:
-    """Return the module of the coefficients and the section of the document."""
+    """Fit the coefficients; return the text of their module and the section of the document."""
     names = list(PASSAGE_WEIGHTS)
     columns = range(len(names))
     async with ask_corpora(data, cache) as corpora:
@@ -69,7 +69,7 @@ async def _fit(data: Path, cache: Path) -> tuple[str, str]:
 
 
 def _balanced(examples: list[Example]) -> list[Example]:
-    """Return the examples with weights that make both labels count the same in total."""
+    """Return the examples with weights with which both labels have the same total weight."""
     positive = sum(example.label for example in examples)
     ratio = (len(examples) - positive) / positive
     return [replace(each, weight=ratio) if each.label else each for each in examples]

@@ -31,13 +31,13 @@ from runnables.state import PipelineState
 from schemas.question import Question
 
 FOREIGN_STEP = 5
-"""Every fifth question about another platform is asked."""
+"""Of the questions about other platforms, every fifth is asked."""
 
 OFF_TOPIC_STEP = 4
-"""Every fourth off-topic question is asked over another corpus than the samples."""
+"""Of the off-topic questions, every fourth is asked about a corpus other than the samples."""
 
 WEIGHTS = {"foreign": 0.3, "removed": 0.3, "off-topic": 0.04, "plain": 0.3}
-"""Weights of questions that users ask less often than the sets contain them; other kinds have weight 1."""
+"""Weights of kinds of questions that users ask less often than the sets contain them. Others have 1."""
 
 Array = npt.NDArray[np.float64]
 
@@ -57,7 +57,7 @@ class Example:
 
 @dataclass(frozen=True)
 class RankingExample:
-    """The passages of one question: their features, one row for each, and which of them state all facts."""
+    """The passages of one question: a row of features per passage, and which passages state all facts."""
 
     corpus: str
     features: Array
@@ -77,7 +77,7 @@ class AskedQuestion:
 
 @dataclass(frozen=True)
 class AskedCorpus:
-    """The questions that were asked about one corpus, and the service that is open for them."""
+    """The questions that were asked about one corpus, and the open service that answers them."""
 
     name: str
     service: AnswerService
@@ -89,7 +89,7 @@ class AskedCorpus:
         return Glossary(self.service.platform.glossary)
 
     def ranking_examples(self, names: Sequence[str]) -> Iterator[RankingExample]:
-        """Yield the passages of each question that has facts, with the features `names` in columns."""
+        """Yield the passages of each question that has facts. The columns are the features `names`."""
         for each in self.asked:
             if each.kind not in ("answerable", "plain") or not each.question:
                 continue
@@ -105,7 +105,7 @@ class AskedCorpus:
             yield RankingExample(self.name, np.array(rows), np.array(right, dtype=bool), weight)
 
     def answer_examples(self, weights: Mapping[str, float]) -> Iterator[Example]:
-        """Yield the answers of a ranking with `weights`, without questions that get no quote."""
+        """Yield the answers if passages are ranked with `weights`, except those without a quote."""
         collection = self.service.collection
         for each in self.asked:
             state = each.state
@@ -117,7 +117,7 @@ class AskedCorpus:
             yield Example(self.name, each.kind, features, is_right, WEIGHTS.get(each.kind, 1.0))
 
     def topic_examples(self) -> Iterator[Example]:
-        """Yield the questions whose topic is not sure, on-topic and off-topic ones."""
+        """Yield the on-topic and off-topic questions that are not certainly on topic."""
         collection, glossary = self.service.collection, self.glossary
         for each in self.asked:
             if each.kind in ("removed", "foreign", "plain"):
@@ -138,7 +138,7 @@ class AskedCorpus:
 
 @asynccontextmanager
 async def ask_corpora(data: Path, cache: Path) -> AsyncIterator[list[AskedCorpus]]:
-    """Yield all corpora whose documents are there, with the questions of the working part."""
+    """Yield all corpora whose documents are available, with the questions of the working part."""
     names = [name for name in SETS if is_available(name, data)]
     questions = {name: read_set(name, "work") for name in names}
     with tracing_context(enabled=False):
@@ -191,7 +191,10 @@ async def _state(service: AnswerService, text: str) -> PipelineState:
 
 
 def _without(state: PipelineState, documents: frozenset[str]) -> PipelineState | None:
-    """Return `state` without the chunks of `documents`; None if it has none of them, or no others."""
+    """Return `state` without the chunks of `documents`.
+
+    The result is None if the state has no chunks of these documents, or no other chunks.
+    """
     kept = [
         retrieved
         for retrieved in state["chunks"]

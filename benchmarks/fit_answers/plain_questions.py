@@ -1,6 +1,7 @@
 """Generates plain questions about the APIs of a collection, such as the meaning of an error code.
 
-The sets contain few of them, because their writers looked for less obvious questions. Users ask them often.
+The sets contain few such questions, because their writers looked for less obvious ones. Users ask them
+often.
 """
 
 from collections import defaultdict
@@ -19,7 +20,7 @@ PER_KIND = 8
 """Maximum number of questions about each kind of section."""
 
 MAX_FACT_CHARS = 40
-"""Length in characters to which a fact is cut, because quotes of long rows may be cut as well."""
+"""Maximum length of a fact, in characters. Longer ones are cut, as quotes of long rows may be."""
 
 TEMPLATES: Mapping[SectionKind, Mapping[Language, Sequence[str]]] = {
     "error_codes": {
@@ -57,7 +58,10 @@ def plain_questions(collection: Collection) -> list[EvaluationQuestion]:
 
 
 def _facts(chunk: Chunk) -> Iterator[tuple[str, tuple[tuple[str, ...], ...]]]:
-    """Yield an error code, empty for other sections, and the facts to state; nothing if there are none."""
+    """Yield the error code, or an empty text for other sections, with the facts that an answer must state.
+
+    Nothing is yielded for a section without facts.
+    """
     if chunk.kind == "request_url":
         yield "", ((chunk.api_url,),)
         return

@@ -9,10 +9,10 @@ from scipy.optimize import minimize
 from benchmarks.fit_answers.examples import Array, Example, RankingExample
 
 RANKING_PENALTY = 0.5
-"""Weight of the squared distance of each ranking weight from 1, in the loss of all questions."""
+"""Factor of the squared distance of each ranking weight from 1, in the loss over all questions."""
 
 LOGISTIC_PENALTY = 10.0
-"""Weight of the squared size of each standardised coefficient, in the loss of all questions."""
+"""Factor of the square of each standardised coefficient, in the loss over all questions."""
 
 
 @dataclass(frozen=True)
@@ -31,7 +31,7 @@ class Logistic:
 
 
 def fit_ranking(examples: Sequence[RankingExample], columns: Sequence[int]) -> Array:
-    """Return the weights of all features; those outside `columns` are 0.
+    """Return the weight of each feature; features outside `columns` have weight 0.
 
     The loss is the negative log-likelihood that one of a question's right passages is chosen, if passages
     are chosen with a softmax of their weighted sums (a conditional logit). Questions without both right
@@ -61,7 +61,10 @@ def rightly_ranked(examples: Sequence[RankingExample], weights: Array) -> int:
 
 
 def cross_validate_ranking(examples: Sequence[RankingExample], columns: Sequence[int]) -> int:
-    """Return the number of questions whose best passage is right under weights of the other corpora."""
+    """Return the number of questions whose best passage is right.
+
+    The questions of each corpus are ranked with weights that are fitted on the other corpora.
+    """
     total = 0
     for corpus in {example.corpus for example in examples}:
         others = [example for example in examples if example.corpus != corpus]
@@ -93,7 +96,7 @@ def fit_logistic(examples: Sequence[Example], names: Sequence[str]) -> Logistic:
 
 
 def cross_validate_logistic(examples: Sequence[Example], names: Sequence[str]) -> Array:
-    """Return the probability of each example under a regression of the other corpora."""
+    """Return the probability of each example, by a regression that is fitted on the other corpora."""
     corpora = np.array([example.corpus for example in examples])
     probabilities = np.zeros(len(examples))
     for corpus in set(corpora):

@@ -1,4 +1,4 @@
-"""Writes the coefficients as a module, and the figures as Markdown."""
+"""Formats the coefficients as a module, and the figures as Markdown."""
 
 import itertools
 from collections.abc import Mapping, Sequence
@@ -21,7 +21,7 @@ BOUNDS = (0.0, 0.2, 0.4, MEDIUM, 0.6, HIGH, 1.0)
 
 COEFFICIENTS = '''"""Coefficients of the ranking of passages, of the confidence and of the topic gate.
 
-Fitted by `make fit-answers` on {date}; do not edit: a module of its own, because the command
+Fitted by `make fit-answers` on {date}. Do not edit this module: the command
 rewrites it. docs/explanation/answers.md has the figures.
 A right passage is ranked first for {ranked} of {questions} questions, cross-validated over the corpora.
 """
@@ -44,9 +44,9 @@ TOPIC_WEIGHTS = {topic}
 
 INTRODUCTION = """
     Written by `make fit-answers`. All figures are cross-validated: the coefficients for a platform are
-    fitted on the others. Besides the working part, the confidence is fitted on off-topic questions,
-    questions about other platforms and questions whose documents are left out, which the tables of the
-    confidence do not count.
+    fitted on the others. The ranking is fitted on the working part and on generated questions, the
+    confidence also on off-topic questions, questions about other platforms and questions whose documents
+    are left out. The tables of the confidence count only the questions of the working part.
 """
 
 

@@ -1,6 +1,6 @@
 """Coefficients of the ranking of passages, of the confidence and of the topic gate.
 
-Fitted by `make fit-answers` on 2026-11-23; do not edit: a module of its own, because the command
+Fitted by `make fit-answers` on 2026-11-23. Do not edit this module: the command
 rewrites it. docs/explanation/answers.md has the figures.
 A right passage is ranked first for 308 of 505 questions, cross-validated over the corpora.
 """

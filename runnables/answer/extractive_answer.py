@@ -46,10 +46,10 @@ A passage at this distance is right 0.6 times as often, because the weights of t
 """
 
 MAX_DISTANCE_IN_DOCUMENT = 2.0
-"""The same for a passage of the same document, which continues the best one instead of replacing it."""
+"""Maximum difference if both passages are in one document; the second one then continues the first."""
 
 QuotableSection = tuple[Chunk, Sequence[Segment]]
-"""A chunk and those of its segments that may be quoted, of which there is at least one."""
+"""A chunk, and the segments of it that may be quoted, at least one."""
 
 
 def build_extractive_answer(
@@ -120,7 +120,8 @@ def _sections(
     """Yield the segments of the best chunks, then of the other sections of the best chunk's page.
 
     The other sections are read if the page describes an API, or if the question asks how to do what the
-    page's title says. If the question contains the name of one API, only its sections are read.
+    page's title says. If the question names the API of the best chunk and compares nothing, only sections
+    of that API are read.
     """
     chunks = [retrieved.chunk for retrieved in state["chunks"][:MAX_CANDIDATES]]
     if chunks and "comparison" not in terms.needs and _is_named(chunks[0], state["question"].text):
@@ -176,8 +177,8 @@ def _second(ranked: Sequence[QuotedPassage], terms: QueryTerms) -> list[QuotedPa
     """Return the passage of another section that is quoted as well, if there is one.
 
     In a comparison, it is the passage that adds the most words and identifiers of the question. The row of
-    an error code needs no second passage. Otherwise it is the next best one, if it is likely enough to be
-    right and both together are no longer than one passage.
+    an error code needs no second passage. Otherwise it is the next best passage that is likely enough
+    to be right and short enough: both together must be no longer than one passage may be.
     """
     if not ranked:
         return []

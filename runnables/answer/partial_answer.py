@@ -1,4 +1,4 @@
-"""Streaming of the steps of an answer while the model writes it, each as soon as it is grounded."""
+"""Streaming of the steps of an answer while the model writes it. Each step is grounded first."""
 
 import re
 from collections.abc import Sequence
@@ -74,7 +74,7 @@ class PartialAnswerParser:
                 await self._send(grounded)
 
     async def _send(self, grounded: GroundedStep) -> None:
-        """Send a step, after those that were held, unless no step is supported yet."""
+        """Send the steps that were held, then a step; if no step is supported yet, hold it."""
         is_held = not any(step.supported for step in self._steps)
         step = Step(
             number=len(self._steps) + 1,

@@ -15,7 +15,7 @@ from runnables.question.question_needs import CALL_NEEDS, fits, states_quantity
 from schemas.document import Chunk, SectionKind
 
 MAX_CHARS = 900
-"""Length of a passage in characters. Only a single segment can be longer."""
+"""Maximum length of a passage in characters. Only a passage of one segment can be longer."""
 
 ANCHORS = 3
 """Number of passages per chunk, each around one of its most relevant segments."""
@@ -27,10 +27,10 @@ QUANTITY_FACTOR = 1.3
 """Factor of a segment that states a quantity of the kind that the question asks for."""
 
 SIMILAR_SHARE = 0.5
-"""Minimum relevance of further rows of a table and of other anchors, relative to the best one."""
+"""Minimum relevance of further rows of a table and of other anchors, relative to the best segment."""
 
 CLEAR_SHARE = 0.3
-"""Relevance of a row that is clearly asked for, relative to the weight of all words of the question."""
+"""Minimum relevance of a row that is clearly asked for, relative to the weight of all question words."""
 
 RARELY_ASKED: frozenset[SectionKind] = frozenset(
     {"response_parameters", "request_headers", "public_parameters", "permission_package"}
@@ -88,9 +88,9 @@ class QuotedPassage:
     words: frozenset[str]
     """The words of the question in the segments and in the headings above them."""
     identifiers: frozenset[str]
-    """The identifiers of the question in the same places."""
+    """The identifiers of the question in the segments and in the headings above them."""
     defines_code: bool
-    """Whether a row of it defines an error code of the question."""
+    """Whether one of its rows defines an error code of the question."""
     features: Mapping[str, float]
     relevance: float
     """The weighted sum of the features."""
@@ -99,7 +99,7 @@ class QuotedPassage:
 def rank_passages(
     candidates: Iterable[Candidate], weights: Mapping[str, float]
 ) -> list[QuotedPassage]:
-    """Return the passages of all candidates, best first. `weights` are those of the features."""
+    """Return the passages of all candidates, best first. `weights` are the weights of the features."""
     passages = [passage for each in candidates for passage in _passages(each, weights)]
     return sorted(passages, key=lambda passage: -passage.relevance)
 
@@ -116,7 +116,7 @@ def _passages(candidate: Candidate, weights: Mapping[str, float]) -> Iterator[Qu
 
 
 def _relevance(candidate: Candidate, index: int) -> float:
-    """Return how much of the question the segment says, beyond its heading."""
+    """Return the weight of the question's words in the segment, less for words in the heading."""
     terms, words = candidate.terms, candidate.words[index]
     relevance = terms.weight(words) - (1 - HEADING_FACTOR) * terms.weight(
         words & candidate.heading_words
@@ -127,10 +127,10 @@ def _relevance(candidate: Candidate, index: int) -> float:
 
 
 def _choose(candidate: Candidate, relevance: Sequence[float], anchor: int) -> tuple[int, ...]:
-    """Return the indices of the segments that are quoted with the one at `anchor`, in order.
+    """Return the indices of the segments that are quoted together with the segment at `anchor`, in order.
 
-    Around a row of an API's table they are the other rows that are asked for. Around anything else they
-    are the segments before and after it, as many as fit, the more relevant side first.
+    If that is a row of an API's table or of an error code, these are the other rows that are asked for.
+    Otherwise they also include as many segments before and after it as fit, the more relevant side first.
     """
     segments = candidate.segments
     chosen: dict[int, int] = {}
@@ -163,9 +163,11 @@ def _grow(relevance: Sequence[float], first: int, last: int, add: Callable[[int]
 
 
 def _further_rows(candidate: Candidate, relevance: Sequence[float], anchor: int) -> list[int]:
-    """Return the other rows of the table to quote: those the question names, or the best ones first.
+    """Return the indices of the other rows to quote, best first.
 
-    If no row is clearly what the question asks for, they are all other rows.
+    If the question names the row at `anchor`, these are the other rows that it names. If the question
+    clearly asks for that row, these are the rows of similar relevance and, if it asks about a call, the
+    required parameters. Otherwise they are all other rows.
     """
     segments, terms = candidate.segments, candidate.terms
     rows = [i for i, s in enumerate(segments) if s.block == segments[anchor].block and i != anchor]

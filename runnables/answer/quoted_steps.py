@@ -1,4 +1,4 @@
-"""Turns quoted passages into the steps of an answer, and adds what a call of their API needs."""
+"""Turns quoted passages into the steps of an answer, and adds what a call of the API needs."""
 
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
@@ -49,8 +49,8 @@ class _Quoter:
     def quote_document(self, passages: Sequence[QuotedPassage], max_chars: int) -> list[QuotedStep]:
         """Return the steps that quote `passages` of one document, each of about `max_chars` characters.
 
-        Above a quote from the document of an API is a line with its method and address. If the address is
-        what is quoted, the parameters and permissions that a call needs follow.
+        Above a quote from the document of an API is a line with the API's method and address. If the
+        section with the address is quoted, the parameters and permissions that a call needs follow.
         """
         passages = sorted(passages, key=lambda passage: passage.chunk.kind != "request_url")
         steps = [
@@ -94,8 +94,8 @@ class _Quoter:
 def _block_texts(segments: Sequence[Segment], max_chars: int) -> list[str]:
     """Return the text of each block, with a block's introduction before it.
 
-    Each item of a numbered list is a text of its own, with its number: other steps have no number. The
-    borders of tables do not count towards `max_chars`.
+    Each item of a numbered list is a separate text that begins with its number. The borders of tables do
+    not count towards `max_chars`.
     """
     texts: list[str] = []
     introduction = ""
@@ -129,7 +129,7 @@ def _table(rows: Sequence[Segment]) -> str:
 
 
 def _within(texts: Sequence[str], max_chars: int) -> list[str]:
-    """Return the texts that fit into `max_chars` characters; the first is cut if it does not."""
+    """Return the texts that fit into `max_chars` characters; the first one is cut if it is longer."""
     kept: list[str] = []
     for text in texts:
         if kept and sum(map(len, kept)) + len(text) > max_chars:
@@ -139,9 +139,9 @@ def _within(texts: Sequence[str], max_chars: int) -> list[str]:
 
 
 def _cut(text: str, max_chars: int) -> str:
-    """Return `text` cut after its last line or word within `max_chars` characters, and its code closed.
+    """Return `text` cut after its last line or word within `max_chars` characters.
 
-    In a table the mark of the cut is part of the last cell.
+    An open code block is closed. In a table, the ellipsis is part of the last cell.
     """
     if len(text) <= max_chars:
         return text
@@ -153,7 +153,7 @@ def _cut(text: str, max_chars: int) -> str:
 
 
 def cite(text: str, number: int) -> str:
-    """Return `text` with a citation: in the last cell of a table, on a line of its own after code."""
+    """Return `text` with a citation: after code on a separate line, after a table in the last cell."""
     if _ends_in_table(text):
         return f"{text.removesuffix(' |')} [{number}] |"
     return f"{text}\n\n[{number}]" if text.endswith("```") else f"{text} [{number}]"

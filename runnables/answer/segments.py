@@ -191,7 +191,7 @@ def _without_markup(text: str) -> str:
 
 
 def _quoted_link(link: re.Match[str]) -> str:
-    """Return a link with an absolute address unchanged, the label of any other, nothing for an image."""
+    """Return an absolute link unchanged, the label of any other link, and nothing for an image."""
     if link["image"]:
         return ""
     return link[0] if link["address"].startswith(("https://", "http://")) else link["label"]

@@ -270,7 +270,7 @@ def _part_mentions(text: str, name: str, start: int, in_code: bool) -> Iterator[
 
 
 def _is_sentence_break(name: str) -> bool:
-    """Return whether the dot ends initials, or ends a sentence that no space follows."""
+    """Return whether the dots belong to initials, or the dot ends a sentence and a space is missing."""
     parts = name.split(".")
     return all(len(part) == 1 for part in parts) or (len(parts) == 2 and parts[1].istitle())
 

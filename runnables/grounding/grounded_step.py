@@ -119,7 +119,7 @@ class Grounder:
     def _unverified_facts(self, cited: CitedText) -> list[str]:
         """Look up the facts of `cited` in the question and in the chunks that are cited so far.
 
-        The previous index is extended if possible, and rebuilt if it has further chunks.
+        The previous index is extended or, if it contains other chunks, rebuilt.
         """
         numbers = self._cited.union(cited.numbers)
         if not self._indexed <= numbers:

@@ -41,9 +41,9 @@ def build_ground(
     """Return the step `ground`.
 
     The answer cites only existing chunks and links only allowed pages, and it lists unverified facts and
-    unsupported steps. If a model wrote it and no step is supported, the draft of `quote` replaces it if
-    that is probably right. If no step is likely to be supported, the answer says that the documents do not
-    answer the question.
+    unsupported steps. If a model wrote the draft and no step is supported, the draft of `quote` replaces
+    it, provided that the quote is probably right. If no step is likely to be supported, the answer says
+    that the documents do not answer the question.
     """
 
     async def ground(state: PipelineState, config: RunnableConfig) -> Answer:
@@ -183,7 +183,8 @@ def _confidence(
 ) -> Confidence:
     """Rate the evidence of an answer.
 
-    The confidence of a quoted answer follows from the probability that it is right. For a written one:
+    The confidence of a quoted answer follows from the probability that it is right; it is not `high` if the
+    draft is degraded. The confidence of a written answer is:
 
     - `low`: the draft was plain text instead of JSON, or at least half of the steps are unsupported or
       contain unverified facts.

@@ -103,9 +103,9 @@ def strip_citations(text: str) -> str:
 
 
 def renumber_citations(text: str, number_of: Callable[[int], int | None]) -> str:
-    """Return `text`, the text of a CitedText, with other numbers; a mark is not repeated in a row.
+    """Return `text`, the text of a CitedText, with the numbers that `number_of` returns.
 
-    A mark for which `number_of` returns None is unchanged.
+    A mark for which `number_of` returns None is unchanged. Equal marks in a row become one.
     """
     previous: tuple[int, int] | None = None
 

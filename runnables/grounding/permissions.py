@@ -63,10 +63,10 @@ class PermissionIndex:
             self._endings.update(_endings(name))
 
     def contains(self, mention: Mention) -> bool:
-        """Return whether the name, or an ending of it, is an indexed name or an ending of one.
+        """Return whether the name is an ending of an indexed name, or an indexed name is an ending of it.
 
-        If permissions are indexed, but none in the language of the name, it counts as contained, because
-        it may be a translation.
+        If all indexed permissions are in another language, the name counts as contained, because it may be
+        a translation.
         """
         name = _to_name(mention)
         if name[:1] not in self._endings:
@@ -84,5 +84,5 @@ def _to_name(mention: Mention) -> tuple[str, ...]:
 
 
 def _endings(name: tuple[str, ...]) -> Iterator[tuple[str, ...]]:
-    """Return the language with the name's last word, with its last two words, and so on."""
+    """Return the language alone, with the name's last word, with its last two words, and so on."""
     return (name[:end] for end in range(1, len(name) + 1))

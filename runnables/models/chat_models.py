@@ -25,7 +25,7 @@ class ChatModels:
     answer_models: tuple[ChatModel, ...]
     """Models that write answers: the chat model, then its fallback."""
     extraction_models: tuple[ChatModel, ...]
-    """Models that return structured output: the structure model or, if none is set, the answer models."""
+    """Models for structured output: the structure model or, if it is not set, the answer models."""
 
     @property
     def all(self) -> tuple[ChatModel, ...]:
@@ -44,8 +44,8 @@ def open_chat_models(
 ) -> ChatModels | None:
     """Open the models named in the settings; return None for `extractive`.
 
-    `chat_client` is used as the chat model; if it is None, the one of the settings is opened. All models
-    share `limiter`; if it is None, they share a new one. Raises ConfigurationError if a model's name or
+    `chat_client` is the chat model; if it is None, the settings name the chat model. All models share
+    `limiter` or, if it is None, a new limiter. Raises ConfigurationError if a model's name or
     provider is invalid.
     """
     if settings.chat_model == EXTRACTIVE:
@@ -67,8 +67,8 @@ def open_judge_model(
 ) -> ChatModel | None:
     """Open the model that judges answers; return None if the settings name none.
 
-    If `limiter` is None, the model gets a new one. Raises ConfigurationError if its name or provider is
-    invalid.
+    If `limiter` is None, the model gets a new limiter. Raises ConfigurationError if the model's name or
+    provider is invalid.
     """
     if not settings.judge_model:
         return None
@@ -97,7 +97,7 @@ def _open(settings: Settings, limiter: ConcurrencyLimiter, prefix: str) -> ChatM
 def _chat_model(
     role: ModelRole, client: BaseChatModel, settings: Settings, limiter: ConcurrencyLimiter
 ) -> ChatModel:
-    """Return `client`, which is modified, as the model of `role`."""
+    """Configure `client`, and return it as the model of `role`."""
     request_stream_usage(client, True)
     disable_chunk_timeout(client)
     profile_window = (client.profile or {}).get("max_input_tokens")

@@ -18,7 +18,7 @@ TAG_TOKENS = 12
 """Estimated number of tokens in the tags around a chunk."""
 
 MAX_PARTS = 4
-"""Maximum number of parts of an answer; each part takes one model call."""
+"""Maximum number of parts into which chunks are split; each part takes one model call."""
 
 log = logging.getLogger(__name__)
 
@@ -40,7 +40,7 @@ def fit_chunks(
 
     The prompt, of `prompt_tokens` tokens, contains the question, the schema and the instructions, and is
     never cut. The order of the chunks is kept. A chunk that does not fit is omitted as a whole, and its
-    id is logged; a smaller one after it may still fit.
+    id is logged; a smaller chunk after it may still fit.
     """
     tokens_left = window - reserved_output_tokens(window) - prompt_tokens
     fitting: list[RetrievedChunk] = []
@@ -58,7 +58,7 @@ def fit_chunks(
 def split_chunks(
     chunks: list[RetrievedChunk], window: int, prompt_tokens: int
 ) -> list[list[RetrievedChunk]]:
-    """Split `chunks` into at most `MAX_PARTS` parts, each of which `fit_chunks` would accept.
+    """Split `chunks` into at most `MAX_PARTS` parts, each of which fits the window.
 
     The second and later parts leave room for the previous answer in the prompt. Chunks that fit in no
     part are omitted.

@@ -1,6 +1,6 @@
-"""Models that a program passes as objects, instead of those that the settings name.
+"""Models that a program passes as objects, instead of the models that the settings name.
 
-A module of its own, because it serves both chat models and rerankers.
+This is a separate module because chat models and rerankers both need it.
 """
 
 from dataclasses import dataclass
@@ -11,7 +11,7 @@ from langchain_core.language_models import BaseChatModel
 
 @dataclass(frozen=True)
 class CustomModels:
-    """A chat model and a reranker; None means the one of the settings."""
+    """A chat model and a reranker; None means that the settings choose."""
 
     chat: BaseChatModel | None = None
     reranker: BaseDocumentCompressor | None = None

@@ -1,4 +1,4 @@
-"""The limit on the length of a model's replies, in the field that its client and its server read."""
+"""The limit on the length of a model's replies, set in the field that its client or server reads."""
 
 from typing import Any
 
@@ -9,10 +9,10 @@ from runnables.models.context_window import reserved_output_tokens
 from runnables.models.json_text import strip_thinking
 
 _LIMIT_FIELDS = ("num_predict", "max_tokens")
-"""Fields of LangChain's clients: Ollama's, and all others'."""
+"""The field of LangChain's Ollama client, and the field of its other clients."""
 
 _CUT = ("length", "max_tokens")
-"""Reasons of providers for the end of a reply that reached the limit."""
+"""Values with which providers say that a reply ended because it reached the limit."""
 
 
 def limit_output(client: BaseChatModel, max_tokens: int, window: int) -> None:
@@ -24,7 +24,7 @@ def limit_output(client: BaseChatModel, max_tokens: int, window: int) -> None:
     tokens = int(min(max_tokens, reserved_output_tokens(window)))
     limited: Any = client
     if getattr(client, "openai_api_base", None):
-        # Not the client's field, which it sends as `max_completion_tokens`: many servers ignore that.
+        # The client would send its own field as `max_completion_tokens`, which many servers ignore.
         limited.extra_body = {"max_tokens": tokens} | (limited.extra_body or {})
         return
     name = _limit_field(client)

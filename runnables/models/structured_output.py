@@ -1,4 +1,4 @@
-"""Structured output: an object of a schema, written by a model with the best method that it supports.
+"""Structured output: an object that a model writes for a schema, with the best method that it supports.
 
 The methods, in order:
 
@@ -8,7 +8,7 @@ The methods, in order:
 4. `plain`: the prompt only.
 5. `repair`: the reply contains broken JSON, which is repaired.
 6. `re-ask`: one more call shows the model its own reply and the problem with it.
-7. `text`: the plain text becomes the object, for schemas that allow it.
+7. `text`: the plain text becomes the object, for calls with `from_text`.
 
 A mode (1 to 4) that a model refuses, or that ends in a server error twice before any reply, is not tried
 again. Every object is validated.
@@ -54,7 +54,10 @@ PromptVariables = dict[str, Any]
 OutputMethod = Literal[OutputMode, "repair", "re-ask", "text"]
 
 MAX_INLINE_PARSE_CHARS = 10_000
-"""Maximum length of a reply to parse on the event loop, in characters; others are parsed in a thread."""
+"""Maximum length of a reply that is parsed on the event loop, in characters.
+
+Longer replies are parsed in a thread.
+"""
 
 MAX_SERVER_ERRORS = 2
 """Number of server errors after which a mode without any reply is not tried again."""
@@ -65,7 +68,7 @@ MAX_QUOTED_REPLY_CHARS = 4_000
 PROBE = 'Reply with this JSON object, and with no other text: {"ok": true}'
 
 PROBE_TIMEOUT_S = 15.0
-"""Seconds to wait for the answer of a model that is probed."""
+"""Seconds to wait for each reply of a model that is probed."""
 
 log = logging.getLogger(__name__)
 
@@ -150,7 +153,7 @@ class StructuredOutputCall(Generic[T]):
         config: RunnableConfig,
         on_text: OnText | None,
     ) -> T | None:
-        """Call the model again with its reply and the problem; return the object, or None on failure."""
+        """Show the model its reply and the problem; return the corrected object, or None on failure."""
         repair = load_prompt("repair", self.language).format_messages(problem=problem)
         quoted = text[:MAX_QUOTED_REPLY_CHARS] or "…"
         messages = [*prompt, AIMessage(quoted), *repair]
@@ -168,7 +171,10 @@ class StructuredOutputCall(Generic[T]):
         config: RunnableConfig,
         on_text: OnText | None = None,
     ) -> tuple[str, OutputMode]:
-        """Return the reply's text and its mode, the best one that the model does not refuse."""
+        """Return the reply's text and its output mode, the best one that the model does not refuse.
+
+        Raises ModelError.
+        """
         modes = list(model.output_modes) or [
             mode for mode in MODES if model.server_errors[mode] < MAX_SERVER_ERRORS
         ]
@@ -240,8 +246,7 @@ class _ProbeReply(BaseModel):
 async def probe_model(model: ChatModel) -> bool:
     """Ask `model` for a small JSON object, and return whether the reply contains it.
 
-    The output mode in which the provider answers is then known. Raises ModelError, which is also in
-    `model.last_error`.
+    Afterwards, `model.output_modes` is known. Raises ModelError, which is also in `model.last_error`.
     """
     call = StructuredOutputCall("probe", "repair", "en", _ProbeReply)
     messages: list[BaseMessage] = [HumanMessage(PROBE)]
@@ -280,7 +285,8 @@ def _raw_text(reply: AIMessage) -> str:
 def bound_client(model: ChatModel, mode: OutputMode, schema: type[BaseModel]) -> Runnable[Any, Any]:
     """Return the model's client bound to an output mode.
 
-    It is cached, because binding takes a millisecond. Raises NotImplementedError as `bind_output_mode`.
+    The result is cached, because binding takes a millisecond. Raises NotImplementedError like
+    `bind_output_mode`.
     """
     if (mode, schema) not in model.clients_by_mode:
         model.clients_by_mode[mode, schema] = bind_output_mode(model, mode, schema)
@@ -310,22 +316,26 @@ def bind_output_mode(
             )
     except (ValueError, UserWarning) as error:
         raise NotImplementedError from error
-    # Without the parser at the end of the sequence, which takes minutes for long text.
+    # Leave out the parser at the end of the sequence: it takes minutes for long text.
     bound = structured.first if isinstance(structured, RunnableSequence) else structured
     return _with_raw_response_format(bound)
 
 
 def may_be_about_mode(error: Exception) -> bool:
-    """Return whether another mode may avoid `error`; it cannot if the key, model or address is wrong."""
+    """Return whether another mode may avoid `error`.
+
+    No mode avoids a prompt that is too long, or a wrong key, model or address.
+    """
     if isinstance(error, ContextExceeded):
         return False
     return not isinstance(error, ModelRefused) or error.status not in (401, 403, 404)
 
 
 def _with_raw_response_format(bound: Runnable[Any, Any]) -> Runnable[Any, Any]:
-    """Return `bound` with its response format moved into the request body, hidden from OpenAI's client.
+    """Return `bound` with its response format moved into the request body, hidden from OpenAI's
+    client.
 
-    The client would otherwise parse every streamed chunk by the format, which takes a third longer.
+    The client would otherwise parse each streamed chunk, which takes a third longer.
     """
     if not isinstance(bound, RunnableBinding) or not hasattr(bound.bound, "extra_body"):
         return bound

@@ -63,11 +63,12 @@ def build_model_classifier(
 ) -> Runnable[Question, Classification]:
     """Return the step that classifies with one model call.
 
-    If the model takes a question for off-topic whose words leave no doubt or that contains an indexed code,
-    path or name, `classify_by_rules` classifies it instead; otherwise its estimate determines how certain
-    the refusal is.
-    If all models fail, the type is `general`, so that the question is answered from the retrieved chunks;
-    if `on_failure` is "error", the step raises ModelError instead. The reasons are in
+    If the model calls a question off-topic, `classify_by_rules` classifies it as well. The rules prevail if
+    they are certain that the question is on topic, or find an indexed code, path or name in it. Otherwise
+    their estimate determines how certain the refusal is.
+
+    If all models fail, the type is `general`, so that the question is answered from the retrieved chunks.
+    If `on_failure` is "error", the step raises ModelError instead. The reasons are in
     docs/decisions/0003-model-failure.md.
     """
     output = StructuredOutputCall(
@@ -116,7 +117,7 @@ def build_rule_classifier(
 def classify_by_rules(
     details: ExtractedDetails, collection: Collection, glossary: Glossary
 ) -> Classification:
-    """Classify a question by its pasted details, its words and the chunks found for it.
+    """Classify a question by its pasted details, its words and the chunks that a search finds.
 
     Blocks the event loop.
     """
@@ -148,7 +149,7 @@ def classify_by_rules(
 def search_candidates(
     details: ExtractedDetails, collection: Collection, glossary: Glossary
 ) -> tuple[str, list[Chunk]]:
-    """Return the search query with equivalent terms, and the chunks found for it. Blocks the event loop."""
+    """Return the search query with equivalent terms, and the chunks it finds. Blocks the event loop."""
     expanded = " ".join([details.search_query, *glossary.equivalents(details.text)])
     found = collection.search(expanded, CANDIDATE_CHUNKS)
     return expanded, [retrieved.chunk for retrieved in found]
@@ -159,9 +160,9 @@ def _question_type(
 ) -> QuestionType:
     """Return the type of an on-topic question.
 
-    It is `api_call` if the question contains details of a call or words about failures. It is also
-    `api_call` if it contains words for the parts of an API, unless it asks how something is done without
-    naming an API. A term without an interrogative stands for the API whose name contains it.
+    It is `api_call` if the question contains details of a call or words about failures. Words for the parts
+    of an API also make it `api_call`, if the question names an API or has no interrogative. The same is
+    true of a word from an API's name, if the question has no interrogative.
     """
     pasted = (
         details.paths
@@ -189,7 +190,7 @@ def _api_by_path(
 ) -> tuple[str | None, Chunk | None]:
     """Return the first pasted path of an indexed API and a chunk of that API.
 
-    If no pasted path is indexed, return the first one and None.
+    If no pasted path is indexed, return the first path and None; without paths, return None twice.
     """
     for path in details.paths:
         if chunks := collection.chunks_by_api(api_url_candidates(path), []):
@@ -216,7 +217,7 @@ def _api_by_name(text: str, chunks: list[Chunk]) -> Chunk | None:
 
 
 def _contains_name(text: str, chunk: Chunk) -> bool:
-    """Return whether `text` contains the name of the chunk's API, of at least two words, as it stands."""
+    """Return whether `text` contains the whole name of the chunk's API, if it has two or more words."""
     words = split_words(chunk.api_name)
     return len(words) > 1 and f" {' '.join(words)} " in f" {' '.join(split_words(text))} "
 
@@ -224,7 +225,7 @@ def _contains_name(text: str, chunk: Chunk) -> bool:
 def _indexed_error_code(text: str, chunks: list[Chunk]) -> tuple[str | None, Chunk | None]:
     """Return the first code in `text` that is the first cell of a table row in `chunks`.
 
-    The second value is a chunk of the code's API, or None if it is not the error of a single API.
+    The second value is a chunk of the code's API; None if there is no code or it has not exactly one API.
     """
     for code in error_codes(text):
         with_code = [

@@ -38,7 +38,7 @@ MAX_ANSWER_CHARS = 800
 """Maximum length of each answer in the prompt, in characters."""
 
 MAX_FOLLOW_UP_CHARS = 2_000
-"""Maximum length of a follow-up without pasted JSON, in characters; longer ones are left to the rules."""
+"""Maximum length of a follow-up without pasted JSON, in characters. Rules rewrite longer ones."""
 
 MAX_QUESTION_CHARS = 500
 """Maximum length of a condensed question, in characters.
@@ -73,9 +73,9 @@ def build_condense(
 ) -> Runnable[Question, Question]:
     """Return the step that makes a follow-up standalone; the original text moves to `original_text`.
 
-    A question without history, or with a subject of its own, stays unchanged. Small talk is marked as
-    such. Rules are used if there are no models, if the model's question is not usable or if all models
-    fail. If all models fail and `on_failure` is "error", the step raises ModelError instead.
+    A question without history, or with a subject of its own, stays unchanged. Small talk is marked. Rules
+    are used if there are no models, if the model's question is not usable or if all models fail. If all
+    models fail and `on_failure` is "error", the step raises ModelError instead.
     """
     condenser = _Condenser(models, platform_info) if models else None
 
@@ -217,7 +217,7 @@ def _names(text: str) -> set[str]:
 def _with_details(
     condensed: str, text: str, details: ExtractedDetails, bodies: Iterable[str]
 ) -> str:
-    """Return `condensed` with the details of `text` that the model left out, and with the pasted JSON."""
+    """Return `condensed` with the details of `text` that it lacks, and with the pasted JSON `bodies`."""
     values = [*URL.findall(text), *details.paths, *error_codes(text), *_NAME.findall(text)]
     if details.trace_id:
         values.append(f"trace_id: {details.trace_id}")

@@ -37,7 +37,7 @@ _MESSAGE_KEYS = (
     "code", "errcode", "error_code", "err_code", "retcode", "ret_code", "err_no", "errno", "error",
     "sub_code", "message", "msg", "errmsg", "err_msg", "sub_msg",
 )  # fmt: skip
-"""Keys of the code and the message in the response of a failed call, in this order."""
+"""Keys of the code and the message in the response of a failed call, in the order of `_error_of`."""
 
 _RESPONSE_KEYS = {*_MESSAGE_KEYS, "trace_id", "traceid", "request_id", "success", "errors", "data"}
 _SUCCESS = {"0", "200", "success", "ok", "true"}
@@ -95,7 +95,7 @@ def _first(pattern: re.Pattern[str], text: str) -> str | None:
 
 
 def take_json(text: str, placeholder: str) -> tuple[list[tuple[str, JsonObject]], str]:
-    """Return the JSON objects in `text`, each as written and parsed, and `text` with placeholders for them.
+    """Return the JSON objects in `text`, each as text and value, and `text` with placeholders for them.
 
     The outer levels of an object that is nested too deeply stay in the text.
     """

@@ -28,7 +28,7 @@ class QueryTerms:
     weights: Mapping[str, float]
     """Information content of each stem in the documents, in nats."""
     equivalents: Mapping[str, Sequence[str]]
-    """Terms that mean the same as a stem of the question, in lower case."""
+    """For a stem of the question: the terms with the same meaning, in lower case."""
     letters: Sequence[str]
     """Sequences of two Chinese characters or three other ones, which also match words with typos."""
     identifiers: frozenset[str]
@@ -46,7 +46,10 @@ class QueryTerms:
         glossary: Glossary,
         part: str = "",
     ) -> "QueryTerms":
-        """Return the terms of a question, or the words of one `part` of it. Blocks the event loop."""
+        """Return the terms of a question; with `part`, its words are only those of the part.
+
+        Blocks the event loop.
+        """
         text = normalise(part or details.search_query)
         words = [word for word in dict.fromkeys(split_words(text)) if is_content_word(word)]
         counts, total = collection.word_counts(words), max(collection.manifest.words, 2)
@@ -98,21 +101,21 @@ class QueryTerms:
         return self.weight(words) / self.total if self.total else 0.0
 
     def letter_share(self, text: str) -> float:
-        """Return the share of the sequences of letters that `text`, in lower case, contains."""
+        """Return the share of `letters` that `text` contains, 0 to 1. `text` is in lower case."""
         found = sum(letters in text for letters in self.letters)
         return found / len(self.letters) if self.letters else 0.0
 
     def identifiers_in(self, text: str) -> frozenset[str]:
-        """Return the identifiers that `text`, in lower case, contains."""
+        """Return the identifiers that `text` contains. `text` is in lower case."""
         return frozenset(identifier for identifier in self.identifiers if identifier in text)
 
     def identifier_share(self, identifiers: frozenset[str]) -> float:
-        """Return the share of `identifiers` in those of the question; 0 if it has none."""
+        """Return the number of `identifiers` relative to the question's; 0 if the question has none."""
         return len(identifiers) / len(self.identifiers) if self.identifiers else 0.0
 
 
 def _equivalents(text: str, stems: Iterable[str], glossary: Glossary) -> dict[str, tuple[str, ...]]:
-    """Return the equivalent terms of each of the `stems` of `text` that has some."""
+    """Return the equivalent terms of the `stems` of `text`, without stems that have no equivalents."""
     found: dict[str, tuple[str, ...]] = {}
     for term, group in (*general_lexicon().groups(text), *glossary.groups(text)):
         of_term = set(map(stem, split_words(term)))
@@ -133,8 +136,8 @@ def _letters(text: str) -> tuple[str, ...]:
 
 
 def _pattern(word: str) -> str:
-    """Return what a text with single spaces contains if it contains a word with this stem."""
+    """Return the string by which a word with this stem is found in a text with single spaces."""
     if not word.isascii():
         return word
-    # The stemmer turns a final y into i. Short words are not matched as the start of others.
+    # The stemmer turns a final y into i. A short word does not match the start of a longer word.
     return f" {word.removesuffix('i')}" if len(word) > 3 else f" {word} "

@@ -14,7 +14,7 @@ Need = Literal[
 ]  # fmt: skip
 
 CALL_NEEDS: frozenset[Need] = frozenset({"endpoint", "steps", "parameter"})
-"""Needs for which an answer about an API says what a call needs."""
+"""If a question has one of these needs, an answer about an API says what a call requires."""
 
 _PATTERNS: Mapping[Need, re.Pattern[str]] = {
     "error": re.compile(
@@ -65,7 +65,7 @@ _SECTIONS: Mapping[SectionKind, frozenset[Need]] = {
 
 
 def needs_of(text: str, structured: StructuredQuestion | None = None) -> frozenset[Need]:
-    """Return everything that the question asks for; empty if its words do not say it."""
+    """Return the needs of a question; empty if its words show none."""
     needs = {need for need, pattern in _PATTERNS.items() if pattern.search(text)}
     if (structured and structured.error) or error_codes(text):
         needs.add("error")

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from runnables.word_lists import read_word_lists
 
 CLAUSE_END = re.compile(r"(?:[，,。!！；;、~～\n]|\.(?![a-z0-9]))+|\s{1,9}-{1,3}\s")
-"""Matches the end of a clause; a full stop within a name such as `isv.invalid-sign` is not one."""
+"""Matches the end of a clause, but not a full stop within a name such as `isv.invalid-sign`."""
 
 MAX_SMALL_TALK_CHARS = 200
 """Maximum length of small talk, in characters."""
@@ -30,7 +30,7 @@ _FILLER_PATTERN = _phrase_pattern(_WORDS["filler"])
 
 
 def is_small_talk(text: str) -> bool:
-    """Return whether `text` consists of thanks, a greeting, praise or a confirmation."""
+    """Return whether `text` consists of thanks, a greeting, praise, a confirmation or emoji."""
     if len(text) > MAX_SMALL_TALK_CHARS:
         return False
     text = text.replace("’", "'")

@@ -19,7 +19,10 @@ from schemas.document import Chunk
 from schemas.question import ExtractedDetails
 
 ON_TOPIC = 0.65
-"""Probability below which a question is refused. It counts both kinds of questions as equally frequent."""
+"""Probability below which a question is refused.
+
+The probability assumes that questions on and off topic are equally frequent.
+"""
 
 SURE_TOPIC_SCORE = 8.0
 """Topic score above which a question that is not private is about the platform."""
@@ -27,7 +30,7 @@ SURE_TOPIC_SCORE = 8.0
 _FIRST_PERSON = re.compile(
     r"\b(?:my|mine|me|myself)\b|我的|我家|(?:给|帮|提醒|告诉)我", re.IGNORECASE
 )
-"""Words for the asker as a person. Users of assistants use them about four times as often as developers."""
+"""Words for the asker as a person, about four times as frequent in general questions as in developers'."""
 
 
 def estimate_on_topic(
@@ -39,9 +42,8 @@ def estimate_on_topic(
 ) -> float:
     """Return the probability that a question is about the platform; 1 if that is beyond doubt.
 
-    Blocks the event loop.
-
-    `expanded` is the question with equivalent terms, and `chunks` are what a search for it found.
+    `expanded` is the question with equivalent terms, and `chunks` are its search results. Blocks the event
+    loop.
     """
     features = topic_features(details, expanded, collection)
     if is_sure(features):
@@ -54,10 +56,10 @@ def estimate_on_topic(
 def topic_features(
     details: ExtractedDetails, expanded: str, collection: Collection
 ) -> dict[str, float]:
-    """Return the features that the question's words have without any chunk. Blocks the event loop.
+    """Return the features of a question that do not depend on chunks. Blocks the event loop.
 
-    They are the topic score of the question, with equivalent terms if that is higher, the mean score of its
-    words, whether it has a word of private life, and whether it names the asker.
+    These are its topic score (with equivalent terms if that is higher), the mean score of its words,
+    whether it has a word of private life, and whether it names the asker.
     """
     topic = TopicScorer(collection.word_counts, collection.manifest.words)
     scores = topic.word_scores(details.text).values()

@@ -20,7 +20,7 @@ from schemas.question import Question
 
 
 class ChunkSearch:
-    """Retrieves the chunks for a question, whose parts are searched separately."""
+    """Retrieves chunks for a question. If the question has several parts, each is searched for."""
 
     def __init__(
         self, search: HybridSearch, glossary: Glossary, reranker: RerankStep | None = None
@@ -57,7 +57,7 @@ class ChunkSearch:
     async def find(
         self, question: Question, terms: Sequence[str], config: RunnableConfig
     ) -> list[RetrievedChunk]:
-        """Return the `question.k` best chunks as `retrieve`, without reranking and without a run."""
+        """Do the same as `retrieve`, without reranking and without a run."""
         query = details_of(question).search_query
         chunks = await self._search_parts(query, question, terms, config)
         return diversify(chunks, question.k, retrieved_document)
@@ -89,8 +89,8 @@ class ChunkSearch:
     ) -> list[RetrievedChunk]:
         """Search for `query` with its extra terms, and for the extra terms alone; interleave the results.
 
-        The second search is needed because in the first one the question's own words would outweigh terms
-        in another language. The lexicon is used only if there are no extra terms, which are more exact.
+        The second search is needed because the words of `query` outweigh terms in another language in the
+        first one. The lexicon is less exact than extra terms, and is used only if there are none.
         """
         extra_terms = " ".join([*self._glossary.equivalents(query), *terms])
         filters = question.filters
@@ -110,7 +110,7 @@ class ChunkSearch:
 
 
 class RetrieveStep(Runnable[Question, list[RetrievedChunk]]):
-    """Returns the best chunks for a question. Its run is the one of the retriever."""
+    """Returns the best chunks for a question. `ChunkSearch.retrieve` reports its run."""
 
     name = "retrieve"
 

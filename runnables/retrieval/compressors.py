@@ -39,7 +39,7 @@ class Reranker(BaseDocumentCompressor, ABC):
     async def acompress_documents(
         self, documents: Sequence[Document], query: str, callbacks: Callbacks | None = None
     ) -> list[Document]:
-        """Return the documents that were ranked, best first, with `relevance_score` if they have one.
+        """Return the documents that were ranked, best first, with their new scores as `relevance_score`.
 
         Raises ModelError.
         """
@@ -70,8 +70,8 @@ class CompressorReranker(Reranker):
     def open(cls, settings: Settings) -> Self:
         """Create the compressor whose dotted name `settings` contain. Raises ConfigurationError.
 
-        Its argument `model` is APIDESK_RERANK_MODEL; `top_n` is the number of passages, because passages
-        that a compressor drops keep the order of retrieval.
+        Its argument `model` is APIDESK_RERANK_MODEL, and `top_n` is RERANK_DEPTH, so that it ranks all
+        passages.
         """
         setting = f"{PREFIX}RERANK={settings.rerank}"
         module, _, name = settings.rerank.rpartition(".")
@@ -85,7 +85,7 @@ class CompressorReranker(Reranker):
             isinstance(compressor_class, type)
             and issubclass(compressor_class, BaseDocumentCompressor)
         ):
-            raise ConfigurationError(f"{setting}: is not a LangChain BaseDocumentCompressor")
+            raise ConfigurationError(f"{setting}: not a LangChain BaseDocumentCompressor")
         options = {"model": settings.rerank_model, "top_n": RERANK_DEPTH}
         known = {
             key: value
@@ -101,7 +101,10 @@ class CompressorReranker(Reranker):
     async def rank(
         self, question: str, passages: Sequence[str], config: RunnableConfig
     ) -> dict[int, float | None]:
-        """Return the indexes of the passages in the compressor's order. Raises ModelTimeout."""
+        """Return indexes of `passages` in the compressor's order, with its scores.
+
+        Raises ModelTimeout, and the errors of the compressor.
+        """
         documents = [
             Document(passage, metadata={_INDEX_KEY: index})
             for index, passage in enumerate(passages)

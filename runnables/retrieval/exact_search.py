@@ -30,10 +30,10 @@ MAX_SIMILAR = 3
 """Maximum number of similar identifiers to name instead of one that no document contains."""
 
 MIN_SIMILARITY = 75
-"""Minimum similarity of a similar identifier, 0 to 100."""
+"""Minimum similarity, 0 to 100, of the identifiers that are named as similar."""
 
 DEFINED, LISTED = 2, 1
-"""Strength of a definition, and of a value in a further column or in code markup."""
+"""Strength of a definition, and of a value in another column or in code markup."""
 
 _CODE_COLUMN = re.compile(r"码|错误|code|status|error", re.IGNORECASE)
 _CELL_BORDER = re.compile(r"(?<!\\)\|")
@@ -46,9 +46,9 @@ _LAST_PART = re.compile(r"[^.\[\]]+(?=(?:\[\])?$)")
 def find_definitions(
     collection: Collection, identifiers: Sequence[str], filters: Filters
 ) -> list[Chunk]:
-    """Return chunks that may define `identifiers`, in lower case. Blocks the event loop.
+    """Return chunks that may define `identifiers`, which are in lower case. Blocks the event loop.
 
-    For a path these are all chunks of its API.
+    For a path, these are all chunks of its API.
     """
     found: dict[str, Chunk] = {}
     for identifier in identifiers[:MAX_IDENTIFIERS]:
@@ -60,7 +60,7 @@ def find_definitions(
 def missing_identifiers(collection: Collection, details: ExtractedDetails) -> list[str]:
     """Return the codes, paths and names of a question that no document contains. Blocks the event loop.
 
-    Pasted JSON counts with its error only, because its other values are data of the caller.
+    Of pasted JSON, only the error code counts, because the other values are data of the caller.
     """
     code = error_codes((details.error or "").partition(" ")[0].lower())
     names = list(dict.fromkeys([*code, *specific_identifiers(details.asked)]))[:MAX_IDENTIFIERS]
@@ -72,8 +72,8 @@ def similar_identifiers(
 ) -> list[str]:
     """Return the identifiers most similar to `identifier`, best first. Blocks the event loop.
 
-    A path is compared with those of all APIs. Anything else is compared with the identifiers in `chunks`
-    and, because codes have no words to search for, in the tables of error codes.
+    A path is compared with the paths of all APIs. Any other identifier is compared with the identifiers in
+    `chunks` and, because codes have no words to search for, in the tables of error codes.
     """
     if "/" in identifier:
         text = "\n".join(entry.api_url for entry in collection.catalogue())
@@ -96,12 +96,12 @@ def as_written(identifier: str, text: str) -> str:
 
 
 def definition_strength(chunk: Chunk, identifiers: Iterable[str]) -> int:
-    """Return the sum of the strengths with which `chunk` defines `identifiers`, in lower case."""
+    """Return the sum of the strengths with which `chunk` defines the lower-case `identifiers`."""
     return sum(_strength(chunk, identifier) for identifier in identifiers)
 
 
 def api_url_candidates(url: str) -> list[str]:
-    """Return the path of `url` and its suffixes, longest first; an API may be indexed under any.
+    """Return the path of `url` and its suffixes, longest first; an API may be indexed under any of them.
 
     This tolerates the prefix of a gateway and a missing leading slash.
     """
@@ -127,7 +127,7 @@ def _exists(collection: Collection, identifier: str) -> bool:
 
 
 def _chunks_by_path(collection: Collection, path: str) -> list[Chunk]:
-    """Return the chunks of the APIs at `path`, which may contain values for the address's placeholders."""
+    """Return the chunks of the APIs at `path`, which may contain values instead of placeholders."""
     if chunks := collection.chunks_by_api(api_url_candidates(path), []):
         return chunks
     urls = {entry.api_url for entry in collection.catalogue() if "/" in entry.api_url}
@@ -139,7 +139,7 @@ def _chunks_by_path(collection: Collection, path: str) -> list[Chunk]:
 def _matching_literals(path: str, url: str) -> int:
     """Return how many literal segments the ends of `url` and `path` share; 0 if they differ anywhere.
 
-    Either may have further segments at its start: the prefix of a gateway or the server's base path. A path
+    Both may have further segments at the start: the prefix of a gateway or the server's base path. A path
     that is shorter than `url` starts with a literal segment.
     """
     expected = url.lower().strip("/").split("/")

@@ -1,6 +1,6 @@
 """Analysis of a question before retrieval: its parts, and equivalents of its terms.
 
-Classification, tools and analytics use it without the retriever.
+Classification, tools and analytics use this module without the retriever.
 """
 
 import re
@@ -41,7 +41,7 @@ class Glossary:
         self._terms = [(_search_forms(term), group) for group in groups for term in group]
 
     def equivalents(self, text: str) -> list[str]:
-        """Return the terms that are equivalent to a term in `text` and do not occur in it themselves."""
+        """Return the terms that do not occur in `text`, but are equivalent to a term that does."""
         lowered = text.lower()
         terms = [
             term for _, group in self.groups(text) for term in group if term.lower() not in lowered
@@ -64,7 +64,7 @@ def general_lexicon() -> Glossary:
 
 
 def _search_forms(term: str) -> tuple[str, str]:
-    """Return the term in lower case, and its stems; a Chinese term has none and is matched literally."""
+    """Return the term in lower case, and its stems; for a Chinese term, which needs none, return ''."""
     is_latin = re.fullmatch(r"[\x00-\x7f]+", term)
     return term.lower(), _stems(term) if is_latin else ""
 
@@ -92,6 +92,6 @@ def split_question(question: str) -> list[str]:
 
 
 def _are_questions(question: str, parts: list[str]) -> bool:
-    """Return whether all parts have interrogatives, or `question` is not split at punctuation."""
+    """Return whether all parts have interrogatives, or no question mark or semicolon separates them."""
     inner = question.strip().rstrip("?？;； ")
     return not re.search(r"[?？;；]", inner) or all(_INTERROGATIVE.search(part) for part in parts)

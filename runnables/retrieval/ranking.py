@@ -28,7 +28,7 @@ MAX_PER_DOCUMENT = 3
 """Maximum number of chunks of one document in a window, so that one page does not displace the others."""
 
 Key = TypeVar("Key", bound=Hashable)
-"""What identifies a chunk in the rankings to fuse."""
+"""Type of the identifier of a chunk in the rankings to fuse."""
 
 Item = TypeVar("Item")
 
@@ -92,8 +92,8 @@ def interleave(rankings: Sequence[Sequence[RetrievedChunk]]) -> list[RetrievedCh
 def diversify(ranking: Iterable[Item], k: int, document: Callable[[Item], Hashable]) -> list[Item]:
     """Return `k` items with at most `MAX_PER_DOCUMENT` items of one document in each window.
 
-    `document` returns the key of an item's document. Items of other documents move up. If none are left,
-    the limit does not apply.
+    `document` returns the key of an item's document. Items of other documents move up. If there are
+    no others, the limit does not apply.
     """
     selected: list[Item] = []
     remaining = [(item, document(item)) for item in ranking]

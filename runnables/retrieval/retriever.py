@@ -36,7 +36,7 @@ ScoredHits = dict[ChunkHit, float]
 """Score by chunk, best first."""
 
 CANDIDATE_COUNT = 50
-"""Maximum number of chunks to select the best `k` from; `k` if that is more."""
+"""Number of chunks from which the best `k` are selected; `k` if that is more."""
 
 MAX_DEFINITIONS = 2
 """Maximum number of chunks that come first because they define an identifier of the question.
@@ -97,7 +97,9 @@ class HybridSearch:
     ) -> list[RetrievedChunk]:
         """Return the `k` best chunks. Full text is also searched for `extra_terms` and `synonyms`.
 
-        Extra terms have the weight of the words of `query`, synonyms half of it.
+        Extra terms weigh as much as the words of `query`, and synonyms half as much. If the embedding
+        model fails, only full text is searched.
+
         `terms_only` says that `query` is a list of terms instead of a question; mode `hybrid` then
         searches full text only.
         """
@@ -144,10 +146,11 @@ class HybridSearch:
         others: ScoredHits,
         filters: Filters,
     ) -> ScoredHits:
-        """Return `others` behind the chunks that define `identifiers`.
+        """Return `others` after the chunks that define `identifiers`.
 
         Chunks that define more identifiers come first. If a code is in several tables, the table of the API
-        that the question names is therefore the first one. Ties keep their order in `ranking`.
+        that the question names is therefore the first one. Of equal chunks, the better in `ranking` comes
+        first.
         """
         exact = find_definitions(self.collection, identifiers, filters)
         candidates = self.collection.chunks_by_id([hit.id for hit in others])

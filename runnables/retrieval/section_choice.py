@@ -1,4 +1,4 @@
-"""Choice of the sections of an API's document that say what a question asks for."""
+"""Choice of the sections of an API's document that answer a question."""
 
 from collections.abc import Mapping, Sequence
 
@@ -14,7 +14,7 @@ SHARED_FACTOR = 0.7
 """Factor of the score of a section that most APIs share, unless the question asks for it."""
 
 PARAMETERS_INDEX = 2
-"""Index at which the request parameters of the best API come at the latest."""
+"""Maximum index of the request parameters of the best API."""
 
 _SHARED_SECTIONS: frozenset[SectionKind] = frozenset(
     {"request_headers", "public_parameters", "permission_package"}
@@ -33,7 +33,7 @@ def weigh_sections(hits: Mapping[ChunkHit, float], question: str) -> dict[ChunkH
 
 
 def lacks_request_parameters(ranking: Sequence[RetrievedChunk]) -> bool:
-    """Return whether the first chunk is of an API whose parameters are not among the first three."""
+    """Return whether the first chunk is of an API without request parameters in the first three chunks."""
     if not ranking or ranking[0].chunk.kind == "prose":
         return False
     first = ranking[: PARAMETERS_INDEX + 1]
@@ -45,8 +45,8 @@ def add_request_parameters(
 ) -> list[RetrievedChunk]:
     """Return `ranking` with the request parameters of its first API in third place.
 
-    `lacks_request_parameters` is true for `ranking`. A caller of the API needs its parameters, even if the
-    words of the question are in another section. Blocks the event loop.
+    `lacks_request_parameters` must be true for `ranking`. A caller of the API needs its parameters, even
+    if the words of the question are in another section. Blocks the event loop.
     """
     best = ranking[0].chunk
     ranked = [r for r in ranking if _is_parameters_of(best, r.chunk)]

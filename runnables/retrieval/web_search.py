@@ -32,11 +32,14 @@ MAX_QUERY_CHARS = 400
 
 _REFUSALS = {
     "InvalidAPIKeyError": "Tavily refuses the key; check APIDESK_WEB_API_KEY",
-    "ForbiddenError": "the plan or limit of the key does not allow it; see Tavily's dashboard",
+    "ForbiddenError": "the plan or limit of the key does not allow the request; see Tavily's dashboard",
     "UsageLimitExceededError": "too many requests with this key",
     "BadRequestError": "Tavily refuses the request; check APIDESK_WEB_DOMAINS",
 }
-"""Error messages by exception of Tavily's client, for the statuses 401; 403, 432, 433; 429; 400."""
+"""Error messages by the exception that Tavily's client raises.
+
+The statuses are 401; 403, 432 and 433; 429; 400.
+"""
 
 log = logging.getLogger(__name__)
 
@@ -70,7 +73,7 @@ class WebSearch:
     async def search(self, question: Question, config: RunnableConfig) -> list[RetrievedChunk]:
         """Return chunks of the pages found for `question`, best page first. Never raises.
 
-        A question with filters returns no chunks, because filters select documents of the collection.
+        The result is empty if the question has filters, which select documents of the collection.
         """
         query = details_of(question).search_query[:MAX_QUERY_CHARS].strip()
         if not query or question.filters != Filters():
@@ -136,7 +139,7 @@ def build_web_search(web_search: WebSearch) -> StateFunction:
 def _require_key(key: SecretStr | None) -> SecretStr:
     """Return the key, which must be valid in a header.
 
-    Raises ConfigurationError, whose message does not contain the key.
+    Raises ConfigurationError, without the key in the message.
     """
     secret = key.get_secret_value().strip() if key else ""
     if not secret:
@@ -151,7 +154,7 @@ def _require_key(key: SecretStr | None) -> SecretStr:
 def _parse_base_url(address: str) -> httpx.URL:
     """Return `address` as a URL, which must not contain credentials.
 
-    Raises ConfigurationError, whose message does not contain the address.
+    Raises ConfigurationError, without the address in the message.
     """
     try:
         url = httpx.URL(address)

@@ -39,7 +39,7 @@ from runnables.tools.tool_context import CallJournal, ToolContext
 from schemas.errors import ApideskError, ModelError, ModelRefused
 
 UNREADABLE = "unreadable"
-"""Name of the argument that replaces unparsable arguments. Its value is the start of their text."""
+"""Name of the argument that replaces unparsable arguments; its value is the start of their JSON text."""
 
 MAX_ARGUMENT_CHARS = 4_000
 """Maximum length of a call's arguments, in characters; longer ones are not parsed."""

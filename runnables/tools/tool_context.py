@@ -18,7 +18,7 @@ from schemas.document import CatalogueEntry, RetrievedChunk
 from schemas.question import Filters, Question
 
 NOT_FINISHED = "not finished in time"
-"""Error of a call that has not returned yet; it remains if the research ends before the call."""
+"""Error of a call that has not returned yet, also if the research ends before the call."""
 
 
 class PassagesResult(NamedTuple):
@@ -115,7 +115,7 @@ def without_duplicates(results: Iterable[object]) -> list[RetrievedChunk]:
 
 
 class DocumentLibrary:
-    """Lookup of the indexed documents for tools. The methods block; `search` does not."""
+    """Lookup of the indexed documents for tools. All methods except those of `search` block."""
 
     def __init__(self, collection: Collection, search: ChunkSearch, glossary: Glossary) -> None:
         self.collection = collection
