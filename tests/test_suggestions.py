@@ -9,13 +9,15 @@ import pytest
 from litestar import Litestar
 from litestar.testing import TestClient
 
-from app.api.heading_questions import as_question
+from app.api import heading_questions
+from app.api.heading_questions import about, as_question
 from app.api.logged_questions import LoggedQuestions, frequent_questions
 from app.api.suggestions import SuggestedQuestions
 from app.service.answer_service import AnswerService
 from app.service.records import RecordStore
 from ingestion.database.engine import open_engine
 from ingestion.text.language import detect_language
+from prompts.user_text import user_text
 from schemas.choices import Language
 from schemas.insights import Feedback, QuestionRecord, RecordedPage
 from schemas.question import Filters
@@ -93,8 +95,13 @@ def test_headings_become_questions_as_people_ask(
     assert as_question(heading, language) == question
 
 
-def test_heading_in_a_language_without_rules_is_no_question() -> None:
-    assert as_question("How to Sign a Request", cast(Language, "fr")) is None
+def test_heading_in_a_language_without_rules_keeps_its_words(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(heading_questions, "user_text", lambda _: user_text("en"))
+    german = cast(Language, "de")
+    assert as_question("How to Sign a Request", german) is None
+    assert about("Token widerrufen", german) == "What should I know about Token widerrufen?"
 
 
 @pytest.mark.parametrize(

@@ -80,7 +80,7 @@ def as_question(heading: str, language: Language) -> str | None:
     heading = _STEP.sub("", heading.strip(" .。:："), count=1)
     for form, pattern in _FORMS.get(language, ()):
         if match := pattern.fullmatch(heading):
-            name = match[1] if form == "question" else _as_words(match[1])
+            name = match[1] if form == "question" else _as_words(match[1], language)
             return user_text(language).suggestions[form].format(name=name)
     return None
 
@@ -93,11 +93,15 @@ def is_subject(heading: str) -> bool:
 def about(title: str, language: Language) -> str:
     """Return a question about the page or section called `title`."""
     question = as_question(title, language)
-    return question or user_text(language).suggestions["about"].format(name=_as_words(title))
-
-
-def _as_words(heading: str) -> str:
-    """Return `heading` as part of a sentence, without the capitals of an English title."""
-    return (
-        _CAPITALISED.sub(lambda match: match[0].lower(), heading) if heading.isascii() else heading
+    return question or user_text(language).suggestions["about"].format(
+        name=_as_words(title, language)
     )
+
+
+def _as_words(heading: str, language: Language) -> str:
+    """Return `heading` as part of a sentence, without the capitals of an English title."""
+    if (
+        not heading.isascii() or language not in _FORMS
+    ):  # nouns of other languages may have capitals
+        return heading
+    return _CAPITALISED.sub(lambda match: match[0].lower(), heading)

@@ -52,7 +52,7 @@ def print_answer(answer: Answer) -> None:
 
 
 def print_steps(answer: Answer, console: Console) -> None:
-    """Print the steps of an answer. No numbers are added, because the steps of a procedure have numbers.
+    """Print the steps of an answer. The steps of a procedure already contain their numbers.
 
     If the output is not a terminal, the Markdown is printed as it is: lines are not wrapped, and links keep
     their URLs.
@@ -71,7 +71,7 @@ def print_notes(answer: Answer, console: Console) -> None:
     console.print()
     for warning in warnings(answer):
         console.print(Text(warning, style="yellow"), soft_wrap=True)
-    console.print(Text(_footer(answer), style="dim"))
+    console.print(Text(_footer(answer), style="dim"), soft_wrap=True)
 
 
 def _print_list(console: Console, heading: str, lines: Sequence[Text]) -> None:

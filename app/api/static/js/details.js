@@ -7,7 +7,7 @@ import { footerFields } from "./text.js";
 const QUESTION_FIELDS = ["apiName", "apiUrl", "requestParam", "response", "error", "searchTerms", "traceId"];
 
 /** The footer fields that are shown elsewhere on the page. */
-const SHOWN_ABOVE = ["confidence", "type"];
+const SHOWN_ELSEWHERE = ["confidence", "type"];
 
 /** The `<details>` element of an answer. */
 export function renderDetails(answer) {
@@ -22,7 +22,7 @@ export function renderDetails(answer) {
     el("hr"),
     definitions([
       ["confidence", answer.sources.length > 0 && t(answer.confidence)],
-      ...footerFields.filter((name) => !SHOWN_ABOVE.includes(name)).map((name) => [name, formatValue(answer[name])]),
+      ...footerFields.filter((name) => !SHOWN_ELSEWHERE.includes(name)).map((name) => [name, formatValue(answer[name])]),
       ["time", formatTimings(answer.timings)],
       ["answerId", answer.id],
     ]),
