@@ -91,7 +91,7 @@ def test_document_shows_the_current_flowchart(flowchart: str) -> None:
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (["picture.svg"], "picture.svg: the output is Mermaid text"),
+        (["picture.svg"], "picture.svg: the name must end in .mmd, .mermaid or .md"),
         (["--svg"], "No such option"),
         (["no/such/folder.mmd"], "no/such/folder.mmd: No such file or directory"),
         (["--mode", "tools"], "mode tools needs a chat model"),

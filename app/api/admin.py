@@ -62,7 +62,10 @@ class IngestionRuns(ApiModel):
 async def start_ingestion(
     data: JSONBody[IngestionOptions], ingestions: NamedDependency[IngestionService]
 ) -> Response[IngestionRun]:
-    """Index the changed documents of the platform. 409 if another run is in progress."""
+    """Update the index: add new documents, replace changed ones and remove deleted ones.
+
+    409 if another run is in progress.
+    """
     run = await ingestions.start("request", data)
     return Response(run, status_code=202, headers={"Location": f"/ingestions/{run.id}"})
 

@@ -29,8 +29,8 @@ _WIDE_CHAR = re.compile(f"[{_WIDE}]")
 def mask(text: str, known_secrets: Mapping[str, str] = MappingProxyType({})) -> str:
     """Replace each secret and each item of personal data in `text` with ‹name›.
 
-    `known_secrets` maps further secrets, which are replaced as well, to their names. For example, these are
-    the `SecretScan.secrets` of another text. Masking a masked text does not change it.
+    `known_secrets` maps further secrets to their names, for example the `SecretScan.secrets` of another
+    text. These secrets are replaced as well. Masking a masked text does not change it.
     """
     narrow = _narrow(text)
     known = _repeated(narrow, known_secrets)

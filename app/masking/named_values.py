@@ -166,7 +166,7 @@ def _find_literal(text: str, position: int) -> tuple[int, int] | None:
     if text.startswith((" ", "+", ",", ";"), start):
         return None  # a closing quotation mark: "sign=" + sign
     if end < 0 or "\n" in text[start:end]:
-        return start, match_end(_BARE, text, start)  # truncated
+        return start, match_end(_BARE, text, start)  # without a closing quotation mark
     return start, end
 
 
@@ -245,7 +245,7 @@ def _secret_after(text: str, start: int, end: int, kind: SecretKind) -> TextSpan
     ):
         return None
     if name.lower() == "pass" and literal is None:
-        kind = SecretKind.OPAQUE  # a verb, or a number of tests
+        kind = SecretKind.OPAQUE  # "pass" may be a verb, or a label of a number of passed tests
     secret_start, secret_end = literal or _find_unquoted(text, value_start, kind)
     if kind is SecretKind.AUTHORIZATION:
         secret_start = _skip_auth_scheme(text, secret_start)
@@ -291,7 +291,7 @@ def _secret_without_separator(text: str, end: int, kind: SecretKind, name: str) 
     """
     position = match_end(_GAP, text, end)
     if name.lower() == "pass":
-        return None  # a verb
+        return None  # "pass" is a verb here
     if name.isascii() and position == end:
         return None
     value = text[position : _word_end(text, position, kind)]

@@ -66,7 +66,7 @@ class AuthGuard:
             await self._limits.count_address(address)
         if caller is None:
             await self._limits.count_wrong_key(address)
-            raise Unauthorized("a valid API key is required: Authorization: Bearer, or X-API-Key")
+            raise Unauthorized("a valid API key is required, in Authorization: Bearer or X-API-Key")
         if not caller.has_scope(scope):
             raise Forbidden(f"an API key with the scope {scope} is required")
         if is_limited:

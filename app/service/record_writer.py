@@ -78,9 +78,8 @@ class Outbox:
                 if size + len(line) > MAX_FILE_BYTES:
                     raise OSError("the outbox is full")
                 if os.write(self._file, line) < len(line):
-                    os.ftruncate(
-                        self._file, size
-                    )  # otherwise the next record would be lost as well
+                    # Otherwise, the next record would continue the incomplete line and be lost as well.
+                    os.ftruncate(self._file, size)
                     raise OSError("no space is left on the disk")
         except OSError as error:
             log.error("question not recorded: %s", error.strerror or error)
@@ -146,7 +145,7 @@ def _drain_files(files: Iterable[Path], write_batch: WriteBatch) -> None:
 
 
 def _read_records(path: Path) -> Iterator[QuestionRecord]:
-    """Yield the records in a file, without lines that a power failure has truncated."""
+    """Yield the records in a file. An unreadable line, for example after a power failure, is skipped."""
     for line in path.read_bytes().splitlines():
         try:
             yield QuestionRecord.model_validate_json(line)

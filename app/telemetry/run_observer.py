@@ -201,7 +201,7 @@ class TokenMeter(AsyncCallbackHandler):
             )
 
     async def on_llm_end(self, response: LLMResult, *, run_id: UUID, **kwargs: Any) -> None:
-        """Count the tokens of a reply as the provider reports them, or else the estimated tokens."""
+        """Count the tokens of a call, which are estimated if the provider does not report them."""
         call = self._calls.pop(run_id, _ModelCall(0))
         usages = [usage for usage in _usages(response) if usage["total_tokens"]]
         if usages:

@@ -144,7 +144,7 @@ def test_command_prints_the_report_as_text(sample_service: AnswerService, tmp_pa
     assert said.exit_code == 0, said.output
     for words in (
         r"^11 questions of the last 30 days$",
-        r"^6 on-topic questions were not answered, 10% off topic, 10% from the cache$",
+        r"^6 on-topic questions have no helpful answer, 10% off topic, 10% from the cache$",
         r"^ +3  drone delivery *$",
         r"^ +not in the documents: drone *$",
         r"^ +nearest: 发货  https://x/1 *$",

@@ -92,7 +92,11 @@ class Reliability(ApiModel):
 
 
 class AnswerScores(ApiModel):
-    """Shares over the questions, from 0 to 1. A share is None if no question counts for it."""
+    """Shares over the questions, from 0 to 1.
+
+    A question counts only for the shares that apply to it: without facts, for example, it does not count
+    for `right`. A share is None if no question counts for it.
+    """
 
     answerable: int
     page: float | None

@@ -31,7 +31,7 @@ class AnswerComparison(NamedTuple):
 
     questions: int
     by_grade: bool
-    """Whether answers are compared by the grades of a judge, instead of by their facts."""
+    """Whether answers are compared by the grades of a judge, and not by the facts that they state."""
     before: AnswerScores
     after: AnswerScores
     better: tuple[ChangedAnswer, ...]

@@ -21,7 +21,7 @@ from schemas.insights import Gap, QuestionRecord
 from schemas.question import QuestionType
 
 MIN_COVERAGE = 0.7
-"""A question is a candidate if the cited chunks contain less than this share of its content words.
+"""Minimum share of a question's content words in the cited chunks. With less, the question is a candidate.
 
 Measured: three quarters of the answered questions reach 0.57, but only a quarter of those about gaps.
 """

@@ -176,7 +176,7 @@ class ReplayOptions:
     limit: int
     """Maximum number of questions to ask, newest first."""
     k: int | None = None
-    """Number of chunks to retrieve; None means the recorded number."""
+    """Number of chunks to retrieve; None means the recorded k or, without one, APIDESK_TOP_K."""
     judge: str | None = None
     """`provider:model` of the judge; None means APIDESK_JUDGE_MODEL."""
 

@@ -1,4 +1,4 @@
-"""POST /mcp: call the MCP server. The first request imports the MCP SDK, so that startup is fast."""
+"""POST /mcp: call the MCP server. The MCP SDK is imported at the first request, so that startup is fast."""
 
 import asyncio
 from types import ModuleType

@@ -32,7 +32,9 @@ RETRIEVAL_OPTIONS = ("k", "mode", "plot", "min_recall", "save")
 @click.command()
 @click.argument("questions", required=False, type=click.Path(path_type=Path, dir_okay=False))
 @click.option(
-    "--k", type=click.IntRange(1, 20), help="Number of documents to measure at.  [default: top_k]"
+    "--k",
+    type=click.IntRange(1, 20),
+    help="The k of hit@k and recall@k.  [default: APIDESK_TOP_K, at most 20]",
 )
 @click.option(
     "--mode",
@@ -66,7 +68,7 @@ RETRIEVAL_OPTIONS = ("k", "mode", "plot", "min_recall", "save")
 )
 @click.option(
     "--judge",
-    help="With --answers, let this provider:model grade the answers by their facts.  "
+    help="With --answers, let this provider:model grade the answers by the facts in QUESTIONS.  "
     "[default: APIDESK_JUDGE_MODEL]",
 )
 @click.option(

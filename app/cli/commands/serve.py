@@ -32,7 +32,7 @@ MAX_KEY_NAME_CHARS = 100
     default=8000,
     show_default=True,
     type=click.IntRange(0, 65535),
-    help="Port to listen on; 0 picks a free one.",
+    help="Port to listen on; 0 picks a free port.",
 )
 @click.option(
     "--workers",

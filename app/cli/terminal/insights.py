@@ -134,7 +134,7 @@ def _types(insights: Insights, limit: int | None) -> list[RenderableType]:
         counts[type_count.type] += type_count.questions
         days[type_count.day] += type_count.questions
     summary = (
-        f"{insights.unanswered} on-topic questions were not answered, "
+        f"{insights.unanswered} on-topic questions have no helpful answer, "
         f"{insights.off_topic_share:.0%} off topic, {insights.cached_share:.0%} from the cache"
     )
     grid = _grid(2)
