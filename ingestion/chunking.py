@@ -15,7 +15,7 @@ from ingestion.text.markdown_blocks import MarkdownBlock, parse_blocks
 from schemas.document import Chunk, Section, SourceDocument
 
 CHUNKER_VERSION = 3
-"""Version of the chunking. Increment it with every change of the chunks; it invalidates collections."""
+"""Version of the chunking. Increment it whenever the chunks change; this invalidates collections."""
 
 API_SECTION_FACTOR = 6
 """Maximum size of a chunk of an API document, as a multiple of the maximum size of a prose chunk."""

@@ -309,7 +309,7 @@ class Sync:
     def _empty_message(self) -> str:
         refused = [f"{r.name}: {line}" for r in self.reports for line in r.refused]
         more = f" (and {len(refused) - 1} more)" if len(refused) > 1 else ""
-        return "the sources hold no document" + (f": {refused[0]}{more}" if refused else "")
+        return "the sources contain no documents" + (f": {refused[0]}{more}" if refused else "")
 
     def _report(self, source: str) -> SourceReport:
         return next(report for report in self.reports if report.name == source)

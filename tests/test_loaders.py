@@ -310,7 +310,7 @@ def test_stopped_run_ends_the_process_of_the_loader(indexed: Indexed, tmp_path: 
 def test_document_without_id_is_refused_and_the_rest_is_read() -> None:
     source = list_source({"text": "Lost"}, {"id": "b", "text": "Parcels"}, {"id": "c", "text": " "})
     found = [result for result in read_source(source, LIMITS) if not isinstance(result, Waiting)]
-    assert str(found[0]) == "a document has no value for id = '{id}'; it has text"
+    assert str(found[0]) == "a document has no value for id = '{id}'; its metadata has text"
     assert isinstance(found[1], SourceDocument)
     assert isinstance(found[2], EmptyFile)
 

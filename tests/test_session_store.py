@@ -350,8 +350,8 @@ def test_runs_are_saved_updated_and_listed(url: str) -> None:
 @pytest.mark.parametrize(
     ("url", "error", "message"),
     [
-        ("nonsense", ConfigurationError, "is not a database url"),
-        ("postgresql://u:secret@host:port/x", ConfigurationError, "is not a database url"),
+        ("nonsense", ConfigurationError, "not a database URL"),
+        ("postgresql://u:secret@host:port/x", ConfigurationError, "not a database URL"),
         ("sqlite:////proc/nowhere/x.db", ConfigurationError, "/proc/nowhere"),
         ("oracle+none://x", ConfigurationError, "oracle"),
         ("sqlite:///x.db?timeout=long", ConfigurationError, "could not convert"),

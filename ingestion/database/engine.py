@@ -125,7 +125,7 @@ def _parse_url(text: str) -> URL:
     try:
         url = make_url(text)
     except (ArgumentError, ValueError):  # its message would contain a part of the URL
-        raise ConfigurationError(f"{SETTING}: is not a database url") from None
+        raise ConfigurationError(f"{SETTING}: not a database URL") from None
     if url.drivername in ("postgres", "postgresql"):
         url = url.set(drivername=PSYCOPG)
     return url.update_query_dict(TIMEOUT_OPTIONS.get(url.drivername, {}) | dict(url.query))

@@ -1,1 +1,1 @@
-"""LangChain loaders that keep headings, tables and addresses, which those of langchain-community lose."""
+"""LangChain loaders that keep headings, tables and URLs, unlike those of langchain-community."""

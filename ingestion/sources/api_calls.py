@@ -46,7 +46,7 @@ OPENING_CALL = re.compile(
 )
 """A call at the start of a line, alone or after a short label."""
 _CLAUSE_START = re.compile(r"[ \t]*(?:$|[\n，,;；。(（|｜·—–:：]|-\s)")
-"""What separates a call from a clause about it; without it, the call is the subject of a sentence."""
+"""A separator between a call and a clause about it. Without one, the call is part of a sentence."""
 _CURL = re.compile(r"^\s*(?:\$\s*)?curl\b", re.MULTILINE)
 _CURL_METHOD = re.compile(rf"(?:-X|--request)\s*=?\s*['\"]?({METHODS})\b", re.IGNORECASE)
 _CURL_DATA = re.compile(r"\s(?:-d|--data(?:-raw|-binary|-urlencode)?|--json|-F|--form)\b")

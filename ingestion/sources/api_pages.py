@@ -97,8 +97,8 @@ def _read_sections(
 def _accepted(blocks: Sequence[MarkdownBlock], sections: Sequence[_Section]) -> list[_Section]:
     """Return the sections that describe an operation.
 
-    If one section of the page does so without regard to the others, further sections with a stated call
-    only need to begin with a heading or to contain a permission or a JSON example.
+    If one section does so on its own, all other sections with a stated call need only a heading at their
+    start, a permission or a JSON example.
     """
     evident = [_is_evident(blocks, section) for section in sections]
     if not any(evident):
@@ -203,9 +203,9 @@ def _has_json(blocks: Sequence[MarkdownBlock]) -> bool:
 
 def _has_permission(blocks: Sequence[MarkdownBlock], position: int) -> bool:
     """Whether the block with a call, or the block below that, states a permission."""
-    beside = PageOperation("GET", "", "")
-    OperationReader(beside).read(blocks[position : position + 2], position)
-    return bool(beside.permissions)
+    operation = PageOperation("GET", "", "")
+    OperationReader(operation).read(blocks[position : position + 2], position)
+    return bool(operation.permissions)
 
 
 def _add_path_parameters(operation: PageOperation) -> None:

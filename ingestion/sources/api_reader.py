@@ -57,7 +57,7 @@ _PARAMETER_ROLES: tuple[Role, ...] = ("headers", "public", "request", "response"
 
 
 class OperationReader:
-    """Reads the blocks of one operation. Parameters are returned, everything else is added to it."""
+    """Reads the blocks of an operation. Returns parameters, and adds everything else to the operation."""
 
     def __init__(self, operation: PageOperation) -> None:
         self._tables: list[ParameterTable] = []

@@ -68,26 +68,30 @@ def split_by_mark(blocks: Sequence[MarkdownBlock], marks: Sequence[Mark]) -> lis
 
 
 def _level_of_section(blocks: Sequence[MarkdownBlock], starts: Sequence[int]) -> int:
-    """Return the level of the nearest heading at a start, from the last start backwards; 0 if none.
+    """Return the level of the last block in `starts` that is a heading; 0 if there is none.
 
     A call without a heading of its own is in the section of an operation before it.
     """
     return next((blocks[i].level for i in reversed(starts) if blocks[i].kind == "heading"), 0)
 
 
-def _start(blocks: Sequence[MarkdownBlock], first: int, mark: int, levels: Collection[int]) -> int:
-    """Return the index of the block with which the operation of the block `mark` begins.
+def _start(
+    blocks: Sequence[MarkdownBlock], first_index: int, call_index: int, levels: Collection[int]
+) -> int:
+    """Return the index of the block with which the operation of a call begins.
 
-    Of the headings of `levels` from the index `first` to `mark`, this is the last one of the topmost
-    level. If there is no such heading, it is the heading or label right above `mark`; a heading that is
-    the label of a URL or method does not count. If `mark` is a heading itself, it is the label right
-    above it. Otherwise it is `mark`.
+    This is the last of the topmost headings among those of `levels` from `first_index` to the call. If
+    there is no such heading, or the call is a heading itself, the operation begins with the call or with
+    the label right above it. In the first case, a heading right above the call counts, too, unless it is
+    the label of a URL or method.
     """
-    headings = [i for i in range(first, mark + 1) if blocks[i].level in levels]
-    if not headings and mark > first and blocks[mark - 1].kind == "heading":
-        return mark if is_fact_label(blocks[mark - 1].title) else mark - 1
-    if not headings or blocks[mark].kind == "heading":
-        return mark - 1 if mark > first and is_label(blocks[mark - 1]) else mark
+    has_block_above = call_index > first_index
+    headings = [i for i in range(first_index, call_index + 1) if blocks[i].level in levels]
+    if not headings and has_block_above and blocks[call_index - 1].kind == "heading":
+        return call_index if is_fact_label(blocks[call_index - 1].title) else call_index - 1
+    if not headings or blocks[call_index].kind == "heading":
+        has_label = has_block_above and is_label(blocks[call_index - 1])
+        return call_index - 1 if has_label else call_index
     level = min(blocks[i].level for i in headings)
     return max(i for i in headings if blocks[i].level == level)
 
@@ -107,17 +111,17 @@ def _end(blocks: Sequence[MarkdownBlock], start: int, end: int, level: int) -> i
     return end
 
 
-def _first_start(blocks: Sequence[MarkdownBlock], mark: int, level: int) -> int:
-    """Return the index of the block with which the first operation begins; its call is in `mark`.
+def _first_start(blocks: Sequence[MarkdownBlock], call_index: int, level: int) -> int:
+    """Return the index of the block with which the first operation begins.
 
-    `level` is the topmost level of the headings of the other operations. The operation begins with the
-    last heading up to `mark` of this level or above, otherwise with the first block. If the other
-    operations have no headings (`level` is 0), it begins with `mark`.
+    `level` is the topmost level of the headings of the other operations. The first operation begins with
+    the last heading of this level or above up to the call, otherwise with the first block. If the other
+    operations have no headings (`level` is 0), it begins with the call.
     """
     if level == 0:
-        return mark
+        return call_index
     first = after_title(blocks)
-    return max((i for i in range(first, mark + 1) if 0 < blocks[i].level <= level), default=0)
+    return max((i for i in range(first, call_index + 1) if 0 < blocks[i].level <= level), default=0)
 
 
 def page_operation_name(

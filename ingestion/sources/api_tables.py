@@ -77,7 +77,7 @@ def _without_wrappers(found: Sequence[Parameter]) -> Iterator[Parameter]:
 def _is_required(row: Sequence[str], columns: Columns, mark: bool | None) -> bool | None:
     """Return whether a row states that its parameter is required; None if the row does not say.
 
-    `mark` is the same statement of the cell with the name.
+    `mark` is what the cell with the name says.
     """
     if "required" in columns:
         return any(map(_REQUIRED_MARK.match, parts_of(text_of(columns.cell(row, "required")))))

@@ -101,7 +101,9 @@ def _page_results(
     document_id = page_url((source.id,), loaded.metadata)
     if not document_id:
         names = ", ".join(loaded.metadata)
-        yield SourceError(f"a document has no value for id = {source.id!r}; it has {names}")
+        yield SourceError(
+            f"a document has no value for id = {source.id!r}; its metadata has {names}"
+        )
     elif first_attempts.setdefault(document_id, attempt) == attempt:
         # The byte order mark takes precedence over an encoding that HTML declares.
         data = _UTF8_BOM + loaded.content.encode("utf-8", "replace")

@@ -304,10 +304,10 @@ def _sections(
     is_markup: bool,
     url_at: Callable[[str], str],
 ) -> Iterator[Section]:
-    """Yield the blocks between two headings as a section, with its path of headings.
+    """Yield a section for the blocks below each heading, with the path of headings.
 
-    The text of `is_markup` pages is cleaned of entities and escapes. `url_at` returns the URL of the
-    section with an anchor.
+    If `is_markup`, entities and escapes in the text are resolved. `url_at` returns the URL of the section
+    with an anchor.
     """
     headings: list[tuple[int, str]] = []
     body: list[str] = []
@@ -373,7 +373,7 @@ def lead_blocks(values: Mapping[str, object], title: str) -> list[MarkdownBlock]
 def with_lead(
     blocks: Sequence[MarkdownBlock], lead: Sequence[MarkdownBlock]
 ) -> list[MarkdownBlock]:
-    """Return a page's blocks with those of `lead` that the page does not contain below the title."""
+    """Return a page's blocks with `lead` below the title, except for paragraphs that the page has."""
     written = {" ".join(block.text.split()) for block in blocks if block.kind == "paragraph"}
     added = [block for block in lead if block.text not in written]
     start = 1 if blocks and blocks[0].kind == "heading" and blocks[0].level == 1 else 0

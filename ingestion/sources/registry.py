@@ -49,7 +49,7 @@ class RefusedFile(SourceError):
 
 @dataclass(frozen=True)
 class Waiting:
-    """No result yet: a reader yields it while it waits, so that the run can be stopped."""
+    """Yielded by a reader while it waits for a result, so that the run can be stopped."""
 
 
 FileResult = SourceDocument | UnchangedFile | EmptyFile | SourceError | Waiting
@@ -98,9 +98,9 @@ def file_results(
 
 
 def unexpected_error(name: str, error: Exception) -> SourceError:
-    """Log `error`, a defect of a reader, and return the line that refuses the document `name`.
+    """Log `error`, a defect of a reader, and return a SourceError for the document `name`.
 
-    A defect that one document triggers must not keep all others from being indexed.
+    A defect that one document triggers must not keep the other documents from being indexed.
     """
     log.error("%s cannot be read", name, exc_info=error)
     return SourceError(f"{name}: unexpected {type(error).__name__}: the log has the details")

@@ -104,5 +104,5 @@ def _unpack(data: bytes, max_bytes: int) -> bytes:
     except zlib.error as error:
         raise SourceError(f"not a sitemap: {error}") from None
     if not unpacker.eof:
-        raise SourceError("is incomplete or too large (APIDESK_MAX_UNPACKED_BYTES)")
+        raise SourceError("incomplete, or too large after unpacking (APIDESK_MAX_UNPACKED_BYTES)")
     return unpacked

@@ -1,1 +1,1 @@
-"""The Milvus store: the collection of chunks with its vocabulary and catalogue."""
+"""The store: the collection of chunks with its vocabulary and catalogue."""

@@ -103,7 +103,7 @@ class CatalogueBuilder:
             self._add(row)
 
     def _add(self, row: MilvusRow) -> None:
-        key, position, heading = document_key(row), row["position"], row["section"]
+        key, position, heading = row_key(row), row["position"], row["section"]
         document = self._documents.get(key)
         if document is None or position < document.first["position"]:
             first = {name: row[name] for name in CATALOGUED_FIELDS}
@@ -131,7 +131,7 @@ class CatalogueBuilder:
             )
 
 
-def document_key(row: MilvusRow) -> DocumentKey:
+def row_key(row: MilvusRow) -> DocumentKey:
     """Return the key of the document to which a chunk row or a catalogue row belongs."""
     return row["source"], row["document_id"]
 

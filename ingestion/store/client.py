@@ -126,7 +126,7 @@ def batches(items: Iterable[T], size: int = BATCH_ROWS) -> Iterator[list[T]]:
 def row_pages(
     client: "MilvusClient", name: str, fields: list[str], expression: str = ""
 ) -> Iterator[list[MilvusRow]]:
-    """Yield the rows of the collection `name` in pages; with `expression`, only those that match it."""
+    """Yield pages of the rows of the collection `name`: all rows, or those that match `expression`."""
     rows = client.query_iterator(
         name, batch_size=PAGE_ROWS, filter=expression, output_fields=fields
     )

@@ -82,9 +82,9 @@ class _LoadedState:
 class EmbeddedCollection(Collection):
     """The collection in a snapshot. `Collection` documents the methods.
 
-    Each read is one transaction. It sees the last finished run, even if another process made it. Opening
-    the collection loads no chunks. Only ingestion runs open Milvus Lite, to write to it or to restore a
-    missing snapshot from it.
+    Each read is one transaction, which sees the last finished run, even one by another process. Opening the
+    collection loads no chunks. Only ingestion runs open Milvus Lite, to write to it or to restore a missing
+    snapshot from it.
     """
 
     def __init__(self, path: Path, record: LiteRecord, expected: CollectionManifest) -> None:

@@ -22,13 +22,13 @@ from ingestion.store.catalogue import (
     CatalogueBuilder,
     DocumentKey,
     catalogue_name,
-    document_key,
     drop_leftovers,
     entry_key,
     entry_rows,
     move_alias,
     read_catalogue,
     row_id,
+    row_key,
     words_name,
 )
 from ingestion.store.client import (
@@ -233,7 +233,7 @@ class InPlaceWriter(CollectionWriter):
         rows = self._client.query(self._alias, filter=with_ids(ids), output_fields=CHUNK_FIELDS)
         for row in rows:
             self._word_changes.subtract(chunk_words(chunk_from_row(row)))
-            self._changed_documents.add(document_key(row))
+            self._changed_documents.add(row_key(row))
 
     def _write_words(self) -> int:
         """Update the vocabulary; return the number of words in all chunks."""
@@ -284,7 +284,7 @@ class InPlaceWriter(CollectionWriter):
             output_fields=CATALOGUED_FIELDS,
             consistency_level="Strong",
         )
-        builder.add(row for row in rows if document_key(row) in keys)
+        builder.add(row for row in rows if row_key(row) in keys)
         return builder
 
     def _write_entries(self, builder: CatalogueBuilder, before: Sequence[DocumentKey]) -> None:

@@ -1,8 +1,8 @@
 """The full-text index of a snapshot: posting lists in SQLite, scored by BM25 with NumPy.
 
 The scores are those of Lucene's BM25, with the parameters of the Milvus index, so both stores rank alike.
-Scores are computed when a question is asked. Therefore a run writes only the posting lists of the words
-in changed chunks, while an index of precomputed scores must be rebuilt when any length changes.
+Scores are computed when a question is asked. Therefore, a run writes only the posting lists of the words
+in changed chunks. Precomputed scores would all change with the length of any chunk.
 """
 
 import sqlite3

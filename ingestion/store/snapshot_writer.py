@@ -186,7 +186,7 @@ class SnapshotWriter(CollectionWriter):
         connection.execute("DELETE FROM word WHERE occurrences <= 0")
 
     def _write_documents(self, connection: sqlite3.Connection) -> None:
-        """Write the entry of each changed document; delete those of documents without chunks."""
+        """Write the entry of each changed document; delete the entries of documents without chunks."""
         for keys in batches(sorted(self._documents), BATCH_DOCUMENTS):
             builder = CatalogueBuilder()
             builder.add(
@@ -230,7 +230,7 @@ def _clear(connection: sqlite3.Connection) -> None:
 
 
 def _unused_numbers(connection: sqlite3.Connection) -> Iterator[int]:
-    """Return the numbers for new chunks: those of deleted chunks first."""
+    """Return the numbers for new chunks, beginning with the numbers of deleted chunks."""
     used = {number for (number,) in connection.execute("SELECT number FROM chunk")}
     end = max(used, default=-1) + 1
     return chain((number for number in range(end) if number not in used), count(end))

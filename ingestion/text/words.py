@@ -1,8 +1,8 @@
 """Splits text into words for full-text search, in the same way for documents and questions.
 
-Identifiers are split at `_`, `/`, `.` and `-`, so `cancel_pick_up` alone would be found only by its parts.
-Therefore its joined form (`cancelpickup`) is indexed as well, and so are the parts of camelCase words.
-English words are indexed by their stems.
+Identifiers are split at `_`, `/`, `.` and `-`. To be found as a whole, an identifier such as
+`cancel_pick_up` is also indexed in joined form (`cancelpickup`). The parts of camelCase words are indexed
+as well. English words are indexed by their stems.
 """
 
 import re

@@ -142,7 +142,7 @@ def test_sources_without_documents_are_an_error(harness: SyncHarness) -> None:
     (folder / "001.md").write_text("# only a heading")
     harness.sync()
     (folder / "000.md").unlink()
-    with pytest.raises(CollectionMissing, match="the sources hold no document"):
+    with pytest.raises(CollectionMissing, match="the sources contain no documents"):
         harness.sync(allow_deletes=True)
     assert len(harness.rows()) == 2
 
@@ -242,6 +242,6 @@ def test_error_names_the_reason_why_nothing_was_indexed(harness: SyncHarness) ->
     folder = harness.source("guides")
     for number in range(3):
         (folder / f"{number}.md").write_bytes(b"\xff")
-    words = r"hold no document: guides: 0\.md: not UTF-8 \(byte 0\) \(and 2 more\)"
+    words = r"contain no documents: guides: 0\.md: not UTF-8 \(byte 0\) \(and 2 more\)"
     with pytest.raises(CollectionMissing, match=words):
         harness.sync()

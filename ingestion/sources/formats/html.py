@@ -63,7 +63,7 @@ _NOTE = re.compile(r"note|tip|hint|info|warning|caution|danger|important|admonit
 _FORM_CONTENT = ["h1", "h2", "h3", "h4", "h5", "h6", "header", "section", "table", "dl"]
 _HEADINGS = ["h1", "h2", "h3", "h4", "h5", "h6"]
 _BADGE = re.compile(r"badge|lozenge", re.IGNORECASE)
-"""Classes of labels in headings, such as "Beta": they are not part of the name."""
+"""Classes of labels in headings, such as "Beta". The labels are not part of the heading's text."""
 _INVISIBLE_START = re.compile(
     r"<(?:(?P<comment>!--)|(?P<other>[!?])|(?P<name>script|style|noscript)\b)", re.IGNORECASE
 )

@@ -222,7 +222,7 @@ class _TableNormaliser:
 
 
 def _merge_headers(above: Tag, row: Tag) -> None:
-    """Remove the header row `above`; cells of `row` below it that are empty get its text."""
+    """Remove the header row `above`, and copy its text to empty cells of the header row `row` below."""
     cells = row.find_all(["td", "th"], recursive=False)
     for cell, other in zip(cells, above.find_all(["td", "th"], recursive=False), strict=False):
         if not cell.get_text().strip():

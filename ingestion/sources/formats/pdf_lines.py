@@ -27,7 +27,7 @@ _UNIFIED_IDEOGRAPHS = (
 _IDEOGRAPHS = str.maketrans(_SUPPLEMENT_RADICALS, _UNIFIED_IDEOGRAPHS) | {
     code: unicodedata.normalize("NFKC", chr(code)) for code in range(0x2F00, 0x2FD6)
 }
-"""Ideographs by the radicals that look the same (Unicode's property Equivalent_Unified_Ideograph).
+"""Maps radicals to the ideographs that look the same (Unicode's property Equivalent_Unified_Ideograph).
 
 Programs such as Chrome write the radicals into PDFs.
 """

@@ -157,7 +157,7 @@ class RowBuilder:
                 )
 
     def _variants(self, row: _Row, ancestors: frozenset[int]) -> Iterator[_Row]:
-        """Yield a row per alternative schema; none if all are scalar, because the type names these."""
+        """Yield a row per alternative schema, unless all are scalar: the type lists scalar schemas."""
         choices = row.inner.variants[: max(self.rows_left, 0) + 1]
         read = [(node, self.reader.read(node)) for node in choices]
         if not any(schema.structure for _, schema in read):

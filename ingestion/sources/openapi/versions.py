@@ -153,7 +153,7 @@ def description_version(root: Node) -> OpenApi3 | Swagger2:
 
 
 def _holder(path_operation: PathOperation, root: Node, key: str) -> Node:
-    """Return the operation if it has `key` itself, else the description, whose value then applies."""
+    """Return the operation if it has `key`, otherwise the root, whose value applies to all operations."""
     return path_operation.node if key in path_operation.node else root
 
 
