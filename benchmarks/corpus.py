@@ -1,4 +1,4 @@
-"""Generates a corpus of pages from sentences of the samples, deterministic for a seed."""
+"""Generates a corpus of pages from sentences of the samples; the same seed gives the same pages."""
 
 import random
 import re

@@ -19,17 +19,20 @@ def write_between_markers(path: Path, text: str, name: str = "figures") -> None:
 
 
 def around_markers(path: Path, name: str = "figures") -> tuple[str, str]:
-    """Return the text before the first marker and after the second one. Raises ValueError."""
+    """Return the text before the first marker and the text after the second one.
+
+    Raises ValueError unless the file contains each marker once, in this order.
+    """
     begin, end = _markers(name)
     before, begins, rest = path.read_text(encoding="utf-8").partition(begin)
     _, ends, after = rest.partition(end)
     if not (begins and ends) or begin in rest or end in before + after:
-        raise ValueError(f"{path}: {begin} and {end} must stand in it once each, in this order")
+        raise ValueError(f"{path}: must contain {begin} and {end} once each, in this order")
     return before, after
 
 
 def table(head: Sequence[str], rows: Iterable[Sequence[str]], words: int = 1) -> str:
-    """Return a Markdown table; the first `words` columns are left-aligned, the others are numbers."""
+    """Return a Markdown table. The first `words` columns are left-aligned; the others hold numbers."""
     rule = ["---" if place < words else "---:" for place in range(len(head))]
     return "\n".join(_row(cells) for cells in [head, rule, *rows])
 
@@ -48,6 +51,6 @@ def _row(cells: Sequence[str]) -> str:
 
 
 def truncate(text: str, most: int) -> str:
-    """`text` on one line of at most `most` characters."""
+    """Return `text` on one line, cut to at most `most` characters."""
     line = " ".join(text.split())
     return line if len(line) <= most else line[: most - 1].rstrip() + "…"

@@ -10,7 +10,7 @@ T = TypeVar("T")
 
 
 def in_fresh_process(work: Callable[[], T]) -> T:
-    """Return the result of `work()` in a new process. Both must be picklable.
+    """Run `work()` in a new process and return its result. `work` and the result must be picklable.
 
     Raises the errors of `work`, and RuntimeError if the process dies without a result.
     """
@@ -20,12 +20,15 @@ def in_fresh_process(work: Callable[[], T]) -> T:
     process.start()
     theirs.close()
     try:
-        # Not as an argument: `start` waits forever for a process that died before it read much.
+        # Sent through the pipe and not as an argument: `start` would wait forever for a process that dies
+        # before it has read a large argument.
         ours.send(work)
         outcome: T | Exception = ours.recv()
     except (EOFError, ConnectionError):
         process.join()
-        raise RuntimeError(f"the process ended with {process.exitcode} and no answer") from None
+        raise RuntimeError(
+            f"the process ended without a result, exit code {process.exitcode}"
+        ) from None
     process.join()
     if isinstance(outcome, Exception):
         raise outcome
@@ -39,4 +42,4 @@ def _answer(connection: Connection) -> None:
     except Exception as error:
         outcome = error
     connection.send(outcome)
-    os._exit(0)  # Milvus Lite's threads would hold the process
+    os._exit(0)  # threads of Milvus Lite would keep the process alive

@@ -37,7 +37,7 @@ class IngestionMemory(NamedTuple):
 @click.command()
 @click.option("--chunks", default=100_000, show_default=True, help="Sections to index.")
 def main(chunks: int) -> None:
-    """Index a corpus and print the memory of the job's process."""
+    """Index a corpus and print the memory of the process that runs the ingestion job."""
     with tempfile.TemporaryDirectory() as name, running_model() as model:
         folder = Path(name)
         settings = settings_of(folder, write_corpus(folder / "corpus", chunks), model)
@@ -51,9 +51,9 @@ def main(chunks: int) -> None:
 
 
 def measure_memory(settings: Settings) -> IngestionMemory:
-    """Index everything and return the memory of this process."""
+    """Index the platform of `settings` and return the memory of this process."""
     import_everything()
-    # It is Milvus Lite that serves, though at an address: it has Lite's tokenizer and no aliases.
+    # The server at this address is Milvus Lite, which has its own tokenizer and no aliases.
     manifest = expected_manifest(settings, "standard")
     collection = MilvusCollection(
         open_milvus(settings), settings.collection, manifest, in_place=True

@@ -11,26 +11,29 @@ from benchmarks.process_memory import family
 _CLOCK_TICKS = os.sysconf("SC_CLK_TCK")
 
 _UTIME, _CSTIME = 11, 14
-"""First and last of the four times in /proc/PID/stat after the name: own and those of ended children."""
+"""Indexes, in the fields of /proc/PID/stat after the name, of the first and last of four times.
+
+These are user and system time of the process, then of its children that have ended.
+"""
 
 
 class CommandUsage(NamedTuple):
-    """What a command has used, including the processes that it started."""
+    """CPU time and memory that a command has used, including the processes that it started."""
 
     cpu_s: float
     peak_mb: float
-    """Highest resident memory of its largest process."""
+    """Peak resident memory of the largest of these processes."""
 
 
 def cpu_seconds(pid: int) -> float:
-    """Return the CPU time of a process and all its descendants, also of those that have ended."""
+    """Return the CPU time of a process and all its descendants, including those that have ended."""
     return sum(map(_process_seconds, family(pid)))
 
 
 def measure_command(command: Sequence[str], environment: Mapping[str, str]) -> CommandUsage:
-    """Run `command` to its end, with `environment` added to this process's environment.
+    """Run `command` until it ends, with `environment` added to the environment of this process.
 
-    Raises RuntimeError with its output if it fails.
+    Raises RuntimeError with the output of the command if the command fails.
     """
     process = subprocess.Popen(
         command,

@@ -10,12 +10,12 @@ def family(pid: int) -> list[int]:
 
 
 def resident(pid: int) -> float:
-    """Return the resident memory; 0 for a process that has ended."""
+    """Return the resident memory of a process; 0 if it has ended."""
     return _megabytes(Path(f"/proc/{pid}/status"), "VmRSS:")
 
 
 def proportional(pid: int) -> float:
-    """Return the proportional set size (PSS): shared memory counts in part."""
+    """Return the proportional set size (PSS) of a process: memory shared by n processes counts as 1/n."""
     return _megabytes(Path(f"/proc/{pid}/smaps_rollup"), "Pss:")
 
 

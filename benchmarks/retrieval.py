@@ -2,10 +2,10 @@
 
     python -m benchmarks.retrieval [--data ../shared/data/retrieval] [--corpora ../shared/data]
 
-Quality: the samples' own questions and public sets, by every route, each with three scripted embeddings,
-one meaningless, one mediocre and one good. Questions of developers with the facts that answer them: both
-parts, by full text. Speed: 10,000 chunks, embedded. Exits with 1 if both routes
-fused find less than the better one alone.
+Quality is measured with questions about the samples and with public sets, by every route, with three
+scripted embeddings: a meaningless, a mediocre and a good one. Both parts of the developers' question sets
+are measured by full text. Speed is measured with 10,000 chunks in an embedded store. The exit code is 1 if
+hybrid retrieval finds less than the better of its two routes.
 """
 
 import os
@@ -36,13 +36,13 @@ DOCUMENT = ROOT / "docs" / "explanation" / "retrieval.md"
     "--data",
     type=click.Path(path_type=Path, file_okay=False),
     default=DATA,
-    help="Folder of public sets; without it the samples alone are measured.",
+    help="Folder of public sets; sets that are not in it are skipped.",
 )
 @click.option(
     "--corpora",
     type=click.Path(path_type=Path, file_okay=False),
     default=CORPORA,
-    help="Folder of the documents that the questions of developers ask about.",
+    help="Folder of the documents that the developers' questions are about.",
 )
 @click.option(
     "--document",
@@ -50,7 +50,12 @@ DOCUMENT = ROOT / "docs" / "explanation" / "retrieval.md"
     default=DOCUMENT,
     help="Markdown file that the figures are written to, between its markers.",
 )
-@click.option("--sections", default=SECTIONS, show_default=True, help="Sections to time.")
+@click.option(
+    "--sections",
+    default=SECTIONS,
+    show_default=True,
+    help="Number of sections in the speed measurement.",
+)
 def main(data: Path, corpora: Path, document: Path, sections: int) -> None:
     """Measure, print the results and write them into the documentation."""
     tell = partial(click.echo, err=True)
@@ -75,7 +80,7 @@ def main(data: Path, corpora: Path, document: Path, sections: int) -> None:
 
 
 def write_document(document: Path, text: str, measured: Sequence[Measured]) -> None:
-    """Write `text` between the markers of `document`, its figures to `../images`."""
+    """Write `text` between the markers of `document`, and the plots into the folder `../images`."""
     images = document.parent / "../images"
     images.mkdir(exist_ok=True)
     for each in plotted_results(measured):

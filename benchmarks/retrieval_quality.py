@@ -12,7 +12,7 @@ from pathlib import Path
 
 from langsmith import tracing_context
 
-from app.analytics.evaluation.dataset import DocumentIndex, EvaluationQuestion, document_key
+from app.analytics.evaluation.dataset import DocumentIndex, EvaluationQuestion, qualified_id
 from app.analytics.evaluation.measures import GoldDocuments
 from app.analytics.evaluation.run import MODES, RetrievalProbe
 from app.analytics.evaluation.scoring import Evaluation, QuestionResult, RouteResult, route_result
@@ -50,32 +50,32 @@ class Miss:
 
 @dataclass(frozen=True)
 class Measured:
-    """Results of a set with an embedding: every route, and the misses of full text."""
+    """The results of one set with one embedding, for every route, and the misses of full text."""
 
     name: str
     embedding: str
     held: int
-    """Questions in the set, of which some or all were asked."""
+    """Number of questions in the set; all or a sample of them were asked."""
     chunks: int
     evaluation: Evaluation
     misses: tuple[Miss, ...]
 
     def route(self, mode: RetrievalMode) -> RouteResult:
-        """The figures of one route."""
+        """Return the result of one route."""
         return next(route for route in self.evaluation.routes if route.mode == mode)
 
     def hit(self, mode: RetrievalMode) -> float:
-        """hit@5 of one route."""
+        """Return hit@5 of one route."""
         return self.route(mode).hit[K - 1]
 
     @property
     def gain(self) -> float:
-        """hit@5 of both routes fused minus hit@5 of the better one."""
+        """hit@5 of hybrid retrieval minus hit@5 of the better of its two routes."""
         return round(self.hit("hybrid") - max(self.hit("full_text"), self.hit("dense")), 4)
 
     @property
     def loses(self) -> bool:
-        """Whether fusion loses more than the tolerance."""
+        """Whether hybrid retrieval loses more than the tolerance."""
         return self.gain < -TOLERANCE
 
 
@@ -92,7 +92,7 @@ class MeasurementInput:
 def measure_sets(sets: Iterable[RetrievalSet], tell: OnLine) -> Iterator[Measured]:
     """Measure each set with each embedding, in order, in one thread per core.
 
-    `tell` gets a line when one is done.
+    `tell` receives a line after each measurement.
     """
     with ThreadPoolExecutor(os.cpu_count()) as pool:
         waiting = [
@@ -106,8 +106,8 @@ def measure_sets(sets: Iterable[RetrievalSet], tell: OnLine) -> Iterator[Measure
 
 
 def embeddings(chosen: RetrievalSet, documents: DocumentIndex) -> Sequence[Embedding]:
-    """Return the three embeddings; the last one knows the set's answers."""
-    texts = {document_key(d[0]): [embedded_text(chunk) for chunk in d] for d in documents.sample}
+    """Return the three embeddings; the last one knows which documents answer the questions of the set."""
+    texts = {qualified_id(d[0]): [embedded_text(chunk) for chunk in d] for d in documents.sample}
     golds = {
         question.question: sorted(frozenset[str]().union(*documents.gold_documents(question)))
         for question in chosen.questions
@@ -121,7 +121,7 @@ def measure(
     embedding: Embedding,
     run: Callable[[Callable[[], Evaluation]], Evaluation] = in_fresh_process,
 ) -> Measured:
-    """Measure each route with a temporary store; `run` executes the measurement."""
+    """Measure each route with a temporary store. `run` calls a function and returns its result."""
     questions = tuple(documents.deduplicate_gold(question) for question in chosen.questions)
     golds = tuple(documents.gold_documents(question) for question in questions)
     asked = MeasurementInput(chosen.name, documents.count, questions, golds)
@@ -196,7 +196,7 @@ def _measure_and_tell(
 
 def _misses(evaluation: Evaluation, documents: DocumentIndex) -> Iterator[Miss]:
     """Yield the misses of full text, in the order of the questions."""
-    titles = {document_key(chunks[0]): chunks[0].title for chunks in documents.sample}
+    titles = {qualified_id(chunks[0]): chunks[0].title for chunks in documents.sample}
     full_text = next(route for route in evaluation.routes if route.mode == "full_text")
     for result in full_text.questions:
         if result.rank is None or result.rank > K:

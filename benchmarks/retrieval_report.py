@@ -1,4 +1,4 @@
-"""The results as a section of docs/explanation/retrieval.md."""
+"""Formats the results as a section of docs/explanation/retrieval.md."""
 
 from collections.abc import Iterator, Sequence
 from itertools import groupby
@@ -47,9 +47,9 @@ EMBEDDINGS = f"""
 """
 
 SPEED = f"""
-    Embedded store, questions asked one after the other in a fresh process; the first and the tenth after a
-    start are medians of {STARTS} fresh processes. The times of hybrid include a request over loopback to
-    the scripted embedding server (`{NGrams.name}`, {DIMENSION} dimensions).
+    Embedded store, questions asked one after the other in a fresh process; the first and the tenth question
+    after a start are medians over {STARTS} fresh processes. The times of hybrid retrieval include a request
+    over loopback to the scripted embedding server (`{NGrams.name}`, {DIMENSION} dimensions).
 """
 
 
@@ -62,7 +62,8 @@ def report(
 ) -> str:
     """Return the section.
 
-    `developers` are the parts of the developers' questions, `missing` the public sets without data.
+    `developers` are the results of the developers' questions by part, `missing` the names of public sets
+    that were not found.
     """
     omitted = f"Sets without data are omitted: {', '.join(missing)}." if missing else ""
     parts = [
@@ -86,7 +87,7 @@ def figure_name(name: str) -> str:
 
 
 def plotted_results(measured: Sequence[Measured]) -> Iterator[Measured]:
-    """Yield the results to draw."""
+    """Yield the results that are plotted."""
     return (m for m in measured if m.name in PLOTTED_SETS and m.embedding == PLOTTED_EMBEDDING)
 
 

@@ -1,4 +1,4 @@
-"""Questions with the documents that answer them: the samples' own, and public sets as pages."""
+"""Questions with the documents that answer them: about the samples, and from public sets."""
 
 import json
 import random
@@ -22,7 +22,7 @@ ROOT = Path(__file__).resolve().parents[1]
 SAMPLE_QUESTIONS = ROOT / "tests" / "data" / "retrieval_samples.jsonl"
 
 PUBLIC = ("cmrc2018_dev_zh", "xquad_zh", "xquad_en", "aws_docs_qa_en", "stabletoolbench_en")
-"""Folders of a corpus.jsonl and a queries.jsonl each."""
+"""Names of folders that contain a corpus.jsonl and a queries.jsonl."""
 
 MAX_QUESTIONS = 300
 """Maximum number of questions per set."""
@@ -68,7 +68,7 @@ def missing_sets(data: Path) -> list[str]:
 
 
 def public_sets(data: Path, folder: Path) -> Iterator[RetrievalSet]:
-    """Yield the public sets in `data`, as Markdown pages in `folder`."""
+    """Yield the public sets in `data`, with their documents converted to Markdown pages in `folder`."""
     for name in PUBLIC:
         if (data / name).is_dir():
             yield public_set(data / name, folder / name)
@@ -77,7 +77,7 @@ def public_sets(data: Path, folder: Path) -> Iterator[RetrievalSet]:
 def public_set(given: Path, folder: Path, most: int = MAX_QUESTIONS) -> RetrievalSet:
     """Convert the set in the folder `given` to Markdown pages in `folder`, with at most `most` questions.
 
-    Pages are named by number because ids may be invalid file names; titles are stripped of HTML.
+    File names are numbers, because ids may be invalid as file names. HTML is removed from titles.
     """
     pages = folder / "pages"
     pages.mkdir(parents=True)

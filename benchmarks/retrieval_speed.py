@@ -24,18 +24,20 @@ from benchmarks.vector_server import serve_vectors
 from schemas.settings import Settings
 
 SECTIONS = 7_500
-"""Sections to index; some are so long that they become two chunks, which makes about 10,000."""
+"""Number of sections to index. Some become two chunks, so there are about 10,000 chunks."""
 
 FIRST = 10
-"""Questions that are asked after a start."""
+"""Number of questions that are asked after a start."""
 
 STARTS = FIRST
-"""Fresh processes that ask them, each in another order: every question is once first and once last."""
+"""Number of processes that ask the questions. Each starts with another question, so that every question
+is the first one once and the last one once.
+"""
 
 
 @dataclass(frozen=True)
 class Speed:
-    """Milliseconds of sequential questions by one route."""
+    """Milliseconds of questions that are asked one after the other by one route."""
 
     route: str
     chunks: int
@@ -43,7 +45,7 @@ class Speed:
     p50: float
     p95: float
     first: float
-    """After a start; the median of several."""
+    """The first question after a start; median over the processes."""
     tenth: float
 
     @property
@@ -53,7 +55,7 @@ class Speed:
 
 
 def measure_speed(folder: Path, sections: int = SECTIONS) -> list[Speed]:
-    """Measure full text and hybrid over `sections` sections, written to `folder`."""
+    """Write `sections` sections to `folder`, and measure full text and hybrid retrieval over them."""
     platform = write_corpus(folder / "corpus", sections)
     embedding: Embedding = NGrams()
     with serve_vectors(embedding) as url:
@@ -100,5 +102,5 @@ async def _times(settings: Settings, texts: Sequence[str]) -> list[float]:
 
 
 def _rotated(texts: Sequence[str], start: int) -> list[str]:
-    """Rotate `texts` so that each series starts with another one."""
+    """Return `texts` rotated so that the text with the index `start` is the first one."""
     return [*islice(texts, start, None), *islice(texts, start)]

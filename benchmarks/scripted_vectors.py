@@ -22,7 +22,7 @@ LENGTHS = (2, 3, 4, 5)
 """Lengths of the n-grams in characters."""
 
 HIT = 0.97
-"""hit@5 of the oracle."""
+"""Intended hit@5 of the oracle."""
 
 CHUNK_NOISE = 0.3
 """Length of the noise of a chunk, relative to its document's vector."""
@@ -35,7 +35,7 @@ HALVINGS = 20
 
 
 class Embedding(Protocol):
-    """Texts -> vectors."""
+    """Maps texts to vectors."""
 
     @property
     def name(self) -> str:
@@ -75,9 +75,9 @@ class OracleQuestion(NamedTuple):
 class Oracle:
     """Vectors that know the answers: a question is near its gold documents.
 
-    How near differs: the noise of a question is as long as half a normal distribution has it, by a scale
-    at which the share `hit` of questions has its document among the nearest five. Any other text lies as
-    near the document that it is about.
+    The distance varies: the length of a question's noise is half-normally distributed, with a scale at
+    which the share `hit` of the questions has its document among the nearest five. Any other text is placed
+    in the same way near the document that it is about.
     """
 
     name = "oracle"
@@ -88,7 +88,9 @@ class Oracle:
         questions: Mapping[str, Iterable[str]],
         hit: float = HIT,
     ) -> None:
-        """`documents` are the texts of chunks by document, `questions` the gold documents by question."""
+        """`documents` maps each document to the texts of its chunks, `questions` each question to its gold
+        documents.
+        """
         self._directions = {document: _direction(document) for document in documents}
         self._chunks = {text: name for name, texts in documents.items() for text in texts}
         self._questions = [OracleQuestion(text, tuple(gold)) for text, gold in questions.items()]
@@ -100,7 +102,11 @@ class Oracle:
         return np.stack([self._vector(text) for text in texts])
 
     def about(self, text: str) -> tuple[str, ...]:
-        """Return the documents of `text`: by question, by containment, else by similarity."""
+        """Return the documents that `text` is about.
+
+        If `text` is a question or a part of one, these are its gold documents. Otherwise it is the document
+        with a chunk that contains `text`, or else the most similar document.
+        """
         if text in self._by_question:
             return self._by_question[text]
         asked = (known.documents for known in self._questions if text in known.text)

@@ -43,7 +43,7 @@ def both_stores(folder: Path, chunks: Sequence[Chunk]) -> Iterator[tuple[Collect
 
 
 def overlaps(first: Collection, second: Collection, questions: Iterable[str]) -> list[float]:
-    """Return for each question the share of the first store's best chunks that the second ranks too.
+    """Return for each question the share of the best chunks that both stores have in common.
 
     Questions without any result in either store are omitted.
     """

@@ -1,4 +1,4 @@
-"""Serves a scripted embedding with OpenAI's wire format over HTTP."""
+"""Serves a scripted embedding over HTTP, with OpenAI's protocol."""
 
 import base64
 import json
@@ -30,7 +30,7 @@ class _Handler(BaseHTTPRequestHandler):
     """Answers `POST /v1/embeddings`."""
 
     protocol_version = "HTTP/1.1"
-    disable_nagle_algorithm = True  # head and body are two packets
+    disable_nagle_algorithm = True  # headers and body are sent as two packets
 
     def __init__(self, embedding: Embedding, turn: threading.Lock, *connection: Any) -> None:
         self._embedding = embedding

@@ -73,7 +73,7 @@ def test_each_round_starts_with_another_system() -> None:
 
 
 @pytest.mark.parametrize(
-    ("value", "reach", "verdict"),
+    ("value", "target", "verdict"),
     [
         (0.8, Target(0.8), "yes"),
         (0.81, Target(0.8), "**no**"),
@@ -83,8 +83,8 @@ def test_each_round_starts_with_another_system() -> None:
         (3.0, None, "reported"),
     ],
 )
-def test_target_verdict(value: float | None, reach: Target | None, verdict: str) -> None:
-    assert Row("", "", "", value, reach).verdict == verdict
+def test_target_verdict(value: float | None, target: Target | None, verdict: str) -> None:
+    assert Row("", "", "", value, target).verdict == verdict
 
 
 def lags(*counts: int) -> str:

@@ -48,7 +48,7 @@ RIGHT = "The Falcon queue holds at most 10007 messages"
         (answer(f"{RIGHT} {OTHERS}", answeredBy="extractive"), "the answer to another question"),
         (answer(f"The Falcon queue holds at most 10107 messages ({NONCE})"), "none of"),
         (answer(f"{RIGHT} ({NONCE})", "https://acme.example/docs/topic-1"), "is not cited"),
-        (answer("Not about Acme.", type="unknown"), "taken for off-topic"),
+        (answer("Not about Acme.", type="unknown"), "refused as off-topic"),
     ],
 )
 def test_wrong_answer_is_detected(documents: Documents, body: Any, wrong: str) -> None:
@@ -131,12 +131,12 @@ def result(**fields: Any) -> Result:
     ("fields", "failures"),
     [
         ({}, []),
-        ({"unkept": 2}, ["2 questions were answered and not kept"]),
-        ({"lost": 1}, ["1 answers were given in a session and not remembered"]),
-        ({"stacks": 2}, ["2 stacks stand in the server's log"]),
-        ({"untimely": 3}, ["3 questions found no store though it was there"]),
-        ({"runs": ["failed: …"]}, ["1 runs of the ingestion failed"]),
-        ({"asked": []}, ["nothing was answered"]),
+        ({"unkept": 2}, ["2 answered questions were not recorded"]),
+        ({"lost": 1}, ["1 answers of sessions were not stored"]),
+        ({"stacks": 2}, ["2 stack traces are in the server's log"]),
+        ({"untimely": 3}, ["3 questions failed with 503 while the store was available"]),
+        ({"runs": ["failed: …"]}, ["1 ingestion runs failed"]),
+        ({"asked": []}, ["no question was answered"]),
         (
             {
                 "asked": [

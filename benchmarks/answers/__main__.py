@@ -3,7 +3,7 @@
     python -m benchmarks.answers --part work [--set NAME ...] [--retrieval-only] [--details FILE]
 
 The documents that the sets ask about are not in the repository; a set without its documents is left out.
-Indexes are kept in the folder of --cache and built again after a change of the code or the documents.
+Indexes are stored in the folder of --cache, and built again after a change of the code or the documents.
 """
 
 import json
@@ -39,7 +39,7 @@ CACHE = Path(tempfile.gettempdir(), "apidesk-benchmarks")
 @click.option(
     "--details",
     type=click.Path(path_type=Path, dir_okay=False),
-    help="File for a JSON object per question, to read why one fails.",
+    help="Write a JSON object per question to this file, to see why a question fails.",
 )
 @click.option(
     "--document",
@@ -70,7 +70,9 @@ def main(
 ) -> None:
     """Measure and print the figures of each set and of all sets together."""
     if details and part != "work":
-        raise click.UsageError("--details requires --part work: nothing is chosen by the others")
+        raise click.UsageError(
+            "--details requires --part work: do not read the details of the measuring part"
+        )
     if document:
         if part != "both" or names or retrieval_only:
             raise click.UsageError("--document requires --part both, all sets and answers")

@@ -19,13 +19,15 @@ TOKENS = (2_000, 4_000, 6_000)
 """Values of APIDESK_EVIDENCE_TOKENS to compare."""
 
 K = 5
-"""Number of chunks that are shown in any case."""
+"""Number of chunks that a model reads in any case."""
 
 
 def measure_evidence(
     part: Part, names: Sequence[str], data: Path, cache: Path
 ) -> Mapping[int, float]:
-    """Return the share of questions with all facts by number of tokens; empty without questions.
+    """Return, by number of tokens, the share of questions all of whose facts the chunks state.
+
+    The result is empty without questions with facts.
 
     Raises ApideskError.
     """

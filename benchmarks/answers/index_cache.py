@@ -21,8 +21,8 @@ INDEXING_CODE = ("ingestion", "prompts", "schemas")
 def indexed_settings(name: str, data: Path, cache: Path) -> Iterator[Settings]:
     """Yield settings with an index of the documents of the set `name`, and without a model.
 
-    The index is a copy of the one in `cache`, because only one process can open an embedded store. If
-    `cache` has none, it is built first. Raises ApideskError.
+    The index is a copy of the one in `cache`, so that benchmarks can run at the same time. If `cache` does
+    not have the index, it is built first. Raises ApideskError.
     """
     kept = cache / f"{name}-{index_digest(name, data)}"
     with tempfile.TemporaryDirectory() as temporary:
@@ -66,7 +66,7 @@ def _build(settings: Settings) -> None:
 
 
 def _keep(folder: Path, kept: Path) -> None:
-    """Copy the closed index to the cache; another process may do the same at the same time."""
+    """Copy the closed index to the cache, which another process may do at the same time."""
     kept.parent.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(dir=kept.parent) as temporary:
         copy = Path(temporary) / "index"

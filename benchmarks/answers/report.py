@@ -26,16 +26,17 @@ PART_TITLES: dict[Part, str] = {"work": "Working part", "measure": "Measuring pa
 INTRODUCTION = """
     Written by `make bench-answers`: answers without a model, on questions of developers that were written
     by people who had not seen the code ([the sets](../../benchmarks/questions/README.md)). The working part
-    is for development. The measuring part is only measured.
+    is for development. No decision is based on the measuring part.
 """
 
 MEASURES = """
-    page@5: a page that answers the question is among the first five chunks. evidence@5: these chunks state
-    all facts that a right answer states. answer: the answer does. high and wrong: the confidence is
-    `high`, but the answer does not state all facts. refused: as off-topic. not covered: the answer cites
-    no source. The shares of answers by confidence include the unanswerable questions. An off-topic question
-    is let through if it is not refused, and answered if a passage is quoted. all facts are read: the chunks
-    that a model reads state them.
+    The columns are shares of questions. page@5: one of the first five chunks is from a page that answers
+    the question. evidence@5: these chunks state all facts that a right answer states. answer: the answer
+    states all facts. answer/evidence: answer divided by evidence@5. high and wrong: the confidence is
+    `high`, but the answer does not state all facts. refused: the question was refused as off-topic. not
+    covered: the answer cites no source. The shares by confidence include the unanswerable questions. An
+    off-topic question is let through if it is not refused, and answered if a passage is quoted. all facts
+    are read: the chunks that a model reads state all facts.
 """
 
 
@@ -73,7 +74,7 @@ def unanswerable_table(scored: Scored) -> str:
 
 
 def reliability_table(scored: Scored) -> str:
-    """Return the table of right answers by confidence, over all questions."""
+    """Return the table of the share of right answers by confidence, over all questions."""
     rows = [
         [level.confidence, str(level.answers), _figure(level.right)]
         for level in scored.total.reliability
@@ -82,7 +83,7 @@ def reliability_table(scored: Scored) -> str:
 
 
 def off_topic_table(measured: OffTopic) -> str:
-    """Return the table of the questions about other things."""
+    """Return the table of the off-topic questions, and of the on-topic questions asked with them."""
     head = ["over the samples", "n", "let through", "answered", "refused"]
     off = ["off-topic", str(measured.off_topic), _figure(measured.let_through)]
     on = ["on-topic", str(measured.on_topic), "", "", _figure(measured.refused)]
@@ -90,7 +91,7 @@ def off_topic_table(measured: OffTopic) -> str:
 
 
 def tables(measured: Measured) -> str:
-    """Return all tables for which there are figures."""
+    """Return all tables for which there are results."""
     parts = []
     if measured.results:
         scored = Scored.of(measured.results)

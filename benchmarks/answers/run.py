@@ -21,24 +21,27 @@ from schemas.answer import Answer
 from schemas.settings import Settings
 
 OFF_TOPIC = "offtopic"
-"""Name of the set of questions that no developer platform answers."""
+"""Name of the set of questions that are not about any developer platform."""
 
 OnDetail = Callable[[dict[str, Any]], None]
 """Receives the details of a question as a JSON object."""
 
 NOT_IN_DETAILS = {"id", "question", "answer", "sources", "timings", "language", "answered_by"}
-"""Fields of an answer that its details leave out, because they hold them already or vary."""
+"""Fields of an answer that are not in its details.
+
+The details contain some of them under other names; the others differ between runs.
+"""
 
 
 @dataclass(frozen=True)
 class OffTopic:
-    """How questions that no developer platform answers are treated over the samples."""
+    """The outcome of off-topic questions, asked to the sample platform."""
 
     off_topic: int
     let_through: float
     """Share of the off-topic questions that are not refused."""
     answered: float
-    """Share of the off-topic questions that get a quote."""
+    """Share of the off-topic questions that are answered with a quote."""
     on_topic: int
     refused: float
     """Share of the questions of the set `everyday` that are refused."""
@@ -50,11 +53,14 @@ class Measured:
 
     part: Part
     results: dict[str, list[ScoredAnswer]]
-    """The results of each set whose documents are there."""
+    """The results of each set whose documents are available."""
     off_topic: OffTopic | None
     """None if it was not measured."""
     evidence: Mapping[int, float] = field(default_factory=dict)
-    """Share of the questions whose facts a model reads, by number of tokens; empty if not measured."""
+    """Share of the questions all of whose facts a model reads, by APIDESK_EVIDENCE_TOKENS.
+
+    Empty if not measured.
+    """
 
 
 def measure_part(
@@ -107,7 +113,7 @@ def measure_set(
 def measure_off_topic(
     part: Part, data: Path, cache: Path, on_detail: OnDetail = lambda detail: None
 ) -> OffTopic | None:
-    """Ask off-topic questions and those of the set `everyday` over the samples; None without data."""
+    """Ask off-topic questions and those of the set `everyday` about the samples; None without data."""
     off_topic = off_topic_questions(data)
     if not off_topic:
         return None

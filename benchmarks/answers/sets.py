@@ -15,7 +15,7 @@ PLATFORMS = Path(__file__).resolve().parents[1] / "platforms"
 """The documentation of the invented platforms."""
 
 Part = Literal["work", "measure"]
-"""The part to develop with, and the part that is only measured."""
+"""The part of a set for development, and the part that is only measured."""
 
 PARTS: tuple[Part, ...] = get_args(Part)
 
@@ -51,11 +51,11 @@ class Corpus:
     """Whether the platform was invented for this benchmark; its documents are then in the repository."""
 
     def documents(self, data: Path) -> Path:
-        """Return the file or folder with its documents; those of real platforms are below `data`."""
+        """Return the file or folder with the documents; those of real platforms are below `data`."""
         return (PLATFORMS if self.is_invented else data).joinpath(self.path).resolve()
 
     def platform_toml(self, data: Path) -> str:
-        """Return the contents of its platform.toml; documents of real platforms are below `data`."""
+        """Return the contents of the platform.toml; documents of real platforms are below `data`."""
         return PLATFORM.format(
             name=_quote(self.title),
             description=_quote(self.description),
@@ -136,7 +136,7 @@ CORPORA = (
 )
 
 EVERYDAY = "everyday"
-"""The set about the samples in the repository."""
+"""Name of the set about the samples in the repository."""
 
 SETS = (*(corpus.name for corpus in CORPORA), EVERYDAY)
 
@@ -147,7 +147,7 @@ def read_set(name: str, part: Part) -> list[EvaluationQuestion]:
 
 
 def is_available(name: str, data: Path) -> bool:
-    """Return whether the documents of the set `name` are there."""
+    """Return whether the documents of the set `name` are available."""
     return name == EVERYDAY or _corpus(name).documents(data).exists()
 
 
@@ -167,7 +167,7 @@ def corpus_files(name: str, data: Path) -> Iterator[Path]:
 
 
 def off_topic_questions(data: Path) -> list[str]:
-    """Return the questions that no developer platform answers; empty if the file is missing."""
+    """Return the questions that are not about any developer platform; empty if the file is missing."""
     path = data / "offtopic.jsonl"
     if not path.is_file():
         return []

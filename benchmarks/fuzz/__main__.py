@@ -2,7 +2,8 @@
 
     python -m benchmarks.fuzz [--examples 1000]
 
-Writes docs/explanation/reliability.md. Exits with 1 if anything was found or a server logged a stack trace.
+Writes docs/explanation/reliability.md. The exit code is 1 if a check failed or a server logged a stack
+trace.
 """
 
 import sys
@@ -22,8 +23,10 @@ MARKERS = "fuzz"
 
 
 @click.command()
-@click.option("--examples", default=1_000, show_default=True, help="At most, an operation.")
-@click.option("--seed", type=int, help="Of a run that is to be done again.")
+@click.option(
+    "--examples", default=1_000, show_default=True, help="Maximum number of examples per operation."
+)
+@click.option("--seed", type=int, help="Seed of an earlier run, to repeat it.")
 @click.option(
     "--document",
     type=click.Path(path_type=Path, dir_okay=False, exists=True),

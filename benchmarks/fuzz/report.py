@@ -1,4 +1,4 @@
-"""The results of fuzzing as a section of docs/explanation/reliability.md."""
+"""Formats the results of fuzzing as a section of docs/explanation/reliability.md."""
 
 from collections.abc import Sequence
 from datetime import date

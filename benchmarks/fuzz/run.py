@@ -31,7 +31,7 @@ class FuzzResult:
     report: dict[str, Any]
     """The report of schemathesis."""
     stacks: int
-    """Stack traces in the server's log."""
+    """Number of stack traces in the server's log."""
 
     @property
     def cases(self) -> int:
@@ -90,7 +90,7 @@ def _run(url: str, key: str, folder: Path, examples: int, seed: int | None) -> d
 
 @contextmanager
 def _environment(folder: Path, server_kind: ServerKind) -> Iterator[dict[str, str]]:
-    """Yield the environment of a server with its own data, a key and, if it has one, a model."""
+    """Yield the environment of a server with its own data, an API key and, unless it has none, a model."""
     environment = {
         "APIDESK_MILVUS_URI": str(folder / "milvus.db"),
         "APIDESK_DATABASE_URL": f"sqlite:///{folder / 'apidesk.db'}",

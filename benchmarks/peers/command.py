@@ -18,7 +18,7 @@ App = Any
 """An ASGI application."""
 
 Indexing = Callable[[], Awaitable[object]]
-"""Updates the index from the passages. It is called twice; the second time nothing has changed."""
+"""Updates the index from the passages. A benchmark calls it twice, the second time without changes."""
 
 
 @dataclass(frozen=True)
@@ -35,14 +35,14 @@ class Site:
 
 
 class AnnouncingServer(uvicorn.Server):
-    """Prints the url for questions as soon as it answers them."""
+    """A server that prints the URL for questions as soon as it can answer them."""
 
     def __init__(self, config: uvicorn.Config, url: str) -> None:
         super().__init__(config)
         self._url = url
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
-        """Start and print the url."""
+        """Start and print the URL."""
         await super().startup(sockets=sockets)
         if not self.should_exit:
             print(self._url, flush=True)

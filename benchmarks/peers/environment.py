@@ -59,7 +59,7 @@ SILENT = {
     "DO_NOT_TRACK": "1",
     "PYTHON_DOTENV_DISABLED": "1",
 }
-"""Disables telemetry, tracing and logging, and reading our .env file."""
+"""Disables telemetry, tracing, logging and reading of apidesk's .env file."""
 
 
 @dataclass(frozen=True)
@@ -77,13 +77,13 @@ class Peer:
 
     def answer(self, body: Any) -> dict[str, Any]:
         """Return the reply in a response: `type`, `answer`, and `sources` with number, title and url."""
-        reply: dict[str, Any] = body.get("result", body)  # Hayhooks wraps it
+        reply: dict[str, Any] = body.get("result", body)  # Hayhooks wraps the reply
         return reply
 
 
 @dataclass(frozen=True)
 class Ingested:
-    """Seconds in which a peer indexed `chunks` passages, and again without changes."""
+    """Seconds in which a peer indexed `chunks` passages, and then indexed them again without changes."""
 
     chunks: int
     first: float
@@ -91,16 +91,16 @@ class Ingested:
 
 
 class PeerFailed(Exception):
-    """A peer did not start or failed; the message ends with its output."""
+    """A peer did not start or failed; the message ends with the peer's output."""
 
 
 def make_environment(folder: Path, requirements: Path) -> None:
-    """Make a virtual environment in `folder` with the hashed `requirements` and nothing else."""
+    """Create a virtual environment in `folder` with the hashed `requirements`."""
     interpreter = folder / "bin" / "python"
     subprocess.run([sys.executable, "-m", "venv", folder], check=True)
     hashed = ["--quiet", "--require-hashes", "-r", str(requirements)]
     uv = Path(sys.executable).with_name("uv")
-    # nltk, which LlamaIndex splits sentences with, opens no file that has a hard link, as uv makes them.
+    # uv creates hard links, and nltk, with which LlamaIndex splits sentences, does not open such files.
     how = ["--compile-bytecode", "--link-mode=copy", "--python", str(interpreter)]
     faster = [str(uv), "pip", "install", *how]
     if not uv.exists() or subprocess.run(faster + hashed, check=False).returncode != 0:
@@ -128,16 +128,16 @@ def python(
 
 
 def environ(home: Path) -> dict[str, str]:
-    """Return the environment variables of a peer: of ours, only the path and the locale."""
+    """Return the environment variables of a peer; of this process's own, only the path and the locale."""
     kept = {name: os.environ[name] for name in ("PATH", "LANG", "LC_ALL") if name in os.environ}
     return kept | ONE_THREAD | SILENT | {"HOME": str(home), "PYTHONUNBUFFERED": "1"}
 
 
 @contextmanager
 def start_peer(name: Name, documents: Path, model_url: str = "") -> Iterator[Peer]:
-    """Start a peer with the indexed `documents` (see `write_passages`); stop it at the end.
+    """Start a peer with the indexed `documents` (see `write_passages`), and stop it at the end.
 
-    `model_url` is the base url of a server that speaks OpenAI's protocol. Raises PeerFailed.
+    `model_url` is the base URL of a server that speaks OpenAI's protocol. Raises PeerFailed.
     """
     with tempfile.TemporaryDirectory() as home, (Path(home) / "log").open("w+") as log:
         process = subprocess.Popen(

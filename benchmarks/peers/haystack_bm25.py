@@ -1,8 +1,8 @@
-"""Haystack 3 behind Hayhooks, retrieving by words.
+"""A Haystack 3 pipeline with full-text retrieval, behind Hayhooks.
 
     python -m benchmarks.peers.haystack_bm25 serve --documents FILE --model-url URL
 
-`InMemoryDocumentStore` with its defaults: BM25L over words, and over single characters of Chinese.
+It uses `InMemoryDocumentStore` with its defaults: BM25L over words and, in Chinese, single characters.
 This file is the pipeline wrapper that Hayhooks loads.
 """
 

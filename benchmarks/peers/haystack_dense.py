@@ -1,11 +1,11 @@
-"""Haystack 3 behind Hayhooks, retrieving by vectors; and its indexing pipeline.
+"""A Haystack 3 pipeline with dense retrieval, behind Hayhooks, and Haystack's indexing pipeline.
 
     python -m benchmarks.peers.haystack_dense serve --documents FILE --model-url URL
     python -m benchmarks.peers.haystack_dense ingest --documents FILE --model-url URL
 
-The indexing pipeline is embedder and writer, with the embedder's own 32 texts a request. What is in the
-store already is skipped by the writer (`DuplicatePolicy.SKIP`), so after it was embedded: Haystack's
-`CacheChecker` skips files, by a value that a whole file shares, not the passages of one.
+The indexing pipeline consists of an embedder, with its default of 32 texts per request, and a writer. The
+writer skips documents that are already in the store (`DuplicatePolicy.SKIP`), but only after they have been
+embedded: Haystack's `CacheChecker` skips whole files, not single passages.
 This file is the pipeline wrapper that Hayhooks loads.
 """
 
@@ -55,7 +55,7 @@ class PipelineWrapper(BasePipelineWrapper):
 
 
 def indexing_pipeline(store: InMemoryDocumentStore, model_url: str) -> Pipeline:
-    """Documents are embedded, and written where they are new."""
+    """Return the pipeline that embeds documents and writes those that are new."""
     pipeline = Pipeline()
     pipeline.add_component(
         "embedder",
@@ -72,7 +72,7 @@ def indexing_pipeline(store: InMemoryDocumentStore, model_url: str) -> Pipeline:
 
 
 def indexing(site: Site) -> Indexing:
-    """The indexing pipeline over an empty store."""
+    """Return the indexing function of the pipeline, for an empty store."""
     pipeline = indexing_pipeline(InMemoryDocumentStore(), site.model_url)
 
     async def index() -> object:

@@ -1,7 +1,7 @@
-"""The parts of both Haystack peers: the pipeline around their retrieval, and Hayhooks.
+"""The common parts of both Haystack peers: the pipeline without retrieval, and Hayhooks.
 
-One `Pipeline` holds both model calls; a router between them ends the run where a question is off-topic.
-It runs by `run_async` in the wrapper's `run_api_async`, which Hayhooks advises for throughput.
+One `Pipeline` makes both model calls; a router between them ends the run of an off-topic question. The
+wrapper's `run_api_async` calls `run_async`, as Hayhooks recommends for throughput.
 """
 
 import os
@@ -32,7 +32,7 @@ from benchmarks.peers.task import (
 
 DOCUMENTS = "PEER_DOCUMENTS"
 MODEL_URL = "PEER_MODEL_URL"
-"""Hayhooks makes the wrapper, so it learns from the environment what it is to serve."""
+"""Environment variable for the wrapper. Hayhooks creates the wrapper without arguments."""
 
 PASSAGES = """\
 {% for document in documents %}[{{ loop.index }}] {{ document.content }}
@@ -46,7 +46,7 @@ class TopicRouter:
 
     @component.output_types(question=str, type=str)
     def run(self, question: str, replies: list[ChatMessage]) -> dict[str, str]:
-        """The type, and unless that is `unknown` the question."""
+        """Return the type and, unless the type is `unknown`, the question."""
         classification = Classification.model_validate_json(replies[0].text)
         if classification.type == "unknown":
             return {"type": classification.type}
@@ -71,7 +71,10 @@ def documents(passages: list[Passage]) -> list[Document]:
 
 
 def answering_pipeline(model_url: str) -> Pipeline:
-    """Both model calls; retrieval is missing between `topic.question` and `answer_prompt.documents`."""
+    """Return the pipeline with both model calls.
+
+    The caller adds retrieval between `topic.question` and `answer_prompt.documents`.
+    """
     chat_model = {"model": CHAT_MODEL, **client_settings(model_url)}
     system, user = ChatMessage.from_system, ChatMessage.from_user
     pipeline = Pipeline()
@@ -110,12 +113,15 @@ async def ask(pipeline: Pipeline, question: str) -> dict[str, Any]:
 
 
 def site_of_wrapper() -> Site:
-    """Return the site that the wrapper serves."""
+    """Return the arguments of the peer that the wrapper belongs to."""
     return Site(Path(os.environ[DOCUMENTS]), os.environ[MODEL_URL])
 
 
 def hayhooks_app(name: str, wrapper: Path) -> Callable[[Site], App]:
-    """Hayhooks with the `PipelineWrapper` of a file deployed, which answers at `/NAME/run`."""
+    """Return a function that creates a Hayhooks app, which answers at `/NAME/run`.
+
+    The app serves the `PipelineWrapper` in the file `wrapper`.
+    """
 
     def app(site: Site) -> App:
         os.environ.update({DOCUMENTS: str(site.documents), MODEL_URL: site.model_url})

@@ -1,8 +1,8 @@
-"""Haystack's retriever by words over its document store in memory, behind FastAPI.
+"""Haystack's full-text retriever for its in-memory document store, behind FastAPI.
 
     python -m benchmarks.peers.haystack_retriever serve --documents FILE --model-url ""
 
-The store with its defaults: BM25L over words, and over single characters of Chinese.
+The store has its defaults: BM25L over words and, in Chinese, single characters.
 """
 
 from haystack.components.retrievers.in_memory import InMemoryBM25Retriever
@@ -15,7 +15,7 @@ from benchmarks.peers.task import K
 
 
 def app(site: Site) -> App:
-    """The service, with the passages indexed."""
+    """Index the passages, and return the service."""
     store = InMemoryDocumentStore()
     store.write_documents(documents(site.passages))
     retriever = InMemoryBM25Retriever(store, top_k=K)

@@ -1,13 +1,13 @@
-"""A plain LangChain chain of two steps behind FastAPI; and LangChain's indexing API.
+"""A plain LangChain chain of two steps behind FastAPI, and LangChain's indexing API.
 
     python -m benchmarks.peers.langchain_chain serve --documents FILE --model-url URL
     python -m benchmarks.peers.langchain_chain ingest --documents FILE --model-url URL
 
-Structured output classifies; then retriever, prompt, model and parser, composed by LCEL, over an
-`InMemoryVectorStore`; asynchronous throughout. `check_embedding_ctx_length=False` is what LangChain
-advises for servers other than OpenAI's: texts are sent as text.
-`aindex` with a record manager skips what is unchanged; 100 documents a batch, one batch after the other,
-are its defaults.
+The first step classifies the question with structured output. The second is an LCEL chain of retriever,
+prompt, model and parser over an `InMemoryVectorStore`. All calls are asynchronous. As LangChain recommends
+for servers other than OpenAI's, `check_embedding_ctx_length=False` sends texts instead of token ids.
+`aindex` with a record manager skips unchanged documents; by default, it indexes batches of 100 documents
+one after the other.
 """
 
 from operator import itemgetter
@@ -46,14 +46,14 @@ ANSWER_PROMPT = ChatPromptTemplate(
 
 
 def chat_model(model_url: str) -> ChatOpenAI:
-    """The chat model."""
+    """Return the chat model."""
     return ChatOpenAI(
         model=CHAT_MODEL, base_url=model_url, api_key=SecretStr(API_KEY), max_retries=0
     )
 
 
 def embedding_model(model_url: str) -> OpenAIEmbeddings:
-    """The embedding model."""
+    """Return the embedding model."""
     return OpenAIEmbeddings(
         model=EMBEDDING_MODEL,
         openai_api_base=model_url,
@@ -64,13 +64,13 @@ def embedding_model(model_url: str) -> OpenAIEmbeddings:
 
 
 def document(passage: Passage) -> Document:
-    """A passage, as LangChain takes it."""
+    """Return a passage as a LangChain document."""
     metadata = {"title": passage.title, "url": passage.url}
     return Document(page_content=passage.content, metadata=metadata, id=passage.id)
 
 
 def chain(site: Site) -> Runnable[dict[str, Any], Reply]:
-    """A question in, a reply out, over the indexed passages."""
+    """Index the passages, and return the chain from a question to a reply."""
     store = InMemoryVectorStore(embedding_model(site.model_url))
     store.add_documents([document(passage) for passage in site.passages])
     retriever = store.as_retriever(search_kwargs={"k": K})
@@ -104,7 +104,7 @@ def _reply(state: dict[str, Any]) -> Reply:
 
 
 def app(site: Site) -> App:
-    """The service, with the passages indexed."""
+    """Index the passages, and return the service."""
     answering = chain(site)
     service = FastAPI()
 
@@ -116,7 +116,7 @@ def app(site: Site) -> App:
 
 
 def indexing(site: Site) -> Indexing:
-    """The indexing API over an empty store."""
+    """Return the indexing function, for an empty store."""
     records = InMemoryRecordManager("peers")
     records.create_schema()
     store = InMemoryVectorStore(embedding_model(site.model_url))

@@ -2,7 +2,7 @@
 
     python -m benchmarks.peers.langchain_retriever serve --documents FILE --model-url ""
 
-With its defaults: BM25Okapi of rank_bm25, over the words between spaces.
+The retriever has its defaults: BM25Okapi of rank_bm25, over words that are separated by spaces.
 """
 
 from langchain_community.retrievers import BM25Retriever
@@ -14,7 +14,7 @@ from benchmarks.peers.task import K
 
 
 def app(site: Site) -> App:
-    """The service, with the passages indexed."""
+    """Index the passages, and return the service."""
     retriever = BM25Retriever.from_documents(map(document, site.passages), k=K)
 
     def retrieve(question: str) -> list[RetrievedPassage]:

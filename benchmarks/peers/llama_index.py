@@ -1,13 +1,13 @@
-"""LlamaIndex's CitationQueryEngine behind FastAPI; and its IngestionPipeline.
+"""LlamaIndex's CitationQueryEngine behind FastAPI, and LlamaIndex's IngestionPipeline.
 
     python -m benchmarks.peers.llama_index serve --documents FILE --model-url URL
     python -m benchmarks.peers.llama_index ingest --documents FILE --model-url URL
 
-A structured prediction classifies, then the engine retrieves from a `VectorStoreIndex` (its own vector
-store) and answers with its own citation prompt; both by their asynchronous methods.
-The ingestion pipeline has a document store, which skips what it knows unchanged (upserts), and the cache
-that it has by default. It embeds by `arun`: 100 texts a request, all requests at once, which are the
-defaults of `OpenAIEmbedding`. `num_workers` would start processes, which costs more than it spares here.
+A structured prediction classifies the question. Then the engine retrieves from a `VectorStoreIndex` with
+its default vector store, and answers with its own citation prompt. Both steps use asynchronous methods.
+The ingestion pipeline has a document store, which skips unchanged documents (upserts), and its default
+cache. `arun` embeds with the defaults of `OpenAIEmbedding`: 100 texts per request, all requests at once.
+`num_workers` is not set, because starting processes would take longer than they save here.
 """
 
 from typing import Any
@@ -45,7 +45,7 @@ CLASSIFY_PROMPT = ChatPromptTemplate(
 
 
 def chat_model(model_url: str) -> OpenAILike:
-    """The chat model, which takes a JSON schema as its response format."""
+    """Return the chat model, which accepts a JSON schema as response format."""
     return OpenAILike(
         model=CHAT_MODEL,
         api_base=model_url,
@@ -58,14 +58,14 @@ def chat_model(model_url: str) -> OpenAILike:
 
 
 def embedding_model(model_url: str) -> OpenAIEmbedding:
-    """The embedding model, 100 texts a request."""
+    """Return the embedding model, with 100 texts per request."""
     return OpenAIEmbedding(
         model_name=EMBEDDING_MODEL, api_base=model_url, api_key=API_KEY, max_retries=0
     )
 
 
 def fields(passage: Passage) -> dict[str, Any]:
-    """A passage, as nodes and documents take it; its title stands in its text already."""
+    """Return the arguments of a node or document for a passage; its text already contains the title."""
     metadata = {"title": passage.title, "url": passage.url}
     hidden = list(metadata)
     return {
@@ -78,7 +78,7 @@ def fields(passage: Passage) -> dict[str, Any]:
 
 
 def app(site: Site) -> App:
-    """The service, with the passages indexed."""
+    """Index the passages, and return the service."""
     llm = chat_model(site.model_url)
     index = VectorStoreIndex(
         [TextNode(**fields(passage)) for passage in site.passages],
@@ -103,7 +103,7 @@ def app(site: Site) -> App:
 
 
 def indexing(site: Site) -> Indexing:
-    """The ingestion pipeline over empty stores."""
+    """Return the indexing function of the ingestion pipeline, for empty stores."""
     pipeline = IngestionPipeline(
         transformations=[embedding_model(site.model_url)],
         docstore=SimpleDocumentStore(),

@@ -2,7 +2,7 @@
 
     python -m benchmarks.peers.llama_index_retriever serve --documents FILE --model-url ""
 
-With its defaults: the library bm25s over words of two and more letters, stemmed as English.
+The retriever has its defaults: the library bm25s over words of two or more letters, with English stemming.
 """
 
 from llama_index.core.schema import TextNode
@@ -15,7 +15,7 @@ from benchmarks.peers.task import K
 
 
 def app(site: Site) -> App:
-    """The service, with the passages indexed."""
+    """Index the passages, and return the service."""
     nodes = [TextNode(**fields(passage)) for passage in site.passages]
     retriever = BM25Retriever.from_defaults(nodes=nodes, similarity_top_k=K)
 

@@ -17,7 +17,7 @@ class Passage:
 
     @property
     def content(self) -> str:
-        """Return the text to index: a passage needs its title for context."""
+        """Return the text to index, with the title as context."""
         return f"{self.title}\n\n{self.text}"
 
 
@@ -29,6 +29,6 @@ def write_passages(path: Path, passages: Iterable[Passage]) -> None:
 
 
 def read_passages(path: Path) -> list[Passage]:
-    """Return the passages of such a file. Raises TypeError for a line with other members."""
+    """Return the passages in a file of `write_passages`. Raises TypeError for a line with other members."""
     with path.open(encoding="utf-8") as file:
         return [Passage(**json.loads(line)) for line in file]

@@ -24,7 +24,7 @@ class Retrieved(BaseModel):
 
 
 def retrieval_api(retrieve: Callable[[str], Sequence[RetrievedPassage]]) -> App:
-    """Return a service that answers with the passages that `retrieve` returns for a question."""
+    """Return a service whose responses are the results of `retrieve` for a question."""
     service = FastAPI()
 
     @service.post("/retrieve")

@@ -2,8 +2,9 @@
 
     python -m benchmarks.performance [--only load --only start] [--quick]
 
-Writes docs/explanation/performance.md, or only prints with an option that leaves something out. The
-peers' virtual environment is created if it is missing; if that fails, the rows that need it say so.
+Writes docs/explanation/performance.md. With --only, --quick or --no-peers, the results are only printed.
+The peers' virtual environment is created if it is missing; if that fails, the report says that the peers
+were not measured.
 """
 
 import os
@@ -29,11 +30,14 @@ DOCUMENT = ROOT / "docs" / "explanation" / "performance.md"
 
 @click.command()
 @click.option(
-    "--only", type=click.Choice(list(SUBJECTS)), multiple=True, help="Subjects; else all of them."
+    "--only",
+    type=click.Choice(list(SUBJECTS)),
+    multiple=True,
+    help="Measure only this subject; may be repeated.",
 )
-@click.option("--quick", is_flag=True, help="Once each: the figures mean nothing.")
+@click.option("--quick", is_flag=True, help="Measure everything once, as a test of this command.")
 @click.option(
-    "--peers/--no-peers", "with_peers", default=True, help="Whether to measure others too."
+    "--peers/--no-peers", "with_peers", default=True, help="Whether to measure other systems too."
 )
 @click.option(
     "--document",
@@ -68,7 +72,7 @@ def missing_peers() -> str:
     try:
         python()
     except CalledProcessError:
-        return "their environment could not be made, its packages could not be installed."
+        return "their packages could not be installed."
     return ""
 
 

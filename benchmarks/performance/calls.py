@@ -1,4 +1,4 @@
-"""Model calls: their configured latency, and the time outside of them."""
+"""Model calls: their latency, and the time of a question outside model calls."""
 
 from collections.abc import Iterable
 from typing import NamedTuple
@@ -17,11 +17,11 @@ class Latencies(NamedTuple):
 
 FIXED = Latencies(first=0.2, token=0.02, embedding=0.03)
 NO_LATENCY = Latencies()
-"""No latency: only overhead remains."""
+"""Without latency, only the overhead of a system remains."""
 
 
 class Call(NamedTuple):
-    """A call: the times when it was read and when its last byte was sent (`time.monotonic`)."""
+    """A call, with the times when its request was read and its last byte was sent (`time.monotonic`)."""
 
     kind: str
     began: float

@@ -8,14 +8,14 @@ class Effort:
     """Rounds and counts; every median has at least five values."""
 
     sections: int = 750
-    """Sections of the corpus, about 1,000 chunks."""
+    """Number of sections of the corpus, which yield about 1,000 chunks."""
     rounds: int = 8
-    """Questions per system, one at a time, with the model's latency."""
+    """Number of questions per system, one at a time, with model latency."""
     rounds_at_once: int = 40
-    """The same without latency."""
+    """Number of questions per system, one at a time, without model latency."""
     load_rounds: int = 5
     load_questions: int = 128
-    """Questions per round from all clients together."""
+    """Number of questions per round from all clients together."""
     ingestion_rounds: int = 5
     ingestion_sections: int = 2_500
     """Number of sections of the indexed corpus, which yield about 3,350 chunks.
@@ -23,11 +23,11 @@ class Effort:
     With 1,000 sections, the constant costs of a run would be a third of its time.
     """
     commands: int = 11
-    """`apidesk --help`, and `python -c pass`."""
+    """Number of runs of `apidesk --help`, and of `python -c pass`."""
     starts: int = 5
     memory_questions: int = 50
     growth: tuple[int, ...] = (750, 7_500, 37_500)
-    """Sections that become about 1,000, 10,000 and 50,000 chunks."""
+    """Numbers of sections, which yield about 1,000, 10,000 and 50,000 chunks."""
 
 
 THOROUGH = Effort()

@@ -17,7 +17,7 @@ from benchmarks.performance.rows import Row, Target, milliseconds
 from benchmarks.performance.systems import OURS, TIMEOUT_S, System, ask, is_peer, title
 
 WARM_UP = 3
-"""Unmeasured questions per system."""
+"""Number of unmeasured questions per system."""
 
 HYBRID, FULL_TEXT = OURS[True], OURS[False]
 
@@ -32,28 +32,29 @@ Seconds = defaultdict[str, list[float]]
 
 @dataclass
 class EndToEnd:
-    """Seconds per question, with the model's latency except in `at_once`."""
+    """Seconds per question, with model latency except in `at_once`."""
 
     outside: Seconds = field(default_factory=lambda: defaultdict(list))
-    """Seconds outside of model calls."""
+    """Seconds of a question outside model calls."""
     whole: Seconds = field(default_factory=lambda: defaultdict(list))
     """Seconds from question to answer."""
     calls: dict[str, Counter[str]] = field(default_factory=dict)
-    """Model calls per question about the platform, by kind."""
+    """Number of model calls per question about the platform, by kind."""
     at_once: Seconds = field(default_factory=lambda: defaultdict(list))
     """Seconds from question to answer without model latency."""
     calls_alone: list[float] = field(default_factory=list)
-    """Seconds of the two calls of an answer of apidesk, one after the other."""
+    """Seconds of the two model calls of apidesk's answer, repeated one after the other."""
     refused: list[float] = field(default_factory=list)
     """Seconds from an off-topic question to its answer."""
     first_call_alone: list[float] = field(default_factory=list)
     first_step: list[float] = field(default_factory=list)
-    """Seconds until the first step of a streamed answer."""
+    """Seconds from a question to the first step of the streamed answer."""
+
     again: list[float] = field(default_factory=list)
     """Seconds of a repeated question."""
 
     def fastest_peer(self, seconds: Seconds) -> tuple[str, float] | None:
-        """Return the name and the median of the fastest peer; None without a peer."""
+        """Return the name and the median of the fastest peer; None if no peer was measured."""
         medians = [(p50(seconds[name]), name) for name in seconds if is_peer(name)]
         return (min(medians)[1], min(medians)[0]) if medians else None
 
@@ -79,15 +80,15 @@ class EndToEnd:
 
 
 def _compared(
-    what: str, ours: Sequence[float], name: str, other: Sequence[float], reach: Target
+    what: str, ours: Sequence[float], name: str, other: Sequence[float], target: Target
 ) -> Row:
     mine, theirs = p50(ours), p50(other)
     against = f"{name} {milliseconds(theirs)}"
-    return Row(what, milliseconds(mine), against, mine / theirs, reach)
+    return Row(what, milliseconds(mine), against, mine / theirs, target)
 
 
 def measure(systems: Sequence[System], model: Model, rounds: int, rounds_at_once: int) -> EndToEnd:
-    """Measure `systems` in turns; the first one is apidesk, hybrid."""
+    """Measure `systems` in turns; the first one must be apidesk with hybrid retrieval."""
     return asyncio.run(_measure(systems, model, rounds, rounds_at_once))
 
 
@@ -148,7 +149,7 @@ class _Asker:
         return _AskedQuestion(question, seen)
 
     async def ask_ours(self, system: System, asked: _AskedQuestion) -> None:
-        """Measure the targets that only apply to apidesk, and their references."""
+        """Measure the targets that only apply to apidesk, and what they are compared with."""
         calls = [await self._alone(asked.seen, kind) for kind in ("classification", "answer")]
         self._found.calls_alone.append(sum(calls))
         self._found.again.append(await self.timed(system, asked.question))
@@ -158,7 +159,7 @@ class _Asker:
         self._found.first_step.append(await self._first_step(system, next(self.questions)))
 
     async def _alone(self, seen: Seen, kind: str) -> float:
-        """Return the seconds of a repetition of the last call of a kind."""
+        """Repeat the last model call of a kind, and return its seconds."""
         began = time.monotonic()
         url, body = f"{self._model.base_url}/chat/completions", seen.bodies[kind]
         headers = {"Content-Type": "application/json"}
@@ -166,7 +167,7 @@ class _Asker:
         return time.monotonic() - began
 
     async def _first_step(self, system: System, question: str) -> float:
-        """Return the seconds until the first step of a streamed answer, which is read to its end."""
+        """Read a streamed answer to its end, and return the seconds until its first step."""
         began, first = time.monotonic(), None
         async with self._http.stream(
             "POST",

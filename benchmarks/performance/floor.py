@@ -2,8 +2,8 @@
 
     python -m benchmarks.performance.floor --platform FILE --model-url URL
 
-Litestar and uvicorn, as we run them, and two calls by LangChain's client for OpenAI, with the prompts and
-schemas of apidesk. Nothing is retrieved, stored or checked: the passages are always the same.
+It uses Litestar and uvicorn with apidesk's options, and LangChain's client for OpenAI with apidesk's
+prompts and schemas. Nothing is retrieved, stored or checked: the passages are always the same.
 """
 
 import asyncio
@@ -44,14 +44,14 @@ SOURCE = {"number": 1, "title": "A page", "url": "https://example.com/page"}
 
 @dataclass
 class FloorQuestion:
-    """A question."""
+    """The body of a request."""
 
     question: str
 
 
 @dataclass
 class Reply:
-    """A reply."""
+    """The body of a response."""
 
     type: str
     answer: list[str]
@@ -71,7 +71,7 @@ class Call:
         self._before, _, self._after = human.text.rpartition(QUESTION)
 
     async def about(self, question: str) -> dict[str, Any]:
-        """Return the object that the model writes."""
+        """Call the model about `question`, and return the object in its reply."""
         messages = [self._system, HumanMessage(self._before + question + self._after)]
         said: dict[str, Any] = json.loads((await self._model.ainvoke(messages)).text)
         return said

@@ -18,12 +18,15 @@ from benchmarks.retrieval_speed import times_of
 ROUTES = ("full_text", "hybrid")
 
 SLOW_S = 0.1
-"""Median seconds above which a server is recommended: half of the time to the first token."""
+"""Median seconds of a retrieval above which a Milvus server is recommended.
+
+This is half of the time to the first token.
+"""
 
 
 @dataclass(frozen=True)
 class Grown:
-    """Seconds per question with one store size and route."""
+    """Seconds of each question with one size of the store and one route."""
 
     route: str
     chunks: int
@@ -38,7 +41,7 @@ class Growth:
     grown: tuple[Grown, ...]
 
     def largest(self, route: str) -> int:
-        """Return the chunks of the largest store that is not slow by a route; 0 if all are slow."""
+        """Return the size in chunks of the largest store that is fast enough by a route; 0 if none is."""
         return max(
             (e.chunks for e in self.grown if e.route == route and e.p50 <= SLOW_S), default=0
         )

@@ -1,4 +1,4 @@
-"""Measures indexing, and indexing again without changes, with 30 ms per embedding request."""
+"""Measures a first indexing run and one without changes, with 30 ms per embedding request."""
 
 import time
 from collections import defaultdict
@@ -24,7 +24,7 @@ from ingestion.store.schema import embedded_text
 from schemas.settings import Settings, read_settings
 
 NAIVE_CHUNKS = 300
-"""Chunks for the naive loop: its rate does not depend on the number."""
+"""Number of chunks for the naive loop, whose rate does not depend on it."""
 
 OURS, NAIVE = "apidesk", "naive loop"
 
@@ -33,14 +33,14 @@ RATES = {
     "llama_index": Target(1.5, True),
     "haystack_dense": Target(1.5, True),
 }
-"""Target ratios of our first run to the others."""
+"""Target ratios of the chunks per second in first runs: apidesk to each other system."""
 
 AGAIN = Target(0.02)
 NO_REQUEST = Target(0)
 
 
 class Indexed(NamedTuple):
-    """Seconds to index, and to index again without changes."""
+    """The seconds to index documents, and to index them again without changes."""
 
     chunks: int
     first: float
@@ -61,30 +61,30 @@ class Indexed(NamedTuple):
 
 @dataclass
 class Ingestion:
-    """Runs by system, one per round."""
+    """The runs of each system, one per round."""
 
     runs: defaultdict[str, list[Indexed]] = field(default_factory=lambda: defaultdict(list))
 
     def rate(self, name: str) -> float:
-        """Chunks per second in first runs."""
+        """Return the chunks per second in first runs of a system."""
         return p50([run.rate for run in self.runs[name]])
 
     def again(self, name: str) -> float | None:
-        """Duration of a second run relative to the first; None if there was none."""
+        """Return the duration of a second run relative to the first; None if there was no second run."""
         ratios = [run.again / run.first for run in self.runs[name] if run.again is not None]
         return p50(ratios) if ratios else None
 
     def rows(self) -> Iterator[Row]:
         """Return the rows of the speed targets for indexing."""
         mine, what = self.rate(OURS), "ingestion, first run, chunks a second"
-        for name, reach in RATES.items():
+        for name, target in RATES.items():
             if name in self.runs:
                 theirs = self.rate(name)
                 yield Row(
-                    what, f"{mine:,.0f}", f"{title(name)} {theirs:,.0f}", mine / theirs, reach
+                    what, f"{mine:,.0f}", f"{title(name)} {theirs:,.0f}", mine / theirs, target
                 )
             else:
-                yield Row(what, f"{mine:,.0f}", f"{title(name)} not measured", None, reach)
+                yield Row(what, f"{mine:,.0f}", f"{title(name)} not measured", None, target)
         again = p50([run.again or 0.0 for run in self.runs[OURS]])
         first = p50([run.first for run in self.runs[OURS]])
         yield Row(
@@ -162,7 +162,7 @@ def _run(ingestion: IngestionJob) -> int:
 
 
 def _twice(settings: Settings, model: Model) -> Indexed:
-    """Run a job on an empty store, opening included, and again."""
+    """Open an empty store, run a job on it, and run the job again."""
     import_everything()
     began = time.perf_counter()
     ingestion = IngestionJob.connect(settings)
@@ -189,7 +189,7 @@ def naive(settings: Settings) -> int:
 
 
 def _timed(index: Callable[[Settings], int], settings: Settings) -> tuple[int, float]:
-    """Return the chunks that `index` found and its seconds, without the time of imports."""
+    """Return the number of chunks that `index` returns and its seconds, without the time of imports."""
     import_everything()
     began = time.perf_counter()
     chunks = index(settings)

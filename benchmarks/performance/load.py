@@ -36,7 +36,7 @@ class Load:
     at_once: Rates = field(default_factory=lambda: defaultdict(list))
     fixed: Rates = field(default_factory=lambda: defaultdict(list))
     lag: dict[str, float] = field(default_factory=dict)
-    """99th percentile of our event loop's lag in seconds, if reported."""
+    """99th percentile of the event loop's lag in seconds, of the systems that report the lag."""
 
     def rows(self) -> Iterator[Row]:
         """Return the rows of the speed targets for many clients."""
@@ -45,15 +45,15 @@ class Load:
         for name in OURS.values():
             yield self._row(name, "models at their pace", self.fixed, None)
 
-    def _row(self, name: str, what: str, rates: Rates, reach: Target | None = THROUGHPUT) -> Row:
+    def _row(self, name: str, what: str, rates: Rates, target: Target | None = THROUGHPUT) -> Row:
         said = f"{CLIENTS} clients, {what}, {name.removeprefix('apidesk, ')}"
         mine = p50(rates[name])
         others = [(p50(rates[each]), each) for each in rates if is_peer(each)]
         if not others:
-            return Row(said, f"{mine:.1f} a second", "no peer measured", None, reach)
+            return Row(said, f"{mine:.1f} a second", "no peer measured", None, target)
         theirs, best = max(others)
         return Row(
-            said, f"{mine:.1f} a second", f"{title(best)} {theirs:.1f}", mine / theirs, reach
+            said, f"{mine:.1f} a second", f"{title(best)} {theirs:.1f}", mine / theirs, target
         )
 
 
@@ -72,7 +72,7 @@ async def _measure(systems: Sequence[System], model: Model, rounds: int, questio
             found.at_once[system.name].append(await _rate(http, system, asked, questions))
             if lag := late(before, await _lags(http, system)):
                 found.lag[system.name] = lag
-            model.seen()  # else it remembers them all
+            model.seen()  # otherwise the model server keeps the log of all calls
         model.set_pace(FIXED)
         for system in systems:
             found.fixed[system.name].append(await _rate(http, system, asked, questions))
@@ -105,12 +105,12 @@ async def _lags(http: httpx.AsyncClient, system: System) -> Buckets:
 
 
 def buckets(metrics: str) -> Buckets:
-    """Return the buckets of the event loop's lag in `/metrics`; empty if it has none."""
+    """Return the buckets of the event loop's lag in the text of `/metrics`; empty if there are none."""
     return {float(bound): float(count) for bound, count in _BUCKET.findall(metrics)}
 
 
 def late(before: Buckets, after: Buckets, share: float = LAG_SHARE) -> float | None:
-    """Return a quantile of the lag between two samples of the buckets; None without samples."""
+    """Return a quantile of the lags measured between two states of the buckets; None without lags."""
     counts = {bound: after[bound] - before.get(bound, 0.0) for bound in sorted(after)}
     looks = max(counts.values(), default=0.0)
     return next((b for b, count in counts.items() if looks and count >= share * looks), None)

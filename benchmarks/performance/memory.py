@@ -1,4 +1,4 @@
-"""Measures the memory of serving processes, compared with a peer with the same documents."""
+"""Measures the memory of servers with the same documents: apidesk and peers."""
 
 import asyncio
 from collections.abc import Iterator
@@ -20,7 +20,7 @@ from tests.milvus_server import MilvusServer
 
 EMBEDDED, SERVED = "apidesk, embedded", "apidesk, Milvus server"
 
-REACHES = {EMBEDDED: Target(2.0), SERVED: Target(1.2)}
+TARGETS = {EMBEDDED: Target(2.0), SERVED: Target(1.2)}
 
 HAYHOOKS: tuple[Name, ...] = ("haystack_bm25", "haystack_dense")
 
@@ -41,16 +41,16 @@ class Memory:
     weights: dict[str, MemoryUse] = field(default_factory=dict)
 
     def rows(self) -> Iterator[Row]:
-        """Return the rows of the memory target, against the smaller of the two Hayhooks peers."""
+        """Return the rows of the memory targets, compared with the smaller of the two Hayhooks peers."""
         theirs = [(self.weights[name].resident, name) for name in HAYHOOKS if name in self.weights]
-        for name, reach in REACHES.items():
+        for name, target in TARGETS.items():
             mine, what = self.weights[name].resident, f"resident memory, {name}"
             if theirs:
                 least, peer = min(theirs)
                 against = f"{title(peer)} {least:.0f} MB"
-                yield Row(what, f"{mine:.0f} MB", against, mine / least, reach)
+                yield Row(what, f"{mine:.0f} MB", against, mine / least, target)
             else:
-                yield Row(what, f"{mine:.0f} MB", "Hayhooks not measured", None, reach)
+                yield Row(what, f"{mine:.0f} MB", "Hayhooks not measured", None, target)
 
 
 def measure(

@@ -13,7 +13,7 @@ from benchmarks.performance.scripted_model import Kind
 
 
 class Seen(NamedTuple):
-    """The calls since the last request for them."""
+    """The model calls since the log was last read."""
 
     calls: list[Call]
     bodies: dict[str, str]
@@ -30,10 +30,10 @@ class Model:
     def __init__(self, address: str) -> None:
         self.address = address
         self.base_url = f"{address}/v1"
-        """What a client of OpenAI's takes."""
+        """The base URL for a client of OpenAI."""
 
     def seen(self) -> Seen:
-        """Return the calls since the last time."""
+        """Return the calls since the last call of this method."""
         said = httpx.get(f"{self.address}/calls", trust_env=False).json()
         return Seen([Call(*call) for call in said["calls"]], said["bodies"])
 

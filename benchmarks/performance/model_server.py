@@ -1,10 +1,10 @@
-"""The scripted model as a process: OpenAI's protocol with fixed latencies, and a log of its calls.
+"""A server for the scripted model, with OpenAI's protocol, fixed latencies and a log of calls.
 
     python -m benchmarks.performance.model_server
 
-prints its address. `POST /pace` sets its latencies; `GET /calls` gives, once, when each call since then
-came and ended. It shares the machine with what is measured, so it is frugal: requests are read by
-their Content-Length alone, which every client sends, vectors are kept.
+It prints its address. `POST /pace` sets the latencies. `GET /calls` returns and clears the log: when each
+call started and ended. The server shares the machine with the measured systems, so it does little work: it
+reads requests by Content-Length only, which every client sends, and caches vectors.
 """
 
 import asyncio
@@ -35,7 +35,7 @@ class ModelServer:
         self._pace = pace
         self._calls: list[Call] = []
         self._bodies: dict[str, str] = {}
-        """The last request of each kind, as it came."""
+        """The unchanged body of the last request of each kind."""
         self._vectors: dict[str, bytes] = {}
 
     async def serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
@@ -109,7 +109,7 @@ class ModelServer:
 
 
 class _Line(NamedTuple):
-    """A connection."""
+    """A connection to a client."""
 
     reader: asyncio.StreamReader
     writer: asyncio.StreamWriter

@@ -1,4 +1,4 @@
-"""Our chunks as a file of passages for all systems."""
+"""Writes apidesk's chunks as a file of passages for all systems."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass

@@ -1,4 +1,4 @@
-"""The figures of docs/explanation/performance.md."""
+"""Draws the figures of docs/explanation/performance.md."""
 
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
@@ -109,7 +109,7 @@ def _panels(path: Path, count: int, bars: int) -> "Iterator[list[Axes]]":
 
 
 def _bars(axes: "Axes", values: Mapping[str, float], label: str) -> None:
-    """Draw a labelled bar per system, the first one on top, ours in colour."""
+    """Draw a labelled bar per system, the first system on top and apidesk in colour."""
     special = dict.fromkeys((*OURS.values(), OUR_JOB), OUR_COLOUR) | {FLOOR: FLOOR_COLOUR}
     names = list(values)[::-1]
     colours = [special.get(name, THEIR_COLOUR) for name in names]

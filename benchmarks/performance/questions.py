@@ -1,4 +1,4 @@
-"""Questions about the platform and off-topic ones; each is unique, so that no cache has it."""
+"""Questions about the platform and off-topic questions, each unique, so that no cache has its answer."""
 
 from collections.abc import Iterator
 from itertools import cycle
@@ -8,7 +8,7 @@ from benchmarks.performance.scripted_model import OFF_TOPIC
 from benchmarks.retrieval_sets import ROOT
 
 FILES = ("retrieval_samples", "on_topic", "on_topic_held_out")
-"""Files in tests/data: the pages that are indexed are of the samples' sentences."""
+"""Files in tests/data with questions about the samples, of whose sentences the indexed pages consist."""
 
 
 def distinct_questions() -> list[str]:
@@ -35,6 +35,6 @@ def _endless(texts: list[str]) -> Iterator[str]:
 
 
 def _reference(number: int) -> str:
-    """Return a unique word of letters; a number might be an error code."""
+    """Return a unique word of letters, because a number might be taken for an error code."""
     letters = [chr(ord("a") + int(digit)) for digit in f"{number:05}"]
     return "ref" + "".join(letters)

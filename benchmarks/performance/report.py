@@ -1,4 +1,4 @@
-"""The results as a section of docs/explanation/performance.md."""
+"""Formats the results as a section of docs/explanation/performance.md."""
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
@@ -20,7 +20,7 @@ Result = EndToEnd | Load | Ingestion | Start | Memory | Growth
 
 @dataclass(frozen=True)
 class Conditions:
-    """The conditions of the measurement."""
+    """The conditions of a measurement."""
 
     cores: int
     chunks: int
@@ -47,14 +47,14 @@ def report(results: Sequence[Result], conditions: Conditions) -> str:
 
 def target_table(rows: Sequence[Row]) -> str:
     """Return a table with a row per target."""
-    head = ["", "apidesk", "against", "ratio", "reach", "reached"]
+    head = ["", "apidesk", "compared with", "ratio", "target", "met"]
     cells = [
         [
             row.what,
             row.ours,
             row.against,
             "" if row.value is None else f"{row.value:.3g}",
-            str(row.reach or ""),
+            str(row.target or ""),
             row.verdict,
         ]
         for row in rows
@@ -95,7 +95,7 @@ def _questions(found: EndToEnd) -> Iterator[str]:
 
 
 def _floor(found: EndToEnd) -> Iterator[str]:
-    """Return a note on the lowest possible overhead, if it was measured."""
+    """Yield a note on the overhead of the baseline, if it was measured."""
     if FLOOR not in found.outside or not found.fastest_peer(found.outside):
         return
     paced, at_once = (_of_the_fastest(found, each) for each in (found.outside, found.at_once))

@@ -1,4 +1,4 @@
-"""Measuring in turns, so that a disturbance of the machine affects all systems alike."""
+"""Measures systems in turns, so that a disturbance of the machine affects all of them equally."""
 
 from collections.abc import Iterable, Sequence
 from statistics import median
@@ -10,7 +10,7 @@ T = TypeVar("T")
 
 
 def in_turns(things: Sequence[T], rounds: int) -> Iterable[tuple[int, T]]:
-    """Yield each of `things` and the number of the round; each round starts with another one."""
+    """Yield the number of the round and each of `things`; each round starts with another thing."""
     for number in range(rounds):
         start = number % len(things) if things else 0
         for thing in [*things[start:], *things[:start]]:

@@ -29,19 +29,19 @@ class Row:
     """The reference and its value; empty without one."""
     value: float | None = None
     """The value to compare; None if it was not measured or has no target."""
-    reach: Target | None = None
+    target: Target | None = None
 
     @property
     def verdict(self) -> str:
-        """Return whether the target is met, or by how much it is missed."""
-        if self.reach is None:
+        """Return whether the target is met; `reported` without a target."""
+        if self.target is None:
             return "reported"
         if self.value is None:
             return "not measured"
-        return "yes" if self.reach.holds(self.value) else "**no**"
+        return "yes" if self.target.holds(self.value) else "**no**"
 
 
 def milliseconds(seconds: float) -> str:
-    """Format for a table with significant digits."""
+    """Return `seconds` in milliseconds, formatted for a table."""
     value = seconds * 1000
     return f"{value:,.0f} ms" if value >= 100 else f"{value:.1f} ms"

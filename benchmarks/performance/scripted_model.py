@@ -1,4 +1,4 @@
-"""Replies of the scripted model: a fixed number of tokens per kind of question for all systems."""
+"""Replies of the scripted model, with the same number of tokens for all systems."""
 
 import json
 import re
@@ -28,7 +28,7 @@ OFF_TOPIC = (
     "帮我写一首关于秋天的诗",
     "红烧肉怎么做才好吃？",
 )
-"""Questions that are not about the platform, perhaps with a reference behind; the model knows them."""
+"""Questions that the model classifies as off-topic, also if a unique word is appended to them."""
 
 TOPIC = "It asks how something is done on the platform, which the documents describe."
 NO_TOPIC = "It has nothing to do with the platform that the documents describe."
@@ -43,14 +43,14 @@ _QUESTION = re.compile(r"<question>\s*(.*?)\s*</question>", re.DOTALL)
 
 @dataclass(frozen=True)
 class ScriptedReply:
-    """A reply in tokens of any length."""
+    """A reply that is split into a given number of tokens."""
 
     kind: Kind
     text: str
 
     @property
     def tokens(self) -> list[str]:
-        """Split the text into the number of tokens of this kind of reply."""
+        """Return the text split into the number of tokens of this kind of reply."""
         count = CLASSIFICATION_TOKENS if self.kind == "classification" else ANSWER_TOKENS
         ends = [len(self.text) * place // count for place in range(count + 1)]
         return [self.text[a:b] for a, b in pairwise(ends)]
@@ -84,7 +84,7 @@ def _properties(request: dict[str, Any]) -> list[str]:
 
 
 def _values(prompt: str, on_topic: bool) -> dict[str, Any]:
-    """Return the values of the fields; other fields are empty."""
+    """Return the values of the fields that the scripted model fills."""
     asked = _QUESTION.findall(prompt)
     question = asked[-1] if asked else ""
     return {

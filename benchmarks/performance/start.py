@@ -45,9 +45,9 @@ class Start:
 
 
 def measure(samples: Passages, model: Model, folder: Path, commands: int, starts: int) -> Start:
-    """Run commands in turns, and start a server with indexed samples."""
+    """Measure commands in turns, and the start of a server whose samples are indexed."""
     found = Start()
-    model.set_pace(NO_LATENCY)  # ready is who has asked its model once
+    model.set_pace(NO_LATENCY)  # a server is ready after one call of its model
     ways: list[tuple[list[float], list[str]]] = [
         (found.help, [APIDESK, "--help"]),
         (found.python, [sys.executable, "-c", "pass"]),
@@ -55,7 +55,7 @@ def measure(samples: Passages, model: Model, folder: Path, commands: int, starts
     for _, (times, command) in in_turns(ways, commands):
         times.append(_seconds(lambda command=command: _run(command)))  # type: ignore[misc]
     with running_apidesk("apidesk", folder, samples, model):
-        pass  # it indexes, and what it reads is in the system's cache
+        pass  # indexes the samples, and fills the file cache of the system
     given = environment(folder, samples.platform, model)
     found.ready += [_until_ready(folder / f"log-{number}", given) for number in range(starts)]
     return found

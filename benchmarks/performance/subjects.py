@@ -30,7 +30,7 @@ class Site:
 
 @contextmanager
 def site(effort: Effort, peers: tuple[Name, ...]) -> Iterator[Site]:
-    """Start a model and write passages to index."""
+    """Start a model server, and write the passages that all systems index."""
     with tempfile.TemporaryDirectory() as name, running_model() as model:
         folder = Path(name)
         corpus = corpus_passages(folder / "corpus", effort.sections)
@@ -39,40 +39,40 @@ def site(effort: Effort, peers: tuple[Name, ...]) -> Iterator[Site]:
 
 
 def questions(site: Site) -> Result:
-    """One at a time."""
+    """Measure questions that are asked one at a time."""
     folder, effort = site.folder / "questions", site.effort
     with running_systems(folder, site.corpus, site.model, site.peers) as systems:
         return end_to_end.measure(systems, site.model, effort.rounds, effort.rounds_at_once)
 
 
 def throughput(site: Site) -> Result:
-    """Many at a time."""
+    """Measure questions from many clients at a time."""
     folder, effort = site.folder / "throughput", site.effort
     with running_systems(folder, site.corpus, site.model, site.peers) as systems:
         return load.measure(systems, site.model, effort.load_rounds, effort.load_questions)
 
 
 def indexing(site: Site) -> Result:
-    """By each way, first and again."""
+    """Measure first and second indexing runs of each system."""
     folder, effort = site.folder / "indexing", site.effort
     corpus = corpus_passages(folder / "corpus", effort.ingestion_sections)
     return ingestion.measure(corpus, site.model, folder, effort.ingestion_rounds, site.peers)
 
 
 def starting(site: Site) -> Result:
-    """A command and a server."""
+    """Measure the start of a command and of a server."""
     folder, effort = site.folder / "starting", site.effort
     return start.measure(site.samples, site.model, folder, effort.commands, effort.starts)
 
 
 def weighing(site: Site) -> Result:
-    """Serving processes."""
+    """Measure the memory of serving processes."""
     folder, asked = site.folder / "weighing", site.effort.memory_questions
     return memory.measure(site.samples, site.model, folder, asked, site.peers)
 
 
 def growing(site: Site) -> Result:
-    """The embedded store."""
+    """Measure retrieval from embedded stores of growing size."""
     return growth.measure(site.model, site.folder / "growing", site.effort.growth)
 
 

@@ -24,7 +24,7 @@ MAX_CONCURRENCY = 128
 """Concurrency limit of apidesk in this benchmark: more than there are clients."""
 
 OURS = {True: "apidesk, hybrid", False: "apidesk, full text"}
-"""Titles of our server, with and without an embedding model."""
+"""Titles of apidesk with an embedding model (True) and without one (False)."""
 
 FLOOR = "two calls, nothing else"
 """Title of the baseline, which is not a peer."""
@@ -71,11 +71,11 @@ class System(Protocol):
 
 @dataclass(frozen=True)
 class Apidesk:
-    """Our own server."""
+    """The server of apidesk."""
 
     name: str
     server: str
-    """Its address."""
+    """The address of the server."""
     pid: int
 
     @property
@@ -88,7 +88,7 @@ class Apidesk:
         return {"question": question}
 
     def answer(self, body: Any) -> dict[str, Any]:
-        """The reply, which is the body. Raises ValueError for one that no model wrote."""
+        """Return the reply, which is the body. Raises ValueError if no model wrote the reply."""
         if body["degraded"]:
             raise ValueError(body["degraded"])
         reply: dict[str, Any] = body
@@ -97,7 +97,7 @@ class Apidesk:
 
 @dataclass(frozen=True)
 class Floor:
-    """The baseline: two model calls behind a server like ours."""
+    """The baseline: a server that only makes the two model calls."""
 
     url: str
     pid: int
@@ -108,7 +108,7 @@ class Floor:
         return {"question": question}
 
     def answer(self, body: Any) -> dict[str, Any]:
-        """The reply, which is the body."""
+        """Return the reply, which is the body."""
         reply: dict[str, Any] = body
         return reply
 
@@ -175,7 +175,10 @@ def running_floor(passages: Passages, model: Model) -> Iterator[Floor]:
 def running_systems(
     folder: Path, passages: Passages, model: Model, peers: tuple[Name, ...]
 ) -> Iterator[list[System]]:
-    """Start our server with both routes, the peers and the baseline, all with the same passages."""
+    """Start apidesk with hybrid retrieval and with full text, the peers and the baseline.
+
+    All have the same passages.
+    """
     with ExitStack() as stack:
         ours = [
             running_apidesk(OURS[dense], folder / f"dense-{dense}", passages, model, dense)
@@ -197,8 +200,10 @@ def one_thread() -> None:
 
 
 async def ask(http: httpx.AsyncClient, system: System, question: str) -> dict[str, Any]:
-    """The reply to a question. Raises httpx.HTTPError, and ValueError for an error or a wrong reply: what
-    is about the platform is answered with sources, anything else is not.
+    """Return the reply to a question.
+
+    Raises httpx.HTTPError. Raises ValueError for an error status or a wrong reply: a question about the
+    platform must be answered with sources, any other must not.
     """
     response = await http.post(system.url, json=system.payload(question), timeout=TIMEOUT_S)
     if response.is_error:

@@ -13,7 +13,9 @@ _WORD = re.compile(r"[a-z0-9_]+|(?=([\u4e00-\u9fff]{2}))")
 
 
 def vector(text: str) -> bytes:
-    """The floats of a vector of length 1: each word adds to one place, with a sign of its own.
+    """Return the bytes of the floats of a vector of length 1.
+
+    Each word is hashed to one dimension and a sign.
 
     Weinberger et al., Feature Hashing for Large Scale Multitask Learning, ICML 2009.
     """

@@ -49,10 +49,15 @@ class _Sizes(click.ParamType[tuple[int, ...]]):
 
 
 @click.command()
-@click.option("--sizes", type=_Sizes(), default=None, help="Chunks, such as 1000,10000,50000.")
-@click.option("--quick", is_flag=True, help="Small and once each: the figures mean nothing.")
 @click.option(
-    "--peers/--no-peers", "with_peers", default=True, help="Whether to measure others too."
+    "--sizes", type=_Sizes(), default=None, help="Numbers of chunks, such as 1000,10000,50000."
+)
+@click.option("--quick", is_flag=True, help="Measure small sizes once, as a test of this command.")
+@click.option(
+    "--peers/--no-peers",
+    "with_peers",
+    default=True,
+    help="Whether to measure other frameworks too.",
 )
 @click.option(
     "--document",

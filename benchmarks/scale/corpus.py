@@ -1,9 +1,9 @@
 """Generates documentation of any size whose vocabulary grows with it, and questions about it.
 
 Words are drawn from the word lists of wordfreq by Zipf's law. The most frequent words are those of
-everyday English and Chinese; the ranks of all others are shuffled, because documentation of a platform
+everyday English and Chinese; the ranks of all others are shuffled, because the documentation of a platform
 has subjects of its own. A page has a topic: words and identifiers that make up a share of its text. Page
-`n` is the same in a corpus of any size, so the same questions can be asked to all of them.
+`n` is the same in corpora of all sizes, so the same questions can be asked about each corpus.
 """
 
 import random
@@ -18,23 +18,23 @@ from ingestion.text.language import listed_words
 from schemas.choices import Language
 
 LISTED_WORDS = 60_000
-"""Words per language, most frequent first."""
+"""Number of words per language, most frequent first."""
 
 EVERYDAY_WORDS = 150
-"""Most frequent words, which keep their rank."""
+"""Number of the most frequent words, which keep their rank."""
 
 TOPIC_RANKS = slice(300, 20_000)
 """Ranks of the words that topics consist of."""
 
 IDENTIFIER_RANKS = slice(100, 2_000)
-"""Ranks of the words that identifiers contain besides those of the topic."""
+"""Ranks of the words that identifiers contain in addition to the words of the topic."""
 
 TOPIC_WORDS, TOPIC_IDENTIFIERS = 24, 10
 TOPIC_SHARE = 0.25
 """Share of a page's words that belong to its topic."""
 
 MIN_SECTIONS, MAX_SECTIONS = 4, 22
-"""Sections of a page. Most of them become one chunk."""
+"""Range of the number of sections of a page. Most sections become one chunk."""
 
 API_SHARE = 0.3
 """Share of the pages that describe an API operation."""
@@ -57,7 +57,7 @@ _TEMPLATES: dict[Language, tuple[str, ...]] = {
 
 @dataclass(frozen=True)
 class Topic:
-    """What a page is about."""
+    """The subject of a page."""
 
     language: Language
     words: tuple[str, ...]
@@ -151,7 +151,7 @@ def _words(language: Language) -> _WordList:
 
 
 def _identifier(chance: random.Random, words: Sequence[str]) -> str:
-    """Return an identifier of a word of the topic and a frequent one, in one of the usual notations."""
+    """Return an identifier of a word of the topic and a frequent word, in one of the usual notations."""
     frequent = _words("en").words[IDENTIFIER_RANKS]
     parts = [chance.choice(words), *chance.sample(frequent, chance.randint(1, 2))]
     match chance.randrange(4):

@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 
 SIZES = (1_000, 10_000, 50_000)
-"""Chunks of the documentation."""
+"""Numbers of chunks of the documentation."""
 
 
 @dataclass(frozen=True)
@@ -12,15 +12,15 @@ class Effort:
 
     starts: int = 3
     warm_up: int = 10
-    """Unmeasured questions per server."""
+    """Number of unmeasured questions per server."""
     rounds: int = 5
     asked: int = 20
-    """Questions per round to `/ask`, one at a time."""
+    """Number of questions per round to `/ask`, one at a time."""
     retrieved: int = 12
-    """Questions per round to `/retrieve`, one at a time."""
+    """Number of questions per round to `/retrieve`, one at a time."""
     load_rounds: int = 3
     load_questions: int = 192
-    """Questions per round from all clients together."""
+    """Number of questions per round from all clients together."""
 
 
 THOROUGH = Effort()

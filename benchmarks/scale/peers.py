@@ -1,4 +1,4 @@
-"""Measures full-text retrievers of other frameworks over the same passages, each in its own process."""
+"""Measures full-text retrievers of other frameworks with the same passages, each in its own process."""
 
 import asyncio
 from dataclasses import dataclass
@@ -25,14 +25,14 @@ class PeerRetrieval:
 
     name: Name
     ready_cpu: float
-    """CPU seconds to index the passages, which each start does."""
+    """CPU seconds of a start, which indexes the passages."""
     retrieve: list[float]
     """Seconds of each question to `/retrieve`."""
     resident_mb: float
 
 
 def measure_peers(store: Store, effort: Effort) -> list[PeerRetrieval]:
-    """Measure each peer over the passages of `store`. Raises PeerFailed."""
+    """Measure each peer with the passages of `store`. Raises PeerFailed."""
     passages = passages_of(store.platform, store.folder / "passages.jsonl")
     return [_measure(name, passages.file, effort) for name in RETRIEVERS]
 

@@ -1,4 +1,4 @@
-"""The results as the section "Large platforms" of docs/explanation/performance.md."""
+"""Formats the results as the section "Large platforms" of docs/explanation/performance.md."""
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
@@ -27,7 +27,7 @@ class Results:
     day: date
     cores: int
     servings: Sequence[Serving]
-    """One server per size, smallest first, and one with two workers over the largest store."""
+    """One server per size, smallest first, and one with two workers for the largest store."""
     peers: Sequence[PeerRetrieval]
     missing: str
     """The reason why peers were not measured; empty if they were."""
@@ -52,7 +52,7 @@ def report(results: Results) -> str:
 
 
 def rows(results: Results) -> Iterator[Row]:
-    """Yield the rows of the targets: the largest store, mostly against the smallest."""
+    """Yield the rows of the targets. Most compare the largest store with the smallest."""
     small, large = results.alone[0], results.alone[-1]
     sizes = f"{large.store.chunks:,} chunks"
     against = f"{small.store.chunks:,} chunks"

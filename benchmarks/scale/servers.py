@@ -1,4 +1,4 @@
-"""Measures `apidesk serve` over the stores: CPU per question, time of retrieval, load and memory."""
+"""Measures servers with the stores: CPU per question, time of retrieval, throughput and memory."""
 
 import asyncio
 import shutil
@@ -27,10 +27,10 @@ TIMEOUT_S = 120.0
 """Timeout of a question in seconds."""
 
 MAX_REFUSED = 0.3
-"""Largest share of the questions that may be refused as off-topic; generated ones sometimes are."""
+"""Maximum share of the questions that may be refused as off-topic, as generated questions sometimes are."""
 
 QUESTION_PAGES = 40
-"""The questions are about the first pages, which the documentation of every size contains."""
+"""Number of pages that questions are about: the first pages, which are in all sizes of the corpus."""
 
 
 @dataclass
@@ -40,13 +40,13 @@ class Serving:
     store: Store
     workers: int
     ready_cpu: list[float] = field(default_factory=list)
-    """CPU seconds until ready, of each start."""
+    """CPU seconds of each start until the server is ready."""
     ask_cpu: list[float] = field(default_factory=list)
-    """CPU seconds per question to `/ask`, of each round."""
+    """CPU seconds per question to `/ask` in each round."""
     retrieve: list[float] = field(default_factory=list)
     """Seconds of each question to `/retrieve`."""
     rates: list[float] = field(default_factory=list)
-    """Questions to `/ask` per second from all clients, of each round."""
+    """Questions to `/ask` per second from all clients in each round."""
     resident_mb: float = 0.0
     """Resident memory of all processes after the questions."""
     proportional_mb: float = 0.0
@@ -65,7 +65,7 @@ class _Server:
 
 
 def measure(stores: list[Store], effort: Effort, folder: Path) -> list[Serving]:
-    """Measure a server per store, and one with two workers over a copy of the last store in `folder`."""
+    """Measure a server per store, and one with two workers and a copy of the last store in `folder`."""
     servings = [Serving(store, workers=1) for store in stores]
     copy = shutil.copytree(stores[-1].folder, folder / "copy")
     servings.append(Serving(replace(stores[-1], folder=copy), workers=2))
@@ -89,7 +89,7 @@ def retrieval_questions(effort: Effort) -> list[str]:
 async def seconds_one_at_a_time(url: str, texts: Sequence[str]) -> list[float]:
     """Return the seconds of each of `texts`, asked one after the other at `url`.
 
-    Raises ValueError if more than `MAX_REFUSED` of them are not answered with sources.
+    Raises ValueError if more than the share `MAX_REFUSED` of them is not answered with sources.
     """
     async with _client() as http:
         responses = [await _post(http, url, text) for text in texts]

@@ -1,4 +1,4 @@
-"""Indexes documentation of each size by `apidesk ingest`, and measures what a run costs."""
+"""Indexes documentation of each size with `apidesk ingest`, and measures the cost of a run."""
 
 import sqlite3
 from collections.abc import Mapping
@@ -19,13 +19,13 @@ class Store:
     platform: Path
     chunks: int
     terms: int
-    """Distinct terms of the full-text index."""
+    """Number of distinct terms of the full-text index."""
     snapshot_mb: float
     record_mb: float
     """Size of the Milvus Lite files."""
     first: CommandUsage
     changed: CommandUsage
-    """A run after one page has changed."""
+    """The usage of a run after one page has changed."""
     unchanged: CommandUsage
 
     @property

@@ -1,9 +1,9 @@
-"""Soak test: clients, ingestions, a failing model and restarts of Milvus for minutes.
+"""Soak test: runs clients, ingestions, a failing model and restarts of Milvus at once for some minutes.
 
     python -m benchmarks.soak [--minutes 10 --clients 50]
 
-Writes docs/explanation/reliability.md. Exits with 1 if an answer was wrong, a question failed, a
-record was lost or memory grew.
+Writes docs/explanation/reliability.md. The exit code is 1 if a condition does not hold, for example if an
+answer was wrong or a record was lost.
 """
 
 import asyncio
@@ -32,18 +32,18 @@ from benchmarks.soak.result import Result
 DOCUMENT = ROOT / "docs" / "explanation" / "reliability.md"
 
 RESTARTS = (0.35, 0.7)
-"""Times of Milvus restarts, as shares of the duration."""
+"""Times of the restarts of Milvus, as shares of the duration."""
 
 SETTLE_TIME_S = 10
-"""Time until the records of the last questions must be stored."""
+"""Seconds after the end within which the records of the last questions must be stored."""
 
 MAX_PRINTED_FAILURES = 10
 """Maximum number of printed failures per kind."""
 
 
 @click.command()
-@click.option("--minutes", default=10.0, show_default=True, help="How long clients ask.")
-@click.option("--clients", default=50, show_default=True, help="How many ask at once.")
+@click.option("--minutes", default=10.0, show_default=True, help="Duration.")
+@click.option("--clients", default=50, show_default=True, help="Number of clients.")
 @click.option("--failing", default=0.05, show_default=True, help="Share of model calls that fail.")
 @click.option(
     "--document",
@@ -67,7 +67,7 @@ def main(minutes: float, clients: int, failing: float, document: Path) -> None:
 
 
 async def soak(site: Site, minutes: float, clients: int) -> Result:
-    """Run everything at once for some minutes."""
+    """Run clients, ingestions and restarts at once for some minutes, and return the result."""
     began = time.monotonic()
     end = began + 60 * minutes
     record, weights = ClientLog(), list[MemorySample]()

@@ -17,7 +17,7 @@ INDEX_LAG_S = 2.0
 """Seconds within which a worker notices a new index."""
 
 SESSION_TURNS = 5
-"""Questions of a session."""
+"""Number of questions of a session."""
 
 OFF_TOPIC = ("What will the weather be tomorrow?", "今天的天气怎么样？", "Who won the world cup?")
 
@@ -44,7 +44,7 @@ class AskedQuestion:
     """Time of the question (`time.monotonic`)."""
     seconds: float
     outcome: str
-    """`answered`, `degraded`, `busy`, `store away`, `left`, or `wrong` and `failed`, which must not be."""
+    """`answered`, `degraded`, `busy`, `store away` or `left`; the failures are `wrong` and `failed`."""
     detail: str = ""
 
 
@@ -76,7 +76,7 @@ class ClientLog:
 
     asked: list[AskedQuestion] = field(default_factory=list)
     turns: list[tuple[str, str]] = field(default_factory=list)
-    """Session and text of each answer that must be stored."""
+    """Session and text of each answer that must be in the history of its session."""
     answers: set[str] = field(default_factory=set)
     """Ids of answers whose questions must be recorded."""
 
@@ -101,7 +101,7 @@ class Client:
                     self._record.asked.append(asked)
                     await asyncio.sleep(self._random.uniform(0.1, 1.0))
                     if asked.outcome not in ("answered", "degraded"):
-                        break  # the session would not know what "it" is
+                        break  # without this answer, a follow-up cannot be understood
 
     def _questions(self) -> list[Question]:
         """Return the next question, or the questions of a session."""
@@ -190,7 +190,10 @@ async def _last_event(response: httpx.Response) -> tuple[str, Any]:
 
 
 def _refused(status: int, problem: Any, says_when: bool) -> tuple[str, str]:
-    """Classify a refusal: 503 with Retry-After is not a failure."""
+    """Return the outcome of a refusal and, if it is a failure, its details.
+
+    A refusal with status 503 and Retry-After is not a failure.
+    """
     known = {"busy": "busy", "store_unavailable": "store away"}
     if status == 503 and says_when and problem.get("code") in known:
         return known[problem["code"]], ""
@@ -201,9 +204,9 @@ def find_error(question: Question, answer: Any, began: float) -> str:
     """Return what is wrong with an answer; empty if it is right."""
     said = "\n".join(answer["answer"])
     if question.topic is None:
-        return "" if not answer["sources"] else f"an answer to what is off-topic: {said}"
+        return "" if not answer["sources"] else f"an off-topic question is answered: {said}"
     if answer["type"] == "unknown":
-        return "taken for off-topic"
+        return "refused as off-topic"
     allowed = question.topic.sentences(question.aspect, began, INDEX_LAG_S)
     if not any(sentence in said for sentence in allowed):
         return f"none of {allowed} in {said!r}"

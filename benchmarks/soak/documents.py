@@ -56,22 +56,23 @@ class Topic:
     versions: list[tuple[float, int]] = field(default_factory=list)
     """Earliest time of indexing (`time.monotonic`) and number of each version."""
     settled: float = 0.0
-    """Time since which only the last version is indexed."""
+    """Time (`time.monotonic`) since which only the last version is indexed."""
 
     @property
     def url(self) -> str:
-        """Return the page's url."""
+        """The URL of the page."""
         return f"https://acme.example/docs/topic-{self.number}"
 
     def sentence(self, aspect: Aspect, version: int) -> str:
-        """Return the sentence about `aspect` in this version of the page. Its number is unique."""
+        """Return the sentence about `aspect` in this version of the page. It contains a unique number."""
         number = version * 10_000 + self.number * 100 + (7 if aspect == "limit" else 9)
         return SENTENCES[self.language, aspect].format(name=self.name, number=number)
 
     def sentences(self, aspect: Aspect, since: float, slack: float) -> list[str]:
         """Return the sentences that may be right for a question asked at `since`.
 
-        That is the last version, and what it replaced, unless that was settled `slack` s before.
+        The last version is right. The two versions before it may also be right, unless only the last
+        version has been indexed for more than `slack` seconds.
         """
         known = [version for _, version in self.versions]
         recent = known[-1:] if self.settled and since > self.settled + slack else known[-3:]

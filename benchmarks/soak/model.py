@@ -2,7 +2,8 @@
 
     python -m benchmarks.soak.model 0.05
 
-It prints its address and, once its input ends, the numbers of calls and failures.
+The argument is the share of calls that fail. The server prints its address and, when its input ends, the
+numbers of calls and failures.
 """
 
 import json
@@ -79,7 +80,7 @@ def _look_up(request: Recorded, question: str) -> Reply:
 
 
 def _condensed(prompt: str, question: str) -> str:
-    """Return the follow-up condensed with the topic of the turn before."""
+    """Return the follow-up with the topic of the previous turn instead of "it"."""
     if _TOPIC.search(question):
         return question
     history = prompt.rpartition("<history>")[2].partition("</history>")[0]
@@ -120,7 +121,8 @@ def main() -> None:
     with ModelServer(default=model) as server:
         print(server.base_url, flush=True)
         for _ in sys.stdin:
-            server.requests.clear()  # a line a second: else its memory is what grows
+            # A line arrives per second. Without this, the log of calls would make the memory grow.
+            server.requests.clear()
         print(json.dumps(model.counts), flush=True)
 
 

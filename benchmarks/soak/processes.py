@@ -20,16 +20,16 @@ from tests.serving_process import APIDESK, ServingProcess
 WORKERS = 2
 
 CHANGED_PAGES = 6
-"""Changed pages per ingestion run."""
+"""Number of pages that change before each ingestion run."""
 
 INGESTION_INTERVAL_S = 20.0
 """Seconds between two runs."""
 
 DOWNTIME_S = 5.0
-"""Downtime of a Milvus restart."""
+"""Seconds between stop and start of Milvus in a restart."""
 
 RECOVERY_TIME_S = 15.0
-"""Time after a restart within which questions may still fail."""
+"""Seconds after a restart within which questions may still fail."""
 
 
 class ModelProcess:
@@ -71,7 +71,7 @@ class Site:
     """Outcome of each ingestion run."""
 
     def is_away(self, began: float, ended: float) -> bool:
-        """Return whether Milvus was down at any time in the interval."""
+        """Return whether Milvus was down at any time between `began` and `ended`."""
         return any(since <= ended and began <= until for since, until in self.away)
 
     def turns(self) -> set[tuple[str, str]]:

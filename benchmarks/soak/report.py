@@ -1,4 +1,4 @@
-"""The results of the soak test as a section of docs/explanation/reliability.md, and a figure."""
+"""Formats the results as a section of docs/explanation/reliability.md, and draws a figure."""
 
 from collections import Counter
 from pathlib import Path
@@ -14,7 +14,7 @@ POINT_INTERVAL_S = 10
 
 
 def report(result: Result, cores: int) -> str:
-    """The section."""
+    """Return the section."""
     said = f"""
         Written by `make soak` on a machine with {cores} cores: {result.minutes:g} minutes,
         {result.clients} clients, {WORKERS} processes of the API, {len(result.runs)} runs of the

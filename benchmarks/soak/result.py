@@ -9,7 +9,7 @@ from benchmarks.soak.clients import AskedQuestion
 from benchmarks.soak.processes import MemorySample
 
 MAX_GROWTH = 0.10
-"""Tolerated growth of memory after the first minute."""
+"""Maximum growth of memory after the first minute, as a share."""
 
 MINUTE = 60.0
 
@@ -34,21 +34,21 @@ class Result:
     weights: list[MemorySample]
     model: dict[str, int]
     remembered: int
-    """Answers that must be stored."""
+    """Number of answers that must be in the history of their session."""
     lost: int
-    """Answers that are missing."""
+    """Number of these answers that are missing."""
     kept: int
-    """Answers whose questions must be recorded."""
+    """Number of answers whose questions must be recorded."""
     unkept: int
-    """Answers that are missing."""
+    """Number of these answers whose questions are not recorded."""
     untimely: int
-    """Store errors while the store was available."""
+    """Number of questions that failed with a store error while the store was available."""
     stacks: int
-    """Stack traces in the server's log."""
+    """Number of stack traces in the server's log."""
 
     @property
     def outcomes(self) -> Counter[str]:
-        """Return the number of each outcome."""
+        """The number of questions by outcome."""
         return Counter(each.outcome for each in self.asked)
 
     @property
@@ -79,7 +79,7 @@ class Result:
 
     @property
     def growth(self) -> float | None:
-        """Return the growth from the second minute to the last; None for a short run."""
+        """Growth of memory from the second minute to the last, as a share; None for a short run."""
         minutes = self.by_minute
         return minutes[-1] / minutes[1] - 1 if len(minutes) > 2 else None
 
@@ -90,15 +90,15 @@ class Result:
         checks = [
             (found["wrong"], "answers are wrong"),
             (found["failed"], "questions failed"),
-            (self.untimely, "questions found no store though it was there"),
-            (self.lost, "answers were given in a session and not remembered"),
-            (self.unkept, "questions were answered and not kept"),
-            (self.stacks, "stacks stand in the server's log"),
-            (sum(run.startswith("failed") for run in self.runs), "runs of the ingestion failed"),
+            (self.untimely, "questions failed with 503 while the store was available"),
+            (self.lost, "answers of sessions were not stored"),
+            (self.unkept, "answered questions were not recorded"),
+            (self.stacks, "stack traces are in the server's log"),
+            (sum(run.startswith("failed") for run in self.runs), "ingestion runs failed"),
         ]
         said = [f"{count} {what}" for count, what in checks if count]
         if self.growth is not None and self.growth > MAX_GROWTH:
             said.append(f"memory grew by {self.growth:.0%} after the first minute")
         if not found["answered"]:
-            said.append("nothing was answered")
+            said.append("no question was answered")
         return said
