@@ -8,6 +8,7 @@ from axe_playwright_python.sync_playwright import Axe
 from playwright.sync_api import Page, Route, expect
 
 from schemas.answer import Answer, Source
+from schemas.choices import LANGUAGES
 from schemas.question import StructuredQuestion
 
 SHIPPING = "怎么发货"
@@ -26,6 +27,17 @@ def ask(page: Page, question: str) -> None:
 def answered(page: Page) -> None:
     """Wait for the last answer to be complete."""
     expect(page.locator(".turn:last-child .details")).to_be_visible()
+
+
+def change_language(page: Page, label: str) -> None:
+    """Click the language button until the click on the one with `label`, such as "Switch to English"."""
+    button = page.locator("#tools .language")
+    for _ in LANGUAGES:
+        is_next = button.get_attribute("aria-label") == label
+        button.click()
+        if is_next:
+            return
+    raise AssertionError(f"no language button {label!r}")
 
 
 def answer_with(page: Page, answer: Answer) -> None:

@@ -25,7 +25,7 @@ from tests.conftest import ServiceFactory
 from tests.insights_records import NOON, SHIP, asked, keep, wordings
 from tests.live_server import live_server
 from tests.page.hostile import HOSTILE, PAYLOADS, hostile_platform
-from tests.page.page_actions import problem, violations
+from tests.page.page_actions import change_language, problem, violations
 
 pytestmark = pytest.mark.acceptance
 
@@ -315,7 +315,7 @@ def test_page_is_usable_with_the_keyboard(open_admin: Open) -> None:
 def test_page_is_translated(open_admin: Open) -> None:
     page = open_admin("insights")
     expect(page.locator(".tiles")).to_be_visible()
-    page.get_by_role("button", name="切换到中文").click()
+    change_language(page, "切换到中文")
     for name, heading in (("入库", "入库记录"), ("检索", "检索"), ("洞察", "问题统计")):
         view(page, name)
         expect(page.get_by_role("heading", name=heading, exact=True)).to_be_visible()

@@ -15,6 +15,7 @@ from tests.page.page_actions import (
     answer_with,
     answered,
     ask,
+    change_language,
     made_answer,
     made_source,
 )
@@ -185,7 +186,7 @@ def test_language_changes_while_an_answer_shows_a_table(open_page: Open) -> None
     page = open_page().page
     ask(page, "which parameters does Update SKU Price need?")
     answered(page)
-    page.get_by_role("button", name="切换到中文").click()
+    change_language(page, "切换到中文")
     expect(page.locator(".actions")).to_contain_text("复制为 Markdown")
     expect(page.get_by_role("textbox")).to_have_attribute(
         "placeholder", re.compile("[\u4e00-\u9fff]")

@@ -20,6 +20,7 @@ from tests.page.page_actions import (
     answer_with,
     answered,
     ask,
+    change_language,
     made_answer,
     problem,
 )
@@ -32,9 +33,9 @@ def test_suggestions_follow_the_language_and_are_asked_on_click(open_page: Open)
     expect(page.locator(".suggestions button").first).to_contain_text(
         re.compile("^[^\u4e00-\u9fff]+$")
     )
-    page.get_by_role("button", name="切换到中文").click()
+    change_language(page, "切换到中文")
     expect(page.locator("html")).to_have_attribute("lang", "zh-CN")
-    expect(page.get_by_role("button", name="Switch to English")).to_be_focused()
+    expect(page.locator("#tools .language")).to_be_focused()
     first = page.locator(".suggestions button").first
     expect(first).to_contain_text(re.compile("[\u4e00-\u9fff]"))
     assert page.locator(".suggestions button").count() == 4
@@ -43,7 +44,7 @@ def test_suggestions_follow_the_language_and_are_asked_on_click(open_page: Open)
     answered(page)
     expect(page.locator(".turn").get_by_role("heading", level=2)).to_have_text(question)
     expect(page.locator(".actions")).to_contain_text("复制为 Markdown")
-    page.get_by_role("button", name="Switch to English").click()
+    change_language(page, "Switch to English")
     expect(page.locator(".actions")).to_contain_text("Copy as Markdown")
     page.reload()
     expect(page.locator("html")).to_have_attribute("lang", "en")
