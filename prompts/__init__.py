@@ -1,4 +1,4 @@
 """The texts of prompts and answers, in all languages.
 
-`chat_prompts` holds the prompts of the models, `user_text` the text that users read outside of prompts.
+`chat_prompts` holds the prompts for models, `user_text` the text for users.
 """

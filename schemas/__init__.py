@@ -1,1 +1,1 @@
-"""Data models that all packages use. They depend on pydantic only; only Settings reads the environment."""
+"""Data models that all packages use. Only `settings` reads the environment."""

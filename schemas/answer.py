@@ -30,7 +30,7 @@ class DegradedReason(StrEnum):
     ANSWER_INCOMPLETE = "answer_incomplete"
     """A call that refines the answer with further chunks failed, so the answer does not use them."""
     ANSWER_UNSUPPORTED = "answer_unsupported"
-    """The documents support nothing that the model wrote, so the answer quotes them."""
+    """The documents support nothing that the model wrote, so the answer quotes the documents."""
     RESEARCH_INCOMPLETE = "research_incomplete"
     """The research with tools stopped early, so the answer uses the chunks found so far."""
     TOOLS_UNSUPPORTED = "tools_unsupported"
@@ -96,7 +96,7 @@ class Source(ApiModel):
     """A retrieved chunk as returned to the caller."""
 
     number: int
-    """The number that citations use: its position among the chunks given to the model, from 1."""
+    """The number that citations use: the position among the chunks given to the model, from 1."""
     source: str
     """The name of the source in platform.toml."""
     document_id: str
@@ -138,7 +138,7 @@ class Page(ApiModel):
 
 
 class Refused(ApiModel):
-    """What grounding removed from the draft."""
+    """Counts of what grounding removed from the draft."""
 
     citations: int = 0
     """Citation numbers without a chunk."""
@@ -159,10 +159,10 @@ class Round(ApiModel):
 
 
 class Answer(ApiModel):
-    """The body of a 200 from `POST /ask`."""
+    """The body of a response to `POST /ask` with status 200."""
 
     id: str
-    """Also the id of its trace."""
+    """The id of the answer and of its trace."""
     question: str
     introduction: str
     answer: list[str]
@@ -185,7 +185,7 @@ class Answer(ApiModel):
     language: Language
     answered_by: str
     degraded: str | None = None
-    """A `DegradedReason` if the answer was made with less than the settings ask for, else null."""
+    """A `DegradedReason` if the answer was not made as the settings require; otherwise null."""
     cached: bool = False
     """Whether the answer comes from the cache, because its cited documents are unchanged."""
     session: str | None = None
@@ -208,7 +208,7 @@ CHAT_FIELDS = (
 AGENT_FIELDS = (
     "id", "type", "confidence", "answer", "sources", "nearest", "unverified", "unsupported", "degraded",
 )  # fmt: skip
-"""The fields that the MCP tool `ask` returns; its sources are page references."""
+"""The fields that the MCP tool `ask` returns; the sources are references to pages."""
 
 EventName = Literal["structured", "sources", "step", "answer", "error"]
 
@@ -221,13 +221,13 @@ class Event(NamedTuple):
 
 
 class Sources(ApiModel):
-    """The chunks given to the model. A list of steps starts; steps sent before are void."""
+    """The chunks given to the model. The steps that follow replace all steps sent before."""
 
     sources: list[Source]
 
 
 class CompleteSources(Sources):
-    """The sources of an answer that is complete; all of its steps follow at once."""
+    """The sources of an answer that is complete, so that all of its steps follow at once."""
 
 
 class Step(ApiModel):

@@ -65,7 +65,7 @@ class SourceDocument(ApiModel):
 
 
 class Chunk(ApiModel):
-    """The unit of retrieval and citation, which is a section or a part of a long one."""
+    """The unit of retrieval and citation: a section, or a part of a long section."""
 
     id: str
     """Derived from source, document, section and part, so that ids are stable between runs."""
@@ -100,7 +100,10 @@ class Chunk(ApiModel):
 
 
 class RetrievedChunk(ApiModel):
-    """A chunk with its score; higher is better. The scale depends on the retrieval mode and reranker."""
+    """A chunk with its score, of which higher values are better.
+
+    The scale depends on the retrieval mode and the reranker.
+    """
 
     chunk: Chunk
     score: float

@@ -48,7 +48,7 @@ class SourceReport(ApiModel, frozen=False):
     operations: int = 0
     """API operations among the pages read in this run."""
     empty: list[str] = Field(default_factory=list)
-    """Files read in this run that have no body, by their path within the source."""
+    """Paths, within the source, of the files read in this run that have no body."""
     refused: list[str] = Field(default_factory=list)
     """One line per unreadable document and per refused deletion."""
 

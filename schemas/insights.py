@@ -43,7 +43,7 @@ class QuestionRecord(ApiModel):
     understood: str = ""
     """The standalone question without pasted details."""
     language: Language | None
-    """The requested language, or that of the answer."""
+    """The requested language or, if none was requested, the language of the answer."""
     mode: AnswerMode
     k: int | None
     filters: Filters

@@ -21,7 +21,7 @@ _NUMBER = re.compile(r"[0-9]{1,3}")
 
 
 class ModelOutput(ApiModel):
-    """Base class of what a model replies. Extra keys are ignored."""
+    """Base class of the objects that models write. Extra keys are ignored."""
 
     model_config = ConfigDict(extra="ignore")
 
@@ -117,7 +117,7 @@ class Verdict(ModelOutput):
 
 
 class Verdicts(ModelOutput):
-    """Verdicts on statements. Statements may have none or several."""
+    """Verdicts on statements. A statement may have no verdict or several."""
 
     verdicts: list[OnErrorOmit[Verdict]] = Field(
         min_length=1, description="one verdict for each statement"

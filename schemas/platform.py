@@ -115,11 +115,11 @@ class PageConfig(ConfigModel):
     anchors: Literal["github", "docusaurus", "vitepress", "mkdocs"] = "github"
     """The rule by which the site derives `{anchor}` from a heading."""
     title: str = "title"
-    """Name of the value with the title; fallback: the first heading, then the last part of its id."""
+    """Name of the value with the title; fallback: the first heading, then the last part of the id."""
     skip: tuple[str, ...] = ()
     """A page is skipped if one of these values is true, such as `draft`."""
     metadata: dict[str, str] = Field(default_factory=dict)
-    """Metadata names and the values that they are read from."""
+    """For each metadata name, the name of the value that it is read from."""
     api_pages: bool = True
     """Whether pages that describe API operations are read as such; otherwise they are prose."""
 
@@ -156,7 +156,7 @@ class FilesSourceConfig(PageSourceConfig):
     header: LinePattern | None = None
     """Searched at the start of a text file; named groups become values, the match is not content."""
     section: LinePattern | None = None
-    """Start of a section in a text file; named groups become values, `heading` the heading."""
+    """Start of a section in a text file; named groups become values; the group `heading` is the heading."""
 
 
 class RemoteSourceConfig(PageConfig):
@@ -196,12 +196,12 @@ class LoaderSourceConfig(RemoteSourceConfig):
     arguments: Annotated[dict[str, object], AfterValidator(_check_no_secrets)] = Field(
         default_factory=dict
     )
-    """Its keyword arguments. `{ env = "NAME" }` is the value of an environment variable,
+    """Keyword arguments of the class. `{ env = "NAME" }` is the value of an environment variable,
     `{ import = "package.name" }` an imported object, and `{ search = "pattern" }` a function that says
     whether a text contains the pattern.
     """
     id: str = "{source}"
-    """Template of a document's id, with the values of its metadata; unique and stable."""
+    """Template of a document's id, with the values of its metadata; ids must be unique and stable."""
     format: PageFormat = "markdown"
     """The format of the documents' content."""
 
@@ -307,14 +307,14 @@ class PlatformInfo(ConfigModel):
     logo: Annotated[Path, AfterValidator(_is_image)] | None = None
     """An image that the page shows before the name."""
     accent: Annotated[str, Field(pattern=r"^#[0-9a-fA-F]{6}$")] | None = None
-    """The colour of links and buttons; None is the default one."""
+    """The colour of links and buttons; None means the default colour."""
 
     def name_in(self, language: Language) -> str:
-        """Return the name in `language`, or the only one."""
+        """Return the name in `language` or, if `names` lacks it, `name`."""
         return self.names.get(language, self.name)
 
     def description_in(self, language: Language) -> str:
-        """Return the description in `language`, or the only one."""
+        """Return the description in `language` or, if `descriptions` lacks it, `description`."""
         return self.descriptions.get(language, self.description)
 
 

@@ -44,7 +44,7 @@ class Turn(ApiModel):
 
 
 def _object(value: object) -> object:
-    """Parse an object sent as JSON text; other text, which names no parameters, and null become empty."""
+    """Parse an object sent as JSON text; null and other text become an empty object."""
     if isinstance(value, str):
         try:
             value = json.loads(value)
@@ -113,7 +113,7 @@ class ExtractedDetails:
     """The details found in a question, and the question without them."""
 
     text: str
-    """The question from which they were extracted."""
+    """The question from which the details were extracted."""
     prose: str
     """The text around the details, on one line."""
     paths: list[str] = field(default_factory=list)
@@ -139,7 +139,7 @@ class ExtractedDetails:
         """The text to search for: the question, and the values in pasted JSON that are words.
 
         Other pasted values, such as ids and amounts, are omitted, because documents do not contain them. A
-        question of such values only is returned unchanged.
+        question that contains only such values is returned unchanged.
         """
         values = _words_in([self.response, self.request_param])
         words = islice((word for word in values if word not in self.asked), MAX_PASTED_WORDS)
@@ -171,7 +171,7 @@ class Question(ApiModel):
     history: tuple[Turn, ...] = ()
     """Earlier turns of the session, oldest first."""
     original_text: str = ""
-    """The caller's wording if `text` was condensed from it, else empty."""
+    """The caller's wording if `text` was condensed from it; otherwise empty."""
     small_talk: bool = False
     """Whether a follow-up asks nothing, such as thanks or a greeting."""
     details: ExtractedDetails | None = Field(default=None, exclude=True, repr=False)

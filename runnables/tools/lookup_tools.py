@@ -181,7 +181,7 @@ def _group_name(entry: CatalogueEntry) -> str:
 
 
 def _find_service(library: DocumentLibrary, name: str, question: Question) -> str | None:
-    """Return the id of the service with this id or name, within the filters of the question."""
+    """Return `name` if it is a service id, otherwise that of the best match; None without a match."""
     documents = library.find_documents(name, CANDIDATE_COUNT, question.filters)
     ids = [entry.service_id for entry in documents if entry.service_id]
     return name if name in ids else next(iter(ids), None)
