@@ -157,6 +157,18 @@ def test_documents_are_resources(url: str, monkeypatch: pytest.MonkeyPatch) -> N
     assert "> 错误码" in text
 
 
+def test_uris_of_documents_have_a_template(url: str) -> None:
+    """Clients ask every server with resources for its templates, and show an error if there is none."""
+
+    async def listing() -> tuple[str, str]:
+        async with connected(url) as client:
+            (template,) = (await client.list_resource_templates()).resource_templates
+            return template.uri_template, (await uris_by_title(client))["发货流程"]
+
+    template, uri = asyncio.run(listing())
+    assert template.format(source="guides", document="shipping-flow") == uri
+
+
 async def uris_by_title(client: Client) -> dict[str, str]:
     """Return the URIs of all documents."""
     uris: dict[str, str] = {}

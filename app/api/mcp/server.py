@@ -27,11 +27,13 @@ from mcp_types import (
     CallToolRequestParams,
     CallToolResult,
     ListResourcesResult,
+    ListResourceTemplatesResult,
     ListToolsResult,
     PaginatedRequestParams,
     ReadResourceRequestParams,
     ReadResourceResult,
     Resource,
+    ResourceTemplate,
     TextContent,
     TextResourceContents,
     Tool,
@@ -69,6 +71,14 @@ RESOURCES_PER_PAGE = 200
 """Maximum number of resources in one reply; the client asks for the next page with a cursor."""
 
 _MARKDOWN = "text/markdown"
+
+_DOCUMENT_TEMPLATE = ResourceTemplate(
+    uri_template=f"{DOCUMENT_URI}{{source}}/{{document}}",
+    name="document",
+    title="Document",
+    description="A document by the name of its source and its ID.",
+    mime_type=_MARKDOWN,
+)
 
 log = logging.getLogger(__name__)
 
@@ -114,6 +124,7 @@ def build_server(toolbox: Toolbox, platform_info: PlatformInfo) -> Server[Any]:
         on_list_tools=list_tools,
         on_call_tool=call_tool,
         on_list_resources=resources,
+        on_list_resource_templates=list_templates,
         on_read_resource=resource,
     )
 
@@ -153,6 +164,13 @@ def list_resources(collection: Collection, cursor: str | None) -> ListResourcesR
         resources=list(map(_resource, entries[start:end])),
         next_cursor=str(end) if end < len(entries) else None,
     )
+
+
+async def list_templates(
+    _: object, params: PaginatedRequestParams | None
+) -> ListResourceTemplatesResult:
+    """Return the template of the URIs of documents."""
+    return ListResourceTemplatesResult(resource_templates=[_DOCUMENT_TEMPLATE])
 
 
 def read_resource(collection: Collection, uri: str) -> ReadResourceResult:
