@@ -15,7 +15,10 @@ from tests.http_client import http_client
 
 
 class AppPool:
-    """Applications without a client. A client gets one of them, with the services of its own settings."""
+    """Applications that have no client at the moment.
+
+    A new client gets one of them, with the services of the client's own settings.
+    """
 
     def __init__(self) -> None:
         self._free: list[ReusableApp] = []
@@ -50,7 +53,7 @@ class ReusableApp:
         self._services = _services(services)
 
     def fits(self, answer_service: AnswerService) -> bool:
-        """Whether an application of `answer_service` differs in its services only."""
+        """Return whether an application of `answer_service` would differ from this one only in its services."""
         settings = answer_service.settings
         return (
             self._platform is answer_service.platform
@@ -59,7 +62,7 @@ class ReusableApp:
         )
 
     def replace_services(self, answer_service: AnswerService) -> None:
-        """Give the services, to which the application refers, the state of those of `answer_service`."""
+        """Give the services that the application uses the state of the services of `answer_service`."""
         for name, service in _services(Container(answer_service)).items():
             replaced = self._services[name]
             assert type(replaced) is type(service)

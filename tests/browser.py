@@ -71,7 +71,7 @@ class Window:
 
 @contextmanager
 def window(browser: Browser, home: str, **context: Any) -> Iterator[Window]:
-    """Open an empty page in a new profile; requests to other sites than `home` are errors."""
+    """Open an empty page in a new profile. Requests to sites other than `home` are errors."""
     opened = browser.new_context(**context)
     opened.set_default_timeout(15_000)
     try:
@@ -81,7 +81,7 @@ def window(browser: Browser, home: str, **context: Any) -> Iterator[Window]:
 
 
 class Site(ThreadingHTTPServer):
-    """Another site on loopback; `localhost` and `127.0.0.1` are two origins to a browser."""
+    """A second site on loopback. For a browser, `localhost` and `127.0.0.1` are different origins."""
 
     def __init__(self) -> None:
         super().__init__(("127.0.0.1", 0), _SitePage)

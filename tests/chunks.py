@@ -1,4 +1,4 @@
-"""Chunks of a page, and vectors of their words."""
+"""Creates the chunks of a page, and vectors of texts."""
 
 import zlib
 
@@ -11,7 +11,7 @@ DIMENSION = 64
 
 
 def page(name: str, *bodies: str, **fields: object) -> list[Chunk]:
-    """The chunks of a page with one section per body."""
+    """Return the chunks of a page with one section per body."""
     document = SourceDocument.model_validate(
         {"id": name, "source": "guides", "title": name, "language": "zh"}
         | fields
@@ -21,7 +21,7 @@ def page(name: str, *bodies: str, **fields: object) -> list[Chunk]:
 
 
 def embed(texts: list[str]) -> list[Vector]:
-    """Hashed word counts: texts that share words have similar vectors."""
+    """Return vectors of hashed word counts: texts that share words have similar vectors."""
     vectors = []
     for text in texts:
         vector = [0.0] * DIMENSION

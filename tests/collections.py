@@ -21,7 +21,7 @@ from schemas.settings import Settings
 Embed = Callable[[list[str]], list[Vector]]
 
 StoreKind = Literal["embedded", "next collection", "in place"]
-"""A snapshot, or a Milvus collection that is written by one of the two writers."""
+"""An embedded collection, or a Milvus collection that is written by one of the two Milvus writers."""
 
 STORE_KINDS: tuple[StoreKind, ...] = ("embedded", "next collection", "in place")
 
@@ -52,7 +52,7 @@ def open_collection(settings: Settings, kind: StoreKind) -> Collection:
 
 
 def stored_rows(collection: Collection) -> Rows:
-    """Return all fields of every chunk by id, except the fingerprint, which may be of an older file."""
+    """Return all fields of every chunk by id, without the fingerprint, which may be that of an older file."""
     if isinstance(collection, EmbeddedCollection):
         with collection._reading() as (connection, _):
             stored = connection.execute("SELECT chunk FROM content").fetchall()
@@ -73,7 +73,7 @@ def stored_words(collection: Collection) -> dict[str, int]:
 
 
 def delete_chunks(collection: Collection, *document_ids: str) -> None:
-    """Delete the chunks of these documents behind the back of the ingestion, or all chunks if none is given."""
+    """Delete the chunks of these documents, or all chunks if none are given, without an ingestion run."""
     if isinstance(collection, EmbeddedCollection):
         for table in ("content", "chunk"):
             condition = (
@@ -123,7 +123,7 @@ def holding_milvus_lite(settings: Settings) -> Iterator[None]:
 
 
 def release_milvus(settings: Settings) -> None:
-    """Close the file of Milvus Lite, which closing a client leaves open."""
+    """Close the file of Milvus Lite, which stays open when a client is closed."""
     from milvus_lite.server_manager import server_manager_instance  # type: ignore[import-untyped]
 
     server_manager_instance.release_server(settings.milvus_uri)
@@ -171,7 +171,7 @@ def write(
     rebuild: bool = True,
     dropped: Iterable[str] = (),
 ) -> CollectionManifest:
-    """Write `chunks`, with the vectors that `embed` makes; with `rebuild` nothing else remains."""
+    """Write `chunks` with the vectors of `embed`. If `rebuild` is true, the collection then has no others."""
     writer = collection.writer(rebuild)
     try:
         for batch in batches(chunks):

@@ -118,7 +118,7 @@ HTML = """<!doctype html><html lang="en"><head><meta charset="utf-8">
 
 
 def plain_pdf(*pages: str, bookmarks: bool = False) -> bytes:
-    """A PDF whose text has one size."""
+    """Return a PDF whose text has the same size everywhere."""
     file = io.BytesIO()
     canvas = Canvas(file)
     for number, page in enumerate(pages):
@@ -178,7 +178,7 @@ def word(parts: dict[str, str | bytes]) -> bytes:
 
 
 def pdf(*objects: bytes) -> bytes:
-    """A PDF of `objects`; the first one is the catalogue."""
+    """Return a PDF of `objects`, of which the first is the catalogue."""
     data = b"%PDF-1.7\n"
     places: list[int] = []
     for number, item in enumerate(objects, 1):

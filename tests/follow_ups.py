@@ -1,4 +1,4 @@
-"""Turns of conversations, and the pages that a question retrieves."""
+"""Creates turns of conversations, and finds the documents that a question retrieves."""
 
 import json
 from datetime import UTC, datetime

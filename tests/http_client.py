@@ -1,4 +1,4 @@
-"""An HTTP client of an application in this process, connecting from localhost."""
+"""Creates an HTTP client for an application in this process, which connects from localhost."""
 
 from typing import cast
 
@@ -9,7 +9,7 @@ from litestar.types import Receive, Scope, Send
 
 
 def http_client(app: Litestar, peer: str = "127.0.0.1") -> TestClient[Litestar]:
-    """Return a client with the address `peer`; that of Litestar's client is "testclient"."""
+    """Return a client with the address `peer`. Litestar's own client has the address "testclient"."""
 
     async def with_peer(scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] == ScopeType.HTTP:

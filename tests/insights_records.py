@@ -1,4 +1,4 @@
-"""Recorded questions, and the report over them."""
+"""Creates and stores recorded questions, and reads CSV reports."""
 
 from collections.abc import Sequence
 from csv import DictReader
@@ -27,7 +27,7 @@ def asked(number: int, **fields: object) -> QuestionRecord:
 
 
 def wordings(texts: Sequence[str], **fields: object) -> list[QuestionRecord]:
-    """Unanswered questions of several callers."""
+    """Return records of unanswered questions of several callers."""
     return [
         asked(100 + number, **MISSED, question=text, owner=f"key-{number}", **fields)
         for number, text in enumerate(texts)

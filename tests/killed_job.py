@@ -1,7 +1,7 @@
 """Runs the ingestion job in separate processes, to be killed by test_kill.
 
-A process with Milvus holds the lock of its file until it ends, so each of them is short-lived.
-Processes are forked from one that has imported everything.
+A process that uses Milvus Lite locks its file until the process ends, so each process runs only one job. The
+processes are forked from one that has imported everything.
 """
 
 import json
@@ -38,7 +38,7 @@ class CountedWords(Embeddings):
 
 
 def fork_server() -> ForkServerContext:
-    """A multiprocessing context whose processes start with all imports done."""
+    """Return a multiprocessing context whose processes start with all modules imported."""
     context = get_context("forkserver")
     context.set_forkserver_preload(["tests.killed_job_imports"])
     return context

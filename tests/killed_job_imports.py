@@ -1,4 +1,4 @@
-"""Imports what `killed_job` needs, once, in the process from which the others are forked."""
+"""Imports the modules that `killed_job` needs, in the process from which the others are forked."""
 
 import milvus_lite.db  # type: ignore[import-untyped]
 import pymilvus

@@ -74,7 +74,7 @@ class LangSmith(ThreadingHTTPServer):
         self.sessions: list[dict[str, Any]] = []
         self.runs: dict[str, dict[str, Any]] = {}
         self.feedback: dict[str, dict[str, Any]] = {}
-        """By id."""
+        """Feedback by id."""
         self.requests: list[str] = []
         self.sent = b""
         """The bodies of all requests, uncompressed."""
@@ -168,7 +168,7 @@ class LangSmith(ThreadingHTTPServer):
         }
 
     def _merge_parts(self, parts: Iterator[tuple[str, Any]]) -> Any:
-        """Parts are named `post.<run>` or `patch.<run>`; large fields `post.<run>.inputs`."""
+        """Merge parts named `post.<run>` or `patch.<run>`, and large fields named `post.<run>.inputs`."""
         for name, value in parts:
             kind, run, *key = name.split(".")
             if kind == "feedback":

@@ -63,5 +63,5 @@ class MilvusServer:
 
 
 def _restore_sigint() -> None:
-    """Restore SIGINT, which stops the server: background jobs of a shell ignore it."""
+    """Restore the handling of SIGINT, which stops the server but is ignored by background jobs of a shell."""
     signal.signal(signal.SIGINT, signal.default_int_handler)

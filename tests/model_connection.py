@@ -1,4 +1,4 @@
-"""A connection of `ModelServer`: HTTP/1.1 with h11, and the faults that a reply asks for."""
+"""A connection of `ModelServer`, with HTTP/1.1 by h11 and the faults that a reply asks for."""
 
 import asyncio
 import json
@@ -16,7 +16,7 @@ from tests.openai_objects import Response, reason
 
 
 def cut(pieces: Sequence[bytes], size: int) -> Iterator[bytes]:
-    """The first `size` bytes of `pieces`."""
+    """Yield the first `size` bytes of `pieces`."""
     for piece in pieces:
         if size <= 0:
             return
@@ -96,7 +96,7 @@ class Connection:
     async def _misbehave(self, action: Literal["reset", "close", "stall"]) -> None:
         """Leave the response unfinished. The connection is closed after this method returns."""
         if action == "reset":
-            lingering = struct.pack("ii", 1, 0)  # closing now sends RST in place of FIN
+            lingering = struct.pack("ii", 1, 0)  # closing now sends RST instead of FIN
             connection: socket.socket = self._writer.get_extra_info("socket")
             connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, lingering)
         elif action == "stall":

@@ -38,7 +38,7 @@ def draft(*steps: str, related: tuple[str, ...] = ()) -> AnswerDraft:
 
 
 def interrupted_answer(request: Recorded, action: Literal["close", "stall"] = "stall") -> Reply:
-    """Stream an answer up to its second step, then fall silent or close the connection."""
+    """Return a reply that streams an answer up to its second step, then stalls or closes the connection."""
     assert not is_classification(request)
     text = draft(*STEPS).model_dump_json(by_alias=True)
     sent, sent_text = 0, ""

@@ -34,7 +34,7 @@ class Reply:
     finish_reason: str | None = None
     """`stop` or `tool_calls` if not given."""
     usage: Mapping[str, int] | None = None
-    """Estimated if not given."""
+    """Token counts; estimated if not given."""
 
     status: int = 200
     headers: Mapping[str, str] = field(default_factory=dict)
@@ -60,9 +60,9 @@ class Recorded:
 
     path: str
     headers: dict[str, str]
-    """Names in lower case."""
+    """Headers; names are in lower case."""
     body: Any
-    """The parsed JSON, or None."""
+    """The parsed JSON of the body, or None."""
     raw: bytes
     at: float
     """The value of `time.monotonic()` after the request was read."""

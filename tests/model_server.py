@@ -4,8 +4,8 @@
         server.reply("hello", {"answer": 42}, Reply(status=429, headers={"retry-after": "1"}))
         client = OpenAI(base_url=server.base_url, api_key="any")
 
-Script -> OpenAI objects -> wire: `ModelServer` picks a `Reply`, `render` makes a `Response` of it, and
-`Connection` sends it, with the faults that the reply asks for.
+`ModelServer` chooses a `Reply` from the script, `render` turns the reply into a `Response` with OpenAI's
+objects, and `Connection` sends the response, with the faults that the reply asks for.
 """
 
 import asyncio
@@ -38,7 +38,7 @@ CHAT = "/v1/chat/completions"
 EMBEDDINGS = "/v1/embeddings"
 
 THREADS = 64
-"""Callables of the script that may block at the same time, however few processors there are."""
+"""Maximum number of callables of the script that run at the same time, on any number of processors."""
 
 _used_ports: set[int] = set()
 """Ports of all servers of this process."""
@@ -47,7 +47,8 @@ _used_ports: set[int] = set()
 def _listen_on_new_port() -> socket.socket:
     """Listen on a port that no earlier server of this process had.
 
-    LangChain keeps the connections to each address, and those of an event loop that has ended fail.
+    LangChain keeps the connections to each address. A kept connection of an event loop that has ended would
+    fail.
     """
     while True:
         listener = socket.create_server(("127.0.0.1", 0))
@@ -61,9 +62,9 @@ def _listen_on_new_port() -> socket.socket:
 class ModelServer:
     """Answers from a script and records what it is asked.
 
-    A chat request is answered by the first route that matches, else by the next of `replies`,
-    else by `default`. Callables in the script run in threads of their own and may block;
-    predicates may not.
+    A chat request is answered by the first route that matches, otherwise by the next of `replies`, and if
+    there is none, by `default`. Callables in the script run in their own threads and may block; predicates
+    must not block.
     """
 
     def __init__(self, *, default: Scripted | None = None) -> None:
@@ -72,7 +73,7 @@ class ModelServer:
         self.embed: Callable[[str], list[float]] = bigram_embedding
         self.embedding_delay = 0.0
         self.embedding_reply: Reply | Callable[[Recorded], Reply | None] | None = None
-        """Answers embedding requests; a callable may return None for the vectors after all."""
+        """The reply to embedding requests, or a callable that returns it. None means vectors of the texts."""
         self.requests: list[Recorded] = []
         self.connections = 0
         """Number of connections that clients opened."""
@@ -119,24 +120,24 @@ class ModelServer:
         return [request for request in self.requests if request.path == EMBEDDINGS]
 
     def reply(self, *replies: Scripted) -> None:
-        """Queue replies for the chat requests to come."""
+        """Queue replies for the next chat requests."""
         self.replies.extend(replies)
 
     def route(self, predicate: Predicate, reply: Scripted) -> None:
-        """Answer every chat request that `predicate` holds for; the earliest such route counts."""
+        """Answer every chat request for which `predicate` is true, unless an earlier route matches."""
         self._routes.append((predicate, reply))
 
     # choosing the reply
 
     async def _respond(self, request: Recorded) -> Response:
-        """The response to any request at all; a script that raises gets a 500."""
+        """Return the response to a request; status 500 if the script raises an error."""
         try:
             return render(await self._choose(request), request)
         except Exception as raised:
             return render(self._fault(f"the script raised {raised!r}"), request)
 
     async def _choose(self, request: Recorded) -> Reply:
-        """The endpoint's reply, or what is wrong with the request."""
+        """Return the reply of the endpoint, or an error reply if the request is invalid."""
         if request.path not in self._endpoints:
             return Reply(f"no such path: {request.path}", status=404)
         method, endpoint = self._endpoints[request.path]
@@ -154,7 +155,10 @@ class ModelServer:
         return answer if isinstance(answer, Reply) else Reply(answer)
 
     def _next(self, request: Recorded) -> Scripted | None:
-        """What the script has for `request`; it is taken on the loop, so in order of arrival."""
+        """Take the next item of the script for `request`.
+
+        This runs on the event loop, so requests are served in the order of their arrival.
+        """
         for predicate, scripted in self._routes:
             if predicate(request):
                 return scripted
@@ -164,7 +168,7 @@ class ModelServer:
             return self.default
 
     def _fault(self, message: str) -> Reply:
-        """Note a fault in the script, and answer with it; clients are told not to retry."""
+        """Record a fault in the script, and return it as a reply that tells clients not to retry."""
         self.faults.append(message)
         return Reply(message, status=500, headers={"x-should-retry": "false"})
 
@@ -208,8 +212,8 @@ class ModelServer:
         while others := asyncio.all_tasks() - {asyncio.current_task()}:
             for conversation in self._conversations:
                 conversation.cancel()
-            await asyncio.wait(others)  # some of them are asyncio's own, accepting a connection
-        server.close()  # last: asyncio fails to accept what a closed server has begun to
+            await asyncio.wait(others)  # some tasks are those of asyncio that accept connections
+        server.close()  # last, because asyncio fails if a server is closed while it accepts a connection
 
     def _connected(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         """Serve one connection and close it."""

@@ -18,7 +18,7 @@ from tests.model_script import Json, Recorded, Reply, ToolCall, written
 MODELS = ("scripted-chat", "scripted-embedding")
 
 PIECE = 4
-"""Characters in one streamed delta."""
+"""Number of characters in one streamed delta."""
 
 
 @dataclass(frozen=True)
@@ -62,7 +62,7 @@ def render(reply: Reply, request: Recorded) -> Response:
 
 
 def body_pieces(reply: Reply, request: Recorded, streamed: bool) -> Iterator[bytes]:
-    """The body, in the pieces that a model would send."""
+    """Yield the body in the pieces that a model would send."""
     if reply.body is not None:
         yield reply.body
     elif reply.status >= 400:
@@ -74,14 +74,14 @@ def body_pieces(reply: Reply, request: Recorded, streamed: bool) -> Iterator[byt
 
 
 def error(reply: Reply) -> Json:
-    """The body of a refused request."""
+    """Return the body of an error response."""
     message = written(reply.text) if reply.text is not None else reason(reply.status)
     kind = "server_error" if reply.status >= 500 else "invalid_request_error"
     return {"error": {"message": message, "type": kind, "param": None, "code": None}}
 
 
 def head(kind: str, request: Recorded) -> Json:
-    """The fields that completions and their chunks begin with."""
+    """Return the first fields of a completion or of a chunk."""
     return {
         "id": f"chatcmpl-{uuid4().hex}",
         "object": kind,
@@ -101,7 +101,7 @@ def finish_reason(reply: Reply) -> str:
 
 
 def usage(reply: Reply, request: Recorded) -> Json:
-    """Token counts, estimated at four bytes a token."""
+    """Return the token counts of the reply; by default, estimates of four bytes per token."""
     if reply.usage is not None:
         return dict(reply.usage)
     prompt, answer = len(request.raw) // 4, len((content(reply) or "").encode()) // 4
@@ -119,7 +119,7 @@ def tool_call(call: ToolCall, arguments: str) -> Json:
 
 
 def completion(reply: Reply, request: Recorded) -> Json:
-    """The whole answer in one object."""
+    """Return the whole answer as one object."""
     message: Json = {"role": "assistant", "content": content(reply), "refusal": reply.refusal}
     if reply.tool_calls:
         message["tool_calls"] = [tool_call(c, written(c.arguments)) for c in reply.tool_calls]
@@ -136,14 +136,14 @@ def completion(reply: Reply, request: Recorded) -> Json:
 
 
 def events(reply: Reply, request: Recorded) -> Iterator[bytes]:
-    """The answer as server-sent events."""
+    """Yield the answer as server-sent events."""
     for chunk in chunks(reply, request):
         yield b"data: " + encoded(chunk) + b"\n\n"
     yield b"data: [DONE]\n\n"
 
 
 def chunks(reply: Reply, request: Recorded) -> Iterator[Json]:
-    """The answer in chunks: the deltas, the finish, and the usage if it was asked for."""
+    """Yield the chunks of the answer: the deltas, the finish reason and, if requested, the usage."""
     shared = head("chat.completion.chunk", request)
     for delta in deltas(reply):
         yield shared | {"choices": [{"index": 0, "delta": delta, "finish_reason": None}]}
@@ -173,12 +173,12 @@ def models() -> Json:
 
 
 DIMENSION = 64
-"""Numbers in an embedding."""
+"""Number of dimensions of an embedding."""
 
 
 def bigram_embedding(text: str) -> list[float]:
-    """A unit vector of hashed, signed character bigrams: similar texts get similar vectors."""
-    vector = [1e-6, *[0.0] * (DIMENSION - 1)]  # never all zeros, which has no direction
+    """Return a unit vector of hashed, signed character bigrams; similar texts have similar vectors."""
+    vector = [1e-6, *[0.0] * (DIMENSION - 1)]  # not zero, because a zero vector has no direction
     for pair in pairwise(f" {' '.join(text.casefold().split())} "):
         digest = zlib.crc32("".join(pair).encode())
         vector[(digest >> 1) % DIMENSION] += 1 if digest & 1 else -1
@@ -187,7 +187,10 @@ def bigram_embedding(text: str) -> list[float]:
 
 
 def embedding_inputs(value: Any) -> list[str]:
-    """The texts of an embedding request's `input`; tokens are read as words. Empty if malformed."""
+    """Return the texts in `input` of an embedding request; empty if it is malformed.
+
+    Token numbers are read as words.
+    """
     if isinstance(value, str) or is_tokens(value):
         value = [value]
     if not isinstance(value, list) or not all(isinstance(i, str) or is_tokens(i) for i in value):
@@ -196,17 +199,17 @@ def embedding_inputs(value: Any) -> list[str]:
 
 
 def is_tokens(value: Any) -> bool:
-    """Whether `value` is a list of token numbers."""
+    """Return whether `value` is a list of token numbers."""
     return isinstance(value, list) and bool(value) and all(isinstance(n, int) for n in value)
 
 
 def packed(vector: list[float]) -> str:
-    """The vector as base64 of little-endian 32-bit floats."""
+    """Return the vector as base64 of little-endian 32-bit floats."""
     return base64.b64encode(struct.pack(f"<{len(vector)}f", *vector)).decode()
 
 
 def embedding_list(vectors: list[list[float]], request: Recorded) -> Json:
-    """The answer to an embedding request, in the encoding that it asks for."""
+    """Return the response to an embedding request, in the encoding that the request asks for."""
     as_base64 = request.body.get("encoding_format") == "base64"
     data = [
         {"object": "embedding", "index": index, "embedding": packed(v) if as_base64 else v}

@@ -31,7 +31,7 @@ class Collector(ThreadingHTTPServer):
         return f"http://127.0.0.1:{self.server_port}"
 
     def tree(self, span: Span | None = None, depth: int = 0) -> str:
-        """The indented names of all spans, or of `span` and its descendants, in the order of their start."""
+        """Return the indented names of all spans, or of `span` and its descendants, in the order of their start."""
         parent = span.span_id if span else b""
         below = (each for each in self.spans if each.parent_span_id == parent)
         lines = [f"{'  ' * depth}{span.name}"] if span else []
@@ -39,7 +39,7 @@ class Collector(ThreadingHTTPServer):
         return "\n".join([*lines, *(self.tree(each, depth + bool(span)) for each in started)])
 
     def find(self, name: str) -> list[Span]:
-        """All spans with this name."""
+        """Return all spans with this name."""
         return [span for span in self.spans if span.name == name]
 
     def store(self, body: bytes) -> None:

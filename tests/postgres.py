@@ -18,10 +18,10 @@ import psycopg
 USER = "apidesk"
 
 DEBIAN = Path("/usr/lib/postgresql")
-"""Where Debian keeps the server's programs, outside of PATH."""
+"""The folder of the server's programs on Debian, which is not in PATH."""
 
 FAST = {"fsync": "off", "full_page_writes": "off", "synchronous_commit": "off"}
-"""Nothing that a test writes has to survive a power cut."""
+"""Options for speed: data of tests need not survive a power failure."""
 
 
 class Postgres:
@@ -31,18 +31,18 @@ class Postgres:
         self._folder = folder
 
     def empty_database(self) -> str:
-        """Empty the shared database and return its url."""
+        """Empty the shared database and return its URL."""
         self.execute("DROP SCHEMA public CASCADE; CREATE SCHEMA public")
         return self._url("postgres")
 
     def new_database(self) -> str:
-        """Create a separate database, which is slow, and return its url."""
+        """Create a separate database, which is slow, and return its URL."""
         name = f"test_{uuid4().hex}"
         self.execute(f"CREATE DATABASE {name}")
         return self._url(name)
 
     def allow_connections(self, url: str, allowed: bool) -> None:
-        """Allow or refuse connections to the database; refusing ends the open ones."""
+        """Allow or refuse connections to the database. Refusing also ends open connections."""
         name = url.partition("@/")[2].partition("?")[0]
         self.execute(f"ALTER DATABASE {name} ALLOW_CONNECTIONS {allowed}")
         if not allowed:
@@ -63,12 +63,12 @@ class Postgres:
             connection.execute(statement.encode())
 
     def _url(self, name: str) -> str:
-        """The url without a driver, as users write it."""
+        """Return the URL without a driver, as users write it."""
         return f"postgresql://{USER}@/{name}?host={self._folder}"
 
 
 def missing_postgres() -> str | None:
-    """The reason why no server can run on this machine; empty if one can."""
+    """Return why no server can run on this machine; None if one can."""
     if _program("initdb") and _program("postgres"):
         return None
     return "PostgreSQL's initdb and postgres are not installed"
@@ -76,7 +76,7 @@ def missing_postgres() -> str | None:
 
 @contextmanager
 def running_postgres() -> Iterator[Postgres]:
-    """Run a server within the block. As root, run it as user `nobody`: it refuses to run as root."""
+    """Run a server within the block. If this process is root, the server runs as user `nobody`."""
     # Not pytest's folder: only root can enter it.
     with tempfile.TemporaryDirectory(prefix="postgres-") as name:
         folder = Path(name)

@@ -12,13 +12,13 @@ from tests.model_server import ModelServer
 from tests.openai_objects import content, encoded, reason, split
 
 PIECE = 8
-"""Characters in one line of a stream."""
+"""Number of characters in one line of a stream."""
 
 Json = dict[str, Any]
 
 
 class ProviderServer(ModelServer):
-    """A server with one endpoint for chat, whose replies `wire` puts into the provider's format."""
+    """A server with one endpoint for chat; `wire` converts its replies to the provider's format."""
 
     chat_path: ClassVar[str]
 
@@ -37,7 +37,7 @@ class ProviderServer(ModelServer):
         return [request for request in self.requests if request.path == self.chat_path]
 
     def wire(self, reply: Reply, request: Recorded) -> Reply:
-        """`reply` with its body in the provider's format."""
+        """Return `reply` with its body in the provider's format."""
         raise NotImplementedError
 
     async def _provider_chat(self, request: Recorded) -> Reply:
@@ -46,12 +46,12 @@ class ProviderServer(ModelServer):
 
 
 class AnthropicServer(ProviderServer):
-    """`POST /v1/messages`, answered whole."""
+    """Serves `POST /v1/messages` without streaming."""
 
     chat_path = "/v1/messages"
 
     def wire(self, reply: Reply, request: Recorded) -> Reply:
-        """A message, or an error of Anthropic's kind."""
+        """Return a message or an error in Anthropic's format."""
         if reply.status >= 400:
             refused = {"type": error_type(reply.status), "message": message_of(reply)}
             return replace(reply, body=encoded({"type": "error", "error": refused}))
@@ -69,7 +69,7 @@ class AnthropicServer(ProviderServer):
 
 
 class OllamaServer(ProviderServer):
-    """`POST /api/chat`, answered in lines of JSON, and `GET /api/tags`."""
+    """Serves `POST /api/chat`, with replies in lines of JSON, and `GET /api/tags`."""
 
     chat_path = "/api/chat"
 
@@ -78,7 +78,7 @@ class OllamaServer(ProviderServer):
         self._endpoints["/api/tags"] = ("GET", self._tags)
 
     def wire(self, reply: Reply, request: Recorded) -> Reply:
-        """A stream of lines, the last of them `done`; or an error."""
+        """Return a stream of lines, of which the last has `done`, or an error."""
         if reply.status >= 400:
             return replace(reply, body=encoded({"error": message_of(reply)}))
         pieces = split(content(reply) or "", PIECE) if request.body.get("stream") else []
@@ -95,7 +95,7 @@ class OllamaServer(ProviderServer):
 
 
 def line(request: Recorded, text: str, *, done: bool) -> Json:
-    """One line of Ollama's stream."""
+    """Return one line of Ollama's stream."""
     return {
         "model": request.body["model"],
         "created_at": "2025-01-01T00:00:00Z",

@@ -1,4 +1,4 @@
-"""Records of answered questions, and how they are written and read."""
+"""Creates, writes and reads records of answered questions."""
 
 import asyncio
 from collections.abc import Callable
@@ -16,7 +16,7 @@ LONG_AGO = datetime(2000, 1, 1, tzinfo=UTC)
 
 
 def record(record_id: str, **fields: object) -> QuestionRecord:
-    """A record of an answered question, with `fields` changed."""
+    """Return a record of an answered question, with `fields` changed."""
     complete = QuestionRecord(
         id=record_id,
         owner="key-1",

@@ -62,7 +62,7 @@ def missing_redis() -> str | None:
 @contextmanager
 def running_redis() -> Iterator[RedisServer]:
     """Run a server within the block."""
-    # Not pytest's own folder: the path of a socket may have 107 characters.
+    # Not in pytest's folder, because the path of a socket may have at most 107 characters.
     with tempfile.TemporaryDirectory(prefix="redis-") as name:
         server = RedisServer(Path(name)).start()
         try:

@@ -13,7 +13,7 @@ Json = dict[str, Any]
 
 
 class RerankServer(ModelServer):
-    """Serves `POST /v1/rerank`; a scripted JSON text is sent as the whole body."""
+    """Serves `POST /v1/rerank`. A scripted JSON text becomes the whole body of a response."""
 
     path = "/v1/rerank"
 

@@ -53,7 +53,7 @@ class ResearchRun(NamedTuple):
 
 
 class ResearchSteps:
-    """Runs the steps as the pipeline does in mode `tools`, for a question that is classified already."""
+    """Runs the steps as in mode `tools` of the pipeline, for a question that is already classified."""
 
     def __init__(
         self, answer_service: AnswerService, server: ModelServer, **overrides: object
@@ -81,7 +81,10 @@ class ResearchSteps:
         filters: Filters | None = None,
         times: int = 1,
     ) -> ResearchRun:
-        """Return the result for `text`, the last one of `times`; `timeout_s` bounds the whole request."""
+        """Ask `text` as many times as `times` says, and return the last result.
+
+        `timeout_s` is the time limit of a whole request.
+        """
         question = Question(text=text, k=5, language="zh", filters=filters or Filters())
         rules = GroundingRules()
         research = build_boost_named_api(self._collection) | build_research(
@@ -110,7 +113,7 @@ class ResearchSteps:
 
 
 def has_tools(request: Recorded) -> bool:
-    """Whether the model may call tools in its reply."""
+    """Return whether the model may call tools in its reply."""
     return "tools" in request.body
 
 
@@ -120,7 +123,7 @@ def tool_texts(request: Recorded) -> list[str]:
 
 
 def write_answers(server: ModelServer) -> None:
-    """Let the server answer requests without tools with the title of the first chunk."""
+    """Script the replies to requests without tools: the title of the first chunk."""
     server.route(lambda request: not has_tools(request), _title_answer)
 
 

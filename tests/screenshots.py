@@ -1,4 +1,7 @@
-"""The screenshots of docs/how-to/embed-the-page.md: `make screenshots`. Needs Chromium and a Chinese font."""
+"""Takes the screenshots of docs/how-to/embed-the-page.md, for `make screenshots`.
+
+It needs Chromium and a Chinese font.
+"""
 
 import asyncio
 import io
@@ -40,7 +43,7 @@ ENGLISH = {"locale": "en-US", "color_scheme": "dark"}
 
 def main() -> None:
     """Take all screenshots."""
-    logging.disable(logging.ERROR)  # uvicorn's complaint of being stopped without notice
+    logging.disable(logging.ERROR)  # hides uvicorn's message about being stopped
     with samples() as url, running_chromium() as browser:
         for name, size in (("375", PHONE), ("1280", DESKTOP)):
             with opened(browser, url, size | CHINESE) as page:
@@ -87,7 +90,7 @@ def samples() -> Iterator[str]:
 
 @contextmanager
 def opened(browser: Browser, url: str, context: dict[str, Any]) -> Iterator[Page]:
-    """Wait until the page shows its suggestions and has stopped moving."""
+    """Open the page, and wait until it shows its suggestions and has stopped moving."""
     with window(browser, url, reduced_motion="reduce", **context) as win:
         win.page.goto(url)
         win.page.locator(".suggestions button").first.wait_for()
@@ -96,7 +99,7 @@ def opened(browser: Browser, url: str, context: dict[str, Any]) -> Iterator[Page
 
 @contextmanager
 def opened_admin(browser: Browser, url: str, context: dict[str, Any]) -> Iterator[Page]:
-    """Wait until the admin page shows its report and has stopped moving."""
+    """Open the admin page, and wait until it shows its report and has stopped moving."""
     with window(browser, url, reduced_motion="reduce", **context) as win:
         win.page.goto(f"{url}/admin")
         win.page.locator(".tiles").wait_for()

@@ -51,7 +51,7 @@ def half(_request: Request, reply: Reply) -> Reply:
 
 
 class ScriptedServer:
-    """Answers with `reply`; `fault` replaces the next `fault_count` replies to paths with `fault_path`."""
+    """Answers with `reply`. `fault` replaces the next `fault_count` replies to paths that contain `fault_path`."""
 
     def __init__(self) -> None:
         self.requests: list[Request] = []
@@ -66,11 +66,11 @@ class ScriptedServer:
         raise NotImplementedError
 
     def fail(self, fault: Fault, path: str = "", count: int = 1_000) -> None:
-        """Let requests fail whose path contains `path`."""
+        """Replace the next `count` replies to requests whose path contains `path`."""
         self.fault, self.fault_path, self.fault_count = fault, path, count
 
     def answer(self, request: Request) -> Reply:
-        """Record `request` and return its response, or the fault in its place."""
+        """Record `request`, and return its response or the fault that replaces it."""
         self.requests.append(request)
         reply = self.reply(request)
         if self.fault and self.fault_count and self.fault_path in request.path:

@@ -15,7 +15,7 @@ import httpx
 APIDESK = str(Path(sys.executable).with_name("apidesk"))
 
 TIMEOUT_S = 60.0
-"""How long tests wait for an expected event."""
+"""Seconds that tests wait for an expected event."""
 
 
 def wait_until(condition: Callable[[], bool], description: str) -> None:
@@ -47,7 +47,7 @@ class ServingProcess:
 
     @property
     def url(self) -> str:
-        """The address, once the server listens. Raises AssertionError if it does not start."""
+        """The address of the server. Waits until it listens; raises AssertionError if it does not start."""
         wait_until(lambda: "Uvicorn running" in self.log or self._has_exited, "the server starts")
         match = re.search(r"Uvicorn running on (\S+)", self.log)
         assert match, self.log
@@ -55,7 +55,7 @@ class ServingProcess:
 
     @property
     def workers(self) -> list[int]:
-        """The ids of all worker processes in the log; without `--workers` the id of the server."""
+        """The ids of all worker processes in the log; without `--workers`, the id of the server."""
         return [int(pid) for pid in re.findall(r"Started server process \[(\d+)\]", self.log)]
 
     def wait_for_workers(self, count: int) -> None:

@@ -52,7 +52,7 @@ class Kind:
     make: Callable[..., SourceConfig]
     suffix: str
     page: Callable[[str], str]
-    """Return a valid document with this id."""
+    """Returns the text of a valid document with this id."""
     link: str
     """A `page_url` template that every document of this kind can fill."""
 
@@ -102,7 +102,7 @@ def read(make: Callable[..., SourceConfig], folder: Path, **fields: object) -> l
 
 
 def split_results(results: list[FileResult]) -> tuple[list[SourceDocument], list[str]]:
-    """Split results into documents and the messages of refusals."""
+    """Return the documents in `results`, and the messages of refused documents."""
     return (
         [item for item in results if isinstance(item, SourceDocument)],
         [str(item) for item in results if isinstance(item, SourceError)],

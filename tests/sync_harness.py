@@ -1,4 +1,4 @@
-"""A collection and the folders of its sources, for tests of Sync on every kind of store."""
+"""A collection and the folders of its sources, for tests of Sync with every kind of store."""
 
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -68,7 +68,7 @@ class SyncHarness:
 
 
 def open_harness(folder: Path, kind: StoreKind, milvus_uri: Path) -> SyncHarness:
-    """A harness whose sources are in `folder`.
+    """Return a harness whose sources are in `folder`.
 
     `milvus_uri` is a Milvus Lite file that tests share. Embedded collections have their own files.
     """

@@ -20,7 +20,7 @@ PAD, UNKNOWN = "[PAD]", "[UNK]"
 
 
 def make_embedder(folder: Path, words: list[str], model_file: str = "model.onnx") -> None:
-    """Write a model whose vector of a token is fixed and random: `last_hidden_state`."""
+    """Write a model that returns a fixed random vector for each token, as `last_hidden_state`."""
     vectors = np.random.default_rng(0).normal(size=(len(words) + 2, DIMENSION))
     table = numpy_helper.from_array(vectors.astype(np.float32), "table")
     gather = helper.make_node("Gather", ["table", "input_ids"], ["last_hidden_state"])
@@ -34,7 +34,7 @@ def make_embedder(folder: Path, words: list[str], model_file: str = "model.onnx"
 def make_cross_encoder(
     folder: Path, scores: dict[str, float], model_file: str = "onnx/model.onnx"
 ) -> None:
-    """Write a model whose score of a pair is the sum of the `scores` of its words."""
+    """Write a model that scores a pair of texts by the sum of the `scores` of their words."""
     values = np.array([0, 0, *scores.values()], dtype=np.float32).reshape(-1, 1)
     table = numpy_helper.from_array(values, "table")
     axis = numpy_helper.from_array(np.array([1], dtype=np.int64), "axis")

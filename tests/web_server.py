@@ -32,7 +32,7 @@ ERROR_MESSAGES = {
 
 
 class WebServer(ModelServer):
-    """Checks key and body like Tavily; a scripted text is sent as the whole body."""
+    """Checks the key and the body like Tavily. A scripted text becomes the whole body of a response."""
 
     path = "/search"
 
@@ -57,7 +57,7 @@ class WebServer(ModelServer):
 
 
 def _problem(body: Json) -> str | None:
-    """The error message of Tavily for `body`; None if it is valid."""
+    """Return Tavily's error message for `body`; None if the body is valid."""
     query, domains = body.get("query"), body.get("include_domains", [])
     if unknown := set(body) - FIELDS:
         return f"Unknown: {unknown}"

@@ -1,4 +1,4 @@
-"""Wikis on loopback that speak the wire formats of the real ones, and how each is configured as a source."""
+"""Wikis on loopback with the protocols of the real ones, and the configuration of each as a source."""
 
 import base64
 import json
@@ -14,7 +14,7 @@ Json = dict[str, Any]
 
 @dataclass
 class WikiPage:
-    """A page with a paragraph below a heading, and a table below a second one."""
+    """A page with a paragraph below a heading, and a table below a second heading."""
 
     title: str
     text: str
@@ -27,7 +27,7 @@ class Wiki(ScriptedServer):
 
     pages: dict[str, WikiPage] = field(default_factory=dict)
     content_path = ""
-    """Part of the paths that only requests for content have."""
+    """A part of the path that only requests for content have."""
 
     def __post_init__(self) -> None:
         super().__init__()
@@ -178,7 +178,7 @@ class Notion(Wiki):
         }
 
     def children(self, parent_id: str) -> list[Json] | None:
-        """Return the blocks in a page or block; None if it does not exist."""
+        """Return the blocks in a page or block; None if there is no page or block with this id."""
         page_id, _, part = parent_id.partition("-")
         page = self.pages.get(page_id)
         if page is None:
@@ -284,7 +284,7 @@ class Feishu(Wiki):
         return _feishu_items(self.blocks(page), request, 4)
 
     def _nodes(self, request: Request) -> Reply:
-        """Return the first page at the top, and all others below it."""
+        """Return the node of the first page at the top level, and the nodes of all other pages below it."""
         ids = list(self.pages)
         parent = request.query.get("parent_node_token", "")
         nodes = [
