@@ -118,7 +118,7 @@ def test_folder_without_matching_files_is_reported(kind: Kind, tmp_path: Path) -
         (KINDS["markdown"].make, {"a.md": "text", "a.mdx": "text"}),
         (KINDS["files"].make, {"a.html": "text", "a.HTML": "text"}),
     ],
-    ids=KINDS,
+    ids=["api_docs", "markdown", "files"],
 )
 def test_duplicate_document_ids_are_refused(
     tmp_path: Path, make: Callable[..., SourceConfig], files: dict[str, str]

@@ -20,6 +20,7 @@ from app.telemetry.tracing import open_tracing
 from ingestion.database.engine import open_engine
 from ingestion.job import IngestionJob, ProgressCallback
 from ingestion.platform_config import read_platform
+from ingestion.store.collection import WARM_UP_QUESTION
 from ingestion.text.language import detect_language
 from runnables.answer_events import AnswerEventHandler
 from runnables.factory import PipelineFactory
@@ -195,7 +196,7 @@ class AnswerService:
 
         No model is called. Raises StoreError.
         """
-        question = self.build_question(AskCommand("预热 warm-up"))
+        question = self.build_question(AskCommand(WARM_UP_QUESTION))
         with tracing_context(enabled=False):
             await self._factory.retrieve_without_models().ainvoke(question)
 

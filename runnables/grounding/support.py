@@ -92,10 +92,8 @@ def is_supported(statement: str, cited: Sequence[Chunk], question: str) -> bool:
     if not cited:
         return False
     text = normalise(strip_citations(statement))
-    evidence = "\n".join(map(_chunk_text, cited))
-    return _contains_numbers(f"{evidence}\n{question}", _prose(text)) and _contains_words(
-        cited, text
-    )
+    has_numbers = _contains_numbers(f"{_join_texts(cited)}\n{question}", _prose(text))
+    return has_numbers and _shares_words_or_identifier(text, cited)
 
 
 def word_share(statement: str, text: str) -> float:
@@ -114,13 +112,13 @@ def word_share(statement: str, text: str) -> float:
 def is_related(statement: str, chunks: Sequence[Chunk]) -> bool:
     """Return whether `chunks` contain enough of the content words of `statement`, or an identifier of it.
 
-    In contrast to `is_supported`, a statement without words is not related, nor is one in another language
-    without a common identifier.
+    Unlike `is_supported`, this does not compare numbers, and a statement without content words and
+    identifiers is not related.
     """
-    text = "\n".join(map(_chunk_text, chunks))
-    shares_words = _content_words(statement) and word_share(statement, text) >= MIN_WORD_SHARE
-    has_identifiers = _IDENTIFIER.search(statement) is not None
-    return bool(shares_words) or (has_identifiers and _shares_identifier(statement, text))
+    text = _join_texts(chunks)
+    if _content_words(statement) and _shares_words(statement, text):
+        return True
+    return _IDENTIFIER.search(statement) is not None and _shares_identifier(statement, text)
 
 
 def _content_words(text: str) -> set[str]:
@@ -128,16 +126,21 @@ def _content_words(text: str) -> set[str]:
     return {stem(word) for word in words if zipf_frequency(word) < COMMON_ZIPF}
 
 
-def _contains_words(cited: Sequence[Chunk], statement: str) -> bool:
+def _shares_words_or_identifier(statement: str, cited: Sequence[Chunk]) -> bool:
+    """Return whether chunks in the language of `statement` share its words, or others an identifier."""
     language = detect_language(_prose(statement))
-    texts = [_chunk_text(chunk) for chunk in cited]
-    same_language = [text for text in texts if detect_language(text) == language]
-    if same_language and word_share(statement, "\n".join(same_language)) >= MIN_WORD_SHARE:
+    same_language = [chunk for chunk in cited if detect_language(_chunk_text(chunk)) == language]
+    if same_language and _shares_words(statement, _join_texts(same_language)):
         return True
-    return len(same_language) < len(texts) and _shares_identifier(statement, "\n".join(texts))
+    return len(same_language) < len(cited) and _shares_identifier(statement, _join_texts(cited))
+
+
+def _shares_words(statement: str, text: str) -> bool:
+    return word_share(statement, text) >= MIN_WORD_SHARE
 
 
 def _shares_identifier(statement: str, text: str) -> bool:
+    """Return whether `text` contains an identifier of `statement`; True if it has none."""
     identifiers = _IDENTIFIER.findall(statement)
     text = text.lower()
     return not identifiers or any(identifier.lower() in text for identifier in identifiers)
@@ -191,6 +194,10 @@ def _chunk_text(chunk: Chunk) -> str:
     return "\n".join(
         (chunk.title, chunk.section, chunk.body, chunk.api_name, chunk.api_url, chunk.page_url)
     )
+
+
+def _join_texts(chunks: Sequence[Chunk]) -> str:
+    return "\n".join(map(_chunk_text, chunks))
 
 
 @lru_cache(maxsize=256)

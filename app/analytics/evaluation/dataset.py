@@ -143,8 +143,8 @@ def _question_error(message: str) -> QuestionError:
     return QuestionError(message, field="questions")
 
 
-def document_key(chunk: Chunk) -> str:
-    """Return the key of the document that `chunk` belongs to, `source/document_id`."""
+def qualified_id(chunk: Chunk) -> str:
+    """Return `source/document_id`, which identifies the document of `chunk` among all sources."""
     return f"{chunk.source}/{chunk.document_id}"
 
 
@@ -176,10 +176,10 @@ class DocumentIndex:
         while batch := list(islice(keys, READ_BATCH)):
             by_document: dict[str, list[Chunk]] = defaultdict(list)
             for chunk in collection.chunks_of_documents(batch):
-                by_document[document_key(chunk)].append(chunk)
+                by_document[qualified_id(chunk)].append(chunk)
             for chunks in by_document.values():
                 index.add(chunks, keep=len(index.sample) < sample)
-        index.sample.sort(key=lambda chunks: document_key(chunks[0]))
+        index.sample.sort(key=lambda chunks: qualified_id(chunks[0]))
         return index
 
     def add(self, chunks: list[Chunk], keep: bool = True) -> None:
@@ -188,7 +188,7 @@ class DocumentIndex:
             return
         self.count += 1
         for chunk in chunks:
-            key = document_key(chunk)
+            key = qualified_id(chunk)
             for name in (chunk.document_id, chunk.page_url, chunk.api_url, chunk.api_name):
                 self._by_name[name].add(key)
             self._by_page[chunk.document_id.partition("#")[0]].add(key)

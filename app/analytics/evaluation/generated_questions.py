@@ -16,7 +16,7 @@ from app.analytics.evaluation.dataset import (
     DocumentIndex,
     EvaluationQuestion,
     GeneratedFrom,
-    document_key,
+    qualified_id,
     shuffle_key,
 )
 from ingestion.text.markdown_blocks import parse_blocks, parse_table, plain_text
@@ -62,7 +62,7 @@ def generate_questions(
 
     Texts that occur for several documents are not used.
     """
-    names = {document_key(chunks[0]): documents.name_of(chunks) for chunks in documents.sample}
+    names = {qualified_id(chunks[0]): documents.name_of(chunks) for chunks in documents.sample}
     kinds: dict[GeneratedFrom, dict[str, list[QuestionCandidate]]] = defaultdict(
         lambda: defaultdict(list)
     )
@@ -106,7 +106,7 @@ def _round_robin(by_source: Iterable[list[QuestionCandidate]]) -> list[QuestionC
 
 def _candidates(chunks: list[Chunk], documents: DocumentIndex) -> Iterator[QuestionCandidate]:
     """Yield all candidates in one document. A link text is a candidate for the linked document."""
-    key, source = document_key(chunks[0]), chunks[0].source
+    key, source = qualified_id(chunks[0]), chunks[0].source
     title = plain_text(chunks[0].title)
     if title:
         yield QuestionCandidate("title", title[:MAX_QUESTION_CHARS], key, source)

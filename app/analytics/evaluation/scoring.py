@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 from pydantic import Field
 
-from app.analytics.evaluation.dataset import EvaluationQuestion, GeneratedFrom, document_key
+from app.analytics.evaluation.dataset import EvaluationQuestion, GeneratedFrom, qualified_id
 from app.analytics.evaluation.measures import (
     GoldDocuments,
     RankedDocuments,
@@ -140,7 +140,7 @@ class ProbeResult(NamedTuple):
     @property
     def documents(self) -> list[str]:
         """The document key of each chunk."""
-        return [document_key(retrieved.chunk) for retrieved in self.chunks]
+        return [qualified_id(retrieved.chunk) for retrieved in self.chunks]
 
     @property
     def ranking(self) -> list[str]:
