@@ -12,6 +12,7 @@ from ingestion.sources.registry import FileResult, read_source
 from schemas.document import SourceDocument
 from schemas.errors import ConfigurationError, SourceError
 from schemas.platform import OpenApiSourceConfig, SourceLimits
+from tests.download_server import Serve, answer, server
 from tests.openapi_descriptions import (
     ON_LOOPBACK,
     Json,
@@ -26,7 +27,6 @@ from tests.openapi_descriptions import (
     swagger_2,
     write,
 )
-from tests.test_fetch import Serve, answer, server
 
 # --- one operation, one document
 
@@ -409,7 +409,7 @@ def test_description_is_read_from_a_url() -> None:
     assert (document.title, document.api_url) == ("Far", "/v1/a")
     assert f"`{url}/v1`" in body_of(document, "request_url")
     assert [str(error) for error in errors] == [
-        "/b: $ref 'http://example.com/x#/y' cannot be resolved: points to another host than the description's",
+        "/b: $ref 'http://example.com/x#/y' cannot be resolved: leads to another host than that of the source",
         "/c: $ref 'file:///etc/passwd' cannot be resolved: not an http(s) URL",
     ]
     assert len(heads) == 2

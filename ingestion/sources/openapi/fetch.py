@@ -147,7 +147,7 @@ class _DownloadThread:
     def _follow(self, client: httpx.Client, url: httpx.URL) -> Download:
         for _ in range(MAX_REDIRECTS + 1):
             if _origin(url) != self.downloader.origin:
-                raise OutsideHost("points to another host than the description's")
+                raise OutsideHost("leads to another host than that of the source")
             timeout = max(0.001, self.remaining)
             trace = {"trace": self._record_stream}
             with client.stream("GET", url, timeout=timeout, extensions=trace) as response:
