@@ -1,4 +1,4 @@
-"""What an API page is read as, in lines that tests compare."""
+"""An API page for tests, and what such a page is read as, in lines that tests compare."""
 
 from collections.abc import Iterator, Sequence
 from pathlib import Path
@@ -8,6 +8,41 @@ from ingestion.sources.api_operation import PageOperation
 from ingestion.sources.pages import parse_page
 from schemas.api_document import Parameter
 from schemas.platform import FilesSourceConfig, MarkdownSourceConfig, SourceLimits
+
+SEVERAL = """# Boards
+
+| Method | Path |
+| --- | --- |
+| GET | /v1/boards |
+| POST | /v1/boards |
+
+## List boards
+
+`GET /v1/boards`
+
+### Query
+
+| Required | Type | Field | Notes |
+| --- | --- | --- | --- |
+| | integer | `limit` | |
+
+## Create a board
+
+**POST** `/v1/boards`
+
+Requires the `boards:write` scope.
+
+### Body
+
+- `name` (string, required): The name.
+- `columns` (array of objects): Columns.
+  - `title` (string, required): Its title.
+
+### Errors
+
+- `409` `name_taken`: Choose another name.
+"""
+"""A page with two operations."""
 
 
 def read_lines(text: str, path: Path) -> list[str]:

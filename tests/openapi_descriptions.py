@@ -11,7 +11,7 @@ from schemas.document import SourceDocument
 from schemas.errors import SourceError
 from schemas.platform import OpenApiSourceConfig, SourceLimits
 from tests.conftest import SHARED_DATA
-from tests.test_fetch import LOCAL
+from tests.download_server import LOCAL
 
 DATA = SHARED_DATA / "openapi"
 Json = dict[str, Any]

@@ -1,9 +1,12 @@
-"""Chunks to rerank, and checks that reranking keeps each of them."""
+"""Chunks to rerank, a reranker, and checks that reranking keeps each chunk."""
 
 import asyncio
 import logging
+from collections.abc import Sequence
 
 import pytest
+from langchain_core.callbacks import Callbacks
+from langchain_core.documents import BaseDocumentCompressor, Document
 from langchain_core.runnables import RunnableConfig
 
 from runnables.retrieval.rerank import RUN_NAME, RerankStep
@@ -13,6 +16,15 @@ from tests.traces import Trace
 
 KEY = "sk-never-to-be-seen"
 QUESTION = "怎么取消揽收，用哪个接口？"
+
+
+class ReversesWithoutScores(BaseDocumentCompressor):
+    """Has neither a model nor a number of documents, and no scores."""
+
+    def compress_documents(
+        self, documents: Sequence[Document], query: str, callbacks: Callbacks | None = None
+    ) -> Sequence[Document]:
+        return documents[::-1]
 
 
 def retrieved(count: int, body: str = "正文") -> list[RetrievedChunk]:

@@ -12,6 +12,7 @@ from ingestion.text.markdown_blocks import parse_blocks
 from schemas.api_document import Parameter
 from schemas.document import SourceDocument
 from schemas.platform import FilesSourceConfig, MarkdownSourceConfig, SourceLimits
+from tests.api_page_lines import SEVERAL
 
 LABELLED_TABLE = """# 创建工单
 
@@ -43,40 +44,6 @@ data | object | 数据
 HTTP 状态码 | 错误码 | 描述 | 排查建议
 ---|---|---|---
 400 | 1300021 | 参数错误 | 检查参数
-"""
-
-SEVERAL = """# Boards
-
-| Method | Path |
-| --- | --- |
-| GET | /v1/boards |
-| POST | /v1/boards |
-
-## List boards
-
-`GET /v1/boards`
-
-### Query
-
-| Required | Type | Field | Notes |
-| --- | --- | --- | --- |
-| | integer | `limit` | |
-
-## Create a board
-
-**POST** `/v1/boards`
-
-Requires the `boards:write` scope.
-
-### Body
-
-- `name` (string, required): The name.
-- `columns` (array of objects): Columns.
-  - `title` (string, required): Its title.
-
-### Errors
-
-- `409` `name_taken`: Choose another name.
 """
 
 LABELS = """# 查询账单

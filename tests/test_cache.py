@@ -23,7 +23,7 @@ from ingestion.database.engine import open_engine
 from schemas.ingestion import IngestionOptions
 from schemas.insights import QuestionRecord
 from schemas.settings import read_settings
-from tests.acme import PLATFORM
+from tests.acme import PAGES, PLATFORM, write_pages
 from tests.conftest import ServiceFactory
 from tests.http_client import http_client
 from tests.langsmith_server import langsmith_server
@@ -41,12 +41,6 @@ QUESTION = "快递面单取号V2 的请求参数"
 STEP = "用“订单发货”接口。[1]"
 TOKENS = 50
 """The tokens of each call of the scripted model."""
-
-PAGES = {
-    "quotas": "# Quotas\n\nEvery workspace may create 20 tokens. Ask support for more.\n",
-    "uploads": "# Uploads\n\nAn uploaded file may be 20 MB large. Larger files are cut into parts.\n",
-    "search": "# Search\n\nA search query takes at most ten words and finds whole documents.\n",
-}
 
 QUESTIONS = (
     "how many tokens may a workspace create?",
@@ -192,11 +186,6 @@ def test_weak_answers_and_secrets_are_not_cached(
 
 
 # --- changed documents -----------------------------------------------------------
-
-
-def write_pages(folder: Path, **pages: str) -> None:
-    for name, page in pages.items():
-        (folder / "guides" / f"{name}.md").write_text(page)
 
 
 @pytest.fixture

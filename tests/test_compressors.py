@@ -16,7 +16,7 @@ from schemas.errors import ConfigurationError
 from schemas.settings import read_settings
 from tests.acme import PLATFORM_INFO
 from tests.rerank_server import RerankServer, jina, to_json
-from tests.reranking import QUESTION, order, retrieved, run
+from tests.reranking import QUESTION, ReversesWithoutScores, order, retrieved, run
 
 HERE = "tests.test_compressors"
 
@@ -57,15 +57,16 @@ class Hangs(BaseDocumentCompressor):
         return documents
 
 
-def by_setting(name: str, **settings: object) -> RerankStep:
-    step = build_rerank(read_settings(rerank=f"{HERE}.{name}", **settings), None, PLATFORM_INFO)
+def by_setting(compressor: type[BaseDocumentCompressor], **settings: object) -> RerankStep:
+    path = f"{compressor.__module__}.{compressor.__name__}"
+    step = build_rerank(read_settings(rerank=path, **settings), None, PLATFORM_INFO)
     assert step is not None
     return step
 
 
 def test_compressor_named_in_the_settings_orders_the_chunks() -> None:
     found = retrieved(5)
-    reranked = run(by_setting("KeepBest", rerank_model="large"), found)
+    reranked = run(by_setting(KeepBest, rerank_model="large"), found)
     assert order(reranked, found) == [4, 3, 2, 1, 0]
     assert [chunk.score for chunk in reranked[:2]] == [1.0, 0.5]
 
@@ -81,7 +82,7 @@ def test_compressor_is_created_with_the_model_and_all_passages() -> None:
 
 def test_compressor_without_scores_keeps_the_scores_of_retrieval() -> None:
     found = retrieved(3)
-    reranked = run(by_setting("ReversesWithoutScores"), found)
+    reranked = run(by_setting(ReversesWithoutScores), found)
     assert [chunk.score for chunk in reranked] == [98.0, 99.0, 100.0]
 
 
@@ -94,7 +95,7 @@ def test_chunks_that_the_compressor_drops_keep_their_order_at_the_end() -> None:
 
 def test_compressor_that_hangs_keeps_the_order(caplog: pytest.LogCaptureFixture) -> None:
     found = retrieved(3)
-    assert run(by_setting("Hangs", rerank_timeout=0.1), found) == found
+    assert run(by_setting(Hangs, rerank_timeout=0.1), found) == found
     assert "Hangs: not ready in time" in caplog.text
 
 

@@ -1,16 +1,9 @@
-"""Grouping questions by meaning and detecting gaps.
-
-tests/data/gap_questions.jsonl has sets of three topics that the samples do not cover, in fifteen wordings
-each.
-"""
+"""Grouping questions by meaning and detecting gaps."""
 
 import asyncio
-import json
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
-from datetime import UTC, datetime
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -28,21 +21,10 @@ from runnables.grounding.support import coverage
 from runnables.retrieval.query_analysis import Glossary
 from schemas.answer import Page
 from tests.conftest import SHARED_DATA, needs_shared_data
+from tests.gap_questions import ASKED_AT, DATA, gap_set, read_lines
 
-DATA = Path(__file__).parent / "data"
 PAGE = Page(title="Orders", page_url="https://open.example.com/orders")
-ASKED_AT = datetime(2025, 3, 1, tzinfo=UTC)
 OTHER_PAGE = Page(title="Refunds", page_url="https://open.example.com/refunds")
-
-
-def read_lines(path: Path) -> list[dict[str, Any]]:
-    return [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
-
-
-def gap_set(name: str) -> list[tuple[str, str | None]]:
-    """Questions of one set with their topics."""
-    lines = read_lines(DATA / "gap_questions.jsonl")
-    return [(line["question"], line["topic"]) for line in lines if line["set"] == name]
 
 
 @pytest.fixture(scope="module")

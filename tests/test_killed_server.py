@@ -13,10 +13,9 @@ from app.cli.main import main
 from app.service.record_writer import RecordWriter
 from ingestion.database.engine import open_engine
 from schemas.settings import read_settings
-from tests.acme import PLATFORM
+from tests.acme import PLATFORM, QUOTAS
 from tests.question_records import run_writer, stored
 from tests.serving_process import ServingProcess, ask, wait_until
-from tests.test_workers import QUOTAS
 
 pytestmark = pytest.mark.acceptance
 

@@ -5,9 +5,8 @@ from collections import defaultdict
 from collections.abc import Iterator
 from pathlib import Path
 
-ROOT = Path(__file__).resolve().parents[1]
-PACKAGES = ("apidesk", "app", "runnables", "ingestion", "prompts", "schemas")
-MODULES = [path for package in PACKAGES for path in sorted((ROOT / package).rglob("*.py"))]
+from tests.product_modules import MODULES, ROOT, syntax_tree
+
 MIN_LINES = 40
 REASON = ("because", "so that", "must", "stays")
 """Words with which the docstring of a short module states why it is separate."""
@@ -19,7 +18,7 @@ def name_of(path: Path) -> str:
 
 def type_names(path: Path) -> Iterator[str]:
     """Yield the public classes and type aliases that a module defines."""
-    for node in ast.parse(path.read_text(encoding="utf-8")).body:
+    for node in syntax_tree(path).body:
         if isinstance(node, ast.ClassDef):
             names = [node.name]
         elif isinstance(node, ast.Assign):
@@ -42,8 +41,8 @@ def test_short_modules_state_their_reason() -> None:
     for path in MODULES:
         if path.name == "__init__.py" or "migrations" in path.parts:
             continue  # package markers, and the file per revision that Alembic requires
-        source = path.read_text(encoding="utf-8")
-        docstring = ast.get_docstring(ast.parse(source)) or ""
-        if len(source.splitlines()) < MIN_LINES and not any(word in docstring for word in REASON):
+        lines = path.read_text(encoding="utf-8").splitlines()
+        docstring = ast.get_docstring(syntax_tree(path)) or ""
+        if len(lines) < MIN_LINES and not any(word in docstring for word in REASON):
             unexplained.append(name_of(path))
     assert unexplained == []

@@ -1,17 +1,16 @@
 """What the product imports: declared dependencies, and nothing that only POSIX systems have."""
 
-import ast
 import re
 import subprocess
 import sys
 import tomllib
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from importlib.metadata import packages_distributions
 from typing import Any
 
 import pytest
 
-from tests.test_layout import MODULES, PACKAGES, ROOT
+from tests.product_modules import MODULES, PACKAGES, ROOT, imported_names
 
 PROJECT: dict[str, Any] = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))[
     "project"
@@ -36,12 +35,8 @@ LOADED_BY_NAME = {
 def imported_packages() -> Iterator[tuple[str, str]]:
     """Yield each top-level package that a module imports, with the module's path."""
     for path in MODULES:
-        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
-            names = [node.module or ""] if isinstance(node, ast.ImportFrom) else []
-            if isinstance(node, ast.Import):
-                names = [alias.name for alias in node.names]
-            for name in names:
-                yield name.partition(".")[0], path.relative_to(ROOT).as_posix()
+        for name in imported_names(path):
+            yield name.partition(".")[0], path.relative_to(ROOT).as_posix()
 
 
 def normalized(name: str) -> str:
@@ -55,8 +50,15 @@ def declared() -> set[str]:
     return {normalized(re.split(r"[\[<>=~; ]", line, maxsplit=1)[0]) for line in requirements}
 
 
-def test_every_imported_distribution_is_declared() -> None:
-    distributions = packages_distributions()
+@pytest.fixture(scope="module")
+def distributions() -> Mapping[str, Sequence[str]]:
+    """The installed distributions by the top-level packages that they provide."""
+    return packages_distributions()
+
+
+def test_every_imported_distribution_is_declared(
+    distributions: Mapping[str, Sequence[str]],
+) -> None:
     undeclared: dict[str, str] = {}
     for package, path in imported_packages():
         if package in sys.stdlib_module_names or package in PACKAGES:
@@ -67,8 +69,7 @@ def test_every_imported_distribution_is_declared() -> None:
     assert undeclared == {}
 
 
-def test_every_declared_distribution_is_used() -> None:
-    distributions = packages_distributions()
+def test_every_declared_distribution_is_used(distributions: Mapping[str, Sequence[str]]) -> None:
     used = {
         normalized(name)
         for package, _ in imported_packages()

@@ -19,9 +19,9 @@ from runnables.models.chat_models import open_chat_models
 from schemas.choices import Language
 from schemas.settings import read_settings
 from tests.acme import PLATFORM_INFO
+from tests.gap_questions import ASKED_AT, DATA, gap_set, read_lines
 from tests.model_script import Recorded, Reply
 from tests.model_server import ModelServer
-from tests.test_gaps import ASKED_AT, DATA, gap_set, read_lines
 
 pytestmark = pytest.mark.usefixtures("no_backoff")
 

@@ -21,7 +21,7 @@ from schemas.question import Filters, Question, StructuredQuestion
 from tests.langsmith_server import langsmith_server
 from tests.model_replies import draft, structured
 from tests.model_server import ModelServer
-from tests.test_compressors import ReversesWithoutScores
+from tests.reranking import ReversesWithoutScores
 
 pytestmark = pytest.mark.acceptance
 

@@ -21,8 +21,8 @@ from tests.deployment.deployment_files import CONTAINERS
 from tests.model_replies import is_classification, structured
 from tests.model_script import Recorded, Reply, ToolCall
 from tests.model_server import ModelServer
+from tests.product_modules import MODULES, ROOT
 from tests.serving_process import ServingProcess
-from tests.test_layout import MODULES, ROOT
 
 GUIDE = ROOT / "docs" / "how-to" / "use-from-langchain.md"
 FENCE = re.compile(r"^```python\n(.*?)^```$", re.MULTILINE | re.DOTALL)

@@ -12,7 +12,7 @@ from typing import Any
 import httpx
 import pytest
 
-from tests.acme import PLATFORM
+from tests.acme import PLATFORM, QUOTAS
 from tests.milvus_server import MilvusServer
 from tests.model_replies import draft, is_classification, structured
 from tests.model_script import Recorded, Reply
@@ -21,7 +21,6 @@ from tests.serving_process import APIDESK, TIMEOUT_S, ServingProcess, ask, pause
 
 pytestmark = pytest.mark.acceptance
 
-QUOTAS = "# Quotas\n\nEvery workspace may create {number} tokens. Ask support for more.\n"
 UPLOADS = "# Uploads\n\nA file may be 20 MB large. Larger files are cut into parts.\n"
 QUESTION = "how many tokens may a workspace create?"
 

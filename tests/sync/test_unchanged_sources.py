@@ -12,6 +12,7 @@ from ingestion.store.embedded_collection import EmbeddedCollection
 from ingestion.store.manifest import SOURCES_PROPERTY, write_finished_manifest, write_manifest
 from ingestion.store.snapshot import SOURCES_KEY, set_state
 from schemas.platform import OpenApiSourceConfig, SourceLimits
+from tests.api_page_lines import SEVERAL
 from tests.collections import delete_chunks
 from tests.sync_harness import (
     SyncHarness,
@@ -23,7 +24,6 @@ from tests.sync_harness import (
     write_page,
     write_pages,
 )
-from tests.test_api_pages import SEVERAL
 
 
 @dataclass(frozen=True)
