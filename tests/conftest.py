@@ -1,7 +1,12 @@
 """Fixtures: an answer service over the samples, an HTTP client for it, a scripted model server.
 
 No test connects beyond the loopback interface.
+
+The fixtures import the product, not this module: pytest-xdist's main process loads the module too, and
+would spend five seconds on imports before it starts its workers.
 """
+
+from __future__ import annotations
 
 import gc
 import logging
@@ -12,22 +17,20 @@ from contextlib import ExitStack
 from multiprocessing.util import get_temp_dir
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pytest
-from litestar import Litestar
-from litestar.testing import TestClient
-from tenacity import wait_none
 
-from app.main import create_app
-from app.service.answer_service import AnswerService, connect_answer_service
-from app.telemetry.logs import APPLICATION_LOGGERS, NOISY_LOGGERS
-from schemas.settings import Settings, read_settings
-from tests.app_pool import AppPool
-from tests.http_client import http_client
-from tests.model_replies import MakeClient
-from tests.model_server import ModelServer
-from tests.postgres import Postgres, missing_postgres, running_postgres
+if TYPE_CHECKING:
+    from litestar import Litestar
+    from litestar.testing import TestClient
+
+    from app.service.answer_service import AnswerService
+    from schemas.settings import Settings
+    from tests.app_pool import AppPool
+    from tests.model_replies import MakeClient
+    from tests.model_server import ModelServer
+    from tests.postgres import Postgres
 
 SHARED_DATA = Path(__file__).resolve().parents[2] / "shared" / "data"
 
@@ -71,14 +74,14 @@ SLOWEST_TEST_FILES = (
     "test_chunking",
     "test_evaluation",
 )
-"""Slow test files. They start first, so that no worker is left alone with one at the end."""
+"""Slow test files. They start first, so that the other workers do not have to wait for one at the end."""
 
 _LOOPBACK = ("127.0.0.1", "::1", "localhost")
 
 
 @pytest.hookimpl(wrapper=True)
 def pytest_collection() -> Generator[None, object, object]:
-    """Keep imported modules and collected tests out of garbage collection: they live to the end."""
+    """Exclude imported modules and collected tests from garbage collection, because they are never freed."""
     gc.disable()
     try:
         return (yield)
@@ -118,7 +121,7 @@ def clean_environment(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None
             ):
                 patch.delenv(name)
         patch.chdir(tmp_path_factory.mktemp("cwd"))
-        # Each HTTP client would read the certificates of the system, and none uses TLS.
+        # Otherwise each HTTP client would read the certificates of the system, although none uses TLS.
         patch.delenv("SSL_CERT_FILE", raising=False)
         patch.setenv("SSL_CERT_DIR", str(tmp_path_factory.mktemp("certificates")))
         yield
@@ -128,8 +131,8 @@ def clean_environment(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None
 def temporary_directory(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
     """Give the tests and their processes a temporary directory that is removed at the end.
 
-    Ingestions leave lock files there. The path is short, because that of a socket is limited, and
-    other users may enter, because PostgreSQL does not run as root.
+    Ingestions leave lock files there. The path is short, because the length of a socket's path is
+    limited. Other users may enter the directory, because PostgreSQL does not run as root.
     """
     tmp_path_factory.getbasetemp()  # stays where pytest keeps the last runs
     get_temp_dir()  # multiprocessing removes its own at exit, and would not find it
@@ -146,6 +149,8 @@ def temporary_directory(tmp_path_factory: pytest.TempPathFactory) -> Iterator[No
 @pytest.fixture(autouse=True)
 def log_levels() -> None:
     """Reset the log levels, which a command run by a test sets for the whole process."""
+    from app.telemetry.logs import APPLICATION_LOGGERS, NOISY_LOGGERS
+
     for name in (*APPLICATION_LOGGERS, *NOISY_LOGGERS):
         if (logger := logging.getLogger(name)).level:
             logger.setLevel(logging.NOTSET)
@@ -154,15 +159,19 @@ def log_levels() -> None:
 @pytest.fixture
 def no_backoff(monkeypatch: pytest.MonkeyPatch) -> None:
     """Retry requests to providers without waiting."""
+    from tenacity import wait_none
+
     monkeypatch.setattr("ingestion.providers._backoff", wait_none())
 
 
-ServiceFactory = Callable[..., AnswerService]
+ServiceFactory = Callable[..., "AnswerService"]
 
 
 @pytest.fixture(scope="session")
 def make_service(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ServiceFactory]:
-    """Factory of indexed services with the given settings; each has its own store by default."""
+    """Return a factory of indexed services. By default, each service has its own store."""
+    from app.service.answer_service import connect_answer_service
+
     services: list[AnswerService] = []
 
     def make(**overrides: object) -> AnswerService:
@@ -178,7 +187,9 @@ def make_service(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ServiceFa
 
 
 def make_settings(tmp_path_factory: pytest.TempPathFactory, **overrides: object) -> Settings:
-    """Settings with their own store and without a cache, so that scripted models are called."""
+    """Return settings with their own store and without a cache, so that scripted models are called."""
+    from schemas.settings import read_settings
+
     store = tmp_path_factory.mktemp("store") / "milvus.db"
     defaults = {
         "milvus_uri": str(store),
@@ -191,13 +202,16 @@ def make_settings(tmp_path_factory: pytest.TempPathFactory, **overrides: object)
 
 @pytest.fixture(scope="session")
 def sample_service(make_service: ServiceFactory) -> AnswerService:
-    """The sample platform without a model. Shared by the session: do not index it again."""
+    """Return a service for the samples without a model. All tests share it, so do not index it again."""
     return make_service()
 
 
 @pytest.fixture(scope="session")
 def client(sample_service: AnswerService) -> Iterator[TestClient[Litestar]]:
-    """An HTTP client of `sample_service`."""
+    """Return an HTTP client of `sample_service`."""
+    from app.main import create_app
+    from tests.http_client import http_client
+
     with http_client(create_app(sample_service)) as test_client:
         yield test_client
 
@@ -205,12 +219,16 @@ def client(sample_service: AnswerService) -> Iterator[TestClient[Litestar]]:
 @pytest.fixture(scope="session")
 def app_pool() -> AppPool:
     """Applications that tests use one after the other."""
+    from tests.app_pool import AppPool
+
     return AppPool()
 
 
 @pytest.fixture
 def serve_samples(sample_service: AnswerService, app_pool: AppPool) -> Iterator[MakeClient]:
-    """Factory of HTTP clients: services over the sample collection with the given settings."""
+    """Return a factory of HTTP clients, whose services use the sample collection and the given settings."""
+    from app.service.answer_service import AnswerService
+
     with ExitStack() as stack:
 
         def make(**overrides: object) -> TestClient[Litestar]:
@@ -223,7 +241,9 @@ def serve_samples(sample_service: AnswerService, app_pool: AppPool) -> Iterator[
 
 @pytest.fixture
 def model_server() -> Iterator[ModelServer]:
-    """A scripted OpenAI-compatible server; the test fails if it got a call beyond its script."""
+    """Yield a scripted OpenAI-compatible server. The test fails if the script has no reply for a request."""
+    from tests.model_server import ModelServer
+
     with ModelServer() as server:
         yield server
     assert not server.faults
@@ -231,13 +251,15 @@ def model_server() -> Iterator[ModelServer]:
 
 @pytest.fixture
 def model_client(serve_samples: MakeClient, model_server: ModelServer) -> MakeClient:
-    """Factory of HTTP clients: services over the sample collection with the scripted model."""
+    """Return a factory of HTTP clients, whose services use the sample collection and the scripted model."""
     return lambda **overrides: serve_samples(**(model_server.settings | overrides))
 
 
 @pytest.fixture(scope="session")
 def postgres() -> Iterator[Postgres]:
     """A running PostgreSQL server."""
+    from tests.postgres import missing_postgres, running_postgres
+
     if reason := missing_postgres():
         pytest.skip(reason)
     with running_postgres() as server:

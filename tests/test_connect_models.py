@@ -8,6 +8,7 @@ from shlex import split as split_shell
 from typing import Any
 
 import pytest
+from pydantic import SecretStr
 
 from ingestion.embeddings import ChunkEmbedder, open_embeddings
 from runnables.models.chat_models import open_chat_models
@@ -58,6 +59,22 @@ def test_models_of_the_page_can_be_opened(
     assert models.answer_models[0].window >= 8_192
     embeddings = open_embeddings(settings)
     assert (embeddings is not None) == ("APIDESK_EMBEDDING_MODEL" in variables)
+
+
+@pytest.mark.parametrize(
+    ("model", "field"),
+    [
+        ("anthropic:claude-test", "max_tokens"),
+        ("ollama:llama", "num_predict"),
+        ("openai:gpt", "max_tokens"),
+    ],
+)
+def test_reply_limit_is_passed_to_each_client(model: str, field: str) -> None:
+    settings = read_settings(chat_model=model, chat_api_key=SecretStr("key"), max_reply_tokens=200)
+    models = open_chat_models(settings)
+    assert models
+    limits = {"anthropic:claude-test": {200, 4_096, 8_192, 64_000}}.get(model, {200})
+    assert getattr(models.answer_models[0].client, field) in limits
 
 
 def test_every_provider_of_the_page_has_settings() -> None:

@@ -304,9 +304,10 @@ def test_no_secret_is_stored(
     settings = {"database_url": f"sqlite:///{path}", "spool": spool, "cache_answers": True}
     client = (model_client if with_model else serve_samples)(**settings)
     rename(path, "questions", "away")
-    asked = PASTED[:: 3 if with_model else 1]
-    for number, (pasted, _, _) in enumerate(asked):
-        ask(client, f"怎么发货\n{pasted}", session=f"s{number}")
+    pasted = [text for text, _, _ in PASTED]
+    asked = ["\n".join(("怎么发货", *pasted[n : n + 3])) for n in range(0, len(pasted), 3)]
+    for number, question in enumerate(asked):
+        ask(client, question, session=f"s{number}")
     assert list(spool.rglob("*.jsonl"))
     assert path.with_name("apidesk.db-wal").exists()
     assert found_in(tmp_path) == []

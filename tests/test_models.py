@@ -4,6 +4,7 @@ import logging
 import re
 import time
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -11,6 +12,7 @@ from pydantic import SecretStr
 
 from app.main import create_app
 from ingestion.text.language import estimate_tokens
+from tests.acme import PAGES, PLATFORM, write_pages
 from tests.conftest import ServiceFactory
 from tests.http_client import http_client
 from tests.model_replies import MakeClient, ask, draft, is_classification, structured
@@ -360,18 +362,26 @@ def test_unclassified_question_is_answered_as_general(
 
 
 def test_full_text_retrieves_while_embeddings_fail(
-    make_service: ServiceFactory, model_server: ModelServer, caplog: pytest.LogCaptureFixture
+    make_service: ServiceFactory,
+    model_server: ModelServer,
+    tmp_path: Path,
+    caplog: pytest.LogCaptureFixture,
 ) -> None:
-    answer_all(model_server)
+    question = "how many tokens may a workspace create?"
+    answer_all(model_server, "A workspace may create 20 tokens. [1]")
+    (tmp_path / "guides").mkdir()
+    (tmp_path / "platform.toml").write_text(PLATFORM)
+    write_pages(tmp_path, **PAGES)
     embedding = chat(model_server, "embedding", "openai:scripted-embedding")
-    answer_service = make_service(**chat(model_server), **embedding, retrieval="dense")
+    settings = chat(model_server) | embedding | {"retrieval": "dense"}
+    answer_service = make_service(platform=tmp_path / "platform.toml", **settings)
     model_server.embedding_reply = Reply(
         NAMES_THE_KEY, status=503, headers={"x-should-retry": "false"}
     )
 
     with http_client(create_app(answer_service)) as client:
-        answer = ask(client, QUESTION)
-        found = client.post("/retrieve", json={"question": QUESTION})
+        answer = ask(client, question)
+        found = client.post("/retrieve", json={"question": question})
 
     assert answer["sources"]
     assert answer["answeredBy"] == CHAT

@@ -1,10 +1,7 @@
 """The limit on the length of replies, and windows that are smaller than assumed."""
 
 import pytest
-from pydantic import SecretStr
 
-from runnables.models.chat_models import open_chat_models
-from schemas.settings import read_settings
 from tests.model_replies import MakeClient, ask, draft, is_classification, structured
 from tests.model_script import Answer as Said
 from tests.model_script import Recorded, Reply
@@ -24,22 +21,6 @@ def test_every_request_has_a_limit(model_client: MakeClient, model_server: Model
     ask(model_client(chat_context_tokens=4_000), QUESTION)
     limits = [request.body["max_tokens"] for request in model_server.chat_requests]
     assert (set(limits[:2]), set(limits[2:])) == ({300}, {1_000})
-
-
-@pytest.mark.parametrize(
-    ("model", "field"),
-    [
-        ("anthropic:claude-test", "max_tokens"),
-        ("ollama:llama", "num_predict"),
-        ("openai:gpt", "max_tokens"),
-    ],
-)
-def test_limit_of_other_clients(model: str, field: str) -> None:
-    settings = read_settings(chat_model=model, chat_api_key=SecretStr("key"), max_reply_tokens=200)
-    models = open_chat_models(settings)
-    assert models
-    limits = {"anthropic:claude-test": {200, 4_096, 8_192, 64_000}}.get(model, {200})
-    assert getattr(models.answer_models[0].client, field) in limits
 
 
 def test_refused_limit_is_lifted(model_client: MakeClient, model_server: ModelServer) -> None:
