@@ -46,7 +46,9 @@ _NEED = re.compile(r"\b(?:needs?|requires?|required|only)\b|需要|要求|所需
 _COLON_NAMES = re.compile(r"[^`]*(?:`[a-z][\w.-]*(?::[\w.*-]+)+`[^`]*)+")
 
 
-def error_codes(rows: TableRows, header: Sequence[str], columns: Columns) -> tuple[ErrorCode, ...]:
+def errors_of_rows(
+    rows: TableRows, header: Sequence[str], columns: Columns
+) -> tuple[ErrorCode, ...]:
     """Return the error codes of a table. An HTTP status in the same row becomes part of the message.
 
     In a table of HTTP statuses, statuses below 400 are left out.

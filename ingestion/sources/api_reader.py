@@ -18,7 +18,7 @@ from ingestion.sources.api_facts import (
     MAX_PERMISSIONS,
     are_status_items,
     are_statuses,
-    error_codes,
+    errors_of_rows,
     has_statuses,
     is_scope_label,
     listed_errors,
@@ -134,7 +134,7 @@ class OperationReader:
         is_codes = is_error_table(columns) or (role == "errors" and "code" in columns)
         is_statuses = is_status_table(columns, role) and has_statuses(rows, columns)
         if is_codes or is_statuses:
-            found = error_codes(rows, header, columns)
+            found = errors_of_rows(rows, header, columns)
             self._add_errors(found, header)
             return bool(found) and len(found) == len(rows)
         if role == "permissions" and self._add_permissions(scopes_of_rows(rows)):

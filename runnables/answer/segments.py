@@ -100,21 +100,21 @@ def _split_block(section: _RowContext, index: int, block: MarkdownBlock) -> Iter
         header, rows = _table_cells(block.text)
         required = _required_names(section, rows)
         for row in rows:
-            cells = [inline_markdown(cell) for cell in row]
+            cells = [quotable_markdown(cell) for cell in row]
             (text, shown), name = _quoted_row(section, header, cells), plain_text(row[0])
             yield segment("row", text, name=name, is_required=name in required, cells=shown)
     elif block.kind == "fence" and block.text.lstrip().startswith(("```", "~~~")):
         yield segment("code", textwrap.dedent(block.text))
     elif block.kind == "list":
         is_ordered = block.text.lstrip()[:1].isdigit()
-        items = [inline_markdown(item) for item in split_list_items(block.text)]
+        items = [quotable_markdown(item) for item in split_list_items(block.text)]
         for number, item in enumerate(filter(None, items), 1):
             yield (
                 segment("item", item, number=number)
                 if is_ordered
                 else segment("bullet", list_item("-", item))
             )
-    elif text := inline_markdown(textwrap.dedent(block.title or block.text)):
+    elif text := quotable_markdown(textwrap.dedent(block.title or block.text)):
         sentences = _SENTENCE_END.split(text) if len(text) > MAX_SEGMENT_CHARS else [text]
         yield from (segment("paragraph", sentence) for sentence in sentences if sentence)
 
@@ -175,7 +175,7 @@ def _required_names(section: _RowContext, rows: list[list[str]]) -> set[str]:
     return {name for name in marked if is_needed(name)}
 
 
-def inline_markdown(text: str) -> str:
+def quotable_markdown(text: str) -> str:
     """Return `text` without images and tags, and with relative links replaced by their labels.
 
     Code and emphasis are kept.

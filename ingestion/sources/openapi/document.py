@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable, Iterator
 
-from ingestion.sources.openapi.errors import error_codes, is_error_example
+from ingestion.sources.openapi.errors import errors_of_operation, is_error_example
 from ingestion.sources.openapi.operations import (
     MediaContent,
     Operation,
@@ -62,7 +62,7 @@ class ApiDocumentBuilder:
             public_parameters=public,
             request_parameters=request,
             response_parameters=self._response_parameters(responses),
-            error_codes=error_codes(operation, self.reader),
+            error_codes=errors_of_operation(operation, self.reader),
             permission_packages=permission_packages(operation, self.labels),
             request_examples=self._examples(operation.body),
             response_examples=self._examples(bodies),

@@ -39,7 +39,7 @@ class _CollectedError:
             self.causes.append(cause)
 
 
-def error_codes(operation: Operation, reader: SchemaReader) -> tuple[ErrorCode, ...]:
+def errors_of_operation(operation: Operation, reader: SchemaReader) -> tuple[ErrorCode, ...]:
     """Return the error codes of `operation`. Raises SourceError.
 
     Each error status is followed by the codes in its description, examples and schema.
