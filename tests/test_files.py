@@ -1,10 +1,13 @@
 """Text, HTML, PDF and Word files: headings, metadata and boilerplate."""
 
+import io
 from pathlib import Path
 
 import pytest
+from reportlab.pdfgen.canvas import Canvas
 
 from ingestion.platform_config import read_platform
+from ingestion.sources.formats.pdf_lines import LineCollector
 from ingestion.sources.registry import count_files, read_source
 from schemas.document import SourceDocument
 from schemas.errors import ConfigurationError
@@ -162,6 +165,28 @@ def test_bookmarks_are_headings_when_all_text_has_one_size(tmp_path: Path) -> No
         (("Part two",), SIGNING.strip(), {"p": "2"}),
     ]
     assert document.title == "Part one"
+
+
+def test_bold_section_numbers_are_headings_without_larger_text_and_bookmarks(
+    tmp_path: Path,
+) -> None:
+    file = io.BytesIO()
+    canvas = Canvas(file)
+    canvas.setTitle("Harbour")
+    lines = ["1 Signing", SIGNING[:80], "1.1 Keys", "3 keys exist.", "2 Errors", "Tide is out."]
+    for i, line in enumerate(lines):
+        canvas.setFont("Helvetica-Bold" if i % 2 == 0 else "Helvetica", 10)
+        canvas.drawString(60, 780 - 20 * i, line)
+    canvas.save()
+    headings = outline(read(tmp_path, "a.pdf", file.getvalue()))
+    assert headings == ["1 Signing", "1 Signing > 1.1 Keys", "2 Errors"]
+
+
+def test_radicals_in_pdf_become_ideographs() -> None:
+    """Chrome writes the radicals that look like 用, 页 and 见 into PDFs."""
+    lines = LineCollector(1)
+    lines.add("应⽤的⻚⾯，⻅下⽂", [1, 0, 0, 1, 0, 0], [1, 0, 0, 1, 60, 700], "/F", 10)
+    assert [line.text for line in lines.finish()] == ["应用的页面，见下文"]
 
 
 def test_pdf_encrypted_with_an_empty_password_is_read(tmp_path: Path) -> None:
