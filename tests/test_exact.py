@@ -154,3 +154,20 @@ def test_an_unknown_identifier_is_named_with_similar_ones(
     answer = client.post("/ask", json={"question": question}).json()
     assert sentence in " ".join(answer["answer"])
     assert (answer["confidence"], answer["sources"]) == ("low", [])
+
+
+@pytest.mark.parametrize(
+    ("question", "section", "fact"),
+    [
+        ("调用 /dop/api/v1/order/ship 返回 41021 怎么办", "错误码", "`41021`"),
+        ("which parameters does POST /dop/api/v1/product/sku_price need?", "Request parameters",
+         "| Name | Type | Required | Description |"),
+    ],
+)  # fmt: skip
+def test_path_does_not_hide_what_the_question_asks_for(
+    client: TestClient[Litestar], question: str, section: str, fact: str
+) -> None:
+    answer = client.post("/ask", json={"question": question}).json()
+    assert fact in answer["answer"][0]
+    assert answer["sources"][0]["section"] == section
+    assert answer["confidence"] in ("high", "medium")

@@ -1,5 +1,6 @@
 """Misbehaving models: the caller gets an answer or a documented problem, whatever the model sends."""
 
+import asyncio
 import json
 import random
 import time
@@ -11,6 +12,8 @@ import pytest
 from litestar import Litestar
 from litestar.testing import TestClient
 
+from app.service.answer_service import AnswerService
+from app.service.ask_command import AskCommand
 from schemas.answer import Answer, AnswerDraft
 from schemas.question import StructuredQuestion
 from tests.conftest import SHARED_DATA, needs_shared_data
@@ -281,6 +284,34 @@ def test_every_outcome_meets_the_deadline(
     assert answer.degraded == TIMEOUT
     assert failed.json()["code"] == TIMEOUT
     assert max(seconds, failure_seconds) < deadline + 1
+
+
+@pytest.mark.parametrize(
+    "reply",
+    [
+        pytest.param("{" * 500_000, id="500 KB of braces"),
+        pytest.param('{"mood": ["' + '"a' * 30_000, id="slow to repair"),
+    ],
+)
+def test_reply_does_not_block_the_event_loop(
+    sample_service: AnswerService, model_server: ModelServer, reply: str
+) -> None:
+    """Other requests are served while a hostile reply is parsed."""
+    model_server.default = reply
+    settings = sample_service.settings.model_copy(update=model_server.settings)
+    service = AnswerService(settings, sample_service.platform, sample_service.job)
+
+    async def longest_pause() -> float:
+        answering = asyncio.create_task(service.ask(AskCommand(QUESTION)))
+        pauses = [0.0]
+        while not answering.done():
+            started = time.monotonic()
+            await asyncio.sleep(0.01)
+            pauses.append(time.monotonic() - started)
+        assert (await answering).degraded == INVALID
+        return max(pauses)
+
+    assert asyncio.run(longest_pause()) < 3
 
 
 @pytest.mark.parametrize(
