@@ -133,8 +133,14 @@ def test_deletion_of_many_pages_is_refused(wiki: Wiki, indexed: Indexed) -> None
 
 @pytest.mark.parametrize(
     ("fault", "reason"),
-    [(status(401), "401"), (status(500), ""), (half, ""), (hang, "timeout_seconds")],
-    ids=["401", "500", "half", "timeout"],
+    [
+        (status(401), "401"),
+        (status(429, Retry_After="0"), "429"),
+        (status(500), ""),
+        (half, ""),
+        (hang, "timeout_seconds"),
+    ],
+    ids=["401", "429", "500", "half", "timeout"],
 )
 def test_failing_server_deletes_nothing(
     wiki: Wiki, indexed: Indexed, fault: Fault, reason: str, monkeypatch: pytest.MonkeyPatch

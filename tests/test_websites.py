@@ -58,6 +58,8 @@ class Site(ScriptedServer):
     def reply(self, request: Request) -> Reply:
         if request.path == "/robots.txt":
             return Reply(self.robots.encode(), 200 if self.robots else 404)
+        if request.path == "/all.xml":
+            return self.sitemap(*self.pages)
         reply = self._page(request)
         self.statuses.append(reply.status)
         return reply
@@ -101,6 +103,8 @@ class Crawler:
 
     site: Site
     folder: Path
+    by_sitemap: bool = False
+    """Whether a sitemap lists the pages; otherwise they are found by links from the start page."""
 
     def __post_init__(self) -> None:
         settings = read_settings(milvus_uri=str(self.folder / "milvus.db"))
@@ -110,7 +114,11 @@ class Crawler:
         )
 
     def source(self, **fields: Any) -> WebsiteSourceConfig:
-        start = {} if "sitemap" in fields or "url" in fields else {"url": f"{self.site.url}/guide/"}
+        start: dict[str, Any] = {"url": f"{self.site.url}/guide/"}
+        if self.by_sitemap:
+            start = {"sitemap": f"{self.site.url}/all.xml", "include": ["^/guide/"]}
+        if "sitemap" in fields or "url" in fields:
+            start = {}
         return WebsiteSourceConfig.model_validate(
             {"name": "site", "kind": "website", "requests_per_second": 1_000, **start, **fields}
         )
@@ -135,11 +143,25 @@ class Crawler:
 
 
 @pytest.fixture
-def crawler(site: Site, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Crawler]:
+def crawler(
+    request: pytest.FixtureRequest, site: Site, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> Iterator[Crawler]:
     monkeypatch.setattr("ingestion.sources.website.FIRST_RETRY_S", 0.01)
-    crawler = Crawler(site, tmp_path)
+    crawler = Crawler(site, tmp_path, getattr(request, "param", "links") == "sitemap")
     yield crawler
     crawler.collection.close()
+
+
+by_links_and_by_sitemap = pytest.mark.parametrize("crawler", ["links", "sitemap"], indirect=True)
+
+FAULTS = {
+    "401": (status(401), "HTTP 401"),
+    "429": (status(429, Retry_After="0"), "HTTP 429"),
+    "500": (status(500), "HTTP 500"),
+    "half": (half, "cannot be fetched"),
+    "timeout": (hang, "did not arrive"),
+}
+"""Lasting faults of a server, each with a part of the line in the report."""
 
 
 def test_pages_below_the_start_page_are_read_with_their_main_content(crawler: Crawler) -> None:
@@ -150,6 +172,7 @@ def test_pages_below_the_start_page_are_read_with_their_main_content(crawler: Cr
     assert [(s.heading, s.body) for s in first.sections] == [(("Sending",), "Send parcel 1 today.")]
 
 
+@by_links_and_by_sitemap
 def test_unchanged_pages_are_not_sent_again(crawler: Crawler) -> None:
     site = crawler.site
     assert crawler.sync().added == 6
@@ -165,27 +188,20 @@ def test_unchanged_pages_are_not_sent_again(crawler: Crawler) -> None:
     assert "Collect parcel 2" in crawler.texts()
 
 
+@by_links_and_by_sitemap
 def test_deleted_pages_are_deleted_and_many_are_kept(crawler: Crawler) -> None:
     crawler.sync()
     del crawler.site.pages["/guide/p5"]
     report = crawler.sync()
     assert (report.deleted, report.refused) == (1, [])
-    crawler.site.pages["/guide/"] = page("Guide", "Start here.")
+    for number in range(1, 5):
+        del crawler.site.pages[f"/guide/p{number}"]
     report = crawler.sync()
     assert (report.deleted, report.kept) == (0, 4)
 
 
-@pytest.mark.parametrize(
-    ("fault", "reason"),
-    [
-        (status(401), "HTTP 401"),
-        (status(429, Retry_After="0"), "HTTP 429"),
-        (status(500), "HTTP 500"),
-        (half, "cannot be fetched"),
-        (hang, "did not arrive"),
-    ],
-    ids=["401", "429", "500", "half", "timeout"],
-)
+@by_links_and_by_sitemap
+@pytest.mark.parametrize(("fault", "reason"), FAULTS.values(), ids=FAULTS)
 def test_failing_page_deletes_nothing(crawler: Crawler, fault: Fault, reason: str) -> None:
     crawler.sync()
     crawler.limits = replace(crawler.limits, fetch_seconds=2.0)
@@ -204,6 +220,24 @@ def test_failing_page_deletes_nothing(crawler: Crawler, fault: Fault, reason: st
     assert (report.deleted, report.refused) == (1, [])
 
 
+@pytest.mark.parametrize("crawler", ["sitemap"], indirect=True)
+@pytest.mark.parametrize(("fault", "reason"), FAULTS.values(), ids=FAULTS)
+def test_failing_sitemap_deletes_nothing(crawler: Crawler, fault: Fault, reason: str) -> None:
+    crawler.sync()
+    crawler.limits = replace(crawler.limits, fetch_seconds=2.0)
+    del crawler.site.pages["/guide/p5"]
+    crawler.site.fail(fault, "/all.xml")
+    report = crawler.sync()
+    assert (report.deleted, report.kept) == (0, 6)
+    (line,) = report.refused
+    assert f"{crawler.site.url}/all.xml: " in line
+    assert reason in line
+    crawler.site.fault = None
+    crawler.limits = replace(crawler.limits, fetch_seconds=30)
+    assert crawler.sync().deleted == 1
+
+
+@by_links_and_by_sitemap
 @pytest.mark.parametrize("fault", [status(429, Retry_After="1"), status(503), half])
 def test_passing_fault_is_retried(crawler: Crawler, fault: Fault) -> None:
     crawler.site.fail(fault, "/guide/p2", count=1)
