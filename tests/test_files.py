@@ -121,6 +121,20 @@ def test_chinese_word_heading_styles_are_headings(tmp_path: Path, name: str) -> 
     assert (document.title, document.sections[0].body) == ("靠港", "words")
 
 
+@pytest.mark.parametrize(
+    "code",
+    [
+        '<pre class="language-java"><code>x</code></pre>',
+        '<pre class="highlight"><code data-lang="java">x</code></pre>',
+        '<pre data-language="java">x</pre>',
+        '<pre data-syntaxhighlighter-params="brush: java; gutter: false">x</pre>',
+        '<div class="highlight-java"><div><pre>x</pre></div></div>',
+    ],
+)
+def test_code_in_html_keeps_its_language(tmp_path: Path, code: str) -> None:
+    assert "```java\nx\n```" in text_of(read(tmp_path, "a.html", f"<h1>T</h1>{code}"))
+
+
 @pytest.mark.parametrize("columns", [1, 2])
 def test_pdf_has_sections_and_properties(tmp_path: Path, columns: int) -> None:
     document = read(

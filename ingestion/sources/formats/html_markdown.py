@@ -196,9 +196,13 @@ def _in_heading(parent_tags: set[str]) -> bool:
 
 
 def _code_language(pre: Tag) -> str:
-    """Return the language named by the classes of the code or of the elements around it."""
+    """Return the language named by the classes and attributes of the code or the elements around it."""
     candidates: list[Any] = [pre.find("code"), pre, pre.parent, pre.parent and pre.parent.parent]
-    for tag in candidates:
-        if tag is not None and (match := _LANGUAGE.search(" ".join(tag.get("class") or ()))):
+    for tag in filter(None, candidates):
+        names = list(tag.get("class") or ())
+        if declared := tag.get("data-lang") or tag.get("data-language"):
+            names.append(f"lang-{declared}")
+        names.append(tag.get("data-syntaxhighlighter-params") or "")  # of Confluence
+        if match := _LANGUAGE.search(" ".join(names)):
             return match[1]
     return ""
