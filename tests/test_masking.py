@@ -162,6 +162,11 @@ PASTED: list[tuple[str, list[str], list[str]]] = [
         ["I cannot log in with", "ops01", "登录也不行", "改过"],
     ),
     (
+        "SSN? it is 219-09-9999, CPF 111.444.777-35, 香港身份证 G123456(A)，证件号：K20431187，用 deploy02 / Ww3344..er 登录",
+        ["219-09-9999", "111.444.777-35", "G123456(A)", "K20431187", "Ww3344..er"],
+        ["SSN? it is", "香港身份证", "deploy02", "登录"],
+    ),
+    (
         "cert_no=11010519491231002X 不通过；mysqldump -h db -ushop -pTk7wQz2x shop，redis-cli -h r1 -a Zq81mTw0 ping 报 1045",
         ["11010519491231002X", "Tk7wQz2x", "Zq81mTw0"],
         ["mysqldump -h db -ushop -p", "redis-cli -h r1 -a ", "报 1045"],
@@ -246,6 +251,7 @@ KEPT = [
     "customer cus_Jn6Dw69CpSe47k has sub_1TnRfN0aUQIoFSEaHniDJ6vS, token of user ou_4bf92f3577b34da6a3ce929d0e0e4736",
     "next_page_token=8JcZ9imecSWdkmWqaShnwufGEiwCVhFX&cursor=aGVsbG8gd29ybGQx",
     "Is 4111111111111111 accepted? The test card 5425 2334 3010 9903 is not",
+    "CPF 111.444.777-36 and ticket 000-12-3456 are rejected, part M123456(7) is out of stock",
     "Sample SSN 078-05-1120 and the IBAN of the docs GB82 WEST 1234 5698 7654 32",
     "string_to_sign = 'POST /v2/orders' + ts, params key1value1key2value2",
     "helm upgrade op/relay --set auth.existingSecret=op-relay-auth",

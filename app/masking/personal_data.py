@@ -1,7 +1,7 @@
 """Finds personal data by its format and check digits.
 
-Personal data are e-mail addresses, telephone numbers, Chinese identity numbers, IBANs and bank card
-numbers, except for addresses and numbers that documentation uses as examples.
+Personal data are e-mail addresses, telephone numbers, identity numbers (China, Hong Kong, Brazil, United
+States), IBANs and bank card numbers, except for addresses and numbers that documentation uses as examples.
 """
 
 import re
@@ -31,6 +31,15 @@ _IDENTITY = re.compile(
     r"(?<![A-Za-z0-9])[1-9]\d{5}[ -]?(?P<year>(?:18|19|20)\d{2})[ -]?(?P<month>\d{2})(?P<day>\d{2})"
     r"[ -]?\d{3}[\dXx](?![A-Za-z0-9])"
 )
+_SOCIAL_SECURITY = re.compile(
+    r"(?<![A-Za-z0-9-])(?!000|666|9)\d{3}-(?!00)\d{2}-(?!0000)\d{4}(?![A-Za-z0-9-])"
+)
+"""A social security number of the United States, which has no check digit."""
+
+_CPF = re.compile(r"(?<![A-Za-z0-9.-])\d{3}\.\d{3}\.\d{3}-\d{2}(?![A-Za-z0-9-])")
+_HONG_KONG_IDENTITY = re.compile(
+    r"(?<![A-Za-z0-9])(?P<letters>[A-Z]{1,2})(?P<digits>\d{6})[(（](?P<check>[0-9A])[)）]"
+)
 _IBAN = re.compile(
     r"(?<![A-Za-z0-9])[A-Z]{2}\d{2}(?:[ ]?[A-Z0-9]{4}){2,7}(?:[ ]?[A-Z0-9]{1,3})?(?![A-Za-z0-9])"
 )
@@ -56,6 +65,29 @@ def _is_identity_number(match: re.Match[str]) -> bool:
         return False
     digits = [10 if char in "Xx" else int(char) for char in match[0] if char.isalnum()]
     return sum(digit << 17 - index for index, digit in enumerate(digits)) % 11 == 1
+
+
+def _is_cpf(match: re.Match[str]) -> bool:
+    """Return whether both check digits of a Brazilian taxpayer number (CPF) are valid."""
+    digits = [int(char) for char in match[0] if char.isdigit()]
+    return len(set(digits)) > 1 and all(
+        sum(digit * (count + 1 - index) for index, digit in enumerate(digits[:count]))
+        * 10
+        % 11
+        % 10
+        == digits[count]
+        for count in (9, 10)
+    )
+
+
+def _is_hong_kong_identity(match: re.Match[str]) -> bool:
+    """Return whether the check digit of a Hong Kong identity number is valid.
+
+    A missing second letter counts as a space, which has the value 36.
+    """
+    values = [int(char, 36) for char in match["letters"] + match["digits"] + match["check"]]
+    weighted = sum(value * weight for weight, value in enumerate(reversed(values), 1))
+    return (weighted + (36 * 9 if len(values) == 8 else 0)) % 11 == 0
 
 
 def _is_iban(match: re.Match[str]) -> bool:
@@ -91,12 +123,15 @@ _PERSONAL_DATA: Sequence[tuple[str, re.Pattern[str], Callable[[re.Match[str]], b
     ("email", _EMAIL, _is_email),
     ("phone", _PHONE, bool),
     ("id_card", _IDENTITY, _is_identity_number),
+    ("tax_id", _SOCIAL_SECURITY, bool),
+    ("tax_id", _CPF, _is_cpf),
+    ("id_card", _HONG_KONG_IDENTITY, _is_hong_kong_identity),
     ("iban", _IBAN, _is_iban),
     ("bank_card", _CARD, _is_bank_card),
 )
 """Label, format, and check of each kind."""
 
-_NUMBERS_WITH_EXAMPLES = {"iban", "bank_card"}
+_NUMBERS_WITH_EXAMPLES = {"iban", "bank_card", "tax_id"}
 """The kinds for which documentation publishes valid test numbers."""
 
 _MAX_TEST_DIGITS = 4

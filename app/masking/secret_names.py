@@ -32,7 +32,7 @@ _LATIN = {
     SecretKind.COOKIE: r"cookie|setcookie",
     SecretKind.AUTHORIZATION: r"(?:x|proxy)?authorization",
     SecretKind.ONE_TIME: r"otp|totp|vcode|captcha|passcode"
-    r"|(?:verify|verification|sms|mfa|2fa|security)code",
+    r"|(?:verify|verification|sms|mfa|2fa|security|recovery|backup)code",
     SecretKind.PERSONAL: r"\w*(?:phone|mobile|telephone|e?mail)(?:no|num|number|address)?"
     r"|tel(?:no|number)?|fax"
     r"|\w*(?:idcard|identitycard|bankcard)(?:no|num|number)?"
@@ -56,7 +56,7 @@ _LATIN = {
 }
 _CHINESE = {
     SecretKind.PERSONAL: "手机号码|手机号|手机|联系电话|电话号码|电话|固话|座机|邮箱地址|邮箱|电子邮件"
-    "|身份证号码|身份证号|身份证|银行卡号|银行卡|卡号|护照号码|护照号|护照|通行证号码|通行证号|通行证|台胞证"
+    "|证件号码|证件号|身份证号码|身份证号|身份证|银行卡号|银行卡|卡号|护照号码|护照号|护照|通行证号码|通行证号|通行证|台胞证"
     "|社保号码|社保号",
     SecretKind.ONE_TIME: "短信验证码|验证码|校验码|动态码|动态口令",
     SecretKind.PASSWORD: "密码|口令",

@@ -86,7 +86,7 @@ _LOGIN = re.compile(
     re.IGNORECASE,
 )
 _TYPED = re.compile(
-    r"(?:[用输试填入从][了的]?|\b(?:with|using|typed?|enter(?:ed)?|tried)[ ]|[\w)][ ]?/)[ ]?"
+    r"(?:[用输试填入从][了的]?|\b(?:with|using|typed?|enter(?:ed)?|tried)[ ]|(?<=[\w)])[ ]?/)[ ]?"
     r"(?P<value>[A-Za-z0-9][^\s\"'`,;:，。；：、（）()<>{}‹›|=&/\\]{7,60})",
     re.IGNORECASE,
 )
