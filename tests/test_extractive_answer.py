@@ -83,6 +83,7 @@ def test_uncovered_questions_rarely_get_high_confidence(client: TestClient[Lites
     [
         "How do I cancel a drone pickup",
         "Can I receive orders by telegraph or carrier pigeon?",
+        "how do I call the Create Coupon API?",
     ],
 )
 def test_questions_about_other_things_get_low_confidence(
