@@ -335,6 +335,10 @@ def test_talk_about_secrets_is_kept(text: str) -> None:
     assert not SecretScan(text).has_secret
 
 
+def test_card_verification_codes_are_masked() -> None:
+    assert mask("exp 09/28 cvc 417, 安全码 932") == "exp 09/28 cvc ‹cvc›, 安全码 ‹安全码›"
+
+
 def test_joined_texts_are_masked_like_single_ones() -> None:
     for (first, secrets, _), (second, more, _) in pairwise(PASTED):
         masked = mask(f"{first}\n\n{second}")

@@ -31,7 +31,7 @@ class SecretKind(Enum):
 _LATIN = {
     SecretKind.COOKIE: r"cookie|setcookie",
     SecretKind.AUTHORIZATION: r"(?:x|proxy)?authorization",
-    SecretKind.ONE_TIME: r"otp|totp|vcode|captcha|passcode"
+    SecretKind.ONE_TIME: r"otp|totp|vcode|captcha|passcode|cvc2?|cvv2?"
     r"|(?:verify|verification|sms|mfa|2fa|security|recovery|backup)code",
     SecretKind.PERSONAL: r"\w*(?:phone|mobile|telephone|e?mail)(?:no|num|number|address)?"
     r"|tel(?:no|number)?|fax"
@@ -58,7 +58,7 @@ _CHINESE = {
     SecretKind.PERSONAL: "手机号码|手机号|手机|联系电话|电话号码|电话|固话|座机|邮箱地址|邮箱|电子邮件"
     "|证件号码|证件号|身份证号码|身份证号|身份证|银行卡号|银行卡|卡号|护照号码|护照号|护照|通行证号码|通行证号|通行证|台胞证"
     "|社保号码|社保号",
-    SecretKind.ONE_TIME: "短信验证码|验证码|校验码|动态码|动态口令",
+    SecretKind.ONE_TIME: "短信验证码|安全码|验证码|校验码|动态码|动态口令",
     SecretKind.PASSWORD: "密码|口令",
     SecretKind.SECRET: "密钥|秘钥|私钥",
     SecretKind.TOKEN: "访问令牌|刷新令牌|令牌|授权码|会话密钥|凭证|凭据",
@@ -101,7 +101,7 @@ NAME_TOKENS = re.compile(
     rf"|{'|'.join(sorted(_CHINESE_KINDS, key=len, reverse=True))}))",
     re.IGNORECASE,
 )
-"""Matches a possible `name`, or an encoded character, which ends a name.
+"""Matches a possible `name`, or an escape sequence, so that its letters do not become part of a name.
 
 The lookahead makes the search faster, because it rules out most other characters at once.
 """
@@ -204,7 +204,7 @@ _MIN_CHARS = {
 }
 """Minimum length of a secret by kind, in characters."""
 
-_MAX_PLAIN_CHARS = 256
+_MAX_CHECKED_CHARS = 256
 """Maximum length of a value that is checked in detail, in characters.
 
 A longer value is a secret if it is a cookie, or if it is ASCII text without spaces.
@@ -222,7 +222,7 @@ def is_plausible(kind: SecretKind, value: str, confidence: SyntaxConfidence) -> 
 
     Placeholders, types, formulas and explanations are not plausible.
     """
-    if len(value) > _MAX_PLAIN_CHARS:
+    if len(value) > _MAX_CHECKED_CHARS:
         return kind is SecretKind.COOKIE or (value.isascii() and " " not in value)
     if _is_placeholder_or_explanation(value):
         return False
