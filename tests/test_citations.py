@@ -32,6 +32,7 @@ from runnables.grounding.markdown_text import resolve_citations, strip_citations
         ("`a[1]` b[2]", "`a[1]` b[2]", (2,), 0),
         ("```\nx[1]\n```\nb[2]", "```\nx[1]\n```\nb[2]", (2,), 0),
         ("orders[0].order_no [1]", "orders[0].order_no [1]", (1,), 0),
+        ("from [0, 1] to [0-5] [1]", "from [0, 1] to [0-5] [1]", (1,), 0),
         ("in 2024 [2024]", "in 2024 [2024]", (), 0),
         ("a [text] []", "a [text] []", (), 0),
         ("", "", (), 0),

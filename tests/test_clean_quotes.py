@@ -91,3 +91,20 @@ def test_300_quoted_answers_contain_no_markup(service: AnswerService) -> None:
     assert len(texts) == 300
     assert sum("[1]" in text for text in texts) >= 290
     assert [text for text in texts if LEAK.search(CODE.sub("CODE", text))] == []
+
+
+def test_interval_in_a_quote_is_not_a_citation(
+    make_service: ServiceFactory, tmp_path: Path
+) -> None:
+    (tmp_path / "platform.toml").write_text(PLATFORM, encoding="utf-8")
+    (tmp_path / "guides").mkdir()
+    (tmp_path / "guides" / "ranker.md").write_text(
+        "# Ranker\n\n## Normalisation of scores\n\n"
+        "The ranker normalises scores to the range [0,1] or to levels [1-3] with arctan.\n",
+        encoding="utf-8",
+    )
+    service = make_service(platform=tmp_path / "platform.toml")
+
+    answer = asyncio.run(service.ask(AskCommand("How does the ranker normalise scores?")))
+
+    assert "the range [0,1] or to levels [1-3] with arctan. [1]" in answer.answer[0]

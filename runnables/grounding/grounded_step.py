@@ -8,6 +8,7 @@ from runnables.grounding.facts import FactIndex, find_unverified_facts
 from runnables.grounding.markdown_text import (
     CitedText,
     LinkPolicy,
+    last_citation,
     remove_sentences_with,
     resolve_citations,
     strip_citations,
@@ -98,11 +99,14 @@ class Grounder:
         )
 
     def check_quote(self, text: str) -> GroundedStep:
-        """Check the citations of a verbatim quote; its links, facts and support need no check."""
-        cited = resolve_citations(text, len(self._chunks))
-        is_cited = bool(cited.numbers)
-        refused = Refused(citations=cited.unknown_count)
-        return GroundedStep(cited.text, cited.numbers, (), is_cited, is_cited, refused)
+        """Return the step of a verbatim quote, whose links, facts and support need no check.
+
+        The quote ends with its only citation. What looks like a citation before it, such as the interval
+        `[0,1]`, is part of the quoted text.
+        """
+        number = last_citation(text)
+        numbers = () if number is None else (number,)
+        return GroundedStep(text, numbers, (), bool(numbers), bool(numbers), Refused())
 
     def is_free_of_claims(self, text: str) -> bool:
         """Return whether `text` has no citations, no disallowed links and no unverified facts."""

@@ -75,7 +75,7 @@ class CitedText:
 def resolve_citations(text: str, count: int) -> CitedText:
     """Rewrite the citation marks in `text` to the form `[n]`, for chunks numbered 1 to `count`.
 
-    Numbers without a chunk are removed.
+    Numbers without a chunk are removed. An interval such as `[0, 1]` is not a mark.
     """
     numbers: dict[int, None] = {}
     unknown_count = 0
@@ -85,6 +85,8 @@ def resolve_citations(text: str, count: int) -> CitedText:
         if match["numbers"] is None:
             return match[0]
         cited = _expand_numbers(match["numbers"])
+        if 0 in cited and len(cited) > 1:
+            return match[0]
         valid = [number for number in cited if 1 <= number <= count]
         unknown_count += len(cited) - len(valid)
         numbers.update(dict.fromkeys(valid))
@@ -93,6 +95,12 @@ def resolve_citations(text: str, count: int) -> CitedText:
 
     resolved = _MARK.sub(resolve, text).strip()
     return CitedText(resolved, tuple(numbers), unknown_count)
+
+
+def last_citation(text: str) -> int | None:
+    """Return the number of the last mark `[n]` in `text`, or None if there is no mark."""
+    numbers = [match["number"] for match in _CANONICAL_MARK.finditer(text) if match["number"]]
+    return int(numbers[-1]) if numbers else None
 
 
 def strip_citations(text: str) -> str:
