@@ -196,11 +196,20 @@ def test_bold_section_numbers_are_headings_without_larger_text_and_bookmarks(
     assert headings == ["1 Signing", "1 Signing > 1.1 Keys", "2 Errors"]
 
 
-def test_radicals_in_pdf_become_ideographs() -> None:
-    """Chrome writes the radicals that look like 用, 页 and 见 into PDFs."""
+@pytest.mark.parametrize(
+    ("written", "text"),
+    [
+        ("应⽤的⻚⾯，⻅下⽂", "应用的页面，见下文"),
+        ("⽤⼾", "用户"),
+        ("字⺟", "字母"),
+        ("⻳", "龟"),
+    ],
+)
+def test_radicals_in_pdf_become_ideographs(written: str, text: str) -> None:
+    """Chrome writes the radicals that look like these characters into PDFs."""
     lines = LineCollector(1)
-    lines.add("应⽤的⻚⾯，⻅下⽂", [1, 0, 0, 1, 0, 0], [1, 0, 0, 1, 60, 700], "/F", 10)
-    assert [line.text for line in lines.finish()] == ["应用的页面，见下文"]
+    lines.add(written, [1, 0, 0, 1, 0, 0], [1, 0, 0, 1, 60, 700], "/F", 10)
+    assert [line.text for line in lines.finish()] == [text]
 
 
 def test_pdf_encrypted_with_an_empty_password_is_read(tmp_path: Path) -> None:

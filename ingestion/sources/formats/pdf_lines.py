@@ -24,8 +24,10 @@ _UNIFIED_IDEOGRAPHS = (
     "厂乛乚乙亻冂𠘨刀刂卜㔾小小兀尣尢𡯂巳幺彑彐忄心扌攵旡日月歺民氵氺灬爫爫丬牛犭王𤴔目示礻𥫗糹纟罓罒㓁冗𦉫羊𦍌𦍋耂肀"
     "聿肉𦥑艹艹艹虎衤覀西见角𧢲讠贝𧾷车辶辶辶邑钅長镸长门𨸏阝雨青韦页风飞食𩙿飠饣𩠐马骨鬼鱼鸟卤麦黄黾斉齐歯齿竜龙龜亀"
 )
-_IDEOGRAPHS = str.maketrans(_SUPPLEMENT_RADICALS, _UNIFIED_IDEOGRAPHS) | {
-    code: unicodedata.normalize("NFKC", chr(code)) for code in range(0x2F00, 0x2FD6)
+_IDEOGRAPHS: dict[int, str | int] = {
+    **{code: unicodedata.normalize("NFKC", chr(code)) for code in range(0x2E80, 0x2FD6)},
+    **str.maketrans(_SUPPLEMENT_RADICALS, _UNIFIED_IDEOGRAPHS),
+    0x2F3E: "户",  # Chrome writes it for 户 and 戶; the text is assumed to be simplified Chinese
 }
 """Maps radicals to the ideographs that look the same (Unicode's property Equivalent_Unified_Ideograph).
 
@@ -126,7 +128,7 @@ def _clean(text: str) -> str:
 class _MarginLine:
     """A line near the top or the bottom of its page."""
 
-    text: str
+    key: str
     """Position and text, with numbers replaced by `#`."""
     offsets: tuple[int, ...] = ()
     """Numbers at the beginning and end of the line, minus the page number."""
@@ -139,7 +141,7 @@ def remove_page_furniture(pages: list[list[PdfLine]]) -> list[PdfLine]:
     it begins or ends with the page number.
     """
     margins = [_margin_lines(lines) for lines in pages]
-    repeated = Counter(text for page in margins for text in {line.text for line in page.values()})
+    repeated = Counter(key for page in margins for key in {line.key for line in page.values()})
     offsets = Counter(
         offset
         for page in margins
@@ -149,7 +151,7 @@ def remove_page_furniture(pages: list[list[PdfLine]]) -> list[PdfLine]:
 
     def is_furniture(line: _MarginLine | None) -> bool:
         return line is not None and (
-            repeated[line.text] >= threshold
+            repeated[line.key] >= threshold
             or any(offsets[offset] >= threshold for offset in line.offsets)
         )
 
