@@ -26,7 +26,9 @@ class ConfluenceHtmlLoader(ConfluenceLoader):
             "max_pages": MAX_PAGES,
             "number_of_retries": 1,
         }
-        super().__init__(url, **defaults | arguments)
+        # By default, the client repeats a request up to 1,000 times after 429 with Retry-After.
+        client_options = {"retry_with_header": False, **arguments.pop("confluence_kwargs", {})}
+        super().__init__(url, confluence_kwargs=client_options, **defaults | arguments)
 
     def process_page(self, page: dict[str, Any], *_: Any, **__: Any) -> Document:
         """Return the page as HTML, with its `id`, its `title` and its address as `source`."""
