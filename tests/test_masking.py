@@ -312,6 +312,7 @@ def test_no_secret_is_stored(
     rename(path, "questions", "away")
     pasted = [text for text, _, _ in PASTED]
     asked = ["\n".join(("怎么发货", *pasted[n : n + 3])) for n in range(0, len(pasted), 3)]
+    asked = asked[:: 3 if with_model else 1]
     for number, question in enumerate(asked):
         ask(client, question, session=f"s{number}")
     assert list(spool.rglob("*.jsonl"))

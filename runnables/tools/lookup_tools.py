@@ -6,6 +6,7 @@ docstring and the annotations of its arguments.
 
 import asyncio
 from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
+from functools import cache
 from typing import Annotated, Any
 
 from langchain.tools import ToolException, ToolRuntime
@@ -107,12 +108,14 @@ TOOLS: dict[str, LookupTool] = {
 
 def langchain_tools(tools: Mapping[str, LookupTool]) -> list[StructuredTool]:
     """Return `tools` as LangChain tools, with schemas of their arguments."""
-    return [
-        StructuredTool.from_function(
-            coroutine=function, name=name, response_format="content_and_artifact"
-        )
-        for name, function in tools.items()
-    ]
+    return [_langchain_tool(name, function) for name, function in tools.items()]
+
+
+@cache  # the agents of all answer models have the same tools, and creating three schemas takes 30 ms
+def _langchain_tool(name: str, function: LookupTool) -> StructuredTool:
+    return StructuredTool.from_function(
+        coroutine=function, name=name, response_format="content_and_artifact"
+    )
 
 
 async def look_up(
