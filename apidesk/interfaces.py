@@ -102,7 +102,7 @@ class AnswerPipeline(Runnable[QuestionInput, Answer]):
 def _read_question(answer_service: AnswerService, input: QuestionInput) -> Question:
     """Return `input` as a question. The settings supply the options that are missing.
 
-    Raises QuestionError for a blank or too long text, and pydantic.ValidationError for invalid fields.
+    Raises QuestionError if the text is blank or too long, and pydantic.ValidationError for invalid fields.
     """
     if isinstance(input, Question):
         check_question(input.text, answer_service.settings)
@@ -157,7 +157,10 @@ class DocumentRetriever(BaseRetriever):
 
 
 class ToolFactory:
-    """Builds LangChain tools that use an answer service. The first construction blocks the thread."""
+    """Builds LangChain tools that use an answer service.
+
+    Creating the first factory blocks the thread while LangChain's agent is imported.
+    """
 
     def __init__(
         self, answer_service: AnswerService, pipeline: AnswerPipeline, runner: EventLoopRunner
@@ -207,6 +210,7 @@ class ToolFactory:
             )
             answer = await self._pipeline.ainvoke(question, config)
             return render_markdown(answer), answer
+        # The lookup needs the defaults of a question; building one also checks the length of the text.
         text = " ".join(filter(None, arguments.values()))
         question = self._answer_service.build_question(AskCommand(text))
         async with self._answer_service.in_flight.track(

@@ -54,7 +54,7 @@ _TAG = re.compile(rf"[<＜﹤](?=\s*[/／]?\s*(?:{'|'.join(TAGS)})\b)", re.IGNOR
 
 
 def escape_data(text: object) -> str:
-    """Return `text` with `&lt;` for each `<` that could start one of TAGS."""
+    """Return `text` with `&lt;` for each `<`, also a full-width one, that could start one of TAGS."""
     return _TAG.sub("&lt;", str(text))
 
 
@@ -75,7 +75,7 @@ class TemplateBlock(StringPromptTemplate):
 
 @lru_cache
 def load_prompt(name: PromptName, language: Language) -> ChatPromptTemplate:
-    """Return the prompt `name` in `language`. Its own name, `NAME.LANGUAGE`, is for traces."""
+    """Return the prompt `name` in `language`. Traces show it as `NAME.LANGUAGE`."""
     environment, file_name = _environment(), f"{name}.{language}.md.j2"
     template = environment.get_template(file_name)
     assert environment.loader is not None, "set by _environment"
@@ -94,7 +94,7 @@ def load_prompt(name: PromptName, language: Language) -> ChatPromptTemplate:
 
 @lru_cache
 def load_quote_texts(language: Language) -> Any:
-    """Return the texts of answers without a model, as the module of a Jinja2 template with macros."""
+    """Return a Jinja2 template module whose macros produce the texts of answers that no model writes."""
     return _environment().get_template(f"extractive.{language}.md.j2").module
 
 

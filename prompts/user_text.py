@@ -40,7 +40,7 @@ class AnswerText(ConfigModel):
     related: NonEmptyStr
     nearest: NonEmptyStr
     note: NonEmptyStr
-    """Precedes the doubts in Markdown."""
+    """Label of the doubts and warnings below an answer in Markdown."""
     doubt: dict[Confidence, NonEmptyStr]
     """A sentence for each confidence below `high`."""
     unverified: NonEmptyStr

@@ -14,7 +14,8 @@ brackets depend on the question, on the settings or on the caller.
       [research]               mode `tools`: a model looks up more
       [web]                    pages from the web
                                with a model: add the next best chunks, up to a number of tokens
-      answer                   one model call or, in parts, several; quotes without a model
+      answer                   one model call, or several if the chunks are read in parts;
+                               quotes if there is no model
                                if every model fails: quotes; if no model could classify either,
                                classification by rules and boost-named-api run first
       ground                   citations, links and facts are checked
@@ -76,9 +77,9 @@ class PipelineSteps:
     quote: StateStep
     """Quotes passages; answers where there is no model, or where every model fails."""
     decline: StateFunction
-    """Drafts an answer that says that the documents do not answer the question; for the fallback."""
+    """Drafts the answer that the documents do not cover the question; used only if all models fail."""
     ground: Runnable[PipelineState, Answer]
-    """Checks the citations, links and facts of the draft and, if the settings name a judge, its support."""
+    """Checks the citations, links and facts of the draft, and whether the cited chunks support it."""
 
 
 def build_pipeline(steps: PipelineSteps) -> Runnable[Question, Answer]:
@@ -118,12 +119,12 @@ def _build_draft_answer(steps: PipelineSteps) -> StateFunction:
         return steps.quote.ainvoke
 
     async def draft_answer(state: PipelineState, config: RunnableConfig) -> PipelineState:
-        shown = state
+        extended = state  # not assigned to `state`, because only a model reads the added chunks
         try:
             if steps.search_web is not None:
-                shown = await steps.search_web(shown, config)
-            shown = await steps.add_evidence(shown, config)
-            return await write.ainvoke(shown, config)
+                extended = await steps.search_web(extended, config)
+            extended = await steps.add_evidence(extended, config)
+            return await write.ainvoke(extended, config)
         except ModelError as error:
             if classify_by_rules is None:
                 raise
@@ -139,10 +140,10 @@ async def _answer_without_model(
     state: PipelineState,
     config: RunnableConfig,
 ) -> PipelineState:
-    """Return `state` with a quote, because all models failed.
+    """Return `state` with a draft from `quote`, because all models failed.
 
     If no model could classify the question either, rules classify it first. If they find it off-topic,
-    `decline` runs instead of `quote`. The reasons are in docs/decisions/0003-model-failure.md.
+    the draft is from `decline`. The reasons are in docs/decisions/0003-model-failure.md.
     """
     if (degraded := state["classification"].degraded) is not None:
         structured = (await classify_by_rules.ainvoke(state["question"], config)).structured

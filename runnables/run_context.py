@@ -21,7 +21,7 @@ MODEL_RETRY = "model-retry"
 """Custom event: a model call is retried. Data: `role` and `model`."""
 
 MODEL_FAILURE = "model-failure"
-"""Custom event: a model call failed after all retries. Data: `role`, `model` and the error's `code`."""
+"""Custom event: a call failed after any retries, or its reply is invalid. Data: `role`, `model`, `code`."""
 
 _CONFIG_KEY = "__run_context"
 """Key of the context in `configurable`.

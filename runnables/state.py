@@ -63,7 +63,7 @@ class PipelineState(TypedDict):
     """The chunks that the answer may cite; the first one is number 1.
 
     Set by `boost-named-api` and extended by `research`, `web` and `add-evidence`. `answer` keeps only
-    the chunks that the model was shown.
+    the chunks that the model was shown or, without a model, puts the quoted chunks first.
     """
     missing_identifiers: NotRequired[Mapping[str, Sequence[str]]]
     """Codes, paths and names in the question that no document contains, each with similar ones that the

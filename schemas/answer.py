@@ -40,7 +40,10 @@ class DegradedReason(StrEnum):
 
     @classmethod
     def from_error(cls, error: ModelError) -> "DegradedReason":
-        """Return the reason for an answer that the model did not write because of `error`."""
+        """Return the reason for an answer that the model did not write because of `error`.
+
+        It is MODEL_UNAVAILABLE if `error` has no reason of its own.
+        """
         try:
             return cls(error.code)
         except ValueError:
@@ -51,7 +54,7 @@ Confidence = Literal["high", "medium", "low"]
 
 
 def _steps(value: object) -> object:
-    """Convert steps to strings; a single string becomes a list, an object becomes its values."""
+    """Return a list of steps as strings, without blank ones; an object becomes its joined values."""
     if isinstance(value, str):
         value = [value]
     if not isinstance(value, list):

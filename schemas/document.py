@@ -95,7 +95,7 @@ class Chunk(ApiModel):
 
     @property
     def document_key(self) -> tuple[str, str]:
-        """The source and the id of its document, which together are unique."""
+        """The source and the id of the chunk's document, which together are unique."""
         return self.source, self.document_id
 
 

@@ -16,7 +16,7 @@
     ├── ModelError                the language or embedding model failed
     │   ├── ModelUnavailable      a retry may succeed
     │   ├── ModelRefused          a key, a name or a parameter is wrong; a retry fails again
-    │   │   └── ContextExceeded   the prompt is longer than the context window
+    │   │   └── ContextExceeded   the prompt and the reply exceed the context window
     │   ├── ModelTimeout
     │   ├── ModelBusy             the limit of concurrent calls is reached
     │   └── ModelOutputInvalid
@@ -136,7 +136,7 @@ class ModelError(ApideskError):
 
 
 class ModelUnavailable(ModelError):
-    """The model cannot be reached or is overloaded."""
+    """The model cannot be reached or is overloaded; `status` is the HTTP status, if it replied."""
 
     code = "model_unavailable"
     retryable = True

@@ -114,7 +114,7 @@ class Gap(ApiModel):
     missing: tuple[str, ...]
     """Words that the questions share and the documents lack."""
     nearest: Page | None
-    """The page that is nearest to most of the questions."""
+    """The page that is nearest to the largest number of the questions."""
     first_asked: datetime
     last_asked: datetime
     name: str = ""

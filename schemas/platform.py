@@ -23,7 +23,7 @@ from schemas.settings import Settings
 
 @dataclass(frozen=True)
 class SourceLimits:
-    """Maximum sizes of a source document; larger documents are refused."""
+    """Limits for reading source documents; documents above a maximum size are refused."""
 
     file_bytes: int = 50_000_000
     """Maximum size of a file or download, in bytes."""
@@ -144,7 +144,7 @@ class MarkdownSourceConfig(PageSourceConfig):
 
     kind: Literal["markdown"]
     skip: tuple[str, ...] = ("draft", "hidden", "unlisted")
-    """As for all pages; the default is what documentation generators do not publish or list."""
+    """As for all pages; the default marks pages that documentation generators do not publish or list."""
 
 
 class FilesSourceConfig(PageSourceConfig):
@@ -300,7 +300,7 @@ class PlatformInfo(ConfigModel):
     language: Language = "zh"
     hosts: tuple[NonEmptyStr, ...] = ()
     """The platform's own hosts and their subdomains. An answer may link to a path on them that a chunk
-    contains; any other link must be a retrieved page.
+    contains; any other link must be a retrieved page or occur in the question.
     """
     docs_url: HttpUrl | None = None
     """The documentation site that the page links back to."""

@@ -125,7 +125,7 @@ class ExtractedDetails:
 
     @property
     def shown(self) -> str:
-        """The question as answers repeat it: without pasted JSON and queries, if it has any."""
+        """The question as answers repeat it: without pasted JSON and query strings, if it has any."""
         has_values = bool(self.request_param) or self.response is not None
         return (self.prose or self.text) if has_values else self.text
 

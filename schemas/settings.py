@@ -73,7 +73,7 @@ class Settings(BaseSettings):
     """Context window of the chat model in tokens; default: LangChain's model profile, else 8,192."""
 
     max_reply_tokens: int = Field(default=1_500, ge=50, le=1_500)
-    """Maximum tokens of a model's reply, at most a quarter of its window; lifted if the model reasons."""
+    """Maximum tokens of a reply, at most a quarter of the model's window; removed for reasoning models."""
 
     chat_fallback_model: str | None = None
     """`provider:model` that is called when the chat model fails."""
@@ -109,7 +109,7 @@ class Settings(BaseSettings):
     """Time limit of the judge in seconds; after it, words and numbers are compared."""
 
     on_model_failure: Literal["extractive", "error"] = "extractive"
-    """If all models fail: `extractive` quotes the documents (`degraded`), `error` returns the error."""
+    """If all models fail: `extractive` quotes documents and sets `degraded`, `error` returns an error."""
 
     unverified: Literal["list", "remove"] = "list"
     """Facts found in no cited chunk: `list` them, or `remove` the sentences that contain them."""
@@ -127,7 +127,7 @@ class Settings(BaseSettings):
     """API key of the embedding model; default: the provider's variable."""
 
     embedding_batch: int = Field(default=32, ge=1, le=2_048)
-    """Maximum texts per embedding request; some providers accept at most ten, slow servers get fewer."""
+    """Maximum texts per embedding request. Some providers accept only ten; slow servers are sent fewer."""
 
     embedding_requests: int = Field(default=8, ge=1, le=64)
     """Maximum concurrent embedding requests during ingestion; a local model gets one at a time."""
@@ -142,18 +142,19 @@ class Settings(BaseSettings):
     """Number of chunks to retrieve if the request does not specify `k`."""
 
     evidence_tokens: int = Field(default=6_000, ge=0, le=200_000)
-    """After the `k` best chunks, a chat model reads the next best ones, up to this many tokens in all."""
+    """Maximum tokens of the chunks for a chat model: the `k` best, then the next best that fit."""
 
     rerank: str = Field(
         default="none", pattern=r"^(none|endpoint|model|local:.+|[A-Za-z_]\w*(\.[A-Za-z_]\w*)+)$"
     )
-    """Reranker: `none`, `endpoint`, `model` (the chat model), `local:model`, or a LangChain compressor."""
+    """Reranker: `none`, `endpoint`, `model` (the chat model), `local:model`, or the class of a LangChain
+    compressor, such as `langchain_cohere.CohereRerank`."""
 
     rerank_url: str | None = None
     """URL of a rerank server compatible with Jina, Cohere and vLLM, with or without `/rerank`."""
 
     rerank_model: str | None = None
-    """Model name for the rerank server (optional if it has only one) or for the compressor's class."""
+    """Model name, sent to the rerank server (optional if it has only one) or passed to the compressor."""
 
     rerank_api_key: SecretStr | None = None
     """API key of the rerank server."""
@@ -242,7 +243,7 @@ class Settings(BaseSettings):
     """Time limit of a question in seconds."""
 
     max_concurrency: int = Field(default=32, ge=1, le=10_000)
-    """Maximum concurrent model-answered questions, and concurrent model calls, per process."""
+    """Maximum questions that models answer at a time, and maximum model calls at a time, per process."""
 
     queue_timeout: float = Field(default=5, ge=0)
     """Seconds that a question over `APIDESK_MAX_CONCURRENCY` waits before it is refused with 503."""
@@ -287,7 +288,8 @@ class Settings(BaseSettings):
     """Request limit per address, including requests with an invalid key. Default: unlimited."""
 
     token_limit: str | None = None
-    """Model token limit per API key (per address without keys), e.g. `200000/day`. Default: unlimited."""
+    """Model token limit per API key or, if there are no keys, per address, e.g. `200000/day`.
+    Default: unlimited."""
 
     redis_url: SecretStr | None = None
     """Redis that shares limits between servers (extra `redis`); default: each server has its own."""
@@ -305,7 +307,7 @@ class Settings(BaseSettings):
         default=None,
         validation_alias=AliasChoices("APIDESK_OTEL_ENDPOINT", "OTEL_EXPORTER_OTLP_ENDPOINT"),
     )
-    """URL of the OpenTelemetry collector for traces; default: `OTEL_EXPORTER_OTLP_ENDPOINT`."""
+    """URL of the OpenTelemetry collector without `/v1/traces`; default: `OTEL_EXPORTER_OTLP_ENDPOINT`."""
 
     otel_traces_endpoint: str | None = Field(
         default=None,
@@ -313,7 +315,8 @@ class Settings(BaseSettings):
             "APIDESK_OTEL_TRACES_ENDPOINT", "OTEL_EXPORTER_OTLP_TRACES_ENDPOINT"
         ),
     )
-    """URL of the collector for traces, with its path; default: `OTEL_EXPORTER_OTLP_TRACES_ENDPOINT`."""
+    """Full URL for traces, which replaces `APIDESK_OTEL_ENDPOINT`;
+    default: `OTEL_EXPORTER_OTLP_TRACES_ENDPOINT`."""
 
     log_level: Literal["DEBUG", "INFO", "WARNING", "ERROR"] = "INFO"
     """Level of the log on stderr."""
@@ -365,7 +368,7 @@ class Settings(BaseSettings):
 
     @property
     def embedded(self) -> bool:
-        """Return whether the store runs in this process (Milvus Lite)."""
+        """Whether the store runs in this process (Milvus Lite)."""
         return "://" not in self.milvus_uri
 
     @property

@@ -29,7 +29,7 @@ MEDIUM = 0.5
 """Probability from which the confidence is `medium`."""
 
 NOT_COVERED = 0.04
-"""Probability below which the documents do not cover the question."""
+"""Probability below which the answer says that the documents do not cover the question."""
 
 
 def confidence_of(probability: float) -> Confidence:
@@ -61,7 +61,7 @@ class Quotes:
 
 
 def answer_features(details: ExtractedDetails, quotes: Quotes) -> dict[str, float]:
-    """Return the features of an answer with `quotes`, of which there is at least one."""
+    """Return the features of an answer with `quotes`, which have at least one passage."""
     terms, passages = quotes.terms, quotes.passages
     words = frozenset[str]().union(*(passage.words for passage in passages))
     text = "\n".join(passage.text for passage in passages).lower()
@@ -76,7 +76,7 @@ def answer_features(details: ExtractedDetails, quotes: Quotes) -> dict[str, floa
 
 
 def _is_translated(question: str, language: Language) -> bool:
-    """Return whether `question` is in another language than `language`; false for a bare code."""
+    """Return whether the language of `question` is not `language`; false if it has no letters."""
     return any(map(str.isalpha, question)) and detect_language(question) != language
 
 

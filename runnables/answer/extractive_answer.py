@@ -34,10 +34,10 @@ MAX_CANDIDATES = 12
 """Maximum number of chunks in which passages are looked for."""
 
 MAX_RELATED_PAGES = 3
-"""Maximum number of pages that an answer names besides those it quotes."""
+"""Maximum number of pages that an answer names besides the first one."""
 
 MIN_ADDED_SHARE = 0.2
-"""Share of the question's words and identifiers that a second passage must add in a comparison."""
+"""Minimum share of words plus share of identifiers that a second passage must add in a comparison."""
 
 MAX_DISTANCE = 0.5
 """Maximum difference in relevance between the best passage and a second one, in nats.
@@ -93,7 +93,10 @@ def find_quotes(
     glossary: Glossary,
     weights: Mapping[str, float] = PASSAGE_WEIGHTS,
 ) -> Quotes:
-    """Return the passages to quote: one or two for each part of the question. Blocks the event loop."""
+    """Return the ranked passages, and up to two to quote for each part of the question.
+
+    Blocks the event loop.
+    """
     details, structured = details_of(state["question"]), state["classification"].structured
     terms = QueryTerms.of(details, structured, collection, glossary)
     sections = list(_sections(state, terms, collection))
@@ -161,7 +164,7 @@ def _candidates(
 def _quotable(chunk: Chunk, segments: Sequence[Segment]) -> list[Segment]:
     """Return the segments of a section that may be quoted.
 
-    Of an API's section, these are table rows and paragraphs, but no lists, code and introductions of code.
+    Of an API's section, these are table rows and paragraphs, but no lists, code or introductions of code.
     """
     if chunk.kind == "prose":
         return list(segments)

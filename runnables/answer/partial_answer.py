@@ -12,10 +12,10 @@ from schemas.document import RetrievedChunk
 from schemas.question import Question
 
 MAX_STREAMED_CHARS = 50_000
-"""Maximum length of a reply whose steps are streamed, in characters; later steps are not streamed."""
+"""Number of characters of a reply after which its steps are no longer streamed."""
 
 MAX_PARSES = 300
-"""Maximum number of times that a reply is parsed while it is streamed; later steps are not streamed."""
+"""Number of times that a reply is parsed before its steps are no longer streamed."""
 
 _QUOTE = re.compile(r'(?<!\\)"')
 """A quotation mark that may end a step; one inside a step is escaped."""
@@ -25,7 +25,7 @@ class PartialAnswerParser:
     """Parses a reply while the model writes it, and sends the events `sources` and `step`.
 
     Steps are held until one is supported, because an answer without supported steps may be replaced, and
-    clients that append text cannot take it back.
+    a client that appends text to its display cannot remove it.
     """
 
     def __init__(
@@ -74,7 +74,7 @@ class PartialAnswerParser:
                 await self._send(grounded)
 
     async def _send(self, grounded: GroundedStep) -> None:
-        """Send the steps that were held, then a step; if no step is supported yet, hold it."""
+        """Send the held steps, then `grounded`; hold it as well if no step is supported yet."""
         is_held = not any(step.supported for step in self._steps)
         step = Step(
             number=len(self._steps) + 1,

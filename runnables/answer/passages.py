@@ -1,7 +1,7 @@
 """Finds the passages of the chunks that could answer a question, and ranks them.
 
 A passage consists of segments of one chunk in document order, at most about `MAX_CHARS` characters. Its
-score is a weighted sum of features; `benchmarks/fit_answers` fits the weights.
+relevance is a weighted sum of features; `benchmarks/fit_answers` fits the weights.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -18,7 +18,10 @@ MAX_CHARS = 900
 """Maximum length of a passage in characters. Only a passage of one segment can be longer."""
 
 ANCHORS = 3
-"""Number of passages per chunk, each around one of its most relevant segments."""
+"""Maximum number of passages per chunk.
+
+Each is around one of the most relevant segments or, if the question names rows, around one of these.
+"""
 
 HEADING_FACTOR = 0.3
 """Weight of a word that the heading also contains; such a word does not distinguish segments."""
@@ -27,7 +30,7 @@ QUANTITY_FACTOR = 1.3
 """Factor of a segment that states a quantity of the kind that the question asks for."""
 
 SIMILAR_SHARE = 0.5
-"""Minimum relevance of further rows of a table and of other anchors, relative to the best segment."""
+"""Minimum relevance of an anchor relative to the best segment, and of a further row to its anchor."""
 
 CLEAR_SHARE = 0.3
 """Minimum relevance of a row that is clearly asked for, relative to the weight of all question words."""
@@ -116,7 +119,10 @@ def _passages(candidate: Candidate, weights: Mapping[str, float]) -> Iterator[Qu
 
 
 def _relevance(candidate: Candidate, index: int) -> float:
-    """Return the weight of the question's words in the segment, less for words in the heading."""
+    """Return the weight of the question's words in the segment, less for words in the heading.
+
+    A quantity that the question asks for, and a name that it contains, increase the result.
+    """
     terms, words = candidate.terms, candidate.words[index]
     relevance = terms.weight(words) - (1 - HEADING_FACTOR) * terms.weight(
         words & candidate.heading_words
@@ -127,10 +133,10 @@ def _relevance(candidate: Candidate, index: int) -> float:
 
 
 def _choose(candidate: Candidate, relevance: Sequence[float], anchor: int) -> tuple[int, ...]:
-    """Return the indices of the segments that are quoted together with the segment at `anchor`, in order.
+    """Return the indices of the segments of the passage around `anchor`, in document order.
 
-    If that is a row of an API's table or of an error code, these are the other rows that are asked for.
-    Otherwise they also include as many segments before and after it as fit, the more relevant side first.
+    These are the anchor, further rows if it is a row, and the introduction before them. If the anchor is
+    not a row of an API's table or of an error code, as many segments before and after as fit are added.
     """
     segments = candidate.segments
     chosen: dict[int, int] = {}
@@ -153,7 +159,7 @@ def _choose(candidate: Candidate, relevance: Sequence[float], anchor: int) -> tu
 
 
 def _grow(relevance: Sequence[float], first: int, last: int, add: Callable[[int], bool]) -> None:
-    """Add the segments before `first` and after `last`, until one on each side does not fit."""
+    """Add the segments before `first` and after `last`, the more relevant side first, while they fit."""
     before, after = first - 1, last + 1
     while before >= 0 or after < len(relevance):
         if after >= len(relevance) or (before >= 0 and relevance[before] > relevance[after]):
@@ -163,11 +169,12 @@ def _grow(relevance: Sequence[float], first: int, last: int, add: Callable[[int]
 
 
 def _further_rows(candidate: Candidate, relevance: Sequence[float], anchor: int) -> list[int]:
-    """Return the indices of the other rows to quote, best first.
+    """Return the indices of the other rows of the table to quote.
 
-    If the question names the row at `anchor`, these are the other rows that it names. If the question
-    clearly asks for that row, these are the rows of similar relevance and, if it asks about a call, the
-    required parameters. Otherwise they are all other rows.
+    If the question names the row at `anchor`, these are the other named rows, in document order. In all
+    other cases, the best row comes first. If the question clearly asks for the row at `anchor`, these are
+    the rows of similar relevance and, for a question about a call, the required parameters. Otherwise
+    these are all other rows.
     """
     segments, terms = candidate.segments, candidate.terms
     rows = [i for i, s in enumerate(segments) if s.block == segments[anchor].block and i != anchor]

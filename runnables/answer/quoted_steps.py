@@ -49,8 +49,8 @@ class _Quoter:
     def quote_document(self, passages: Sequence[QuotedPassage], max_chars: int) -> list[QuotedStep]:
         """Return the steps that quote `passages` of one document, each of about `max_chars` characters.
 
-        Above a quote from the document of an API is a line with the API's method and address. If the
-        section with the address is quoted, the parameters and permissions that a call needs follow.
+        If the document describes an API, the first step begins with the API's name, method and address. If
+        the section with the address is quoted, the steps of `_needed` come last.
         """
         passages = sorted(passages, key=lambda passage: passage.chunk.kind != "request_url")
         steps = [
@@ -78,7 +78,11 @@ class _Quoter:
         return str(self._templates.interface(chunk.api_name or chunk.title, method, chunk.api_url))
 
     def _needed(self, sections: dict[SectionKind, Chunk]) -> Iterator[QuotedStep]:
-        """Yield the parameters and the permissions that a call of an API needs."""
+        """Yield the parameters and the permissions that a call of an API needs.
+
+        Both are included if the question asks about a call or has no needs. The permissions are also
+        included if it asks about them.
+        """
         needs_call = not self._needs or self._needs & CALL_NEEDS
         if needs_call and (chunk := sections.get("request_parameters")):
             rows = [s for s in split_chunk(chunk, self._language) if s.is_required]
@@ -92,7 +96,7 @@ class _Quoter:
 
 
 def _block_texts(segments: Sequence[Segment], max_chars: int) -> list[str]:
-    """Return the text of each block, with a block's introduction before it.
+    """Return the texts of the blocks that fit into `max_chars`, each after its introduction.
 
     Each item of a numbered list is a separate text that begins with its number. The borders of tables do
     not count towards `max_chars`.

@@ -1,4 +1,4 @@
-"""Splits chunks into segments: blocks of Markdown, table rows and list items, ready to be quoted."""
+"""Splits chunks into segments to quote: paragraphs, sentences, code, table rows and list items."""
 
 import re
 import textwrap
@@ -176,7 +176,7 @@ def _required_names(section: _RowContext, rows: list[list[str]]) -> set[str]:
 
 
 def quotable_markdown(text: str) -> str:
-    """Return `text` without images and tags, and with relative links replaced by their labels.
+    """Return `text` without images, tags and blank lines, and with labels in place of relative links.
 
     Code and emphasis are kept.
     """

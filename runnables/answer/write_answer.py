@@ -90,6 +90,7 @@ class _AnswerWriter:
         self._platform_info = platform_info
         self._rules = rules
         self._split = split_chunks if refine else _fit_one_part
+        # Models that convert plain text to JSON; empty if the answer models write JSON themselves.
         self._structure_models: tuple[ChatModel, ...] = ()
         if models.extraction_models != models.answer_models:
             self._structure_models = models.extraction_models
@@ -103,7 +104,7 @@ class _AnswerWriter:
     async def write_within_window(
         self, model: ChatModel, state: PipelineState, config: RunnableConfig
     ) -> PipelineState:
-        """Call `write`, again with fewer chunks if the prompt exceeds the model's context window."""
+        """Call `write`, and repeat it with fewer chunks while the prompt exceeds the context window."""
         for _ in range(MAX_SMALLER_PROMPTS):
             try:
                 return await self.write(model, state, config)

@@ -134,7 +134,7 @@ class AddressIndex:
         """Return whether the host and path of `mention` are indexed, and the path with its method, if any.
 
         A path that ends with `/` is also contained if an indexed path starts with it; its method is not
-        checked. A target that may be external is contained as well, unless it is a path whose first two
+        checked. A target that may be external counts as contained, unless it is a path whose first two
         segments are indexed.
         """
         host, path = _split_address(mention.target)

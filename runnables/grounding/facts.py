@@ -120,7 +120,10 @@ class FactIndex:
                 self._fields.update(parts)
 
     def contains(self, mention: Mention) -> bool:
-        """Return whether the mentioned name is indexed, as written or in an equivalent form."""
+        """Return whether the mentioned name is indexed, as written or in an equivalent form.
+
+        Numbers that are probably not error codes, and most names that may be external, count as indexed.
+        """
         match mention.kind:
             case "target":
                 return self._addresses.contains(mention)

@@ -109,7 +109,10 @@ class Grounder:
         return GroundedStep(text, numbers, (), bool(numbers), bool(numbers), Refused())
 
     def is_free_of_claims(self, text: str) -> bool:
-        """Return whether `text` has no citations, no disallowed links and no unverified facts."""
+        """Return whether `text` has no citations, disallowed links or unverified facts.
+
+        A text that is longer than a step may be is not checked, and counts as having claims.
+        """
         if len(text) > MAX_STEP_CHARS:
             return False
         _, removed_links = self._links.remove_disallowed(text)

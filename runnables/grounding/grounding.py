@@ -74,7 +74,7 @@ def build_ground(
 
 
 def _with_best_chunks(state: PipelineState) -> PipelineState:
-    """Return `state` with the chunks that would be quoted without a model."""
+    """Return `state` with the first `k` chunks, as many as an answer without a model is based on."""
     return {**state, "chunks": state["chunks"][: state["question"].k]}
 
 
@@ -98,8 +98,8 @@ def _empty_answer(
 ) -> Answer:
     """Return the answer without steps.
 
-    The model's greeting and its wording of the question are used only if they are free of claims. The
-    defaults are the platform's greeting and the user's question.
+    The model's greeting and, unless the question is a rewritten follow-up, its wording of the question are
+    used if they are free of claims. The defaults are the platform's greeting and the question itself.
     """
     question, classification, draft = state["question"], state["classification"], state["draft"]
     research = state.get("research", Research())
@@ -204,7 +204,7 @@ def _confidence(
 
 
 def _covers(question: str, sources: Sequence[Source]) -> bool:
-    """Return whether `sources` contain half of the question's content words, or are in another language."""
+    """Return whether `sources` contain at least half of the content words, or are in another language."""
     text = " ".join(f"{source.title} {source.section} {source.text}" for source in sources)
     if detect_language(question) != detect_language(text):
         return True

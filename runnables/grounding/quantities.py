@@ -73,7 +73,7 @@ class Quantity:
     """A number in a text."""
 
     value: str
-    """The number as written, without thousands separators and insignificant zeros."""
+    """The number in digits, without thousands separators; `2026-1-31` for a date, `9:30` for a time."""
     amount: tuple[QuantityKind, Decimal] | None = None
     """Amount in seconds, bytes, fen, per cent or minutes after 12 o'clock; None without a known unit."""
     has_counter: bool = False

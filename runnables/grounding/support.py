@@ -58,8 +58,8 @@ _IDENTIFIER = re.compile(r"[A-Za-z0-9]+(?:[_/.\-][A-Za-z0-9]+)+|[a-z]+[A-Z]\w*|[
 def coverage(query: str, cited: str) -> float:
     """Return the weighted share of the content words and error codes of `query` in `cited`, 0 to 1.
 
-    `query` is a question without pasted details (`search_query`). Words that are rare in everyday language
-    weigh more.
+    The share is 1 if there are none. `query` is a question without pasted details (`search_query`). Words
+    that are rare in everyday language weigh more.
     """
     weighted_terms = list(_weighted_terms(query))
     cited_terms = set(map(stem, vocabulary_words(cited))) | set(error_codes(cited))
@@ -83,8 +83,8 @@ def _weighted_terms(text: str) -> Iterator[tuple[str, float]]:
 def is_supported(statement: str, cited: Sequence[Chunk], question: str) -> bool:
     """Return whether `cited` contains the numbers of `statement` and enough of its content words.
 
-    Numbers may also come from the question. Code spans, URLs, step numbers and resolved citation marks
-    are ignored. Without chunks, nothing is supported.
+    Numbers may also come from the question. Citation marks are ignored, and so are numbers in code spans,
+    URLs, identifiers and step numbers. Without chunks, nothing is supported.
 
     Words cannot be compared with chunks in another language. Such chunks support a statement if they
     contain its numbers and, if the statement has identifiers, at least one of them.
@@ -127,7 +127,11 @@ def _content_words(text: str) -> set[str]:
 
 
 def _shares_words_or_identifier(statement: str, cited: Sequence[Chunk]) -> bool:
-    """Return whether chunks in the language of `statement` share its words, or others an identifier."""
+    """Return whether the chunks in the language of `statement` contain enough of its words.
+
+    If a chunk is in another language, it is also enough if any chunk contains an identifier of `statement`,
+    or if `statement` has none.
+    """
     language = detect_language(_prose(statement))
     same_language = [chunk for chunk in cited if detect_language(_chunk_text(chunk)) == language]
     if same_language and _shares_words(statement, _join_texts(same_language)):

@@ -130,8 +130,8 @@ class ChatModel:
 
         `runnable` is called instead of the plain client, for example a client bound to tools. `on_text`
         receives the text while it is streamed; a text that is shorter than the previous one belongs to
-        another call. If `is_proven` is false, one of MODE_ERRORS means that the provider refuses the output
-        mode. Raises ModelError.
+        another call. If `is_proven` is false, the output mode of `runnable` has not worked yet, and one of
+        MODE_ERRORS means that the provider refuses it. Raises ModelError.
         """
         if self.circuit == "open":
             seconds = max(1, self._circuit.open_remaining)
@@ -165,7 +165,7 @@ class ChatModel:
         )
 
     def _learn_window(self, window: int) -> None:
-        """Use the provider's `window` if it is smaller; otherwise raise the token correction."""
+        """Use the provider's `window` if it is smaller; otherwise our estimate was too low: correct it."""
         if window < self.window:
             self.window = window
         else:

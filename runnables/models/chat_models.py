@@ -44,7 +44,7 @@ def open_chat_models(
 ) -> ChatModels | None:
     """Open the models named in the settings; return None for `extractive`.
 
-    `chat_client` is the chat model; if it is None, the settings name the chat model. All models share
+    If `chat_client` is given, it is the chat model, and the settings contain its name. All models share
     `limiter` or, if it is None, a new limiter. Raises ConfigurationError if a model's name or
     provider is invalid.
     """

@@ -39,9 +39,10 @@ class UnreadableReply(ValueError):
 
 
 def parse_object(text: str, schema: type[T], repair: bool = True) -> tuple[T, bool]:
-    """Return the first object in `text` that is valid for `schema`, and whether it was repaired.
+    """Return an object in `text` that is valid for `schema`, and whether it was repaired.
 
-    Broken JSON is repaired only if `repair` is true. Raises UnreadableReply.
+    Longer objects are tried first. Broken JSON is tried last, and only if `repair` is true. Raises
+    UnreadableReply.
     """
     problem = "there is no JSON object in it"
     for repaired, value in _candidate_objects(text[:MAX_REPLY_CHARS], repair):
@@ -50,12 +51,12 @@ def parse_object(text: str, schema: type[T], repair: bool = True) -> tuple[T, bo
         except ValidationError as error:
             problem = "; ".join(f"{_location(e)}: {e['msg']}" for e in error.errors()[:5])
         except _SchemaEchoed:
-            problem = "it repeats the JSON Schema instead of filling it"
+            problem = "it repeats the JSON Schema instead of returning an object that follows it"
     raise UnreadableReply(problem)
 
 
 def replace_unencodable(text: str) -> str:
-    """Return `text` without NUL, and with lone surrogates replaced, because UTF-8 cannot encode them."""
+    """Return `text` without NUL, which PostgreSQL rejects, and with U+FFFD for unencodable surrogates."""
     return text.encode("utf-16", "surrogatepass").decode("utf-16", "replace").replace("\0", "")
 
 

@@ -87,7 +87,7 @@ class StructuredReply(Generic[T]):
 
 @dataclass(frozen=True)
 class StructuredOutputCall(Generic[T]):
-    """Fills `schema` from a prompt, for one step of the pipeline."""
+    """Asks models for an object of `schema`, for one step of the pipeline."""
 
     step: str
     """Name of the step, for traces, metrics and the log."""
@@ -194,6 +194,7 @@ class StructuredOutputCall(Generic[T]):
                 log.warning("%s: %s instead of %s: %s", self.step, modes[1], mode, error)
                 if isinstance(error, ModelRefused) and error.status in MODE_ERRORS:
                     model.server_errors[mode] += 1
+                    # After a single server error, the next call tries the mode again.
                     may_be_temporary |= model.server_errors[mode] < MAX_SERVER_ERRORS
                 modes.pop(0)
                 continue

@@ -38,7 +38,7 @@ MAX_ANSWER_CHARS = 800
 """Maximum length of each answer in the prompt, in characters."""
 
 MAX_FOLLOW_UP_CHARS = 2_000
-"""Maximum length of a follow-up without pasted JSON, in characters. Rules rewrite longer ones."""
+"""Maximum length of a follow-up, in characters, without its pasted JSON. Rules rewrite longer ones."""
 
 MAX_QUESTION_CHARS = 500
 """Maximum length of a condensed question, in characters.
@@ -138,7 +138,7 @@ class _Condenser:
         details = extract_details(text)
         problem = await asyncio.to_thread(_problem, condensed, text, details, question.history)
         if problem is not None:
-            log.warning("%s: the model's question is %s, using rules", NAME, problem)
+            log.warning("%s: the model's question is %s; using rules", NAME, problem)
             return None
         if condensed == " ".join(text.replace(_BODY, " ").split()):
             return CondensedQuestion(question=question.text)
@@ -192,7 +192,7 @@ def _problem(
     if _is_off_subject(condensed, known) or _is_off_subject(
         follow_up, f"{condensed}\n{history_text(history)}"
     ):
-        return "another question"
+        return "about something else"
     return None
 
 

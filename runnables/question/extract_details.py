@@ -37,7 +37,7 @@ _MESSAGE_KEYS = (
     "code", "errcode", "error_code", "err_code", "retcode", "ret_code", "err_no", "errno", "error",
     "sub_code", "message", "msg", "errmsg", "err_msg", "sub_msg",
 )  # fmt: skip
-"""Keys of the code and the message in the response of a failed call, in the order of `_error_of`."""
+"""Keys of the code and the message in the response of a failed call; `_error_of` keeps their order."""
 
 _RESPONSE_KEYS = {*_MESSAGE_KEYS, "trace_id", "traceid", "request_id", "success", "errors", "data"}
 _SUCCESS = {"0", "200", "success", "ok", "true"}

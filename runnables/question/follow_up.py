@@ -18,7 +18,7 @@ from runnables.word_lists import read_word_lists
 from schemas.question import ExtractedDetails, Turn
 
 MAX_ELLIPTICAL_WORDS = 7
-"""Maximum number of words of a follow-up that has no subject, pronoun or opener."""
+"""Maximum number of words of a follow-up that has no subject, pronoun or opener, such as "and"."""
 
 MAX_CHINESE_ELLIPTICAL_WORDS = 14
 """The same maximum for Chinese, which has more and shorter words."""

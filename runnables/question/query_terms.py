@@ -26,7 +26,7 @@ class QueryTerms:
     """The words of a question with their weights, its identifiers and its needs."""
 
     weights: Mapping[str, float]
-    """Information content of each stem in the documents, in nats."""
+    """Information content of each stem in the documents, in nats; less if it is not a noun."""
     equivalents: Mapping[str, Sequence[str]]
     """For a stem of the question: the terms with the same meaning, in lower case."""
     letters: Sequence[str]

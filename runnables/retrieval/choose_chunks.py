@@ -33,11 +33,11 @@ MAX_NAMED_DOCUMENTS = 2
 
 
 def build_expand_query(search: ChunkSearch) -> StateFunction:
-    """Return the function that adds the classification's search terms, which are in the other language.
+    """Return the function that retrieves again with search terms in the documents' other language.
 
-    It leaves the state unchanged if all documents are in the language of the question. It also does so if
-    one chunk contains at least `SUFFICIENT_WORD_SHARE` of the question's words, and no chunk contains as
-    large a share of the terms.
+    The terms are those of the classification. The state stays unchanged if there are none, or if all
+    documents are in the language of the question. It also stays unchanged if one chunk contains at least
+    `SUFFICIENT_WORD_SHARE` of the question's words, and no chunk contains as large a share of the terms.
     """
 
     async def expand_query(state: PipelineState, config: RunnableConfig) -> PipelineState:
@@ -89,9 +89,9 @@ def build_boost_named_api(collection: Collection) -> Runnable[PipelineState, Pip
 def _missing_identifiers(
     collection: Collection, details: ExtractedDetails, chunks: Sequence[RetrievedChunk]
 ) -> dict[str, Sequence[str]]:
-    texts = [retrieved.chunk for retrieved in chunks]
+    searched = [retrieved.chunk for retrieved in chunks]
     return {
-        as_written(identifier, details.text): similar_identifiers(collection, identifier, texts)
+        as_written(identifier, details.text): similar_identifiers(collection, identifier, searched)
         for identifier in missing_identifiers(collection, details)
     }
 
@@ -126,8 +126,8 @@ def _boost(named: list[Chunk], retrieved: list[RetrievedChunk]) -> list[Retrieve
 def build_add_evidence(search: ChunkSearch, max_tokens: int) -> StateFunction:
     """Return the function that appends the next best chunks, because a model can read more than `k` chunks.
 
-    Chunks are added, best first, while all chunks together have at most about `max_tokens` tokens. They
-    come last, so that they are dropped first if the context window is too small.
+    Chunks are added while all chunks together have at most about `max_tokens` tokens (see `fill_evidence`).
+    They come last, so that they are dropped first if the context window is too small.
     """
 
     async def add_evidence(state: PipelineState, config: RunnableConfig) -> PipelineState:

@@ -31,7 +31,7 @@ class Reranker(BaseDocumentCompressor, ABC):
     async def rank(
         self, question: str, passages: Sequence[str], config: RunnableConfig
     ) -> dict[int, float | None]:
-        """Return indexes of `passages`, best first, with their new scores or None.
+        """Return indexes of `passages`, best first, with their new scores; None for a passage without one.
 
         The deadline of `config` applies. Raises ModelError.
         """
@@ -68,10 +68,10 @@ class CompressorReranker(Reranker):
 
     @classmethod
     def open(cls, settings: Settings) -> Self:
-        """Create the compressor whose dotted name `settings` contain. Raises ConfigurationError.
+        """Return a reranker over the compressor class in `settings`. Raises ConfigurationError.
 
-        Its argument `model` is APIDESK_RERANK_MODEL, and `top_n` is RERANK_DEPTH, so that it ranks all
-        passages.
+        The class gets `model` (APIDESK_RERANK_MODEL) and `top_n` (RERANK_DEPTH, that is, all passages) if
+        it has these fields.
         """
         setting = f"{PREFIX}RERANK={settings.rerank}"
         module, _, name = settings.rerank.rpartition(".")

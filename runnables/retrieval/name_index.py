@@ -133,7 +133,7 @@ class _IndexedDocument:
     entry: CatalogueEntry
     names: tuple[ParsedName, ...]
     versions: frozenset[str]
-    """The versions in the document's titles or, if there are none, in its address."""
+    """The versions in the titles or, if there are none, in the address, with their parent versions."""
     has_titled_version: bool
 
 

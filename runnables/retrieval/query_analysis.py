@@ -49,7 +49,7 @@ class Glossary:
         return list(dict.fromkeys(terms))
 
     def groups(self, text: str) -> Iterator[tuple[str, Sequence[str]]]:
-        """Yield each term in `text`, in lower case, with the terms that are equivalent to it."""
+        """Yield each term in `text`, in lower case, with all terms of its group, including itself."""
         lowered, stems_of_text = text.lower(), _stems(text)
         for (literal, stems), group in self._terms:
             if stems in stems_of_text if stems else literal in lowered:

@@ -42,7 +42,7 @@ from schemas.platform import PlatformInfo
 from schemas.settings import PREFIX, Settings
 
 MAX_QUESTION_TOKENS = 250
-"""Maximum length of the question, in tokens; longer ones are truncated."""
+"""Maximum length of the question for an endpoint or the chat model, in tokens; the rest is dropped."""
 
 MAX_ENDPOINT_PASSAGE_TOKENS = 700
 """Maximum length of a chunk sent to an endpoint, in tokens.
@@ -69,16 +69,16 @@ _REFUSALS = {
 """Error messages by HTTP status."""
 
 MAX_PAIR_QUESTION_TOKENS = 100
-"""Maximum length of the question, in tokens; longer ones are truncated, so that the passage fits too."""
+"""Maximum length of the question for a cross-encoder, in tokens, so that the passage fits too."""
 
 MAX_PAIR_PASSAGE_TOKENS = 300
-"""Maximum length of a passage, in tokens.
+"""Maximum length of a passage for a cross-encoder, in tokens.
 
 Many cross-encoders read at most 512 tokens of question and passage together. Longer passages take longer.
 """
 
 BATCH_SIZE = 4
-"""Number of passages that the model scores at once."""
+"""Number of passages that a cross-encoder scores at once."""
 
 
 class EndpointReranker(Reranker):

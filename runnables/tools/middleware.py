@@ -92,7 +92,7 @@ def contains_written_call(text: str, tools: Collection[str]) -> bool:
 
 
 def sanitize_tool_calls(reply: AIMessage, journal: CallJournal) -> AIMessage:
-    """Return `reply` with valid calls only, each with an id that is not yet in `journal`."""
+    """Return `reply` with all calls made valid, each with an id that is not yet in `journal`."""
     ids: set[str] = set()
     calls = []
     for call in [*reply.tool_calls, *reply.invalid_tool_calls]:

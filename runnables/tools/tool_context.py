@@ -124,7 +124,7 @@ class DocumentLibrary:
         self._name_index: tuple[Sequence[CatalogueEntry], NameIndex] | None = None
 
     def find_documents(self, name: str, limit: int, filters: Filters) -> list[CatalogueEntry]:
-        """Return the documents that `name` may mean and `filters` allow, best first."""
+        """Return those of the `limit` best matches of `name` that `filters` allow, best first."""
         entries = self.collection.catalogue()
         # `catalogue` returns the same list until the documents change.
         if self._name_index is None or self._name_index[0] is not entries:
