@@ -18,13 +18,13 @@ CHUNKER_VERSION = 3
 """Version of the chunking. Increment it whenever the chunks change; this invalidates collections."""
 
 API_SECTION_FACTOR = 6
-"""Maximum size of a chunk of an API document, as a multiple of the maximum size of a prose chunk."""
+"""Maximum size of a chunk of an API section, as a multiple of that of a prose chunk."""
 
 MAX_BLOCK_CHARS = 12_000
 """Maximum length of a block in characters. Longer ones are split, as Milvus limits text to 65,535 bytes."""
 
 MAX_CHUNK_WEIGHT = 8_000
-"""Maximum weight of a chunk of several blocks: at most 56,000 bytes with line ends. See `_weight`."""
+"""Maximum weight (see `_weight`) of a chunk of several blocks: 40,000 bytes, and 16,000 for line ends."""
 
 _OPENING_FENCE = re.compile(r" {0,3}(`{3,}|~{3,})")
 _MAY_BE_TABLE = re.compile(r"[^\n]*\n[ \t]*[|:-][ \t|:-]*(?:\n|\Z)")
@@ -34,7 +34,7 @@ _MAY_BE_TABLE = re.compile(r"[^\n]*\n[ \t]*[|:-][ \t|:-]*(?:\n|\Z)")
 def chunk_document(document: SourceDocument, max_tokens: int) -> Iterator[Chunk]:
     """Yield the chunks of `document`. Their ids are stable across runs.
 
-    `max_tokens` is a soft limit for chunks of prose. Chunks of API documents may be longer.
+    `max_tokens` is a soft limit for chunks of prose. Chunks of API sections may be longer.
     """
     position = 0
     occurrences: Counter[tuple[str, ...]] = Counter()
@@ -105,7 +105,10 @@ def _digest(*parts: str) -> str:
 
 
 def _split_section(section: Section, max_tokens: int) -> Iterator[str]:
-    """Yield the section's body in parts of about `max_tokens`, split between blocks."""
+    """Yield the section's body in parts, split between blocks if possible.
+
+    A part of prose has about `max_tokens`; other parts may be `API_SECTION_FACTOR` times as long.
+    """
     factor = 1 if section.kind == "prose" else API_SECTION_FACTOR
     max_weight = min(max_tokens * factor, MAX_CHUNK_WEIGHT)
     if not section.body.strip():
@@ -127,7 +130,10 @@ def _split_section(section: Section, max_tokens: int) -> Iterator[str]:
 
 
 def _blocks(section: Section, max_weight: int) -> Iterator[MarkdownBlock]:
-    """Yield the blocks of the section's body. If they are known, only those to be split are parsed."""
+    """Yield the blocks of the section's body.
+
+    If the section already has its blocks, only those that may have to be split are parsed.
+    """
     if not section.blocks:
         yield from parse_blocks(section.body)
     for text in section.blocks:
@@ -177,7 +183,10 @@ def _split_lines(block: MarkdownBlock) -> Iterator[str]:
 def _group_lines(
     lines: list[str], max_weight: int, head: list[str], tail: list[str]
 ) -> Iterator[str]:
-    """Yield groups of `lines` between `head` and `tail`; only a single line may exceed `max_weight`."""
+    """Yield groups of `lines` between `head` and `tail`.
+
+    Apart from `head` and `tail`, a group exceeds `max_weight` only if it is a single line.
+    """
     group: list[str] = []
     group_weight = 0
     for line in lines:

@@ -30,10 +30,10 @@ from schemas.settings import Settings
 _Embed = Callable[[list[str]], list[Vector]]
 
 MAX_ATTEMPTS = 5
-"""Maximum number of requests per batch while the provider is overloaded or unreachable."""
+"""Maximum number of attempts per request. `_may_succeed_later` says which errors are retried."""
 
 FIRST_BATCH_SIZE = 4
-"""Number of texts in the first request, which is measured."""
+"""Number of texts in the first request, whose duration is measured."""
 
 log = logging.getLogger(__name__)
 
@@ -80,7 +80,7 @@ class ChunkEmbedder:
     def __init__(
         self, model: Embeddings, settings: Settings, pending: PendingVectors | None = None
     ) -> None:
-        """`pending` keeps the vectors until `forget` is called."""
+        """`pending` keeps the vectors until `discard_pending_vectors` is called."""
         self._model = model
         self._role = ModelRole("EMBEDDING", settings.embedding_model or "")
         # A local model uses its own threads, so several requests at once would only compete for them.
@@ -97,7 +97,7 @@ class ChunkEmbedder:
     def embed(self, chunks: Iterable[Chunk]) -> Generator[tuple[list[Chunk], list[Vector]]]:
         """Yield batches of `chunks` in order, each with one vector per chunk.
 
-        Raises ModelError, and StoreUnavailable if the vectors cannot be kept.
+        Raises ModelError, and StoreUnavailable if the pending vectors cannot be read or stored.
         """
         requests: deque[tuple[list[Chunk], _BatchRequest]] = deque()
         iterator = iter(chunks)
@@ -121,7 +121,7 @@ class ChunkEmbedder:
         requests = (self._embed(embed, batch) for batch in batches(texts, self._max_batch_size))
         return [vector for vectors in requests for vector in vectors]
 
-    def forget(self) -> None:
+    def discard_pending_vectors(self) -> None:
         """Delete the vectors that were kept in case the run fails."""
         if self._pending is not None:
             self._pending.clear()
@@ -210,7 +210,7 @@ class _BatchRequest(NamedTuple):
 
 
 def check_vectors(vectors: Sequence[Sequence[object]], texts: int, role: ModelRole) -> None:
-    """Raise ModelOutputInvalid unless there is one vector for each of `texts`, all of one length."""
+    """Raise ModelOutputInvalid unless there are as many vectors as `texts`, all of one length."""
     if any(isinstance(number, list) for vector in vectors for number in vector[:1]):
         raise ModelOutputInvalid(
             f"{role.setting}: the server returns a vector per token instead of one per text: start it "

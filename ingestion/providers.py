@@ -23,7 +23,7 @@ from schemas.settings import PREFIX
 Client = TypeVar("Client")
 
 AZURE = "azure_openai"
-"""The provider whose clients call the address of the server `azure_endpoint`."""
+"""The provider whose clients take the server's address as `azure_endpoint`, not as `base_url`."""
 
 PROVIDER_EXTRAS = {"anthropic", "deepseek", "ollama"}
 """Providers whose package is installed by an apidesk extra of the same name."""
@@ -43,7 +43,7 @@ _KEY = re.compile(r"\b(?:sk-|key-|Bearer\s+)\S+", re.IGNORECASE)
 _CONTEXT_EXCEEDED = re.compile(
     r"context (?:length|size|window)\D{0,20}?(?:is |of )?\(?(\d{3,8})\b", re.IGNORECASE
 )
-"""The window in messages of OpenAI, vLLM, llama-cpp-python and llama.cpp about a long prompt."""
+"""Matches the context window in messages of OpenAI, vLLM and llama.cpp about a prompt that is too long."""
 
 _backoff = wait_random_exponential(multiplier=0.25, max=8)
 
@@ -116,7 +116,7 @@ def connection_options(base_url: str | None, api_key: SecretStr | None) -> dict[
 
 @contextmanager
 def model_errors(role: ModelRole) -> Iterator[None]:
-    """Raise a provider's error within the block as a ModelError that names the setting to check."""
+    """Convert a provider's error within the block to a ModelError that names the setting to check."""
     try:
         yield
     except ApideskError:

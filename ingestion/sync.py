@@ -74,6 +74,7 @@ class Sync:
         self._digests: dict[str, str] = {}
         """Digest of the files of each source that was read."""
         self._dropped_ids: set[str] = set()
+        """Ids of the stored chunks to delete."""
         self._was_interrupted = False
         """Whether the last run died during an in-place write."""
 
@@ -121,7 +122,7 @@ class Sync:
         return indexed.digest == digest_source(source, self._read_options.limits)
 
     def _write(self, writer: CollectionWriter, changed: Iterator[Chunk]) -> None:
-        """Write the changed chunks and drop the vanished ones. Write nothing if nothing changed."""
+        """Write the changed chunks, delete the dropped ones, and store the state of the sources."""
         written = 0
         for chunks, vectors in self._with_vectors(changed):
             writer.put(chunks, vectors)
@@ -275,7 +276,7 @@ class Sync:
         yield from chunks if self._options.rebuild else changed
 
     def _drop_vanished(self, report: SourceReport, seen_ids: set[str]) -> None:
-        """Drop the documents of a source that were not seen, unless they may be unreadable or lost."""
+        """Drop the documents of a source that were not seen, unless they are probably not deleted."""
         stored_ids = self._stored.document_ids(report.name)
         vanished = stored_ids - seen_ids
         if not vanished:

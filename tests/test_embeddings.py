@@ -248,7 +248,7 @@ def test_failed_run_is_resumed_without_embedding_again(
     sent = [text for request in model_server.embedding_requests[before:] for text in texts(request)]
     assert len(sent) == 12
     assert list(tmp_path.glob("*.vectors"))
-    resumed.forget()
+    resumed.discard_pending_vectors()
     assert not list(tmp_path.glob("*.vectors"))
 
 

@@ -30,7 +30,7 @@ API = """# Create a board
         (
             API,
             [
-                "page.md in docs: 1 API operations",
+                "page.md in docs: 1 API operation",
                 "POST /v1/boards  Create a board",
                 "  POST /v1/boards is stated",
                 "  table [Name | Type | Required] under 'Body': 1 request parameters",
@@ -57,7 +57,13 @@ API = """# Create a board
                 "in a table or list that says which are required",
             ],
         ),
-        ("# Guide", ["page.md in docs: not indexed, because it has no body or is skipped"]),
+        (
+            "# Guide",
+            [
+                "page.md in docs: not indexed, because its name does not match `file_name`, "
+                "it is skipped or it has no body"
+            ],
+        ),
     ],
 )
 def test_explanation_names_the_evidence(text: str, expected: list[str], tmp_path: Path) -> None:

@@ -169,7 +169,7 @@ def test_new_kind_with_markdown_is_read_like_markdown(
     assert (api.api_name, api.api_url) == ("Add", "/v1/x")
     assert [section.body for section in guide.sections] == ["For shops.", "20 & more."]
     explained = explain_page([source], SourceLimits(), tmp_path / "api.wiki")
-    assert explained[0] == "api.wiki in docs: 1 API operations"
+    assert explained[0] == "api.wiki in docs: 1 API operation"
 
 
 @pytest.mark.parametrize(

@@ -35,7 +35,7 @@ log = logging.getLogger(__name__)
 
 
 def upgrade_database(engine: Engine) -> None:
-    """Upgrade the tables to `HEAD`. It blocks.
+    """Upgrade the tables to `HEAD`. Blocks.
 
     Raises ConfigurationError if a newer apidesk has changed the database, and SQLAlchemyError if the
     database fails.
@@ -89,7 +89,7 @@ def _upgrade(connection: Connection) -> None:
 
 
 def open_engine(settings: Settings) -> Engine:
-    """Open the database in `settings` and upgrade its tables. It blocks.
+    """Open the database in `settings` and upgrade its tables. Blocks.
 
     Raises ConfigurationError for an invalid URL, for a missing driver, and for a database that a newer
     apidesk has changed. Raises StoreUnavailable if the database does not answer.
@@ -111,7 +111,10 @@ def open_engine(settings: Settings) -> Engine:
 
 @contextmanager
 def database_errors() -> Iterator[None]:
-    """Raise SQLAlchemy's errors as StoreUnavailable. The cause is only logged, as it may name hosts."""
+    """Convert SQLAlchemy's errors to StoreUnavailable.
+
+    The message gives only known causes of SQLite errors; others may name hosts and are only logged.
+    """
     try:
         yield
     except SQLAlchemyError as error:
@@ -148,7 +151,7 @@ def _create_engine(url: URL) -> Engine:
 
 
 def _create_in_memory_engine(url: URL) -> Engine:
-    """Return an engine whose threads share one connection, as each connection is a separate database."""
+    """Return an engine with one connection for all threads: each connection has its own database."""
     return create_engine(
         url,
         poolclass=QueuePool,

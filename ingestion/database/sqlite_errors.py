@@ -1,4 +1,4 @@
-"""Says in a few words why SQLite cannot use a file, because SQLite's own messages do not say what to do."""
+"""Explains why SQLite cannot use a file, because SQLite's own messages do not say what to do."""
 
 import sqlite3
 

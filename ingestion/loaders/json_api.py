@@ -74,8 +74,8 @@ def read_pages(
     """Yield the elements of a paginated list, page by page, until the `has_more` of a page is false.
 
     `request` returns the page for the given parameters, which are empty for the first page. `items` names
-    the field of a page that contains its elements, `next_cursor` the field whose value the next request
-    sends as the parameter `cursor`.
+    the field of a page that contains its elements. `next_cursor` names the field that contains the
+    position of the next page, and `cursor` names the request parameter for this position.
     """
     parameters: ApiObject = {}
     while True:

@@ -13,7 +13,7 @@ Method = Literal["GET", "POST", "PUT", "PATCH", "DELETE", "HEAD", "OPTIONS", "TR
 METHODS = "GET|POST|PUT|PATCH|DELETE|HEAD|OPTIONS"
 
 MAX_LABEL_CHARS = 24
-"""Maximum length, in characters, of the text next to a call in a paragraph that only labels the call."""
+"""Maximum length, in characters, of a text next to a call that only labels the call."""
 
 MAX_LABEL_WORDS = 4
 """The same in words. A longer text is part of a sentence: `2 requests a second on GET /v1/x`."""
@@ -36,7 +36,7 @@ _MAY_BE_METHOD = re.compile(
     r"|[gpd](?:et|ost|ut|atch|elete)[`*\s]*(?:$|[|</(（,，;；.。{]|http)",
     re.MULTILINE,
 )
-"""Finds pages with a method. In lower case, it must end its cell, line or clause, or precede a URL."""
+"""Finds pages with a method. A method in lower case must end its cell, line or clause, or precede a URL."""
 TARGET_ALONE = re.compile(TARGET)
 _BARE_CALL = re.compile(rf"({METHODS})[\s`*:|]+({TARGET})", re.IGNORECASE)
 """A call without other text; only then may the method be in lower case."""

@@ -13,7 +13,7 @@ from types import MappingProxyType
 from ingestion.text.markdown_blocks import plain_text
 
 TableRows = Sequence[Sequence[str]]
-"""Rows of cells, the header first."""
+"""Rows of cells."""
 
 
 def header_pattern(*alternatives: str) -> re.Pattern[str]:

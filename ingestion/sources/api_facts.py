@@ -85,12 +85,12 @@ def errors_of_rows(
         codes = re.findall(r"`([^`\s]{2,60})`", cell) if cell.startswith("`") else []
         found += (
             ErrorCode(
-                code=own,
+                code=each,
                 message=f"{message} (HTTP {status})" if status and status != code else message,
                 cause=cause,
                 remedy=text_of(columns.cell(row, "remedy")),
             )
-            for own in (codes or [code])
+            for each in (codes or [code])
         )
     return tuple(found)
 
@@ -115,6 +115,7 @@ _ERROR_NAME = re.compile(
 )
 """A code in a code span, or a word that can only be one: `not_found`, `E1002`, `40001`."""
 _CAMEL_CASE = re.compile(r"()([A-Z][a-z]+(?:[A-Z][a-z]+)+)\b")
+"""A code such as `NotFound`. The empty group gives the pattern the same groups as `_ERROR_NAME`."""
 
 
 def are_status_items(items: Sequence[str]) -> bool:
@@ -203,8 +204,8 @@ def scopes_of_sentences(paragraph: str) -> list[PermissionPackage]:
 def scopes_of_value(value: str) -> list[PermissionPackage]:
     """Return the permissions in the text after a label.
 
-    These are names in code or with dots or colons. Without them, it is a single word, or all words if each
-    contains `_`, `:` or `.`.
+    These are names in code or with dots or colons. Without such names, a single word is a permission;
+    several words are permissions if each contains `_`, `:` or `.`.
     """
     if found := scopes_in(value):
         return found

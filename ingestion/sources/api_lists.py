@@ -56,7 +56,7 @@ def listed_parameters(
     parameter, or if no item has a type. If a text says that parameters follow (`is_announced`), names in
     code with descriptions are enough.
     """
-    items = [own for item in _nested_items(markdown) for own in _each_name(*item)]
+    items = [item for nested in _nested_items(markdown) for item in _each_name(*nested)]
     matches = [(width, LIST_ITEM.match(text)) for width, text in items]
     is_typed = any(match and _ITEM_TYPE.match(match["rest"]) for _, match in matches)
     if not is_typed and not (is_announced and items and all(_DESCRIBED.match(i) for _, i in items)):

@@ -129,10 +129,10 @@ def _listed_marks(
             continue
         others: list[ListedCall] = []
         for listed in calls:
-            own = (
+            named = (
                 at for title, at in headings.items() if f"{listed.name} ".startswith(f"{title} ")
             )
-            if (heading := next(own, None)) is not None:
+            if (heading := next(named, None)) is not None:
                 yield Mark(listed.call, heading, listed=(listed,))
             else:
                 others.append(listed)
@@ -176,7 +176,7 @@ def _has_fact_word(text: str) -> bool:
 
 
 def _bold_label(block: MarkdownBlock) -> str:
-    """Return the text of a paragraph that is only a bold label."""
+    """Return the text of a block that is only a bold label; empty for other blocks."""
     match = re.fullmatch(r"\s*\*\*([^*]{1,24})\*\*[:：]?\s*", block.text)
     return match[1] if match else ""
 

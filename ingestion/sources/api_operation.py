@@ -153,9 +153,9 @@ def listed_operations(first: PageOperation, listed: Sequence[ListedCall]) -> lis
 
 
 def _take_body_parameters(operation: PageOperation) -> list[Parameter]:
-    """Remove and return the body parameters of an operation whose method has no body."""
+    """Remove and return the body parameters if the operation's method has no body; else return none."""
     if operation.method in _BODY_METHODS:
         return []
-    own = operation.request_parameters
-    operation.request_parameters = [item for item in own if item.location != "body"]
-    return [item for item in own if item.location == "body"]
+    parameters = operation.request_parameters
+    operation.request_parameters = [item for item in parameters if item.location != "body"]
+    return [item for item in parameters if item.location == "body"]

@@ -175,12 +175,12 @@ class OperationReader:
         is_read = self._operation.method == "GET" and role in ("request", "")
         states_sending = any(kind in columns for kind in ("required", "optional", "location"))
         is_fields = _FIELD_COLUMN.fullmatch(text_of(columns.cell(header, "name"))) is not None
-        is_own = len(self._above.texts()) < 2  # right below the heading of the operation
+        is_first = len(self._above.texts()) < 2  # right below the heading of the operation
         return (
             is_read
             and is_fields
             and not states_sending
-            and not is_own
+            and not is_first
             and self._above.is_about_fields()
         )
 
@@ -205,7 +205,7 @@ class OperationReader:
         return self._add_errors([found] if found else [], ["title"])
 
     def _add_paragraph(self, block: MarkdownBlock) -> bool:
-        """Add what a paragraph describes, and return whether it describes anything. It stays prose.
+        """Add what a paragraph describes. Return whether that is more than a bold title. It stays prose.
 
         This can be a parameter ("**name** string Required"), the parameters in definitions of a term such
         as "Body", enumerated names ("Query: `limit`, `cursor`.") or an error.

@@ -40,7 +40,7 @@ _NEUTRAL = re.compile(
     r"|(?:param(?:eter)?|field|attribute|propert(?:y|ie))s?(?: (?:description|list|detail|table)s?)?",
     re.IGNORECASE,
 )
-"""Labels that announce parameters, but not whether of a request or a response: the text before decides."""
+"""Labels that announce parameters without naming request or response: the text above decides."""
 _FIELD_WORDS = re.compile(r"参数|字段|属性|param(?:eter)?s?|fields?|attributes?", re.IGNORECASE)
 MAX_TITLE_CHARS = 30
 """Maximum length of a heading or label that only announces parameters: "Query parameters"."""
@@ -88,8 +88,8 @@ class Announcements:
     def texts(self) -> list[str]:
         """Return the texts that announce the current block, the nearest first.
 
-        A label counts only for the next block that is not a code block. The label before it counts, too, if
-        that one tells requests from responses and the label itself does not.
+        A label counts only for the next block that is not a code block. If the label names neither request
+        nor response, but the label before it does, both count.
         """
         labels = self._labels[:-3:-1] if self._is_label_next else []
         is_continued = len(labels) == 2 and _is_neutral(labels[0]) and _names_side(labels[1])
@@ -116,7 +116,7 @@ class Announcements:
     def is_about_fields(self) -> bool:
         """Whether the nearest text announces the fields of an object, such as `Fields` or `Payout`.
 
-        It must not tell requests from responses.
+        The text must name neither request nor response.
         """
         text = next(iter(self.texts()), "")
         return (
@@ -149,9 +149,9 @@ def _names_side(label: str) -> bool:
 
 
 def _is_neutral(text: str) -> bool:
-    """Whether a text does not tell requests from responses.
+    """Whether a text announces fields, but names neither request nor response.
 
-    It announces fields in general, or those of a structure (`address 字段说明`).
+    These are fields in general, or those of a structure (`address 字段说明`).
     """
     if any(map(_NEUTRAL.fullmatch, parts_of(text))):
         return True

@@ -81,9 +81,8 @@ def _start(
     """Return the index of the block with which the operation of a call begins.
 
     This is the last of the topmost headings among those of `levels` from `first_index` to the call. If
-    there is no such heading, or the call is a heading itself, the operation begins with the call or with
-    the label right above it. In the first case, a heading right above the call counts, too, unless it is
-    the label of a URL or method.
+    there is none, it is any heading right above the call, unless the heading labels a URL or method.
+    Otherwise, or if the call is a heading itself, it is the label right above the call, or else the call.
     """
     has_block_above = call_index > first_index
     headings = [i for i in range(first_index, call_index + 1) if blocks[i].level in levels]
@@ -157,9 +156,9 @@ def section_operation_name(
     candidates = [*headings[:1], *_beside_call(blocks, position)]
     if not headings and is_first:
         candidates.append(title)
-    for own in map(_without_call, candidates):
-        if own and not _GENERIC_HEADING.fullmatch(own) and not is_scope_label(own):
-            return own
+    for name in map(_without_call, candidates):
+        if name and not _GENERIC_HEADING.fullmatch(name) and not is_scope_label(name):
+            return name
     call = f"{mark.call.method} {path_of(mark.call.url)}"
     summary = _sentence(blocks[position + 1 : position + 2]) if headings else ""
     return summary or " ".join(filter(None, [_without_prefixes(title), call]))
@@ -212,6 +211,6 @@ def _without_prefixes(heading: str) -> str:
 
     Prefixes are the name of a Confluence space (`Space : Title`) and words such as `Endpoint:`.
     """
-    own = re.sub(r"^[^:]{1,60} : (?=\S)", "", heading)
-    own = re.sub(r"^(?:end-?point|operation|接口)\s*[:：]\s*", "", own, flags=re.IGNORECASE)
-    return re.sub(r"^\s*\d+(?:\.\d+)*[.、)）]?\s+", "", own).strip(" -–—:：`%|·•")
+    name = re.sub(r"^[^:]{1,60} : (?=\S)", "", heading)
+    name = re.sub(r"^(?:end-?point|operation|接口)\s*[:：]\s*", "", name, flags=re.IGNORECASE)
+    return re.sub(r"^\s*\d+(?:\.\d+)*[.、)）]?\s+", "", name).strip(" -–—:：`%|·•")

@@ -1,4 +1,4 @@
-"""Nests structures that a page describes in separate tables below the parameters that refer to them.
+"""Nests structures below the parameters that refer to them, if a page has separate tables for them.
 
 The caption of such a table contains the name of the structure ("Address object"), the name of the
 parameter ("表 4 address 字段数据结构说明") or a number ("Table 4"). A parameter refers to the table by its
@@ -47,7 +47,7 @@ _SEE = re.compile(
 
 
 def normal_name(name: str) -> str:
-    """Return a name without case, indexes and separators: `serverAddress` as `server_address`."""
+    """Return a name in lower case, without indexes and separators: `userid` for `userId` and `user_id`."""
     return re.sub(r"\[\w*\]|[_$-]", "", name).casefold()
 
 
@@ -140,7 +140,7 @@ class _OperationTables:
         above: tuple[ParameterTable, ...],
         parent: str,
     ) -> tuple[Parameter, ...]:
-        """Return `parameters`, which belong to `table`, with the structures that they refer to as children.
+        """Return `parameters` of `table`. Those that refer to a structure get its parameters as children.
 
         `above` are the tables from the root to `table`, which are not nested again: a structure does not
         contain itself. `parent` is the full name of the parameter above `parameters`; may be empty.
@@ -167,8 +167,8 @@ class _OperationTables:
     ) -> ParameterTable | None:
         """Return the structure to which a parameter refers; None if there is none.
 
-        Of several, those of the same operation take precedence, then those with the same role, then those
-        after `table`, then the nearest.
+        Of several, those with the clearest kind of reference take precedence, then those of the same
+        operation, those with the role of the root table, those after `table`, and the nearest.
         """
         candidates = [
             structure
@@ -205,13 +205,16 @@ def _references(
     is_simple: bool,
     candidates: Sequence[ParameterTable],
 ) -> Iterator[list[ParameterTable]]:
-    """Yield the tables to which a parameter may refer, grouped by kind of reference, the clearest first."""
+    """Yield the tables to which a parameter may refer, grouped by kind of reference, the clearest first.
+
+    A parameter with a simple type (`is_simple`) refers to a table only by its type.
+    """
     kinds = {
         normal_name(word) for word in _words(parameter.type) if not _COMMON_WORD.fullmatch(word)
     }
-    seen = _SEE.findall(parameter.description)
-    numbers = {n for text in (*seen, parameter.type) for n in _NUMBER.findall(text)}
-    names = {normal_name(word) for text in seen for word in _words(text)}
+    pointers = _SEE.findall(parameter.description)
+    numbers = {n for text in (*pointers, parameter.type) for n in _NUMBER.findall(text)}
+    names = {normal_name(word) for text in pointers for word in _words(text)}
     normal_path = "." + normal_name(path)
     by_type = [table for table in candidates if table.caption.name in kinds]
     by_number = [table for table in candidates if table.caption.number in numbers]

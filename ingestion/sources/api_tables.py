@@ -22,7 +22,7 @@ REQUIRED_TEXT = re.compile(
 )
 _REQUIRED_IN_TYPE = re.compile(r"\brequired\b|必填|必选", re.IGNORECASE)
 _OPTIONAL_TEXT = re.compile(r"\W*(?:optional\b|可选(?![值项范])|选填|非必填)", re.IGNORECASE)
-_IN_NAME = re.compile(
+_REQUIRED_IN_NAME = re.compile(
     r"(?:[\s(（\[]*(?:\brequired\b|\bmandatory\b|必填|必选|必传)[)）\]]*|(?<=\w)\s*\*+\s*$|^\s*\*\s*(?=\w))",
     re.IGNORECASE,
 )
@@ -114,8 +114,14 @@ def _names_of(cell: str) -> tuple[int, list[str], bool | None]:
     if not indent and (inset := _INDENT.match(inner)):
         width, rest = _width(inset[0]), inner[inset.end() :]
     rest = rest.replace("**", "").replace("`", "")
-    marked = True if _IN_NAME.search(rest) else False if _OPTIONAL_IN_NAME.search(rest) else None
-    named = _OPTIONAL_IN_NAME.sub("", _IN_NAME.sub("", rest))
+    marked = (
+        True
+        if _REQUIRED_IN_NAME.search(rest)
+        else False
+        if _OPTIONAL_IN_NAME.search(rest)
+        else None
+    )
+    named = _OPTIONAL_IN_NAME.sub("", _REQUIRED_IN_NAME.sub("", rest))
     text = text_of(named).strip() or text_of(rest)  # a field may have the name `required`
     if _WORDS.fullmatch(text) and "`" not in cell:
         return width, [], marked
@@ -157,12 +163,15 @@ def _parameter(
 
 
 def dimensions_of(kind: str) -> int:
-    """Return the number of nested arrays in a type: 1 if the type is that of an array, else 0."""
+    """Return 1 if `kind` is an array type, else 0. Nested arrays are not counted."""
     return 1 if _LIST_TYPE.search(kind) else 0
 
 
 def _values(cell: str) -> tuple[AllowedValue, ...]:
-    """Return the values that a cell lists in code spans or between commas."""
+    """Return the values in a cell: its code spans with their meanings.
+
+    Without code spans, the values are the parts between separators such as commas.
+    """
     if not cell.strip():
         return ()
     found = [
@@ -184,7 +193,7 @@ def nest(flat: Sequence[tuple[int, Parameter]]) -> tuple[Parameter, ...]:
     `flat` contains each parameter with its indentation in columns.
     """
     parents: list[int | None] = []
-    own: list[Parameter] = []
+    relative: list[Parameter] = []  # with names relative to their parents
     paths: dict[str, int] = {}  # index by full name without brackets
     stack: list[tuple[int, int, str]] = []  # width, index and full name of the parameters above
     for index, (width, parameter) in enumerate(flat):
@@ -202,19 +211,19 @@ def nest(flat: Sequence[tuple[int, Parameter]]) -> tuple[Parameter, ...]:
         path = ".".join(filter(None, (above, _BRACKETS.sub("", name))))
         paths.setdefault(path, index)
         parents.append(parent)
-        own.append(parameter.model_copy(update={"name": name}))
+        relative.append(parameter.model_copy(update={"name": name}))
         stack.append((width, index, path))
-    return _tree(own, parents)
+    return _tree(relative, parents)
 
 
-def _tree(own: Sequence[Parameter], parents: Sequence[int | None]) -> tuple[Parameter, ...]:
+def _tree(relative: Sequence[Parameter], parents: Sequence[int | None]) -> tuple[Parameter, ...]:
     """Return the parameters without a parent, with the others as their children.
 
     `parents` contains the index of each parameter's parent.
     """
     children: dict[int | None, list[Parameter]] = {}
-    for index in reversed(range(len(own))):
-        item, below = own[index], tuple(children.get(index, ()))
+    for index in reversed(range(len(relative))):
+        item, below = relative[index], tuple(children.get(index, ()))
         update = {
             "children": below,
             "type": item.type or ("object" if below else "string"),

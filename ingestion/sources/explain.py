@@ -32,9 +32,13 @@ def _explanation(path: Path, source: PageSourceConfig, content: PageContent) -> 
     page = parse_page(source, path, content)
     name = f"{path.relative_to(source.path).as_posix()} in {source.name}"
     if page is None:
-        yield f"{name}: not indexed, because it has no body or is skipped"
+        yield (
+            f"{name}: not indexed, because its name does not match `file_name`, "
+            "it is skipped or it has no body"
+        )
     elif page.api.operations:
-        yield f"{name}: {len(page.api.operations)} API operations"
+        count = len(page.api.operations)
+        yield f"{name}: {count} API operation{'' if count == 1 else 's'}"
         for operation in page.api.operations:
             yield from _operation(operation)
     else:

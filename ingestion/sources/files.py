@@ -1,7 +1,7 @@
 """Folders of text, HTML, PDF and Word files, split into sections at their headings.
 
-LangChain's community loaders for these formats drop headings, so that a chunk could not name its
-section. The formats' own libraries preserve them.
+LangChain's community loaders for these formats drop headings, which a chunk needs to name its section. The
+formats' own libraries preserve headings.
 """
 
 from collections.abc import Callable

@@ -82,7 +82,7 @@ class FolderReader(Generic[FolderT]):
     def fingerprints(self, source: FolderT, limits: SourceLimits) -> list[str]:
         """Return a digest of each file's content, its name and the source's configuration.
 
-        Raises SourceError for the first file that is refused.
+        Raises SourceError for the first file that `_fingerprint` refuses.
         """
         version = _reader_version(source, limits)
         paths = self._list_files(source)
@@ -107,7 +107,7 @@ def list_files(folder: Path, suffixes: Iterable[str]) -> list[Path]:
 
 
 def _reader_version(source: FolderSource, limits: SourceLimits) -> str:
-    """Return everything besides the file that a document depends on: reader and configuration."""
+    """Return what a document depends on besides its file: the reader's version and the configuration."""
     configuration = source.model_dump_json(exclude={"path"})
     return f"{READER_VERSION}\0{limits.unpacked_bytes}\0{configuration}"
 
@@ -117,7 +117,10 @@ def _relative_name(path: Path, folder: Path) -> str:
 
 
 def _fingerprint(path: Path, folder: Path, version: str, limits: SourceLimits) -> str:
-    """Raises SourceError for an unreadable or too large file, and for a symbolic link out of `folder`."""
+    """Return the digest of a file.
+
+    Raises SourceError if the file is unreadable or too large, or is a symbolic link out of `folder`.
+    """
     # Only the last component can be a link: rglob does not follow links to folders.
     if path.is_symlink() and not path.resolve().is_relative_to(folder.resolve()):
         raise SourceError("symbolic link points outside the source folder")

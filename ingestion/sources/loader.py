@@ -94,7 +94,7 @@ def _page_results(
     first_attempts: dict[str, int],
     attempt: int,
 ) -> Iterator[FileResult]:
-    """Yield the document, unless an earlier attempt yielded it.
+    """Yield the results for a loaded document, unless an earlier attempt yielded them.
 
     `first_attempts` maps the id of each document to the attempt that first yielded it.
     """

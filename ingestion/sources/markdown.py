@@ -156,7 +156,7 @@ class LinkResolver:
         return f"{url}{hash_mark}{fragment}" if url else ""
 
     def _page(self, address: str, path: Path) -> Path | None:
-        """Return the file of the source that `address` names, relative to the page or to the site."""
+        """Return the file that `address` names, relative to the page or the site; None if there is none."""
         base = self._root if address.startswith("/") else path.parent
         target = os.path.normpath(base / address.strip("/"))
         if not target.startswith(self._folder):
@@ -209,6 +209,7 @@ class _FieldReplacer:
         self._run: list[_Field] = []
         """Components without other text between them."""
         self._open: list[_Field] = []
+        """Components whose closing tag has not been reached, the outermost first."""
 
     def replace(self) -> str:
         """Return the page with tables instead of the components."""

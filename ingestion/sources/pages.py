@@ -1,8 +1,9 @@
-"""Converts pages, which are Markdown with values, to documents with one section per heading.
+"""Converts pages to documents. A page is text, usually Markdown, with values such as its title.
 
-The readers of Markdown folders, other files, web sites and loaders share this module. The values of a file
-come from its name, its path and its content: front matter in the conventions of Docusaurus, VitePress,
-Mintlify, MkDocs and Hugo, or document properties.
+Prose becomes one section per heading; API operations become documents of their own. The readers of Markdown
+folders, other files, web sites and loaders share this module. The values of a file come from its name, its
+path and its content: front matter in the conventions of Docusaurus, VitePress, Mintlify, MkDocs and Hugo,
+or document properties.
 """
 
 import re
@@ -71,7 +72,7 @@ class ParsedPage:
     api: ApiPage
     """Its API operations; without any, all blocks are prose."""
     url_at: Callable[[str], str]
-    """Returns the URL of the section with an anchor."""
+    """Returns the URL of the section that has the given anchor."""
 
 
 PagesT = TypeVar("PagesT", bound=PageSourceConfig)
@@ -82,8 +83,8 @@ ReadContent = Callable[[PagesT, SourceLimits, Path], PageContent]
 class PageFolderReader(FolderReader[PagesT]):
     """A FolderReader for files that are one page each.
 
-    The documents of a file are the page, or each API operation that it describes. `suffixes` is as in
-    FolderReader, and `read_content` returns the content of a file.
+    A file becomes one document or, if it describes API operations, one per operation and one for the prose
+    around several. `suffixes` is as in FolderReader, and `read_content` returns the content of a file.
     """
 
     def __init__(
@@ -102,7 +103,7 @@ def _file_documents(
 
 
 def parse_page(source: PageSourceConfig, path: Path, content: PageContent) -> ParsedPage | None:
-    """Parse the page at `path`; None when it is skipped or has no body.
+    """Parse the page at `path`; None when its file name does not match, it is skipped or it has no body.
 
     The values from the file's name and path are added to those of `content`. Raises ConfigurationError for
     a malformed `page_url`.
@@ -152,7 +153,7 @@ def _parse(source: PageConfig, page: SourcePage) -> ParsedPage | None:
 
 
 def documents_of_page(source: PageConfig, page: SourcePage) -> list[SourceDocument] | None:
-    """Return the documents of `page`: the page, or each API operation that it describes.
+    """Return the documents of `page`: one for the whole page, or those of its API operations.
 
     Empty when the page has no body; None when it is skipped. Raises ConfigurationError for a malformed
     `page_url`.
@@ -207,7 +208,7 @@ def _operation_documents(source: PageConfig, page: ParsedPage) -> Iterator[Sourc
 def _operation_document(
     source: PageConfig, page: ParsedPage, operation: PageOperation, document_id: str
 ) -> SourceDocument:
-    """Return the seven API sections of an operation, followed by the rest of its text as prose."""
+    """Return the document of an operation: its API sections, then the rest of its text as prose."""
     prose = tuple(_sections(operation.prose, operation.name, (), True, page.url_at))
     language = detect_language(operation.name + "".join(section.body for section in prose))
     api = operation.document(
@@ -307,7 +308,7 @@ def _sections(
     """Yield a section for the blocks below each heading, with the path of headings.
 
     If `is_markup`, entities and escapes in the text are resolved. `url_at` returns the URL of the section
-    with an anchor.
+    that has the given anchor.
     """
     headings: list[tuple[int, str]] = []
     body: list[str] = []

@@ -30,7 +30,7 @@ class UnchangedFile:
 
 @dataclass(frozen=True)
 class EmptyFile:
-    """A file without documents: it has only headings, or the source skips it."""
+    """A file without documents: it has no body, or the source skips it."""
 
     fingerprint: str
     name: str
@@ -59,7 +59,7 @@ FileTask = Callable[[], Sequence[FileResult]]
 """Returns the documents of one file, or why there are none; can run in another process."""
 
 RunTasks = Callable[[Iterator[FileTask | FileResult]], Iterator[FileResult]]
-"""Runs the tasks among its arguments, and yields all results in order."""
+"""Runs the tasks in an iterator that also contains results, and yields all results in order."""
 
 ConfigT = TypeVar("ConfigT", contravariant=True)
 
@@ -67,7 +67,7 @@ log = logging.getLogger(__name__)
 
 
 def run_tasks(tasks: Iterator[FileTask | FileResult]) -> Iterator[FileResult]:
-    """Run each task when its result is needed."""
+    """Yield all results in order. Each task runs only when its result is needed."""
     for task in tasks:
         if callable(task):
             yield from task()
@@ -132,7 +132,7 @@ class FileTaskReader(Protocol[ConfigT]):
         ...
 
     def fingerprints(self, source: ConfigT, limits: SourceLimits) -> list[str]:
-        """Return the fingerprint of each file. Raises SourceError for the first file that is refused."""
+        """Return the fingerprint of each file. Raises SourceError if one cannot be read."""
         ...
 
     def tasks(
@@ -206,7 +206,7 @@ def count_files(source: SourceConfig) -> int | None:
 def digest_source(source: SourceConfig, limits: SourceLimits) -> str:
     """Return a digest of all files of `source`.
 
-    Empty when the files cannot be compared before reading, or when one of them is refused.
+    Empty when the files cannot be compared before reading, or when one of them cannot be read.
     """
     reader = get_reader(source.kind)
     if not isinstance(reader, FileTaskReader):

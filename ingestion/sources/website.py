@@ -29,7 +29,7 @@ from schemas.errors import SourceError
 from schemas.platform import PageFormat, SourceLimits, WebsiteSourceConfig
 
 MAX_ATTEMPTS = 3
-"""Number of times that a page is requested before it counts as an error."""
+"""Maximum number of requests for a page. If all fail, the page counts as an error."""
 
 FIRST_RETRY_S = 1.0
 """Delay before a request is repeated, in seconds; it doubles with each attempt."""

@@ -6,7 +6,7 @@ same words with the same BM25 parameters, so they rank alike.
 """
 
 from abc import ABC, abstractmethod
-from collections.abc import Collection as Sized
+from collections.abc import Collection as AbstractCollection
 from collections.abc import Iterable, Iterator, Sequence
 from typing import NamedTuple
 
@@ -64,7 +64,7 @@ class CollectionWriter(ABC):
         """Write new or changed `chunks` with their embeddings, `vectors`; None without a model."""
 
     @abstractmethod
-    def finish(self, dropped: Sized[str]) -> CollectionManifest:
+    def finish(self, dropped: AbstractCollection[str]) -> CollectionManifest:
         """Delete the chunks with the ids `dropped`, complete the collection and return its manifest."""
 
     @abstractmethod

@@ -12,6 +12,7 @@ from threading import RLock
 from typing import Self
 
 import numpy as np
+import numpy.typing as npt
 from pydantic import TypeAdapter, ValidationError
 
 from ingestion.store.catalogue import DocumentKey, entry_key
@@ -73,7 +74,7 @@ class _LoadedState:
     hits: dict[int, ChunkHit]
     """The hits by chunk number, about 250 bytes each."""
     catalogue: list[CatalogueEntry] | None = None
-    vectors: Scores | None = None
+    vectors: npt.NDArray[np.float32] | None = None
     """The vector of each chunk number, scaled to length 1; None until the dense route is first used."""
     masks: dict[str, Mask] = field(default_factory=dict)
     """The chunk numbers that match each filter used so far, by the JSON of the filter."""
@@ -337,7 +338,9 @@ def _similarities(connection: sqlite3.Connection, state: _LoadedState, vector: V
     return similarities
 
 
-def _read_vectors(connection: sqlite3.Connection, count: int, dimension: int) -> Scores:
+def _read_vectors(
+    connection: sqlite3.Connection, count: int, dimension: int
+) -> npt.NDArray[np.float32]:
     """Return the vectors of all chunk numbers, scaled to length 1; zeros for numbers without one."""
     vectors = np.zeros((count, dimension), dtype=np.float32)
     for number, components in connection.execute("SELECT number, components FROM vector"):

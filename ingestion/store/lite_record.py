@@ -21,7 +21,12 @@ from ingestion.store.manifest import (
     read_manifest,
     write_manifest,
 )
-from ingestion.store.schema import CHUNK_FIELDS, Vector, chunk_from_row, create_record
+from ingestion.store.schema import (
+    CHUNK_FIELDS,
+    Vector,
+    chunk_from_row,
+    create_recorded_chunks,
+)
 from ingestion.store.snapshot import (
     MAX_VARIABLES,
     REPLACED_KEY,
@@ -102,7 +107,7 @@ class LiteRecord:
         """Write all chunks into a new collection; return its name."""
         name = f"{self.alias}_{time.time_ns()}"
         row = connection.execute("SELECT length(components) / 4 FROM vector LIMIT 1").fetchone()
-        create_record(client, name, row[0] if row else None)
+        create_recorded_chunks(client, name, row[0] if row else None)
         ids = [chunk_id for (chunk_id,) in connection.execute("SELECT id FROM chunk")]
         for flushed in batches(ids, FLUSH_ROWS):
             for batch in batches(flushed, MAX_VARIABLES):

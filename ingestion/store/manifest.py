@@ -45,7 +45,7 @@ class RouteCalibration(_StoredModel):
 
 
 class IndexedSource(_StoredModel):
-    """State of a source after the last run that read it completely."""
+    """State of a source after the last run."""
 
     digest: str
     """Digest of the source's files; empty if the next run must read the source again."""

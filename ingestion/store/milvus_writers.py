@@ -11,7 +11,7 @@ in the chunks, and the catalogue, which contains one row per document.
 
 import time
 from collections import Counter
-from collections.abc import Collection as Sized
+from collections.abc import Collection as AbstractCollection
 from collections.abc import Sequence
 from itertools import chain
 from typing import TYPE_CHECKING
@@ -66,7 +66,7 @@ if TYPE_CHECKING:
     from pymilvus import MilvusClient
 
 BATCH_DOCUMENTS = 16
-"""Number of documents whose chunks are read in one query. Milvus returns at most 16 times 1,024 rows."""
+"""Number of documents read in one query: `MAX_OUTLINE_CHUNKS` of each are the most that Milvus returns."""
 
 
 class NextCollectionWriter(CollectionWriter):
@@ -104,7 +104,7 @@ class NextCollectionWriter(CollectionWriter):
         self._written_ids.update(chunk.id for chunk in chunks)
         self._words.update(chain.from_iterable(words))
 
-    def finish(self, dropped: Sized[str]) -> CollectionManifest:
+    def finish(self, dropped: AbstractCollection[str]) -> CollectionManifest:
         """Copy the remaining rows, complete the new collection and move the aliases."""
         with milvus_errors():
             if self._previous is not None:
@@ -148,7 +148,7 @@ class NextCollectionWriter(CollectionWriter):
         self._row_count += len(rows)
         self._catalogue.add(rows)
 
-    def _copy_rows(self, dropped: Sized[str], previous: CollectionManifest) -> None:
+    def _copy_rows(self, dropped: AbstractCollection[str], previous: CollectionManifest) -> None:
         """Copy the remaining rows with their vectors; subtract the words of the other rows."""
         self._words.update(read_words(self._client, self._alias))
         fields = [*COPIED_FIELDS, "dense"] if previous.embedding_model else COPIED_FIELDS
@@ -202,7 +202,7 @@ class InPlaceWriter(CollectionWriter):
         self._word_changes.update(chain.from_iterable(words))
         self._changed_documents.update((chunk.source, chunk.document_id) for chunk in chunks)
 
-    def finish(self, dropped: Sized[str]) -> CollectionManifest:
+    def finish(self, dropped: AbstractCollection[str]) -> CollectionManifest:
         """Delete the dropped chunks and update the vocabulary and the catalogue."""
         with milvus_errors():
             self._begin()

@@ -30,9 +30,10 @@ _CHUNK_TYPE, _COUNT_TYPE = np.dtype("<u4"), np.dtype("<u2")
 
 
 class Lengths:
-    """The lengths of all chunks, in indexed terms, by chunk number; 0 for unused numbers."""
+    """What BM25 needs of the lengths of all chunks. A length is a number of indexed terms."""
 
     def __init__(self, lengths: Mapping[int, int]) -> None:
+        """`lengths` has the length of each chunk by its number; numbers may be unused."""
         size = max(lengths, default=-1) + 1
         values = np.zeros(size, dtype=np.float32)
         if lengths:

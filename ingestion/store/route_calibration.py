@@ -1,8 +1,8 @@
-"""Measures how reliable each search route is in a collection, so that rank fusion can weight the routes.
+"""Measures how reliable each search route is in a collection, so that its results can be weighted.
 
 The reliability depends on the embedding model and on the documents, so it is measured on the collection
-itself: with one sentence from each of about 64 chunks, both routes are searched, and the rank of the
-document that contains the sentence is recorded. This is the inverse cloze task of Lee, Chang and
+itself: both routes search for one sentence from each of about 64 chunks, and the rank of the document that
+contains the sentence is recorded. This is the inverse cloze task of Lee, Chang and
 Toutanova, "Latent Retrieval for Weakly Supervised Open Domain Question Answering", 2019. Only half of
 the words of each sentence are used because any embedding finds an exact copy, while questions are worded
 differently from documents. See docs/explanation/retrieval.md.

@@ -63,10 +63,10 @@ def create_chunks(client: "MilvusClient", name: str, dimension: int | None, toke
     _create(client, name, _chunk_schema(client, dimension, tokenizer), index)
 
 
-def create_record(client: "MilvusClient", name: str, dimension: int | None) -> None:
-    """Create the collection `name` for rows that are not searched.
+def create_recorded_chunks(client: "MilvusClient", name: str, dimension: int | None) -> None:
+    """Create the collection `name` for chunks that `LiteRecord` writes, and reads to restore a snapshot.
 
-    The rows have vectors of `dimension` if it is not None.
+    They are not searched. They have vectors of `dimension` if it is not None.
     """
     schema = client.create_schema(auto_id=False, enable_dynamic_field=False)
     _add_chunk_fields(schema)
@@ -150,7 +150,7 @@ def indexed_terms(chunk: Chunk, words: Sequence[str]) -> list[str]:
 
 
 def word_rows(counts: Counter[str]) -> Iterator[MilvusRow]:
-    """Yield a vocabulary row for each word with a positive count."""
+    """Yield a vocabulary row for each word that has a positive count and is not too long."""
     for word, count in counts.items():
         if count > 0 and len(word.encode()) <= MAX_WORD_BYTES:
             yield {"word": word, "occurrences": count, "unused": [0.0, 0.0]}

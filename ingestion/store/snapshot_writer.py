@@ -4,7 +4,7 @@ import json
 import sqlite3
 import time
 from collections import Counter
-from collections.abc import Collection as Sized
+from collections.abc import Collection as AbstractCollection
 from collections.abc import Iterator, Sequence
 from itertools import chain, count
 from pathlib import Path
@@ -83,7 +83,7 @@ class SnapshotWriter(CollectionWriter):
                 vector = vectors[index] if vectors is not None else None
                 self._insert(connection, number, chunk, vector)
 
-    def finish(self, dropped: Sized[str]) -> CollectionManifest:
+    def finish(self, dropped: AbstractCollection[str]) -> CollectionManifest:
         """Delete the dropped chunks, commit the new state and copy the changes to Milvus Lite."""
         with snapshot_errors(self._path):
             connection = self._begin()

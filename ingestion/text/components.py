@@ -77,7 +77,7 @@ def call_in(values: Iterable[object]) -> str:
 def title_of(values: Mapping[str, str], names: Iterable[str]) -> str:
     """Return the value of the first attribute in `names` that is text; empty if there is none.
 
-    Expressions and constants, such as `{title}` and `true`, are not text.
+    Objects, lists, elements and constants such as `true` are not text.
     """
     texts = (values.get(name, "") for name in names)
     return next((text for text in texts if text and not _NO_TEXT.match(text)), "")

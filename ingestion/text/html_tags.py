@@ -85,7 +85,7 @@ _BAR = re.compile(r"(?<!\\)\|")
 
 def replace_tags(text: str) -> str:
     """Return `text` with Markdown instead of tags and components; rows of tables stay on one line."""
-    # Most paragraphs have no tags. Code spans end at blank lines, so each can be read on its own.
+    # Most paragraphs have no tags. Code spans end at blank lines, so each paragraph can be converted alone.
     paragraphs = text.split("\n\n")
     return "\n\n".join(_replace_in(part) if "<" in part else part for part in paragraphs)
 
@@ -100,7 +100,7 @@ def _replace_in(text: str) -> str:
 
 
 def replace_annotations(text: str) -> str:
-    """Return `text` with each object in double braces replaced by the call that it gives, or removed."""
+    """Return `text` with objects in double braces replaced by the call that they name, or removed."""
     return replace_outside_code(_ANNOTATION, _annotation, text)
 
 
@@ -147,7 +147,7 @@ def _emphasis(match: re.Match[str]) -> str:
 
 
 def _replace_in_row(line: str) -> str:
-    """Return a row of a table without tags; blocks become line breaks within their cell."""
+    """Return a row of a table without tags; block elements become line breaks in their cell."""
     if "|" not in line or "<" not in line:
         return line
     line = replace_outside_code(_TAG, _replace_row_tag, line)
@@ -193,7 +193,7 @@ def _is_type_argument(match: re.Match[str]) -> bool:
 
 
 def _is_inline(match: re.Match[str]) -> bool:
-    """Whether there is other text before a tag on its line."""
+    """Return whether text other than tags comes before a tag on its line."""
     start = match.string.rfind("\n", 0, match.start()) + 1
     return bool(_ANY_TAG.sub("", match.string[start : match.start()]).strip(" \t>-"))
 
@@ -256,8 +256,8 @@ def split_tables(text: str) -> Iterator[tuple[bool, str]]:
 def regular_table(table: str) -> str:
     """Return an HTML table as a Markdown table whose cells keep their tags.
 
-    Empty if the table needs a parser, because it has spans, code blocks, images, numbered lists,
-    indentation by styles or other tables in its cells.
+    Empty if the table has no rows, or needs a parser because its cells contain, for example, spans, code
+    blocks, images or other tables.
     """
     if _IRREGULAR.search(table):
         return ""

@@ -1,8 +1,7 @@
 """Detects languages, estimates tokens, looks up word frequencies and replaces unstorable characters.
 
 The word frequencies are those of wordfreq, whose dictionaries for both languages take 85 MB. Here each
-word list is one sorted string that is searched by bisection. It takes 10 MB for the words above
-`RAREST_ZIPF`.
+word list is one sorted string that is searched by bisection. The words above `RAREST_ZIPF` take 10 MB.
 """
 
 import math

@@ -68,7 +68,7 @@ def _parse(markdown: str) -> list[Token]:
 
 
 def parse_blocks(markdown: str) -> list[MarkdownBlock]:
-    """Return the top-level blocks of `markdown` in order. Every line is part of a block."""
+    """Return the top-level blocks of `markdown` in order. Only blank lines may be missing."""
     lines = _lines(markdown)
     tokens = _parse(markdown)
     blocks: list[MarkdownBlock] = []
@@ -171,7 +171,7 @@ def split_code(text: str) -> Iterator[tuple[bool, str]]:
 
 
 def outside_code(pattern: str) -> re.Pattern[str]:
-    """Return a pattern that matches code spans and, outside them, `pattern`, without regard to case.
+    """Return a case-insensitive pattern that matches code spans and, outside them, `pattern`.
 
     As in Markdown, a code span in a tag or a tag in a code span is part of what starts first. `pattern`
     must not have unnamed groups.

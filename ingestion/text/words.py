@@ -2,7 +2,10 @@
 
 Identifiers are split at `_`, `/`, `.` and `-`. To be found as a whole, an identifier such as
 `cancel_pick_up` is also indexed in joined form (`cancelpickup`). The parts of camelCase words are indexed
-as well. English words are indexed by their stems.
+as well. English words are indexed by their stems, Chinese ones by single characters and pairs.
+
+Milvus does not split words: the hidden Markov model of its jieba tokenizer would split an unknown word
+according to its neighbours.
 """
 
 import re
@@ -21,8 +24,8 @@ _SCHEME_AND_HOST = re.compile(r"^[a-z]+:/+[^/]+/")
 _LATIN_WORD = re.compile(r"[a-z]{3,}")
 _PIECE = re.compile(r"[a-z0-9]+|[^\x00-\x7f]+")
 _WORD = re.compile(r"[^\W_]")
-_CHINESE = re.compile("[\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af\uf900-\ufaff]+")
-"""Runs of characters that are written without spaces, including Japanese and Korean ones."""
+_CJK = re.compile("[\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af\uf900-\ufaff]+")
+"""Runs of Chinese, Japanese and Korean characters, which are indexed one by one and in pairs."""
 
 _NOUN_TAGS = ("n", "vn", "an", "l", "i", "j")
 """Prefixes of jieba's part-of-speech tags for nouns, names, idioms, abbreviations and the like."""
@@ -34,7 +37,7 @@ def normalise(text: str) -> str:
 
 
 def query_words(question: str) -> list[str]:
-    """Return the words of `question` as indexed, without common words unless it has no others."""
+    """Return the stemmed words of `question`, without common words unless it has no others."""
     words = vocabulary_words(question)
     informative = [word for word in words if _is_informative(word)]
     return [stem(word) for word in informative or words] or normalise(question).split()
@@ -47,10 +50,9 @@ def vocabulary_words(text: str) -> list[str]:
 
 
 def index_words(text: str) -> list[str]:
-    """Return the words of `text` as indexed: stemmed, and identifiers in joined form as well.
+    """Return the stemmed words of `text` and its identifiers in joined form, for comparison with others.
 
-    Words are split here and not in Milvus so that documents and questions are split alike: the hidden
-    Markov model of Milvus's jieba tokenizer splits an unknown word according to its neighbours.
+    The full-text index contains `index_terms` instead.
     """
     return [stem(word) for word in vocabulary_words(text)]
 
@@ -87,7 +89,7 @@ def words_within(word: str) -> list[str]:
     """Return the shorter dictionary words in a Chinese `word`, such as 开发 and 发票 in 开发票."""
     import rjieba
 
-    if not _CHINESE.fullmatch(word):
+    if not _CJK.fullmatch(word):
         return []
     return [part for part in rjieba.cut_for_search(word, False) if 1 < len(part) < len(word)]
 
@@ -156,12 +158,12 @@ def _is_informative(word: str) -> bool:
 
 def _latin_stems(words: Iterable[str]) -> Iterator[str]:
     """Yield the stems of the words that are not Chinese."""
-    return (stem(word) for word in words if not _CHINESE.search(word))
+    return (stem(word) for word in words if not _CJK.search(word))
 
 
 def _character_terms(text: str) -> Iterator[str]:
     """Yield each Chinese character of `text`, and each pair of adjacent characters."""
-    for run in _CHINESE.findall(text):
+    for run in _CJK.findall(text):
         yield from run
         yield from (first + second for first, second in pairwise(run))
 
@@ -175,9 +177,10 @@ def _chinese_words(text: str) -> Iterator[str]:
 
 
 def joined_word(identifier: str) -> str:
-    """Return the word under which `identifier`, or its last part after brackets, is indexed as a whole.
+    """Return the word under which `identifier` is indexed as a whole; empty without a letter or digit.
 
-    It is empty if `identifier` contains no Latin letter or digit.
+    If it contains brackets or braces, only the last part in or after them counts: `name` for
+    `filter[name]`, `id` for `items[0].id`.
     """
     parts = [part for part in re.split(r"[\[\]{}]+", normalise(identifier).lower()) if _join(part)]
     return _join(_SCHEME_AND_HOST.sub("", parts[-1])) if parts else ""

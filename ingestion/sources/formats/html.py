@@ -138,6 +138,7 @@ def _remove_scripts(html: str) -> str:
         end = _INVISIBLE_END[kind].search(html, match.end())
         position = end.end() if end else len(html)
     kept.append(html[position:])
+    # A "<" after the last ">" opens no tag, so it becomes text.
     body, close, rest = "".join(kept).rpartition(">")
     return body + close + rest.replace("<", "&lt;")
 

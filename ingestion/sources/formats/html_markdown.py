@@ -166,10 +166,10 @@ class _Converter(MarkdownConverter):
 
 
 def _names_field(term: Tag | None) -> bool:
-    """Return whether `term`, of a definition list, names a field.
+    """Return whether a term of a definition list names a field.
 
-    It contains code, or it is an identifier that starts with a lowercase letter, alone or followed by
-    labels such as a type.
+    Such a term contains code, or is an identifier that starts with a lowercase letter, alone or followed
+    by labels such as a type.
     """
     if term is None or term.find("code") is not None:
         return term is not None

@@ -71,6 +71,7 @@ def typical_width(lines: list[PdfLine]) -> int:
 def lines_to_markdown(lines: list[PdfLine], width: int) -> str:
     """Return the lines of a section as Markdown; `width` is the typical width of a line."""
     all_code = all(line.monospaced for line in lines) and len(lines) > 50
+    # A long section in one monospaced font is text.
     blocks: list[str] = []
     for is_code, group in groupby(lines, key=lambda line: line.monospaced and not all_code):
         run = list(group)
@@ -236,10 +237,9 @@ def _continues_heading(line: PdfLine, following: PdfLine) -> bool:
 
 
 def _heading_levels(lines: list[PdfLine], outline: PdfOutline) -> _HeadingLevel:
-    """Return a function that detects headings by font size.
+    """Return a function that detects headings by font size and by bold section numbers.
 
-    If no line is larger than the text, it detects them by bookmarks or, without those, by bold section
-    numbers.
+    If no line is larger than the body text and there are bookmarks, it detects them by bookmarks only.
     """
     text = _body_text_size(lines)
     larger = [

@@ -193,7 +193,7 @@ def absolute_server_url(server: str, document: str) -> str:
 
 
 def path_error(subject: str, reason: str) -> SourceError:
-    """Return an error about `subject`, a path or an operation that is shortened in the message."""
+    """Return an error about a path or operation; the message contains the text `subject` in short form."""
     return SourceError(f"{quote_text(subject)[1:-1]}: {reason}")
 
 

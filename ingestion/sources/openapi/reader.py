@@ -150,8 +150,9 @@ class _Description:
         If it is missing, too long or already used, return the method and path, with a number if another
         document has the same id.
         """
-        own = path_operation.node.text("operationId")
-        api_id = own if own and len(own) <= MAX_PATH_CHARS else str(path_operation)
+        declared = path_operation.node.text("operationId")
+        is_usable = declared and len(declared) <= MAX_PATH_CHARS
+        api_id = declared if is_usable else str(path_operation)
         if api_id in self.ids:
             api_id = str(path_operation)
         number = 1

@@ -18,7 +18,10 @@ from prompts.user_text import SectionLabels
 from schemas.api_document import Parameter
 
 MAX_ROWS = 600
-"""Maximum number of rows per table. Inner levels are omitted first, and a note marks their parent."""
+"""Maximum number of rows in all tables of a request or of a response.
+
+Inner levels are omitted first, and a note marks their parent.
+"""
 
 MAX_DEPTH = 10
 """Maximum number of levels of children. A note marks the parent of omitted levels."""
@@ -40,7 +43,7 @@ class _Row:
     parameter: OperationParameter | None = None
     """The parameter, if the row is not a property of a schema."""
     ancestors: frozenset[int] = frozenset()
-    """The `structure` of all schemas that contain this one, combined."""
+    """Ids of all schemas that contain this one; see `Schema.structure`."""
     depth: int = 0
     dimensions: int = 0
     """Number of nested arrays around the elements."""
@@ -58,7 +61,10 @@ class _Row:
 
 
 class RowBuilder:
-    """Builds one table level by level, so that a large branch does not use up the rows of the others."""
+    """Builds the tables of a request or response.
+
+    A table is built level by level, so that a large branch does not use up the rows of the others.
+    """
 
     def __init__(self, reader: SchemaReader, labels: SectionLabels, direction: Direction) -> None:
         self.reader = reader
@@ -80,9 +86,9 @@ class RowBuilder:
         )
 
     def body(self, media: MediaContent, name: str, location: str) -> tuple[Parameter, ...]:
-        """Return a row per property of a body, or a row `name` if there are none. Raises SourceError.
+        """Return a row per property and variant of a body, or a row `[]` for an array. Raises SourceError.
 
-        A body without a type and a description has no row.
+        Another body has one row called `name`, unless it has neither a type nor a description.
         """
         root = _Row("", self.reader.read(media.schema), True, location)
         self._expand(root)
@@ -157,7 +163,7 @@ class RowBuilder:
                 )
 
     def _variants(self, row: _Row, ancestors: frozenset[int]) -> Iterator[_Row]:
-        """Yield a row per alternative schema, unless all are scalar: the type lists scalar schemas."""
+        """Yield a row per alternative schema; none if all are scalar, because the row's type names them."""
         choices = row.inner.variants[: max(self.rows_left, 0) + 1]
         read = [(node, self.reader.read(node)) for node in choices]
         if not any(schema.structure for _, schema in read):
@@ -190,7 +196,7 @@ class RowBuilder:
         text = describe_schema(
             self.labels, row.schema, row.inner, row.parameter.node if row.parameter else None
         )
-        self.reader.spend(len(text) // 100)
+        self.reader.spend(len(text) // 100)  # long texts count towards the limit of values
         return f"{text} {row.mark}".strip()
 
 

@@ -169,7 +169,7 @@ def _limit_with_sign(
 ) -> tuple[str, str]:
     """Return the limit `key` and its sign. `exclusiveMinimum` is a flag in OpenAPI 3.0, a limit in 3.1."""
     exclusive = f"exclusive{key[0].upper()}{key[1:]}"
-    own = schema.text(exclusive)
-    if own and own not in ("true", "false"):
-        return own, exclusive_sign
+    limit = schema.text(exclusive)
+    if limit and limit not in ("true", "false"):
+        return limit, exclusive_sign
     return schema.text(key), exclusive_sign if schema.flag(exclusive) else inclusive_sign
