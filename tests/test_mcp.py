@@ -287,7 +287,7 @@ def test_api_keys_and_rate_limits_apply(
         assert http.post(feedback, json={"score": 1}, headers=bearer(key)).status_code == 204
         refused = call(server, "outline", key=key, name="订单发货")
     assert refused.is_error
-    assert text_of(refused).startswith("requests: 2 per 1 hour are allowed; wait ")
+    assert text_of(refused).startswith("too many requests: the limit is 2 per 1 hour; wait ")
 
 
 def test_tokens_are_charged_to_the_key(
@@ -297,7 +297,7 @@ def test_tokens_are_charged_to_the_key(
     with live_server(scripted(sample_service, model_server, token_limit="10/hour")) as server:
         assert not call(server, "ask", question="发货接口是哪个").is_error
         refused = call(server, "ask", question="发货接口是哪个")
-    assert text_of(refused).startswith("tokens: 10 per 1 hour are allowed; wait ")
+    assert text_of(refused).startswith("too many tokens: the limit is 10 per 1 hour; wait ")
 
 
 def bearer(key: str) -> dict[str, str]:

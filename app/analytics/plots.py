@@ -143,12 +143,12 @@ def _draw_route(axes: "Axes", route: RouteResult) -> None:
 def _draw_current_k(axes: "Axes", evaluation: Evaluation) -> None:
     """Mark the evaluation's k and its recall.
 
-    If recall over chunks differs from recall over documents, draw it as well.
+    If recall over chunks differs from recall over documents, draw both.
     """
     k, route = evaluation.k, evaluation.primary_route
     ks = range(1, MAX_K + 1)
     if route.chunk_recall != route.recall:
-        label = f"{route.label}, k counting chunks"
+        label = f"{route.label}, k = number of chunks"
         axes.plot(ks, route.chunk_recall, color=MUTED, linestyle=":", linewidth=1.4, label=label)
     axes.axvline(k, color=MUTED, linewidth=0.9, zorder=0)
     axes.annotate(

@@ -22,12 +22,12 @@ class AccentColours(NamedTuple):
 
 
 def light_colours(accent: str) -> AccentColours:
-    """Return the colours for the light theme, darkened until their contrast is at least MIN_CONTRAST."""
+    """Return accent and tint for the light theme, darkened until their contrast reaches MIN_CONTRAST."""
     return _readable(accent, _WHITE, (0, 0, 0))
 
 
 def dark_colours(accent: str) -> AccentColours:
-    """Return the colours for the dark theme, lightened until their contrast is at least MIN_CONTRAST."""
+    """Return accent and tint for the dark theme, lightened until their contrast reaches MIN_CONTRAST."""
     return _readable(accent, _DARK_SURFACE, _WHITE)
 
 

@@ -55,7 +55,7 @@ def validate_session_id(session: str) -> str:
 
 
 def parse_id(text: str) -> UUID:
-    """Parse an id in a path. Raises NotFoundException if `text` is not a UUID."""
+    """Return the id in a path. Raises NotFoundException if `text` is not a UUID."""
     try:
         return UUID(text)
     except ValueError:

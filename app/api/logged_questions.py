@@ -72,8 +72,8 @@ def frequent_questions(records: Iterable[QuestionRecord], language: Language) ->
 
 
 def _is_suitable(record: QuestionRecord, question: str, language: Language) -> bool:
-    """Return whether a question in `language` is short, was answered from the documents with sufficient
-    confidence, and has no rating or a good one.
+    """Return whether the question is short and in `language`, was answered from the documents with
+    sufficient confidence, and has no rating or a good one.
     """
     is_liked = record.feedback is None or record.feedback.score > 0
     is_answered = record.confidence in ("high", "medium") and bool(record.pages)

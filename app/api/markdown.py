@@ -13,7 +13,7 @@ _URL_ESCAPES = str.maketrans({" ": "%20", "(": "%28", ")": "%29", "<": "%3C", ">
 
 
 def render_markdown(answer: Answer) -> str:
-    """Return a note on doubts, the steps as paragraphs, and links to the sources or the nearest pages."""
+    """Return a note on doubts, the steps as paragraphs, and links to the sources and the nearest pages."""
     return join_paragraphs([*doubt_notes(answer), *answer.answer, *link_lists(answer)])
 
 

@@ -53,7 +53,7 @@ def draw_mermaid(steps: PipelineSteps) -> str:
     graph = Graph()
 
     def add(name: str, *sources: Node, condition: str | None = None) -> Node:
-        """Add a step after `sources`. With a `condition`, the step follows this result of the source.
+        """Add a step after `sources`. With a `condition`, it follows only this result of its source.
 
         The part of `name` before a colon is the title of the box around the step.
         """

@@ -38,7 +38,7 @@ def mask(text: str, known_secrets: Mapping[str, str] = MappingProxyType({})) -> 
 
 
 class SecretScan:
-    """The secrets of one text. The text is scanned once, on first access."""
+    """The secrets and personal data of one text. The text is scanned once, on first access."""
 
     def __init__(self, text: str) -> None:
         self._text = text

@@ -58,7 +58,7 @@ _CONFIDENCE = {
     "verb": SyntaxConfidence.SENTENCE,
 }
 _KEY_SEGMENT = re.compile(r":[\w{}.-]{1,60}:")
-"""A part of a key such as shop:token:42:lock."""
+"""The part `:42:` after the name in a key such as shop:token:42:lock."""
 _VALUE_GAP = re.compile(r"[ \t]{1,4}")
 _SETTER = re.compile(
     r"(?:set|with|put|add)_?[A-Z].*|app_?key|api_?key|secret|token|password", re.IGNORECASE
@@ -113,16 +113,14 @@ class _ValueStart(NamedTuple):
     syntax: str
     """The name of the group in `_SEPARATOR` that matched."""
     level: str = ""
-    """How often the separator is percent-encoded.
-
-    Empty for `%3D`, `25` for `%253D`, `2525` for `%25253D`.
-    """
+    """Shows how often the separator is encoded: "" for `%3D`, "25" for `%253D`, "2525" for `%25253D`."""
     closing_quote: str = ""
-    """The quotation mark after the name."""
+    """The quotation mark, bracket or `**` after the name, if any."""
 
 
 def _find_value_start(text: str, start: int, end: int) -> _ValueStart | None:
     """Return where the value of the name text[start:end] starts; None if no separator follows the name."""
+    # --token …
     if text.startswith("--", max(start - 2, 0)) and _VALUE_GAP.match(text, end):
         return _ValueStart(match_end(_VALUE_GAP, text, end), SyntaxConfidence.ASSIGNED, "assigned")
     separator = _SEPARATOR.match(text, end)

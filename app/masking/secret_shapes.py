@@ -1,4 +1,4 @@
-"""Finds secrets that can be recognised by their format or by the words around them, without a name."""
+"""Finds secrets that no name such as `password=` precedes, by their format or the words around them."""
 
 import re
 from collections.abc import Iterator
@@ -107,14 +107,17 @@ _SECRET_TOPIC = re.compile(
     r"sign|hmac|secret|token|key|cred|auth|passw|pwd|(?<![A-Za-z])[as]k(?![A-Za-z])|[签密钥]|令牌|凭[证据]|口令|鉴权",
     re.IGNORECASE,
 )
-"""A word in a line in which a random string is probably a secret."""
+"""A word that suggests that a random string in the same line is a secret."""
 
 _SECRET_PREFIX = re.compile(
     r"[A-Za-z_-]*(?:key|secret|token|api|pat|sk)[A-Za-z0-9]{0,3}[_-]", re.IGNORECASE
 )
 _PREFIX = re.compile(r"(?:[a-z]{1,12}[0-9]?[_-]){1,3}(?=[A-Za-z0-9]+$)")
 _MIN_UNNAMED_CHARS = 32
-"""Minimum length of a secret without a name in a line without a topic, in characters."""
+"""Length in characters from which a random string is a secret even if its line is not about secrets.
+
+After a prefix that does not name a secret, the string must be longer than this.
+"""
 
 _PUBLIC_BLOCK = re.compile(
     r"-----BEGIN [A-Z ]{0,40}(?:CERTIFICATE(?: REQUEST)?|PUBLIC KEY)-----[A-Za-z0-9/+=\s\\]{0,8000}+"
@@ -139,7 +142,7 @@ _ARGUMENT = re.compile(rf"{QUOTE}(?P<value>(?=[A-Za-z_-]{{0,60}}\d)[A-Za-z0-9_-]
 
 
 def find_secrets_by_shape(text: str) -> Iterator[TextSpan]:
-    """Yield each secret in `text` that has a known format; spans may overlap."""
+    """Yield each secret in `text` that its format or the words around it reveal; spans may overlap."""
     for label, pattern in _SHAPES:
         positions = [match.span(match.lastgroup or 0) for match in pattern.finditer(text)]
         spans = [
@@ -201,8 +204,9 @@ def _lines_around(text: str, match: re.Match[str], lines_before: int = 0) -> str
 def _random_strings(text: str) -> Iterator[TextSpan]:
     """Yield long hexadecimal and base64 strings that are probably secrets.
 
-    Most random strings are ids and digests. A string counts as a secret if its line is about secrets, or if
-    it is too long for an id. UUIDs, file names, digests, certificates and public keys are left out.
+    Most random strings are ids and digests. A string counts as a secret if its prefix names a secret, if it
+    is too long for an id, or if it has no prefix and its line is about secrets. UUIDs, file names, digests,
+    certificates and public keys are left out.
     """
     text = _PUBLIC_BLOCK.sub(lambda match: "\0" * len(match[0]), text)
     uuids = {match.span() for match in _UUID.finditer(text)}
@@ -213,7 +217,7 @@ def _random_strings(text: str) -> Iterator[TextSpan]:
             if is_placeholder(match[0]):
                 continue
             is_file = _FILE.match(text, match.end()) is not None
-            is_secret = _is_long(match[0]) or (
+            is_secret = _is_secret_in_any_line(match[0]) or (
                 _SECRET_TOPIC.search(_lines_around(text, match)) is not None
                 and _PREFIX.match(match[0]) is None
             )
@@ -221,7 +225,7 @@ def _random_strings(text: str) -> Iterator[TextSpan]:
                 yield TextSpan(*match.span(), "secret")
 
 
-def _is_long(text: str) -> bool:
+def _is_secret_in_any_line(text: str) -> bool:
     """Return whether the random string `text` is probably a secret even if its line is not about secrets.
 
     This is the case if the prefix names a secret (api_key_…), if another prefix is followed by more than
@@ -239,7 +243,8 @@ def _is_long(text: str) -> bool:
 def _is_random_string(text: str) -> bool:
     """Return whether `text` and one of its parts between dashes, slashes and underscores are random.
 
-    For a hexadecimal string, the check is lenient, because few strings of this length are not random.
+    For a hexadecimal string, only the whole is checked, and runs may be longer, because few hexadecimal
+    strings of this length are not random.
     """
     if _HEX.fullmatch(text[match_end(_PREFIX, text, 0) :]):
         return is_random(text, max_mean_run=8)

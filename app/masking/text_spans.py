@@ -45,7 +45,10 @@ def match_end(pattern: re.Pattern[str], text: str, position: int) -> int:
 
 
 def blank_out(text: str, spans: Iterable[TextSpan]) -> str:
-    """Return `text`, of the same length, with NUL in place of each character in `spans`."""
+    """Return `text`, of the same length, with NUL in place of each character in `spans`.
+
+    A span that starts within an earlier one is ignored.
+    """
     parts, position = [], 0
     for span in sorted(spans):
         if span.start >= position:
@@ -55,7 +58,7 @@ def blank_out(text: str, spans: Iterable[TextSpan]) -> str:
 
 
 def is_random(text: str, min_chars: int = 20, max_mean_run: float = _MAX_MEAN_RUN_CHARS) -> bool:
-    """Return whether `text` is random.
+    """Return whether `text` looks random.
 
     A random text has at least `min_chars` ASCII letters and digits, among them a letter. Its runs are at
     most `max_mean_run` characters long on average; the maximum is lower for a text with few numbers, and

@@ -2,7 +2,7 @@
 
 A route declares the scope it requires: `needs="ask"`, `needs="ingest"`, `needs="admin"`, or
 `needs=None` for a public route, which has no limits. The default is `admin`. `limited=False` exempts a
-route from the rate limits, except for requests with a wrong key. While no API key is configured, only
+route from all rate limits except the limit of wrong keys. While no API key is configured, only
 requests from localhost are accepted.
 """
 
@@ -48,8 +48,9 @@ class AuthGuard:
         connection.scope["user"] = await self._authorize(caller, address, scope, is_limited)
 
     def _identify(self, connection: Connection, address: str) -> Caller | None:
-        """Return the caller, or None if there is no valid key. Raises Forbidden for a remote request
-        while no API key is configured.
+        """Return the caller, or None if a key is required and none or an invalid one was sent.
+
+        Raises Forbidden for a remote request while no API key is configured.
         """
         if not self._keyring.required:
             check_local(connection)

@@ -187,7 +187,7 @@ class Keyring:
         self._next_write_at = time.monotonic() + LAST_USE_INTERVAL_S
         self._admin_digest = hash_secret(admin_key.get_secret_value()) if admin_key else None
         self._local_digest = hash_secret(local_key) if local_key else None
-        self._no_digest = hash_secret(secrets.token_urlsafe())
+        self._no_digest = hash_secret(secrets.token_urlsafe())  # used if there is no key to compare
 
     @property
     def required(self) -> bool:

@@ -40,8 +40,8 @@ log = logging.getLogger(__name__)
 class UsageCounter:
     """Counts uses in fixed windows. A window starts with the first use after the previous window.
 
-    A fixed window needs one number per limit, and its end is known exactly. While Redis does not
-    answer, each process counts in memory.
+    A fixed window needs one number per limit and key, and its end is known (in Redis, to the second).
+    While Redis does not answer, each process counts in memory.
     """
 
     def __init__(self, redis_url: SecretStr | None) -> None:
@@ -148,7 +148,7 @@ class RateLimiter:
         self._counter = UsageCounter(settings.redis_url)
 
     async def count_request(self, account: str) -> None:
-        """Count a request of an account.
+        """Count a request of `account`: the id of an API key or, while none is required, an address.
 
         Raises RateLimited if the account has used up its requests or its tokens.
         """
@@ -169,7 +169,7 @@ class RateLimiter:
 
     @asynccontextmanager
     async def meter_tokens(self, account: str) -> AsyncIterator[TokenMeter]:
-        """Yield a meter, and count its tokens at the end of the block, even after an error."""
+        """Yield a meter, and charge its tokens to `account` after the block, even after an error."""
         meter = TokenMeter()
         try:
             yield meter
@@ -198,9 +198,11 @@ class RateLimiter:
     ) -> None:
         if exceeded:
             waits = [await self._counter.seconds_until_reset(item, kind, key) for item in exceeded]
-            seconds = max(1, math.ceil(max(waits)))
+            longest = max(waits)
+            limit = exceeded[waits.index(longest)]
+            seconds = max(1, math.ceil(longest))
             label = "requests" if kind == "address" else kind
-            raise RateLimited(f"{label}: {exceeded[0]} are allowed; wait {seconds} s", seconds)
+            raise RateLimited(f"too many {label}: the limit is {limit}; wait {seconds} s", seconds)
 
 
 def _parse_limits(name: str, settings: Settings) -> list[RateLimitItem]:

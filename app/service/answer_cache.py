@@ -77,7 +77,7 @@ class AnswerCache:
         self._closed = False
 
     async def get(self, key: str) -> CachedAnswer | None:
-        """Return the answer under `key`, or None if there is no answer or it has expired."""
+        """Return the answer under `key`; None if it is missing, has expired or cannot be parsed."""
         return await self._in_thread(lambda: self._get(key))
 
     async def put(self, key: str, cached: CachedAnswer) -> None:

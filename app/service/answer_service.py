@@ -231,7 +231,7 @@ class AnswerService:
 
     @asynccontextmanager
     async def _question_slot(self) -> AsyncIterator[None]:
-        """Hold a slot of the question limiter if a model answers. Raises ServiceBusy."""
+        """Hold a slot of the question limiter within the block if a model answers. Raises ServiceBusy."""
         if self.models is None:
             yield
             return
@@ -257,7 +257,7 @@ def connect_answer_service(
 ) -> AnswerService:
     """Return a service that is connected to its store, without loading the collection.
 
-    Blocks the event loop. Pass `engine` if the database in `settings` is already open. `models` take
+    Blocks. Pass `engine` if the database in `settings` is already open. `models` take
     precedence over those of the settings. Raises ApideskError.
     """
     platform = read_platform(settings.platform)

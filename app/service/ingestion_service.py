@@ -78,7 +78,7 @@ class IngestionService:
 
     @asynccontextmanager
     async def running(self, plan: IngestionSchedule | None) -> AsyncIterator[None]:
-        """Follow the schedule of `plan` within the block; at its end, stop the run in progress.
+        """Follow the schedule of `plan`, if any, within the block; at its end, stop the run in progress.
 
         If several processes run on this machine, only one of them follows the schedule.
         """

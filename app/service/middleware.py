@@ -139,7 +139,7 @@ class CachingAnswerer:
         """Return the cached answer, or ask the wrapped answerer.
 
         The lookup is part of the shared call. If the lookup came before the join, another call could store
-        its answer between them, and the model would be asked again.
+        its answer after the lookup and end before the join, and the model would be asked again.
         """
         cached = await self._look_up(key)
         if cached is None:

@@ -28,7 +28,7 @@ from schemas.insights import Feedback, QuestionRecord
 from schemas.settings import Settings
 
 MAX_FILE_BYTES = 256_000_000
-"""Maximum size of a file in the outbox, in bytes, so that a long failure does not fill the disk."""
+"""Maximum size of one outbox file, in bytes. The number of files is not limited."""
 
 BATCH_SIZE = 500
 """Maximum number of records that are delivered at a time."""
@@ -68,7 +68,7 @@ class Outbox:
         self._is_open = self._open()
 
     def append(self, record: QuestionRecord) -> None:
-        """Append `record` to the outbox. A failure is only logged, so that the caller gets the answer."""
+        """Append `record` to the outbox. A failure is only logged: the user still gets the answer."""
         line = record.model_dump_json().encode() + b"\n"
         try:
             with self._append_lock:
@@ -76,7 +76,7 @@ class Outbox:
                     self._file = self._next_file()
                 size = os.fstat(self._file).st_size
                 if size + len(line) > MAX_FILE_BYTES:
-                    raise OSError("the outbox is full")
+                    raise OSError("the outbox file is full")
                 if os.write(self._file, line) < len(line):
                     # Otherwise, the next record would continue the incomplete line and be lost as well.
                     os.ftruncate(self._file, size)
@@ -87,8 +87,8 @@ class Outbox:
     def drain(self, write_batch: WriteBatch) -> None:
         """Pass the records of this process and of processes that have ended to `write_batch`.
 
-        Blocks the event loop. A file is deleted after all of its records have been written. Raises the
-        errors of `write_batch`, and OSError if a file cannot be read.
+        Blocks; call it in a worker thread. A file is deleted after all of its records have been written.
+        Raises the errors of `write_batch`, and OSError if a file cannot be read.
         """
         with self._drain_lock:
             _drain_files(self._rotate(), write_batch)
@@ -214,7 +214,7 @@ class RecordWriter:
                 self._outbox.close()
 
     def _may_be_undelivered(self, answer_id: UUID) -> bool:
-        """Return whether the answer is recent, according to the time in its UUID (version 7)."""
+        """Return whether the record may still be in an outbox: its UUID (version 7) is recent."""
         age_s = time.time() - (answer_id.int >> 80) / 1_000
         return answer_id.version == 7 and abs(age_s) < self._max_delay_s
 

@@ -183,12 +183,12 @@ def _in_session(owner: str, session: str) -> tuple[ColumnElement[bool], ColumnEl
 
 
 def _newest_first(owner: str, session: str) -> Select[Any]:
-    """Return a query for the turns of a session. The order of ids does not depend on the clock."""
+    """Return a query for the turns of a session, sorted by id, which does not depend on the clock."""
     query = select(turns_table.c.id, *TURN_COLUMNS).where(*_in_session(owner, session))
     return query.order_by(turns_table.c.id.desc())
 
 
 def _delete_rows(connection: Connection, ids: Select[tuple[int]]) -> int:
-    """Delete these rows, except rows that another transaction has locked."""
+    """Delete these rows, except those that another transaction has locked; return their number."""
     unlocked = ids.with_for_update(skip_locked=True)
     return connection.execute(turns_table.delete().where(turns_table.c.id.in_(unlocked))).rowcount

@@ -89,17 +89,14 @@ class _AnnouncedServer(uvicorn.Server):
         install_signal_handlers(self._answer_service)
 
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
-        """Stop the server. After a forced exit, also run the application's shutdown.
-
-        uvicorn skips the application's shutdown in this case.
-        """
+        """Stop the server. After a forced exit, run the application's shutdown, which uvicorn skips."""
         await super().shutdown(sockets)
         if self.force_exit:
             await self.lifespan.shutdown()
 
 
 def check_bind_address(settings: Settings, engine: Engine, host: str) -> None:
-    """Check that an API key is configured or `host` is a loopback address. Blocks the event loop.
+    """Check that an API key is configured or `host` is a loopback address. Blocks.
 
     Raises ConfigurationError if neither is the case, and StoreUnavailable if the database does not answer.
     """
@@ -165,7 +162,7 @@ class _SignalHandler:
     def __call__(self, number: int, frame: FrameType | None) -> None:
         timeout_s = 0.0 if self._is_stopping else self._answer_service.settings.shutdown_timeout
         self._loop.call_soon_threadsafe(self._stop, timeout_s)
-        # Only a second SIGINT makes uvicorn exit at once.
+        # Any second signal is passed on as SIGINT, which alone makes a stopping uvicorn exit at once.
         self._uvicorn_handler(signal.SIGINT if self._is_stopping else number, frame)
         self._is_stopping = True
 

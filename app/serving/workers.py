@@ -156,8 +156,8 @@ def _follow_parent() -> None:
 class _Supervisor(Multiprocess):
     """A uvicorn supervisor that closes the port when it stops, and kills workers on a second signal.
 
-    uvicorn documents neither hooks for this nor the attributes of its supervisor. Only this class uses
-    them, and tests/test_workers.py checks each of these behaviours.
+    uvicorn does not document the methods and attributes that this needs. Only this class uses them, and
+    tests/test_workers.py checks each of these behaviours.
     """
 
     def __init__(self, config: uvicorn.Config, sockets: list[socket]) -> None:

@@ -39,7 +39,7 @@ _fields: ContextVar[dict[str, object] | None] = ContextVar("request_fields", def
 def configure_logging(level: str, log_format: LogFormat = "auto") -> None:
     """Log to stderr. Loggers of the application use `level`, and libraries use WARNING.
 
-    Handlers that are already installed for other outputs are not changed.
+    If the root logger already has handlers, none is added, and only those for stderr are changed.
     """
     logging.basicConfig(level=logging.WARNING)
     for handler in logging.getLogger().handlers:
@@ -84,9 +84,9 @@ def structured_logger(name: str) -> BoundLogger:
 
 @contextmanager
 def log_context() -> Iterator[dict[str, object]]:
-    """Yield a dict that collects the fields bound within the block.
+    """Yield a dict that collects the fields passed to `bind_log_context` within the block.
 
-    This includes fields that are bound by tasks and threads that the block starts.
+    This includes calls in tasks and in `asyncio.to_thread` that the block starts.
     """
     fields: dict[str, object] = {}
     token = _fields.set(fields)

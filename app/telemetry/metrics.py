@@ -1,4 +1,4 @@
-"""Defines the Prometheus metrics of answers and of ingestion, and measures the lag of the event loop.
+"""Defines the Prometheus metrics, and measures the lag of the event loop.
 
 The metrics of ingestion are read from the stores at each scrape, because any process may have run an
 ingestion.
@@ -49,7 +49,7 @@ LAG_INTERVAL_S = 0.1
 """Seconds between two measurements."""
 
 LAG_WINDOW = 600
-"""Number of measurements, taken in one minute, of which the longest lag is reported."""
+"""Number of measurements of which the longest lag is reported: those of one minute."""
 
 DATABASE_TIMEOUT_S = 2.0
 """Seconds to wait for the database during a scrape, which Prometheus cancels after ten seconds."""
@@ -177,7 +177,7 @@ class Metrics:
 
 
 def update_limiter_gauge(gauge: Gauge, limiter: "ConcurrencyLimiter") -> None:
-    """Set the number of callers that run and that wait for a slot."""
+    """Set `gauge` to the number of callers that run, and to the number that wait for a slot."""
     gauge.labels("running").set(limiter.running)
     gauge.labels("waiting").set(limiter.waiting)
 

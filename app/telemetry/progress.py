@@ -98,7 +98,7 @@ def progress_line(sources: Sequence[SourceReport], elapsed_s: float) -> str:
     """Return a line with the documents, chunks and chunks per second of a run, and with the time left for
     the source that is being read.
 
-    The time left is omitted while the number of files in this source is unknown.
+    The time left is omitted until the number of files in this source is known and a document is read.
     """
     documents = sum(source.documents for source in sources)
     chunks = sum(source.chunks for source in sources)
@@ -127,7 +127,7 @@ def question_progress() -> Iterator[QuestionProgress]:
 
 
 def print_run_table(run: IngestionRun, console: Console) -> None:
-    """Print the counts of a run and notes by source, the refused documents and the duration."""
+    """Print the counts and notes of each source, the refused documents, and the duration of a run."""
     counts = ("documents", "added", "changed", "unchanged", "deleted", "kept")
     table = Table(box=None, header_style="bold", pad_edge=False)
     table.add_column("source")

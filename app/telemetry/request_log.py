@@ -97,7 +97,7 @@ class _Exchange:
 
     @property
     def outcome(self) -> int:
-        """The response's status, or CLIENT_CLOSED_REQUEST."""
+        """The response's status, or CLIENT_CLOSED_REQUEST if the client disconnected before its end."""
         return CLIENT_CLOSED_REQUEST if self._has_disconnected else int(self.status)
 
     @property

@@ -29,7 +29,10 @@ TIMING_KEYS = {
     "answer": "answer",
     "ground": "ground",
 }
-"""Maps the name of a run to its key in an answer's `timings` and to the label `step` of the metrics."""
+"""Maps the name of a run to its key in an answer's `timings` and to the label `step` of the metrics.
+
+A key does not change when a run is renamed, because clients read the keys.
+"""
 
 
 class RunObserver(AsyncCallbackHandler):
@@ -54,7 +57,7 @@ class RunObserver(AsyncCallbackHandler):
     async def on_chain_start(
         self, serialized: dict[str, Any] | None, inputs: Any, *, run_id: UUID, **kwargs: Any
     ) -> None:
-        """Store the start time of a step. A step within a step of the same name is not timed separately."""
+        """Store the start time of a step, unless a step with the same key is in progress."""
         step = TIMING_KEYS.get(kwargs.get("name") or "")
         if step and step not in {started[0] for started in self._started.values()}:
             self._started[run_id] = (step, time.monotonic())
@@ -155,7 +158,7 @@ class _ModelCall:
 
 
 class TokenMeter(AsyncCallbackHandler):
-    """Counts the tokens of all calls. Counts that the provider does not report are estimated."""
+    """Counts the tokens of all model calls of a run. Counts that are not reported are estimated."""
 
     run_inline = True  # as for RunObserver
 
@@ -201,7 +204,7 @@ class TokenMeter(AsyncCallbackHandler):
             )
 
     async def on_llm_end(self, response: LLMResult, *, run_id: UUID, **kwargs: Any) -> None:
-        """Count the tokens of a call, which are estimated if the provider does not report them."""
+        """Count the tokens of a call; estimate them if the provider does not report them."""
         call = self._calls.pop(run_id, _ModelCall(0))
         usages = [usage for usage in _usages(response) if usage["total_tokens"]]
         if usages:
@@ -214,7 +217,7 @@ class TokenMeter(AsyncCallbackHandler):
     async def on_llm_error(self, error: BaseException, *, run_id: UUID, **kwargs: Any) -> None:
         """Count the estimated tokens of a call that failed.
 
-        They are not counted if the provider rejected the call or could not be reached before any output.
+        They are not counted if there was no output because the call was rejected or could not connect.
         """
         call = self._calls.pop(run_id, _ModelCall(0))
         was_rejected = hasattr(error, "status_code") or "Connect" in type(error).__name__

@@ -26,7 +26,7 @@ class SpanExport:
         self.provider.add_span_processor(ErrorStatusProcessor(self._exporter))
 
     def close(self, timeout_s: float) -> None:
-        """Send pending spans within `timeout_s` seconds; the provider's own timeout is 30 seconds."""
+        """Send pending spans for at most `timeout_s` seconds; the provider alone would try for 30."""
         closing = threading.Thread(target=self.provider.shutdown, name="trace-close", daemon=True)
         closing.start()
         closing.join(timeout_s)

@@ -15,7 +15,7 @@ KEPT_METADATA = {
     *("session_id", "request_id", "answer_id", "rung", "prompt", "revision_id", "langgraph_node"),
     *("type", "language", "confidence", "degraded", "answeredBy"),
 }
-"""Metadata that are kept in redacted traces because they are names or ids.
+"""Metadata that are kept in redacted traces, because they contain no text of a question or an answer.
 
 LangSmith's own metadata, which name the model, begin with `ls_` and are kept too.
 """
@@ -27,9 +27,9 @@ _ERROR_NAME = re.compile(r"[A-Za-z_]\w*(?=\()", re.ASCII)
 
 
 def summarise_chunks(fields: dict[str, Any]) -> dict[str, Any]:
-    """Return the inputs or outputs of a run with each chunk replaced by its id and score.
+    """Return the inputs or outputs of a run without the texts of chunks.
 
-    The texts of chunks remain in the documents of retrievals, and in prompts.
+    Only the ids and scores of chunks remain. Documents of retrievals and prompts keep their texts.
     """
     return {key: _summarise(value) for key, value in fields.items()}
 
@@ -56,7 +56,7 @@ def _summarise(value: Any) -> Any:
 def redact_run(fields: dict[str, Any]) -> dict[str, Any]:
     """Return the fields of a run without texts.
 
-    The token usage, the ids and scores of documents, the type of an error, and some metadata remain.
+    The token usage, the ids and scores of documents, the type of an error, and KEPT_METADATA remain.
     LangSmith's client calls this function for the outputs of a run, for its metadata, and for its error,
     which it passes as `{"error": text}`.
     """

@@ -114,11 +114,12 @@ class Tracing:
     ) -> RunnableConfig:
         """Return the config of a run that is traced under `run_id`, with its tags and metadata.
 
+        `mode` is None for a run that only retrieves.
         The run's children inherit tags, metadata and `callbacks`. LangSmith groups runs into threads by
         the metadata `session_id`.
         """
         request = structlog.contextvars.get_contextvars().get("request_id")
-        answer = str(run_id) if mode else None  # OpenTelemetry gives its spans other ids
+        answer = str(run_id) if mode else None  # in OpenTelemetry, spans have other ids
         metadata = {"answer_id": answer, "session_id": session, "request_id": request}
         # Each run has its own tracer, as in LangChain, because a tracer never removes streamed runs.
         tracers = [AnswerTracer(client=self._client)] if self._client else []

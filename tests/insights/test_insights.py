@@ -210,7 +210,10 @@ def test_store_failure_falls_back_to_failed_answers() -> None:
 
     found = reported(RECORDS, DocumentationContext(words=words))
     assert [gap.size for gap in found.gaps] == [3]
-    assert found.notes == ("only failed answers reveal a gap: the store is away",)
+    assert found.notes == (
+        "gaps were detected from failed answers only, because the words of the documentation could not "
+        "be read: the store is away",
+    )
 
 
 @pytest.mark.parametrize(

@@ -1,4 +1,4 @@
-"""Prints evaluations of answers as text, and compares two of them."""
+"""Prints evaluations of answers, and comparisons of two evaluations, as text."""
 
 from collections.abc import Sequence
 

@@ -122,7 +122,7 @@ class _AnswerRun:
         return await asyncio.gather(*map(ask, range(len(self._questions))))
 
     async def logged(self, number: int) -> LoggedResult[ScoredAnswer]:
-        """Return the result of one question, as LangSmith shows it."""
+        """Return the result of one question, with the outputs and scores for LangSmith."""
         result = await self._ask(number)
         outputs = result.model_dump(
             by_alias=True, include={"steps", "outcome", "confidence", "missing_facts", "degraded"}

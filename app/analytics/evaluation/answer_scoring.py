@@ -68,7 +68,7 @@ class ScoredAnswer(ApiModel):
     """The facts that the answer does not state."""
     steps: tuple[str, ...] = ()
     grounded: bool | None = None
-    """Whether no steps are `unsupported` and no names `unverified`; None if the answer cites no source."""
+    """Whether the answer has no `unsupported` step and no `unverified` fact; None if it cites no source."""
     grade: Grade | None = None
     """The judge's grade. None if there is no judge, the judge failed, the question has no facts, or the
     answer cites no source.
@@ -92,7 +92,7 @@ class Reliability(ApiModel):
 
 
 class AnswerScores(ApiModel):
-    """Shares over the questions, from 0 to 1.
+    """Shares over the questions, from 0 to 1, except `right_of_evidence`, a ratio that can exceed 1.
 
     A question counts only for the shares that apply to it: without facts, for example, it does not count
     for `right`. A share is None if no question counts for it.
@@ -112,7 +112,7 @@ class AnswerScores(ApiModel):
     refused: float | None
     """Share of the answerable questions that were refused as off-topic."""
     not_covered: float | None
-    """Share of the answerable questions whose answer cites no source."""
+    """Share of the answerable questions that were not refused, but whose answer cites no source."""
     grounded: float | None
     """Share of the answers with citations that are grounded."""
     correct: float | None
@@ -233,7 +233,7 @@ def answer_scores(results: Sequence[ScoredAnswer]) -> AnswerScores:
 
 
 def question_scores(result: ScoredAnswer) -> dict[str, float]:
-    """Return the scores of one question that count for it, by name, as LangSmith shows them."""
+    """Return the scores that apply to one question, by the names shown in LangSmith."""
     scores = {name: getattr(result, name) for name in ("page", "evidence", "right", "grounded")}
     scores["correct"] = result.grade == "correct" if result.grade else None
     return {name: float(value) for name, value in scores.items() if value is not None}

@@ -20,7 +20,7 @@ GRADE_VALUES: dict[Grade, float] = {"correct": 1.0, "partly": 0.5, "wrong": 0.0}
 
 
 class ChangedAnswer(NamedTuple):
-    """A question whose answer is better or worse than before."""
+    """The results of one question in both evaluations."""
 
     before: ScoredAnswer
     after: ScoredAnswer

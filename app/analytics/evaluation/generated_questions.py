@@ -165,7 +165,7 @@ def _links(chunk: Chunk, documents: DocumentIndex) -> Iterator[tuple[str, str]]:
 
 
 def _resolve_relative_link(document_id: str, url: str) -> str:
-    """Return the id of the document that a relative link points to, a path without suffix.
+    """Return the id (a path without suffix) of the document that a relative link points to.
 
     Empty for a link to another website or within the same document.
     """

@@ -173,7 +173,7 @@ async def evaluate_retrieval(settings: Settings, options: EvaluationOptions) -> 
     """Run all questions through every available route, or through the route in `options`.
 
     Raises QuestionError for invalid questions, ConfigurationError if a route's model is not configured,
-    ModelError if the embedding model fails, StoreError if the store fails, and ApideskError if LangSmith
+    ModelError if a model fails, StoreError if the store fails, and ApideskError if LangSmith
     is configured and fails.
     """
     questions = read_questions(options.questions) if options.questions else None

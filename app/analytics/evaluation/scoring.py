@@ -50,7 +50,7 @@ class QuestionResult(ApiModel):
     rank: int | None
     """Rank of the first gold document, from 1; None if it is not among the first 20."""
     ranks: tuple[int | None, ...]
-    """Rank of each document of `gold`."""
+    """Rank of the first document of each name in `gold`, as in `rank`."""
     milliseconds: float
     retrieved: tuple[RankedDocument, ...] = Field(alias="found")
     """The first k documents."""
@@ -103,7 +103,7 @@ class GeneratedQuestions(ApiModel):
 
 
 class Evaluation(ApiModel):
-    """A complete evaluation."""
+    """A complete evaluation of retrieval."""
 
     platform: str
     documents: int

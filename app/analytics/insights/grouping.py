@@ -27,7 +27,8 @@ MIN_SIMILARITY = 0.4
 
 Measured on four sets of 85 to 165 questions, each with three topics in fifteen wordings. At 0.4 and 0.35,
 the topics are the three largest groups in all four sets; at 0.3 and 0.25, in three of them. In reports
-over 400 questions, they are the three largest in 3 of 4 reports at 0.4, 3 of 8 at 0.35, and 1 of 4 at 0.3.
+on 400 questions each, the topics are the three largest groups in 3 of 4 reports at 0.4, 3 of 8 at 0.35,
+and 1 of 4 at 0.3.
 """
 
 MIN_BRIDGE_SIMILARITY = 0.05
@@ -166,6 +167,7 @@ def _joinable_pairs(
         pair_similarity = float(common.sum())
         enough = (
             pair_similarity >= MIN_BRIDGE_SIMILARITY
+            # Terms that contribute less do not count as shared.
             and (common > MIN_BRIDGE_SIMILARITY / 10).sum() >= MIN_BRIDGE_TERMS
         )
         if enough and chinese[one] != chinese[other]:

@@ -147,8 +147,9 @@ async def build_report(
 ) -> Insights:
     """Build the report on the last `days` days; without `documentation`, no gaps are detected.
 
-    A worker thread reads the records as a stream and keeps only the newest gap candidates in memory. Parts
-    of the documentation that are not available are skipped, and the report has a note about each of them.
+    A worker thread reads the records as a stream and keeps only the newest gap candidates in memory. A step
+    is skipped if it fails or if its part of `documentation` is None. The report contains
+    `documentation.notes` and a note on each failure.
 
     Raises StoreUnavailable if the database fails.
     """
@@ -172,7 +173,7 @@ def _read_records(records: Iterable[QuestionRecord]) -> tuple[QuestionCounts, Ga
 async def _gaps_and_notes(
     collected: GapCandidates, documentation: DocumentationContext
 ) -> tuple[tuple[Gap, ...], tuple[str, ...]]:
-    """Return the gaps, and notes on the steps that were skipped."""
+    """Return the gaps, and notes on the questions that were left out and the steps that failed."""
     candidates, notes = collected.newest_first, []
     if len(candidates) < MIN_GAP_SIZE:
         return (), ()
@@ -186,7 +187,10 @@ async def _gaps_and_notes(
     try:
         gaps = await _find_gaps(candidates, vectors, documentation)
     except StoreError as error:
-        notes.append(f"only failed answers reveal a gap: {error}")
+        notes.append(
+            "gaps were detected from failed answers only, because the words of the documentation could not "
+            f"be read: {error}"
+        )
         gaps = await _find_gaps(candidates, vectors, replace(documentation, words=None))
     return gaps, tuple(notes)
 

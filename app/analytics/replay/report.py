@@ -95,8 +95,8 @@ def _outcome_text(
 ) -> Text:
     """Return the text that shows one outcome of `replayed`.
 
-    This is the error code of a failure, the first step that differs if the change is `other words`, and the
-    type if the change is `other type`. For any other change, the text lists the cited pages; pages in
+    A failure is shown as its error code, the change `other words` as the first step that the other answer
+    lacks, and `other type` as the type. For any other change, the text lists the cited pages; pages in
     `changed` have the style `style`.
     """
     if outcome.failure:

@@ -76,7 +76,7 @@ _DOCUMENT_TEMPLATE = ResourceTemplate(
     uri_template=f"{DOCUMENT_URI}{{source}}/{{document}}",
     name="document",
     title="Document",
-    description="A document by the name of its source and its ID.",
+    description="A document, identified by its ID and the name of its source.",
     mime_type=_MARKDOWN,
 )
 
@@ -198,7 +198,7 @@ def _resource(entry: CatalogueEntry) -> Resource:
 def open_toolbox(services: Container, connection: Connection) -> Toolbox:
     """Return the tools for the caller of `connection`. Each call and resource read counts as a request.
 
-    Blocks the event loop.
+    The first call in a process is slow: call it in a worker thread.
     """
     caller: Caller = connection.user
 

@@ -197,7 +197,7 @@ async def unmetered() -> AsyncIterator[TokenMeter]:
 
 
 class Toolbox:
-    """The tools for one caller. The first construction in a process blocks the event loop."""
+    """The tools for one caller. Constructing the first one in a process is slow: use a worker thread."""
 
     def __init__(
         self,

@@ -49,7 +49,7 @@ class CompletionBuilder:
     """Builds one completion, at once or as a stream of chunks."""
 
     def __init__(self, model: str, meter: TokenMeter, stream_ends_with_usage: bool) -> None:
-        """`meter` counts the tokens until the answer is complete."""
+        """`meter` counts the tokens of the answer; its counts are final when the answer is complete."""
         self._model = model
         self._meter = meter
         self._stream_ends_with_usage = stream_ends_with_usage

@@ -69,7 +69,7 @@ class ResponseBuilder:
     """Builds one response, complete or as a stream of events."""
 
     def __init__(self, model: str, meter: TokenMeter) -> None:
-        """`meter` counts the tokens until the answer is complete."""
+        """`meter` counts the tokens of the answer; its counts are final when the answer is complete."""
         self._model = model
         self._meter = meter
         self._id = f"resp_{uuid4().hex}"

@@ -134,8 +134,8 @@ class PipeInput:
     async def read(self) -> str | None:
         """Return the next line, or None at the end.
 
-        This method blocks the event loop, on which nothing else runs: Ctrl-C could not stop a thread that
-        reads.
+        This method blocks the event loop, on which nothing else runs meanwhile. It does not read in a
+        thread, because Ctrl-C could not stop that thread.
         """
         previous = signal.signal(signal.SIGINT, signal.default_int_handler)
         try:

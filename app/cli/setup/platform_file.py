@@ -22,7 +22,7 @@ from schemas.errors import ApideskError, ConfigurationError
 from schemas.platform import OpenApiSourceConfig, SourceConfig, SourceLimits
 
 OPERATION_PLACEHOLDERS = frozenset({"operationId", "tag", "method", "apiId", "apiUrl", "serviceId"})
-"""URL placeholders that only operations have. A template with any of them does not apply to pages."""
+"""URL placeholders that only operations have."""
 
 MAX_ABOUT_CHARS = 400
 """Maximum length of the platform's description, in characters; a longer one is truncated."""

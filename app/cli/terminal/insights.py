@@ -44,7 +44,7 @@ BLOCKS = "▁▂▃▄▅▆▇█"
 """The characters of the sparkline, from the lowest value to the highest."""
 
 MAX_SPARKLINE_DAYS = 40
-"""Maximum number of days for which the sparkline has one character per day."""
+"""Maximum number of days, including today, for which the sparkline has one character per day."""
 
 MAX_BAR_WIDTH = 30
 """Maximum width of a bar, in characters."""
@@ -153,7 +153,7 @@ def _span(insights: Insights) -> str:
 def _sparkline(days: Mapping[date, int], span: int) -> Text:
     """Return a sparkline of the questions per day, with a dot for a day without questions.
 
-    If `span` exceeds `MAX_SPARKLINE_DAYS`, a character stands for several days.
+    The line begins `span` days ago. From `MAX_SPARKLINE_DAYS` days on, a character stands for several days.
     """
     today = datetime.now(UTC).date()
     step = span // MAX_SPARKLINE_DAYS + 1
