@@ -256,6 +256,8 @@ def langsmith_server(tracing: bool) -> Iterator[LangSmith]:
         patch.setenv("LANGSMITH_API_KEY", KEY)
         patch.setenv("LANGSMITH_TRACING", str(tracing).lower())
         get_env_var.cache_clear()
-        yield server
-        server.shutdown()
+        try:
+            yield server
+        finally:
+            server.shutdown()  # a thread without its socket would use a whole core
     get_env_var.cache_clear()

@@ -79,5 +79,7 @@ def collector() -> Iterator[Collector]:
     """Run a collector."""
     with Collector() as server:
         threading.Thread(target=server.serve_forever, daemon=True).start()
-        yield server
-        server.shutdown()
+        try:
+            yield server
+        finally:
+            server.shutdown()

@@ -225,8 +225,10 @@ def unrelated_server(status: int) -> Iterator[int]:
 
     with HTTPServer(("127.0.0.1", 0), Page) as httpd:
         threading.Thread(target=httpd.serve_forever, daemon=True).start()
-        yield httpd.server_port
-        httpd.shutdown()
+        try:
+            yield httpd.server_port
+        finally:
+            httpd.shutdown()
 
 
 @contextmanager
