@@ -122,7 +122,7 @@ class Apidesk:
 
     @cached_property
     def tools(self) -> list[BaseTool]:
-        """The tools `ask`, `outline`, `search` and `open`. The first access blocks the calling thread."""
+        """The tools `ask`, `outline`, `search` and `open`. The first access in a process is slow."""
         return ToolFactory(self._answer_service, self.pipeline, self._runner).tools()
 
     def ask(self, question: str, **options: Unpack[AskOptions]) -> Answer:

@@ -157,10 +157,7 @@ class DocumentRetriever(BaseRetriever):
 
 
 class ToolFactory:
-    """Builds LangChain tools that use an answer service.
-
-    Creating the first factory blocks the thread while LangChain's agent is imported.
-    """
+    """Builds LangChain tools that use an answer service."""
 
     def __init__(
         self, answer_service: AnswerService, pipeline: AnswerPipeline, runner: EventLoopRunner
@@ -175,28 +172,29 @@ class ToolFactory:
 
         The content of a tool message is text for a model. The artifact of `ask` is the Answer, that of
         `search` a list of documents, and that of `outline` a list of catalogue entries. The artifact of
-        `open` is a list of documents or, if no section is given, of catalogue entries.
+        `open` is a list of documents or, if no section is given, of catalogue entries. The first call in a
+        process is slow, because it creates the schemas of the arguments.
         """
-        return [self._tool(tool) for tool in tools_by_name().values()]
+        return [self._tool(mcp_tool) for mcp_tool in tools_by_name().values()]
 
-    def _tool(self, described: BaseTool) -> BaseTool:
-        name = described.name
+    def _tool(self, mcp_tool: BaseTool) -> BaseTool:
+        name = mcp_tool.name
 
         # If the input of a tool is text instead of a dict, LangChain passes it as a positional argument.
         async def acall(*text: str, config: RunnableConfig, **arguments: Any) -> tuple[str, object]:
-            arguments |= zip(described.args, text, strict=False)
+            arguments |= zip(mcp_tool.args, text, strict=False)
             return await self._runner.arun(self._call(name, arguments, config))
 
         def call(*text: str, config: RunnableConfig, **arguments: Any) -> tuple[str, object]:
-            arguments |= zip(described.args, text, strict=False)
+            arguments |= zip(mcp_tool.args, text, strict=False)
             return self._runner.run(self._call(name, arguments, config))
 
         return StructuredTool.from_function(
             call,
             acall,
             name=name,
-            description=described.description,
-            args_schema=arguments_schema(described),
+            description=mcp_tool.description,
+            args_schema=arguments_schema(mcp_tool),
             response_format="content_and_artifact",
             handle_tool_error=True,
         )

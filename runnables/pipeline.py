@@ -65,7 +65,7 @@ class PipelineSteps:
     boost_named_api: StateStep
     """Sets `chunks`, starting with the chunks of the API that the question names."""
     research: StateStep | None = None
-    """Lets a model look up more chunks with tools; None outside mode `tools`."""
+    """Lets a model look up more chunks with tools; None outside mode `tools` or without a chat model."""
     search_web: StateFunction | None = None
     """Adds pages from the web; None without web search."""
     add_evidence: StateFunction

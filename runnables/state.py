@@ -76,10 +76,10 @@ class PipelineState(TypedDict):
 
 
 StateStep = Runnable[PipelineState, PipelineState]
-"""A step that is a run of its own in a trace."""
+"""A step that traces show as a run."""
 
 StateFunction = Callable[[PipelineState, RunnableConfig], Coroutine[Any, Any, PipelineState]]
-"""A step whose runs, if it has any, are children of the pipeline's run."""
+"""A step that is not a run itself. The runs that it starts are children of the pipeline's run."""
 
 AnswerFunction = Callable[[_Input, RunnableConfig], Coroutine[Any, Any, Answer]]
 """A function that ends the pipeline with an answer."""

@@ -142,7 +142,7 @@ def _sections(
 
 
 def _is_named(chunk: Chunk, question: str) -> bool:
-    """Return whether `question` contains all words of the API's name."""
+    """Return whether `question` contains all words of the API's name, if it has two or more."""
     words = split_words(chunk.api_name)
     return len(words) > 1 and set(words) <= set(split_words(question))
 
@@ -164,7 +164,8 @@ def _candidates(
 def _quotable(chunk: Chunk, segments: Sequence[Segment]) -> list[Segment]:
     """Return the segments of a section that may be quoted.
 
-    Of an API's section, these are table rows and paragraphs, but no lists, code or introductions of code.
+    In a section of an API, these are table rows and paragraphs, but no lists, code or introductions of
+    code.
     """
     if chunk.kind == "prose":
         return list(segments)
@@ -177,7 +178,7 @@ def _quotable(chunk: Chunk, segments: Sequence[Segment]) -> list[Segment]:
 
 
 def _second(ranked: Sequence[QuotedPassage], terms: QueryTerms) -> list[QuotedPassage]:
-    """Return the passage of another section that is quoted as well, if there is one.
+    """Return the passage of another section to quote after the best one, or an empty list.
 
     In a comparison, it is the passage that adds the most words and identifiers of the question. The row of
     an error code needs no second passage. Otherwise it is the next best passage that is likely enough
@@ -221,7 +222,7 @@ def _may_be_asked(kind: SectionKind, terms: QueryTerms) -> bool:
 def _quoted_first(
     chunks: Sequence[RetrievedChunk], steps: Sequence[QuotedStep]
 ) -> list[RetrievedChunk]:
-    """Return the quoted chunks in order of their quotes, so that citations start at 1, then the others."""
+    """Return all chunks: first the quoted ones in the order of `steps`, so that citations start at 1."""
     scores = {retrieved.chunk.id: retrieved.score for retrieved in chunks}
     quoted = {chunk.id: chunk for _, chunk in steps}
     front = [RetrievedChunk(chunk=c, score=scores.get(i, 0.0)) for i, c in quoted.items()]

@@ -50,6 +50,7 @@ def build_refuse(platform_info: PlatformInfo, answered_by: str) -> AnswerFunctio
             type="unknown",
             structured=state["classification"].structured,
             sources=[],
+            # The confidence that the question is off-topic.
             confidence="low" if on_topic is None else confidence_of(1 - on_topic),
             language=question.language,
             answered_by=answered_by,

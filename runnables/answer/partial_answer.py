@@ -47,7 +47,7 @@ class PartialAnswerParser:
         self._parses = 0
         """Number of times that the reply has been parsed."""
         self._steps: list[Step] = []
-        """The steps so far; a step of which nothing remains after grounding is left out."""
+        """The steps so far, without steps that grounding removed completely."""
 
     async def begin(self) -> None:
         """Send the sources and expect the first step; called again when the model is called again."""

@@ -51,7 +51,7 @@ class Candidate:
     terms: QueryTerms
     """The terms of the question, or of a part of it."""
     rank: int
-    """Position among the chunks, from 0."""
+    """Position among the candidates, from 0."""
     score: float
     """Retrieval score relative to the best chunk's, 0 to 1."""
 

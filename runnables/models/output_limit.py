@@ -18,8 +18,8 @@ _CUT = ("length", "max_tokens")
 def limit_output(client: BaseChatModel, max_tokens: int, window: int) -> None:
     """Limit replies to `max_tokens` tokens, and to the share of the window that is reserved for them.
 
-    A limit that the client already has is kept. Without a limit, a small model that repeats itself writes
-    until the deadline, and a local server until its window is full, even after the request has ended.
+    A limit that the client already has is kept. Without a limit, a small model may repeat itself until the
+    deadline. A local server may even continue after the request has ended, until its window is full.
     """
     tokens = int(min(max_tokens, reserved_output_tokens(window)))
     limited: Any = client

@@ -56,7 +56,7 @@ OutputMethod = Literal[OutputMode, "repair", "re-ask", "text"]
 MAX_INLINE_PARSE_CHARS = 10_000
 """Maximum length of a reply that is parsed on the event loop, in characters.
 
-Longer replies are parsed in a thread.
+Longer replies, and those that need repair, are parsed in a thread.
 """
 
 MAX_SERVER_ERRORS = 2

@@ -125,7 +125,10 @@ def _path_and_query(url: str) -> tuple[str, dict[str, str]]:
 
 
 def _assign_body(body: JsonObject, details: ExtractedDetails) -> None:
-    """Store `body` as the response if it has a response's keys, otherwise as request parameters."""
+    """Store `body` as the response or as request parameters.
+
+    The first body with two keys of a response, or with one such key alone, is the response.
+    """
     keys = {key.lower() for key in body}
     if details.response is None and len(keys & _RESPONSE_KEYS) >= min(2, len(keys)) > 0:
         details.response = body

@@ -113,7 +113,8 @@ def make_standalone(
 def conversation_subject(history: Iterable[Turn]) -> str:
     """Return the subject of the latest turn that has a subject; empty if no turn has one.
 
-    The subject of a turn is its API or, if it has none, the subject of its question.
+    The subject of a turn is its API or, if it has none, the subject of its question. A question that begins
+    with the previous subject keeps it.
     """
     subject = ""
     for turn in history:
@@ -200,7 +201,7 @@ def _subject(question: str) -> str:
 
 
 def _asks_about_problem(rest: str) -> bool:
-    """Return whether `rest` asks about a problem that it does not state, as in 那怎么解决."""
+    """Return whether `rest` asks about an unnamed problem, as in 那怎么解决 ("how to fix it")."""
     words = set(_stems(rest))
     is_stated = bool(words & _API_STEMS - _PROBLEM_STEMS - _ERROR_STEMS)
     return bool(words & _PROBLEM_STEMS) and not is_stated

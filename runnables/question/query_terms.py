@@ -28,7 +28,7 @@ class QueryTerms:
     weights: Mapping[str, float]
     """Information content of each stem in the documents, in nats; less if it is not a noun."""
     equivalents: Mapping[str, Sequence[str]]
-    """For a stem of the question: the terms with the same meaning, in lower case."""
+    """For each stem that has any: the terms with the same meaning, stemmed and in lower case."""
     letters: Sequence[str]
     """Sequences of two Chinese characters or three other ones, which also match words with typos."""
     identifiers: frozenset[str]
@@ -81,9 +81,9 @@ class QueryTerms:
         ]
 
     def found_in(self, text: str) -> frozenset[str]:
-        """Return the stems of which `text` contains a form or an equivalent.
+        """Return the stems of the question that `text` contains, in any form or as an equivalent.
 
-        Chinese words also count as parts of longer ones.
+        A Chinese word also counts if it is a part of a longer word.
         """
         spaced = f" {' '.join(_PIECE.findall(normalise(text).lower()))} "
         return frozenset(

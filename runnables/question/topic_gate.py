@@ -58,7 +58,7 @@ def topic_features(
 ) -> dict[str, float]:
     """Return the features of a question that do not depend on chunks. Blocks the event loop.
 
-    These are its topic score (with equivalent terms if that is higher), the mean score of its words,
+    These are its topic score (with equivalent terms, if they raise the score), the mean score of its words,
     whether it has a word of private life, and whether it names the asker.
     """
     topic = TopicScorer(collection.word_counts, collection.manifest.words)

@@ -147,7 +147,7 @@ def build_add_evidence(search: ChunkSearch, max_tokens: int) -> StateFunction:
 def fill_evidence(
     chunks: Sequence[RetrievedChunk], further: Sequence[RetrievedChunk], max_tokens: int
 ) -> list[RetrievedChunk]:
-    """Return `chunks` and those of `further` that fit into `max_tokens` tokens with them.
+    """Return `chunks`, followed by the chunks of `further` that still fit into `max_tokens` tokens.
 
     `further` is ranked, best first. Its chunks are added in the order of their rank times the square root
     of their tokens, because several short chunks answer more questions than one long chunk of a slightly

@@ -57,7 +57,7 @@ class ChunkSearch:
     async def find(
         self, question: Question, terms: Sequence[str], config: RunnableConfig
     ) -> list[RetrievedChunk]:
-        """Do the same as `retrieve`, without reranking and without a run."""
+        """Do the same as `retrieve`, but without reranking and without a run in traces."""
         query = details_of(question).search_query
         chunks = await self._search_parts(query, question, terms, config)
         return diversify(chunks, question.k, retrieved_document)
@@ -90,7 +90,8 @@ class ChunkSearch:
         """Search for `query` with its extra terms, and for the extra terms alone; interleave the results.
 
         The second search is needed because the words of `query` outweigh terms in another language in the
-        first one. The lexicon is less exact than extra terms, and is used only if there are none.
+        first one. The lexicon is less exact than extra terms, and is used only if there are none; then the
+        request parameters of the first API are also added.
         """
         extra_terms = " ".join([*self._glossary.equivalents(query), *terms])
         filters = question.filters

@@ -33,7 +33,7 @@ MIN_SIMILARITY = 75
 """Minimum similarity, 0 to 100, of the identifiers that are named as similar."""
 
 DEFINED, LISTED = 2, 1
-"""Strength of a definition, and of a value in another column or in code markup."""
+"""Strength of a definition, and of an identifier in another column of a table or in a code span."""
 
 _CODE_COLUMN = re.compile(r"码|错误|code|status|error", re.IGNORECASE)
 _CELL_BORDER = re.compile(r"(?<!\\)\|")
@@ -60,7 +60,7 @@ def find_definitions(
 def missing_identifiers(collection: Collection, details: ExtractedDetails) -> list[str]:
     """Return the codes, paths and names of a question that no document contains. Blocks the event loop.
 
-    Of pasted JSON, only the error code counts, because the other values are data of the caller.
+    The error code is the only value in pasted JSON that counts; all others are data of the caller.
     """
     code = error_codes((details.error or "").partition(" ")[0].lower())
     names = list(dict.fromkeys([*code, *specific_identifiers(details.asked)]))[:MAX_IDENTIFIERS]

@@ -46,10 +46,10 @@ MIN_COVERAGE = 0.46
 """Minimum share of a name's weight that a document must match."""
 
 MIN_COVERAGE_IF_SIMILAR, MIN_SIMILARITY = 0.25, 0.74
-"""The first is the minimum share if the similarity of the whole names, 0 to 1, is at least the second."""
+"""Minimum share instead of MIN_COVERAGE, if the whole names have at least this similarity, 0 to 1."""
 
 MIN_WORD_SIMILARITY = 75
-"""Minimum similarity, 0 to 100, of two Latin words of which one may be a misspelling of the other."""
+"""Minimum similarity, 0 to 100, of two Latin words if one may be a misspelling of the other."""
 
 GENERIC_WORD_FACTOR = 0.3
 """Weight of a generic word relative to other words; the weight is 0 if no name contains the word."""
@@ -194,6 +194,7 @@ class NameIndex:
     def _score(self, name: ParsedName, identifier: str) -> dict[int, float]:
         """Return the scores of the documents that match well enough, by document number."""
         coverage, scores = self._coverage(name), {}
+        # A name that has only generic words must be similar as a whole.
         has_specific_word = any(word not in GENERIC_WORDS for word in name.words)
         min_coverage = MIN_COVERAGE if has_specific_word else math.inf
         ranked = sorted(coverage, key=lambda number: (-coverage[number], number))

@@ -39,9 +39,10 @@ Item = TypeVar("Item")
 def dense_weight(calibration: RouteCalibration | None) -> float:
     """Return the weight of the dense route, 0 to 0.5.
 
-    It is the mean reciprocal rank of the dense route divided by that of full text, minus one half. A dense
-    route that is at most half as good has weight 0, because it would only displace better hits. A route
-    that is as good has the same weight as full text. docs/explanation/retrieval.md has the measurements.
+    It is the mean reciprocal rank (MRR) of the dense route divided by the MRR of full text, minus 0.5. A
+    dense route that is at most half as good has weight 0, because it would only displace better hits. A
+    dense route that is as good has the same weight as full text. docs/explanation/retrieval.md has the
+    measurements.
     """
     if calibration is None:
         return UNCALIBRATED_DENSE_WEIGHT

@@ -54,8 +54,8 @@ class RerankStep:
     ) -> list[RetrievedChunk]:
         """Return `chunks`, best first; unchanged if the reranker fails or times out. Never raises.
 
-        Chunks that the reranker scores get the new score, and all others keep their retrieval score. The
-        scores in the result are therefore not comparable.
+        Chunks that the reranker scores get the new score, and all others keep their retrieval score. Such
+        new and old scores are not comparable.
         """
         if len(chunks) < 2:
             return chunks
@@ -86,8 +86,8 @@ def build_rerank(
     """Return the rerank step with `compressor` or, if that is None, with the configured reranker.
 
     Returns None if there is no `compressor` and the setting `rerank` is `none`. Raises ConfigurationError
-    for `endpoint` without a valid URL, for `model` without a chat model, and for a local model or a class
-    that cannot be loaded.
+    if `endpoint` has no valid URL, if there is no chat model for `model`, or if a local model or a class
+    cannot be loaded.
     """
     if compressor is None:
         reranker = _open_reranker(settings, models, platform_info)

@@ -33,7 +33,7 @@ def weigh_sections(hits: Mapping[ChunkHit, float], question: str) -> dict[ChunkH
 
 
 def lacks_request_parameters(ranking: Sequence[RetrievedChunk]) -> bool:
-    """Return whether the request parameters of the first chunk's API are not in the first three chunks."""
+    """Return whether the first chunk is of an API whose request parameters are not in the first three."""
     if not ranking or ranking[0].chunk.kind == "prose":
         return False
     first = ranking[: PARAMETERS_INDEX + 1]

@@ -73,7 +73,7 @@ def build_research(
     round_timeout_s: float,
     tools: Mapping[str, LookupTool] = TOOLS,
 ) -> Runnable[PipelineState, PipelineState]:
-    """Return the step that puts the chunks found with `tools` before those of the state.
+    """Return the step that finds chunks with `tools`, and puts them before the chunks of the state.
 
     The model may call tools in `rounds` rounds of at most `round_timeout_s` seconds each. If a model or a
     tool fails, the step does not raise an error but uses the chunks found so far.
