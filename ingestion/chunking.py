@@ -15,7 +15,7 @@ from ingestion.text.markdown_blocks import MarkdownBlock, parse_blocks
 from schemas.document import Chunk, Section, SourceDocument
 
 CHUNKER_VERSION = 3
-"""Version of the chunking. Increment it whenever the chunks change; this invalidates collections."""
+"""Version of the chunking. Increment it whenever the chunks change; collections must then be rebuilt."""
 
 API_SECTION_FACTOR = 6
 """Maximum size of a chunk of an API section, as a multiple of that of a prose chunk."""
@@ -24,7 +24,7 @@ MAX_BLOCK_CHARS = 12_000
 """Maximum length of a block in characters. Longer ones are split, as Milvus limits text to 65,535 bytes."""
 
 MAX_CHUNK_WEIGHT = 8_000
-"""Maximum weight (see `_weight`) of a chunk of several blocks: 40,000 bytes, and 16,000 for line ends."""
+"""Maximum `_weight` of a chunk of several blocks: at most 40,000 bytes, and 16,000 for line ends."""
 
 _OPENING_FENCE = re.compile(r" {0,3}(`{3,}|~{3,})")
 _MAY_BE_TABLE = re.compile(r"[^\n]*\n[ \t]*[|:-][ \t|:-]*(?:\n|\Z)")
@@ -201,5 +201,5 @@ def _group_lines(
 
 
 def _weight(text: str) -> int:
-    """Return the estimated tokens of `text`, but at least one per 5 bytes, which also limits the bytes."""
+    """Return the estimated tokens of `text`, but at least one per 5 bytes, which limits the bytes, too."""
     return max(1, estimate_tokens(text), math.ceil(len(text.encode()) / 5))

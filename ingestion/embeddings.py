@@ -147,7 +147,7 @@ class ChunkEmbedder:
         return chunk.model_copy(update={"body": chunk.body[: self._max_chars]})
 
     def _embed(self, embed: _Embed, texts: list[str]) -> list[Vector]:
-        """Return the vectors of `texts`, which are halved as long as a request times out."""
+        """Return the vectors of `texts`. As long as a request times out, its texts are halved."""
         if not texts:
             return []
         half, started = len(texts) // 2, time.monotonic()

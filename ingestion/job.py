@@ -100,7 +100,7 @@ class IngestionJob:
 
     @asynccontextmanager
     async def scheduling(self) -> AsyncIterator[None]:
-        """Wait until no other process on this machine runs scheduled ingestions, then keep others out.
+        """Wait until no other process on this machine runs scheduled ingestions, then run the block alone.
 
         Therefore, only one worker of a server starts scheduled runs. If it dies, another worker takes over.
         """
@@ -191,7 +191,7 @@ def run_lock(settings: Settings, run: IngestionRun) -> Iterator[None]:
 
 
 def _lock_path(settings: Settings) -> Path:
-    """Return the path of the lock file in the temporary directory, which is usually one per machine."""
+    """Return the path of the collection's lock file in the temporary directory, usually one per machine."""
     name = hashlib.sha256(settings.collection_id.encode()).hexdigest()[:16]
     return Path(tempfile.gettempdir()) / f"apidesk-{name}.lock"
 

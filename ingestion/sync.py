@@ -33,7 +33,7 @@ from schemas.ingestion import IngestionOptions, SourceReport
 from schemas.platform import PageConfig, SourceConfig, SourceLimits
 
 MAX_VANISHED_SHARE = 0.3
-"""If a larger share of a source's documents is missing, they are kept: they are probably not deleted."""
+"""If a larger share of a source's documents is missing, they are kept: it is probably a mistake."""
 
 log = logging.getLogger(__name__)
 
@@ -72,11 +72,11 @@ class Sync:
         self._unchanged_sources: dict[str, IndexedSource] = {}
         """Sources whose files are the same as in the last run."""
         self._digests: dict[str, str] = {}
-        """Digest of the files of each source that was read."""
+        """Digest of the files of each configured source."""
         self._dropped_ids: set[str] = set()
         """Ids of the stored chunks to delete."""
         self._was_interrupted = False
-        """Whether the last run died during an in-place write."""
+        """Whether the stored manifest is `incomplete`: the last run may have died during a write."""
 
     def run(self, sources: Sequence[SourceConfig]) -> None:
         """Update the collection to match `sources`; a dry run only fills `reports`.
@@ -142,7 +142,7 @@ class Sync:
             self._calibrate(self._embedder)
 
     def _indexed_sources(self) -> dict[str, IndexedSource]:
-        """Return the state of every source that has documents in the collection after this run."""
+        """Return the state of each configured source, and of each removed one whose documents are kept."""
         return {
             report.name: IndexedSource(
                 digest="" if report.kept else self._digests[report.name],
@@ -276,7 +276,7 @@ class Sync:
         yield from chunks if self._options.rebuild else changed
 
     def _drop_vanished(self, report: SourceReport, seen_ids: set[str]) -> None:
-        """Drop the documents of a source that were not seen, unless they are probably not deleted."""
+        """Drop the documents of a source that were not seen, unless this may be a mistake."""
         stored_ids = self._stored.document_ids(report.name)
         vanished = stored_ids - seen_ids
         if not vanished:

@@ -19,7 +19,7 @@ from schemas.document import Chunk, SourceDocument
 from schemas.errors import SourceError
 
 MIN_TASKS = 300
-"""Minimum number of files for worker processes. Starting a process takes a second of CPU."""
+"""Number of files from which worker processes are used. Starting one takes a second of CPU."""
 
 BATCH_TASKS = 8
 """Files that a worker process reads at a time."""

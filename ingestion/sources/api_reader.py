@@ -205,10 +205,11 @@ class OperationReader:
         return self._add_errors([found] if found else [], ["title"])
 
     def _add_paragraph(self, block: MarkdownBlock) -> bool:
-        """Add what a paragraph describes. Return whether that is more than a bold title. It stays prose.
+        """Add what a paragraph describes. The paragraph stays prose.
 
-        This can be a parameter ("**name** string Required"), the parameters in definitions of a term such
-        as "Body", enumerated names ("Query: `limit`, `cursor`.") or an error.
+        Returns False if it describes nothing, or only an error in a bold title. It can describe a parameter
+        ("**name** string Required"), the parameters in definitions of a term such as "Body", enumerated
+        names ("Query: `limit`, `cursor`.") or an error.
         """
         if title := _BOLD_TITLE.match(block.text):
             self._add_titled_error(title[1])
@@ -269,7 +270,7 @@ class OperationReader:
         return True
 
     def _add_list(self, block: MarkdownBlock) -> bool:
-        """Read a list such as "`name` (type, required): text" by what announces it."""
+        """Add what a list states, by the text that announces it. Return False if it is to stay prose."""
         role, items = self._above.role(), parse_list_items(block.text)
         header = ["list"]
         if role == "permissions":

@@ -1,4 +1,4 @@
-"""Nests structures below the parameters that refer to them, if a page has separate tables for them.
+"""Nests structures from separate tables of a page below the parameters that refer to them.
 
 The caption of such a table contains the name of the structure ("Address object"), the name of the
 parameter ("表 4 address 字段数据结构说明") or a number ("Table 4"). A parameter refers to the table by its

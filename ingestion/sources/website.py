@@ -87,7 +87,7 @@ class _Crawl:
         self._last_request_at = -self._interval_s
         self._queue: deque[tuple[str, int]] = deque()
         self._found: set[str] = set()
-        """The URLs of the start page, in links and in sitemaps, without fragments."""
+        """The URLs found so far (start page, links, sitemaps), without fragments."""
         self._seen: set[str] = set()
         """Ids of the pages that were queued or read."""
         self._errors = 0

@@ -103,7 +103,7 @@ class CollectionReloader:
     def store_errors(self) -> Iterator[None]:
         """Raise Milvus's errors as StoreUnavailable.
 
-        The collection is then loaded again at the next check, because a restarted store has unloaded it.
+        After an error, the next check loads the collection again: a restarted store has unloaded it.
         """
         try:
             with milvus_errors():

@@ -1,4 +1,4 @@
-"""Reads and writes a collection's manifest and other state, which Milvus stores as its properties."""
+"""Reads and writes the manifest and other state that Milvus stores as properties of a collection."""
 
 import time
 from typing import TYPE_CHECKING
@@ -67,7 +67,7 @@ class IndexedSources(_StoredModel):
 
 
 class CollectionManifest(_StoredModel):
-    """The settings with which a collection was created. It must not be searched with other settings."""
+    """The settings with which a collection was created, and must be searched."""
 
     embedding_model: str = ""
     embedding_chars: int | None = None

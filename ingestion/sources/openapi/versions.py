@@ -46,7 +46,7 @@ class OpenApi3:
     def read_operation(
         self, path_operation: PathOperation, parameters: tuple[OperationParameter, ...]
     ) -> Operation:
-        """Read the content of an operation, except its `parameters`. Raises SourceError."""
+        """Read the content of an operation with these `parameters`. Raises SourceError."""
         body = path_operation.node["requestBody"].resolve()
         media = tuple(_media(body["content"]))
         return Operation(
@@ -70,7 +70,7 @@ class OpenApi3:
         )
 
     def _servers(self, path_operation: PathOperation) -> Iterator[str]:
-        """Yield the servers of the operation; if it has none, those of its path or of the description."""
+        """Yield the servers of the operation, or else of its path, or else of the description."""
         for holder in (path_operation.node, path_operation.item, self._root):
             servers = [server for server in holder["servers"].elements() if server.text("url")]
             if servers:
@@ -90,7 +90,7 @@ class Swagger2:
     def read_parameter(
         self, name: str, location: str, node: Node, is_common: bool
     ) -> OperationParameter:
-        """Return a parameter. Its schema is `node` itself; a body has the key `schema`."""
+        """Return a parameter. Its schema is `node` itself or, for a body, the value of `schema`."""
         schema = node["schema"] if location == "body" else node
         return OperationParameter(name, location, node, schema, is_common)
 
