@@ -138,15 +138,15 @@ def listed_operations(first: PageOperation, listed: Sequence[ListedCall]) -> lis
         first.permissions = scopes_of_value(listed[0].scopes)
     others: list[PageOperation] = []
     body = _take_body_parameters(first) if len(listed) > 1 else []
-    for own in listed[1:]:
-        name = own.name or f"{first.name} ({own.call.method})"
-        other = PageOperation(*own.call, name, evidence=[f"{' '.join(own.call)} is listed"])
+    for item in listed[1:]:
+        name = item.name or f"{first.name} ({item.call.method})"
+        other = PageOperation(*item.call, name, evidence=[f"{' '.join(item.call)} is listed"])
         other.error_codes = list(first.error_codes)
-        other.permissions = scopes_of_value(own.scopes) if own.name else list(first.permissions)
-        if own.call.method == first.method or not own.name:
+        other.permissions = scopes_of_value(item.scopes) if item.name else list(first.permissions)
+        if item.call.method == first.method or not item.name:
             other.request_parameters = list(first.request_parameters)
             other.response_parameters = list(first.response_parameters)
-        if body and own.call.method in _BODY_METHODS:
+        if body and item.call.method in _BODY_METHODS:
             other.request_parameters, body = body, []
         others.append(other)
     return others

@@ -140,7 +140,7 @@ class OperationReader:
         if role == "permissions" and self._add_permissions(scopes_of_rows(rows)):
             self._note(header, "permissions")
             return True
-        if not is_parameter_table(columns) and self._is_fact_table([header, *rows]):
+        if not is_parameter_table(columns) and self._read_fact_table([header, *rows]):
             return False
         if "scope" in columns and not is_parameter_table(columns):
             cells = [columns.cell(row, "scope") for row in rows]
@@ -228,8 +228,8 @@ class OperationReader:
         found = listed_parameters(items, self._above.location(role))
         return self._add_parameters(found, role, Columns({}), ["paragraph"])
 
-    def _is_fact_table(self, rows: TableRows) -> bool:
-        """Whether a table gives the URL or method. It stays prose, but its permissions are added."""
+    def _read_fact_table(self, rows: TableRows) -> bool:
+        """Add the permissions in a table that gives the URL or method. Return False for other tables."""
         if len(rows) == 2 and len(rows[0]) > 2:
             rows = list(zip(*rows, strict=False))  # the labels are in the header
         labels = [text_of(row[0]) for row in rows if row]

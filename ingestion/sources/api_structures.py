@@ -111,24 +111,24 @@ def add_parameters(
     """
     page = [*others, *(table for _, tables in operations for table in tables)]
     read = [_OperationTables(tables, page) for _, tables in operations]
-    for (operation, _), own in zip(operations, read, strict=True):
-        elsewhere = {table for other in read if other is not own for table in other.used}
-        for table, parameters in own.roots:
-            if table not in own.used and table not in elsewhere:
+    for (operation, _), nested in zip(operations, read, strict=True):
+        elsewhere = {table for other in read if other is not nested for table in other.used}
+        for table, parameters in nested.roots:
+            if table not in nested.used and table not in elsewhere:
                 operation.parameters_of(table.role).extend(parameters)
 
 
 class _OperationTables:
     """The tables of one operation, with structures of the page below their parameters."""
 
-    def __init__(self, own: Sequence[ParameterTable], page: Sequence[ParameterTable]) -> None:
-        self._own = own
+    def __init__(self, tables: Sequence[ParameterTable], page: Sequence[ParameterTable]) -> None:
+        self._tables = tables
         self._structures = [table for table in page if table.caption != Caption("", "")]
         self.used: set[ParameterTable] = set()
         """Tables that have been added below a parameter."""
         self.roots: list[tuple[ParameterTable, tuple[Parameter, ...]]] = []
         """Tables in page order, with their nested parameters; some may also be in `used`."""
-        for table in sorted(own, key=lambda table: bool(table.caption.name)):
+        for table in sorted(tables, key=lambda table: bool(table.caption.name)):
             if table not in self.used:
                 self.roots.append((table, self._filled(table.parameters, table, (table,), "")))
         self.roots.sort(key=lambda root: root[0].position)
@@ -180,7 +180,7 @@ class _OperationTables:
             return min(
                 found,
                 key=lambda structure: (
-                    structure not in self._own,
+                    structure not in self._tables,
                     structure.role != above[0].role,
                     structure.position < table.position,
                     abs(structure.position - table.position),
@@ -194,7 +194,7 @@ class _OperationTables:
         A table before `root` or of another operation must be announced as a structure, because a heading
         may also name the resource whose parameters the table lists.
         """
-        is_after = structure in self._own and structure.position > root.position
+        is_after = structure in self._tables and structure.position > root.position
         return is_after or structure.is_structure
 
 

@@ -22,9 +22,9 @@ def explain_page(sources: Sequence[SourceConfig], limits: SourceLimits, path: Pa
         if not isinstance(source, PageSourceConfig) or not isinstance(reader, PageFolderReader):
             continue
         if page_path.is_relative_to(root := source.path.resolve()):
-            own_path = source.path / page_path.relative_to(root)
-            content = reader.read_content(source, limits, own_path)
-            return list(_explanation(own_path, source, content))
+            path_in_source = source.path / page_path.relative_to(root)
+            content = reader.read_content(source, limits, path_in_source)
+            return list(_explanation(path_in_source, source, content))
     raise SourceError(f"{path}: no folder of pages among the sources contains this file")
 
 

@@ -286,10 +286,10 @@ def _apply_part_values(
         return section
     merged = {**values, **part.values}
     inherited = _metadata(source, values)
-    own = {k: v for k, v in _metadata(source, merged).items() if inherited.get(k) != v}
+    differing = {k: v for k, v in _metadata(source, merged).items() if inherited.get(k) != v}
     url = page_url(source.page_url, merged)
     return section.model_copy(
-        update={"metadata": own, "page_url": url if url != document_url else ""}
+        update={"metadata": differing, "page_url": url if url != document_url else ""}
     )
 
 

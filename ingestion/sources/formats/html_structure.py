@@ -123,18 +123,18 @@ def _move_rows_out(table: Tag) -> None:
     outer = row.find_parent("table") if row is not None else None
     if row is None or outer is None:
         return
-    first, own = outer.find("tr"), table.find_all("tr")
+    first, inner_rows = outer.find("tr"), table.find_all("tr")
     titles = _titles(first) if isinstance(first, Tag) else []
-    if len(titles) < 2 or first is row or not own or table.find("table"):
+    if len(titles) < 2 or first is row or not inner_rows or table.find("table"):
         return
-    names = _titles(own[0]) or titles
+    names = _titles(inner_rows[0]) or titles
     columns = [
         titles.index(name) if name in titles else min(index, len(titles) - 1)
         for index, name in enumerate(names)
     ]
     table.extract()
     below = row
-    for inner in own[1:] if _titles(own[0]) else own:
+    for inner in inner_rows[1:] if _titles(inner_rows[0]) else inner_rows:
         cells = [Tag(name="td") for _ in titles]
         for index, cell in enumerate(inner.find_all(["td", "th"], recursive=False)):
             target = cells[columns[index] if index < len(columns) else -1]

@@ -99,8 +99,12 @@ class ApiDocumentBuilder:
         ]
         others = list(_select_parameters(operation.parameters, is_header=False))
         common = rows.parameter_rows(parameter for parameter in others if parameter.is_common)
-        own = rows.parameter_rows(parameter for parameter in others if not parameter.is_common)
-        return tuple(headers), common, (*other_credentials, *own, *self._body(rows, operation.body))
+        specific = rows.parameter_rows(parameter for parameter in others if not parameter.is_common)
+        return (
+            tuple(headers),
+            common,
+            (*other_credentials, *specific, *self._body(rows, operation.body)),
+        )
 
     def _body(self, rows: RowBuilder, media: tuple[MediaContent, ...]) -> tuple[Parameter, ...]:
         distinct = _distinct_schemas(media)

@@ -42,7 +42,8 @@ class _CollectedError:
 def errors_of_operation(operation: Operation, reader: SchemaReader) -> tuple[ErrorCode, ...]:
     """Return the error codes of `operation`. Raises SourceError.
 
-    Each error status is followed by the codes in its description, examples and schema.
+    Each error status is followed by the codes in its description, examples and schema. A success response
+    contributes the codes of its error examples.
     """
     errors: dict[str, _CollectedError] = {}
     has_success = any(response.is_success for response in operation.responses)
