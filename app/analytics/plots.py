@@ -50,7 +50,7 @@ CHANGE_COLOURS: dict[ReplayChange, str] = {
 
 RC_PARAMS: "dict[RcKeyType, Any]" = {
     "svg.fonttype": "none",
-    "svg.hashsalt": "apidesk",
+    "svg.hashsalt": "apidesk",  # gives elements the same ids in every run
     "font.family": "sans-serif",
     "font.size": 10,
 }

@@ -58,7 +58,7 @@ class SuggestedQuestions:
         self._cache: dict[Language, tuple[list[CatalogueEntry], tuple[str, ...]]] = {}
 
     def get(self, language: Language) -> tuple[str, ...]:
-        """Return up to four questions of several kinds. Blocks. Raises StoreError."""
+        """Return up to four questions of several kinds. Blocks. Raises StoreError or CollectionMismatch."""
         catalogue = self._collection.catalogue()
         cached_catalogue, questions = self._cache.get(language, (None, ()))
         if cached_catalogue is not catalogue:
@@ -69,7 +69,9 @@ class SuggestedQuestions:
     def follow_ups(
         self, source: str, document_id: str, seen: Sequence[str], language: Language
     ) -> tuple[str, ...]:
-        """Return up to three questions about other sections of a document. Blocks. Raises StoreError.
+        """Return up to three questions about other sections of a document.
+
+        Blocks. Raises StoreError or CollectionMismatch.
 
         Arguments:
             source: the name of the document's source
@@ -99,7 +101,8 @@ def suggest_questions(
 ) -> tuple[str, ...]:
     """Return up to four questions of several kinds, at most one per document.
 
-    The order of the documents is pseudo-random, but the same on every call. Raises StoreError.
+    The order of the documents is pseudo-random, but the same on every call. Raises StoreError or
+    CollectionMismatch.
 
     Arguments:
         catalogue: the documents of `collection`

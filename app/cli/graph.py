@@ -33,7 +33,7 @@ def read_steps(settings: Settings, mode: AnswerMode) -> PipelineSteps:
             "mode tools needs a chat model, but APIDESK_CHAT_MODEL does not name one"
         )
     no_client = cast(Any, None)
-    manifest = expected_manifest(settings, "whitespace")
+    manifest = expected_manifest(settings, "whitespace")  # any tokenizer: nothing is indexed
     factory = PipelineFactory(
         settings,
         read_platform(settings.platform),

@@ -212,7 +212,7 @@ class NamedSecrets(NamedTuple):
 
 
 def find_named_secrets(text: str) -> NamedSecrets:
-    """Find the values that follow names in `text` and are plausible for these names."""
+    """Return the plausible secrets and the public values that follow names in `text`."""
     values = NamedSecrets([], [])
     position = 0
     while (match := NAME_TOKENS.search(text, position)) is not None:

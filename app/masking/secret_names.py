@@ -101,7 +101,7 @@ NAME_TOKENS = re.compile(
     rf"|{'|'.join(sorted(_CHINESE_KINDS, key=len, reverse=True))}))",
     re.IGNORECASE,
 )
-"""Matches a possible `name`, or an escape sequence, so that its letters do not become part of a name.
+"""Matches a possible `name`, or an escape sequence, whose letters must not become part of a name.
 
 The lookahead makes the search faster, because it rules out most other characters at once.
 """

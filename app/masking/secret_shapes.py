@@ -90,7 +90,7 @@ _TYPED = re.compile(
     r"(?P<value>[A-Za-z0-9][^\s\"'`,;:，。；：、（）()<>{}‹›|=&/\\]{7,60})",
     re.IGNORECASE,
 )
-"""A text that someone types at a login, as in "log in with …" or "admin / …"."""
+"""A text that may be typed at a login, as in "log in with …" or "admin / …"."""
 
 _VERSION = re.compile(r"[A-Za-z]+[-_ ]?v?[0-9.]+")
 
@@ -123,7 +123,7 @@ _PUBLIC_BLOCK = re.compile(
     r"-----BEGIN [A-Z ]{0,40}(?:CERTIFICATE(?: REQUEST)?|PUBLIC KEY)-----[A-Za-z0-9/+=\s\\]{0,8000}+"
     r"|ssh-[a-z0-9]{2,10} [A-Za-z0-9/+=]{20,}|;base64,[A-Za-z0-9/+=]{1,}"
 )
-"""Certificates, public keys and images in data URLs."""
+"""Certificates, public keys, and the content of data URLs."""
 
 _HEX = re.compile(r"(?<![A-Za-z0-9_])[0-9A-Fa-f]{32,}(?![A-Za-z0-9])")
 _BASE64 = re.compile(r"[A-Za-z0-9+/_-]{20,}(?:={1,2}|(?:%3D){1,2})?", re.IGNORECASE)

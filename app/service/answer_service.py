@@ -194,7 +194,7 @@ class AnswerService:
     async def warm_up(self) -> None:
         """Retrieve once to fill the caches, so that the first caller does not have to wait.
 
-        No model is called. Raises StoreError.
+        No model is called. Raises StoreError or CollectionMismatch.
         """
         question = self.build_question(AskCommand(WARM_UP_QUESTION))
         with tracing_context(enabled=False):

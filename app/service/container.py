@@ -49,7 +49,7 @@ class Container:
 
     @asynccontextmanager
     async def running(self) -> AsyncIterator[None]:
-        """Run the background tasks within the block, and close everything at its end.
+        """Run the background tasks within the block; at its end, close the stores and the database.
 
         With an embedded store, the ingestion schedule of platform.toml also runs in this process.
         """

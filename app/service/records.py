@@ -25,7 +25,7 @@ MAX_TEXT_CHARS = 20_000
 """Maximum length of a recorded text, in characters; longer texts are truncated."""
 
 MAX_NAME_CHARS = 200
-"""Maximum length of a recorded name, in characters; longer names are truncated."""
+"""Maximum length of a recorded API name, path or error, in characters; longer ones are truncated."""
 
 PAGE_SIZE = 1_000
 """Number of records that are read from the database at a time."""

@@ -1,1 +1,1 @@
-"""The long-running processes: the server, its workers and the scheduler."""
+"""The processes of the server, and the address file by which commands find it."""

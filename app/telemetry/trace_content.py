@@ -9,7 +9,7 @@ from schemas.answer import Answer
 from schemas.document import Chunk, RetrievedChunk
 
 ANSWER_METADATA = ("type", "language", "confidence", "degraded", "answered_by")
-"""Fields of an answer that are metadata of its trace, under their names in JSON."""
+"""Fields of an answer that are added to the metadata of its trace, under their names in JSON."""
 
 KEPT_METADATA = {
     *("session_id", "request_id", "answer_id", "rung", "prompt", "revision_id", "langgraph_node"),

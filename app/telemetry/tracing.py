@@ -136,7 +136,7 @@ class Tracing:
             self._feedback_sender.send(answer_id, feedback)
 
     def flush(self) -> None:
-        """Wait until pending traces and ratings are sent. Blocks."""
+        """Wait until pending traces and ratings are sent to LangSmith. Blocks."""
         if self._client:
             self._client.flush()
 
@@ -216,7 +216,7 @@ def _open_client(settings: Settings, langsmith: bool, spans: "SpanExport | None"
             hide_inputs=summarise_chunks if content else True,
             hide_outputs=summarise_chunks,
             anonymizer=None if content else redact_run,
-            disable_prompt_cache=True,
+            disable_prompt_cache=True,  # apidesk loads no prompts from LangSmith
         )
 
 

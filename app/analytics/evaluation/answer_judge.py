@@ -36,7 +36,7 @@ class Judgement(NamedTuple):
 
 
 class AnswerJudge:
-    """Grades answers, with one call of `model` each, within `timeout_s`."""
+    """Grades answers, with one call of `model` each, within `timeout_s` seconds."""
 
     def __init__(self, model: ChatModel, language: Language, timeout_s: float) -> None:
         self._model = model

@@ -41,12 +41,12 @@ class AnswerProbe:
         self._documents = documents
 
     async def retrieve(self, question: EvaluationQuestion) -> ScoredAnswer:
-        """Return the result of retrieval alone. Raises ModelError or StoreError."""
+        """Return the result of retrieval alone. Raises ApideskError."""
         sources = await self._answer_service.retrieve(AskCommand(question.question, k=K))
         return score_retrieval(question, self._documents.gold_documents(question), sources)
 
     async def ask(self, question: EvaluationQuestion) -> tuple[ScoredAnswer, Answer]:
-        """Return the scored result and the answer. Raises ModelError or StoreError."""
+        """Return the scored result and the answer. Raises ApideskError."""
         retrieved = await self.retrieve(question)
         answer = await self._answer_service.ask(AskCommand(question.question))
         return score_answer(retrieved, answer), answer
@@ -61,9 +61,11 @@ async def evaluate_answers(
     """Ask the questions in the file at `path`, and score the answers.
 
     `judge_model` is the `provider:model` that grades the answers; None means APIDESK_JUDGE_MODEL. Nothing
-    is recorded, and LangSmith receives only the results. Raises QuestionError for invalid questions,
-    ConfigurationError if a model is invalid, ModelError if a model that answers fails, StoreError if the
-    store fails, and ApideskError if LangSmith is configured and fails.
+    is recorded, and LangSmith receives the questions and results, but no traces.
+
+    Raises QuestionError for invalid questions, ConfigurationError if a model is invalid, ModelError if a
+    model that answers fails, StoreError if the store fails, and ApideskError if LangSmith is configured and
+    fails.
     """
     questions = read_questions(path)
     async with AsyncExitStack() as stack:

@@ -169,7 +169,7 @@ class DocumentIndex:
 
     @classmethod
     def read(cls, collection: Collection, sample: int = SAMPLE_DOCUMENTS) -> "DocumentIndex":
-        """Index `collection`, and keep the chunks of at most `sample` documents. Raises StoreError."""
+        """Index `collection`, and keep the chunks of at most `sample` documents. Raises ApideskError."""
         index = cls()
         ids = {(stored.source, stored.document_id) for stored in collection.stored_chunks()}
         keys = iter(sorted(ids, key=lambda key: shuffle_key("/".join(key))))

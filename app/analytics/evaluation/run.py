@@ -94,7 +94,7 @@ class RetrievalProbe:
         self._role = answer_service.collection.embedding_role
 
     async def run(self, question: EvaluationQuestion) -> ProbeResult:
-        """Return the best chunks and the time to retrieve them. Raises ModelError or StoreError."""
+        """Return the best chunks and the time to retrieve them. Raises ApideskError."""
         text = question.question
         query = Question(text=text, k=PROBE_CHUNKS, language=detect_language(text))
         started = time.perf_counter()

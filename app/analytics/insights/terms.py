@@ -32,7 +32,7 @@ It is higher than the share of a COMMON_ZIPF word, 1 in 1,600, because a charact
 """
 
 COMMON_DOCUMENT_WORD_SHARE = 1e-3
-"""Share of the documents' words above which a word is common on the platform."""
+"""Share of the documents' words above which a word is common and not split into characters."""
 
 WordShares = Callable[[Iterable[str]], Mapping[str, float]]
 """Maps words to their share of the documents' words; words that do not occur are omitted."""
@@ -46,9 +46,9 @@ class TopicTerm:
 
     text: str
     expected_share: float
-    """Expected share of the words in a question."""
+    """Expected share of this term among the words of questions."""
     document_share: float
-    """Share of the words in the documents."""
+    """Share of the word that the term comes from, among the words of the documents."""
 
 
 def extract_terms(

@@ -112,7 +112,7 @@ def _read_turns(messages: Sequence[ChatMessage]) -> Iterator[Turn]:
 
 
 def _make_standalone(turns: Iterator[Turn]) -> tuple[Turn, ...]:
-    """Add the missing subjects to follow-up questions, as sessions do before they store them."""
+    """Add the missing subjects to follow-up questions; the questions in a session already have them."""
     standalone: list[Turn] = []
     for turn in turns:
         question = make_standalone(turn.question, standalone)

@@ -207,7 +207,7 @@ def interview(given: InterviewAnswers, limits: SourceLimits) -> PlatformDraft:
 def draft_from_openapi(given: InterviewAnswers, limits: SourceLimits) -> PlatformDraft:
     """Build a draft without asking. Missing answers are taken from the OpenAPI description.
 
-    Raises ApideskError if an answer is invalid, or if it is neither given nor in the description.
+    Raises ApideskError for an invalid answer, or one that is neither given nor in the description.
     """
     surveyed = survey_documents(given.documents or "", limits)
     if surveyed.summary is None:
