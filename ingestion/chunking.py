@@ -74,6 +74,7 @@ def _build_chunk(
         "body": body,
         "text": text,
     }
+    # Without the fingerprint: a change of the file leaves most of its chunks unchanged.
     content_hash = _digest(repr(sorted(fields.items())))
     return Chunk(id=chunk_id, content_hash=content_hash, fingerprint=document.fingerprint, **fields)
 

@@ -157,7 +157,14 @@ def columns_of(header: Sequence[str], rows: TableRows = ()) -> Columns:
         at.setdefault(kind, index)
         if kind == "name" and _identifiers(rows, index) > _identifiers(rows, at[kind]):
             at[kind] = index
+    paths = [i for i, cell in enumerate(header) if text_of(cell).lower() in _FIELD_PATH]
+    if "type" in at and "name" not in at and paths:
+        at["name"] = paths[0]
     return Columns(at)
+
+
+_FIELD_PATH = ("path", "field path", "json path", "路径", "字段路径")
+"""Titles of a column of dotted names, as Spring REST Docs writes it. Without types, it contains URLs."""
 
 
 _IDENTIFIER = re.compile(r"\W*[A-Za-z_$@][\w.\-$@\[\]{}]*\W*")
@@ -173,7 +180,7 @@ def _identifiers(rows: TableRows, index: int) -> int:
 
 
 def is_parameter_table(columns: Columns) -> bool:
-    """Whether this is a table of parameters.
+    """Return whether this is a table of parameters.
 
     It has a column of names, a column `type`, `required` or `optional`, and no column of codes.
     """
@@ -185,7 +192,7 @@ def is_parameter_table(columns: Columns) -> bool:
 
 
 def is_named_values(columns: Columns) -> bool:
-    """Whether this is a table of names with descriptions, values, defaults or examples, without codes.
+    """Return whether a table has names with descriptions, values, defaults or examples, and no codes.
 
     Such a table lists parameters only if a heading says so.
     """
@@ -197,14 +204,14 @@ _MEANINGS = ("description", "cause", "remedy")
 
 
 def is_error_table(columns: Columns) -> bool:
-    """Whether this is a table of error codes with a description, cause or remedy, and without types."""
+    """Return whether a table has codes with a description, cause or remedy, and no types."""
     is_described = any(kind in columns for kind in _MEANINGS)
     has_types = "type" in columns or "required" in columns
     return "code" in columns and is_described and not has_types
 
 
 def is_status_table(columns: Columns, role: str) -> bool:
-    """Whether a table in a section with `role` lists HTTP statuses.
+    """Return whether a table in a section with `role` lists HTTP statuses.
 
     It needs a column of statuses and a column that describes them. In a section of errors or responses, the
     second may be missing if the table has no types. In a section with another role, the result is False.

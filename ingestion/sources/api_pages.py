@@ -178,7 +178,7 @@ def _permissions_above(
 
 
 def _is_evident(blocks: Sequence[MarkdownBlock], section: _Section) -> bool:
-    """Whether a section describes an operation without regard to the rest of the page.
+    """Return whether a section describes an operation without regard to the rest of the page.
 
     A call in the front matter is enough. Several calls in one block need parameters below the block,
     because tables of rate limits contain calls as well. An example of a call needs labelled request
@@ -202,7 +202,7 @@ def _has_json(blocks: Sequence[MarkdownBlock]) -> bool:
 
 
 def _has_permission(blocks: Sequence[MarkdownBlock], position: int) -> bool:
-    """Whether the block with a call, or the block below that, states a permission."""
+    """Return whether the block with a call, or the block below that, states a permission."""
     operation = PageOperation("GET", "", "")
     OperationReader(operation).read(blocks[position : position + 2], position)
     return bool(operation.permissions)

@@ -27,6 +27,7 @@ from ingestion.sources.api_facts import (
     scopes_of_rows,
     scopes_of_sentences,
     scopes_of_value,
+    stated_errors,
     titled_error,
 )
 from ingestion.sources.api_lists import enumerated_parameters, listed_parameters
@@ -37,6 +38,7 @@ from ingestion.sources.api_roles import (
     location_of,
     location_of_column,
     role_of_column,
+    role_of_title,
 )
 from ingestion.sources.api_structures import ParameterTable
 from ingestion.sources.api_tables import parameters
@@ -94,7 +96,10 @@ class OperationReader:
         is_sentence = text.endswith((".", "。", "!", "！")) or re.search(r"[:：]\s*\S", text)
         stated = scopes_of_sentences(block.text)
         is_short = block.kind == "paragraph" and len(text) <= MAX_CAPTION_CHARS
-        labelled = [(k, v) for k, v in labelled_pairs(block) if is_scope_label(k)]
+        pairs = labelled_pairs(block)
+        labelled = [(k, v) for k, v in pairs if is_scope_label(k)]
+        errors = [e for k, v in pairs if role_of_title(k) == "errors" for e in stated_errors(v)]
+        self._add_errors(errors, ["paragraph"])
         is_label = is_short and not (is_sentence or stated or labelled)  # not "Scope `a:b`"
         self._above.note_label(text if is_label else "")
         if labelled:
@@ -171,7 +176,7 @@ class OperationReader:
         return False
 
     def _is_resource(self, header: Sequence[str], columns: Columns, role: Role) -> bool:
-        """Whether a table lists the fields of the resource that a `GET` operation returns."""
+        """Return whether a table lists the fields of the resource that a `GET` operation returns."""
         is_read = self._operation.method == "GET" and role in ("request", "")
         states_sending = any(kind in columns for kind in ("required", "optional", "location"))
         is_fields = _FIELD_COLUMN.fullmatch(text_of(columns.cell(header, "name"))) is not None
@@ -213,7 +218,7 @@ class OperationReader:
         """
         if title := _BOLD_TITLE.match(block.text):
             self._add_titled_error(title[1])
-        elif self._above.role() == "errors" and are_status_items([block.text]):
+        elif self._above.role() in ("errors", "response") and are_status_items([block.text]):
             return self._add_errors(listed_errors([block.text]), ["paragraph"])
         if match := _LABELLED_NAMES.match(block.text):
             location = location_of(match["label"]) if match["label"] else self._above.announced()
@@ -288,7 +293,8 @@ def _with_codes(columns: Columns, rows: TableRows, role: Role) -> Columns:
     In a section of errors without codes, the names or, if there are none, the values are codes. In a
     section of responses, codes or names that are all HTTP statuses are read as statuses.
     """
-    if role == "errors" and "code" not in columns and "type" not in columns:
+    has_types = any(text_of(columns.cell(row, "type")) for row in rows)
+    if role == "errors" and "code" not in columns and not has_types:
         return columns.renamed("name" if "name" in columns else "values", "code")
     if role == "response" and "http_status" not in columns:
         key = "code" if "code" in columns else "name"

@@ -114,7 +114,7 @@ class Announcements:
         return location_of(next(iter(self.texts()), "")) if is_next else ""
 
     def is_about_fields(self) -> bool:
-        """Whether the nearest text announces the fields of an object, such as `Fields` or `Payout`.
+        """Return whether the nearest text announces the fields of an object, such as `Fields` or `Payout`.
 
         The text must name neither request nor response.
         """
@@ -126,11 +126,11 @@ class Announcements:
         )
 
     def says_required(self) -> bool:
-        """Whether the nearest text announces parameters that are all required."""
+        """Return whether the nearest text announces parameters that are all required."""
         return any(_REQUIRED.match(text) for text in self.texts()[:1])
 
     def is_about_login(self) -> bool:
-        """Whether the nearest text is about how callers authenticate."""
+        """Return whether the nearest text is about how callers authenticate."""
         return any(map(_LOGIN.search, self.texts()[:1]))
 
 
@@ -149,7 +149,7 @@ def _names_side(label: str) -> bool:
 
 
 def _is_neutral(text: str) -> bool:
-    """Whether a text announces fields, but names neither request nor response.
+    """Return whether a text announces fields, but names neither request nor response.
 
     These are fields in general, or those of a structure (`address 字段说明`).
     """

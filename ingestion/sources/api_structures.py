@@ -189,7 +189,7 @@ class _OperationTables:
         return None
 
     def _is_possible(self, structure: ParameterTable, root: ParameterTable) -> bool:
-        """Whether a table may be nested below a parameter of `root`.
+        """Return whether a table may be nested below a parameter of `root`.
 
         A table before `root` or of another operation must be announced as a structure, because a heading
         may also name the resource whose parameters the table lists.

@@ -203,7 +203,7 @@ def _remove_boilerplate(content: Tag) -> None:
 
 
 def _is_content(aside: Tag, content: Tag) -> bool:
-    """Whether an aside is a note, or text within the main element that is not mostly links."""
+    """Return whether an aside is a note, or text within the main element that is not mostly links."""
     if _NOTE.search(f"{aside.get('class')} {aside.get('role')}"):
         return True
     linked = sum(len(_line_text(link)) for link in aside.find_all("a"))
