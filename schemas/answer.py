@@ -54,7 +54,7 @@ Confidence = Literal["high", "medium", "low"]
 
 
 def _steps(value: object) -> object:
-    """Convert the steps to a list without blank ones; an object becomes its values as one text."""
+    """Convert the steps to a list without blank ones; each object becomes its values as one text."""
     if isinstance(value, str):
         value = [value]
     if not isinstance(value, list):

@@ -136,7 +136,7 @@ class ModelError(ApideskError):
 
 
 class ModelUnavailable(ModelError):
-    """The model cannot be reached or is overloaded; `status` is the HTTP status, if it replied."""
+    """The model cannot be reached or is overloaded; `status` is that of the HTTP reply, if any."""
 
     code = "model_unavailable"
     retryable = True

@@ -56,7 +56,10 @@ def _one_or_several(value: object) -> object:
 
 
 PageUrl = Annotated[tuple[str, ...], BeforeValidator(_one_or_several)]
-"""Templates of a document's URL; the first one whose placeholders all have values is used."""
+"""Templates of a document's URL; the first one with values for all of its placeholders is used.
+
+`{page_path}`, `{folder}` and `{anchor}` may be empty.
+"""
 
 PageFormat = Literal["markdown", "html", "text"]
 """The format of a page. Markup is removed from `markdown` and `html`, and API operations in them are
@@ -127,16 +130,16 @@ class PageConfig(ConfigModel):
 class PageSourceConfig(PageConfig):
     """Common fields of folders of pages.
 
-    Each page has named values: `{path}` (relative, without suffix), `{page_path}` (the same without
-    a final `index`, `_index` or `README`), `{folder}` (the parent of that), `{stem}`, `{suffix}`,
-    the named groups of `file_name`, and the page's own properties (front matter, document
-    properties). At the top level `{page_path}` and `{folder}` are empty, and a slash after them is
-    removed.
+    Each page has named values: `{path}` (relative, without suffix), `{page_path}` (`{path}` without a
+    final `index`, `_index` or `README`), `{folder}` (the folder of `{page_path}`), `{stem}`, `{suffix}`,
+    the named groups of `file_name`, and the page's own properties (front matter, document properties).
+    `{folder}` is empty for a page at the top level, and `{page_path}` for the index page there. The slash
+    after an empty value is removed.
     """
 
     path: Path
     file_name: Pattern | None = None
-    """Searched in the file name; named groups become values. Files without a match are skipped."""
+    """Searched in the file name without suffix; named groups become values. Other files are skipped."""
 
 
 class MarkdownSourceConfig(PageSourceConfig):
@@ -224,7 +227,7 @@ class WebsiteSourceConfig(RemoteSourceConfig):
     depth: int = Field(default=10, ge=0)
     """Maximum number of links from the start page to a page."""
     max_pages: int = Field(default=10_000, ge=1)
-    """Maximum number of pages that are requested."""
+    """Maximum number of pages to request; if a site has more, reading it fails."""
     requests_per_second: float = Field(default=5, gt=0)
     """Maximum rate of requests; a longer `Crawl-delay` of robots.txt takes precedence."""
     page_url: PageUrl = ("{url}",)

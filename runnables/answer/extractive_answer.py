@@ -37,7 +37,7 @@ MAX_RELATED_PAGES = 3
 """Maximum number of pages that an answer names besides the first one."""
 
 MIN_ADDED_SHARE = 0.2
-"""Minimum share of words plus share of identifiers that a second passage must add in a comparison."""
+"""Minimum sum of the shares of words and identifiers that a second passage adds in a comparison."""
 
 MAX_DISTANCE = 0.5
 """Maximum difference in relevance between the best passage and a second one, in nats.
@@ -178,7 +178,7 @@ def _quotable(chunk: Chunk, segments: Sequence[Segment]) -> list[Segment]:
 
 
 def _second(ranked: Sequence[QuotedPassage], terms: QueryTerms) -> list[QuotedPassage]:
-    """Return the passage of another section to quote after the best one, or an empty list.
+    """Return the passage of another section to quote after the best one; empty if there is none.
 
     In a comparison, it is the passage that adds the most words and identifiers of the question. The row of
     an error code needs no second passage. Otherwise it is the next best passage that is likely enough

@@ -74,7 +74,7 @@ class PartialAnswerParser:
                 await self._send(grounded)
 
     async def _send(self, grounded: GroundedStep) -> None:
-        """Send the held steps, then `grounded`; hold it as well if no step is supported yet."""
+        """Send `grounded` after all held steps. If no step so far is supported, hold it instead."""
         is_held = not any(step.supported for step in self._steps)
         step = Step(
             number=len(self._steps) + 1,

@@ -20,7 +20,7 @@ MAX_CHARS = 900
 ANCHORS = 3
 """Maximum number of passages per chunk.
 
-Each is around one of the most relevant segments or, if the question names rows, around one of these.
+Each is around one of the most relevant segments or, if the question names rows, around a named row.
 """
 
 HEADING_FACTOR = 0.3
@@ -30,7 +30,7 @@ QUANTITY_FACTOR = 1.3
 """Factor of a segment that states a quantity of the kind that the question asks for."""
 
 SIMILAR_SHARE = 0.5
-"""Minimum relevance of an anchor relative to the best segment, and of a further row to its anchor."""
+"""Minimum relevance: of an anchor relative to the best segment, of a further row to its anchor."""
 
 CLEAR_SHARE = 0.3
 """Minimum relevance of a row that is clearly asked for, relative to the weight of all question words."""

@@ -147,7 +147,7 @@ def passages_result(chunks: Sequence[RetrievedChunk]) -> PassagesResult:
 
 
 def is_under_heading(retrieved: RetrievedChunk, heading: str | None) -> bool:
-    """Return whether the heading of the chunk's section contains `heading`; true if `heading` is empty."""
+    """Return whether the heading path of the chunk contains `heading`; true if `heading` is empty."""
     return (heading or "").strip().casefold() in retrieved.chunk.section.casefold()
 
 
@@ -184,7 +184,7 @@ def _group_name(entry: CatalogueEntry) -> str:
 
 
 def _find_service(library: DocumentLibrary, name: str, question: Question) -> str | None:
-    """Return `name` if it is a service id, otherwise that of the best match; None without a match."""
+    """Return `name` if it is a service id, otherwise the id of the best match; None without a match."""
     documents = library.find_documents(name, CANDIDATE_COUNT, question.filters)
     ids = [entry.service_id for entry in documents if entry.service_id]
     return name if name in ids else next(iter(ids), None)
