@@ -131,7 +131,7 @@ class AnswerService:
         return answer
 
     async def repeat(self, command: AskCommand, answer: Answer, milliseconds: int) -> Answer:
-        """Return a copy of the cached `answer` with a new id, and add the copy to the traces and metrics.
+        """Return a copy of a cached or shared `answer` with a new id, and trace and count the copy.
 
         `milliseconds` is the total time that the copy reports.
         """

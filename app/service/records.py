@@ -114,9 +114,9 @@ def _nearest_page(answer: Answer) -> Page | None:
 
 
 def _question_coverage(answer: Answer) -> float:
-    """Return the share of the question's words that the cited texts contain.
+    """Return the share of the question's content words, weighted by rarity, that the cited texts contain.
 
-    It is recorded, because the record does not contain the cited texts.
+    The share is recorded, because the record does not contain the cited texts.
     """
     cited = " ".join(f"{source.title} {source.section} {source.text}" for source in answer.sources)
     return round(coverage(search_query(answer.question[:MAX_QUESTION_CHARS]), cited), 4)

@@ -49,7 +49,7 @@ def print_answers(evaluation: AnswerEvaluation) -> None:
 
 
 def print_comparison(comparison: AnswerComparison) -> None:
-    """Print the shares before and after on stdout, then the questions that became worse or better."""
+    """Print the shares before and after on stdout, then the answers that became worse or better."""
     before, after = comparison.before, comparison.after
     table = new_table(f"{comparison.questions} questions in both", "before", "after", "change")
     for name, label in SHARES.items():

@@ -170,7 +170,9 @@ class EvaluationInput(NamedTuple):
 
 
 async def evaluate_retrieval(settings: Settings, options: EvaluationOptions) -> Evaluation:
-    """Run all questions through every available route, or through the route in `options`.
+    """Run the questions that have gold documents through every available route, or the route in `options`.
+
+    The predicted types of labelled questions are evaluated as well.
 
     Raises QuestionError for invalid questions, ConfigurationError if a route's model is not configured,
     ModelError if a model fails, StoreError if the store fails, and ApideskError if LangSmith

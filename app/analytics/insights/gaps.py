@@ -21,7 +21,7 @@ from schemas.insights import Gap, QuestionRecord
 from schemas.question import QuestionType
 
 MIN_COVERAGE = 0.7
-"""Minimum share of a question's content words in the cited chunks. With less, the question is a candidate.
+"""Minimum `GapQuestion.coverage`. With less, the question is a candidate.
 
 Measured: 0.57 is reached by three quarters of the questions that the documentation answers, and by a
 quarter of the questions about gaps. The minimum is higher, because each group is checked afterwards.
@@ -53,11 +53,11 @@ class GapQuestion:
     confidence: Confidence
     cited: tuple[Page, ...] = ()
     nearest: Page | None = None
-    """The nearest page, which an answer without citations suggests."""
+    """The page that the answer suggests or, without a suggestion, cites first."""
     feedback: int | None = None
     """The caller's rating: positive, negative, or None."""
     coverage: float | None = None
-    """Share of the question's content words in the cited chunks; None if it was not recorded."""
+    """Share of the question's content words, weighted by rarity, in the cited chunks; None if unknown."""
 
 
 def is_gap_candidate(question: GapQuestion) -> bool:
