@@ -110,7 +110,7 @@ class ApiKeyStore:
         """Return all keys, oldest first, including revoked and expired ones. Raises StoreUnavailable."""
         query = select(api_keys_table).order_by(api_keys_table.c.created_at, api_keys_table.c.id)
         with database_errors(), self._engine.connect() as connection:
-            return [_key(row) for row in connection.execute(query)]
+            return [_parse_row(row) for row in connection.execute(query)]
 
     def revoke(self, key_id: str) -> bool:
         """Revoke a key; return whether it exists. Raises StoreUnavailable."""
@@ -143,7 +143,7 @@ def parse_key(text: str) -> tuple[str, str]:
     return (match[1], match[2]) if match else ("", "")
 
 
-def _key(row: Row[Any]) -> ApiKey:
+def _parse_row(row: Row[Any]) -> ApiKey:
     values = row._asdict()
     return ApiKey(**values | {"scopes": tuple(values["scopes"].split())})
 
@@ -182,7 +182,7 @@ class Keyring:
         self, keys: ApiKeyStore, admin_key: SecretStr | None, local_key: str | None = None
     ) -> None:
         self._store = keys
-        self._keys_by_id = _by_id(keys)
+        self._keys_by_id = _read_keys(keys)
         self._last_uses: dict[str, datetime] = {}
         self._next_write_at = time.monotonic() + LAST_USE_INTERVAL_S
         self._admin_digest = hash_secret(admin_key.get_secret_value()) if admin_key else None
@@ -234,7 +234,7 @@ class Keyring:
                 interval = RETRY_INTERVAL_S
 
     def _refresh(self) -> None:
-        self._keys_by_id = _by_id(self._store)
+        self._keys_by_id = _read_keys(self._store)
         if time.monotonic() >= self._next_write_at:
             self._write_last_uses()
 
@@ -244,5 +244,5 @@ class Keyring:
         self._next_write_at = time.monotonic() + LAST_USE_INTERVAL_S
 
 
-def _by_id(keys: ApiKeyStore) -> dict[str, ApiKey]:
-    return {key.id: key for key in keys.all()}
+def _read_keys(store: ApiKeyStore) -> dict[str, ApiKey]:
+    return {key.id: key for key in store.all()}

@@ -106,10 +106,10 @@ class IngestionService:
 
         task = asyncio.create_task(asyncio.to_thread(self._job.run, run, progress))
         self._tasks.add(task)
-        task.add_done_callback(partial(self._ended, run))
+        task.add_done_callback(partial(self._on_end, run))
         return task
 
-    def _ended(self, run: IngestionRun, task: asyncio.Task[IngestionRun]) -> None:
+    def _on_end(self, run: IngestionRun, task: asyncio.Task[IngestionRun]) -> None:
         """Log the end of a run.
 
         The exception of the task is retrieved only so that asyncio does not log it. The run also contains

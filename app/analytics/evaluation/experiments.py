@@ -59,7 +59,7 @@ class ExperimentLog:
             return None
         with _langsmith_errors():
             client = Client(timeout_ms=LANGSMITH_TIMEOUT_MS)
-            dataset = await asyncio.to_thread(_dataset, client, platform, questions)
+            dataset = await asyncio.to_thread(_open_dataset, client, platform, questions)
         return cls(client, dataset, questions)
 
     async def run(
@@ -107,7 +107,7 @@ class ExperimentLog:
         return [results[number].value for number in range(len(self._questions))]
 
 
-def _dataset(client: Client, platform: str, questions: Sequence[EvaluationQuestion]) -> UUID:
+def _open_dataset(client: Client, platform: str, questions: Sequence[EvaluationQuestion]) -> UUID:
     """Open or create the dataset, whose name includes a hash of its content, and return its id.
 
     If an upload was interrupted, the missing examples are added.
