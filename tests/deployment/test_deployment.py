@@ -27,7 +27,9 @@ FILES = [
     ROOT / "Dockerfile",
     ROOT / "docker-compose.yml",
     ROOT / "docs" / "how-to" / "operate.md",
-    *sorted(path for path in (ROOT / "deploy").rglob("*") if path.is_file()),
+    *sorted(
+        path for path in (ROOT / "deploy").rglob("*") if path.is_file() and path.suffix != ".pyc"
+    ),
 ]
 
 
