@@ -111,7 +111,7 @@ def find_quotes(
     chosen = [
         passage
         for passages, part_terms in ranked
-        for passage in (*passages[:1], *_second(passages, part_terms))
+        for passage in (*passages[:1], *_second_passage(passages, part_terms))
     ]
     passages = list({passage.chunk.id: passage for passage in chosen}.values())
     return Quotes(terms, passages, [passages for passages, _ in ranked])
@@ -177,7 +177,7 @@ def _quotable(chunk: Chunk, segments: Sequence[Segment]) -> list[Segment]:
     ]
 
 
-def _second(ranked: Sequence[QuotedPassage], terms: QueryTerms) -> list[QuotedPassage]:
+def _second_passage(ranked: Sequence[QuotedPassage], terms: QueryTerms) -> list[QuotedPassage]:
     """Return the passage of another section to quote after the best one; empty if there is none.
 
     In a comparison, it is the passage that adds the most words and identifiers of the question. The row of

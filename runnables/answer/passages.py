@@ -114,7 +114,7 @@ def _passages(candidate: Candidate, weights: Mapping[str, float]) -> Iterator[Qu
     named = [i for i in indices if candidate.is_named(i)]
     similar = [i for i in indices if relevance[i] >= least]
     anchors = sorted(named or similar, key=lambda i: -relevance[i])[:ANCHORS]
-    for chosen in dict.fromkeys(_choose(candidate, relevance, i) for i in anchors):
+    for chosen in dict.fromkeys(_choose_segments(candidate, relevance, i) for i in anchors):
         yield _passage(candidate, chosen, weights)
 
 
@@ -132,7 +132,9 @@ def _relevance(candidate: Candidate, index: int) -> float:
     return relevance + terms.total * candidate.is_named(index)
 
 
-def _choose(candidate: Candidate, relevance: Sequence[float], anchor: int) -> tuple[int, ...]:
+def _choose_segments(
+    candidate: Candidate, relevance: Sequence[float], anchor: int
+) -> tuple[int, ...]:
     """Return the indices of the segments of the passage around `anchor`, in document order.
 
     These are the anchor, further rows if it is a row, and the introduction before them. If the anchor is
@@ -171,10 +173,9 @@ def _grow(relevance: Sequence[float], first: int, last: int, add: Callable[[int]
 def _further_rows(candidate: Candidate, relevance: Sequence[float], anchor: int) -> list[int]:
     """Return the indices of the other rows of the table to quote.
 
-    If the question names the row at `anchor`, these are the other named rows, in document order. In all
-    other cases, the best row comes first. If the question clearly asks for the row at `anchor`, these are
-    the rows of similar relevance and, for a question about a call, the required parameters. Otherwise
-    these are all other rows.
+    If the question names the row at `anchor`, these are the other named rows, in document order. If it
+    clearly asks for that row, these are the rows of similar relevance and, for a question about a call,
+    the required parameters. Otherwise these are all other rows. Unnamed rows are returned best first.
     """
     segments, terms = candidate.segments, candidate.terms
     rows = [i for i, s in enumerate(segments) if s.block == segments[anchor].block and i != anchor]

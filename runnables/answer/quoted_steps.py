@@ -50,7 +50,7 @@ class _Quoter:
         """Return the steps that quote `passages` of one document, each of about `max_chars` characters.
 
         If the document describes an API, the first step begins with the API's name, method and address. If
-        the section with the address is quoted, the steps of `_needed` come last.
+        the section with the address is quoted, the steps of `_steps_for_call` come last.
         """
         passages = sorted(passages, key=lambda passage: passage.chunk.kind != "request_url")
         steps = [
@@ -65,19 +65,19 @@ class _Quoter:
         sections = {chunk.kind: chunk for chunk in reversed(document)}
         if first.kind == "request_url":
             quoted = {passage.chunk.kind for passage in passages}
-            needed = self._needed({k: c for k, c in sections.items() if k not in quoted})
-            return [(self._interface(first), first), *steps, *needed]
-        line = self._interface(sections.get("request_url", first))
+            needed = self._steps_for_call({k: c for k, c in sections.items() if k not in quoted})
+            return [(self._api_line(first), first), *steps, *needed]
+        line = self._api_line(sections.get("request_url", first))
         return [(f"{line}\n\n{steps[0][0]}", first), *steps[1:]]
 
-    def _interface(self, chunk: Chunk) -> str:
+    def _api_line(self, chunk: Chunk) -> str:
         """Return the line with an API's name, method and URL."""
         prefix = f"{user_text(chunk.language).api_document.method}: "
         items = (plain_text(item) for item in parse_list_items(chunk.body))
         method = next((i.removeprefix(prefix) for i in items if i.startswith(prefix)), "")
         return str(self._templates.interface(chunk.api_name or chunk.title, method, chunk.api_url))
 
-    def _needed(self, sections: dict[SectionKind, Chunk]) -> Iterator[QuotedStep]:
+    def _steps_for_call(self, sections: dict[SectionKind, Chunk]) -> Iterator[QuotedStep]:
         """Yield the parameters and the permissions that a call of an API needs.
 
         Both are included if the question asks about a call or has no needs. The permissions are also
@@ -120,7 +120,7 @@ def _block_texts(segments: Sequence[Segment], max_chars: int) -> list[str]:
     if introduction and not texts:
         texts.append(introduction)
     markup = sum(map(len, texts)) - sum(len(segment.text) for segment in segments)
-    return _within(texts, max_chars + max(0, markup))
+    return _fit_texts(texts, max_chars + max(0, markup))
 
 
 def _table(rows: Sequence[Segment]) -> str:
@@ -132,7 +132,7 @@ def _table(rows: Sequence[Segment]) -> str:
     return "\n".join(f"| {' | '.join(line)} |" for line in lines)
 
 
-def _within(texts: Sequence[str], max_chars: int) -> list[str]:
+def _fit_texts(texts: Sequence[str], max_chars: int) -> list[str]:
     """Return the texts that fit into `max_chars` characters; the first one is cut if it is longer."""
     kept: list[str] = []
     for text in texts:

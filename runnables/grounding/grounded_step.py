@@ -111,7 +111,7 @@ class Grounder:
     def is_free_of_claims(self, text: str) -> bool:
         """Return whether `text` has no citations, disallowed links or unverified facts.
 
-        A text that is longer than a step may be is not checked, and counts as having claims.
+        The result is false if `text` is longer than a step may be.
         """
         if len(text) > MAX_STEP_CHARS:
             return False

@@ -258,7 +258,7 @@ class ChatModel:
     @asynccontextmanager
     async def _slot(self, config: RunnableConfig) -> AsyncIterator[None]:
         """Hold the limiter during one call, but not between retries. Raises ModelBusy at the deadline."""
-        async with AsyncExitStack() as stack:
+        async with AsyncExitStack() as stack:  # so that only a timeout in `acquire` is ModelBusy
             try:
                 await stack.enter_async_context(self.limiter.acquire(remaining_seconds(config)))
             except TimeoutError:

@@ -41,8 +41,7 @@ class UnreadableReply(ValueError):
 def parse_object(text: str, schema: type[T], repair: bool = True) -> tuple[T, bool]:
     """Return an object in `text` that is valid for `schema`, and whether it was repaired.
 
-    Longer objects are tried first. Broken JSON is tried last, and only if `repair` is true. Raises
-    UnreadableReply.
+    Longer objects are tried first, repaired ones last and only if `repair` is true. Raises UnreadableReply.
     """
     problem = "there is no JSON object in it"
     for repaired, value in _candidate_objects(text[:MAX_REPLY_CHARS], repair):

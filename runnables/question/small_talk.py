@@ -37,7 +37,7 @@ def is_small_talk(text: str) -> bool:
     if not re.search(r"\w", text):
         return _is_emoji(text)
     rest, matches = _SMALL_TALK_PATTERN.subn(" ", text)
-    if not re.search(r"[?？]", text):
+    if not re.search(r"[?？]", text):  # in a question, filler may be the content
         rest = _FILLER_PATTERN.sub(" ", rest)
     return matches > 0 and not re.search(r"\w", rest)
 

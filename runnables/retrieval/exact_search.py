@@ -101,9 +101,9 @@ def definition_strength(chunk: Chunk, identifiers: Iterable[str]) -> int:
 
 
 def api_url_candidates(url: str) -> list[str]:
-    """Return the path of `url` and its suffixes, longest first; an API may be indexed under any of them.
+    """Return the path of `url` and its suffixes of two or more segments, longest first.
 
-    This tolerates the prefix of a gateway and a missing leading slash.
+    Looking up all of them tolerates the prefix of a gateway and a missing leading slash.
     """
     segments = url.split("?")[0].strip("/").split("/")
     return ["/" + "/".join(segments[i:]) for i in range(max(len(segments) - 1, 1))]

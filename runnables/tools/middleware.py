@@ -188,6 +188,7 @@ class CallLimitMiddleware(ToolCallLimitMiddleware[Any, ToolContext]):
         self, state: Any, runtime: Runtime[ToolContext]
     ) -> dict[str, Any] | None:
         """Block the calls of this round that exceed the limit."""
+        # The empty count leaves out the calls of earlier rounds.
         update = self.after_model(cast(Any, {**state, "run_tool_call_count": {}}), runtime)
         for message in (update or {}).get("messages", ()):
             runtime.context.journal.add_error(message.tool_call_id, message.text)
