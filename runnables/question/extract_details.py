@@ -79,7 +79,7 @@ def error_codes(text: str) -> list[str]:
     """Return the codes in `text`, such as `40014`, `-1001`, `isv.invalid-sign`, `SIGN_ERROR`, `BIL-0017`.
 
     They are numbers of 4 to 9 digits, dotted lower-case words, words in capitals joined by `_`, and
-    capitals followed by digits.
+    two or more capitals followed by digits.
     """
     return [code for code in _ERROR_CODE.findall(text) if "." in code or not code.islower()]
 

@@ -137,5 +137,5 @@ def asked_quantities(question: str) -> frozenset[AskedQuantity]:
 
 
 def states_quantity(text: str, kinds: frozenset[AskedQuantity]) -> bool:
-    """Return whether `text` contains a number with a unit of one of the `kinds`."""
+    """Return whether `text` contains a number with a unit of one of `kinds` or, for a count, a limit."""
     return any(_STATED[kind].search(text) for kind in kinds)

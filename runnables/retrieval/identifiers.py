@@ -51,9 +51,9 @@ def extract_identifiers(question: str) -> list[str]:
 
 
 def specific_identifiers(question: str) -> list[str]:
-    """Return the identifiers in `question` that cannot be ordinary words, numbers or hyphenated words.
+    """Return the identifiers in `question` that contain `_`, `.` or `/`, unlike ordinary words.
 
-    A number is specific only if the question is about errors.
+    If the question is about errors, numbers are also returned.
     """
     about_errors = _ERROR_WORD.search(question) is not None
     return [name for name in extract_identifiers(question) if _is_specific(name, about_errors)]
