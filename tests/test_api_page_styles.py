@@ -302,6 +302,112 @@ PERMISSIONS_IN_ROWS = """# Archive board
 - 409 Conflict: It is archived already.
 """
 
+DOCUSAURUS_OPENAPI = """<Heading as={"h1"} className={"openapi__heading"} children={"Create a rule"}></Heading>
+
+<MethodEndpoint method={"post"} path={"/boats/{id}/rules"}></MethodEndpoint>
+
+<Heading id={"request"} as={"h2"} children={"Request"}></Heading>
+
+<details className={"openapi-markdown__details"} open={true}>
+<summary><h3>Path Parameters</h3></summary>
+<ul><ParamsItem param={{"name":"id","in":"path","required":true,"schema":{"type":"string"}}}></ParamsItem></ul>
+</details>
+
+<details className={"openapi-markdown__details mime"} open={true}>
+<summary><h3>Body<strong>required</strong></h3></summary>
+<ul style={{"marginLeft":"1rem"}}>
+
+<SchemaItem collapsible={false} name={"above"} required={true} schemaName={"number"} schema={{"type":"number"}}>
+</SchemaItem>
+
+<SchemaItem collapsible={true} className={"schemaItem"}>
+<details className={"openapi-markdown__details"}>
+<summary><span><strong>send_to</strong><span>object</span><span>required</span></span></summary>
+<div style={{"marginLeft":"1rem"}}>
+
+<SchemaItem collapsible={false} name={"kind"} required={true} schemaName={"string"} schema={{"type":"string"}}>
+</SchemaItem>
+
+</div>
+</details>
+</SchemaItem>
+
+</ul>
+</details>
+
+<ApiTabs>
+<TabItem label={"201"} value={"201"}>
+
+<details open={true}>
+<summary><strong>Schema</strong></summary>
+
+<SchemaItem collapsible={false} name={"rule_id"} required={true} schemaName={"string"} schema={{"type":"string"}}>
+</SchemaItem>
+
+</details>
+</TabItem>
+<TabItem label={"404"} value={"404"}>
+
+No such boat
+
+</TabItem>
+</ApiTabs>
+"""
+
+SPRING_REST_DOCS = """# Boats
+
+## Reading a boat
+
+`GET /boats/{id}`
+
+Table 1. Path parameters
+
+| Parameter | Description |
+| --- | --- |
+| `id` | The boat |
+
+Table 2. Response fields
+
+| Path | Type | Description |
+| --- | --- | --- |
+| `_id` | `String` | The boat |
+| `[].crew` | `Array` | The crew |
+
+Errors: `boat_sunk` (410), `boat_not_found` (404).
+
+| **Method** | GET |
+| --- | --- |
+| **Auth** | OAuth2, scope `boats.read` |
+"""
+
+ENUMERATED_VALUES = """## listBoats
+
+<MethodBadge method="GET" /> <code>https://{'{region}'}.acme.example/boats</code>
+
+Lists boats. Privilege: `BOAT_READ`.
+
+### Parameters
+
+| Name | In | Type | Required | Description |
+| --- | --- | --- | --- | --- |
+| area | query | string | true | Where |
+| ~~fleet~~ | query | string | false | Ignored |
+
+#### Enumerated Values
+
+| Parameter | Value |
+| --- | --- |
+| area | north |
+
+### Responses
+
+<details><summary>200 — OK</summary></details>
+
+<details><summary>404 — No such area</summary></details>
+
+<details><summary>503 — Try again</summary></details>
+"""
+
 STYLES = {
     "widdershins": (WIDDERSHINS, ["POST /pets createPets", "name!", "> owner", "> owner.id!", "404"]),
     "openapi-generator": (
@@ -338,6 +444,18 @@ STYLES = {
         ["POST https://acme.example/api/post post method", "token!", "as_user", "not_found"],
     ),
     "components": (COMPONENTS, ["PATCH /contacts Update contact", "email!", "404"]),
+    "docusaurus openapi": (
+        DOCUSAURUS_OPENAPI,
+        ["POST /boats/{id}/rules Create a rule", "id!", "above!", "send_to!", "send_to.kind!", "> rule_id!", "404"],
+    ),
+    "spring rest docs": (
+        SPRING_REST_DOCS,
+        ["GET /boats/{id} Reading a boat", "id!", "> _id", "> crew", "boat_sunk", "boat_not_found", "boats.read"],
+    ),
+    "enumerated values": (
+        ENUMERATED_VALUES,
+        ["GET https://{region}.acme.example/boats listBoats", "area!", "fleet", "404", "503", "BOAT_READ"],
+    ),
     "html headed list": (
         HTML_HEADED_LIST,
         ["POST https://a.example/rates Get rates", "to_zip!", "parcel", "parcel.weight"],

@@ -157,14 +157,7 @@ def columns_of(header: Sequence[str], rows: TableRows = ()) -> Columns:
         at.setdefault(kind, index)
         if kind == "name" and _identifiers(rows, index) > _identifiers(rows, at[kind]):
             at[kind] = index
-    paths = [i for i, cell in enumerate(header) if text_of(cell).lower() in _FIELD_PATH]
-    if "type" in at and "name" not in at and paths:
-        at["name"] = paths[0]
     return Columns(at)
-
-
-_FIELD_PATH = ("path", "field path", "json path", "路径", "字段路径")
-"""Titles of a column of dotted names, as Spring REST Docs writes it. Without types, it contains URLs."""
 
 
 _IDENTIFIER = re.compile(r"\W*[A-Za-z_$@][\w.\-$@\[\]{}]*\W*")

@@ -30,9 +30,9 @@ _LABEL = re.compile(
 _SENTENCE_END = re.compile(r"(?<=[.!])\s+(?=[A-Z*_`])|[。！]\s*|<br\s*/?>|\n", re.IGNORECASE)
 _STATEMENT = re.compile(
     r"(?:需要|所需|要求|申请|开通|拥有|具备|权限)[^。]{0,20}(?:权限|[:：])"
-    r"|\b(?:requires?|needs?|required|scopes?|permissions?)\b.{0,60}"
+    r"|\b(?:requires?|needs?|required|scopes?|permissions?|privileges?)\b.{0,60}"
     r"\b(?:scopes?|permissions?|roles?|privileges?)\b"
-    r"|\b(?:scopes?|permissions?)\b.{0,20}[:：`]|权限\s*`",
+    r"|\b(?:scopes?|permissions?|privileges?)\b.{0,20}[:：`]|权限\s*`",
     re.IGNORECASE,
 )
 _NAME = re.compile(
@@ -43,6 +43,7 @@ _WORD = re.compile(r"[A-Za-z][\w.:*-]{2,79}")
 _COLON_NAME = re.compile(r"`([a-z][\w.-]*(?::[a-z*][\w.*-]*)+)`")
 _QUALIFIED = re.compile(r"[\w.-]:[\w*]")
 _NEED = re.compile(r"\b(?:needs?|requires?|required|only)\b|需要|要求|所需", re.IGNORECASE)
+_SCOPE_AND_NAME = re.compile(r"(?:\b(?:scopes?|permissions?)|权限)\s*[:：]?\s*`", re.IGNORECASE)
 _COLON_NAMES = re.compile(r"[^`]*(?:`[a-z][\w.-]*(?::[\w.*-]+)+`[^`]*)+")
 
 
@@ -116,6 +117,23 @@ _ERROR_NAME = re.compile(
 """A code in a code span, or a word that can only be one: `not_found`, `E1002`, `40001`."""
 _CAMEL_CASE = re.compile(r"()([A-Z][a-z]+(?:[A-Z][a-z]+)+)\b")
 """A code such as `NotFound`. The empty group gives the pattern the same groups as `_ERROR_NAME`."""
+
+
+_STATED_ERROR = r"`([^`\s]+)`\s*(?:[(（]([^()（）]{1,80})[)）])?"
+_STATED_ERRORS = re.compile(
+    rf"(?:{_STATED_ERROR}(?:\s*(?:[,，、;；]|\band\b|\bor\b|[和或])\s*|\s*[.。]?\s*$)){{1,40}}"
+)
+"""Codes, possibly with a text in parentheses: "`not_found` (404), `finished` (409)."."""
+
+
+def stated_errors(text: str) -> tuple[ErrorCode, ...]:
+    """Return the error codes of a text that only names codes; empty for other texts."""
+    if not _STATED_ERRORS.fullmatch(text):
+        return ()
+    return tuple(
+        ErrorCode(code=code, message=f"HTTP {about}" if about.isdigit() else about)
+        for code, about in re.findall(_STATED_ERROR, text)
+    )
 
 
 def are_status_items(items: Sequence[str]) -> bool:
@@ -218,11 +236,13 @@ def scopes_of_value(value: str) -> list[PermissionPackage]:
 def scopes_of_facts(label: str, value: str) -> list[PermissionPackage]:
     """Return the permissions of a row or line with a label.
 
-    If the label does not announce permissions, all code spans of the value must be like `files:read`.
+    If the label does not announce permissions, the value must do so ("scope `contracts.transfer`"), or all
+    its code spans must be like `files:read`.
     """
     if is_scope_label(label):
         return scopes_of_value(value)
-    return scopes_in(value) if _COLON_NAMES.fullmatch(value) else []
+    is_stated = _SCOPE_AND_NAME.search(value) or _COLON_NAMES.fullmatch(value)
+    return scopes_in(value) if is_stated else []
 
 
 def scopes_of_rows(rows: TableRows) -> list[PermissionPackage]:

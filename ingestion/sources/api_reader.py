@@ -165,7 +165,8 @@ class OperationReader:
         is_described = "description" in columns or "required" in columns
         if self._above.is_about_login() and not is_described:
             return False  # examples of credentials, as Postman writes them
-        if is_parameter_table(columns) or (is_announced and is_named_values(columns)):
+        is_list = is_announced and is_named_values(columns) and not self._above.is_about_values()
+        if is_parameter_table(columns) or is_list:
             if self._is_resource(header, columns, role):
                 role = "response"
             location = location_of_column(header, columns) or self._above.location(role)

@@ -50,6 +50,9 @@ _LOCATIONS = (
     ("query", _words("<query>|查询(?:参数|字符串|条件)")),
     ("body", _words("<body>|请求体|<payload>|消息体")),
 )
+_ALLOWED_VALUES = re.compile(
+    r"\benum(?:s|erat\w*)?\b|\b(?:allowed|possible|valid) values\b|枚举|取值", re.IGNORECASE
+)
 _LOGIN = re.compile(r"authenti[cs]ation|authori[sz]ation|认证|鉴权", re.IGNORECASE)
 _REQUIRED = re.compile(r"(?:required|mandatory)\b|必填|必选|必传", re.IGNORECASE)
 
@@ -129,6 +132,10 @@ class Announcements:
         """Return whether the nearest text announces parameters that are all required."""
         return any(_REQUIRED.match(text) for text in self.texts()[:1])
 
+    def is_about_values(self) -> bool:
+        """Whether the nearest text announces the values of fields, such as `Enumerated Values`."""
+        return any(map(_ALLOWED_VALUES.search, self.texts()[:1]))
+
     def is_about_login(self) -> bool:
         """Return whether the nearest text is about how callers authenticate."""
         return any(map(_LOGIN.search, self.texts()[:1]))
@@ -178,5 +185,9 @@ def role_of_column(header: Sequence[str], columns: Columns) -> Role:
 
 
 def location_of_column(header: Sequence[str], columns: Columns) -> str:
-    """Return where parameters are sent according to the title of the name column; may be empty."""
-    return _location([text_of(columns.cell(header, "name"))])
+    """Return where parameters are sent according to the title of the name column; may be empty.
+
+    The title "Path" alone does not say it: it is also the title of a column of dotted field names.
+    """
+    title = text_of(columns.cell(header, "name"))
+    return "" if title.lower() in ("path", "路径") else _location([title])

@@ -110,10 +110,10 @@ def _names_of(cell: str) -> tuple[int, list[str], bool | None]:
     indent = _INDENT.match(text)
     width = _width(indent[0]) if indent else 0
     rest = html.unescape(text[indent.end() if indent else 0 :])
-    inner = rest.strip("`* ")
+    inner = rest.strip("`*~ ")
     if not indent and (inset := _INDENT.match(inner)):
         width, rest = _width(inset[0]), inner[inset.end() :]
-    rest = rest.replace("**", "").replace("`", "")
+    rest = rest.replace("**", "").replace("~~", "").replace("`", "")
     marked = (
         True
         if _REQUIRED_IN_NAME.search(rest)
@@ -122,7 +122,8 @@ def _names_of(cell: str) -> tuple[int, list[str], bool | None]:
         else None
     )
     named = _OPTIONAL_IN_NAME.sub("", _REQUIRED_IN_NAME.sub("", rest))
-    text = text_of(named).strip() or text_of(rest)  # a field may have the name `required`
+    text = _plain_name(named) or text_of(rest)  # a field may have the name `required`
+    text = text.removeprefix("[].")
     if _WORDS.fullmatch(text) and "`" not in cell:
         return width, [], marked
     if _SEVERAL_NAMES.fullmatch(text):
@@ -131,6 +132,13 @@ def _names_of(cell: str) -> tuple[int, list[str], bool | None]:
         return width, [first, *(n if "." in n else prefix + n for n in others)], marked
     found = _NAME.match(text)
     return width, [name] if found and (name := found[0].rstrip(".:")) else [], marked
+
+
+def _plain_name(text: str) -> str:
+    """Return `text` without markup. Underscores before a name such as `_id` belong to it."""
+    name = text.strip()
+    is_emphasis = name.startswith("_") and name.endswith("_")
+    return name if _NAME.fullmatch(name) and not is_emphasis else text_of(name)
 
 
 def _width(indent: str) -> int:

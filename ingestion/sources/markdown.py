@@ -36,6 +36,14 @@ _COMPONENT = re.compile(
 _FIELD_TAG = re.compile(r"(?:\w*[a-z])?(?:Field|Param|Parameter|Prop|Property|Attribute)")
 _TYPE_NAMES = ("type", "schemaName", "dataType", "datatype", "format", "schema")
 _FIELD_ATTRIBUTES = ("name=", "param=", "path=", "query=", "body=", "header=")
+_COLLAPSED = re.compile(
+    rf"<(?P<tag>[A-Z][\w.]*){ATTRIBUTES}\s*>\s*<details{ATTRIBUTES}\s*>\s*"
+    r"<summary>(?P<summary>(?:(?!</summary>).){1,1000})</summary>",
+    re.DOTALL,
+)
+"""A component whose field is described by the summary of a `<details>` element in it."""
+_ELEMENT_TEXT = re.compile(r">\s*([^<>]+?)\s*<")
+_FIELD_NAME = re.compile(r"[A-Za-z_$@][\w.$@\[\]-]*")
 _GROUP_TAGS = ("Expandable", "Properties")
 _TAG = re.compile(r"</?[a-z][\w.]*\s*/?>|</[A-Z][\w.]*\s*>")
 _BAR = re.compile(r"(?<!\\)\|")
@@ -197,7 +205,23 @@ def tables_of_fields(text: str) -> str:
     A run has one table per kind of field. Other text is unchanged.
     """
     may_have_fields = any(name in text for name in _FIELD_ATTRIBUTES)
-    return _FieldReplacer(text).replace() if may_have_fields and _COMPONENT.search(text) else text
+    if not may_have_fields or not _COMPONENT.search(text):
+        return text
+    return _FieldReplacer(_COLLAPSED.sub(_expanded, text)).replace()
+
+
+def _expanded(match: re.Match[str]) -> str:
+    """Return a component with the name, type and `required` of its summary as attributes.
+
+    The documentation generator Docusaurus OpenAPI writes objects in this way. A summary that is only a
+    title is left unchanged.
+    """
+    name, *others = _ELEMENT_TEXT.findall(f">{match['summary']}<") or [""]
+    if not others or not _FIELD_NAME.fullmatch(name):
+        return match[0]
+    kind = next((text for text in others if text != "required"), "object")
+    required = "true" if "required" in others else "false"
+    return f'<{match["tag"]} name="{name}" type="{kind}" required={{{required}}}>'
 
 
 class _FieldReplacer:

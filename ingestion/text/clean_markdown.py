@@ -29,10 +29,12 @@ _WIDE_SPACE = re.compile(f"[{_WIDE}]")
 _WIDE_INDENT = re.compile(rf"(^\s*|\|[ \t]*)([{_WIDE}]+)")
 _CONVERTED_CHARACTER = re.compile(f"[<{_WIDE}]")
 _CONVERTED_STRINGS = (
-    "{/*", "{{", ":::", "[!", "![", "!!!", "???", "===", "import ", "export ",
+    "{/*", "{{", "{'", '{"', ":::", "[!", "![", "!!!", "???", "===", "import ", "export ",
 )  # fmt: skip
 """Text that contains none of these, no converted character and no label below a table is unchanged."""
 _INDENTED_IN_COMPONENT = re.compile(r"^ *<[A-Z][\w.]*(?:\s[^<>]*)?>\s*\n {4}", re.MULTILINE)
+_STRING = outside_code(r"(?<!=)\{(?P<quote>['\"])(?P<text>[^'\"`<>\n]*)(?P=quote)\}")
+"""A string in JSX: braces that are text, as in `/v1/{'{id}'}`."""
 _COMMENT = outside_code(r"<!--.*?(?:-->|\Z)|\{/\*.*?\*/\}")
 _IMAGE = outside_code(
     r"!\[(?P<alt>[^\]]*)\]\([^)\s]*(?:\s+(?:\"[^\"]*\"|'[^']*'))?\s*\)(?:\{[^}]*\})?"
@@ -106,6 +108,8 @@ def _convert(text: str, table_to_markdown: Callable[[str], str] | None) -> str:
         text = replace_outside_code(_IMAGE, lambda match: match["alt"], text)
     if "{{" in text:
         text = replace_annotations(text)
+    if "{'" in text or '{"' in text:
+        text = replace_outside_code(_STRING, lambda match: match["text"], text)
     return replace_tags(text) if "<" in text else text
 
 

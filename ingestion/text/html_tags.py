@@ -35,7 +35,7 @@ _ADMONITIONS = frozenset(
 _TITLES = ("title", "label", "name", "header", "heading", "tabName", "summary", "text", "value")
 """Attributes of components that may hold their title, the most specific first."""
 _TAG = outside_code(rf"<(?P<closing>/?)(?P<tag>[a-z][\w.-]*)(?P<attributes>{ATTRIBUTES})\s*/?>")
-_ANNOTATION = outside_code(r"\{(?P<object>\{[^{}\n]*\})\}")
+_ANNOTATION = outside_code(r"(?<!=)\{(?P<object>\{[^{}\n]*\})\}")
 """An object after a heading or in a paragraph, such as `{{ tag: 'POST', label: '/v1/x' }}`."""
 _EMPHASIS = outside_code(
     r"<(?P<name>b|strong|i|em)(?:\s[^<>]*)?>\s*(?P<text>[^<>*`|\n]*?)\s*</(?P=name)\s*>"
@@ -50,6 +50,7 @@ _SIDE = re.compile(
     r"(?:Request|Response|Query|Path|Header|Body|Error|Return)s?(?:Body|Params|Parameters|Headers|Fields|Schema)?"
 )
 """Names of components that contain the fields of a request or of a response."""
+_HTTP_STATUS = re.compile(r"[1-5]\d\d")
 _CODE_VALUE = re.compile(r"[\w.-]{2,60}")
 _OPENING_LINE = re.compile(r"<[A-Z][\w.]*(?:\s[^<>]*)?(?<!/)>\s*$")
 _CLOSING_LINE = re.compile(r"</[A-Z][\w.]*\s*>\s*$")
@@ -209,11 +210,11 @@ def _html_tag(name: str, is_closing: bool, values: Mapping[str, str]) -> str:
 
 
 def _lead(match: re.Match[str], values: Mapping[str, str]) -> str:
-    """Return the text before the content of a component: a method before a URL, or a label."""
+    """Return the text before a component's content: a method if a URL follows, a label, or nothing."""
     if _PERMISSIONS.fullmatch(match["tag"]):
         return "**Permissions:**"
     method = next(filter(METHOD.fullmatch, values.values()), "")
-    is_before_url = match.string[match.end() :].lstrip().startswith(("/", "http"))
+    is_before_url = match.string[match.end() :].lstrip(" \n`").startswith(("/", "http"))
     return f"**{method.upper()}**" if method and is_before_url else ""
 
 
@@ -230,10 +231,16 @@ def _component(name: str, values: Mapping[str, str]) -> str:
             return f"Required {label}: `{values[label]}`"
     if _CODE_VALUE.fullmatch(values.get("code", "")):
         return f"**{values.get('status', '')} {values['code']}**".replace("** ", "**")
-    title = title_of(values, _TITLES)
+    return _component_title(name, title_of(values, _TITLES), values.get("status", ""))
+
+
+def _component_title(name: str, title: str, status: str) -> str:
+    """Return the title of a component in bold, or as a heading if it is an HTTP status."""
+    if _HTTP_STATUS.fullmatch(title):
+        return f"#### {title}"  # a tab for the responses with this status
     if not title and _SIDE.fullmatch(name):
         words = re.sub(r"(?<=[a-z])(?=[A-Z])", " ", name)
-        title = f"{words} {values.get('status', '')}".strip()
+        title = f"{words} {status}".strip()
     return bold_title(name, title)
 
 
