@@ -133,7 +133,7 @@ class Announcements:
         return any(_REQUIRED.match(text) for text in self.texts()[:1])
 
     def is_about_values(self) -> bool:
-        """Whether the nearest text announces the values of fields, such as `Enumerated Values`."""
+        """Return whether the nearest text announces the values of fields, such as `Enumerated Values`."""
         return any(map(_ALLOWED_VALUES.search, self.texts()[:1]))
 
     def is_about_login(self) -> bool:
@@ -187,7 +187,7 @@ def role_of_column(header: Sequence[str], columns: Columns) -> Role:
 def location_of_column(header: Sequence[str], columns: Columns) -> str:
     """Return where parameters are sent according to the title of the name column; may be empty.
 
-    The title "Path" alone does not say it: it is also the title of a column of dotted field names.
+    Empty for the title "Path", which a column of dotted field names may have, too.
     """
     title = text_of(columns.cell(header, "name"))
     return "" if title.lower() in ("path", "路径") else _location([title])

@@ -213,8 +213,8 @@ def tables_of_fields(text: str) -> str:
 def _expanded(match: re.Match[str]) -> str:
     """Return a component with the name, type and `required` of its summary as attributes.
 
-    The documentation generator Docusaurus OpenAPI writes objects in this way. A summary that is only a
-    title is left unchanged.
+    The documentation generator Docusaurus OpenAPI writes objects in this way. A component whose summary is
+    only a title is returned unchanged.
     """
     name, *others = _ELEMENT_TEXT.findall(f">{match['summary']}<") or [""]
     if not others or not _FIELD_NAME.fullmatch(name):
