@@ -408,6 +408,34 @@ Lists boats. Privilege: `BOAT_READ`.
 <details><summary>503 — Try again</summary></details>
 """
 
+CARDINALITY = """# Boats
+
+## Start a trip
+
+| Property | Value |
+| --- | --- |
+| Resource | `POST /trips/{kind}` |
+| OAuth scope | `trips:start` |
+
+### Request
+
+| # | Description | Occ. | Loc. | Type | Attribute |
+| --: | --- | :-: | :-: | --- | --- |
+| 1 | Kind of trip | 1..1 | P | Code | kind |
+| 2 | Passengers | 0..n | B | Text | guests |
+
+| Status code | Description |
+| --- | --- |
+| `201` | Started |
+| `409` | The boat is out |
+
+### Errors
+
+| HTTP | Type | When |
+| --- | --- | --- |
+| 404 | `boat_unknown` | No such boat |
+"""
+
 STYLES = {
     "widdershins": (WIDDERSHINS, ["POST /pets createPets", "name!", "> owner", "> owner.id!", "404"]),
     "openapi-generator": (
@@ -455,6 +483,10 @@ STYLES = {
     "enumerated values": (
         ENUMERATED_VALUES,
         ["GET https://{region}.acme.example/boats listBoats", "area!", "fleet", "404", "503", "BOAT_READ"],
+    ),
+    "cardinality": (
+        CARDINALITY,
+        ["POST /trips/{kind} Start a trip", "kind!", "guests", "409", "boat_unknown", "trips:start"],
     ),
     "html headed list": (
         HTML_HEADED_LIST,

@@ -50,6 +50,7 @@ _COLUMNS: Mapping[str, re.Pattern[str]] = MappingProxyType(
             r"req\.?",
             r"presence",
             r"[moc](?:\s*/\s*[moc])+",
+            r"occ(?:urs|urrences?)?\.?|cardinality|multiplicity",
         ),
         "optional": header_pattern(r"(?:是否)?(?:可选|选填|可空)", r"(?:is[\s_]*)?optional\??"),
         "type": header_pattern(

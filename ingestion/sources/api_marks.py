@@ -47,6 +47,7 @@ _LABELLED_LINE = re.compile(
 )
 _CODE_LANGUAGE = re.compile(r"\s*(?:`{3,}|~{3,})\s*\{?(?!https?\b|te?xt\b|plain)\w")
 """The opening of a code block in a programming language, in which `path: '/'` is a property."""
+_ONLY_CALL = re.compile(rf"[`*\s]*{CALL.pattern}[`*\s]*")
 _HAS_LABEL = re.compile(r"[^:：]{1,40}[:：]|\W*\*\*")
 
 
@@ -160,6 +161,11 @@ def _example_marks(blocks: Sequence[MarkdownBlock]) -> list[Mark]:
     return examples if len({mark.call.key for mark in examples}) == 1 else []
 
 
+def is_call(text: str) -> bool:
+    """Return whether a text consists of a method and a URL or path."""
+    return _ONLY_CALL.fullmatch(text) is not None
+
+
 def is_fact_label(text: str) -> bool:
     """Return whether a label announces the URL or the method of an operation."""
     return _matches(_URL_LABEL, text) or _matches(_METHOD_LABEL, text)
@@ -189,9 +195,10 @@ def _pairs(block: MarkdownBlock, facts: "_LabelledFacts") -> list[tuple[str, str
         return []
     if block.kind != "table" and is_fact_label(facts.label):
         return [(facts.label, block.text)]
-    if not _has_fact_word(block.text if block.kind == "table" else block.text[:MAX_FACT_CHARS]):
-        return []
-    return _table_pairs(block) if block.kind == "table" else labelled_pairs(block)
+    if block.kind == "table":
+        has_facts = _has_fact_word(block.text) or CALL.search(block.text)
+        return _table_pairs(block) if has_facts else []
+    return labelled_pairs(block) if _has_fact_word(block.text[:MAX_FACT_CHARS]) else []
 
 
 class _LabelledFacts:
@@ -223,13 +230,16 @@ def _table_pairs(block: MarkdownBlock) -> list[tuple[str, str]]:
     """Return label and value of each row.
 
     If a table with a single row has a column for the URL, the column titles are labels of the cells, too.
+    If one value is a whole call, its label does not matter ("Resource: `GET /v1/x`").
     """
     rows = parse_table(block.text)
     if len(rows) == 2:
         across = list(zip(*rows, strict=False))
         if any(_matches(_URL_LABEL, label) for label, _ in across):
             return [*across, *((row[0], row[1]) for row in rows if len(row) == 2)]
-    return [(row[0], row[1]) for row in rows if 2 <= len(row) <= 3]
+    pairs = [(row[0], row[1]) for row in rows if 2 <= len(row) <= 3]
+    calls = [value for _, value in pairs if is_call(value)]
+    return [("URL", calls[0])] if len(calls) == 1 else pairs
 
 
 def labelled_pairs(block: MarkdownBlock) -> list[tuple[str, str]]:

@@ -31,7 +31,7 @@ from ingestion.sources.api_facts import (
     titled_error,
 )
 from ingestion.sources.api_lists import enumerated_parameters, listed_parameters
-from ingestion.sources.api_marks import is_fact_label, labelled_pairs
+from ingestion.sources.api_marks import is_call, is_fact_label, labelled_pairs
 from ingestion.sources.api_operation import PageOperation, Role
 from ingestion.sources.api_roles import (
     Announcements,
@@ -53,6 +53,7 @@ _FIELD_COLUMN = re.compile(
 """Titles of columns that contain the names of an object's fields."""
 _LABELLED_NAMES = re.compile(r"(?:(?P<label>[^`:：\n]{1,24})[:：]\s*)?(?P<names>`.*)", re.DOTALL)
 """Names in code, possibly after a label such as "Query:"."""
+_TYPE_CODE = re.compile(r"[A-Za-z][A-Za-z0-9]*(?:[_.-][A-Za-z0-9]+)+")
 _DEFINITION = re.compile(r"^: +(?=[`*])", re.MULTILINE)
 """The mark of a definition in Markdown dialects that have definition lists."""
 _PARAMETER_ROLES: tuple[Role, ...] = ("headers", "public", "request", "response")
@@ -137,7 +138,7 @@ class OperationReader:
         role = self._above.role()
         columns = _with_codes(columns_of(header, rows), rows, role)
         is_codes = is_error_table(columns) or (role == "errors" and "code" in columns)
-        is_statuses = is_status_table(columns, role) and has_statuses(rows, columns)
+        is_statuses = _is_status_table(rows, columns, role) and has_statuses(rows, columns)
         if is_codes or is_statuses:
             found = errors_of_rows(rows, header, columns)
             self._add_errors(found, header)
@@ -163,8 +164,12 @@ class OperationReader:
             return False  # the fields of an error response
         is_announced = role in _PARAMETER_ROLES
         is_described = "description" in columns or "required" in columns
-        if self._above.is_about_login() and not is_described:
-            return False  # examples of credentials, as Postman writes them
+        if self._above.is_about_login():
+            cells = [columns.cell(row, "description") for row in rows]
+            self._add_permissions([scope for cell in cells for scope in scopes_of_facts("", cell)])
+            names = {text_of(columns.cell(row, "name")).lower() for row in rows}
+            if names == {"authorization"} or not is_described:
+                return False  # the credentials that every call needs
         is_list = is_announced and is_named_values(columns) and not self._above.is_about_values()
         if is_parameter_table(columns) or is_list:
             if self._is_resource(header, columns, role):
@@ -239,10 +244,11 @@ class OperationReader:
         if len(rows) == 2 and len(rows[0]) > 2:
             rows = list(zip(*rows, strict=False))  # the labels are in the header
         labels = [text_of(row[0]) for row in rows if row]
-        if not any(is_fact_label(text) for text in labels):
+        values = ["\n".join(row[1:]) for row in rows if row]
+        if not any(map(is_fact_label, labels)) and not any(map(is_call, values)):
             return False
-        for label, row in zip(labels, rows, strict=True):
-            self._add_permissions(scopes_of_facts(label, "\n".join(row[1:])))
+        for label, value in zip(labels, values, strict=True):
+            self._add_permissions(scopes_of_facts(label, value))
         return True
 
     def _add_errors(self, found: Sequence[ErrorCode], header: Sequence[str]) -> bool:
@@ -288,13 +294,24 @@ class OperationReader:
         return self._add_parameters(found, role, Columns({}), header)
 
 
+def _is_status_table(rows: TableRows, columns: Columns, role: Role) -> bool:
+    """Return whether a table lists HTTP statuses. Under a heading such as "Query", all rows must do so."""
+    if role not in ("errors", "response") and are_statuses(rows, columns, "http_status"):
+        return is_status_table(columns, "")
+    return is_status_table(columns, role)
+
+
 def _with_codes(columns: Columns, rows: TableRows, role: Role) -> Columns:
     """Return the columns; the role of the section decides which column contains codes or HTTP statuses.
 
-    In a section of errors without codes, the names or, if there are none, the values are codes. In a
-    section of responses, codes or names that are all HTTP statuses are read as statuses.
+    In a section of errors without codes, the names or, if there are none, the values are codes. So are the
+    types next to an HTTP status if they are identifiers such as `not_found`. In a section of responses,
+    codes or names that are all HTTP statuses are read as statuses.
     """
-    has_types = any(text_of(columns.cell(row, "type")) for row in rows)
+    types = [text_of(columns.cell(row, "type")) for row in rows]
+    if role == "errors" and "http_status" in columns and all(map(_TYPE_CODE.fullmatch, types)):
+        return columns.renamed("type", "code")
+    has_types = any(types)
     if role == "errors" and "code" not in columns and not has_types:
         return columns.renamed("name" if "name" in columns else "values", "code")
     if role == "response" and "http_status" not in columns:

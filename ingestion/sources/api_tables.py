@@ -12,7 +12,7 @@ _INDENT = re.compile(
 )
 _ENTITY = re.compile(r"&(?:nbsp|emsp|ensp|gt|#160);")
 _REQUIRED_MARK = re.compile(
-    r"^(?:required|mandatory|必填|必选|必须|必传)\b|^(?:是|y|yes|true|t|m|must|1|✓|✔|√|✅|☑|●|必)$",
+    r"^(?:required|mandatory|必填|必选|必须|必传)\b|^(?:是|y|yes|true|t|m|must|1|1\.\.[1-9n*]|✓|✔|√|✅|☑|●|必)$",
     re.IGNORECASE,
 )
 REQUIRED_TEXT = re.compile(
