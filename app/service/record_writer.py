@@ -27,8 +27,8 @@ from schemas.errors import StoreUnavailable
 from schemas.insights import Feedback, QuestionRecord
 from schemas.settings import Settings
 
-MAX_FILE_BYTES = 256_000_000
-"""Maximum size of one outbox file, in bytes. The number of files is not limited."""
+MAX_OUTBOX_BYTES = 256_000_000
+"""Maximum size of the files of one process, in bytes, so that a long failure does not fill the disk."""
 
 BATCH_SIZE = 500
 """Maximum number of records that are delivered at a time."""
@@ -57,13 +57,16 @@ class Outbox:
     If the folder is not writable, records are lost, and errors are logged.
     """
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path, max_bytes: int = MAX_OUTBOX_BYTES) -> None:
         self._folder = folder
+        self._max_bytes = max_bytes
         self._name = uuid4().hex
         self._append_lock = threading.Lock()
         self._drain_lock = threading.Lock()
         self._file: int | None = None
         self._file_number = 0
+        self._closed_bytes = 0
+        """Size of the files before the current one that are not delivered yet."""
         self._lock = FileLock(folder / f"{self._name}.lock", thread_local=False)
         self._is_open = self._open()
 
@@ -75,8 +78,8 @@ class Outbox:
                 if self._file is None:
                     self._file = self._next_file()
                 size = os.fstat(self._file).st_size
-                if size + len(line) > MAX_FILE_BYTES:
-                    raise OSError("the outbox file is full")
+                if self._closed_bytes + size + len(line) > self._max_bytes:
+                    raise OSError("the outbox is full")
                 if os.write(self._file, line) < len(line):
                     # Otherwise, the next record would continue the incomplete line and be lost as well.
                     os.ftruncate(self._file, size)
@@ -113,6 +116,7 @@ class Outbox:
     def _next_file(self) -> int:
         if not self._is_open:
             raise OSError(f"{self._folder} is not writable")
+        self._closed_bytes = sum(path.stat().st_size for path in self._files_of(self._name))
         self._file_number += 1
         path = self._folder / f"{self._name}.{self._file_number:09d}.jsonl"
         return os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
