@@ -150,14 +150,18 @@ def _split_blocks(blocks: Iterable[MarkdownBlock], max_weight: int) -> Iterator[
     for block in blocks:
         if block.kind == "table" and _weight(block.text) <= max_weight:
             yield block.text
-        elif (
-            block.kind == "table" and max(map(len, block.text.split("\n"))) <= MAX_BLOCK_CHARS // 2
-        ):
+        elif block.kind == "table" and _has_short_rows(block.text):
             yield from _split_table(block.text, max_weight)
         elif len(block.text) > MAX_BLOCK_CHARS:
             yield from _split_lines(block)
         else:
             yield block.text
+
+
+def _has_short_rows(table: str) -> bool:
+    """Return whether a table has rows below its header, and none that would have to be split."""
+    lines = table.split("\n")
+    return len(lines) > 2 and max(map(len, lines)) <= MAX_BLOCK_CHARS // 2
 
 
 def _split_table(table: str, max_weight: int) -> Iterator[str]:

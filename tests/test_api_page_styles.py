@@ -436,6 +436,19 @@ CARDINALITY = """# Boats
 | 404 | `boat_unknown` | No such boat |
 """
 
+CALLS_IN_A_CODE_BLOCK = """# Report boats
+
+```http
+GET /boats
+POST /boats
+```
+
+| Parameter | In | Type | Required |
+| --- | --- | --- | --- |
+| port | query | string | yes |
+| name | body | string | yes |
+"""
+
 STYLES = {
     "widdershins": (WIDDERSHINS, ["POST /pets createPets", "name!", "> owner", "> owner.id!", "404"]),
     "openapi-generator": (
@@ -487,6 +500,10 @@ STYLES = {
     "cardinality": (
         CARDINALITY,
         ["POST /trips/{kind} Start a trip", "kind!", "guests", "409", "boat_unknown", "trips:start"],
+    ),
+    "calls in a code block": (
+        CALLS_IN_A_CODE_BLOCK,
+        ["GET /boats Report boats", "port!", "POST /boats Report boats (POST)", "port!", "name!"],
     ),
     "html headed list": (
         HTML_HEADED_LIST,

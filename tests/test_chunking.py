@@ -241,6 +241,11 @@ def test_each_part_of_a_long_table_has_its_header() -> None:
     assert {tuple(c.body.split("\n")[:2]) for c in found} == {tuple(table(0).split("\n"))}
 
 
+def test_long_header_of_a_table_without_rows_is_kept() -> None:
+    header = table(0, tuple(f"column {i}" for i in range(900)))
+    assert "column 899" in "".join(chunk.body for chunk in chunks(header))
+
+
 # --- ids and hashes
 
 

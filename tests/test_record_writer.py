@@ -210,3 +210,21 @@ def test_threads_append_complete_lines(tmp_path: Path) -> None:
                 pool.submit(outbox.drain, write_batch)
     outbox.drain(write_batch)
     assert sorted(int(each.id) for each in drained) == list(range(400))
+
+
+def test_full_outbox_keeps_its_records_and_takes_new_ones_after_delivery(tmp_path: Path) -> None:
+    one = len(record("a").model_dump_json()) + 1
+    outbox = Outbox(tmp_path, max_bytes=2 * one + one // 2)
+    drained: list[str] = []
+
+    def fail(records: Sequence[QuestionRecord]) -> None:
+        raise StoreUnavailable("the database is down")
+
+    for name in "abcd":
+        outbox.append(record(name))
+        with pytest.raises(StoreUnavailable):
+            outbox.drain(fail)
+    outbox.drain(lambda records: drained.extend(each.id for each in records))
+    outbox.append(record("e"))
+    outbox.drain(lambda records: drained.extend(each.id for each in records))
+    assert drained == ["a", "b", "e"]

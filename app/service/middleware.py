@@ -25,7 +25,7 @@ from app.service.records import build_failed_record, build_record, scan_secrets
 from app.service.session_store import SessionStore
 from schemas.answer import Answer, Event, EventSink, Source
 from schemas.document import Chunk, RetrievedChunk
-from schemas.errors import ApideskError, StoreError, StoreUnavailable
+from schemas.errors import ApideskError, CollectionMismatch, StoreError, StoreUnavailable
 from schemas.insights import QuestionRecord
 from schemas.question import Question, Turn
 
@@ -163,7 +163,7 @@ class CachingAnswerer:
             if document_digests(chunks) == cached.documents:
                 return cached.answer
             await self._answer_cache.delete(key)
-        except StoreError as error:
+        except (StoreError, CollectionMismatch) as error:
             log.warning("answer cache unavailable: %s", error)
         return None
 
@@ -172,7 +172,7 @@ class CachingAnswerer:
         try:
             if _is_cacheable(command, answer):
                 await self._store_if_current(key, answer)
-        except StoreError as error:
+        except (StoreError, CollectionMismatch) as error:
             log.warning("answer not cached: %s", error)
 
     async def _store_if_current(self, key: str, answer: Answer) -> None:

@@ -147,7 +147,8 @@ def listed_operations(first: PageOperation, listed: Sequence[ListedCall]) -> lis
             other.request_parameters = list(first.request_parameters)
             other.response_parameters = list(first.response_parameters)
         if body and item.call.method in _BODY_METHODS:
-            other.request_parameters, body = body, []
+            other.request_parameters += body
+            body = []
         others.append(other)
     return others
 
