@@ -45,14 +45,12 @@ def match_end(pattern: re.Pattern[str], text: str, position: int) -> int:
 
 
 def blank_out(text: str, spans: Iterable[TextSpan]) -> str:
-    """Return `text`, of the same length, with NUL in place of each character in `spans`.
-
-    A span that starts within an earlier one is ignored.
-    """
+    """Return `text`, of the same length, with NUL in place of each character in `spans`."""
     parts, position = [], 0
     for span in sorted(spans):
-        if span.start >= position:
-            parts += [text[position : span.start], "\0" * (span.end - span.start)]
+        start = max(span.start, position)
+        if span.end > start:
+            parts += [text[position:start], "\0" * (span.end - start)]
             position = span.end
     return "".join([*parts, text[position:]])
 
