@@ -110,12 +110,12 @@ def find_named_api_chunks(collection: Collection, structured: StructuredQuestion
 
 def _boost(named: list[Chunk], retrieved: list[RetrievedChunk]) -> list[RetrievedChunk]:
     """Return the chunks of the named documents, retrieved ones first, then all other retrieved chunks."""
-    documents = list(dict.fromkeys(chunk.document_id for chunk in named))[:MAX_NAMED_DOCUMENTS]
+    documents = list(dict.fromkeys(chunk.document_key for chunk in named))[:MAX_NAMED_DOCUMENTS]
     scores = {r.chunk.id: r.score for r in retrieved}
     boosted = [
         RetrievedChunk(chunk=chunk, score=scores.get(chunk.id, 0.0))
         for chunk in named
-        if chunk.document_id in documents
+        if chunk.document_key in documents
     ]
     boosted_ids = {retrieved.chunk.id for retrieved in boosted}
     ranks = {r.chunk.id: rank for rank, r in enumerate(retrieved)}
