@@ -103,6 +103,31 @@ SHARED = """# Customers
 | city | string | yes | City. |
 """
 
+CHINESE_TYPES = """# 创建订单
+
+`POST /v1/orders`
+
+## 请求参数
+
+| 参数 | 类型 | 必选 | 描述 |
+| --- | --- | --- | --- |
+| address | 对象 | 是 | 收货地址。 |
+| items | 对象数组 | 是 | 商品，请参见表2。 |
+| note | 字符串 | 否 | 格式请参见表2。 |
+
+### address 字段说明
+
+| 参数 | 类型 | 必选 | 描述 |
+| --- | --- | --- | --- |
+| city | 字符串 | 是 | 城市。 |
+
+### 表 2 商品
+
+| 参数 | 类型 | 必选 | 描述 |
+| --- | --- | --- | --- |
+| sku | 字符串 | 是 | 编码。 |
+"""
+
 SECTION_NAMED_LIKE_A_FIELD = """# Orders
 
 ## Order
@@ -130,6 +155,9 @@ PAGES = {
         SHARED,
         ["billing", "billing.city", "shipping", "shipping.city",
          "> customer", "> customer.id", "> customer.parent", "id", "> gone"],
+    ),
+    "Chinese types": (
+        CHINESE_TYPES, ["address", "address.city", "items", "items.sku", "note"],
     ),
     "section named like a field": (SECTION_NAMED_LIKE_A_FIELD, ["sku", "> order"]),
 }  # fmt: skip

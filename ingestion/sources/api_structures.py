@@ -39,6 +39,7 @@ _SIMPLE_TYPE = re.compile(
     r"|bool(?:ean)?s?|date|time|datetime|timestamp|uuid|enum|file|binary|bytes?|array|list|of|or)",
     re.IGNORECASE,
 )
+_CHINESE_OBJECT_TYPE = re.compile("对象|结构|实体")
 _SEE = re.compile(
     r"(?:参见|参考|参阅|参照|详见|请见|见|(?<![a-z])(?:see|refer to|described in|defined in))"
     r"([^。；;]{1,60})",
@@ -167,16 +168,18 @@ class _OperationTables:
     ) -> ParameterTable | None:
         """Return the structure to which a parameter refers; None if there is none.
 
+        A parameter with a simple type, such as `string`, refers to none, whatever its description says.
         Of several, those with the clearest kind of reference take precedence, then those of the same
         operation, those with the role of the root table, those after `table`, and the nearest.
         """
+        if table.has_types and _is_simple_type(parameter.type):
+            return None
         candidates = [
             structure
             for structure in self._structures
             if structure not in above and self._is_possible(structure, above[0])
         ]
-        is_simple = table.has_types and all(map(_SIMPLE_TYPE.fullmatch, _words(parameter.type)))
-        for found in _references(parameter, path, above[0], is_simple, candidates):
+        for found in _references(parameter, path, above[0], candidates):
             return min(
                 found,
                 key=lambda structure: (
@@ -198,17 +201,19 @@ class _OperationTables:
         return is_after or structure.is_structure
 
 
+def _is_simple_type(text: str) -> bool:
+    """Return whether a type names no structure or object, as in `array of string` and 字符串."""
+    words_are_simple = all(map(_SIMPLE_TYPE.fullmatch, _words(text)))
+    return words_are_simple and not _CHINESE_OBJECT_TYPE.search(text)
+
+
 def _references(
     parameter: Parameter,
     path: str,
     root: ParameterTable,
-    is_simple: bool,
     candidates: Sequence[ParameterTable],
 ) -> Iterator[list[ParameterTable]]:
-    """Yield the tables to which a parameter may refer, grouped by kind of reference, the clearest first.
-
-    A parameter with a simple type (`is_simple`) refers to a table only by its type.
-    """
+    """Yield the tables to which a parameter may refer, grouped by kind of reference, the clearest first."""
     kinds = {
         normal_name(word) for word in _words(parameter.type) if not _COMMON_WORD.fullmatch(word)
     }
@@ -226,7 +231,7 @@ def _references(
         and normal_path.endswith(f".{table.caption.name}")
         and table.role == root.role
     ]
-    yield from filter(None, [by_type] if is_simple else [by_type, by_number, by_text, by_name])
+    yield from filter(None, [by_type, by_number, by_text, by_name])
 
 
 def _with_children(parameter: Parameter, children: Sequence[Parameter]) -> Parameter:
