@@ -202,6 +202,22 @@ def test_unsupported_language_is_rejected(client: TestClient[Litestar]) -> None:
     assert response.json()["detail"].startswith("language: ")
 
 
+def test_long_headings_lead_to_no_follow_ups(make_service: ServiceFactory, tmp_path: Path) -> None:
+    (tmp_path / "docs").mkdir()
+    text = (EXAMPLES / "blog" / "platform.toml").read_text()
+    source = '[[sources]]\nname = "docs"\nkind = "markdown"\npath = "docs"\n'
+    platform = tmp_path / "platform.toml"
+    platform.write_text(text[: text.index("[[sources]]")] + source)
+    long = "Vinegar " * 10
+    (tmp_path / "docs" / "kettle.md").write_text(
+        f"# Kettles\n\n## {long}\n\nUse it.\n\n## Water\n\nRinse.\n"
+    )
+    suggestions = SuggestedQuestions(make_service(platform=platform).collection)
+    assert suggestions.follow_ups("docs", "kettle", (), "en") == (
+        "Kettles: What should I know about water?",
+    )
+
+
 def test_suggestions_follow_document_changes(make_service: ServiceFactory, tmp_path: Path) -> None:
     """New documents lead to new suggestions."""
     (tmp_path / "docs").mkdir()

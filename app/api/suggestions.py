@@ -40,7 +40,11 @@ MAX_SCANNED_DOCUMENTS = 12
 """Maximum number of documents whose chunks are searched for error codes."""
 
 MAX_NAME_CHARS = 60
-"""Maximum length of a title or heading in a question, in characters; longer questions sound unnatural."""
+"""Maximum length of an API name, page title or heading that a question is about, in characters.
+
+Longer questions sound unnatural. In questions about a section, the title of its page may be longer, as may
+the API name or title in questions that follow up an answer about that document.
+"""
 
 
 class DocumentQuestion(NamedTuple):
@@ -89,7 +93,10 @@ class SuggestedQuestions:
                 questions[template.format(name=chunk.api_name or chunk.title)] = None
             elif question := _section_question(chunk.title, chunk.section, language):
                 questions[question] = None
-            elif is_subject(heading := chunk.section.rpartition(" > ")[2]):
+            elif (
+                is_subject(heading := chunk.section.rpartition(" > ")[2])
+                and len(heading) <= MAX_NAME_CHARS
+            ):
                 question = about(heading, language)
                 further[_with_title(chunk.title, question, language)] = None
         enough = islice(further, max(0, MIN_FOLLOW_UPS - len(questions)))
