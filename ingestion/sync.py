@@ -50,7 +50,8 @@ class Sync:
     """One update of a collection from its sources.
 
     `reports` has a report per source and is updated while `run` goes on. `on_progress` is called after
-    each document; an error that it raises ends the run.
+    each file or document that is read, each batch that is written and each source that is skipped; an
+    error that it raises ends the run.
     """
 
     def __init__(
@@ -165,7 +166,9 @@ class Sync:
             self._collection.load()
             self._collection.save_calibration(calibrate_routes(self._collection, embedder))
         except ModelError as error:
-            log.warning("the next run will calibrate the search routes: %s", error)
+            log.warning(
+                "the search routes could not be calibrated (%s); the next run will try again", error
+            )
 
     def _with_vectors(
         self, chunks: Iterator[Chunk]

@@ -36,7 +36,7 @@ class SourceLimits:
     private_hosts: tuple[str, ...] = ()
     """Hosts at private addresses from which downloads are allowed."""
     website_cache: Path | None = None
-    """File with pages of web sites that were downloaded before; None keeps none."""
+    """Cache file for downloaded pages of web sites; None disables the cache."""
 
     @classmethod
     def from_settings(cls, settings: Settings) -> "SourceLimits":
@@ -62,8 +62,11 @@ PageUrl = Annotated[tuple[str, ...], BeforeValidator(_one_or_several)]
 """
 
 PageFormat = Literal["markdown", "html", "text"]
-"""The format of a page. Markup is removed from `markdown` and `html`, and API operations in them are
-recognised; the description and the keywords of `markdown` are indexed as text."""
+"""The format of a page.
+
+In `markdown` and `html` pages, markup is removed and API operations are recognised. The values
+`description` and `keywords` of `markdown` pages are indexed as text.
+"""
 
 Pattern = Annotated[re.Pattern[str], Field(description="a regular expression with named groups")]
 
@@ -139,7 +142,10 @@ class PageSourceConfig(PageConfig):
 
     path: Path
     file_name: Pattern | None = None
-    """Searched in the file name without suffix; named groups become values. Other files are skipped."""
+    """Searched for in the file name without suffix; named groups become values.
+
+    Files whose names do not match are skipped.
+    """
 
 
 class MarkdownSourceConfig(PageSourceConfig):
@@ -147,7 +153,7 @@ class MarkdownSourceConfig(PageSourceConfig):
 
     kind: Literal["markdown"]
     skip: tuple[str, ...] = ("draft", "hidden", "unlisted")
-    """As for all pages; the default marks pages that documentation generators do not publish or list."""
+    """See `PageConfig.skip`. The default names values of pages that generators do not publish or list."""
 
 
 class FilesSourceConfig(PageSourceConfig):
@@ -157,7 +163,10 @@ class FilesSourceConfig(PageSourceConfig):
     suffixes: tuple[Literal[".txt", ".html", ".htm", ".pdf", ".docx"], ...] = ()
     """Suffixes of the files to read; default: all."""
     header: LinePattern | None = None
-    """Searched at the start of a text file; named groups become values, the match is not content."""
+    """Searched for at the start of a text file.
+
+    Named groups become values, and the matched text is not part of the content.
+    """
     section: LinePattern | None = None
     """Start of a section in a text file; named groups become values; the group `heading` is the heading."""
 
@@ -212,16 +221,20 @@ class LoaderSourceConfig(RemoteSourceConfig):
 class WebsiteSourceConfig(RemoteSourceConfig):
     """The pages of a web site that a start page links to or a sitemap lists.
 
-    A page's values are its `<title>` and `<meta>` or front matter, `{url}` and `{path}`.
+    A page's values are `{url}`, `{path}`, and either its `<title>` and `<meta>` elements (HTML) or its
+    front matter (Markdown).
     """
 
     kind: Literal["website"]
     url: str | None = None
-    """The start page. Without `include`, only pages in its folder are read."""
+    """The start page."""
     sitemap: str | None = None
     """The URL of a sitemap or of an index of sitemaps, instead of `url`."""
     include: tuple[re.Pattern[str], ...] = ()
-    """A page is read if its path, with its query, contains one of these patterns; default: all."""
+    """A page is read if its path, with its query, contains one of these patterns.
+
+    Default: the pages in the folder of `url`, or all pages of `sitemap`.
+    """
     exclude: tuple[re.Pattern[str], ...] = ()
     """A page is not read if its path, with its query, contains one of these patterns."""
     depth: int = Field(default=10, ge=0)
@@ -271,7 +284,7 @@ class LocalizedText(RootModel[dict[Language, NonEmptyStr]]):
     @model_validator(mode="after")
     def _at_least_one(self) -> Self:
         if not self.root:
-            raise PydanticCustomError("missing", "has no sentence")
+            raise PydanticCustomError("missing", "must contain a text in at least one language")
         return self
 
     def in_language(self, language: Language) -> str:
@@ -279,7 +292,7 @@ class LocalizedText(RootModel[dict[Language, NonEmptyStr]]):
         return self.root.get(language) or next(iter(self.root.values()))
 
 
-def _is_image(path: Path) -> Path:
+def _check_image(path: Path) -> Path:
     if path.suffix not in (".svg", ".png", ".webp"):
         raise PydanticCustomError("image", "must be a .svg, .png or .webp file")
     return path
@@ -302,12 +315,14 @@ class PlatformInfo(ConfigModel):
     """The reply to an off-topic question."""
     language: Language = "zh"
     hosts: tuple[NonEmptyStr, ...] = ()
-    """The platform's own hosts and their subdomains. An answer may link to a path on them that a chunk
-    contains; any other link must be a retrieved page or occur in the question.
+    """The platform's own hosts; their subdomains are included.
+
+    An answer may link to a URL on these hosts if a chunk contains its path. Any other link must lead to a
+    retrieved page or occur in the question.
     """
     docs_url: HttpUrl | None = None
     """The documentation site that the page links back to."""
-    logo: Annotated[Path, AfterValidator(_is_image)] | None = None
+    logo: Annotated[Path, AfterValidator(_check_image)] | None = None
     """An image that the page shows before the name."""
     accent: Annotated[str, Field(pattern=r"^#[0-9a-fA-F]{6}$")] | None = None
     """The colour of links and buttons; None means the default colour."""

@@ -70,7 +70,7 @@ _LATIN_KINDS = [(kind, re.compile(pattern)) for kind, pattern in _LATIN.items()]
 _CHINESE_KINDS = {word: kind for kind, words in _CHINESE.items() for word in words.split("|")}
 
 _WORD = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|[0-9]+")
-_VERSION = re.compile(r"[-_][0-9]+$")
+_FINAL_NUMBER = re.compile(r"[-_][0-9]+$")
 """The number at the end of a name such as X-Hub-Signature-256."""
 _MAX_NAME_WORDS = 4
 """Maximum number of words to check at the end of a name such as client_app_secret_key."""
@@ -116,7 +116,7 @@ def secret_kind(name: str) -> SecretKind | None:
     """
     if (chinese := _CHINESE_KINDS.get(name)) is not None:
         return chinese
-    name = _VERSION.sub("", name)
+    name = _FINAL_NUMBER.sub("", name)
     words = [word.lower() for word in _WORD.findall(name)][-_MAX_NAME_WORDS:]
     if words and _PUBLIC_QUALIFIERS.get(words[-1], set()).intersection(words):
         return SecretKind.PUBLIC
@@ -178,7 +178,7 @@ _EXPLANATION = re.compile(
     r"|\d{1,3}[-~]\d{1,3}|v?\d+(?:\.\d+){1,3}",
     re.IGNORECASE,
 )
-_ADDRESS = re.compile(
+_URL_OR_PATH = re.compile(
     r"[a-z]{2,10}://.*|/[a-z_]+(?:/[a-z_.-]+)*/?|[\w./-]+\.(?:pem|key|crt|cer|p12|pfx|jks)",
     re.IGNORECASE,
 )
@@ -220,7 +220,8 @@ _WORD_KINDS = {SecretKind.SECRET, SecretKind.PASSWORD}
 def is_plausible(kind: SecretKind, value: str, confidence: SyntaxConfidence) -> bool:
     """Return whether `value` can be a secret of `kind`.
 
-    Placeholders, types, formulas and explanations are not plausible.
+    Placeholders, types, explanations, URLs, paths, names of secrets and unquoted code are not plausible.
+    Values longer than `_MAX_CHECKED_CHARS` are not checked for these.
     """
     if len(value) > _MAX_CHECKED_CHARS:
         return kind is SecretKind.COOKIE or (value.isascii() and " " not in value)
@@ -242,13 +243,13 @@ def is_plausible(kind: SecretKind, value: str, confidence: SyntaxConfidence) -> 
 
 
 def is_placeholder(value: str) -> bool:
-    """Return whether `value` is a placeholder such as <token> or YOUR_KEY, or an example address."""
+    """Return whether `value` is a placeholder such as <token>, or an email address at a reserved domain."""
     return _PLACEHOLDER.fullmatch(value) is not None
 
 
 def _is_placeholder_or_explanation(value: str) -> bool:
-    """Return whether `value` is a placeholder, an explanation, an address, or the name of a secret."""
-    if any(pattern.fullmatch(value) for pattern in (_PLACEHOLDER, _EXPLANATION, _ADDRESS)):
+    """Return whether `value` is a placeholder, an explanation, a URL or path, or the name of a secret."""
+    if any(pattern.fullmatch(value) for pattern in (_PLACEHOLDER, _EXPLANATION, _URL_OR_PATH)):
         return True
     return _NAME.fullmatch(value) is not None and names_secret(value)
 

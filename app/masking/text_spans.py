@@ -13,8 +13,8 @@ ENCODED = r"%(?:25){0,4}[0-9A-Fa-f]{2}|\\u[0-9A-Fa-f]{4}|\\[nrt](?=[A-Za-z_])"
 _MAX_MEAN_RUN_CHARS = 3.2
 """Maximum mean length of the runs in a random string, in characters.
 
-A run consists of letters (a word, with or without a capital) or of digits (a number). The mean length is
-about two in random strings, and about five in words and dates.
+A run consists of letters (a word in lower case, with or without an initial capital, or a series of
+capitals) or of digits (a number). The mean length is about two in random strings, and about five in words.
 """
 
 _MAX_MEAN_RUN_CHARS_OF_LETTERS = 2.5
@@ -29,7 +29,7 @@ _RUN = re.compile(r"[A-Z]?[a-z]+|[A-Z]+|[0-9]+")
 class TextSpan(NamedTuple):
     """The position of a secret, text[start:end], and the `label` that replaces it.
 
-    The label is put between two `quote` characters, if there are any.
+    If `quote` is not empty, it is put before and after the label.
     """
 
     start: int
@@ -45,7 +45,7 @@ def match_end(pattern: re.Pattern[str], text: str, position: int) -> int:
 
 
 def blank_out(text: str, spans: Iterable[TextSpan]) -> str:
-    """Return `text`, of the same length, with NUL in place of each character in `spans`."""
+    """Return `text` with each character in `spans` replaced by NUL, so that its length does not change."""
     parts, position = [], 0
     for span in sorted(spans):
         start = max(span.start, position)

@@ -34,16 +34,16 @@ SEND_TIMEOUTS_S = (3.0, 5.0)
 """Seconds to wait for a connection, and seconds to wait between two bytes of a reply."""
 
 CLOSE_TIMEOUT_S = 3.0
-"""Seconds to wait for pending traces when tracing is closed."""
+"""Seconds to wait for the pending traces of each destination when tracing is closed."""
 
 SPAN_TTL_VARIABLE = "LANGSMITH_OTEL_SPAN_TTL_SECONDS"
-"""LangSmith's environment variable for the time that its client keeps the spans of a run in progress."""
+"""LangSmith's environment variable that sets for how long its client keeps spans of an unfinished run."""
 
 SPAN_TTL_MARGIN_S = 60
 """Seconds for which the spans of a question are kept in addition to APIDESK_REQUEST_TIMEOUT."""
 
 FEEDBACK_KEY = "user_rating"
-"""Name of the feedback. Its score is 1 for a helpful answer and 0 for an answer that is not helpful."""
+"""Name of the feedback in LangSmith. Its score there is 1 for a helpful answer, 0 for an unhelpful one."""
 
 log = logging.getLogger(__name__)
 
@@ -67,7 +67,10 @@ class FeedbackSender:
         self._with_comments = with_comments
 
     def send(self, answer_id: UUID, feedback: Feedback) -> None:
-        """Send a rating, or delete it if its score is 0. Blocks; a failure is only logged."""
+        """Send a rating; LangSmith receives the score -1 as 0. Blocks; a failure is only logged.
+
+        If `feedback.score` is 0, delete the earlier rating instead.
+        """
         feedback_id = uuid5(answer_id, FEEDBACK_KEY)
         try:
             if feedback.score == 0:
@@ -81,7 +84,7 @@ class FeedbackSender:
                 feedback_id=feedback_id,
                 session_id=self._project_id,
             )
-        except Exception as error:  # the rating itself is stored
+        except Exception as error:  # apidesk has already stored the rating
             log.warning("a rating was not sent to LangSmith: %s", type(error).__name__)
 
     @cached_property
@@ -119,7 +122,7 @@ class Tracing:
         the metadata `session_id`.
         """
         request = structlog.contextvars.get_contextvars().get("request_id")
-        answer = str(run_id) if mode else None  # in OpenTelemetry, spans have other ids
+        answer = str(run_id) if mode else None  # OpenTelemetry spans have ids of their own
         metadata = {"answer_id": answer, "session_id": session, "request_id": request}
         # Each run has its own tracer, as in LangChain, because a tracer never removes streamed runs.
         tracers = [AnswerTracer(client=self._client)] if self._client else []
@@ -141,9 +144,10 @@ class Tracing:
             self._client.flush()
 
     def close(self) -> None:
-        """Send pending traces. Traces that are not sent within CLOSE_TIMEOUT_S are lost."""
+        """Send pending traces. Those that a destination does not accept within CLOSE_TIMEOUT_S are lost."""
         if self._client:
-            self._client.close(timeout=CLOSE_TIMEOUT_S)  # does not wait for the client's threads
+            # Waits for pending traces, but not until the client's threads have ended.
+            self._client.close(timeout=CLOSE_TIMEOUT_S)
         if self._spans:
             self._spans.close(CLOSE_TIMEOUT_S)
 
@@ -164,8 +168,10 @@ def open_tracing(settings: Settings, platform: str) -> Tracing:
 class TraceLossWarning:
     """Logs the first loss of traces, but not the following ones."""
 
-    def __init__(self, destination: str) -> None:
+    def __init__(self, destination: str, variables: str) -> None:
+        """`variables` names the environment variables that configure `destination`."""
         self._destination = destination
+        self._variables = variables
         self._is_logged = False
 
     def __call__(self, error: Exception | None = None) -> None:
@@ -173,7 +179,12 @@ class TraceLossWarning:
         if not self._is_logged:
             self._is_logged = True
             cause = f" ({type(error).__name__})" if error else ""
-            log.warning("traces are lost; answers are not affected: %s%s", self._destination, cause)
+            log.warning(
+                "traces could not be sent to %s%s and are lost; answers are not affected. Check %s",
+                self._destination,
+                cause,
+                self._variables,
+            )
 
 
 class BoundedSession(requests.Session):
@@ -211,7 +222,7 @@ def _open_client(settings: Settings, langsmith: bool, spans: "SpanExport | None"
             tracing_mode="hybrid" if langsmith and spans else "otel" if spans else "langsmith",
             otel_tracer_provider=spans.provider if spans else None,
             tracing_error_callback=TraceLossWarning(
-                "LangSmith; see LANGSMITH_ENDPOINT and LANGSMITH_API_KEY"
+                "LangSmith", "LANGSMITH_ENDPOINT and LANGSMITH_API_KEY"
             ),
             hide_inputs=summarise_chunks if content else True,
             hide_outputs=summarise_chunks,
@@ -228,5 +239,5 @@ def _open_spans(settings: Settings) -> "SpanExport | None":
     except ImportError:
         message = "OTEL_EXPORTER_OTLP_ENDPOINT needs a package: pip install 'apidesk[otel]'"
         raise ConfigurationError(message) from None
-    on_loss = TraceLossWarning("the OpenTelemetry collector; see OTEL_EXPORTER_OTLP_ENDPOINT")
+    on_loss = TraceLossWarning("the OpenTelemetry collector", "OTEL_EXPORTER_OTLP_ENDPOINT")
     return SpanExport(settings.traces_endpoint, on_loss)

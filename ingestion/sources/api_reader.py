@@ -80,10 +80,10 @@ class OperationReader:
                 self._above.enter(block.level, block.title)
                 self._add_titled_error(block.title)
             elif self._add_table_or_list(block):
-                self._above.end_label()
+                self._above.end_announcement()
                 continue
             elif block.kind == "paragraph" and self._add_paragraph(block):
-                self._above.end_label()
+                self._above.end_announcement()
             elif block.kind in ("paragraph", "list", "other"):
                 self._read_text(block)
             self._operation.prose.append(block)
@@ -227,7 +227,9 @@ class OperationReader:
         elif self._above.role() in ("errors", "response") and are_status_items([block.text]):
             return self._add_errors(listed_errors([block.text]), ["paragraph"])
         if match := _LABELLED_NAMES.match(block.text):
-            location = location_of(match["label"]) if match["label"] else self._above.announced()
+            location = (
+                location_of(match["label"]) if match["label"] else self._above.announced_location()
+            )
             if location and (found := enumerated_parameters(match["names"], location)):
                 return self._add_parameters(found, "request", Columns({}), ["paragraph"])
         role = self._above.role()
@@ -289,7 +291,7 @@ class OperationReader:
             return self._add_permissions(scopes_in(block.text))
         if role == "errors" or (role in ("response", "") and are_status_items(items)):
             return self._add_errors(listed_errors(items), header)
-        location, is_announced = self._above.location(role), bool(self._above.announced())
+        location, is_announced = self._above.location(role), bool(self._above.announced_location())
         found = listed_parameters(block.text, location, is_announced=is_announced) if role else ()
         return self._add_parameters(found, role, Columns({}), header)
 

@@ -64,8 +64,8 @@ class Announcements:
         self._headings: list[tuple[int, str]] = []
         self._labels: list[str] = []
         """Labels since the last heading."""
-        self._is_label_next = False
-        self._is_heading_next = False
+        self._is_after_label = False
+        self._is_after_heading = False
 
     def enter(self, level: int, heading: str) -> None:
         """Note a heading, which ends the sections of its level and of deeper levels."""
@@ -73,20 +73,20 @@ class Announcements:
             self._headings.pop()
         self._headings.append((level, heading))
         self._labels = []
-        self._is_label_next = False
-        self._is_heading_next = True
+        self._is_after_label = False
+        self._is_after_heading = True
 
     def note_label(self, text: str) -> None:
         """Note a label for the next block. An empty text ends the previous label."""
-        self._is_label_next = bool(text)
-        self._is_heading_next = False
+        self._is_after_label = bool(text)
+        self._is_after_heading = False
         if text:
             self._labels.append(text)
 
-    def end_label(self) -> None:
-        """Note that the block after the last label has been read."""
-        self._is_label_next = False
-        self._is_heading_next = False
+    def end_announcement(self) -> None:
+        """Note that the block after the last label or heading has been read."""
+        self._is_after_label = False
+        self._is_after_heading = False
 
     def texts(self) -> list[str]:
         """Return the texts that announce the current block, the nearest first.
@@ -94,13 +94,15 @@ class Announcements:
         A label counts only for the next block that is not a code block. If the label names neither request
         nor response, but the label before it does, both count.
         """
-        labels = self._labels[:-3:-1] if self._is_label_next else []
-        is_continued = len(labels) == 2 and _is_neutral(labels[0]) and _names_side(labels[1])
+        labels = self._labels[:-3:-1] if self._is_after_label else []
+        is_continued = (
+            len(labels) == 2 and _is_neutral(labels[0]) and _names_request_or_response(labels[1])
+        )
         labels = labels if is_continued else labels[:1]
         return [*labels, *(text for _, text in reversed(self._headings))]
 
     def role(self) -> Role:
-        """Return what the current block contains, by the headings and labels above it."""
+        """Return what the current block contains, according to the headings and labels above it."""
         texts = self.texts()
         decisive = [text for text in texts if not _is_neutral(text)]
         return next(_roles(decisive), "") or next(_roles(texts), "")
@@ -111,15 +113,15 @@ class Announcements:
             return ""
         return _location(self.texts())
 
-    def announced(self) -> str:
+    def announced_location(self) -> str:
         """Return where parameters are sent according to the text right above; empty if it does not say."""
-        is_next = self._is_heading_next or self._is_label_next
-        return location_of(next(iter(self.texts()), "")) if is_next else ""
+        is_right_below = self._is_after_heading or self._is_after_label
+        return location_of(next(iter(self.texts()), "")) if is_right_below else ""
 
     def is_about_fields(self) -> bool:
-        """Return whether the nearest text announces the fields of an object, such as `Fields` or `Payout`.
+        """Return whether the nearest text may announce the fields of an object: `Fields` or `Payout`.
 
-        The text must name neither request nor response.
+        True for any text that names neither parameters nor a role, such as request, headers or errors.
         """
         text = next(iter(self.texts()), "")
         return (
@@ -151,14 +153,15 @@ def location_of(title: str) -> str:
     return _location([title]) if len(title) <= MAX_TITLE_CHARS else ""
 
 
-def _names_side(label: str) -> bool:
+def _names_request_or_response(label: str) -> bool:
+    """Return whether a label names request or response. Headers and public parameters count as such."""
     return next(_roles([label]), "") in ("headers", "public", "request", "response")
 
 
 def _is_neutral(text: str) -> bool:
     """Return whether a text announces fields, but names neither request nor response.
 
-    These are fields in general, or those of a structure (`address 字段说明`).
+    The text may announce fields in general (`Fields`) or the fields of a structure (`address 字段说明`).
     """
     if any(map(_NEUTRAL.fullmatch, parts_of(text))):
         return True

@@ -79,7 +79,7 @@ def read_content(source: MarkdownSourceConfig, _limits: SourceLimits, path: Path
 def markdown_content(text: str) -> PageContent:
     """Return the front matter and the plain Markdown of a page that is not in a folder.
 
-    A relative link is replaced by its label. Raises SourceError.
+    A relative link to another page is replaced by its label. Raises SourceError.
     """
     values, body = _split_front_matter(text)
     return _content(
@@ -137,7 +137,10 @@ class LinkResolver:
         self._needs_front_matter = not names <= _PATH_NAMES
 
     def resolve(self, markdown: str, path: Path) -> str:
-        """Return `markdown` with absolute links. A link to an unknown page is replaced by its label."""
+        """Return `markdown` with absolute links to other pages; links within the page are unchanged.
+
+        A link to an unknown page is replaced by its label.
+        """
         if "](" not in markdown:
             return markdown
         return _LINK.sub(lambda match: self._link(match, path), markdown)
@@ -225,7 +228,7 @@ def _expanded(match: re.Match[str]) -> str:
 
 
 class _FieldReplacer:
-    """Replaces the components of one page that describe fields with tables."""
+    """Replaces with tables those components of a page that describe fields."""
 
     def __init__(self, text: str) -> None:
         self._text = text

@@ -1,6 +1,7 @@
 """The full-text index of a snapshot: posting lists in SQLite, scored by BM25 with NumPy.
 
-The scores are those of Lucene's BM25, with the parameters of the Milvus index, so both stores rank alike.
+The formula is that of Lucene's BM25 before version 8 (with the factor k1 + 1), with the parameters of the
+Milvus index, so both stores rank alike.
 Scores are computed when a question is asked. Therefore, a run writes only the posting lists of the words
 in changed chunks. Precomputed scores would all change with the length of any chunk.
 """
@@ -30,10 +31,13 @@ _CHUNK_TYPE, _COUNT_TYPE = np.dtype("<u4"), np.dtype("<u2")
 
 
 class Lengths:
-    """What BM25 needs of the lengths of all chunks. A length is a number of indexed terms."""
+    """What BM25 needs to know about the lengths of all chunks.
+
+    The length of a chunk is its number of indexed terms.
+    """
 
     def __init__(self, lengths: Mapping[int, int]) -> None:
-        """`lengths` has the length of each chunk by its number; numbers may be unused."""
+        """`lengths` maps chunk numbers to lengths; the numbers may have gaps."""
         size = max(lengths, default=-1) + 1
         values = np.zeros(size, dtype=np.float32)
         if lengths:

@@ -64,9 +64,9 @@ def create_chunks(client: "MilvusClient", name: str, dimension: int | None, toke
 
 
 def create_recorded_chunks(client: "MilvusClient", name: str, dimension: int | None) -> None:
-    """Create the collection `name` for chunks that `LiteRecord` writes, and reads to restore a snapshot.
+    """Create the collection `name`, where `LiteRecord` writes chunks and reads them to restore a snapshot.
 
-    They are not searched. They have vectors of `dimension` if it is not None.
+    The chunks are not searched. They have vectors of `dimension` if it is not None.
     """
     schema = client.create_schema(auto_id=False, enable_dynamic_field=False)
     _add_chunk_fields(schema)

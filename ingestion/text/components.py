@@ -49,9 +49,9 @@ def _value(match: re.Match[str]) -> str:
 
 
 def object_of(text: str) -> dict[str, Any]:
-    """Parse `text` as an object in JSON or JavaScript, such as `{ name: 'id', required: true }`.
+    """Parse an object literal in JSON or JavaScript, such as `{ name: 'id', required: true }`, as YAML.
 
-    Returns an empty dict if `text` is not an object, is too long, or is not valid YAML, for example because
+    Returns an empty dict if `text` is not an object, is too long, or cannot be parsed, for example because
     it contains a function.
     """
     if not text.startswith("{") or len(text) > MAX_OBJECT_CHARS:

@@ -64,7 +64,7 @@ def general_lexicon() -> Glossary:
 
 
 def _search_forms(term: str) -> tuple[str, str]:
-    """Return the term in lower case, and its stems; for a Chinese term, which needs none, return ''."""
+    """Return the term in lower case, and its stems. The stems of a Chinese term are '': it needs none."""
     is_latin = re.fullmatch(r"[\x00-\x7f]+", term)
     return term.lower(), _stems(term) if is_latin else ""
 
@@ -76,8 +76,8 @@ def _stems(text: str) -> str:
 def split_question(question: str) -> list[str]:
     """Split `question` into the questions that it consists of; return `[question]` if there is only one.
 
-    Only sequences are split ("and then", 先…再…, several question marks). Nouns joined by "and" are one
-    question.
+    A question is split at phrases such as "and then", "and how" or 先…再…, and after a question mark or
+    semicolon. Nouns joined by "and" are one question.
     """
     if match := _FIRST_THEN.search(question):
         tail = question[match.end() :].strip(" ，,？?。")

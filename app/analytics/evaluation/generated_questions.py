@@ -150,7 +150,10 @@ def error_code_rows(chunk: Chunk) -> Iterator[str]:
 
 
 def _links(chunk: Chunk, documents: DocumentIndex) -> Iterator[tuple[str, str]]:
-    """Yield the text and the target document of each link that leads to exactly one indexed document."""
+    """Yield the text and the target document of each link that leads to exactly one indexed document.
+
+    Links with a generic text, such as "here", or a text of one character are skipped.
+    """
     for text, url in _LINK.findall(chunk.body):
         text = plain_text(text).strip(_PUNCTUATION)
         targets = documents.documents_named(url) or documents.documents_named(
