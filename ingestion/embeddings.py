@@ -89,7 +89,7 @@ class ChunkEmbedder:
         self._max_batch_size = settings.embedding_batch
         self._timeout_s = settings.request_timeout
         self._requests = 0
-        """Number of simultaneous requests; 0 until a request has been measured."""
+        """Maximum number of simultaneous requests; 0 until a request has been measured."""
         self._batch_size = min(FIRST_BATCH_SIZE, self._max_batch_size)
         self._max_chars = settings.embedding_chars
         self._pending = pending
@@ -104,8 +104,13 @@ class ChunkEmbedder:
         with ThreadPoolExecutor(self._max_requests, thread_name_prefix="embed") as pool:
             try:
                 while batch := list(islice(iterator, self._batch_size)):
+                    finished = []
+                    while requests and len(requests) >= self._requests:
+                        finished.append(self._result(*requests.popleft()))
+                    # Send before yielding, so that the model works while the caller uses the vectors.
                     requests.append((batch, self._send(pool, batch)))
-                    while len(requests) > self._requests:
+                    yield from finished
+                    if not self._requests:  # the next batch depends on the duration
                         yield self._result(*requests.popleft())
                 while requests:
                     yield self._result(*requests.popleft())
@@ -114,7 +119,8 @@ class ChunkEmbedder:
 
     def embed_queries(self, texts: Iterable[str]) -> list[Vector]:
         """Return the vectors of the questions `texts` in order. Raises ModelError."""
-        # LangChain has no method for several questions; its clients embed questions like passages.
+        # LangChain has no method that embeds several questions at once, so they are embedded like passages.
+        # The clients of OpenAI and Ollama do not distinguish the two.
         embed = self._model.embed_documents
         if isinstance(self._model, LocalEmbeddings):
             embed = self._model.embed_queries
@@ -147,7 +153,7 @@ class ChunkEmbedder:
         return chunk.model_copy(update={"body": chunk.body[: self._max_chars]})
 
     def _embed(self, embed: _Embed, texts: list[str]) -> list[Vector]:
-        """Return the vectors of `texts`. As long as a request times out, its texts are halved."""
+        """Return the vectors of `texts`. A request that times out is split in two, repeatedly if needed."""
         if not texts:
             return []
         half, started = len(texts) // 2, time.monotonic()
@@ -167,19 +173,19 @@ class ChunkEmbedder:
 
     def _set_pace(self, seconds_per_text: float) -> None:
         """Set the size and number of requests so that, in sequence, they take half of the time limit."""
-        texts = max(1, int(self._timeout_s / 2 / max(seconds_per_text, 1e-6)))
-        self._batch_size = min(self._max_batch_size, texts)
-        self._requests = min(self._max_requests, max(1, texts // self._batch_size))
+        text_count = max(1, int(self._timeout_s / 2 / max(seconds_per_text, 1e-6)))
+        self._batch_size = min(self._max_batch_size, text_count)
+        self._requests = min(self._max_requests, max(1, text_count // self._batch_size))
 
     def _slow_down(self, batch_size: int) -> None:
-        """From now on, send smaller requests, one at a time.
+        """Make the batches that are read from now on smaller, and send one at a time.
 
         Waits first, so that the server can finish the request that timed out.
         """
         self._batch_size = min(self._batch_size, batch_size)
         self._requests = 1
         log.warning(
-            "%s: no answer in time: at most %d texts are sent at a time from now on; "
+            "%s: no answer in time: new batches have at most %d texts and are sent one at a time; "
             "see APIDESK_EMBEDDING_BATCH, APIDESK_EMBEDDING_REQUESTS and APIDESK_REQUEST_TIMEOUT",
             self._role.setting,
             self._batch_size,
@@ -209,14 +215,21 @@ class _BatchRequest(NamedTuple):
     """The vectors of `missing`."""
 
 
-def check_vectors(vectors: Sequence[Sequence[object]], texts: int, role: ModelRole) -> None:
-    """Raise ModelOutputInvalid unless there are as many vectors as `texts`, all of one length."""
+def check_vectors(vectors: Sequence[Sequence[object]], text_count: int, role: ModelRole) -> None:
+    """Raise ModelOutputInvalid unless there are `text_count` vectors, all of the same length.
+
+    Also raises it if the server returned a vector per token instead of one per text.
+    """
     if any(isinstance(number, list) for vector in vectors for number in vector[:1]):
         raise ModelOutputInvalid(
             f"{role.setting}: the server returns a vector per token instead of one per text: start it "
             "with pooling (llama.cpp: --pooling mean), or choose an embedding model"
         )
-    if len(vectors) != texts or len({len(vector) for vector in vectors}) > 1:
+    if len(vectors) != text_count:
         raise ModelOutputInvalid(
-            f"{role.setting}: {len(vectors)} vectors for {texts} texts, or of several lengths"
+            f"{role.setting}: the server returned {len(vectors)} vectors for {text_count} texts"
+        )
+    if len({len(vector) for vector in vectors}) > 1:
+        raise ModelOutputInvalid(
+            f"{role.setting}: the server returned vectors of different lengths"
         )

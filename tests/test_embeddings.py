@@ -137,8 +137,8 @@ def test_permanent_error_is_raised(
 @pytest.mark.parametrize(
     ("vectors", "sentence"),
     [
-        ([[1.0, 0.0]], "1 vectors for 2 texts"),
-        ([[1.0, 0.0], [1.0]], "2 vectors for 2 texts, or of several lengths"),
+        ([[1.0, 0.0]], "the server returned 1 vectors for 2 texts"),
+        ([[1.0, 0.0], [1.0]], "MODEL=[^ ]+: the server returned vectors of different lengths"),
         ([[[1.0, 0.0]] * 2, [[1.0, 0.0]] * 5], "a vector per token instead of one per text"),
         ([[[1.0, 0.0]] * 2] * 2, r"with pooling \(llama.cpp: --pooling mean\), or choose"),
     ],
@@ -200,6 +200,26 @@ def test_slow_server_that_answers_one_after_the_other_ends_in_time(
     assert sum(sizes) == 40, "no text was sent twice"
     assert sizes[0] == 4
     assert max(sizes) <= 10
+
+
+def test_slow_server_gets_one_request_at_a_time(model_server: ModelServer) -> None:
+    """At 0.1 s per text, two batches of four texts take more than half of the time limit."""
+    lock = threading.Lock()
+    active, peak = 0, 0
+
+    def reply(request: Recorded) -> None:
+        nonlocal active, peak
+        with lock:
+            active += 1
+            peak = max(peak, active)
+        time.sleep(0.1 * len(texts(request)))
+        with lock:
+            active -= 1
+
+    model_server.embedding_reply = reply
+    model = embedder(model_server, embedding_requests=4, request_timeout=1.2)
+    assert_vectors(model_server, model, sections(16))
+    assert peak == 1
 
 
 def test_batches_that_time_out_are_halved(model_server: ModelServer) -> None:
