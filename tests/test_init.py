@@ -111,11 +111,11 @@ UNREADABLE: dict[str, tuple[dict[str, str], str, str]] = {
         "a.json",
         "describes no operation",
     ),
-    "pages that cannot be read": ({"a__md": "---\ntitle: [\n---\nx"}, ".", "can be read: a.md"),
+    "pages that cannot be read": ({"a__md": "---\ntitle: [\n---\nx"}, ".", "can be used: a.md: "),
     "pages without a body": (
         {"a__md": "# Title", "b__md": "---\ntitle: b\n---", "c__md": "", "d__md": "", "e__md": ""},
         ".",
-        "can be read: a.md: has no body; b.md: has no body; c.md: has no body; and 2 more",
+        "can be used: a.md has no body; b.md has no body; c.md has no body; and 2 more",
     ),
     "a private address": ({}, "http://127.0.0.1:9/openapi.json", "APIDESK_PRIVATE_HOSTS"),
 }
@@ -320,7 +320,7 @@ def test_init_asks_five_questions(empty_folder: Path) -> None:
     options = [part for pair in four.items() for part in pair]
     other = init("other.toml", *options, answers="\n")
     assert other.exit_code == 2
-    assert "contains documents of another platform (reference)" in other.stderr
+    assert "contains documents of sources that are not in other.toml (reference)" in other.stderr
     (source,) = read_platform(empty_folder / "other.toml").sources
     assert (source.name, source.page_url) == ("pages", ())
 

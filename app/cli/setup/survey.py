@@ -118,7 +118,7 @@ def _survey_folder(folder: Path, limits: SourceLimits) -> Iterator[_SurveyedSour
     files = FilesSourceConfig(name="files", kind="files", path=folder)
     if paths := _files(folder, file_suffixes(files) - {".txt"}):
         suffixes = sorted({path.suffix.lower() for path in paths})
-        # Validated like TOML, because the type of `suffixes` is a union of literals.
+        # Validated instead of constructed: `suffixes` takes only literals, and mypy rejects a list of str.
         fields = {"name": "files", "kind": "files", "path": folder, "suffixes": suffixes}
         contents = f"{_count_of(len(paths), 'file')} ({', '.join(suffixes)})"
         yield _SurveyedSource(FilesSourceConfig.model_validate(fields), contents)
@@ -172,14 +172,14 @@ def _most_frequent_language(surveyed: list[_SurveyedSource], limits: SourceLimit
         named = "; ".join(problems[:MAX_NAMED_PROBLEMS])
         more = len(problems) - MAX_NAMED_PROBLEMS
         rest = f"; and {more} more" if more > 0 else ""
-        raise SourceError(f"none of the files can be read: {named}{rest}")
+        raise SourceError(f"none of the files can be used: {named}{rest}")
     return counts.most_common(1)[0][0]
 
 
 def _sample_languages(
     surveyed: _SurveyedSource, limits: SourceLimits, problems: list[str]
 ) -> list[Language]:
-    """Return the languages of the first documents. Add the unusable files before them to `problems`."""
+    """Return the languages of the first documents. Add unusable files found on the way to `problems`."""
     if summary := surveyed.summary:  # avoids fetching the description again
         return [summary.language] * min(summary.operations, LANGUAGE_SAMPLE_DOCUMENTS)
     languages: list[Language] = []
@@ -188,7 +188,7 @@ def _sample_languages(
             languages.append(result.language)
         elif isinstance(result, EmptyFile):
             problem = "is skipped" if result.is_skipped else "has no body"
-            problems.append(f"{result.name}: {problem}")
+            problems.append(f"{result.name} {problem}")
         else:
             problems.append(str(result))
         if len(languages) == LANGUAGE_SAMPLE_DOCUMENTS:

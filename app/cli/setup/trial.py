@@ -26,7 +26,7 @@ class Trial:
 async def run_trial(settings: Settings, progress: ProgressCallback) -> Trial:
     """Index the platform in `settings`, as `apidesk ingest` does, and ask a suggested question.
 
-    Raises ApideskError, in particular ConfigurationError if the store contains another platform.
+    Raises ApideskError, in particular ConfigurationError if the store contains documents of other sources.
     """
     answer_service = await asyncio.to_thread(connect_answer_service, settings)
     try:
@@ -55,10 +55,10 @@ def _check_store(answer_service: AnswerService) -> None:
     own = {source.name for source in answer_service.platform.sources}
     others = sorted({entry.source for entry in answer_service.collection.catalogue()} - own)
     if others:
-        store = answer_service.settings.milvus_uri
+        settings = answer_service.settings
         raise ConfigurationError(
-            f"{store} contains documents of another platform ({', '.join(others)}): "
-            "set APIDESK_MILVUS_URI to another store"
+            f"{settings.milvus_uri} contains documents of sources that are not in "
+            f"{settings.platform.name} ({', '.join(others)}): set APIDESK_MILVUS_URI to another store"
         )
 
 
