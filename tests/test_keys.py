@@ -50,7 +50,7 @@ def test_new_key_is_printed_and_its_secret_is_not_stored(
     key = added.stdout.removesuffix("\n")
     match = KEY.fullmatch(key)
     assert match
-    assert f"key {match[1]} of the shop: ask, ingest, until it is revoked" in added.stderr
+    assert f"key {match[1]} (the shop): ask, ingest, valid until it is revoked" in added.stderr
     stored = b"".join(path.read_bytes() for path in tmp_path.iterdir())
     assert match[1].encode() in stored
     secret = key.partition(f"{match[1]}_")[2]  # may contain `_` itself

@@ -11,7 +11,7 @@ The methods, in order:
 7. `text`: the plain text becomes the object, for calls with `from_text`.
 
 A mode (1 to 4) that a model refuses, or that ends in a server error twice before any reply, is not tried
-again. Every object is validated.
+again. Every object is validated. Traces and metrics call the method `rung`.
 """
 
 import asyncio
@@ -154,9 +154,9 @@ class StructuredOutputCall(Generic[T]):
         on_text: OnText | None,
     ) -> T | None:
         """Show the model its reply and the problem; return the corrected object, or None on failure."""
-        repair = load_prompt("repair", self.language).format_messages(problem=problem)
+        request = load_prompt("repair", self.language).format_messages(problem=problem)
         quoted = text[:MAX_QUOTED_REPLY_CHARS] or "…"
-        messages = [*prompt, AIMessage(quoted), *repair]
+        messages = [*prompt, AIMessage(quoted), *request]
         try:
             text, _ = await self.reply(model, messages, config, on_text)
             return (await self._parse(model, text, "re-ask", config))[0]
@@ -191,7 +191,7 @@ class StructuredOutputCall(Generic[T]):
             except (ModelRefused, NotImplementedError) as error:
                 if is_last or not may_be_about_mode(error):
                     raise
-                log.warning("%s: %s instead of %s: %s", self.step, modes[1], mode, error)
+                log.warning("%s: mode %s failed, trying %s: %s", self.step, mode, modes[1], error)
                 if isinstance(error, ModelRefused) and error.status in MODE_ERRORS:
                     model.server_errors[mode] += 1
                     # After a single server error, the next call tries the mode again.
@@ -235,7 +235,7 @@ class StructuredOutputCall(Generic[T]):
     async def _report(
         self, value: T, method: OutputMethod, model: ChatModel, config: RunnableConfig
     ) -> StructuredReply[T]:
-        log.info("%s: %s gave valid output by %s", self.step, model.name, method)
+        log.info("%s: valid output from %s (method %s)", self.step, model.name, method)
         await dispatch_event(config, STRUCTURED_OUTPUT, step=self.step, rung=method)
         return StructuredReply(value, method, model)
 
@@ -249,6 +249,7 @@ async def probe_model(model: ChatModel) -> bool:
 
     Afterwards, `model.output_modes` is known. Raises ModelError, which is also in `model.last_error`.
     """
+    # The prompt is not sent: `reply` gets its own messages.
     call = StructuredOutputCall("probe", "repair", "en", _ProbeReply)
     messages: list[BaseMessage] = [HumanMessage(PROBE)]
     text = ""
@@ -305,7 +306,7 @@ def bind_output_mode(
         return model.client
     if mode == "json_object":
         if not hasattr(model.client, "extra_body"):
-            raise NotImplementedError
+            raise NotImplementedError("not supported by the client")
         response_format = {"type": "json_object", "schema": schema.model_json_schema()}
         extra_body = {**(model.client.extra_body or {}), "response_format": response_format}
         return model.client.bind(extra_body=extra_body)
@@ -316,7 +317,7 @@ def bind_output_mode(
                 schema.model_json_schema(), method=mode
             )
     except (ValueError, UserWarning) as error:
-        raise NotImplementedError from error
+        raise NotImplementedError("not supported by the client") from error
     # Leave out the parser at the end of the sequence: it takes minutes for long text.
     bound = structured.first if isinstance(structured, RunnableSequence) else structured
     return _with_raw_response_format(bound)
@@ -325,7 +326,7 @@ def bind_output_mode(
 def may_be_about_mode(error: Exception) -> bool:
     """Return whether another mode may avoid `error`.
 
-    No mode avoids a prompt that is too long, or a wrong key, model or address.
+    Another mode does not help if the prompt is too long, or the key, model or address is wrong.
     """
     if isinstance(error, ContextExceeded):
         return False

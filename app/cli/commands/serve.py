@@ -1,4 +1,4 @@
-"""Commands that run the server: `serve`, `schedule`, `mcp`, and `keys` for its API keys."""
+"""Commands that run servers (`serve`, `mcp`), run ingestion (`schedule`) and manage API keys (`keys`)."""
 
 import asyncio
 import json
@@ -119,7 +119,9 @@ def add(name: str, scopes: tuple[Scope, ...], days: int | None, as_json: bool) -
     validity = f"until {key.expires_at:%Y-%m-%d}" if key.expires_at else "until it is revoked"
     granted = ", ".join(key.scopes)
     click.echo(
-        f"key {key.id} of {name}: {granted}, {validity}. It is shown only this once:", err=True
+        f"created key {key.id} ({name}): {granted}, valid {validity}. "
+        "The full key is shown only once:",
+        err=True,
     )
     click.echo(secret)
 
