@@ -14,8 +14,8 @@
     ├── ServiceBusy               the limit of concurrent questions is reached
     ├── ServerStopping            the server is stopping and does not complete the answer
     ├── ModelError                the language or embedding model failed
-    │   ├── ModelUnavailable      a retry may succeed
-    │   ├── ModelRefused          a key, a name or a parameter is wrong; a retry fails again
+    │   ├── ModelUnavailable      the model cannot be reached or is overloaded
+    │   ├── ModelRefused          a key, a name or a parameter is wrong; a retry would fail too
     │   │   └── ContextExceeded   the prompt and the reply exceed the context window
     │   ├── ModelTimeout
     │   ├── ModelBusy             the limit of concurrent calls is reached
@@ -181,7 +181,7 @@ class ModelBusy(ModelError):
 
 
 class ModelOutputInvalid(ModelError):
-    """The model replied, but the reply does not match the schema."""
+    """The model replied, but the reply cannot be used: for example, it does not match the schema."""
 
     code = "model_output_invalid"
     retryable = True

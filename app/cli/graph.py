@@ -48,12 +48,12 @@ def read_steps(settings: Settings, mode: AnswerMode) -> PipelineSteps:
 def draw_mermaid(steps: PipelineSteps) -> str:
     """Return a Mermaid flowchart of the pipeline with `steps`.
 
-    `tests/test_graph.py` compares the flowchart with the runs of questions.
+    `tests/test_graph.py` compares the flowchart with the steps that run when questions are asked.
     """
     graph = Graph()
 
     def add(name: str, *sources: Node, condition: str | None = None) -> Node:
-        """Add a step after `sources`. With a `condition`, it follows only this result of its source.
+        """Add a step after `sources`. With a `condition`, it only runs if its source returns this result.
 
         The part of `name` before a colon is the title of the box around the step.
         """

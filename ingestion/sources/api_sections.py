@@ -1,4 +1,4 @@
-"""Divides a page with several operations into their blocks, and names each operation.
+"""Finds the blocks that belong to each operation of a page, and names the operations.
 
 An operation is named by a heading, the title of the page, or the text next to the call.
 """
@@ -51,8 +51,8 @@ def split_by_mark(blocks: Sequence[MarkdownBlock], marks: Sequence[Mark]) -> lis
     """Return each mark with the range of blocks that belong to it. A single mark has all blocks."""
     if len(marks) <= 1:
         return [(mark, 0, len(blocks)) for mark in marks]
-    # Levels of the headings above the first call. Headings of any other level are inside an operation,
-    # because the first operation does not begin with one.
+    # Levels of the headings after the title, up to the first call. All operations are assumed to begin at
+    # one of these levels, so headings of other levels are inside an operation.
     known = {block.level for block in blocks[after_title(blocks) : marks[0].block + 1]} - {0}
     starts = [
         _start(blocks, before.block + 1, mark.block, known) for before, mark in pairwise(marks)
@@ -80,9 +80,14 @@ def _start(
 ) -> int:
     """Return the index of the block with which the operation of a call begins.
 
-    This is the last of the topmost headings among those of `levels` from `first_index` to the call. If
-    there is none, it is any heading right above the call, unless the heading labels a URL or method.
-    Otherwise, or if the call is a heading itself, it is the label right above the call, or else the call.
+    This is the first that exists:
+
+    1. If the call is not a heading: the last of the topmost headings among those of `levels`, from
+       `first_index` to the call.
+    2. If there is no heading of `levels`: the heading right above the call, or the call if that heading
+       only labels a URL or method.
+    3. The label right above the call.
+    4. The call.
     """
     has_block_above = call_index > first_index
     headings = [i for i in range(first_index, call_index + 1) if blocks[i].level in levels]
@@ -114,8 +119,8 @@ def _first_start(blocks: Sequence[MarkdownBlock], call_index: int, level: int) -
     """Return the index of the block with which the first operation begins.
 
     `level` is the topmost level of the headings of the other operations. The first operation begins with
-    the last heading of this level or above up to the call, otherwise with the first block. If the other
-    operations have no headings (`level` is 0), it begins with the call.
+    the last heading of this or a higher level that is not after the call; without such a heading, with the
+    first block. If the other operations have no headings (`level` is 0), it begins with the call.
     """
     if level == 0:
         return call_index
@@ -129,8 +134,9 @@ def page_operation_name(
     """Return the name of the only operation of a page.
 
     This is the outermost heading below level 1 whose section contains the call and all blocks with the
-    indexes `parts` (the tables and lists). Generic headings such as "Request" do not count. Without such a
-    heading, it is the title of the page. Without a title, the operation is named like one of several.
+    indexes `parts` (the tables and lists). If `parts` is empty, no heading counts. Generic headings such as
+    "Request" do not count either. Without such a heading, it is the title of the page. Without a title,
+    `section_operation_name` names the operation.
     """
     for index in _headings_above(blocks, mark.block):
         block = blocks[index]
@@ -148,9 +154,9 @@ def section_operation_name(
     """Return the name of one of several operations.
 
     It is the first heading of the section, or else the text next to the call. If neither is a name and
-    there is a heading, it is the sentence after the call. Otherwise it is the title of the page with the
-    call; if there is no heading and `is_first`, it is the title alone. `position` is the index of the
-    block with the call; later headings are ignored.
+    there is a heading, it is the sentence after the call. Otherwise it is the title of the page
+    followed by the method and path of the call; if there is no heading and `is_first`, it is the title
+    alone. `position` is the index of the block with the call; later headings are ignored.
     """
     headings = [block.title for block in blocks[: position + 1] if block.kind == "heading"]
     candidates = [*headings[:1], *_beside_call(blocks, position)]

@@ -23,7 +23,7 @@ from schemas.document import Chunk, RetrievedChunk
 from schemas.question import ExtractedDetails, Question, StructuredQuestion
 
 SUFFICIENT_WORD_SHARE = 0.8
-"""Minimum share of a question's words in one chunk for which the first retrieval may suffice."""
+"""The first retrieval may suffice if one chunk contains at least this share of the question's words."""
 
 EVIDENCE_DEPTH = 80
 """Number of chunks among which further evidence for a model is found."""
@@ -33,11 +33,12 @@ MAX_NAMED_DOCUMENTS = 2
 
 
 def build_expand_query(search: ChunkSearch) -> StateFunction:
-    """Return the function that retrieves again with search terms in the documents' other language.
+    """Return the function that retrieves again with the search terms of the classification.
 
-    The terms are those of the classification. The state stays unchanged if there are none, or if all
-    documents are in the language of the question. It also stays unchanged if one chunk contains at least
-    `SUFFICIENT_WORD_SHARE` of the question's words, and no chunk contains as large a share of the terms.
+    The terms are in the language that the question is not in. The state stays unchanged if there are none,
+    or if all documents are in the language of the question. It also stays unchanged if one chunk contains
+    at least `SUFFICIENT_WORD_SHARE` of the question's words, and no chunk contains as large a share of the
+    terms.
     """
 
     async def expand_query(state: PipelineState, config: RunnableConfig) -> PipelineState:
@@ -57,7 +58,7 @@ def build_expand_query(search: ChunkSearch) -> StateFunction:
 
 
 def best_word_share(question: Question, chunks: Sequence[RetrievedChunk]) -> float:
-    """Return the largest share of the content words of `question` in one of `chunks`, 0 to 1."""
+    """Return the largest share of the content words of `question` that a single chunk contains, 0 to 1."""
     words = set(query_words(details_of(question).search_query))
     if not words:
         return 0.0
@@ -68,9 +69,10 @@ def best_word_share(question: Question, chunks: Sequence[RetrievedChunk]) -> flo
 
 
 def build_boost_named_api(collection: Collection) -> Runnable[PipelineState, PipelineState]:
-    """Return the step that puts the chunks of an API named by the question first.
+    """Return the step that puts the chunks of the API that the question names before all others.
 
-    It also sets the identifiers of the question that no document contains, with similar ones.
+    It also sets `missing_identifiers`: the identifiers of the question that no document contains, each with
+    similar ones from the documents.
     """
 
     async def boost_named_api(state: PipelineState, config: RunnableConfig) -> PipelineState:

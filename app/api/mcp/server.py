@@ -169,7 +169,7 @@ def list_resources(collection: Collection, cursor: str | None) -> ListResourcesR
 async def list_templates(
     _: object, params: PaginatedRequestParams | None
 ) -> ListResourceTemplatesResult:
-    """Return the template of the URIs of documents."""
+    """Return the URI template for documents."""
     return ListResourceTemplatesResult(resource_templates=[_DOCUMENT_TEMPLATE])
 
 
@@ -196,9 +196,10 @@ def _resource(entry: CatalogueEntry) -> Resource:
 
 
 def open_toolbox(services: Container, connection: Connection) -> Toolbox:
-    """Return the tools for the caller of `connection`. Each call and resource read counts as a request.
+    """Return the tools for the caller of `connection`.
 
-    The first call in a process is slow: call it in a worker thread.
+    Each tool call and resource read counts as a request. This function is slow the first time in a process:
+    run it in a worker thread.
     """
     caller: Caller = connection.user
 

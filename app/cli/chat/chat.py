@@ -100,7 +100,7 @@ def read_command(text: str) -> ChatCommand | None:
 
 
 class Chat:
-    """Answers the questions and runs the commands of one conversation."""
+    """Answers the questions and runs the commands that a user enters."""
 
     def __init__(
         self,
@@ -112,7 +112,7 @@ class Chat:
         errors: Console,
     ) -> None:
         self.failures = 0
-        """Number of inputs that failed."""
+        """Number of unknown commands, and of inputs that raised an ApideskError."""
         self._answerer = answerer
         self._settings = settings
         self._text = user_text(language).chat
@@ -225,9 +225,9 @@ class Chat:
 
 
 async def run_chat(settings: Settings, mode: AnswerMode, custom_model: bool) -> int:
-    """Chat on standard input and output until the user quits; return the number of failed inputs.
+    """Chat on standard input and output until the user quits; return `Chat.failures`.
 
-    `open_terminal_answerer` explains `custom_model`. Raises ApideskError before the first input.
+    `open_terminal_answerer` explains `custom_model`. Raises ApideskError if the chat cannot start.
     """
     console, errors = Console(highlight=False), Console(stderr=True, highlight=False)
     platform = await asyncio.to_thread(read_platform, settings.platform)

@@ -15,8 +15,8 @@ from prompts.user_text import user_text
 from runnables.answer_events import StreamedAnswer
 from schemas.answer import FOOTER_FIELDS, Answer, Event, EventSink, Source
 
-MAX_PIPED_WIDTH = 10_000
-"""Width of tables that are not printed on a terminal, in columns, so that URLs stay on one line."""
+PIPED_WIDTH = 10_000
+"""Width of the console if stderr is not a terminal, in characters, so that URLs stay on one line."""
 
 
 class _FoldingTable(markdown.TableElement):
@@ -99,7 +99,7 @@ def print_retrieved(sources: list[Source], console: Console | None = None) -> No
     if console is None:
         console = Console(stderr=True, highlight=False)
         if not console.is_terminal:
-            console.width = MAX_PIPED_WIDTH
+            console.width = PIPED_WIDTH
     table = Table("#", "score", "page", "section", box=None, header_style="bold")
     for column in table.columns:
         column.overflow = "fold"

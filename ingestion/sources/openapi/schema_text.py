@@ -115,7 +115,7 @@ def _meaning(meanings: Node | None, number: int, value: str) -> str:
 def describe_schema(
     labels: SectionLabels, schema: Schema, inner: Schema, parameter: Node | None
 ) -> str:
-    """Return the description of a value, after a note if it is deprecated and before its constraints.
+    """Return the text for a value: a note if it is deprecated, its description, and its constraints.
 
     `inner` is the schema of its elements if the value is an array, otherwise `schema`. The description
     is the first one of `parameter`, `schema` and `inner`, or else the title of `schema`.
