@@ -133,7 +133,12 @@ def test_public_dataset_formats_are_read(tmp_path: Path) -> None:
     found = read_questions(path)
     assert [question.question for question in found][1] == "订单发货接口的参数"
     assert found[1].gold == ("订单发货",)
-    assert [question.label for question in found] == ["general", "api_call", None, "unknown"]
+    assert [question.expected_type for question in found] == [
+        "general",
+        "api_call",
+        None,
+        "unknown",
+    ]
 
 
 @pytest.mark.parametrize(

@@ -10,8 +10,9 @@ import pytest
 from click.testing import CliRunner, Result
 
 from app.analytics.plots import plot_replay
+from app.analytics.replay.report import print_replay
 from app.analytics.replay.run import (
-    CHANGES,
+    CHANGE_LABELS,
     Replay,
     ReplayedQuestion,
     ReplayOutcome,
@@ -284,6 +285,16 @@ def replayed(before: ReplayOutcome, after: ReplayOutcome, question: str = "?") -
     return ReplayedQuestion(id="1", question=question, times=1, before=before, after=after)
 
 
+def test_report_of_one_question_and_one_day_uses_the_singular(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    changed = replayed(outcome(), outcome(type="api_call"))
+    print_replay(Replay(days=1, recorded=1, settings="extractive, k=3", questions=[changed]))
+    heading, _, count, *_ = capsys.readouterr().out.splitlines()
+    assert heading == "1 question of the last day, asked again with extractive, k=3"
+    assert count.strip() == "1  different type"
+
+
 # --- the picture --------------------------------------------------------------------------------
 
 
@@ -299,7 +310,7 @@ def test_plot_contains_all_counts(tmp_path: Path) -> None:
         for each in ElementTree.parse(path).iter()
         if each.tag.endswith("text")
     ]
-    assert {"5 questions asked again", *CHANGES} <= set(texts)
+    assert {"5 questions asked again", *CHANGE_LABELS.values()} <= set(texts)
     assert sorted(text for text in texts if text.isdigit()) == ["2", "2", "3", "3"]
     assert any("extractive, k=3" in text for text in texts)
     before = path.read_bytes()

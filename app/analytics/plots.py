@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from app.analytics.evaluation.scoring import MAX_K, Evaluation, RouteResult
-from app.analytics.replay.run import CHANGES, VERDICTS, Replay, ReplayChange
+from app.analytics.replay.run import CHANGE_LABELS, CHANGES, VERDICTS, Replay, ReplayChange
 from runnables.retrieval.retriever import RetrievalMode
 from schemas.errors import ConfigurationError
 
@@ -189,7 +189,7 @@ def _draw_changes(axes: "Axes", replay: Replay) -> None:
         color=[CHANGE_COLOURS.get(change, OTHER) for change in CHANGES],
     )
     axes.bar_label(bars, [str(count) if count else "" for count in counts], padding=4, color=INK)
-    axes.set_yticks(range(len(CHANGES)), CHANGES)
+    axes.set_yticks(range(len(CHANGES)), [CHANGE_LABELS[change] for change in CHANGES])
     axes.invert_yaxis()
     axes.set_xticks([])
     axes.set_xlim(0, max(counts) * 1.12)

@@ -26,7 +26,7 @@ from app.telemetry.metrics import measure_loop_lag
 
 
 class Container:
-    """Contains the objects that the routes use. All of them use one answer service and its database.
+    """Contains the objects that the routes use. The stores share the database of the answer service.
 
     The constructor blocks. It raises ConfigurationError for invalid settings, and StoreUnavailable if the
     database does not answer.

@@ -36,11 +36,11 @@ _DOCUMENT_TYPE = "docx"
 
 
 TRANSIENT_CODES = {BUSY_CODE, 1500, 131001, 1771001}
-"""Codes for too many requests, and for server errors: in general, in the wiki, and in documents."""
+"""BUSY_CODE, and the codes for server errors: 1500 of any API, 131001 of the wiki, 1771001 of documents."""
 
 
 class FeishuError(Exception):
-    """The API refused a request; the message contains its code and its reason."""
+    """The API reported an error; the message contains the error's code and reason."""
 
     def __init__(self, code: object, reason: object) -> None:
         super().__init__(f"code {code}: {reason}")
@@ -155,7 +155,7 @@ def _rows(table: ApiObject, blocks: Mapping[str, ApiObject]) -> list[list[str]]:
 
 def _run(element: ApiObject) -> TextRun:
     run = element.get("text_run") or element.get("equation")
-    if run is None:  # a mention of a document; mentions of people have no title
+    if run is None:  # a mention of a document; any other element becomes empty
         mention = element.get("mention_doc") or {}
         return TextRun(mention.get("title", ""), link=unquote(mention.get("url", "")))
     style = run.get("text_element_style") or {}

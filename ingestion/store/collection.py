@@ -1,6 +1,6 @@
 """The collection of chunks: what questions read from it and what ingestion writes to it.
 
-There are two implementations. `MilvusCollection` is on a Milvus server, which searches it.
+There are two implementations. `MilvusCollection` is stored and searched by a Milvus server.
 `EmbeddedCollection` answers from a snapshot in a file and keeps its rows in Milvus Lite. Both index the
 same words with the same BM25 parameters, so they rank alike.
 """
@@ -30,6 +30,9 @@ NO_FILTERS = Filters()
 
 WARM_UP_QUESTION = "预热 warm-up"
 """Question that is searched after loading, so that the first user does not wait for dictionaries."""
+
+NOTHING_INDEXED = "nothing has been indexed yet: run `apidesk ingest`"
+"""Message of CollectionMissing if there is no collection."""
 
 
 class ChunkHit(NamedTuple):
@@ -240,8 +243,8 @@ class Collection(ABC):
         check_manifest(self._alias, manifest, self._expected)
 
 
-def loaded(manifest: CollectionManifest | None) -> CollectionManifest:
+def require_manifest(manifest: CollectionManifest | None) -> CollectionManifest:
     """Return `manifest`. Raises CollectionMissing if it is None."""
     if manifest is None:
-        raise CollectionMissing("nothing has been indexed yet: run `apidesk ingest`")
+        raise CollectionMissing(NOTHING_INDEXED)
     return manifest

@@ -24,7 +24,7 @@ from ingestion.store.collection import (
     Collection,
     CollectionWriter,
     StoredChunk,
-    loaded,
+    require_manifest,
 )
 from ingestion.store.lite_record import LiteRecord
 from ingestion.store.manifest import (
@@ -117,7 +117,7 @@ class EmbeddedCollection(Collection):
     @property
     def manifest(self) -> CollectionManifest:
         with self._reading() as (_, state):
-            return loaded(state.manifest)
+            return require_manifest(state.manifest)
 
     def search_hits(
         self,
@@ -271,7 +271,7 @@ class EmbeddedCollection(Collection):
     def _reading_documents(self) -> Iterator[tuple[sqlite3.Connection, _LoadedState]]:
         """Read a collection that was created with the current settings."""
         with self._reading() as (connection, state):
-            self._check_manifest(loaded(state.manifest))
+            self._check_manifest(require_manifest(state.manifest))
             yield connection, state
 
     @contextmanager

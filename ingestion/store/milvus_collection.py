@@ -1,4 +1,4 @@
-"""A collection on a Milvus server, which searches it. Each process of apidesk caches what it reads."""
+"""A collection that a Milvus server stores and searches. Each process of apidesk caches what it reads."""
 
 from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, Self, get_args
@@ -19,12 +19,13 @@ from ingestion.store.client import (
 )
 from ingestion.store.collection import (
     NO_FILTERS,
+    NOTHING_INDEXED,
     WARM_UP_QUESTION,
     ChunkHit,
     Collection,
     CollectionWriter,
     StoredChunk,
-    loaded,
+    require_manifest,
 )
 from ingestion.store.manifest import (
     CollectionManifest,
@@ -70,7 +71,8 @@ class MilvusCollection(Collection):
         """Initialise the collection; `load` must be called before searching.
 
         `expected` is the manifest of a collection that is created with the current settings. If
-        `in_place` is true, runs update rows; otherwise each run writes a new collection.
+        `in_place` is true, an ingestion run updates the rows of an existing collection, unless it rebuilds
+        the collection. Otherwise, each ingestion run writes a new collection.
         """
         super().__init__(alias, expected)
         self._client = client
@@ -98,7 +100,7 @@ class MilvusCollection(Collection):
         with self._reloader.exclusive_load():
             if not self._client.has_collection(self._alias):
                 self._manifest = None
-                loaded(None)
+                raise CollectionMissing(NOTHING_INDEXED)
             version = collection_version(self._client, self._alias)
             manifest = read_manifest(self._client, self._alias)
             self._check_manifest(manifest)
@@ -121,7 +123,7 @@ class MilvusCollection(Collection):
 
     @property
     def manifest(self) -> CollectionManifest:
-        return loaded(self._manifest)
+        return require_manifest(self._manifest)
 
     # --- searching and reading --------------------------------------------------------------------
 

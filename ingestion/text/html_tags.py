@@ -115,7 +115,7 @@ def _annotation(match: re.Match[str]) -> str:
 def outdent_components(text: str) -> str:
     """Return `text` without the indentation of the content of MDX components.
 
-    Markdown parsers take lines that are indented by four spaces as code.
+    Markdown parsers treat lines that are indented by four spaces as code.
     """
     lines: list[str] = []
     indents: list[int | None] = []  # of the content of each open component; None until known
@@ -219,7 +219,7 @@ def _lead(match: re.Match[str], values: Mapping[str, str]) -> str:
 
 
 def _component(name: str, values: Mapping[str, str]) -> str:
-    """Return the text for the attributes of a component: a call, a heading, or a title in bold."""
+    """Return the text for a component, such as a call, a heading, "(required)" or its title in bold."""
     if name in ("Required", "Optional"):
         return f" ({name.lower()})"
     if call := call_in(values.values()):
@@ -261,9 +261,10 @@ def split_tables(text: str) -> Iterator[tuple[bool, str]]:
 
 
 def regular_table(table: str) -> str:
-    """Return an HTML table as a Markdown table whose cells keep their tags.
+    """Return an HTML table as a Markdown table.
 
-    Empty if the table has no rows, or needs a parser because its cells contain, for example, spans, code
+    Code and absolute links in its cells become Markdown; other tags stay. The result is empty if the table
+    has no rows or needs a parser, for example because cells span several rows or columns, or contain code
     blocks, images or other tables.
     """
     if _IRREGULAR.search(table):

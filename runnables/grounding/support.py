@@ -19,10 +19,10 @@ from schemas.document import Chunk
 NON_NOUN_FACTOR = 0.25
 """Weight of a word that is not a noun.
 
-It is low because questions and documents use different verbs, such as 弄 and 导出去 in questions. It was
-measured on pairs of a colloquial question that the samples answer and one that they do not answer. The
-answered question has the higher coverage in 57 of 100 pairs with a weight of 1, in 62 with 0.5, and in 65
-with 0.25. Public data sets show no difference.
+It is low because colloquial questions use verbs that documents do not use, such as 弄 and 导出去. It was
+measured on pairs of colloquial questions. The samples answer only one question of each pair. That question
+has the higher coverage in 57 of 100 pairs with a weight of 1, in 62 with 0.5, and in 65 with 0.25. Public
+data sets show no difference.
 """
 
 MIN_WORD_SHARE = 0.46
@@ -31,8 +31,8 @@ MIN_WORD_SHARE = 0.46
 In tests/data/support.jsonl, paraphrases reach at least 0.5, statements about another section of the same
 page at most 0.43, and phrases that fit any page at most 0.2. All sentences of the samples pass with their
 own chunk; 5 of 100 pass with a random chunk of another document, which in most cases says the same. Two
-variants do not separate the classes better: counting a Chinese word as half if its characters occur, and
-weighting words by rarity.
+variants do not separate paraphrases from other statements any better: counting half a match for a Chinese
+word of which only the characters occur, and weighting words by rarity.
 """
 
 _CODE_SPAN = re.compile(r"`[^`]*`")
@@ -83,8 +83,8 @@ def _weighted_terms(text: str) -> Iterator[tuple[str, float]]:
 def is_supported(statement: str, cited: Sequence[Chunk], question: str) -> bool:
     """Return whether `cited` contains the numbers of `statement` and enough of its content words.
 
-    Numbers may also come from the question. Citation marks are ignored, and so are numbers in code spans,
-    URLs, identifiers and step numbers. Without chunks, nothing is supported.
+    Numbers may also come from the question. Citation marks and step numbers are ignored, and so are
+    numbers in code spans, URLs and identifiers. Without chunks, nothing is supported.
 
     Words cannot be compared with chunks in another language. Such chunks support a statement if they
     contain its numbers and, if the statement has identifiers, at least one of them.
@@ -112,8 +112,8 @@ def word_share(statement: str, text: str) -> float:
 def is_related(statement: str, chunks: Sequence[Chunk]) -> bool:
     """Return whether `chunks` contain enough of the content words of `statement`, or an identifier of it.
 
-    Unlike `is_supported`, this does not compare numbers, and a statement without content words and
-    identifiers is not related.
+    Unlike `is_supported`, this does not compare numbers, and a statement that has neither content words
+    nor identifiers is not related.
     """
     text = _join_texts(chunks)
     if _content_words(statement) and _shares_words(statement, text):
@@ -174,7 +174,7 @@ def _is_checked(quantity: Quantity) -> bool:
     """Return whether a number must be supported.
 
     A number in words may be part of an idiom (一次, 十分) or count parts of the answer (两个参数). It is
-    checked only if it has a unit of time, size or percentage, such as 三十天.
+    checked only if it is greater than 1 and has a unit of time, size or percentage, such as 三十天.
     """
     if not quantity.is_word:
         return True

@@ -30,7 +30,7 @@ from tenacity import (
 from ingestion.providers import ModelRole, context_window_in, model_errors, retry_wait_s
 from runnables.models.concurrency import ConcurrencyLimiter
 from runnables.models.context_window import count_prompt_tokens
-from runnables.models.output_limit import is_cut_before_text, lift_output_limit
+from runnables.models.output_limit import is_cut_reasoning_reply, lift_output_limit
 from runnables.run_context import (
     MODEL_FAILURE,
     MODEL_RETRY,
@@ -212,7 +212,7 @@ class ChatModel:
         """Send the request without the options that the provider refuses, such as a temperature.
 
         The limit on the length of replies is also lifted if it ends the reply of a reasoning model (see
-        `is_cut_before_text`).
+        `is_cut_reasoning_reply`).
         """
         while True:
             if not self.has_system_role:
@@ -223,7 +223,7 @@ class ChatModel:
                 if not self._drop_refused(error, call.runnable):
                     raise
             else:
-                if not is_cut_before_text(reply) or not self._lift_limit(call.runnable):
+                if not is_cut_reasoning_reply(reply) or not self._lift_limit(call.runnable):
                     return reply
 
     def _drop_refused(self, error: Exception, runnable: Runnable[Any, Any]) -> bool:

@@ -18,8 +18,9 @@ _CUT = ("length", "max_tokens")
 def limit_output(client: BaseChatModel, max_tokens: int, window: int) -> None:
     """Limit replies to `max_tokens` tokens, and to the share of the window that is reserved for them.
 
-    A limit that the client already has is kept. Without a limit, a small model may repeat itself until the
-    deadline. A local server may even continue after the request has ended, until its window is full.
+    A limit that is already set in the same field is kept. Without a limit, a small model may repeat itself
+    until the deadline. A local server may even continue after the request has ended, until its window is
+    full.
     """
     tokens = int(min(max_tokens, reserved_output_tokens(window)))
     limited: Any = client
@@ -46,8 +47,8 @@ def lift_output_limit(client: BaseChatModel) -> bool:
     return True
 
 
-def is_cut_before_text(reply: AIMessage) -> bool:
-    """Return whether the limit ended a reply that has no text or used tokens for reasoning."""
+def is_cut_reasoning_reply(reply: AIMessage) -> bool:
+    """Return whether the limit ended a reply that reports tokens for reasoning, or that has no text."""
     metadata = reply.response_metadata
     ends = (metadata.get(name) for name in ("finish_reason", "stop_reason", "done_reason"))
     if not any(end in _CUT for end in ends):

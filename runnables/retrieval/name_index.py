@@ -45,11 +45,14 @@ MAX_NAME_CHARS = 200
 MIN_COVERAGE = 0.46
 """Minimum share of a name's weight that a document must match."""
 
-MIN_COVERAGE_IF_SIMILAR, MIN_SIMILARITY = 0.25, 0.74
-"""Minimum share instead of MIN_COVERAGE, if the whole names have at least this similarity, 0 to 1."""
+MIN_COVERAGE_IF_SIMILAR = 0.25
+"""Minimum share that replaces MIN_COVERAGE if the whole names are similar."""
+
+MIN_SIMILARITY = 0.74
+"""Minimum similarity, 0 to 1, at which whole names count as similar."""
 
 MIN_WORD_SIMILARITY = 75
-"""Minimum similarity, 0 to 100, of two Latin words if one may be a misspelling of the other."""
+"""Minimum similarity, 0 to 100, at which one Latin word may be a misspelling of another."""
 
 GENERIC_WORD_FACTOR = 0.3
 """Weight of a generic word relative to other words; the weight is 0 if no name contains the word."""

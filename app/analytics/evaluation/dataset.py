@@ -51,7 +51,7 @@ Fact = Annotated[tuple[NonEmptyStr, ...], BeforeValidator(_list), Field(min_leng
 
 
 class EvaluationQuestion(BaseModel):
-    """A question and its gold documents. Other keys, as in public datasets, are ignored."""
+    """A question and its gold documents. Other keys, such as those of public datasets, are ignored."""
 
     model_config = ConfigDict(frozen=True, extra="ignore", populate_by_name=True)
 
@@ -80,11 +80,11 @@ class EvaluationQuestion(BaseModel):
         return not (self.gold or self.facts)
 
     @property
-    def label(self) -> QuestionType | None:
-        """The expected type; None if it is unknown.
+    def expected_type(self) -> QuestionType | None:
+        """The expected type; None if no type is expected.
 
-        Without a `type`, a question that has neither gold documents nor facts is expected to be off-topic,
-        unless its kind is `unanswerable`.
+        Without a `type`, a question that has neither gold documents nor facts is expected to be off-topic
+        (type `unknown`), unless its kind is `unanswerable`.
         """
         is_off_topic = self.has_no_answer and self.kind != UNANSWERABLE
         return self.type or ("unknown" if is_off_topic else None)
@@ -112,7 +112,8 @@ def read_questions(path: Path) -> list[EvaluationQuestion]:
 def write_questions(path: Path, questions: Iterable[EvaluationQuestion]) -> None:
     """Write generated questions to `path`.
 
-    Raises ConfigurationError if the file cannot be written or contains handwritten questions.
+    Raises ConfigurationError if the file cannot be written or contains handwritten questions, and
+    QuestionError if an existing file cannot be read as questions.
     """
     if path.exists() and not all(question.generated_from for question in read_questions(path)):
         raise ConfigurationError(
@@ -154,7 +155,10 @@ def shuffle_key(text: str) -> str:
 
 
 class DocumentIndex:
-    """Finds the documents of a collection by name, and keeps the chunks of a sample of documents."""
+    """Finds the documents of a collection by name, and keeps the chunks of a sample of documents.
+
+    The key of a document is its `qualified_id`.
+    """
 
     def __init__(self) -> None:
         self.sample: list[list[Chunk]] = []
@@ -172,8 +176,8 @@ class DocumentIndex:
         """Index `collection`, and keep the chunks of at most `sample` documents. Raises ApideskError."""
         index = cls()
         ids = {(stored.source, stored.document_id) for stored in collection.stored_chunks()}
-        keys = iter(sorted(ids, key=lambda key: shuffle_key("/".join(key))))
-        while batch := list(islice(keys, READ_BATCH)):
+        shuffled_ids = iter(sorted(ids, key=lambda each: shuffle_key("/".join(each))))
+        while batch := list(islice(shuffled_ids, READ_BATCH)):
             by_document: dict[str, list[Chunk]] = defaultdict(list)
             for chunk in collection.chunks_of_documents(batch):
                 by_document[qualified_id(chunk)].append(chunk)
@@ -222,7 +226,10 @@ class DocumentIndex:
         return by_url[min(urls, key=len)] if urls else set()
 
     def _documents_of_file(self, name: str) -> set[str]:
-        """Return the documents of the page at the path `name` without leading folders that do not match."""
+        """Return the documents of the page at the path `name`.
+
+        Leading folders are dropped until a page matches.
+        """
         parts = PurePosixPath(name).with_suffix("").parts
         pages = ("/".join(parts[start:]) for start in range(len(parts)))
         return next((self._by_page[page] for page in pages if page in self._by_page), set())

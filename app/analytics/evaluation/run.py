@@ -111,11 +111,11 @@ class RetrievalProbe:
 async def evaluate_classifier(
     answer_service: AnswerService, questions: Sequence[EvaluationQuestion]
 ) -> ClassificationResult | None:
-    """Compare the predicted types with the labels. Returns None if no question has a label.
+    """Compare the predicted types with the expected ones. Returns None if no type is expected.
 
     Raises ModelError if the model fails and APIDESK_ON_MODEL_FAILURE is `error`.
     """
-    labelled = [(question.label, question) for question in questions if question.label]
+    labelled = [(label, question) for question in questions if (label := question.expected_type)]
     if not labelled:
         return None
     semaphore = asyncio.Semaphore(CLASSIFY_CONCURRENCY)

@@ -8,12 +8,14 @@ from rich.table import Table
 from rich.text import Text
 
 from app.analytics.replay.run import (
+    CHANGE_LABELS,
     CHANGES,
     Replay,
     ReplayChange,
     ReplayedQuestion,
     ReplayOutcome,
     page_key,
+    time_span,
 )
 
 MAX_CHANGED_QUESTIONS = 20
@@ -46,9 +48,9 @@ def _heading(replay: Replay) -> Text:
     count, recorded = len(replay.questions), replay.recorded
     subject = f"The newest {count} of {recorded} questions"
     if count == recorded:
-        subject = f"{count} questions"
+        subject = "1 question" if count == 1 else f"{count} questions"
     return Text.assemble(
-        (subject, "bold"), f" of the last {replay.days} days, asked again with {replay.settings}"
+        (subject, "bold"), f" of {time_span(replay.days)}, asked again with {replay.settings}"
     )
 
 
@@ -58,7 +60,8 @@ def _counts(replay: Replay) -> Group:
     for change in CHANGES:
         if number := replay.changes[change]:
             style = STYLES.get(change, "")
-            table.add_row(Text(str(number), style=style), Text(change, style=style))
+            label = CHANGE_LABELS[change]
+            table.add_row(Text(str(number), style=style), Text(label, style=style))
     lines = [Text(f"on average {replay.overlap:.0%} of the cited pages are the same", style="dim")]
     if replay.judge:
         grades = ", ".join(f"{count} {grade}" for grade, count in replay.grades.items())
@@ -73,7 +76,7 @@ def _changed_question(replayed: ReplayedQuestion) -> Group:
     times = f"  asked {replayed.times} times" if replayed.times > 1 else ""
     grade = f"  graded {replayed.grade}" if replayed.grade else ""
     head = Text.assemble(
-        (replayed.change, STYLES.get(replayed.change, "yellow")),
+        (CHANGE_LABELS[replayed.change], STYLES.get(replayed.change, "yellow")),
         "  ",
         (_shorten(replayed.question), "bold"),
         (times + grade, "dim"),
@@ -95,14 +98,14 @@ def _outcome_text(
 ) -> Text:
     """Return the text that shows one outcome of `replayed`.
 
-    A failure is shown as its error code, the change `other words` as the first step that the other answer
-    lacks, and `other type` as the type. For any other change, the text lists the cited pages; pages in
-    `changed` have the style `style`.
+    The text is the error code of a failure. For the change `other words`, it is the first step that the
+    other answer lacks; for `other type`, it is the type. For any other change, the text lists the cited
+    pages; pages in `changed` have the style `style`.
     """
     if outcome.failure:
         return Text(outcome.failure, style="red")
     if replayed.change == "other words":
-        step = next(_new_steps(outcome, replayed), None)
+        step = next(_steps_only_in(outcome, replayed), None)
         return (
             Text(_shorten(step))
             if step
@@ -116,7 +119,7 @@ def _outcome_text(
     return Text(", ").join(pages) if pages else Text("cites nothing", style="dim")
 
 
-def _new_steps(outcome: ReplayOutcome, replayed: ReplayedQuestion) -> Iterator[str]:
+def _steps_only_in(outcome: ReplayOutcome, replayed: ReplayedQuestion) -> Iterator[str]:
     other = replayed.after if outcome is replayed.before else replayed.before
     return (step for step in outcome.steps if step not in other.steps)
 

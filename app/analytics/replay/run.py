@@ -43,6 +43,18 @@ ReplayChange = Literal[
 CHANGES: tuple[ReplayChange, ...] = get_args(ReplayChange)
 """All changes, the most severe first."""
 
+CHANGE_LABELS: dict[ReplayChange, str] = {
+    "failed": "failed",
+    "lost": "lost",
+    "won": "won",
+    "other type": "different type",
+    "other confidence": "different confidence",
+    "other pages": "different pages",
+    "other words": "reworded",
+    "same": "same",
+}
+"""How each change is shown in the report and the plot."""
+
 CONCURRENCY = 4
 """Maximum number of questions that are asked at the same time."""
 
@@ -152,6 +164,11 @@ class Replay(ApiModel):
         return fmean(question.overlap for question in self.questions)
 
 
+def time_span(days: int) -> str:
+    """Return the time span of the last `days` days in words."""
+    return "the last day" if days == 1 else f"the last {days} days"
+
+
 def page_key(page: Page) -> str:
     """Return the key that identifies a page: its url, or its title if it has no url."""
     return page.page_url or page.title
@@ -200,7 +217,7 @@ async def replay(settings: Settings, options: ReplayOptions, progress: QuestionP
     recorded = await asyncio.to_thread(_read_questions, settings, options.days)
     if not recorded:
         raise ConfigurationError(
-            f"no answered questions were recorded in the last {options.days} days"
+            f"no answered questions were recorded in {time_span(options.days)}"
         )
     with tracing_context(enabled=False):
         async with open_answer_service(settings) as answer_service:

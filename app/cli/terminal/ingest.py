@@ -101,7 +101,7 @@ async def _changes(settings: Settings) -> AsyncIterator[None]:
 
 
 def _watched_paths(settings: Settings) -> set[Path]:
-    """Return the folder of platform.toml, and the files and folders of the sources that exist."""
+    """Return the folder of platform.toml, and the existing files and folders of the sources."""
     paths: set[Path | None] = {settings.platform.resolve().parent}
     try:
         sources = read_platform(settings.platform).sources
