@@ -206,7 +206,7 @@ def test_threads_append_complete_lines(tmp_path: Path) -> None:
     with ThreadPoolExecutor(8) as pool:
         for number in range(400):
             pool.submit(outbox.append, record(str(number)))
-            if number % 50 == 0:
+            if number % 4 == 0:
                 pool.submit(outbox.drain, write_batch)
     outbox.drain(write_batch)
     assert sorted(int(each.id) for each in drained) == list(range(400))

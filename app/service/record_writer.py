@@ -116,7 +116,7 @@ class Outbox:
     def _next_file(self) -> int:
         if not self._is_open:
             raise OSError(f"{self._folder} is not writable")
-        self._closed_bytes = sum(path.stat().st_size for path in self._files_of(self._name))
+        self._closed_bytes = sum(map(_size, self._files_of(self._name)))
         self._file_number += 1
         path = self._folder / f"{self._name}.{self._file_number:09d}.jsonl"
         return os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
@@ -139,6 +139,14 @@ class Outbox:
 
     def _files_of(self, name: str) -> list[Path]:
         return sorted(self._folder.glob(f"{name}.*.jsonl"))
+
+
+def _size(path: Path) -> int:
+    """Return the size of a file in bytes, 0 if the file has been delivered and deleted meanwhile."""
+    try:
+        return path.stat().st_size
+    except FileNotFoundError:
+        return 0
 
 
 def _drain_files(files: Iterable[Path], write_batch: WriteBatch) -> None:

@@ -2,7 +2,6 @@
 
 import json
 import re
-import time
 from collections import Counter
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -19,6 +18,7 @@ from tests.model_replies import MakeClient, ask, draft, is_classification, struc
 from tests.model_script import Answer as Said
 from tests.model_script import Recorded
 from tests.model_server import ModelServer
+from tests.serving_process import wait_until
 
 DATA = Path(__file__).parents[1] / "data"
 
@@ -96,8 +96,10 @@ def test_gaps_among_four_hundred_questions(
     questions = four_hundred_questions()
     with ThreadPoolExecutor(8) as pool:
         list(pool.map(lambda question: ask(client, question), questions))
-    while client.get("/insights?table=errors").json()["questions"] < len(questions):
-        time.sleep(0.05)
+    wait_until(
+        lambda: client.get("/insights?table=errors").json()["questions"] == len(questions),
+        "all questions are recorded",
+    )
     found = client.get("/insights?table=gaps").json()
     check_gaps([(gap["question"], gap["wordings"]) for gap in found["gaps"]])
     rows = rows_of(client.get("/insights?table=gaps&format=csv").content.decode())
