@@ -25,7 +25,7 @@ from schemas.question import ExtractedDetails, Question, StructuredQuestion
 SUFFICIENT_WORD_SHARE = 0.8
 """The first retrieval may suffice if one chunk contains at least this share of the question's words."""
 
-EVIDENCE_DEPTH = 80
+EVIDENCE_DEPTH = 40
 """Number of chunks among which further evidence for a model is found."""
 
 MAX_NAMED_DOCUMENTS = 2
