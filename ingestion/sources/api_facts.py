@@ -128,6 +128,7 @@ _STATED_ERRORS = re.compile(
 
 def stated_errors(text: str) -> tuple[ErrorCode, ...]:
     """Return the error codes of a text that only names codes; empty for other texts."""
+    text = " ".join(text.split())  # long runs of spaces would make the search slow
     if not _STATED_ERRORS.fullmatch(text):
         return ()
     return tuple(

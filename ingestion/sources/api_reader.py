@@ -54,6 +54,7 @@ _FIELD_COLUMN = re.compile(
 _LABELLED_NAMES = re.compile(r"(?:(?P<label>[^`:：\n]{1,24})[:：]\s*)?(?P<names>`.*)", re.DOTALL)
 """Names in code, possibly after a label such as "Query:"."""
 _TYPE_CODE = re.compile(r"[A-Za-z][A-Za-z0-9]*(?:[_.-][A-Za-z0-9]+)+")
+"""An error code in a column titled "Type", such as `not_found`."""
 _DEFINITION = re.compile(r"^: +(?=[`*])", re.MULTILINE)
 """The mark of a definition in Markdown dialects that have definition lists."""
 _PARAMETER_ROLES: tuple[Role, ...] = ("headers", "public", "request", "response")
@@ -138,7 +139,10 @@ class OperationReader:
         role = self._above.role()
         columns = _with_codes(columns_of(header, rows), rows, role)
         is_codes = is_error_table(columns) or (role == "errors" and "code" in columns)
-        is_statuses = _is_status_table(rows, columns, role) and has_statuses(rows, columns)
+        announces_statuses = role in ("errors", "response")
+        is_unannounced = not announces_statuses and are_statuses(rows, columns, "http_status")
+        is_statuses = is_status_table(columns, "" if is_unannounced else role)
+        is_statuses = is_statuses and has_statuses(rows, columns)
         if is_codes or is_statuses:
             found = errors_of_rows(rows, header, columns)
             self._add_errors(found, header)
@@ -294,13 +298,6 @@ class OperationReader:
         location, is_announced = self._above.location(role), bool(self._above.announced_location())
         found = listed_parameters(block.text, location, is_announced=is_announced) if role else ()
         return self._add_parameters(found, role, Columns({}), header)
-
-
-def _is_status_table(rows: TableRows, columns: Columns, role: Role) -> bool:
-    """Return whether a table lists HTTP statuses. Under a heading such as "Query", all rows must do so."""
-    if role not in ("errors", "response") and are_statuses(rows, columns, "http_status"):
-        return is_status_table(columns, "")
-    return is_status_table(columns, role)
 
 
 def _with_codes(columns: Columns, rows: TableRows, role: Role) -> Columns:

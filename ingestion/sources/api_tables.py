@@ -114,13 +114,8 @@ def _names_of(cell: str) -> tuple[int, list[str], bool | None]:
     if not indent and (inset := _INDENT.match(inner)):
         width, rest = _width(inset[0]), inner[inset.end() :]
     rest = rest.replace("**", "").replace("~~", "").replace("`", "")
-    marked = (
-        True
-        if _REQUIRED_IN_NAME.search(rest)
-        else False
-        if _OPTIONAL_IN_NAME.search(rest)
-        else None
-    )
+    is_required = _REQUIRED_IN_NAME.search(rest) is not None
+    marked = is_required if is_required or _OPTIONAL_IN_NAME.search(rest) else None
     named = _OPTIONAL_IN_NAME.sub("", _REQUIRED_IN_NAME.sub("", rest))
     text = _plain_name(named) or text_of(rest)  # a field may have the name `required`
     text = text.removeprefix("[].")
