@@ -24,6 +24,7 @@ from runnables.question.classify import (
 )
 from runnables.question.condense import build_condense
 from runnables.retrieval.choose_chunks import (
+    EVIDENCE_DEPTH,
     build_add_evidence,
     build_boost_named_api,
     build_expand_query,
@@ -88,17 +89,18 @@ class PipelineFactory:
         quote = build_extractive_answer(self._collection, info, self._glossary)
         judge = build_judge(settings, info, self._limiter)
         falls_back = settings.on_model_failure == "extractive"
+        depth = EVIDENCE_DEPTH if self._models else 0
         return PipelineSteps(
             condense=build_condense(self._models, info, settings.on_model_failure),
             acknowledge=build_acknowledge(info, settings.chat_model),
             classify=self.classify(),
-            retrieve=self.retrieve(),
+            retrieve=RetrieveStep(self._chunk_search(), depth),
             refuse=build_refuse(info, settings.chat_model),
-            expand_query=build_expand_query(self._chunk_search()),
+            expand_query=build_expand_query(self._chunk_search(), depth),
             boost_named_api=build_boost_named_api(self._collection),
             research=self._research() if mode == "tools" else None,
             search_web=build_web_search(self._web_search) if self._web_search else None,
-            add_evidence=build_add_evidence(self._chunk_search(), settings.evidence_tokens),
+            add_evidence=build_add_evidence(settings.evidence_tokens),
             write=self._write(),
             classify_by_rules=self._classify_by_rules() if falls_back else None,
             quote=quote,

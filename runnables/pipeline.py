@@ -57,7 +57,7 @@ class PipelineSteps:
     classify: Runnable[Question, Classification]
     """Extracts what the question is about."""
     retrieve: Runnable[Question, list[RetrievedChunk]]
-    """Returns the k best chunks, reranked if the settings name a reranker."""
+    """Returns the k best chunks, reranked if the settings name a reranker, and further ones for a model."""
     refuse: AnswerFunction[PipelineState]
     """Replies to an off-topic question."""
     expand_query: StateFunction
@@ -100,7 +100,12 @@ def build_pipeline(steps: PipelineSteps) -> Runnable[Question, Answer]:
             raise classification
         if isinstance(retrieved, BaseException):
             raise retrieved
-        state = PipelineState(question=question, classification=classification, retrieved=retrieved)
+        state = PipelineState(
+            question=question,
+            classification=classification,
+            retrieved=retrieved[: question.k],
+            further=retrieved[question.k :],
+        )
         if classification.structured.type == "unknown":
             return await steps.refuse(state, config)
         state = await steps.expand_query(state, config)

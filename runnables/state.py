@@ -59,6 +59,8 @@ class PipelineState(TypedDict):
     """What the question is about. Set by `structured-question`."""
     retrieved: list[RetrievedChunk]
     """The `k` best chunks, best first. Set by `retrieve`, replaced by `expand-query`."""
+    further: list[RetrievedChunk]
+    """The next best chunks, which only a model reads; empty without one. Set together with `retrieved`."""
     chunks: NotRequired[list[RetrievedChunk]]
     """The chunks that the answer may cite; the first one is number 1.
 
@@ -83,6 +85,12 @@ StateFunction = Callable[[PipelineState, RunnableConfig], Coroutine[Any, Any, Pi
 
 AnswerFunction = Callable[[_Input, RunnableConfig], Coroutine[Any, Any, Answer]]
 """A function that ends the pipeline with an answer."""
+
+
+def with_retrieved(state: PipelineState, found: Sequence[RetrievedChunk]) -> PipelineState:
+    """Return `state` with the chunks of a retrieval, best first."""
+    k = state["question"].k
+    return {**state, "retrieved": list(found[:k]), "further": list(found[k:])}
 
 
 def with_draft(state: PipelineState, chunks: list[RetrievedChunk], draft: Draft) -> PipelineState:

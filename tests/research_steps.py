@@ -104,6 +104,7 @@ class ResearchSteps:
                 question=question,
                 classification=Classification(StructuredQuestion(type="general")),
                 retrieved=await RetrieveStep(self._search).ainvoke(question),
+                further=[],
             )
             for _ in range(times):
                 state = await research.ainvoke(classified, config)

@@ -83,7 +83,11 @@ def bodies(server: WebServer, *results: object, **overrides: object) -> list[str
 def state_of(question: Question, chunks: list[RetrievedChunk]) -> PipelineState:
     classified = Classification(StructuredQuestion(type="general"))
     return PipelineState(
-        question=question, classification=classified, retrieved=chunks, chunks=chunks
+        question=question,
+        classification=classified,
+        retrieved=chunks,
+        further=[],
+        chunks=chunks,
     )
 
 

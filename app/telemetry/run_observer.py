@@ -2,7 +2,7 @@
 
 import time
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 from uuid import UUID
@@ -151,10 +151,15 @@ def _log_fields(answer: Answer, tokens: Mapping[str, int]) -> dict[str, object]:
 
 @dataclass
 class _ModelCall:
-    """Estimated tokens of a call in progress."""
+    """A call in progress, and the estimated number of its tokens."""
 
-    prompt_tokens: int
+    prompt: Sequence[str] = ()
     completion_tokens: int = 0
+
+    @property
+    def prompt_tokens(self) -> int:
+        """Tokens of the prompt; estimated only when they are needed, because most providers report them."""
+        return sum(map(estimate_tokens, self.prompt))
 
 
 class TokenMeter(AsyncCallbackHandler):
@@ -190,9 +195,8 @@ class TokenMeter(AsyncCallbackHandler):
         run_id: UUID,
         **kwargs: Any,
     ) -> None:
-        """Estimate the tokens of the prompt."""
-        texts = (message.text for batch in messages for message in batch)
-        self._calls[run_id] = _ModelCall(sum(map(estimate_tokens, texts)))
+        """Remember the prompt, in case the provider does not report its tokens."""
+        self._calls[run_id] = _ModelCall([message.text for batch in messages for message in batch])
 
     async def on_llm_new_token(
         self, token: str | list[str | dict[str, Any]], *, run_id: UUID, **kwargs: Any
@@ -205,7 +209,7 @@ class TokenMeter(AsyncCallbackHandler):
 
     async def on_llm_end(self, response: LLMResult, *, run_id: UUID, **kwargs: Any) -> None:
         """Count the tokens of a call; estimate them if the provider does not report them."""
-        call = self._calls.pop(run_id, _ModelCall(0))
+        call = self._calls.pop(run_id, _ModelCall())
         usages = [usage for usage in _usages(response) if usage["total_tokens"]]
         if usages:
             prompt = sum(usage["input_tokens"] for usage in usages)
@@ -219,7 +223,7 @@ class TokenMeter(AsyncCallbackHandler):
 
         They are not counted if there was no output because the call was rejected or could not connect.
         """
-        call = self._calls.pop(run_id, _ModelCall(0))
+        call = self._calls.pop(run_id, _ModelCall())
         was_rejected = hasattr(error, "status_code") or "Connect" in type(error).__name__
         if call.completion_tokens or not was_rejected:
             self._add(call.prompt_tokens, call.completion_tokens)

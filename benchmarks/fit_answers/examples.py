@@ -186,6 +186,7 @@ async def _state(service: AnswerService, text: str) -> PipelineState:
         "question": question,
         "classification": await service.classify.ainvoke(question),
         "retrieved": await service.retriever("full_text").ainvoke(question),
+        "further": [],
     }
     return await build_boost_named_api(service.collection).ainvoke(state)
 

@@ -20,7 +20,7 @@ COMMON_ZIPF = 5.8
 RAREST_ZIPF = 2.0
 """Zipf frequency of all rarer and unlisted words: once in ten million words."""
 
-_HAN = re.compile(r"[\u3400-\u9fff\uf900-\ufaff]")
+_HAN_RUN = re.compile(r"[\u3400-\u9fff\uf900-\ufaff]+")
 _LATIN_WORD = re.compile(r"[A-Za-z]+")
 _SURROGATE = re.compile("[\ud800-\udfff]")
 
@@ -31,7 +31,7 @@ def detect_language(text: str) -> Language:
     Two Chinese characters count as one word. A Chinese word weighs as much as three Latin words, because
     technical Chinese contains many English identifiers.
     """
-    han_words = len(_HAN.findall(text)) / 2
+    han_words = _count_han(text) / 2
     latin_words = len(_LATIN_WORD.findall(text))
     return "zh" if han_words and han_words * 3 >= latin_words else "en"
 
@@ -41,7 +41,7 @@ def estimate_tokens(text: str) -> int:
 
     A Chinese character counts as one token, other text as one token per four characters.
     """
-    han = len(_HAN.findall(text))
+    han = _count_han(text)
     return han + math.ceil((len(text) - han) / 4)
 
 
@@ -110,3 +110,8 @@ class _WordList(Sequence[bytes]):
 @lru_cache
 def _word_list(language: Language) -> _WordList:
     return _WordList(takewhile(lambda listed: listed[1] > RAREST_ZIPF, listed_words(language)))
+
+
+def _count_han(text: str) -> int:
+    """Return the number of Chinese characters."""
+    return 0 if text.isascii() else sum(map(len, _HAN_RUN.findall(text)))

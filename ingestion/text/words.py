@@ -49,12 +49,14 @@ def vocabulary_words(text: str) -> list[str]:
     return split_words(" ".join([text, *_joined_forms(text)]))
 
 
-def index_words(text: str) -> list[str]:
+@lru_cache(maxsize=256)
+def index_words(text: str) -> frozenset[str]:
     """Return the stemmed words of `text` and its identifiers in joined form, for comparison with others.
 
-    The full-text index contains `index_terms` instead.
+    The full-text index contains `index_terms` instead. Results are cached because an answer's sources are
+    compared with the question and with each of its steps.
     """
-    return [stem(word) for word in vocabulary_words(text)]
+    return frozenset(map(stem, vocabulary_words(text)))
 
 
 def split_words(text: str) -> list[str]:

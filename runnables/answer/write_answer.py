@@ -124,7 +124,8 @@ class _AnswerWriter:
         prompt_tokens = count_prompt_tokens(self._messages(self._variables(state, {}, [])))
         window = int(model.window / model.token_correction)
         parts = self._split(state["chunks"], window, prompt_tokens)
-        shown = [r for r in state["chunks"] if any(r in part for part in parts)]
+        shown_ids = {retrieved.chunk.id for part in parts for retrieved in part}
+        shown = [retrieved for retrieved in state["chunks"] if retrieved.chunk.id in shown_ids]
         numbers = {r.chunk.id: number for number, r in enumerate(shown, 1)}
         draft: Draft | None = None
         for part in parts:

@@ -208,5 +208,5 @@ def _covers(question: str, sources: Sequence[Source]) -> bool:
     text = " ".join(f"{source.title} {source.section} {source.text}" for source in sources)
     if detect_language(question) != detect_language(text):
         return True
-    question_words, source_words = set(query_words(question)), set(index_words(text))
-    return len(question_words & source_words) >= len(question_words) / 2
+    question_words = set(query_words(question))
+    return len(question_words & index_words(text)) >= len(question_words) / 2

@@ -6,7 +6,6 @@ do not recognise negation, because "is not needed" contains the words of "is nee
 
 import re
 from collections.abc import Iterator, Sequence
-from functools import lru_cache
 
 from ingestion.text.language import COMMON_ZIPF, RAREST_ZIPF, detect_language, zipf_frequency
 from ingestion.text.words import index_words, may_be_noun, normalise, stem, vocabulary_words
@@ -62,7 +61,7 @@ def coverage(query: str, cited: str) -> float:
     that are rare in everyday language weigh more.
     """
     weighted_terms = list(_weighted_terms(query))
-    cited_terms = set(map(stem, vocabulary_words(cited))) | set(error_codes(cited))
+    cited_terms = index_words(cited) | set(error_codes(cited))
     total = sum(weight for _, weight in weighted_terms)
     covered = sum(weight for term, weight in weighted_terms if term in cited_terms)
     return covered / total if total else 1.0
@@ -102,7 +101,7 @@ def word_share(statement: str, text: str) -> float:
     A Chinese word of one character also counts if it is part of a longer word, such as 选 in 选择.
     """
     content_words = _content_words(statement)
-    shared = content_words & _index_words(text)
+    shared = content_words & index_words(text)
     shared |= {
         word for word in content_words if len(word) == 1 and not word.isascii() and word in text
     }
@@ -202,8 +201,3 @@ def _chunk_text(chunk: Chunk) -> str:
 
 def _join_texts(chunks: Sequence[Chunk]) -> str:
     return "\n".join(map(_chunk_text, chunks))
-
-
-@lru_cache(maxsize=256)
-def _index_words(text: str) -> frozenset[str]:
-    return frozenset(index_words(text))

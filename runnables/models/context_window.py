@@ -50,7 +50,7 @@ def fit_chunks(
             fitting.append(retrieved)
             tokens_left -= tokens
     if len(fitting) < len(chunks):
-        omitted = [retrieved.chunk.id for retrieved in chunks if retrieved not in fitting]
+        omitted = [retrieved.chunk.id for retrieved in _without(chunks, fitting)]
         log.info("chunks that do not fit in a window of %d tokens: %s", window, ", ".join(omitted))
     return fitting
 
@@ -64,11 +64,17 @@ def split_chunks(
     part are omitted.
     """
     parts = [fit_chunks(chunks, window, prompt_tokens)]
-    remaining = [retrieved for retrieved in chunks if retrieved not in parts[0]]
+    remaining = _without(chunks, parts[0])
     while remaining and len(parts) < MAX_PARTS:
         part = fit_chunks(remaining, window - int(reserved_output_tokens(window)), prompt_tokens)
         if not part:
             break
         parts.append(part)
-        remaining = [retrieved for retrieved in remaining if retrieved not in part]
+        remaining = _without(remaining, part)
     return parts
+
+
+def _without(chunks: list[RetrievedChunk], others: list[RetrievedChunk]) -> list[RetrievedChunk]:
+    """Return the chunks whose ids are not among those of `others`."""
+    ids = {retrieved.chunk.id for retrieved in others}  # comparing whole chunks is slow
+    return [retrieved for retrieved in chunks if retrieved.chunk.id not in ids]

@@ -18,7 +18,7 @@ from runnables.retrieval.exact_search import (
     similar_identifiers,
 )
 from runnables.run_context import named_step
-from runnables.state import PipelineState, StateFunction
+from runnables.state import PipelineState, StateFunction, with_retrieved
 from schemas.document import Chunk, RetrievedChunk
 from schemas.question import ExtractedDetails, Question, StructuredQuestion
 
@@ -32,9 +32,10 @@ MAX_NAMED_DOCUMENTS = 2
 """Maximum number of documents to boost; there can be two, as versions of an API share a URL or a name."""
 
 
-def build_expand_query(search: ChunkSearch) -> StateFunction:
+def build_expand_query(search: ChunkSearch, depth: int = 0) -> StateFunction:
     """Return the function that retrieves again with the search terms of the classification.
 
+    It finds as many chunks as a `RetrieveStep` with the same `depth`.
     The terms are in the language that the question is not in. The state stays unchanged if there are none,
     or if all documents are in the language of the question. It also stays unchanged if one chunk contains
     at least `SUFFICIENT_WORD_SHARE` of the question's words, and no chunk contains as large a share of the
@@ -51,8 +52,8 @@ def build_expand_query(search: ChunkSearch) -> StateFunction:
             retrieved = await search.find(by_terms, (), config)
             if share > best_word_share(by_terms, retrieved):
                 return state
-        retrieved = await search.retrieve(question, config, terms, run_name="expand-query")
-        return {**state, "retrieved": retrieved}
+        found = await search.retrieve(question, config, terms, "expand-query", depth)
+        return with_retrieved(state, found)
 
     return expand_query
 
@@ -62,9 +63,7 @@ def best_word_share(question: Question, chunks: Sequence[RetrievedChunk]) -> flo
     words = set(query_words(details_of(question).search_query))
     if not words:
         return 0.0
-    shares = (
-        len(words & set(index_words(retrieved.chunk.text))) / len(words) for retrieved in chunks
-    )
+    shares = (len(words & index_words(retrieved.chunk.text)) / len(words) for retrieved in chunks)
     return max(shares, default=0.0)
 
 
@@ -76,16 +75,19 @@ def build_boost_named_api(collection: Collection) -> Runnable[PipelineState, Pip
     """
 
     async def boost_named_api(state: PipelineState, config: RunnableConfig) -> PipelineState:
-        structured, named = state["classification"].structured, list[Chunk]()
-        if structured.api_url or structured.api_name:
-            named = await asyncio.to_thread(find_named_api_chunks, collection, structured)
-        allowed = [chunk for chunk in named if state["question"].filters.allow(chunk)]
-        details = details_of(state["question"])
-        chunks = _boost(allowed, state["retrieved"])
-        missing = await asyncio.to_thread(_missing_identifiers, collection, details, chunks)
-        return {**state, "chunks": chunks, "missing_identifiers": missing}
+        return await asyncio.to_thread(_boost_named_api, collection, state)
 
     return named_step("boost-named-api", boost_named_api)
+
+
+def _boost_named_api(collection: Collection, state: PipelineState) -> PipelineState:
+    structured, named = state["classification"].structured, list[Chunk]()
+    if structured.api_url or structured.api_name:
+        named = find_named_api_chunks(collection, structured)
+    allowed = [chunk for chunk in named if state["question"].filters.allow(chunk)]
+    chunks = _boost(allowed, state["retrieved"])
+    missing = _missing_identifiers(collection, details_of(state["question"]), chunks)
+    return {**state, "chunks": chunks, "missing_identifiers": missing}
 
 
 def _missing_identifiers(
@@ -125,7 +127,7 @@ def _boost(named: list[Chunk], retrieved: list[RetrievedChunk]) -> list[Retrieve
     return boosted + [r for r in retrieved if r.chunk.id not in boosted_ids]
 
 
-def build_add_evidence(search: ChunkSearch, max_tokens: int) -> StateFunction:
+def build_add_evidence(max_tokens: int) -> StateFunction:
     """Return the function that appends the next best chunks, because a model can read more than `k` chunks.
 
     Chunks are added while all chunks together have at most about `max_tokens` tokens (see `fill_evidence`).
@@ -133,32 +135,25 @@ def build_add_evidence(search: ChunkSearch, max_tokens: int) -> StateFunction:
     """
 
     async def add_evidence(state: PipelineState, config: RunnableConfig) -> PipelineState:
-        chunks = state["chunks"]
-        if count_tokens(chunks) >= max_tokens:
-            return state
-        question, terms = state["question"], state["classification"].structured.search_terms
-        if await search.is_only_language(question):
-            terms = ()
-        deeper = question.model_copy(update={"k": max(question.k, EVIDENCE_DEPTH)})
-        further = await search.find(deeper, terms, config)
-        return {**state, "chunks": fill_evidence(chunks, further, max_tokens)}
+        ranking = [*state["retrieved"], *state["further"]]
+        return {**state, "chunks": fill_evidence(state["chunks"], ranking, max_tokens)}
 
     return add_evidence
 
 
 def fill_evidence(
-    chunks: Sequence[RetrievedChunk], further: Sequence[RetrievedChunk], max_tokens: int
+    chunks: Sequence[RetrievedChunk], ranking: Sequence[RetrievedChunk], max_tokens: int
 ) -> list[RetrievedChunk]:
-    """Return `chunks`, followed by the chunks of `further` that still fit into `max_tokens` tokens.
+    """Return `chunks`, followed by the chunks of `ranking` that still fit into `max_tokens` tokens.
 
-    `further` is ranked, best first. Its chunks are added in the order of their rank times the square root
+    The chunks of `ranking`, best first, are added in the order of their rank times the square root
     of their tokens, because several short chunks answer more questions than one long chunk of a slightly
     better rank. docs/explanation/retrieval.md has the measurements.
     """
     filled = list(chunks)
     known = {retrieved.chunk.id for retrieved in chunks}
     tokens_left = max_tokens - count_tokens(chunks)
-    candidates = [(rank, count_tokens([r]), r) for rank, r in enumerate(further, start=1)]
+    candidates = [(rank, count_tokens([r]), r) for rank, r in enumerate(ranking, start=1)]
     for _, tokens, retrieved in sorted(candidates, key=lambda each: each[0] * math.sqrt(each[1])):
         if retrieved.chunk.id not in known and tokens <= tokens_left:
             filled.append(retrieved)

@@ -35,10 +35,12 @@ class ChunkSearch:
         config: RunnableConfig,
         terms: Sequence[str] = (),
         run_name: str = "retrieve",
+        depth: int = 0,
     ) -> list[RetrievedChunk]:
-        """Return the `question.k` best chunks. `terms` are additional search terms for the question.
+        """Return the `question.k` best chunks, or more if `depth` is larger.
 
-        A retrieval is one run of the type `retriever`, so that traces show its results as documents.
+        `terms` are additional search terms. A retrieval is one run of the type `retriever`, so that traces
+        show the `question.k` best chunks as documents.
         """
         config, query = ensure_config(config), details_of(question).search_query
         run = await get_async_callback_manager_for_config(config).on_retriever_start(
@@ -46,12 +48,12 @@ class ChunkSearch:
         )
         try:
             chunks = await self._retrieve(
-                query, question, terms, patch_config(config, callbacks=run.get_child())
+                query, question, terms, depth, patch_config(config, callbacks=run.get_child())
             )
         except BaseException as error:
             await run.on_retriever_error(error)
             raise
-        await run.on_retriever_end([to_document(chunk) for chunk in chunks])
+        await run.on_retriever_end([to_document(chunk) for chunk in chunks[: question.k]])
         return chunks
 
     async def find(
@@ -67,15 +69,21 @@ class ChunkSearch:
         return await asyncio.to_thread(self._search.collection.languages) == {question.language}
 
     async def _retrieve(
-        self, query: str, question: Question, terms: Sequence[str], config: RunnableConfig
+        self,
+        query: str,
+        question: Question,
+        terms: Sequence[str],
+        depth: int,
+        config: RunnableConfig,
     ) -> list[RetrievedChunk]:
-        if self._reranker is None:
-            chunks = await self._search_parts(query, question, terms, config)
-        else:
-            deeper = question.model_copy(update={"k": max(question.k, RERANK_DEPTH)})
-            candidates = await self._search_parts(query, deeper, terms, config)
-            chunks = await self._reranker.rerank(query, candidates, config)
-        return diversify(chunks, question.k, retrieved_document)
+        rerank_depth = RERANK_DEPTH if self._reranker else 0
+        deeper = question.model_copy(update={"k": max(question.k, depth, rerank_depth)})
+        chunks = await self._search_parts(query, deeper, terms, config)
+        if self._reranker is not None:
+            candidates = max(question.k, RERANK_DEPTH)
+            reranked = await self._reranker.rerank(query, chunks[:candidates], config)
+            chunks = [*reranked, *chunks[candidates:]]
+        return diversify(chunks, max(question.k, depth), retrieved_document)
 
     async def _search_parts(
         self, query: str, question: Question, terms: Sequence[str], config: RunnableConfig
@@ -111,12 +119,16 @@ class ChunkSearch:
 
 
 class RetrieveStep(Runnable[Question, list[RetrievedChunk]]):
-    """Returns the best chunks for a question. `ChunkSearch.retrieve` reports its run."""
+    """Returns the `k` best chunks for a question, or `depth` if that is more.
+
+    `ChunkSearch.retrieve` reports its run.
+    """
 
     name = "retrieve"
 
-    def __init__(self, search: ChunkSearch) -> None:
+    def __init__(self, search: ChunkSearch, depth: int = 0) -> None:
         self._search = search
+        self._depth = depth
 
     def invoke(
         self, input: Question, config: RunnableConfig | None = None, **kwargs: Any
@@ -128,4 +140,4 @@ class RetrieveStep(Runnable[Question, list[RetrievedChunk]]):
         self, input: Question, config: RunnableConfig | None = None, **kwargs: Any
     ) -> list[RetrievedChunk]:
         """Return the best chunks for a question."""
-        return await self._search.retrieve(input, ensure_config(config))
+        return await self._search.retrieve(input, ensure_config(config), depth=self._depth)

@@ -58,7 +58,8 @@ def add_request_parameters(
             if _is_parameters_of(best, chunk) and filters.allow(chunk)
         ][:1]
     )
-    others = [r for r in ranking if r not in parameters]
+    ids = {retrieved.chunk.id for retrieved in parameters}
+    others = [retrieved for retrieved in ranking if retrieved.chunk.id not in ids]
     return [*others[:PARAMETERS_INDEX], *parameters, *others[PARAMETERS_INDEX:]]
 
 
