@@ -21,6 +21,7 @@ POSIX_ONLY = ("fcntl", "grp", "pwd", "resource", "syslog", "termios")
 
 LOADED_BY_NAME = {
     "atlassian-python-api",
+    "httptools",
     "langchain-openai",
     "langchain-anthropic",
     "langchain-deepseek",
@@ -28,8 +29,11 @@ LOADED_BY_NAME = {
     "psycopg",
     "tavily-python",
     "tzdata",
+    "uvloop",
 }
-"""Dependencies that no module imports: LangChain, SQLAlchemy and zoneinfo load them, or we do by name."""
+"""Dependencies that no module imports: LangChain, SQLAlchemy, uvicorn and zoneinfo load them, or we do by
+name.
+"""
 
 
 def imported_packages() -> Iterator[tuple[str, str]]:

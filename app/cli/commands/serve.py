@@ -53,9 +53,12 @@ def serve(host: str, port: int, workers: int | None, platform: Path | None) -> N
         run_workers(settings, host, port)
     else:
         with pause_gc():
+            from uvicorn.loops.auto import auto_loop_factory
+
             from app.serving.server import run_server
 
-        asyncio.run(run_server(settings, host, port))
+        with asyncio.Runner(loop_factory=auto_loop_factory()) as runner:
+            runner.run(run_server(settings, host, port))
 
 
 @click.command()
