@@ -300,7 +300,7 @@ def test_small_window_gets_whole_chunks_best_first(
     everything = documents(model_server.chat_requests[-1])
 
     window = 4_000
-    with caplog.at_level(logging.INFO, "runnables.models.context_window"):
+    with caplog.at_level(logging.DEBUG, "runnables.models.context_window"):
         client = serve_samples(**chat(model_server), chat_context_tokens=window)
         answer = ask(client, question, k=10)
 

@@ -51,7 +51,7 @@ def fit_chunks(
             tokens_left -= tokens
     if len(fitting) < len(chunks):
         omitted = [retrieved.chunk.id for retrieved in _without(chunks, fitting)]
-        log.info("chunks that do not fit in a window of %d tokens: %s", window, ", ".join(omitted))
+        log.debug("chunks that do not fit in a window of %d tokens: %s", window, ", ".join(omitted))
     return fitting
 
 
