@@ -1,77 +1,10 @@
-"""API pages in the layouts of common documentation tools become operations."""
+"""API pages in the layouts of writers become operations."""
 
 from pathlib import Path
 
 import pytest
 
 from tests.api_page_lines import read_lines
-
-WIDDERSHINS = """## createPets
-
-`POST /pets`
-
-<h3 id="createpets-parameters">Parameters</h3>
-
-|Name|In|Type|Required|Description|
-|---|---|---|---|---|
-|body|body|object|true|none|
-|» name|body|string|true|The name|
-
-<h3 id="createpets-responses">Responses</h3>
-
-|Status|Meaning|Description|Schema|
-|---|---|---|---|
-|200|OK|A pet|[Pet](#schemapet)|
-|404|Not Found|No such pet|[Error](#schemaerror)|
-
-<h3 id="createpets-responseschema">Response Schema</h3>
-
-Status Code **200**
-
-|Name|Type|Required|Restrictions|Description|
-|---|---|---|---|---|
-|*anonymous*|object|false|none|none|
-|» owner|object|false|none|none|
-|»» id|string|true|none|none|
-"""
-
-OPENAPI_GENERATOR = """# PetApi
-
-| Method | HTTP request | Description |
-|---|---|---|
-| [**addPet**](PetApi.md#addPet) | **POST** /pet | Add a pet |
-| [**deletePet**](PetApi.md#deletePet) | **DELETE** /pet/{petId} | Delete a pet |
-
-# **addPet**
-
-| Name | Type | Description  | Notes |
-|---|---|---|---|
-| **name** | **String** | Its name | |
-
-# **deletePet**
-
-| Name | Type | Description  | Notes |
-|---|---|---|---|
-| **petId** | **Long** | The pet | |
-| **key** | **String** | | [optional] |
-"""
-
-POSTMAN = """# Acme
-
-## Create user
-
-### Method: POST
-
->```
->{{baseUrl}}/users/:org
->```
-
-### Query Params
-
-|Param|value|
-|---|---|
-|dry_run|true|
-"""
 
 ONE_COLUMN = """## List issues
 
@@ -97,28 +30,6 @@ GET /repos/{owner}/issues
 | --- | --- |
 | `200` | OK |
 | `404` | Not found |
-"""
-
-YAPI = """## 添加宠物
-
-**Path：** /pet
-
-**Method：** POST
-
-### 请求参数
-
-**Headers**
-
-| 参数名称 | 是否必须 | 示例 |
-| --- | --- | --- |
-| X-App | 是 | a |
-**Body**
-
-<table><thead><tr><th>名称</th><th>类型</th><th>是否必须</th></tr></thead><tbody>
-<tr><td><span style="padding-left: 0px">data</span></td><td>object</td><td>必须</td></tr>
-<tr><td><span style="padding-left: 20px"><i>├─</i> a</span></td><td>object</td><td>非必须</td></tr>
-<tr><td><span style="padding-left: 40px"><i>├─</i> b</span></td><td>string</td><td>必须</td></tr>
-</tbody></table>
 """
 
 LABELS_ABOVE_LABELS = """# 入库
@@ -249,20 +160,6 @@ COMPONENTS = """# Update contact
 | 404 Not Found | No such contact. |
 """
 
-OPENAPI_GENERATOR_SINGLE = """# StoreApi
-
-| Method | HTTP request | Description |
-|---|---|---|
-| [**getStock**](StoreApi.md#getStock) | **GET** /stock | Return the stock |
-
-# **getStock**
-
-| Name | Type | Description  | Notes |
-|---|---|---|---|
-| **depot** | **String** | Where | |
-| **limit** | **Integer** | How many | [optional] |
-"""
-
 REQUIRED_NEXT_TO_THE_TYPE = """# Boards
 
 ## `POST /boards`
@@ -300,84 +197,6 @@ PERMISSIONS_IN_ROWS = """# Archive board
 
 - 404 BoardNotFound: No such board.
 - 409 Conflict: It is archived already.
-"""
-
-DOCUSAURUS_OPENAPI = """<Heading as={"h1"} className={"openapi__heading"} children={"Create a rule"}></Heading>
-
-<MethodEndpoint method={"post"} path={"/boats/{id}/rules"}></MethodEndpoint>
-
-<Heading id={"request"} as={"h2"} children={"Request"}></Heading>
-
-<details className={"openapi-markdown__details"} open={true}>
-<summary><h3>Path Parameters</h3></summary>
-<ul><ParamsItem param={{"name":"id","in":"path","required":true,"schema":{"type":"string"}}}></ParamsItem></ul>
-</details>
-
-<details className={"openapi-markdown__details mime"} open={true}>
-<summary><h3>Body<strong>required</strong></h3></summary>
-<ul style={{"marginLeft":"1rem"}}>
-
-<SchemaItem collapsible={false} name={"above"} required={true} schemaName={"number"} schema={{"type":"number"}}>
-</SchemaItem>
-
-<SchemaItem collapsible={true} className={"schemaItem"}>
-<details className={"openapi-markdown__details"}>
-<summary><span><strong>send_to</strong><span>object</span><span>required</span></span></summary>
-<div style={{"marginLeft":"1rem"}}>
-
-<SchemaItem collapsible={false} name={"kind"} required={true} schemaName={"string"} schema={{"type":"string"}}>
-</SchemaItem>
-
-</div>
-</details>
-</SchemaItem>
-
-</ul>
-</details>
-
-<ApiTabs>
-<TabItem label={"201"} value={"201"}>
-
-<details open={true}>
-<summary><strong>Schema</strong></summary>
-
-<SchemaItem collapsible={false} name={"rule_id"} required={true} schemaName={"string"} schema={{"type":"string"}}>
-</SchemaItem>
-
-</details>
-</TabItem>
-<TabItem label={"404"} value={"404"}>
-
-No such boat
-
-</TabItem>
-</ApiTabs>
-"""
-
-SPRING_REST_DOCS = """# Boats
-
-## Reading a boat
-
-`GET /boats/{id}`
-
-Table 1. Path parameters
-
-| Parameter | Description |
-| --- | --- |
-| `id` | The boat |
-
-Table 2. Response fields
-
-| Path | Type | Description |
-| --- | --- | --- |
-| `_id` | `String` | The boat |
-| `[].crew` | `Array` | The crew |
-
-Errors: `boat_sunk` (410), `boat_not_found` (404).
-
-| **Method** | GET |
-| --- | --- |
-| **Auth** | OAuth2, scope `boats.read` |
 """
 
 ENUMERATED_VALUES = """## listBoats
@@ -449,27 +268,57 @@ POST /boats
 | name | body | string | yes |
 """
 
+MARKS_AFTER_DESCRIPTIONS = """# Boats
+
+## Fleet
+
+### Paint a boat
+
+`POST /boats/{id}/paint`
+
+#### Query parameters
+
+| Parameter | Description |
+| --- | --- |
+| `colour` | The colour (required). |
+| `coats` | How many coats (optional) |
+
+#### Response headers
+
+| Name | Type |
+| --- | --- |
+| `ETag` | string |
+
+### Wash a boat
+
+`POST /boats/{id}/wash`
+
+| Since | Description | Mult | Type | Parameter |
+| --- | --- | --- | --- | --- |
+| 2.0 | With soap | 1 | flag | `soap` |
+| – | Brushes | 0..n | code | `brush` |
+"""
+
+COMPONENTS_FOR_SIDES = """# Boats
+
+<Operation verb="post" server="https://acme.example/v2" path="/boats" requiredScope="boats:write" />
+
+<Params for="body">
+  <Param name="name" type="string" required>Its name.</Param>
+</Params>
+
+<Params for="response">
+  <Param name="id" type="integer">The boat.</Param>
+</Params>
+
+<Problems>
+  <Problem status={409} code="name_taken">Another boat has the name.</Problem>
+  <Problem status="503" description="Try again" />
+</Problems>
+"""
+
 STYLES = {
-    "widdershins": (WIDDERSHINS, ["POST /pets createPets", "name!", "> owner", "> owner.id!", "404"]),
-    "openapi-generator": (
-        OPENAPI_GENERATOR,
-        ["POST /pet addPet", "name", "DELETE /pet/{petId} deletePet", "petId!", "key"],
-    ),
-    "openapi-generator, one operation": (
-        OPENAPI_GENERATOR_SINGLE,
-        ["GET /stock StoreApi", "depot!", "limit"],
-    ),
-    "required next to the type": (
-        REQUIRED_NEXT_TO_THE_TYPE,
-        ["POST /boards Create a board", "name!", "colour", "GET /boards List boards", "limit", "team!"],
-    ),
-    "permissions in rows": (
-        PERMISSIONS_IN_ROWS,
-        ["POST /boards/{id}/archive Archive board", "id!", "BoardNotFound", "409", "board_archive"],
-    ),
-    "postman": (POSTMAN, ["POST /users/:org Create user", "org!", "dry_run"]),
     "one column": (ONE_COLUMN, ["GET /repos/{owner}/issues List issues", "owner!", "state", "404"]),
-    "yapi": (YAPI, ["POST /pet 添加宠物", "X-App!", "data!", "data.a", "data.a.b!"]),
     "labels above labels": (
         LABELS_ABOVE_LABELS,
         ["POST https://api.acme.example/in 入库", "orderNo!", "> errcode", "wms.in.write"],
@@ -484,14 +333,19 @@ STYLES = {
         PARAGRAPHS,
         ["POST https://acme.example/api/post post method", "token!", "as_user", "not_found"],
     ),
-    "components": (COMPONENTS, ["PATCH /contacts Update contact", "email!", "404"]),
-    "docusaurus openapi": (
-        DOCUSAURUS_OPENAPI,
-        ["POST /boats/{id}/rules Create a rule", "id!", "above!", "send_to!", "send_to.kind!", "> rule_id!", "404"],
+    "html": (HTML_LISTS, ["GET https://a.example/pets/{id} Get pet", "id!", "> owner", "> owner.id"]),
+    "html headed list": (
+        HTML_HEADED_LIST,
+        ["POST https://a.example/rates Get rates", "to_zip!", "parcel", "parcel.weight"],
     ),
-    "spring rest docs": (
-        SPRING_REST_DOCS,
-        ["GET /boats/{id} Reading a boat", "id!", "> _id", "> crew", "boat_sunk", "boat_not_found", "boats.read"],
+    "components": (COMPONENTS, ["PATCH /contacts Update contact", "email!", "404"]),
+    "required next to the type": (
+        REQUIRED_NEXT_TO_THE_TYPE,
+        ["POST /boards Create a board", "name!", "colour", "GET /boards List boards", "limit", "team!"],
+    ),
+    "permissions in rows": (
+        PERMISSIONS_IN_ROWS,
+        ["POST /boards/{id}/archive Archive board", "id!", "BoardNotFound", "409", "board_archive"],
     ),
     "enumerated values": (
         ENUMERATED_VALUES,
@@ -505,11 +359,15 @@ STYLES = {
         CALLS_IN_A_CODE_BLOCK,
         ["GET /boats Report boats", "port!", "POST /boats Report boats (POST)", "port!", "name!"],
     ),
-    "html headed list": (
-        HTML_HEADED_LIST,
-        ["POST https://a.example/rates Get rates", "to_zip!", "parcel", "parcel.weight"],
+    "marks after descriptions": (
+        MARKS_AFTER_DESCRIPTIONS,
+        ["POST /boats/{id}/paint Paint a boat", "id!", "colour!", "coats", "> ETag",
+         "POST /boats/{id}/wash Wash a boat", "id!", "soap!", "brush"],
     ),
-    "html": (HTML_LISTS, ["GET https://a.example/pets/{id} Get pet", "id!", "> owner", "> owner.id"]),
+    "components for sides": (
+        COMPONENTS_FOR_SIDES,
+        ["POST https://acme.example/v2/boats Boats", "name!", "> id", "name_taken", "503", "boats:write"],
+    ),
 }  # fmt: skip
 """Page and expected lines by style. `!` marks required parameters and `>` those of the response."""
 

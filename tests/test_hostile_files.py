@@ -11,10 +11,12 @@ from pathlib import Path
 
 import pytest
 
+from ingestion.sources.markdown import read_content
+from ingestion.sources.pages import parse_page
 from ingestion.sources.registry import EmptyFile
 from schemas.document import SourceDocument
 from schemas.errors import SourceError
-from schemas.platform import SourceLimits
+from schemas.platform import MarkdownSourceConfig, SourceLimits
 from tests.document_files import (
     COURSE,
     HTML,
@@ -31,8 +33,7 @@ from tests.document_files import (
 )
 
 SECONDS = 60
-"""A guard against hanging, not a performance requirement."""
-"""Time limit for reading any file."""
+"""Time limit for reading any file: a guard against hanging, not a performance requirement."""
 
 
 def refusal(folder: Path, name: str, data: bytes, limits: SourceLimits = LIMITS) -> str:
@@ -133,6 +134,24 @@ def test_html_parsing_is_not_quadratic(tmp_path: Path, file: str, html: bytes) -
     began = time.monotonic()
     read_results(tmp_path)
     assert time.monotonic() - began < SECONDS
+
+
+@pytest.mark.parametrize(
+    "text",
+    {
+        "spaces after a code": "Errors: `a`" + " " * 5_000,
+        "open tags": "{% a" * 20_000,
+        "open components": '{% swagger-parameter in="query" name="y" %}\n' * 2_000,
+    }.values(),
+    ids=["spaces after a code", "open tags", "open components"],
+)
+def test_markdown_reading_is_not_quadratic(tmp_path: Path, text: str) -> None:
+    page = tmp_path / "page.md"
+    page.write_text(f"# Boats\n\n`GET /boats`\n\n{text} x\n", encoding="utf-8")
+    source = MarkdownSourceConfig(kind="markdown", name="docs", path=tmp_path)
+    began = time.monotonic()
+    parse_page(source, page, read_content(source, SourceLimits(), page))
+    assert time.monotonic() - began < SECONDS / 6
 
 
 @pytest.mark.parametrize("suffix", [".txt", ".html", ".htm", ".pdf", ".docx"])

@@ -49,8 +49,8 @@ _COLUMNS: Mapping[str, re.Pattern[str]] = MappingProxyType(
             r"(?:is[\s_]*)?(?:required|mandatory)\??",
             r"req\.?",
             r"presence",
-            r"[moc](?:\s*/\s*[moc])+",
-            r"occ(?:urs|urrences?)?\.?|cardinality|multiplicity",
+            r"[mocr](?:\s*/\s*[mocr])+|optionality|obligation",
+            r"(?:(?:min(?:imum)?[\s_.]*)?occ(?:urs|urrences?)?|card(?:inality)?|mult(?:iplicity)?)\.?",
         ),
         "optional": header_pattern(r"(?:是否)?(?:可选|选填|可空)", r"(?:is[\s_]*)?optional\??"),
         "type": header_pattern(

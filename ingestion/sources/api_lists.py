@@ -3,7 +3,7 @@
 import re
 
 from ingestion.sources.api_columns import text_of
-from ingestion.sources.api_tables import REQUIRED_TEXT, nest
+from ingestion.sources.api_tables import nest, says_required, without_final_mark
 from schemas.api_document import AllowedValue, Parameter
 
 LIST_ITEM = re.compile(
@@ -13,7 +13,9 @@ LIST_ITEM = re.compile(
     r"\s*(?P<rest>.*)$",
     re.DOTALL,
 )
-_DESCRIBED = re.compile(r"(?:\*\*)?`[A-Za-z_][\w.\[\]-]*`(?:\*\*)?\s*[:：–—-]")
+_DESCRIBED = re.compile(
+    r"(?:\*\*)?`[A-Za-z_][\w.\[\]-]*`(?:\*\*)?\s*[:：–—-]|\*\*[A-Za-z_][\w.\[\]-]*\*\*\s*[–—-]"
+)
 _ITEM_TYPE = re.compile(
     r"^[\s—–:-]*[(（\[]\s*((?:\[[^\]]*\]|[^)）\]])*)[)）\]]"
     r"|^[\s—–:-]*[*_`]*\b((?:string|integer|int(?:32|64)?|number|boolean|bool|object|long|float|double"
@@ -116,10 +118,10 @@ def _listed_parameter(match: re.Match[str], location: str) -> Parameter:
     rest = text[kind.end() :] if kind else text
     is_required = re.search(r"\brequired\b|必填|必选", stated, re.IGNORECASE)
     is_optional = re.search(r"\bnot required\b|\boptional\b|非必填", stated, re.IGNORECASE)
-    required = bool(is_required and not is_optional) or bool(REQUIRED_TEXT.match(text_of(rest)))
+    required = bool(is_required and not is_optional) or says_required(text_of(rest))
     facts = _FACT_SEPARATOR.split(_STATED.sub("", text_of(stated)))
     limits = [fact.strip() for fact in facts if not _TYPE.fullmatch(fact.strip())]
-    about = text_of(rest).strip(" :：-–—*,，.")
+    about = without_final_mark(text_of(rest)).strip(" :：-–—*,，.")
     return Parameter(
         name=text_of(match["name"]),
         type=", ".join(fact.strip() for fact in facts if _TYPE.fullmatch(fact.strip())),

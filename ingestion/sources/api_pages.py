@@ -15,6 +15,7 @@ from ingestion.sources.api_operation import PageOperation, listed_operations
 from ingestion.sources.api_reader import OperationReader
 from ingestion.sources.api_sections import (
     Range,
+    after_group_headings,
     after_title,
     page_operation_name,
     section_operation_name,
@@ -143,7 +144,9 @@ def _read_section(
         operation.name = page_operation_name(mark, section, title, reader.parts)
     else:
         is_first = mark is marks[0]
-        skipped = mark.block - start if is_first and start < after_title(blocks) else 0
+        is_titled = is_first and start < after_title(blocks)
+        first = mark.block if is_titled else after_group_headings(blocks, start, mark, marks)
+        skipped = first - start
         operation.name = section_operation_name(
             mark, section[skipped:], mark.block - start - skipped, title, is_first
         )

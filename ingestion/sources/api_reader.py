@@ -212,11 +212,15 @@ class OperationReader:
         found = listed_parameters("\n".join(items), self._above.location(role))
         return self._add_parameters(found, role, Columns({}), rows[0])
 
-    def _add_titled_error(self, title: str) -> bool:
-        """Add the error in a heading or bold title such as "404 — order_not_found", if there is one."""
+    def _add_titled_error(self, title: str, about: str = "") -> bool:
+        """Add the error in a heading or bold title such as "404 — order_not_found", if there is one.
+
+        `about` is the text after a bold title.
+        """
         role = self._above.role()
         is_status = role in ("response", "") and are_status_items([title])
-        found = titled_error(title) if role == "errors" or is_status else None
+        text = f"{title} – {about}" if about else title
+        found = titled_error(text) if role == "errors" or is_status else None
         return self._add_errors([found] if found else [], ["title"])
 
     def _add_paragraph(self, block: MarkdownBlock) -> bool:
@@ -227,7 +231,7 @@ class OperationReader:
         names ("Query: `limit`, `cursor`.") or an error.
         """
         if title := _BOLD_TITLE.match(block.text):
-            self._add_titled_error(title[1])
+            self._add_titled_error(title[1], text_of(block.text[title.end() :]))
         elif self._above.role() in ("errors", "response") and are_status_items([block.text]):
             return self._add_errors(listed_errors([block.text]), ["paragraph"])
         if match := _LABELLED_NAMES.match(block.text):
@@ -295,7 +299,7 @@ class OperationReader:
             return self._add_permissions(scopes_in(block.text))
         if role == "errors" or (role in ("response", "") and are_status_items(items)):
             return self._add_errors(listed_errors(items), header)
-        location, is_announced = self._above.location(role), bool(self._above.announced_location())
+        location, is_announced = self._above.location(role), self._above.is_announced()
         found = listed_parameters(block.text, location, is_announced=is_announced) if role else ()
         return self._add_parameters(found, role, Columns({}), header)
 

@@ -32,7 +32,12 @@ def _words(pattern: str) -> re.Pattern[str]:
     return re.compile(pattern, re.IGNORECASE)
 
 
-_ROLES = tuple((role, _words(pattern)) for role, pattern in _PATTERNS.items())
+_HEADERS = _words(f"{_PATTERNS['headers']}|响应头|返回头")
+_RESPONSE_HEADERS = _words("<response headers?>|(?:响应|返回)(?:报文)?头")
+_ROLES: Sequence[tuple[Role, re.Pattern[str]]] = (
+    ("response", _RESPONSE_HEADERS),
+    *((role, _words(pattern)) for role, pattern in _PATTERNS.items()),
+)
 _ROLES_BY_COLUMN = ("headers", "response")
 """Roles that the title of the name column can state: `Header`, `Response field`."""
 _NEUTRAL = re.compile(
@@ -48,7 +53,7 @@ _PARAMETER = re.compile(r"参数|param|argument", re.IGNORECASE)
 _LOCATIONS = (
     ("path", _words("<path>|路径")),
     ("query", _words("<query>|查询(?:参数|字符串|条件)")),
-    ("body", _words("<body>|请求体|<payload>|消息体")),
+    ("body", _words("<body>|请求体|<payload>|消息体|<json>|<form>")),
 )
 _ALLOWED_VALUES = re.compile(
     r"\benum(?:s|erat\w*)?\b|\b(?:allowed|possible|valid) values\b|枚举|取值", re.IGNORECASE
@@ -115,8 +120,16 @@ class Announcements:
 
     def announced_location(self) -> str:
         """Return where parameters are sent according to the text right above; empty if it does not say."""
-        is_right_below = self._is_after_heading or self._is_after_label
-        return location_of(next(iter(self.texts()), "")) if is_right_below else ""
+        return location_of(next(iter(self.texts()), "")) if self._is_right_below() else ""
+
+    def _is_right_below(self) -> bool:
+        return self._is_after_heading or self._is_after_label
+
+    def is_announced(self) -> bool:
+        """Return whether the text right above announces headers, or says where parameters are sent."""
+        text = next(iter(self.texts()), "") if self._is_right_below() else ""
+        is_headers = len(text) <= MAX_TITLE_CHARS and _HEADERS.search(text) is not None
+        return is_headers or bool(location_of(text))
 
     def is_about_fields(self) -> bool:
         """Return whether the nearest text may announce the fields of an object: `Fields` or `Payout`.

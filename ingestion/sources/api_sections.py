@@ -128,6 +128,23 @@ def _first_start(blocks: Sequence[MarkdownBlock], call_index: int, level: int) -
     return max((i for i in range(first, call_index + 1) if 0 < blocks[i].level <= level), default=0)
 
 
+def after_group_headings(
+    blocks: Sequence[MarkdownBlock], start: int, mark: Mark, marks: Sequence[Mark]
+) -> int:
+    """Return the index of the first heading that belongs only to the operation of `mark`.
+
+    `start` is the index of the first block of the operation. A heading such as "Users" above several
+    operations belongs to all of them. Returns `start` if there is no other heading above the call.
+    """
+    others = [other.block for other in marks if other is not mark]
+    for index in range(start, mark.block + 1):
+        if blocks[index].kind == "heading":
+            end = _section_end(blocks, index)
+            if not any(index <= other < end for other in others):
+                return index
+    return start
+
+
 def page_operation_name(
     mark: Mark, blocks: Sequence[MarkdownBlock], title: str, parts: Sequence[int]
 ) -> str:

@@ -15,11 +15,16 @@ _REQUIRED_MARK = re.compile(
     r"^(?:required|mandatory|必填|必选|必须|必传)\b|^(?:是|y|yes|true|t|m|must|1|1\.\.[1-9n*]|✓|✔|√|✅|☑|●|必)$",
     re.IGNORECASE,
 )
-REQUIRED_TEXT = re.compile(
+_REQUIRED_TEXT = re.compile(
     r"^\W*(?:(?:in )?(?:header|path|query|body|form|cookie)\W+)?"
     r"(?:required|mandatory|必填|必选|必传)(?![\w-]*\s+(?:if|when|unless|for))(?!.{0,3}(?:当|若|如果))",
     re.IGNORECASE,
 )
+_FINAL_MARK = re.compile(
+    r"\s?[(（\[](?:(?P<required>required|mandatory|必填|必选|必传)|optional|可选|选填|非必填)[)）\]][.。]?$",
+    re.IGNORECASE,
+)
+"""A mark at the end of a description: "the name (required)"."""
 _REQUIRED_IN_TYPE = re.compile(r"\brequired\b|必填|必选", re.IGNORECASE)
 _OPTIONAL_TEXT = re.compile(r"\W*(?:optional\b|可选(?![值项范])|选填|非必填)", re.IGNORECASE)
 _REQUIRED_IN_NAME = re.compile(
@@ -64,6 +69,17 @@ def parameters(rows: TableRows, columns: Columns, location: str = "") -> tuple[P
     return tuple(_without_wrappers(nest(flat)))
 
 
+def says_required(description: str) -> bool:
+    """Return whether a description states at its start or its end that the parameter is required."""
+    final = _FINAL_MARK.search(description)
+    return _REQUIRED_TEXT.match(description) is not None or bool(final and final["required"])
+
+
+def without_final_mark(description: str) -> str:
+    """Return a description without "(required)" or "(optional)" at its end."""
+    return _FINAL_MARK.sub("", description)
+
+
 def _without_wrappers(found: Sequence[Parameter]) -> Iterator[Parameter]:
     """Yield the parameters, with a generated row for the whole body replaced by its children."""
     for parameter in found:
@@ -86,10 +102,11 @@ def _is_required(row: Sequence[str], columns: Columns, mark: bool | None) -> boo
     if mark is not None:
         return mark
     kind, description = (text_of(columns.cell(row, name)) for name in ("type", "description"))
-    if REQUIRED_TEXT.match(description) or _REQUIRED_IN_TYPE.search(kind):
+    if says_required(description) or _REQUIRED_IN_TYPE.search(kind):
         return True
     others = (cell for index, cell in enumerate(row) if index != columns.at["name"])
-    return False if any(map(_OPTIONAL_TEXT.match, others)) else None
+    is_optional = any(map(_OPTIONAL_TEXT.match, others)) or _FINAL_MARK.search(description)
+    return False if is_optional else None
 
 
 def _names_of(cell: str) -> tuple[int, list[str], bool | None]:
@@ -144,7 +161,7 @@ def _parameter(
     row: Sequence[str], columns: Columns, name: str, required: bool, location: str
 ) -> Parameter:
     kind = text_of(columns.cell(row, "type"))
-    description = text_of(columns.cell(row, "description"))
+    description = without_final_mark(text_of(columns.cell(row, "description")))
     kind = re.sub(
         r"[,，;；(（]?\s*(?:\brequired\b|\boptional\b|必填|必选|可选|选填)[)）]?",
         "",

@@ -17,6 +17,7 @@ import yaml
 from frontmatter.default_handlers import BaseHandler
 
 from ingestion.sources.folder import PageValues, page_url, path_values, read_text
+from ingestion.sources.gitbook import replace_gitbook_tags
 from ingestion.sources.pages import PageContent, PageFolderReader, PagePart
 from ingestion.text.clean_markdown import to_plain_markdown
 from ingestion.text.components import ATTRIBUTES, attributes_of, object_of
@@ -24,6 +25,9 @@ from schemas.errors import SourceError
 from schemas.platform import MarkdownSourceConfig, PageSourceConfig, SourceLimits
 
 SUFFIXES = {".md", ".mdx"}
+
+MAX_NESTING = 20
+"""Maximum depth at which a field is indented. Deeper fields, as of tags that are never closed, share it."""
 
 _LINK = re.compile(r"(?<!!)\[((?:[^\[\]]|\[[^\[\]]*\])*)\]\(\s*<?([^)\s>]+)>?(?:\s+[\"'][^)]*)?\)")
 _SCHEME = re.compile(r"[a-z][a-z0-9+.-]*:|//|#", re.IGNORECASE)
@@ -88,7 +92,7 @@ def markdown_content(text: str) -> PageContent:
 
 
 def _content(values: PageValues, body: str) -> PageContent:
-    plain = to_plain_markdown(tables_of_fields(body), _convert_table)
+    plain = to_plain_markdown(tables_of_fields(replace_gitbook_tags(body)), _convert_table)
     return PageContent(_normalised(values), [PagePart(plain)], "markdown")
 
 
@@ -242,7 +246,8 @@ class _FieldReplacer:
         """Return the page with tables instead of the components."""
         done = 0
         for match in self._tags():
-            found = None if match["closing"] else _parse_field(match, len(self._open))
+            depth = min(len(self._open), MAX_NESTING)
+            found = None if match["closing"] else _parse_field(match, depth)
             is_end = bool(match["closing"] and self._open and match["tag"] == self._open[-1].tag)
             if not found and not is_end and match["tag"] not in _GROUP_TAGS:
                 continue

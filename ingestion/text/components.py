@@ -26,6 +26,12 @@ _ATTRIBUTE = re.compile(
 )
 _NO_TEXT = re.compile(r"[{<\[]|(?:true|false|null|undefined)$")
 METHOD = re.compile("get|post|put|patch|delete|head|options", re.IGNORECASE)
+_SERVER = re.compile(r"base[\w-]*|host|server\w*|origin", re.IGNORECASE)
+"""Names of attributes with the address of a server."""
+_SCOPES = re.compile(
+    r"(?:required|needed|oauth2?)?[_-]?(?:scopes?|permissions?|privileges?)", re.IGNORECASE
+)
+_SCOPE_NAME = re.compile(r"[\w.:*/-]+")
 _TARGET = re.compile(r"(?:https?://|/)[^\s\"'`]*")
 
 
@@ -63,15 +69,26 @@ def object_of(text: str) -> dict[str, Any]:
     return {str(key): value for key, value in found.items()} if isinstance(found, dict) else {}
 
 
-def call_in(values: Iterable[object]) -> str:
+def call_in(values: Mapping[str, object]) -> str:
     """Return the call, such as `POST /v1/x`, if `values` contain a method and a URL or path.
 
-    Returns an empty string otherwise.
+    If they contain a path and also the address of the server, under a name such as `baseUrl`, the call has
+    both. Returns an empty string otherwise.
     """
-    texts = [value for value in values if isinstance(value, str)]
-    method = next(filter(METHOD.fullmatch, texts), "")
-    target = next(filter(_TARGET.fullmatch, texts), "")
-    return f"{method.upper()} {target}" if method and target else ""
+    texts = {name: value for name, value in values.items() if isinstance(value, str)}
+    method = next(filter(METHOD.fullmatch, texts.values()), "")
+    servers = {name: value for name, value in texts.items() if _SERVER.fullmatch(name)}
+    targets = [value for name, value in texts.items() if name not in servers]
+    target = next(filter(_TARGET.fullmatch, targets), "")
+    server = next(filter(_TARGET.fullmatch, servers.values()), "")
+    url = server.rstrip("/") + target if target.startswith("/") else target or server
+    return f"{method.upper()} {url}" if method and url else ""
+
+
+def scopes_of(values: Mapping[str, str]) -> str:
+    """Return the permissions in an attribute such as `scope` as code spans; empty if there are none."""
+    named = next((value for name, value in values.items() if _SCOPES.fullmatch(name)), "")
+    return ", ".join(f"`{name}`" for name in _SCOPE_NAME.findall(named))
 
 
 def title_of(values: Mapping[str, str], names: Iterable[str]) -> str:

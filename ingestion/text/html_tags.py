@@ -13,6 +13,7 @@ from ingestion.text.components import (
     attributes_of,
     call_in,
     object_of,
+    scopes_of,
     title_of,
 )
 from ingestion.text.markdown_blocks import outside_code, replace_outside_code
@@ -34,6 +35,8 @@ _ADMONITIONS = frozenset(
 )  # fmt: skip
 _TITLES = ("title", "label", "name", "header", "heading", "tabName", "summary", "text", "value")
 """Attributes of components that may hold their title, the most specific first."""
+_MESSAGES = ("message", "description", "meaning", "when", "text", "title")
+"""Attributes of components about errors that may hold the message, the most specific first."""
 _TAG = outside_code(rf"<(?P<closing>/?)(?P<tag>[a-z][\w.-]*)(?P<attributes>{ATTRIBUTES})\s*/?>")
 _ANNOTATION = outside_code(r"(?<!=)\{(?P<object>\{[^{}\n]*\})\}")
 """An object after a heading or in a paragraph, such as `{{ tag: 'POST', label: '/v1/x' }}`."""
@@ -47,10 +50,14 @@ _HEADING = re.compile("h[1-6]")
 _ANY_TAG = re.compile(r"<[^<>]*>")
 _PERMISSIONS = re.compile(r"(?:Required)?(?:Scopes?|Permissions?)")
 _SIDE = re.compile(
-    r"(?:Request|Response|Query|Path|Header|Body|Error|Return)s?(?:Body|Params|Parameters|Headers|Fields|Schema)?"
+    r"(?:Request|Response|Query|Path|Header|Body|Form|Error|Err|Failure|Fault|Exception|Problem|Return|Reply"
+    r"|Answer|Result|Output|Input)s?(?:Body|Params|Parameters|Headers|Fields|Schema|Codes|List|Table)?"
 )
-"""Names of components that contain the fields of a request or of a response."""
-_HTTP_STATUS = re.compile(r"[1-5]\d\d")
+"""Names of components that contain the fields of a request or of a response, or the errors."""
+_SIDE_VALUE = re.compile(r"request|response|query|path|headers?|body|form|errors?", re.IGNORECASE)
+"""Values of attributes that say what a component contains, as in `<Fields of="body">`."""
+_HTTP_STATUS = re.compile(r"[1-5]\d\d(?::? +[A-Z].*)?")
+_ERROR_STATUS = re.compile(r"[45](?:\d\d|xx)\b.*", re.IGNORECASE)
 _CODE_VALUE = re.compile(r"[\w.-]{2,60}")
 _OPENING_LINE = re.compile(r"<[A-Z][\w.]*(?:\s[^<>]*)?(?<!/)>\s*$")
 _CLOSING_LINE = re.compile(r"</[A-Z][\w.]*\s*>\s*$")
@@ -107,7 +114,7 @@ def replace_annotations(text: str) -> str:
 
 def _annotation(match: re.Match[str]) -> str:
     values = object_of(match["object"])
-    call = call_in(values.values())
+    call = call_in(values)
     is_object = bool(values) and None not in values.values()  # {{ name }} is a variable
     return f"`{call}`" if call else "" if is_object else match[0]
 
@@ -210,37 +217,53 @@ def _html_tag(name: str, is_closing: bool, values: Mapping[str, str]) -> str:
 
 
 def _lead(match: re.Match[str], values: Mapping[str, str]) -> str:
-    """Return the text before a component's content: a method if a URL follows, a label, or nothing."""
+    """Return the text before a component's content: a method if a URL follows, a label, an error or ""."""
     if _PERMISSIONS.fullmatch(match["tag"]):
         return "**Permissions:**"
     method = next(filter(METHOD.fullmatch, values.values()), "")
     is_before_url = match.string[match.end() :].lstrip(" \n`").startswith(("/", "http"))
-    return f"**{method.upper()}**" if method and is_before_url else ""
+    if method and is_before_url:
+        return f"**{method.upper()}**"
+    error = _error(values)
+    return f"{error} {title_of(values, _MESSAGES)}".strip() if error and not call_in(values) else ""
+
+
+def _error(values: Mapping[str, str]) -> str:
+    """Return the HTTP status and the code of a component about an error, in bold; empty for others."""
+    code, status = values.get("code", ""), values.get("status", "")
+    if _CODE_VALUE.fullmatch(code):
+        return f"**{status} {code}**".replace("** ", "**")
+    return f"**{status}**" if _ERROR_STATUS.fullmatch(status) else ""
 
 
 def _component(name: str, values: Mapping[str, str]) -> str:
     """Return the text for a component, such as a call, a heading, "(required)" or its title in bold."""
     if name in ("Required", "Optional"):
         return f" ({name.lower()})"
-    if call := call_in(values.values()):
-        return f"`{call}`"
+    scopes = scopes_of(values)
+    required = f"Required permissions: {scopes}" if scopes else ""
+    if call := call_in(values):
+        return f"`{call}`\n\n{required}".strip()
     if _HEADING.fullmatch(tag := values.get("as", "")):
         return f"{'#' * int(tag[1])} {title_of(values, ('children', *_TITLES))}"
-    for label in ("scopes", "scope", "permissions", "permission"):
-        if values.get(label):
-            return f"Required {label}: `{values[label]}`"
-    if _CODE_VALUE.fullmatch(values.get("code", "")):
-        return f"**{values.get('status', '')} {values['code']}**".replace("** ", "**")
-    return _component_title(name, title_of(values, _TITLES), values.get("status", ""))
+    return required or _component_title(name, values)
 
 
-def _component_title(name: str, title: str, status: str) -> str:
-    """Return the title of a component in bold, or as a heading if it is an HTTP status."""
+def _component_title(name: str, values: Mapping[str, str]) -> str:
+    """Return the title of a component in bold, or as a heading if it is an HTTP status.
+
+    Components for one side of a call, such as the request body, have a title even without attributes.
+    """
+    title = title_of(values, _TITLES)
     if _HTTP_STATUS.fullmatch(title):
         return f"#### {title}"  # a tab for the responses with this status
-    if not title and _SIDE.fullmatch(name):
+    if not title:
         words = re.sub(r"(?<=[a-z])(?=[A-Z])", " ", name)
-        title = f"{words} {status}".strip()
+        side = next(filter(_SIDE_VALUE.fullmatch, values.values()), "")
+        if side:
+            title = f"{side.capitalize()} {words}"
+        elif _SIDE.fullmatch(name):
+            title = f"{words} {values.get('status', '')}".strip()
     return bold_title(name, title)
 
 

@@ -1,6 +1,6 @@
 """Converts a tree of HTML into Markdown with the same headings, tables, lists and code blocks.
 
-Fields and tables are normalised first; see `html_structure`.
+Operations, fields and tables are normalised first; see `html_sphinx` and `html_structure`.
 """
 
 import re
@@ -10,6 +10,7 @@ from typing import Any
 from bs4 import Tag
 from markdownify import ATX, MarkdownConverter
 
+from ingestion.sources.formats.html_sphinx import mark_operations
 from ingestion.sources.formats.html_structure import mark_fields, normalise_tables
 from schemas.errors import SourceError
 
@@ -37,6 +38,7 @@ _MARKUP = re.compile(r"([\\*_`<\[{])")
 
 def html_to_markdown(content: Tag) -> str:
     """Return `content` as Markdown. Raises SourceError if it exceeds a limit."""
+    mark_operations(content)
     mark_fields(content)
     _separate_labels(content)
     normalise_tables(content)

@@ -1,0 +1,114 @@
+"""Replaces the block tags of GitBook, such as `{% hint %}`, with headings and MDX components.
+
+GitBook describes an operation with the tags `swagger`, `swagger-parameter` and `swagger-response`;
+until 2021, with `api-method` and tags whose names begin with it.
+"""
+
+import re
+from collections.abc import Mapping
+
+from ingestion.text.components import METHOD, attributes_of
+from ingestion.text.markdown_blocks import outside_code, replace_outside_code, split_code
+
+MIN_LEVEL = 2
+"""Minimum level of the heading of an operation; the title of a page has level 1."""
+
+_TAG = outside_code(
+    r"(?m:^)(?P<heading>#{1,6})(?=[ \t])"
+    r"|\{%[ \t]*+(?P<end>end)?(?P<tag>[a-z]++(?:-[a-z]++)*+)"
+    r"(?P<attributes>(?:[^%{\n]|%(?!\})|\{(?!%))*+)%\}"
+)
+_TEXT = re.compile(
+    r"(?P<tag>\{%[ \t]*+api-method(?:-response-example)?[ \t][^%\n]*+)%\}\s*+"
+    r"\{%[ \t]*+api-method-(?P<name>summary|response-example-description)[ \t]*+%\}"
+    r"(?P<text>[^{]{0,300}+)\{%[ \t]*+endapi-method-(?P=name)[ \t]*+%\}"
+)
+"""A tag, followed by a tag that contains its summary or description."""
+_OTHER_TAGS = re.compile(
+    r"tabs|code|content-ref|file|stepper|step|columns?|updates?|(?:swagger|api-method|openapi)(?:-[a-z-]+)?"
+)
+"""Tags that are removed. Their content stays."""
+_GROUP = re.compile(r"api-method-(path|query|body|form-data|headers)(?:-parameters)?")
+_LOCATIONS = {"form-data": "body", "headers": "header"}
+
+
+def replace_gitbook_tags(text: str) -> str:
+    """Return a page with headings and components instead of the block tags of GitBook.
+
+    Tags that GitBook does not have, and tags in code, are unchanged.
+    """
+    if "{%" not in text:
+        return text
+    replacer = _TagReplacer()
+    return "".join(
+        part if is_code else replace_outside_code(_TAG, replacer.replace, part)
+        for is_code, part in split_code(_TEXT.sub(_with_text, text))
+    )
+
+
+def _with_text(match: re.Match[str]) -> str:
+    """Return a tag with its summary or description as an attribute."""
+    name = match["name"].rpartition("-")[2]
+    return f"{match['tag']} {_attribute(name, match['text'])} %}}"
+
+
+class _TagReplacer:
+    """Replaces the tags of a page in order."""
+
+    def __init__(self) -> None:
+        self._level = MIN_LEVEL
+        """Level of the headings of operations: that of the last other heading."""
+        self._location = ""
+        """Where the parameters of the current group are sent."""
+
+    def replace(self, match: re.Match[str]) -> str:
+        """Return the text that replaces a tag or the start of a heading."""
+        if match["heading"]:
+            self._level = max(len(match["heading"]), MIN_LEVEL)
+            return match[0]
+        tag = match["tag"]
+        if group := _GROUP.fullmatch(tag):
+            self._location = "" if match["end"] else _LOCATIONS.get(group[1], group[1])
+        values = attributes_of(match["attributes"])
+        if tag in ("swagger", "api-method", "openapi", "openapi-operation"):
+            return "\n\n" if match["end"] else self._operation(values)
+        component, values = self._component(tag, values)
+        if component:
+            attributes = " ".join(_attribute(name, value) for name, value in values.items())
+            return f"\n</{component}>\n" if match["end"] else f"\n<{component} {attributes}>\n"
+        return "" if _OTHER_TAGS.fullmatch(tag) else match[0]
+
+    def _operation(self, values: Mapping[str, str]) -> str:
+        """Return a heading with the summary and the call of an operation; empty without a method."""
+        method = values.get("method", "")
+        if not METHOD.fullmatch(method):
+            return ""
+        url = _url(values.get("baseUrl") or values.get("host", ""), values.get("path", ""))
+        summary = values.get("summary", "").strip()
+        heading = f"{'#' * self._level} {summary}" if summary else ""
+        return f"\n\n{heading}\n\n`{method.upper()} {url}`\n\n"
+
+    def _component(self, tag: str, values: dict[str, str]) -> tuple[str, dict[str, str]]:
+        """Return the name and the attributes of the component that replaces a tag; "" if there is none."""
+        if tag == "hint":
+            return values.get("style", "info").capitalize(), {}
+        if tag == "tab":
+            return "Tab", {"title": values.get("title", "")}
+        if tag in ("swagger-parameter", "api-method-parameter"):
+            return "Parameter", {"in": self._location, **values}
+        if tag in ("swagger-response", "api-method-response-example"):
+            status = values.get("status") or values.get("httpCode", "")
+            return "Response", {"status": status, "description": values.get("description", "")}
+        return "", {}
+
+
+def _url(base: str, path: str) -> str:
+    """Return the URL of an operation. A base that is neither a URL nor a path is ignored."""
+    base, path = base.replace("\\", "").rstrip("/"), path.replace("\\", "").lstrip("/")
+    is_base = base.startswith(("http://", "https://", "/", "{"))
+    return f"{base}/{path}".rstrip("/") if is_base else f"/{path}"
+
+
+def _attribute(name: str, value: str) -> str:
+    text = " ".join(value.split()).replace('"', "'")
+    return f'{name}="{text}"'
