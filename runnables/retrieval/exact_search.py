@@ -178,16 +178,13 @@ def _names_api(chunk: Chunk, identifier: str) -> bool:
 
 def _strengths_in_body(body: str, identifier: str) -> Iterator[int]:
     """Yield the strength with which each line of `body` defines `identifier`; 0 for most lines."""
-    header: list[str] = []
+    header = ""
     for line in body.splitlines():
         is_row = line.lstrip().startswith("|")
-        if is_row and not header:
-            header = _cells(line)
-        elif not is_row:
-            header = []
+        header = (header or line) if is_row else ""
         if identifier in line or "\\" in line:
             yield (
-                _row_strength(_cells(line), header, identifier)
+                _row_strength(_cells(line), _cells(header), identifier)
                 if is_row
                 else _line_strength(line, identifier)
             )

@@ -3,7 +3,7 @@
 import asyncio
 import logging
 from array import array
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from functools import partial
 from itertools import islice
 from typing import Literal
@@ -26,7 +26,7 @@ from runnables.retrieval.ranking import (
 )
 from runnables.retrieval.section_choice import weigh_sections
 from runnables.run_context import MODEL_FAILURE, dispatch_event
-from schemas.document import RetrievedChunk
+from schemas.document import Chunk, RetrievedChunk
 from schemas.errors import ConfigurationError, ModelError
 from schemas.question import Filters
 
@@ -130,39 +130,29 @@ class HybridSearch:
         candidates = dict(islice(ranking.items(), max(CANDIDATE_COUNT, k)))
         if self._mode != "dense":  # cosine similarities differ too little to be multiplied
             candidates = weigh_sections(candidates, query)
+        chunks: dict[ChunkHit, Chunk] = {}
         if identifiers := extract_identifiers(query):
-            candidates = self._definitions_first(identifiers, ranking, candidates, filters)
+            chunks = self._read_definitions(identifiers, candidates, filters)
+            candidates = _definitions_first(identifiers, chunks, ranking, candidates)
         best = diversify(candidates, k, lambda hit: (hit.source, hit.document_id))
-        scores = {hit.id: candidates[hit] for hit in best}
+        chunks |= self._read(hit for hit in best if hit not in chunks)
         return [
-            RetrievedChunk(chunk=chunk, score=scores[chunk.id])
-            for chunk in self.collection.chunks_by_id(list(scores))
+            RetrievedChunk(chunk=chunks[hit], score=candidates[hit])
+            for hit in best
+            if hit in chunks  # may have been deleted since the search
         ]
 
-    def _definitions_first(
-        self,
-        identifiers: list[str],
-        ranking: ScoredHits,
-        others: ScoredHits,
-        filters: Filters,
-    ) -> ScoredHits:
-        """Return `others` after the chunks that define `identifiers`.
-
-        Chunks that define more identifiers come first. If a code is in several tables, the table of the API
-        that the question names is therefore the first one. Of equal chunks, the better in `ranking` comes
-        first.
-        """
+    def _read_definitions(
+        self, identifiers: list[str], candidates: ScoredHits, filters: Filters
+    ) -> dict[ChunkHit, Chunk]:
+        """Return the chunks of `candidates`, and further ones that may define `identifiers`."""
         exact = find_definitions(self.collection, identifiers, filters)
-        candidates = self.collection.chunks_by_id([hit.id for hit in others])
-        chunks = {ChunkHit.from_chunk(chunk): chunk for chunk in [*candidates, *exact]}
-        strengths = {hit: definition_strength(chunk, identifiers) for hit, chunk in chunks.items()}
-        ranks = {hit: rank for rank, hit in enumerate(ranking)}
-        defining = sorted(
-            (hit for hit, strength in strengths.items() if strength >= DEFINED),
-            key=lambda hit: (-strengths[hit], ranks.get(hit, len(ranks))),
-        )
-        first = {hit: ranking.get(hit, 0.0) for hit in defining[:MAX_DEFINITIONS]}
-        return first | {hit: score for hit, score in others.items() if hit not in first}
+        chunks = {ChunkHit.from_chunk(chunk): chunk for chunk in exact}
+        return self._read(hit for hit in candidates if hit not in chunks) | chunks
+
+    def _read(self, hits: Iterable[ChunkHit]) -> dict[ChunkHit, Chunk]:
+        chunks = self.collection.chunks_by_id([hit.id for hit in hits])
+        return {ChunkHit.from_chunk(chunk): chunk for chunk in chunks}
 
     def _rank(
         self, query: str, synonyms: Sequence[str], vector: Vector | None, filters: Filters
@@ -185,6 +175,28 @@ class HybridSearch:
     @property
     def _dense_weight(self) -> float:
         return dense_weight(self.collection.manifest.calibration)
+
+
+def _definitions_first(
+    identifiers: list[str],
+    chunks: Mapping[ChunkHit, Chunk],
+    ranking: ScoredHits,
+    others: ScoredHits,
+) -> ScoredHits:
+    """Return `others` after those of `chunks` that define `identifiers`.
+
+    Chunks that define more identifiers come first. If a code is in several tables, the table of the API
+    that the question names is therefore the first one. Of equal chunks, the better in `ranking` comes
+    first.
+    """
+    strengths = {hit: definition_strength(chunk, identifiers) for hit, chunk in chunks.items()}
+    ranks = {hit: rank for rank, hit in enumerate(ranking)}
+    defining = sorted(
+        (hit for hit, strength in strengths.items() if strength >= DEFINED),
+        key=lambda hit: (-strengths[hit], ranks.get(hit, len(ranks))),
+    )
+    first = {hit: ranking.get(hit, 0.0) for hit in defining[:MAX_DEFINITIONS]}
+    return first | {hit: score for hit, score in others.items() if hit not in first}
 
 
 def open_search(
