@@ -317,6 +317,28 @@ COMPONENTS_FOR_SIDES = """# Boats
 </Problems>
 """
 
+LABELS_BELOW_ENDPOINT = """# 出航 Sail <Badge text="beta" />
+
+## 接口信息 Endpoint
+
+- **请求地址 URL**：`https://acme.example/sail`
+- **请求方式 Method**：`POST`
+- **Role**: `captain` or `mate`
+
+## Body
+
+| 参数 Parameter | 类型 Type | 必填 Required |
+| --- | --- | --- |
+| port | String | 是 Yes |
+
+## Query results
+
+<Errors>
+  <Err code="too_late">The boat has left.</Err>
+  <Err code="storm" />
+</Errors>
+"""
+
 STYLES = {
     "one column": (ONE_COLUMN, ["GET /repos/{owner}/issues List issues", "owner!", "state", "404"]),
     "labels above labels": (
@@ -363,6 +385,10 @@ STYLES = {
         MARKS_AFTER_DESCRIPTIONS,
         ["POST /boats/{id}/paint Paint a boat", "id!", "colour!", "coats", "> ETag",
          "POST /boats/{id}/wash Wash a boat", "id!", "soap!", "brush"],
+    ),
+    "labels below endpoint": (
+        LABELS_BELOW_ENDPOINT,
+        ["POST https://acme.example/sail 出航 Sail", "port!", "too_late", "storm", "captain", "mate"],
     ),
     "components for sides": (
         COMPONENTS_FOR_SIDES,

@@ -127,6 +127,7 @@ def test_parse_list_items_returns_the_items(markdown: str, expected: list[str]) 
         ("[text](http://x.y) ![alt](i.png)", "text alt"),
         ("a<br/>b {#anchor}", "ab"),
         ("  padded  ", "padded"),
+        ("starts with `pc_`, `<b>` *or* `a*`", "starts with pc_, <b> or a*"),
     ],
 )
 def test_plain_text_has_no_markup(inline: str, expected: str) -> None:

@@ -24,7 +24,7 @@ MAX_SENTENCE_CHARS = 300
 """Permissions are not read from longer sentences."""
 
 _LABEL = re.compile(
-    r".*(?:权限|授权范围|scopes?|permissions?|oauth|privileges?|(?:required|needed) roles?).*",
+    r".*(?:权限|授权范围|scopes?|permissions?|oauth|privileges?|(?:required|needed) roles?).*|roles?|角色",
     re.IGNORECASE,
 )
 _SENTENCE_END = re.compile(r"(?<=[.!])\s+(?=[A-Z*_`])|[。！]\s*|<br\s*/?>|\n", re.IGNORECASE)
@@ -39,7 +39,7 @@ _NAME = re.compile(
     r"`((?=[^`]*[A-Za-z])[^`\s\[\](){}]{2,80})`|(?<![\w./:@-])([a-z][\w-]*(?:[:.](?:[\w-]+|\*(?!\*)))+)(?![\w/])"
 )
 _SEPARATOR = re.compile(r"<br\s*/?>|\n|[;；、,，]\s*(?=`)|</li>")
-_WORD = re.compile(r"[A-Za-z][\w.:*-]{2,79}")
+_WORD = re.compile(r"(?!(?:none|any)$)[A-Za-z][\w.:*-]{2,79}", re.IGNORECASE)
 _COLON_NAME = re.compile(r"`([a-z][\w.-]*(?::[a-z*][\w.*-]*)+)`")
 _QUALIFIED = re.compile(r"[\w.-]:[\w*]")
 _NEED = re.compile(r"\b(?:needs?|requires?|required|only)\b|需要|要求|所需", re.IGNORECASE)
@@ -154,11 +154,11 @@ def listed_errors(items: Sequence[str]) -> tuple[ErrorCode, ...]:
 
 
 def titled_error(title: str) -> ErrorCode | None:
-    """Return the error if a title begins with an HTTP status or a word that can only be an error code.
+    """Return the error if a title begins with an HTTP status, a code span or a word that can only be a code.
 
     None for other titles and for statuses below 400.
     """
-    text = text_of(title)
+    text = title if "`" in title else text_of(title)
     is_named = _STATUS_ITEM.match(text) or _ERROR_NAME.match(text)
     found = _listed_error(text) if is_named else None
     return found if found and not _NO_ERROR_STATUS.fullmatch(found.code) else None

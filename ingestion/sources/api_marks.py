@@ -193,7 +193,8 @@ def _pairs(block: MarkdownBlock, facts: "_LabelledFacts") -> list[tuple[str, str
         return labelled_pairs(MarkdownBlock("other", block.title))
     if block.kind == "fence" and _CODE_LANGUAGE.match(block.text):
         return []
-    if block.kind != "table" and is_fact_label(facts.label):
+    is_labelled = block.kind != "table" and is_fact_label(facts.label)
+    if is_labelled and not any(is_fact_label(label) for label, _ in labelled_pairs(block)):
         return [(facts.label, block.text)]
     if block.kind == "table":
         has_facts = _has_fact_word(block.text) or CALL.search(block.text)

@@ -83,6 +83,8 @@ class OperationReader:
             elif self._add_table_or_list(block):
                 self._above.end_announcement()
                 continue
+            elif self._add_described_error(block):
+                pass  # the label above it announces the next error, too
             elif block.kind == "paragraph" and self._add_paragraph(block):
                 self._above.end_announcement()
             elif block.kind in ("paragraph", "list", "other"):
@@ -223,6 +225,13 @@ class OperationReader:
         found = titled_error(text) if role == "errors" or is_status else None
         return self._add_errors([found] if found else [], ["title"])
 
+    def _add_described_error(self, block: MarkdownBlock) -> bool:
+        """Add the error in a paragraph such as "**404 — order_not_found** No such order."."""
+        title = _BOLD_TITLE.match(block.text) if block.kind == "paragraph" else None
+        if title is None or not (about := text_of(block.text[title.end() :])):
+            return False
+        return self._add_titled_error(title[1], about)
+
     def _add_paragraph(self, block: MarkdownBlock) -> bool:
         """Add what a paragraph describes. The paragraph stays prose.
 
@@ -231,7 +240,7 @@ class OperationReader:
         names ("Query: `limit`, `cursor`.") or an error.
         """
         if title := _BOLD_TITLE.match(block.text):
-            self._add_titled_error(title[1], text_of(block.text[title.end() :]))
+            self._add_titled_error(title[1])
         elif self._above.role() in ("errors", "response") and are_status_items([block.text]):
             return self._add_errors(listed_errors([block.text]), ["paragraph"])
         if match := _LABELLED_NAMES.match(block.text):

@@ -47,6 +47,9 @@ _MAY_BE_EMPHASIS = re.compile(r"<(?:b|strong|i|em)[\s>]", re.IGNORECASE)
 _LINE_BREAKS = re.compile(r"(?:<br>\s*)+")
 _OUTER_BREAKS = re.compile(r"<br>(?=\s*(?:\||$))|(?<=\|)(\s*)<br>")
 _HEADING = re.compile("h[1-6]")
+_HEADING_TEXT = re.compile(r" {0,3}#{1,6}[ \t]+[^<\s]")
+_BADGE = re.compile(r"\w*(?:Badge|Tag|Chip|Pill|Lozenge)")
+"""Names of components such as "Beta" after a heading. They are not part of the heading's text."""
 _ANY_TAG = re.compile(r"<[^<>]*>")
 _PERMISSIONS = re.compile(r"(?:Required)?(?:Scopes?|Permissions?)")
 _SIDE = re.compile(
@@ -188,7 +191,8 @@ def _replace_tag(match: re.Match[str]) -> str:
         return "" if _is_inline(match) else "\n"
     if lead := _lead(match, values):
         return f"\n\n{lead} "
-    text = _component(name, values)
+    is_badge = _BADGE.fullmatch(name) and _is_in_heading(match)
+    text = "" if is_badge and not call_in(values) else _component(name, values)
     return (
         text.strip().replace("**", "") if _is_inline(match) else f"\n\n{text}\n\n" if text else ""
     )
@@ -204,6 +208,12 @@ def _is_inline(match: re.Match[str]) -> bool:
     """Return whether text other than tags comes before a tag on its line."""
     start = match.string.rfind("\n", 0, match.start()) + 1
     return bool(_ANY_TAG.sub("", match.string[start : match.start()]).strip(" \t>-"))
+
+
+def _is_in_heading(match: re.Match[str]) -> bool:
+    """Return whether a tag follows the text of a heading."""
+    start = match.string.rfind("\n", 0, match.start()) + 1
+    return _HEADING_TEXT.match(match.string, start, match.start()) is not None
 
 
 def _html_tag(name: str, is_closing: bool, values: Mapping[str, str]) -> str:
@@ -231,8 +241,10 @@ def _lead(match: re.Match[str], values: Mapping[str, str]) -> str:
 def _error(values: Mapping[str, str]) -> str:
     """Return the HTTP status and the code of a component about an error, in bold; empty for others."""
     code, status = values.get("code", ""), values.get("status", "")
+    if _HTTP_STATUS.fullmatch(code):
+        return f"**{code}**"
     if _CODE_VALUE.fullmatch(code):
-        return f"**{status} {code}**".replace("** ", "**")
+        return f"**{status} `{code}`**".replace("** ", "**")
     return f"**{status}**" if _ERROR_STATUS.fullmatch(status) else ""
 
 

@@ -27,7 +27,10 @@ _KINDS: dict[str, BlockKind] = {
 
 _ESCAPE = re.compile(r"\\([!-/:-@\[-`{-~])")
 _HIDDEN = 0xE000
-"""Offset into Unicode's private use area that hides escaped punctuation while markup is removed."""
+"""Offset into Unicode's private use area that hides escapes and code while markup is removed."""
+_CODE_TEXT = re.compile(r"(?<!`)(`++)[^`]++\1")
+_MARKUP = re.compile(r"[*_<{\[]")
+"""Characters that are not markup in code."""
 _HIDDEN_CHARACTER = re.compile("[\ue021-\ue07e]")
 _FENCE_LINE = re.compile(r"^[ \t>]*(`{3,}|~{3,})([^\n]*)$", re.MULTILINE)
 _CODE_SPAN = (
@@ -147,7 +150,11 @@ def _dedent(lines: list[str]) -> list[str]:
 
 def plain_text(inline: str) -> str:
     """Return the text of inline Markdown: without emphasis, tags, escapes and the targets of links."""
-    text = _ESCAPE.sub(lambda match: chr(_HIDDEN + ord(match[1])), inline)
+    text = _ESCAPE.sub(lambda match: _hidden(match[1]), inline)
+    if "`" in text:
+        text = _CODE_TEXT.sub(
+            lambda code: _MARKUP.sub(lambda mark: _hidden(mark[0]), code[0]), text
+        )
     text = re.sub(r"!\[([^\]]*)\]\([^)]*\)", r"\1", text)
     text = re.sub(r"\[([^\]]*)\]\([^)]*\)", r"\1", text)
     text = re.sub(
@@ -155,6 +162,10 @@ def plain_text(inline: str) -> str:
     )  # not `List<Item>`
     text = re.sub(r"[*`]|(?<!\w)_|_(?!\w)", "", text).strip()
     return _HIDDEN_CHARACTER.sub(lambda match: chr(ord(match[0]) - _HIDDEN), text)
+
+
+def _hidden(character: str) -> str:
+    return chr(_HIDDEN + ord(character))
 
 
 def split_code(text: str) -> Iterator[tuple[bool, str]]:
