@@ -154,6 +154,13 @@ def test_command_prints_the_report_as_text(sample_service: AnswerService, tmp_pa
         assert re.search(words, said.stdout, re.MULTILINE), (words, said.stdout)
 
 
+def test_command_counts_a_single_question_in_the_singular(kept: RecordDatabase) -> None:
+    keep(kept.store, [next(each for each in RECORDS if each.question == "drone delivery")])
+    said = apidesk(kept.url).stdout
+    assert re.search(r"^1 question of the last 30 days$", said, re.MULTILINE), said
+    assert "1 on-topic question has no helpful answer" in said
+
+
 @pytest.mark.parametrize(
     "arguments", [["--days", "0"], ["--table", "none"], ["--csv"], ["--csv", "--json"]]
 )

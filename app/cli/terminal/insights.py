@@ -133,8 +133,9 @@ def _types(insights: Insights, limit: int | None) -> list[RenderableType]:
     for type_count in insights.by_type:
         counts[type_count.type] += type_count.questions
         days[type_count.day] += type_count.questions
+    unanswered = "question has" if insights.unanswered == 1 else "questions have"
     summary = (
-        f"{insights.unanswered} on-topic questions have no helpful answer, "
+        f"{insights.unanswered} on-topic {unanswered} no helpful answer, "
         f"{insights.off_topic_share:.0%} off topic, {insights.cached_share:.0%} from the cache"
     )
     grid = _grid(2)
@@ -142,7 +143,8 @@ def _types(insights: Insights, limit: int | None) -> list[RenderableType]:
         if counts[type_]:
             bar = Text("█" * _scale(counts[type_], max(counts.values()), MAX_BAR_WIDTH), "cyan")
             grid.add_row(str(counts[type_]), TYPES[type_], bar)
-    heading = _heading(f"{insights.questions} questions of {_span(insights)}")
+    noun = "question" if insights.questions == 1 else "questions"
+    heading = _heading(f"{insights.questions} {noun} of {_span(insights)}")
     return [heading, Text(summary), _indented(_sparkline(days, insights.days)), grid]
 
 
