@@ -1,0 +1,71 @@
+"""Adds to an API operation what its blocks state, with the evidence for it."""
+
+from collections.abc import Sequence
+
+from ingestion.sources.api_columns import Columns, text_of
+from ingestion.sources.api_operation import PageOperation, Role
+from ingestion.sources.api_roles import Announcements
+from ingestion.sources.api_structures import ParameterTable
+from schemas.api_document import ErrorCode, Parameter, PermissionPackage
+
+PARAMETER_ROLES: tuple[Role, ...] = ("headers", "public", "request", "response")
+
+
+class OperationBuilder:
+    """Adds permissions, error codes and evidence to an operation, and collects its tables of parameters.
+
+    `above` contains the headings and labels above the current block.
+    """
+
+    def __init__(self, operation: PageOperation) -> None:
+        self.operation = operation
+        self.above = Announcements()
+        self.tables: list[ParameterTable] = []
+        self.position = 0
+        """Index of the current block on the page."""
+        self.parts: list[int] = []
+        """Indexes of the blocks from which parameters or error codes were read."""
+
+    def add_permissions(self, found: Sequence[PermissionPackage]) -> bool:
+        """Add permissions that the operation does not have yet. Return False if `found` is empty."""
+        known = {scope.name for scope in self.operation.permissions}
+        self.operation.permissions += [scope for scope in found if scope.name not in known]
+        return bool(found)
+
+    def add_errors(self, found: Sequence[ErrorCode], header: Sequence[str]) -> bool:
+        """Add error codes. `header` names the block in the evidence. Return False if `found` is empty."""
+        self.operation.error_codes += found
+        if found:
+            self.parts.append(self.position)
+            self.note(header, f"{len(found)} error codes")
+        return bool(found)
+
+    def add_parameters(
+        self, found: Sequence[Parameter], role: Role, columns: Columns, header: Sequence[str]
+    ) -> bool:
+        """Add a table or list of parameters with `role`. Return False if `found` is empty."""
+        if not found:
+            return False
+        states_required = "required" in columns or "optional" in columns
+        if not states_required and self.above.says_required():
+            found = [parameter.model_copy(update={"required": True}) for parameter in found]
+        says_required = states_required or any(parameter.required for parameter in found)
+        is_labelled = says_required or not columns.at
+        self.operation.has_labelled_parameters |= is_labelled and role in PARAMETER_ROLES
+        table = ParameterTable(
+            parameters=tuple(found),
+            role=role,
+            texts=tuple(self.above.texts()),
+            has_types="type" in columns or not columns.at,
+            position=self.position,
+        )
+        self.tables.append(table)
+        self.parts.append(self.position)
+        self.note(header, f"{len(found)} {role or 'request'} parameters")
+        return True
+
+    def note(self, header: Sequence[str], what: str) -> None:
+        """Add to the evidence how a table, list or paragraph was read."""
+        title = " | ".join(filter(None, map(text_of, header)))
+        under = next((f" under {text!r}" for text in self.above.texts()), "")
+        self.operation.evidence.append(f"table [{title}]{under}: {what}")
