@@ -30,9 +30,10 @@ LOADED_BY_NAME = {
     "tavily-python",
     "tzdata",
     "uvloop",
+    "wordfreq",
 }
-"""Dependencies that no module imports: LangChain, SQLAlchemy, uvicorn and zoneinfo load them, or we do by
-name.
+"""Dependencies that no module imports: LangChain, SQLAlchemy, uvicorn and zoneinfo load them, or we load
+them by name or read their files.
 """
 
 

@@ -4,13 +4,16 @@ The word frequencies are those of wordfreq, whose dictionaries for both language
 word list is one sorted string that is searched by bisection. The words above `RAREST_ZIPF` take 10 MB.
 """
 
+import gzip
 import math
 import re
 from array import array
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterator, Sequence
 from functools import lru_cache
+from importlib.util import find_spec
 from itertools import accumulate, takewhile
+from pathlib import Path
 
 from schemas.choices import Language
 
@@ -74,25 +77,34 @@ def zipf_frequency(word: str) -> float:
 
 
 def listed_words(language: Language) -> Iterator[tuple[str, float]]:
-    """Yield the listed words of `language` with their Zipf frequencies, most frequent first."""
-    import wordfreq
+    """Yield the listed words of `language` with their Zipf frequencies, most frequent first.
 
-    by_centibels = wordfreq.read_cBpack(wordfreq.available_languages()[language])
-    for centibels, words in enumerate(by_centibels):
-        zipf = wordfreq.cB_to_zipf(-centibels)
-        yield from ((word, zipf) for word in words)
+    Reads wordfreq's file, a list of lists by frequency in negative centibels, without the package, because
+    importing it takes longer and loads the names of all languages.
+    """
+    import msgpack
+
+    package = find_spec("wordfreq")
+    assert package and package.submodule_search_locations, "wordfreq is a dependency"
+    path = Path(package.submodule_search_locations[0]) / "data" / f"large_{language}.msgpack.gz"
+    with gzip.open(path) as file:
+        unpacker = msgpack.Unpacker(file)
+        unpacker.read_array_header()
+        next(unpacker)  # the name of the format
+        for centibels, words in enumerate(unpacker):
+            zipf = round(9 - centibels / 100, 2)
+            yield from ((word, zipf) for word in words)
 
 
 class _WordList(Sequence[bytes]):
     """A sorted list of words with their frequencies."""
 
     def __init__(self, words: Iterator[tuple[str, float]]) -> None:
-        zipfs = dict(words)
-        ordered = sorted(zipfs)  # also the order of the bytes, because they are UTF-8
-        self._text = "".join(ordered).encode()
-        lengths = (len(word.encode()) for word in ordered)
-        self._bounds = array("I", accumulate(lengths, initial=0))
-        self._zipfs = array("d", (zipfs[word] for word in ordered))
+        zipfs = {word.encode(): zipf for word, zipf in words}
+        ordered = sorted(zipfs)
+        self._text = b"".join(ordered)
+        self._bounds = array("I", accumulate(map(len, ordered), initial=0))
+        self._zipfs = array("d", map(zipfs.__getitem__, ordered))
 
     def zipf_frequency(self, word: str) -> float:
         key = word.encode(errors="surrogatepass")
