@@ -154,7 +154,7 @@ def listed_errors(items: Sequence[str]) -> tuple[ErrorCode, ...]:
 
 
 def titled_error(title: str) -> ErrorCode | None:
-    """Return the error if a title begins with a status, code in backticks or a word that can only be a code.
+    """Return the error if a title begins with a status, code in backticks or a word that can only be one.
 
     None for other titles and for statuses below 400.
     """
