@@ -376,14 +376,15 @@ CHUNK = b"100\r\n" + b"a" * 256 + b"\r\n"
 
 BODIES: dict[str, tuple[list[str], bytes, str]] = {
     "a length too large": (["Content-Length: 2001"], b"", "413"),
-    "a length of a world": (["Content-Length: 99999999999999999999"], b"", "413"),
+    "a length of a world": (["Content-Length: 9999999999999999999"], b"", "413"),
+    "a length of more than 64 bits": (["Content-Length: 99999999999999999999"], b"", "400"),
     "chunks too many": (["Transfer-Encoding: chunked"], CHUNK * 9 + b"0\r\n\r\n", "413"),
     "chunks without an end": (["Transfer-Encoding: chunked"], CHUNK * 9, "413"),
     "more than its length": (["Content-Length: 2"], b"[]" + b"a" * 3_000, "400"),
     "a negative length": (["Content-Length: -1"], b"", "400"),
     "a length that is not a number": (["Content-Length: many"], b"", "400"),
     "two lengths": (["Content-Length: 2", "Content-Length: 3"], b"[]", "400"),
-    "a length and chunks": (["Content-Length: 2", "Transfer-Encoding: chunked"], CHUNK * 9, "413"),
+    "a length and chunks": (["Content-Length: 2", "Transfer-Encoding: chunked"], CHUNK * 9, "400"),
 }
 
 
