@@ -255,6 +255,25 @@ CARDINALITY = """# Boats
 | 404 | `boat_unknown` | No such boat |
 """
 
+FAULTS = """## Report a trip
+
+`PUT /trips/{id}`
+
+### Request
+
+| Type | Element | Presence |
+| --- | --- | --- |
+| string | id | mandatory |
+| date | end | conditional |
+
+### Faults
+
+| HTTP | Meaning | Fault |
+| --- | --- | --- |
+| 409 | The boat is out | `STILL_OUT` |
+| 409 | Reported before | `REPEATED` |
+"""
+
 CALLS_IN_A_CODE_BLOCK = """# Report boats
 
 ```http
@@ -377,6 +396,7 @@ STYLES = {
         CARDINALITY,
         ["POST /trips/{kind} Start a trip", "kind!", "guests", "409", "boat_unknown", "trips:start"],
     ),
+    "faults": (FAULTS, ["PUT /trips/{id} Report a trip", "id!", "end", "STILL_OUT", "REPEATED"]),
     "calls in a code block": (
         CALLS_IN_A_CODE_BLOCK,
         ["GET /boats Report boats", "port!", "POST /boats Report boats (POST)", "port!", "name!"],

@@ -34,7 +34,7 @@ _COLUMNS: Mapping[str, re.Pattern[str]] = MappingProxyType(
             r"codes?",
             r"(?:业务|子|平台|全局)?(?:错误|返回|异常|响应|结果|业务|失败)(?:码|代码|编码|编号)",
             r"代码|编码",
-            r"errors?",
+            r"(?:error|fault)s?",
         ),
         "remedy": header_pattern(
             r".*(?:解决|处理|排查|应对|修复|建议).*",
