@@ -311,6 +311,53 @@ HTTPDOMAIN_TABLE = """<html><body><div role="main"><h1>Boats</h1>
 <li><strong>port</strong> – where</li><li><strong>limit</strong> – how many</li></ul></td></tr></tbody></table>
 </dd></dl></div></body></html>"""
 
+SLATE = """# Boats
+
+## Hire a Boat
+
+> The above command returns JSON structured like this:
+
+```json
+{ "id": 1 }
+```
+
+### HTTP Request
+
+`POST https://acme.example/boats/<boat_id>/hires`
+
+### Body Parameters
+
+Parameter | Type | Required | Description
+--------- | ---- | -------- | -----------
+port | object | yes | Where
+crew | array | no | Who
+days | array of strings | no | When
+
+#### port
+
+Parameter | Type | Required | Description
+--------- | ---- | -------- | -----------
+code | string | yes | Code
+
+#### crew
+
+Parameter | Type | Required | Description
+--------- | ---- | -------- | -----------
+name | string | yes | Name
+
+### Response Attributes
+
+Attribute | Type | Description
+--------- | ---- | -----------
+fees | Array | Fees
+
+#### fees
+
+Attribute | Type | Description
+--------- | ---- | -----------
+sum | integer | Cents
+"""
+
 STYLES = {
     "widdershins": (WIDDERSHINS, ["POST /pets createPets", "name!", "> owner", "> owner.id!", "404"]),
     "openapi-generator": (
@@ -348,6 +395,11 @@ STYLES = {
         HTTPDOMAIN,
         ["PUT /boats/{boat_id}/crew/{name} Hire a sailor", "Accept!", "boat_id!", "name!", "pay!", "pay.sum",
          "> ETag", "> rank", "409"],
+    ),
+    "slate": (
+        SLATE,
+        ["POST https://acme.example/boats/<boat_id>/hires Hire a Boat", "boat_id!", "port!", "port.code!", "crew",
+         "crew.name!", "days", "> fees", "> fees.sum"],
     ),
     "html old sphinx": (HTTPDOMAIN_TABLE, ["GET /boats/{id} Boats", "id!", "port", "limit"]),
 }  # fmt: skip

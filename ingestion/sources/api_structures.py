@@ -39,6 +39,8 @@ _SIMPLE_TYPE = re.compile(
     r"|bool(?:ean)?s?|date|time|datetime|timestamp|uuid|enum|file|binary|bytes?|array|list|of|or)",
     re.IGNORECASE,
 )
+_ARRAY_TYPE = re.compile(r"\W*(?:array|list|数组|列表)\W*", re.IGNORECASE)
+"""The type of an array that does not say what its elements are."""
 _CHINESE_OBJECT_TYPE = re.compile("对象|结构|实体")
 _SEE = re.compile(
     r"(?:参见|参考|参阅|参照|详见|请见|见|(?<![a-z])(?:see|refer to|described in|defined in))"
@@ -202,7 +204,12 @@ class _OperationTables:
 
 
 def _is_simple_type(text: str) -> bool:
-    """Return whether a type names no structure or object, as in `array of string` and 字符串."""
+    """Return whether a type names no structure or object, as in `array of string` and 字符串.
+
+    An array whose elements have no type may contain objects.
+    """
+    if _ARRAY_TYPE.fullmatch(text):
+        return False
     words_are_simple = all(map(_SIMPLE_TYPE.fullmatch, _words(text)))
     return words_are_simple and not _CHINESE_OBJECT_TYPE.search(text)
 
