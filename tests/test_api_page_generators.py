@@ -311,6 +311,42 @@ HTTPDOMAIN_TABLE = """<html><body><div role="main"><h1>Boats</h1>
 <li><strong>port</strong> – where</li><li><strong>limit</strong> – how many</li></ul></td></tr></tbody></table>
 </dd></dl></div></body></html>"""
 
+FUMADOCS = """---
+title: Moor a boat
+---
+
+<Endpoint method="PUT" path="/boats/:boatId/berth" />
+
+## Body
+
+<TypeTable
+\ttype={{
+\t\t...shared,
+\t\t// The harbour's number: not its name
+\t\tberth: {
+\t\t\tdescription: (
+\t\t\t\t<>
+\t\t\t\t\tFrom <a href="/ports">ports</a>,{' '}
+\t\t\t\t\tdon't invent it
+\t\t\t\t</>
+\t\t\t),
+\t\t\ttype: 'number',
+\t\t\trequired: true,
+\t\t},
+\t\t'crew.size': { description: "Don't count guests: " + 'never', type: '"few" | "many"', default: 2 },
+\t\tnight: { type: 'boolean', required: false },
+\t}}
+/>
+
+## Response
+
+<TypeTable type={{ fee: { type: 'number', description: <>Cents, net</> } }}></TypeTable>
+
+## Props of the component
+
+<Chart options={{ width: 3, height: { type: 'px' } }} />
+"""
+
 SLATE = """# Boats
 
 ## Hire a Boat
@@ -396,6 +432,10 @@ STYLES = {
         ["PUT /boats/{boat_id}/crew/{name} Hire a sailor", "Accept!", "boat_id!", "name!", "pay!", "pay.sum",
          "> ETag", "> rank", "409"],
     ),
+    "fumadocs": (
+        FUMADOCS,
+        ["PUT /boats/:boatId/berth Moor a boat", "boatId!", "berth!", "crew.size", "night", "> fee"],
+    ),
     "slate": (
         SLATE,
         ["POST https://acme.example/boats/<boat_id>/hires Hire a Boat", "boat_id!", "port!", "port.code!", "crew",
@@ -427,3 +467,17 @@ def test_only_tags_of_gitbook_are_replaced() -> None:
     jekyll = "{% raw %}{{ x }}{% endraw %} and `{% hint %}`"
     assert replace_gitbook_tags(jekyll) == jekyll
     assert replace_gitbook_tags('{% code title="a" %}\nx\n{% endcode %}').strip() == "x"
+
+
+def test_descriptions_of_an_object_with_fields_are_texts(tmp_path: Path) -> None:
+    path = tmp_path / "page.mdx"
+    path.write_text(FUMADOCS, encoding="utf-8")
+    source = MarkdownSourceConfig(kind="markdown", name="docs", path=tmp_path)
+    page = parse_page(source, path, read_content(source, SourceLimits(), path))
+    assert page is not None
+    operation = page.api.operations[0]
+    parameters = {each.name: each for each in operation.request_parameters}
+    assert parameters["berth"].description == "From ports, don't invent it"
+    assert parameters["crew.size"].description.startswith("Don't count guests: never")
+    assert parameters["crew.size"].type == '"few" | "many"'
+    assert operation.response_parameters[0].description == "Cents, net"

@@ -21,6 +21,7 @@ from ingestion.sources.gitbook import replace_gitbook_tags
 from ingestion.sources.pages import PageContent, PageFolderReader, PagePart
 from ingestion.text.clean_markdown import to_plain_markdown
 from ingestion.text.components import ATTRIBUTES, attributes_of, object_of
+from ingestion.text.object_literals import properties_of, text_of_expression
 from schemas.errors import SourceError
 from schemas.platform import MarkdownSourceConfig, PageSourceConfig, SourceLimits
 
@@ -39,7 +40,7 @@ _COMPONENT = re.compile(
 )
 _FIELD_TAG = re.compile(r"(?:\w*[a-z])?(?:Field|Param|Parameter|Prop|Property|Attribute)")
 _TYPE_NAMES = ("type", "schemaName", "dataType", "datatype", "format", "schema")
-_FIELD_ATTRIBUTES = ("name=", "param=", "path=", "query=", "body=", "header=")
+_FIELD_ATTRIBUTES = ("name=", "param=", "path=", "query=", "body=", "header=", "={{")
 _COLLAPSED = re.compile(
     rf"<(?P<tag>[A-Z][\w.]*){ATTRIBUTES}\s*>\s*<details{ATTRIBUTES}\s*>\s*"
     r"<summary>(?P<summary>(?:(?!</summary>).){1,1000})</summary>",
@@ -247,15 +248,15 @@ class _FieldReplacer:
         done = 0
         for match in self._tags():
             depth = min(len(self._open), MAX_NESTING)
-            found = None if match["closing"] else _parse_field(match, depth)
+            found = [] if match["closing"] else _parse_fields(match, depth)
             is_end = bool(match["closing"] and self._open and match["tag"] == self._open[-1].tag)
             if not found and not is_end and match["tag"] not in _GROUP_TAGS:
                 continue
             self._add_text(self._text[done : match.start()])
             done = match.end()
             if found:
-                self._run.append(found)
-                self._open += [] if match["empty"] else [found]
+                self._run += found
+                self._open += [] if match["empty"] else found[:1]
             elif is_end:
                 self._open.pop()
         return "".join([*self._parts, *_field_tables(self._run), self._text[done:]])
@@ -275,13 +276,39 @@ class _FieldReplacer:
             self._run = []
 
 
-def _parse_field(match: re.Match[str], depth: int) -> _Field | None:
-    """Return the field that a component describes, or None.
+def _parse_fields(match: re.Match[str], depth: int) -> list[_Field]:
+    """Return the fields that a component describes: one, or those of an object with an object for each."""
+    attributes = attributes_of(match["attributes"])
+    if field_of_component := _parse_field(match["tag"], attributes, depth):
+        return [field_of_component]
+    return [
+        _Field(match["tag"], {"required": "false", **values, "name": name}, "", depth)
+        for attribute in attributes.values()
+        for name, values in _fields_of_object(attribute).items()
+    ]
+
+
+def _fields_of_object(text: str) -> Mapping[str, Mapping[str, str]]:
+    """Return the properties of each field, by name, if every property of an object is a typed object.
+
+    Fumadocs has such an object: `<TypeTable type={{ id: { type: 'string', required: true } }} />`. There, a
+    field without `required` is optional.
+    """
+    fields = {name: properties_of(value) for name, value in properties_of(text).items()}
+    if not all("type" in values for values in fields.values()):
+        return {}
+    return {
+        name: {key: text_of_expression(value) for key, value in values.items()}
+        for name, values in fields.items()
+    }
+
+
+def _parse_field(tag: str, attributes: Mapping[str, str], depth: int) -> _Field | None:
+    """Return the field that a component with these attributes describes, or None.
 
     A component describes a field if its tag says so, or if it has a name and also a type or `required`, as
     attributes or in an object.
     """
-    attributes = attributes_of(match["attributes"])
     objects = [found for value in attributes.values() if (found := object_of(value))]
     values = dict(attributes)
     for found in [*objects, *(o["schema"] for o in objects if isinstance(o.get("schema"), dict))]:
@@ -290,9 +317,9 @@ def _parse_field(match: re.Match[str], depth: int) -> _Field | None:
                 values.setdefault(key, str(value))
     location = next((name for name in _LOCATIONS if name in values), values.get("in", ""))
     is_typed = "required" in values or any(name in values for name in _TYPE_NAMES)
-    if not _FIELD_TAG.fullmatch(match["tag"]) and not ("name" in values and is_typed):
+    if not _FIELD_TAG.fullmatch(tag) and not ("name" in values and is_typed):
         return None
-    return _Field(match["tag"], values, location, depth)
+    return _Field(tag, values, location, depth)
 
 
 def _field_tables(run: Sequence[_Field]) -> Iterator[str]:
@@ -314,14 +341,14 @@ def _field_row(found: _Field, states_required: bool) -> str:
     values = found.values
     indent = "&nbsp;" * 2 * found.depth + "└ " * bool(found.depth)
     kind = next((values[key] for key in _TYPE_NAMES if values.get(key)), "")
-    about = " ".join("".join(found.text).split()) or values.get("description", "")
+    about = "".join(found.text).strip() or values.get("description", "")
     required = "yes" if values.get("required", "").lower() == "true" else "no"
     cells = (
         indent + found.name,
-        "" if kind.startswith("{") else kind,
+        "" if kind.startswith("{") else " ".join(kind.split()),
         *((required,) if states_required else ()),
-        about,
-        values.get("default", ""),
+        " ".join(about.split()),
+        " ".join(values.get("default", "").split()),
         found.location,
     )
     escaped = (_BAR.sub(r"\\|", cell) for cell in cells)

@@ -1,0 +1,56 @@
+"""Reads object literals of JavaScript that may contain JSX, as MDX components have them in attributes."""
+
+import re
+
+_TOKEN = re.compile(
+    r"\"(?:[^\"\\\n]|\\.)*+\"|'(?:[^'\\\n]|\\.)*+'|`(?:[^`\\]|\\.)*+`|\\."
+    r"|<>[^<]*+(?:<(?!/?>)[^<]*+)*+</>|(?<=\s)//[^\n]*|/\*\*?[^*]*+\*/|.",
+    re.DOTALL,
+)
+"""A string, an escape, a fragment of JSX, a comment, or any other character."""
+_COMMENT = ("//", "/*")
+_QUOTES = ("'", '"', "`")
+_ESCAPE = re.compile(r"\\(.)", re.DOTALL)
+_FRAGMENT = re.compile(r"</?>")
+_JSX_STRING = re.compile(r"\{\s*(?P<quote>['\"`])([^'\"`{}]*)(?P=quote)\s*\}")
+
+
+def properties_of(text: str) -> dict[str, str]:
+    """Return the source text of each property of an object literal, by name.
+
+    Returns an empty dict if `text` is not in braces. Text that is not a property, such as a spread, is
+    left out.
+    """
+    text = text.strip()
+    if not (text.startswith("{") and text.endswith("}")):
+        return {}
+    found: dict[str, str] = {}
+    name, parts, depth = "", list[str](), 0
+    for token in (*_TOKEN.findall(text[1:-1]), ","):
+        if token.startswith(_COMMENT):
+            continue
+        depth += (token in "([{") - (token in ")]}")
+        if depth == 0 and token == ",":
+            if name:
+                found[name] = "".join(parts).strip()
+            name, parts = "", []
+        elif depth == 0 and token == ":" and not name:
+            name, parts = "".join(parts).strip().strip("'\"`"), []
+        else:
+            parts.append(token)
+    return found
+
+
+def text_of_expression(expression: str) -> str:
+    """Return the text of a string, of strings joined by `+`, or of JSX without fragments and parentheses.
+
+    Tags of JSX other than fragments are kept. Other expressions are returned unchanged.
+    """
+    if expression.startswith(_QUOTES):
+        strings = (token for token in _TOKEN.findall(expression) if token.startswith(_QUOTES))
+        return _ESCAPE.sub(r"\1", "".join(string[1:-1] for string in strings))
+    if expression.startswith("(") and expression.endswith(")"):
+        expression = expression[1:-1].strip()
+    if not expression.startswith("<"):
+        return expression
+    return _FRAGMENT.sub("", _JSX_STRING.sub(r"\2", expression)).strip()
