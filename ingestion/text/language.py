@@ -11,9 +11,8 @@ from array import array
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterator, Sequence
 from functools import lru_cache
-from importlib.util import find_spec
+from importlib.metadata import distribution
 from itertools import accumulate, takewhile
-from pathlib import Path
 
 from schemas.choices import Language
 
@@ -84,10 +83,8 @@ def listed_words(language: Language) -> Iterator[tuple[str, float]]:
     """
     import msgpack
 
-    package = find_spec("wordfreq")
-    assert package and package.submodule_search_locations, "wordfreq is a dependency"
-    path = Path(package.submodule_search_locations[0]) / "data" / f"large_{language}.msgpack.gz"
-    with gzip.open(path) as file:
+    path = distribution("wordfreq").locate_file(f"wordfreq/data/large_{language}.msgpack.gz")
+    with gzip.open(str(path)) as file:
         unpacker = msgpack.Unpacker(file)
         unpacker.read_array_header()
         next(unpacker)  # the name of the format

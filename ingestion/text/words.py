@@ -49,7 +49,7 @@ def vocabulary_words(text: str) -> list[str]:
     return split_words(" ".join([text, *_joined_forms(text)]))
 
 
-@lru_cache(maxsize=256)
+@lru_cache(maxsize=64)
 def index_words(text: str) -> frozenset[str]:
     """Return the stemmed words of `text` and its identifiers in joined form, for comparison with others.
 
