@@ -45,11 +45,8 @@ Requires the `boards:write` scope.
 """A page with two operations."""
 
 
-def read_lines(text: str, path: Path) -> list[str]:
-    """Write `text` to `path`, an HTML or MDX file, and return the lines of the operations in it.
-
-    `!` marks required parameters and `>` those of the response.
-    """
+def read_operations(text: str, path: Path) -> Sequence[PageOperation]:
+    """Write `text` to `path`, an HTML or Markdown file, and return the operations in it."""
     path.write_text(text, encoding="utf-8")
     if path.suffix == ".html":
         html = FilesSourceConfig(kind="files", name="docs", path=path.parent)
@@ -58,7 +55,15 @@ def read_lines(text: str, path: Path) -> list[str]:
         source = MarkdownSourceConfig(kind="markdown", name="docs", path=path.parent)
         page = parse_page(source, path, markdown.read_content(source, SourceLimits(), path))
     assert page is not None
-    return [line for each in page.api.operations for line in _lines(each)]
+    return page.api.operations
+
+
+def read_lines(text: str, path: Path) -> list[str]:
+    """Write `text` to `path`, as `read_operations` does, and return the lines of the operations in it.
+
+    `!` marks required parameters and `>` those of the response.
+    """
+    return [line for each in read_operations(text, path) for line in _lines(each)]
 
 
 def _names(parameters: Sequence[Parameter], parent: str) -> Iterator[str]:

@@ -5,10 +5,7 @@ from pathlib import Path
 import pytest
 
 from ingestion.sources.gitbook import replace_gitbook_tags
-from ingestion.sources.markdown import read_content
-from ingestion.sources.pages import parse_page
-from schemas.platform import MarkdownSourceConfig, SourceLimits
-from tests.api_page_lines import read_lines
+from tests.api_page_lines import read_lines, read_operations
 
 WIDDERSHINS = """## createPets
 
@@ -454,12 +451,8 @@ def test_page_is_read(style: str, tmp_path: Path) -> None:
 
 
 def test_message_of_an_error_is_its_description(tmp_path: Path) -> None:
-    path = tmp_path / "page.md"
-    path.write_text(GITBOOK_SWAGGER, encoding="utf-8")
-    source = MarkdownSourceConfig(kind="markdown", name="docs", path=tmp_path)
-    page = parse_page(source, path, read_content(source, SourceLimits(), path))
-    assert page is not None
-    (error,) = page.api.operations[0].error_codes
+    operation, *_ = read_operations(GITBOOK_SWAGGER, tmp_path / "page.md")
+    (error,) = operation.error_codes
     assert error.message == "Conflict – The name is taken"
 
 
@@ -470,12 +463,7 @@ def test_only_tags_of_gitbook_are_replaced() -> None:
 
 
 def test_descriptions_of_an_object_with_fields_are_texts(tmp_path: Path) -> None:
-    path = tmp_path / "page.mdx"
-    path.write_text(FUMADOCS, encoding="utf-8")
-    source = MarkdownSourceConfig(kind="markdown", name="docs", path=tmp_path)
-    page = parse_page(source, path, read_content(source, SourceLimits(), path))
-    assert page is not None
-    operation = page.api.operations[0]
+    (operation,) = read_operations(FUMADOCS, tmp_path / "page.mdx")
     parameters = {each.name: each for each in operation.request_parameters}
     assert parameters["berth"].description == "From ports, don't invent it"
     assert parameters["crew.size"].description.startswith("Don't count guests: never")
