@@ -14,6 +14,8 @@ from collections.abc import Iterable, Iterator
 from functools import lru_cache
 from itertools import pairwise
 
+import Stemmer
+
 from ingestion.text.language import COMMON_ZIPF, zipf_frequency
 
 _IDENTIFIER = re.compile(r"[A-Za-z0-9]++(?:[_./:\-]++[A-Za-z0-9]++)+")
@@ -115,10 +117,8 @@ def stem(word: str) -> str:
     """Return the stem of an English word (Porter2, by Snowball); other words are returned unchanged."""
     if not _LATIN_WORD.fullmatch(word):
         return word
-    import snowballstemmer
-
-    # A stemmer stores the word as state, so threads must not share one.
-    return str(snowballstemmer.stemmer("english").stemWord(word))
+    # A stemmer stores the word as state, so threads must not share one. A cache of its own would be unused.
+    return str(Stemmer.Stemmer("english", 0).stemWord(word))
 
 
 def index_terms(text: str, words: Iterable[str]) -> list[str]:
