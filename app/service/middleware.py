@@ -9,7 +9,7 @@ import hashlib
 import json
 import logging
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import replace
 from datetime import UTC, datetime
 from functools import partial
@@ -23,6 +23,7 @@ from app.service.ask_command import Answerer, AskCommand
 from app.service.record_writer import RecordWriter
 from app.service.records import build_failed_record, build_record, scan_secrets
 from app.service.session_store import SessionStore
+from ingestion.store.catalogue import DocumentKey
 from schemas.answer import Answer, Event, EventSink, Source
 from schemas.document import Chunk, RetrievedChunk
 from schemas.errors import ApideskError, CollectionMismatch, StoreError, StoreUnavailable
@@ -157,9 +158,7 @@ class CachingAnswerer:
             cached = await self._answer_cache.get(key)
             if cached is None:
                 return None
-            chunks = await asyncio.to_thread(
-                self._answer_service.collection.chunks_of_documents, list(cached.documents)
-            )
+            chunks = await self._chunks_of_documents(cached.documents)
             if document_digests(chunks) == cached.documents:
                 return cached.answer
             await self._answer_cache.delete(key)
@@ -178,13 +177,15 @@ class CachingAnswerer:
     async def _store_if_current(self, key: str, answer: Answer) -> None:
         """Cache the answer if every source is still in the collection, unchanged since it was retrieved."""
         documents = {(source.source, source.document_id) for source in answer.sources}
-        chunks = await asyncio.to_thread(
-            self._answer_service.collection.chunks_of_documents, documents
-        )
+        chunks = await self._chunks_of_documents(documents)
         cited = {source.text for source in answer.sources}
         current = [_as_source(chunk) for chunk in chunks if chunk.body in cited]
         if all(_without_rank(source) in current for source in answer.sources):
             await self._answer_cache.put(key, CachedAnswer(answer, document_digests(chunks)))
+
+    async def _chunks_of_documents(self, documents: Iterable[DocumentKey]) -> list[Chunk]:
+        collection = self._answer_service.collection
+        return await collection.run(partial(collection.chunks_of_documents, documents))
 
     def _cache_key(self, command: AskCommand, question: Question) -> str:
         """Return a hash of everything that the answer depends on, except the documents."""

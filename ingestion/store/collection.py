@@ -5,10 +5,11 @@ There are two implementations. `MilvusCollection` is stored and searched by a Mi
 same words with the same BM25 parameters, so they rank alike.
 """
 
+import asyncio
 from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from collections.abc import Collection as AbstractCollection
-from collections.abc import Iterable, Iterator, Sequence
-from typing import NamedTuple
+from typing import NamedTuple, TypeVar
 
 from ingestion.providers import ModelRole
 from ingestion.store.catalogue import DocumentKey
@@ -24,6 +25,8 @@ from schemas.document import CatalogueEntry, Chunk, RetrievedChunk, SectionKind
 from schemas.errors import CollectionMissing
 from schemas.question import Filters
 from schemas.settings import Settings
+
+T = TypeVar("T")
 
 NO_FILTERS = Filters()
 """Matches every chunk."""
@@ -78,9 +81,10 @@ class CollectionWriter(ABC):
 class Collection(ABC):
     """The chunks of a platform, searchable by words and, with an embedding model, by vectors.
 
-    Every method blocks; call them in a worker thread. Reads raise CollectionMissing if nothing has been
-    indexed, CollectionMismatch if the collection was created with other settings, and StoreUnavailable if
-    the store does not answer. Reads see what other processes have written.
+    Every method except `run` blocks; call them with `run` or in a worker thread. Reads raise
+    CollectionMissing if nothing has been indexed, CollectionMismatch if the collection was created with
+    other settings, and StoreUnavailable if the store does not answer. Reads see what other processes have
+    written.
     """
 
     def __init__(self, alias: str, expected: CollectionManifest) -> None:
@@ -127,6 +131,10 @@ class Collection(ABC):
         """Load the collection again if another process has written it."""
 
     # --- searching and reading --------------------------------------------------------------------
+
+    async def run(self, read: Callable[[], T]) -> T:
+        """Return the result of `read`, which reads this collection, without blocking the event loop."""
+        return await asyncio.to_thread(read)
 
     @abstractmethod
     def search_hits(

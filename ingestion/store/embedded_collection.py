@@ -3,7 +3,7 @@
 import sqlite3
 import time
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -13,6 +13,7 @@ from typing import Self
 
 import numpy as np
 import numpy.typing as npt
+from cachetools import LRUCache
 from pydantic import TypeAdapter, ValidationError
 
 from ingestion.store.catalogue import DocumentKey, entry_key
@@ -24,6 +25,7 @@ from ingestion.store.collection import (
     Collection,
     CollectionWriter,
     StoredChunk,
+    T,
     require_manifest,
 )
 from ingestion.store.lite_record import LiteRecord
@@ -60,6 +62,9 @@ from schemas.settings import Settings
 TOKENIZER = "apidesk"
 """The tokenizer in the manifest: apidesk splits the words itself, without a tokenizer of Milvus."""
 
+MAX_CACHED_CHUNKS = 1_000
+"""Maximum number of decoded chunks to keep, about 5 MB."""
+
 _SOURCES = TypeAdapter(dict[str, IndexedSource])
 
 
@@ -76,6 +81,8 @@ class _LoadedState:
     catalogue: list[CatalogueEntry] | None = None
     vectors: npt.NDArray[np.float32] | None = None
     """The vector of each chunk number, scaled to length 1; None until the dense route is first used."""
+    chunks: LRUCache[int, Chunk] = field(default_factory=lambda: LRUCache(MAX_CACHED_CHUNKS))
+    """Decoded chunks by chunk number."""
     masks: dict[str, Mask] = field(default_factory=dict)
     """The chunk numbers that match each filter used so far, by the JSON of the filter."""
 
@@ -118,6 +125,16 @@ class EmbeddedCollection(Collection):
     def manifest(self) -> CollectionManifest:
         with self._reading() as (_, state):
             return require_manifest(state.manifest)
+
+    async def run(self, read: Callable[[], T]) -> T:
+        # A read takes a few milliseconds, and handing it to a thread would add up to half of that. If a
+        # thread uses the connection, it may do so for longer, for example in an ingestion run.
+        if not self._lock.acquire(blocking=False):
+            return await super().run(read)
+        try:
+            return read()
+        finally:
+            self._lock.release()
 
     def search_hits(
         self,
@@ -285,8 +302,18 @@ class EmbeddedCollection(Collection):
 
     def _chunks(self, condition: str, values: Sequence[object]) -> list[Chunk]:
         """Return the chunks that match `condition`, sorted by document and position."""
-        with self._reading_documents() as (connection, _):
-            return [chunk for _, chunk in select_chunks(connection, condition, values)]
+        with self._reading_documents() as (connection, state):
+            rows = connection.execute(
+                f"SELECT number FROM chunk WHERE {condition} ORDER BY source, document_id, position",
+                values,
+            )
+            numbers = [number for (number,) in rows]
+            chunks = {number: state.chunks[number] for number in numbers if number in state.chunks}
+            missing = [number for number in numbers if number not in chunks]
+            for batch in batches(missing, MAX_VARIABLES):
+                chunks.update(select_chunks(connection, f"number IN {placeholders(batch)}", batch))
+            state.chunks.update({number: chunks[number] for number in missing})
+            return [chunks[number] for number in numbers]
 
 
 def _load_state(connection: sqlite3.Connection, version: str) -> _LoadedState:

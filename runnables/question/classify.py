@@ -4,6 +4,7 @@ import asyncio
 import re
 from collections.abc import Callable
 from dataclasses import replace
+from functools import partial
 
 from langchain_core.runnables import Runnable, RunnableConfig
 
@@ -105,8 +106,8 @@ def build_rule_classifier(
     """Return the step that classifies by rules, without a model."""
 
     async def classify(question: Question, config: RunnableConfig) -> Classification:
-        classification = await asyncio.to_thread(
-            classify_by_rules, details_of(question), collection, glossary
+        classification = await collection.run(
+            partial(classify_by_rules, details_of(question), collection, glossary)
         )
         await emit(config, Event("structured", classification.structured))
         return classification

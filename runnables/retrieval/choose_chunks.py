@@ -1,8 +1,8 @@
 """The steps that choose the chunks for an answer: expand the query, boost a named API, add evidence."""
 
-import asyncio
 import math
 from collections.abc import Sequence
+from functools import partial
 
 from langchain_core.runnables import Runnable, RunnableConfig
 
@@ -75,7 +75,7 @@ def build_boost_named_api(collection: Collection) -> Runnable[PipelineState, Pip
     """
 
     async def boost_named_api(state: PipelineState, config: RunnableConfig) -> PipelineState:
-        return await asyncio.to_thread(_boost_named_api, collection, state)
+        return await collection.run(partial(_boost_named_api, collection, state))
 
     return named_step("boost-named-api", boost_named_api)
 

@@ -66,7 +66,8 @@ class ChunkSearch:
 
     async def is_only_language(self, question: Question) -> bool:
         """Return whether all documents are in the language of `question`."""
-        return await asyncio.to_thread(self._search.collection.languages) == {question.language}
+        collection = self._search.collection
+        return await collection.run(collection.languages) == {question.language}
 
     async def _retrieve(
         self,
@@ -111,11 +112,10 @@ class ChunkSearch:
                 )
             )
         chunks = await search(query, synonyms=general_lexicon().equivalents(query))
-        if not lacks_request_parameters(chunks):  # most questions: saves a thread
+        if not lacks_request_parameters(chunks):  # most questions
             return chunks
-        return await asyncio.to_thread(
-            add_request_parameters, chunks, self._search.collection, filters
-        )
+        collection = self._search.collection
+        return await collection.run(partial(add_request_parameters, chunks, collection, filters))
 
 
 class RetrieveStep(Runnable[Question, list[RetrievedChunk]]):

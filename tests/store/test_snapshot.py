@@ -1,5 +1,6 @@
 """Tests of the snapshot of an embedded collection: readers, writers, postings and damaged files."""
 
+import asyncio
 import json
 import random
 import resource
@@ -10,6 +11,7 @@ from collections.abc import Iterator
 from contextlib import closing, contextmanager
 from itertools import chain
 from pathlib import Path
+from threading import Event, Thread
 
 import numpy as np
 import pytest
@@ -274,3 +276,39 @@ def test_state_of_the_record_is_not_read_by_questions(
     collection.load()
     (chunk,) = collection.chunks_of_document("a", "guides")
     assert [hit.chunk for hit in collection.search("订单", 2)] == [chunk]
+
+
+def test_event_loop_runs_while_a_thread_uses_the_collection(collection: Collection) -> None:
+    write(collection, page("a", "text"))
+    holding, release = Event(), Event()
+    was_released: list[bool] = []
+
+    def hold() -> None:
+        assert isinstance(collection, EmbeddedCollection)
+        with collection._lock:
+            holding.set()
+            was_released.append(release.wait(10))
+
+    async def read() -> list[str]:
+        thread = Thread(target=hold)
+        thread.start()
+        await asyncio.to_thread(holding.wait, 10)
+        reading = asyncio.create_task(collection.run(lambda: collection.sample(1)))
+        await asyncio.sleep(0)
+        release.set()
+        found = await reading
+        await asyncio.to_thread(thread.join, 10)
+        return [chunk.document_id for chunk in found]
+
+    assert asyncio.run(read()) == ["a"]
+    assert was_released == [True]
+
+
+def test_reads_return_what_another_process_wrote(
+    collection: Collection, settings: Settings
+) -> None:
+    write(collection, page("a", "old text"))
+    (before,) = collection.chunks_of_documents([("guides", "a")])
+    run_python(WRITE_ONE_PAGE, settings.milvus_uri, "a", "new text")
+    (after,) = collection.chunks_of_documents([("guides", "a")])
+    assert (before.body, after.body) == ("old text", "new text")
