@@ -13,7 +13,7 @@ from uuid import uuid4
 
 import pytest
 from langchain_core.utils.uuid import uuid7
-from sqlalchemy import text
+from sqlalchemy import event, text
 from sqlalchemy.engine import Engine
 
 from app.service.record_writer import Outbox, RecordWriter
@@ -58,6 +58,23 @@ def test_records_are_read_back_unchanged(engine: Engine, settings: Settings) -> 
         record_writer := RecordWriter(engine, settings), lambda: write_all(record_writer, asked)
     )
     assert stored(engine) == asked
+
+
+def test_records_of_a_busy_server_share_transactions(engine: Engine, settings: Settings) -> None:
+    record_writer = RecordWriter(engine, settings)
+    commits: list[object] = []
+    event.listen(engine, "commit", commits.append)
+    asked = [record(f"r{number}") for number in range(20)]
+
+    async def write_slowly() -> None:
+        async with record_writer.running():
+            for each in asked:
+                record_writer.write(each)
+                await asyncio.sleep(0.005)
+
+    asyncio.run(write_slowly())
+    assert [each.id for each in stored(engine)] == [each.id for each in asked]
+    assert len(commits) < len(asked) / 2
 
 
 def test_record_with_known_id_is_skipped(engine: Engine) -> None:

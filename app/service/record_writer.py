@@ -33,6 +33,9 @@ MAX_OUTBOX_BYTES = 256_000_000
 BATCH_SIZE = 500
 """Maximum number of records that are delivered at a time."""
 
+DELIVERY_INTERVAL_S = 0.5
+"""Minimum seconds between two deliveries; a busy server writes many records in one transaction."""
+
 RETRY_INTERVAL_S = 5.0
 """Seconds between attempts to deliver records while the database is down."""
 
@@ -233,7 +236,7 @@ class RecordWriter:
     async def _deliver(self, outbox: Outbox) -> None:
         while True:
             is_delivered = await self._drain(outbox)
-            await asyncio.sleep(0 if is_delivered else RETRY_INTERVAL_S)
+            await asyncio.sleep(DELIVERY_INTERVAL_S if is_delivered else RETRY_INTERVAL_S)
             with suppress(TimeoutError):
                 async with asyncio.timeout(TAKE_OVER_INTERVAL_S):
                     await self._has_records.wait()

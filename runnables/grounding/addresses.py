@@ -118,14 +118,13 @@ class AddressIndex:
         no method, it gets those on labelled lines (`_LABELLED_METHOD`). If there are no such lines, it gets
         those on lines without a URL or path.
         """
+        if "/" not in text:
+            return
+        lines = [(line, _ADDRESS.findall(line)) for line in text.split("\n")]
         text_methods = set(_LABELLED_METHOD.findall(text)) or {
-            method
-            for line in text.split("\n")
-            if not _ADDRESS.search(line)
-            for method in _methods_in(line)
+            method for line, addresses in lines if not addresses for method in _methods_in(line)
         }
-        for line in text.split("\n"):
-            addresses = _ADDRESS.findall(line)
+        for line, addresses in lines:
             line_methods = _methods_in(line) if addresses else set()
             for method, address in addresses:
                 self._add_address(address, {method} if method else line_methods or text_methods)

@@ -6,6 +6,7 @@ name of its API. Mentions elsewhere are left to full-text search.
 
 import re
 from collections.abc import Iterable, Iterator, Sequence
+from functools import lru_cache
 
 from rapidfuzz import fuzz, process
 
@@ -82,11 +83,17 @@ def similar_identifiers(
         hits = collection.search_hits(ERROR_TABLE_QUERY, SEARCH_DEPTH)
         tables = collection.chunks_by_id([hit.id for hit in hits])
         text = "\n".join(chunk.body for chunk in (*chunks, *tables))
-        known = set(specific_identifiers(text))
+        known = {name for chunk in (*chunks, *tables) for name in _identifiers_in(chunk.body)}
     found = process.extract(
         identifier, sorted(known), scorer=fuzz.ratio, limit=MAX_SIMILAR, score_cutoff=MIN_SIMILARITY
     )
     return [as_written(name, text) for name, _, _ in found]
+
+
+@lru_cache(maxsize=256)
+def _identifiers_in(body: str) -> tuple[str, ...]:
+    """Return the identifiers in a chunk; cached because the same tables are searched again and again."""
+    return tuple(specific_identifiers(body))
 
 
 def as_written(identifier: str, text: str) -> str:
