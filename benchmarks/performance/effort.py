@@ -27,7 +27,11 @@ class Effort:
     starts: int = 5
     memory_questions: int = 50
     growth: tuple[int, ...] = (750, 7_500, 37_500)
-    """Numbers of sections, which yield about 1,000, 10,000 and 50,000 chunks."""
+    """Numbers of sections, which yield about 1,000, 10,000 and 50,000 chunks. The last is also the size of
+    the documentation for the subject `large`."""
+    large_rounds: int = 5
+    """Number of questions per system and pace over the largest corpus, one at a time."""
+    large_load_questions: int = 64
 
 
 THOROUGH = Effort()
@@ -43,5 +47,7 @@ QUICK = Effort(
     starts=1,
     memory_questions=5,
     growth=(150, 750),
+    large_rounds=1,
+    large_load_questions=8,
 )
 """For a quick check; the results are not meaningful."""

@@ -67,10 +67,20 @@ def measure(model: Model, folder: Path, sections: Sequence[int]) -> Growth:
     return Growth(tuple(each for count in sections for each in _grown(model, folder, count)))
 
 
+def indexed_platform(model: Model, folder: Path, sections: int) -> Path:
+    """Return the platform.toml of a corpus in `folder`; write and index the corpus if it is missing."""
+    platform = folder / "platform.toml"
+    if not platform.exists():
+        write_corpus(folder, sections)
+        in_fresh_process(partial(job, settings_of(folder, platform, model)))
+    return platform
+
+
 def _grown(model: Model, folder: Path, sections: int) -> Iterator[Grown]:
     corpus = folder / str(sections)
-    settings = settings_of(corpus, write_corpus(corpus, sections), model)
-    chunks = in_fresh_process(partial(job, settings))
+    platform = indexed_platform(model, corpus, sections)
+    settings = settings_of(corpus, platform, model)
+    chunks = in_fresh_process(partial(job, settings))  # without changes
     for route in ROUTES:
         chosen = settings.model_copy(update={"retrieval": route})
         times = in_fresh_process(partial(times_of, chosen, distinct_questions()))

@@ -20,7 +20,7 @@ from tests.milvus_server import MilvusServer
 
 EMBEDDED, SERVED = "apidesk, embedded", "apidesk, Milvus server"
 
-TARGETS = {EMBEDDED: Target(2.0), SERVED: Target(1.2)}
+TARGETS = {EMBEDDED: Target(1.9), SERVED: Target(1.6)}
 
 HAYHOOKS: tuple[Name, ...] = ("haystack_bm25", "haystack_dense")
 

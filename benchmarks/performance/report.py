@@ -7,6 +7,7 @@ from benchmarks.document import prose, table
 from benchmarks.performance.end_to_end import EndToEnd, Seconds
 from benchmarks.performance.growth import SLOW_S, Growth
 from benchmarks.performance.ingestion import NAIVE_CHUNKS, Ingestion
+from benchmarks.performance.large import Large
 from benchmarks.performance.load import CLIENTS, LAG_SHARE, Load
 from benchmarks.performance.memory import Memory
 from benchmarks.performance.rounds import p50, p95
@@ -14,7 +15,7 @@ from benchmarks.performance.rows import Row
 from benchmarks.performance.start import Start
 from benchmarks.performance.systems import FLOOR, title
 
-Result = EndToEnd | Load | Ingestion | Start | Memory | Growth
+Result = EndToEnd | Load | Ingestion | Start | Memory | Growth | Large
 """The result of a subject."""
 
 
@@ -70,6 +71,7 @@ def _details(result: Result) -> Iterator[str]:
         Start: lambda _: iter(()),
         Memory: _memory,
         Growth: _growth,
+        Large: _large,
     }
     return writers[type(result)](result)
 
@@ -186,6 +188,27 @@ def _growth(found: Growth) -> Iterator[str]:
         """
     )
     yield _figure("Retrieval by number of chunks", "growth")
+
+
+def _large(found: Large) -> Iterator[str]:
+    rows = []
+    for name, outside in found.alone.outside.items():
+        rates = found.load.at_once.get(name)
+        times = (p50(outside), p50(found.alone.at_once[name]))
+        rows.append([title(name), *map(_ms, times), f"{p50(rates):.1f}" if rates else ""])
+    head = [
+        f"{found.chunks:,} chunks",
+        "outside model calls, p50 ms",
+        "models of 0 ms, p50 ms",
+        f"{CLIENTS} clients, a second",
+    ]
+    yield table(head, rows)
+    yield prose(
+        f"""
+        {CLIENTS} clients ask apidesk and the peer that answers a single question fastest, without model
+        latency.
+        """
+    )
 
 
 def _ms(seconds: float) -> str:

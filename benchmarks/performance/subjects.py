@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from benchmarks.peers.environment import Name
-from benchmarks.performance import end_to_end, growth, ingestion, load, memory, start
+from benchmarks.performance import end_to_end, growth, ingestion, large, load, memory, start
 from benchmarks.performance.effort import Effort
 from benchmarks.performance.model_process import Model, running_model
 from benchmarks.performance.passages import Passages, corpus_passages, passages_of
@@ -76,6 +76,11 @@ def growing(site: Site) -> Result:
     return growth.measure(site.model, site.folder / "growing", site.effort.growth)
 
 
+def asking_large(site: Site) -> Result:
+    """Measure questions over the largest corpus of `growing`."""
+    return large.measure(site.model, site.folder / "growing", site.effort, site.peers)
+
+
 SUBJECTS: dict[str, Callable[[Site], Result]] = {
     "questions": questions,
     "load": throughput,
@@ -83,4 +88,5 @@ SUBJECTS: dict[str, Callable[[Site], Result]] = {
     "start": starting,
     "memory": weighing,
     "growth": growing,
+    "large": asking_large,
 }
