@@ -67,14 +67,17 @@ class IngestionJob:
         self._stopping = threading.Event()
 
     @classmethod
-    def connect(cls, settings: Settings, engine: Engine | None = None) -> "IngestionJob":
+    def connect(
+        cls, settings: Settings, engine: Engine | None = None, *, long_lived: bool = False
+    ) -> "IngestionJob":
         """Connect to the stores in `settings` and return a job. Blocks.
 
-        `engine` is the database of `settings` if the caller has opened it already. Raises
+        `engine` is the database of `settings` if the caller has opened it already. `long_lived` says that
+        this process goes on after a run, so that runs should not leave memory in use. Raises
         ConfigurationError or StoreUnavailable.
         """
         embeddings = open_embeddings(settings)
-        collection = Collection.connect(settings)
+        collection = Collection.connect(settings, long_lived=long_lived)
         runs = IngestionRunStore.open(settings, engine)
         return cls(settings, collection, embeddings, runs)
 

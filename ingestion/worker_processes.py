@@ -6,13 +6,13 @@ process of the run then only compares, embeds and writes chunks.
 
 import multiprocessing
 import os
-import threading
 from collections import deque
 from collections.abc import Iterator
 from concurrent.futures import Future, ProcessPoolExecutor
 from itertools import chain, islice
 from typing import Self
 
+from ingestion.child_process import exit_with_parent
 from ingestion.chunking import chunk_document
 from ingestion.sources.registry import FileResult, FileTask, unexpected_error
 from schemas.document import Chunk, SourceDocument
@@ -112,15 +112,3 @@ def cut_document(document: SourceDocument, chunk_tokens: int) -> "ChunkedDocumen
         return unexpected_error(document.id, error)
     fields = {name: getattr(document, name) for name in SourceDocument.model_fields}
     return ChunkedDocument.model_construct(**fields | {"sections": (), "chunks": chunks})
-
-
-def exit_with_parent() -> None:
-    """End this worker process when the process of the run dies; otherwise it would wait forever."""
-    parent = multiprocessing.parent_process()
-    assert parent is not None, "this is called in a worker process"
-
-    def watch() -> None:
-        parent.join()
-        os._exit(1)
-
-    threading.Thread(target=watch, daemon=True).start()

@@ -253,15 +253,20 @@ class AnswerService:
 
 
 def connect_answer_service(
-    settings: Settings, engine: Engine | None = None, models: CustomModels = NO_CUSTOM_MODELS
+    settings: Settings,
+    engine: Engine | None = None,
+    models: CustomModels = NO_CUSTOM_MODELS,
+    *,
+    long_lived: bool = False,
 ) -> AnswerService:
     """Return a service that is connected to its store, without loading the collection.
 
     Blocks. Pass `engine` if the database in `settings` is already open. `models` take
-    precedence over those of the settings. Raises ApideskError.
+    precedence over those of the settings. `long_lived` says that ingestion runs should not leave memory in
+    use. Raises ApideskError.
     """
     platform = read_platform(settings.platform)
-    job = IngestionJob.connect(settings, engine)
+    job = IngestionJob.connect(settings, engine, long_lived=long_lived)
     return AnswerService(settings, platform, job, job.runs.engine, models)
 
 
@@ -271,14 +276,18 @@ async def open_answer_service(
     progress: ProgressCallback = lambda run: None,
     engine: Engine | None = None,
     models: CustomModels = NO_CUSTOM_MODELS,
+    *,
+    long_lived: bool = False,
 ) -> AsyncIterator[AnswerService]:
     """Open a service that is ready to answer, and close it at the end of the block.
 
     If the platform has never been indexed, it is indexed first, and `progress` is called with the state of
     the run. Pass `engine` if the database in `settings` is already open; the engine is closed with the
-    service. `models` take precedence over those of the settings. Raises ApideskError.
+    service. `models` take precedence over those of the settings. `long_lived` is meant for servers:
+    ingestion runs leave no memory in use. Raises ApideskError.
     """
-    answer_service = await asyncio.to_thread(connect_answer_service, settings, engine, models)
+    connect = partial(connect_answer_service, long_lived=long_lived)
+    answer_service = await asyncio.to_thread(connect, settings, engine, models)
     try:
         job = answer_service.job
         if await asyncio.to_thread(job.collection.exists):

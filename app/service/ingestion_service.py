@@ -127,7 +127,7 @@ async def run_scheduler(settings: Settings) -> None:
     plan = read_platform(settings.platform).ingestion
     if not plan.schedule:
         raise ConfigurationError(f"{settings.platform}: [ingestion] has no schedule")
-    job = await asyncio.to_thread(IngestionJob.connect, settings)
+    job = await asyncio.to_thread(IngestionJob.connect, settings, long_lived=True)
 
     async def run_job() -> None:
         run = job.new_run("schedule")

@@ -52,7 +52,7 @@ async def run_server(settings: Settings, host: str, port: int) -> None:
     async with AsyncExitStack() as stack:
         with first_ingestion_progress(settings) as progress:
             answer_service = await stack.enter_async_context(
-                open_answer_service(settings, progress, engine)
+                open_answer_service(settings, progress, engine, long_lived=True)
             )
         key = secrets.token_urlsafe(32)
         config = create_uvicorn_config(answer_service, key, host, port)

@@ -82,7 +82,7 @@ async def _open_once(settings: Settings, engine: Engine) -> None:
     in each worker.
     """
     with first_ingestion_progress(settings) as progress:
-        async with open_answer_service(settings, progress, engine):
+        async with open_answer_service(settings, progress, engine, long_lived=True):
             pass
 
 
@@ -136,7 +136,9 @@ async def _open_with_retries(settings: Settings, stack: AsyncExitStack) -> Answe
         reraise=True,
     ):
         with attempt:
-            answer_service = await stack.enter_async_context(open_answer_service(settings))
+            answer_service = await stack.enter_async_context(
+                open_answer_service(settings, long_lived=True)
+            )
     return answer_service
 
 

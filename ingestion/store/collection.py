@@ -93,13 +93,17 @@ class Collection(ABC):
         self._expected = expected
 
     @staticmethod
-    def connect(settings: Settings) -> "Collection":
-        """Connect to the store in `settings`. Raises ConfigurationError and StoreUnavailable."""
+    def connect(settings: Settings, *, long_lived: bool = False) -> "Collection":
+        """Connect to the store in `settings`. Raises ConfigurationError and StoreUnavailable.
+
+        `long_lived` says that this process goes on after an ingestion run. Milvus Lite then runs in a child
+        process, whose memory is free again after the run.
+        """
         # Imported here: each implementation imports this module, and pymilvus takes seconds to import.
         if settings.embedded:
             from ingestion.store.embedded_collection import EmbeddedCollection
 
-            return EmbeddedCollection.open(settings)
+            return EmbeddedCollection.open(settings, long_lived)
         from ingestion.store.milvus_collection import MilvusCollection
 
         return MilvusCollection.open(settings)

@@ -28,7 +28,7 @@ from ingestion.store.collection import (
     T,
     require_manifest,
 )
-from ingestion.store.lite_record import LiteRecord
+from ingestion.store.lite_record import ChildLiteRecord, LiteRecord
 from ingestion.store.manifest import (
     CollectionManifest,
     IndexedSource,
@@ -105,10 +105,11 @@ class EmbeddedCollection(Collection):
         self._state = _LoadedState("", None, Lengths({}), frozenset(), {})
 
     @classmethod
-    def open(cls, settings: Settings) -> Self:
+    def open(cls, settings: Settings, long_lived: bool = False) -> Self:
         """Open the files in `settings`. Raises ConfigurationError and StoreUnavailable."""
         expected = expected_manifest(settings, TOKENIZER)
-        return cls(snapshot_path(settings), LiteRecord(settings), expected)
+        record = ChildLiteRecord(settings) if long_lived else LiteRecord(settings)
+        return cls(snapshot_path(settings), record, expected)
 
     def close(self) -> None:
         with self._lock:

@@ -2,17 +2,22 @@
 
 Questions do not read it. Each run copies its changes from the snapshot to Milvus Lite, and a missing
 snapshot is restored from there. Milvus Lite is open only during these steps, because it locks its file.
+
+Milvus Lite and its client take about 190 MB, which stay in use after they are closed. A server therefore
+uses them in a child process.
 """
 
 import sqlite3
 import time
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator
+from concurrent.futures.process import BrokenProcessPool
+from contextlib import closing, contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, ParamSpec
 
 import numpy as np
 
+from ingestion.child_process import run_in_child
 from ingestion.store.catalogue import drop_leftovers, move_alias
 from ingestion.store.client import batches, milvus_errors, open_milvus, row_pages
 from ingestion.store.manifest import (
@@ -32,8 +37,10 @@ from ingestion.store.snapshot import (
     REPLACED_KEY,
     decode_chunk,
     get_state,
+    open_snapshot,
     placeholders,
     set_state,
+    snapshot_path,
     transaction,
 )
 from schemas.document import Chunk
@@ -43,6 +50,8 @@ from schemas.settings import Settings
 if TYPE_CHECKING:
     from pymilvus import MilvusClient
 
+
+P = ParamSpec("P")
 
 FLUSH_ROWS = 5_000
 """Number of rows after which Milvus Lite is told to write its files; it keeps unwritten rows in memory."""
@@ -58,8 +67,9 @@ class LiteRecord:
     def replay_journal(self, connection: sqlite3.Connection, manifest: CollectionManifest) -> None:
         """Copy the chunks in the journal of a snapshot to Milvus Lite, and empty the journal.
 
-        Raises StoreLocked if another process has the Milvus Lite file open, and StoreUnavailable. After an
-        error, the journal remains and is copied by the next run.
+        `connection` must not have an open transaction. Raises StoreLocked if another process has the Milvus
+        Lite file open, and StoreUnavailable. After an error, the journal remains and is copied by the next
+        run.
         """
         with self._open() as client:
             exists = client.has_collection(self.alias)
@@ -145,6 +155,36 @@ class LiteRecord:
             )
 
             server_manager_instance.release_server(self._settings.milvus_uri)
+
+
+class ChildLiteRecord(LiteRecord):
+    """Does the same as LiteRecord, but in a child process, except for restoring a snapshot."""
+
+    def replay_journal(self, connection: sqlite3.Connection, manifest: CollectionManifest) -> None:
+        """Copy the journal as LiteRecord does. The child process opens the snapshot itself."""
+        self._run_in_child(_replay_journal, self._settings, manifest)
+
+    def check_manifest(self, expected: CollectionManifest | None) -> None:
+        """Check the collection as LiteRecord does."""
+        if Path(self._settings.milvus_uri).exists():
+            self._run_in_child(_check_manifest, self._settings, expected)
+
+    def _run_in_child(self, function: Callable[P, None], *args: P.args, **kwargs: P.kwargs) -> None:
+        try:
+            run_in_child(function, *args, **kwargs)
+        except BrokenProcessPool:
+            raise StoreUnavailable(
+                f"{self._settings.milvus_uri}: the process that uses it has ended unexpectedly"
+            ) from None
+
+
+def _replay_journal(settings: Settings, manifest: CollectionManifest) -> None:
+    with closing(open_snapshot(snapshot_path(settings))) as connection:
+        LiteRecord(settings).replay_journal(connection, manifest)
+
+
+def _check_manifest(settings: Settings, expected: CollectionManifest | None) -> None:
+    LiteRecord(settings).check_manifest(expected)
 
 
 def _replace_rows(

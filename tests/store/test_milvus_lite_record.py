@@ -1,11 +1,16 @@
 """The record of an embedded collection in Milvus Lite."""
 
+import os
 import shutil
+import signal
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
 
 from ingestion.store.collection import Collection
+from ingestion.store.lite_record import ChildLiteRecord
 from ingestion.store.manifest import expected_manifest
 from ingestion.store.milvus_collection import MilvusCollection
 from ingestion.store.snapshot import FORMAT_VERSION, open_snapshot, snapshot_path
@@ -24,6 +29,23 @@ from tests.collections import (
     use_milvus,
     write,
 )
+
+SERVE_AND_WRITE = """
+import sys
+from ingestion.store.collection import Collection
+from schemas.settings import read_settings
+from tests.chunks import page
+from tests.collections import write
+
+if __name__ == "__main__":
+    collection = Collection.connect(read_settings(milvus_uri=sys.argv[1]), long_lived=True)
+    write(collection, page("a", "text"))
+    write(collection, [*page("a", "new text"), *page("b", "text")], rebuild=False)
+    print("pymilvus" in sys.modules)
+"""
+
+
+ROOT = Path(__file__).resolve().parents[2]
 
 
 class Folder:
@@ -237,3 +259,41 @@ def test_replay_that_fails_half_way_is_repeated(
     folder.sync()
     assert journal(folder.settings) == 0
     folder.assert_record_is_complete()
+
+
+@pytest.mark.acceptance
+def test_server_writes_the_record_without_loading_milvus(folder: Folder) -> None:
+    program = folder.path / "serve.py"
+    program.write_text(SERVE_AND_WRITE)
+    settings = read_settings(milvus_uri=folder.settings.milvus_uri)
+    ended = subprocess.run(
+        [sys.executable, str(program), settings.milvus_uri],
+        cwd=ROOT, env=os.environ | {"PYTHONPATH": str(ROOT)}, capture_output=True, text=True,
+    )  # fmt: skip
+    assert (ended.stdout, ended.stderr) == ("False\n", "")
+    assert record_rows(settings) == snapshot_rows(settings)
+    assert len(record_rows(settings)) == 2
+
+
+@pytest.mark.acceptance
+def test_server_reports_a_locked_record_and_copies_it_in_the_next_run(folder: Folder) -> None:
+    settings = read_settings(milvus_uri=folder.settings.milvus_uri)
+    collection = Collection.connect(settings, long_lived=True)
+    try:
+        write(collection, page("a", "text"))
+        with (
+            holding_milvus_lite(settings),
+            pytest.raises(StoreLocked, match="is in use by another"),
+        ):
+            write(collection, page("b", "text"), rebuild=False)
+        assert len(collection.sample(9)) == 2
+        collection.recover(rebuild=False)
+    finally:
+        collection.close()
+    assert record_rows(settings) == snapshot_rows(settings)
+
+
+def test_killed_child_process_is_an_error_of_the_store(folder: Folder) -> None:
+    record = ChildLiteRecord(folder.settings)
+    with pytest.raises(StoreUnavailable, match="has ended unexpectedly"):
+        record._run_in_child(signal.raise_signal, signal.SIGKILL)

@@ -1,0 +1,43 @@
+"""Runs work in child processes that end with this process."""
+
+import multiprocessing
+import os
+import signal
+import threading
+from collections.abc import Callable
+from concurrent.futures import ProcessPoolExecutor
+from typing import ParamSpec, TypeVar
+
+Parameters = ParamSpec("Parameters")
+Result = TypeVar("Result")
+
+
+def run_in_child(
+    function: Callable[Parameters, Result], *args: Parameters.args, **kwargs: Parameters.kwargs
+) -> Result:
+    """Call `function` in a new process, and return its result when that process has ended.
+
+    The memory of the modules that the function imports is then free again. Blocks. Raises the errors of
+    `function`, and BrokenProcessPool if the process is killed.
+    """
+    context = multiprocessing.get_context("spawn")
+    with ProcessPoolExecutor(1, context, initializer=_complete_unless_orphaned) as pool:
+        return pool.submit(function, *args, **kwargs).result()
+
+
+def exit_with_parent() -> None:
+    """End this child process when its parent dies; otherwise it would wait forever."""
+    parent = multiprocessing.parent_process()
+    assert parent is not None, "this is called in a child process"
+
+    def watch() -> None:
+        parent.join()
+        os._exit(1)
+
+    threading.Thread(target=watch, daemon=True).start()
+
+
+def _complete_unless_orphaned() -> None:
+    """Let the parent decide what Ctrl-C does, which the terminal sends to both processes."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    exit_with_parent()
