@@ -173,6 +173,33 @@ def test_uncited_steps_without_words_of_the_documents_are_not_covered(
     assert not answer.sources
 
 
+@pytest.mark.parametrize(
+    "step",
+    [
+        "一次请求中的包裹要么全部发货成功，要么全部不生效。",
+        "Send the packages with `POST /dop/api/v1/order/ship`.",
+    ],
+)
+def test_answer_without_citations_gets_the_chunk_that_supports_it(
+    model_client: MakeClient, model_server: ModelServer, step: str
+) -> None:
+    answer = answer_of(model_client(), model_server, step)
+    (source,) = answer.sources
+    assert answer.answer == [f"{step} [{source.number}]"]
+    assert "/dop/api/v1/order/ship" in source.text
+    assert (answer.confidence, answer.unsupported) == ("medium", [])
+
+
+def test_added_citation_does_not_verify_other_facts(
+    model_client: MakeClient, model_server: ModelServer
+) -> None:
+    step = "一次请求中的包裹要么全部发货成功，要么全部不生效，见 `ship_all_flag`。"
+    answer = answer_of(model_client(), model_server, step)
+    assert answer.sources
+    assert answer.unverified == ["ship_all_flag"]
+    assert answer.confidence == "low"
+
+
 def test_unsupported_answer_gives_way_to_a_certain_quote(
     model_client: MakeClient, model_server: ModelServer, client: TestClient[Any]
 ) -> None:

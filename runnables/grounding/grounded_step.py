@@ -13,7 +13,7 @@ from runnables.grounding.markdown_text import (
     resolve_citations,
     strip_citations,
 )
-from runnables.grounding.support import is_related, is_supported
+from runnables.grounding.support import inferred_support, is_supported
 from schemas.answer import Refused
 from schemas.document import Chunk, RetrievedChunk
 from schemas.question import Question
@@ -44,10 +44,9 @@ class GroundedStep:
     """Facts that no cited chunk contains."""
     supported: bool
     """Whether the cited chunks support it; false without citations."""
-    likely: bool
-    """Whether the cited chunks support it; without citations, whether all chunks that the model was shown
-    support it and are related to it."""
     refused: Refused
+    is_inferred: bool = False
+    """Whether the model cited nothing, and the citation was added."""
 
 
 class Grounder:
@@ -83,20 +82,25 @@ class Grounder:
             cited, facts = resolve_citations(remaining, len(self._chunks)), []
         self._cited.update(cited.numbers)
         statement = strip_citations(cited.text)
-        evidence = self.chunks_numbered(cited.numbers) or self._chunks
-        likely = (
-            bool(statement)
-            and is_supported(statement, evidence, self._question)
-            and (bool(cited.numbers) or is_related(statement, evidence))
-        )
+        evidence = self.chunks_numbered(cited.numbers)
         return GroundedStep(
             text=cited.text if statement else "",
             numbers=cited.numbers,
             unverified=tuple(facts),
-            supported=likely and bool(cited.numbers),
-            likely=likely,
+            supported=bool(statement) and is_supported(statement, evidence, self._question),
             refused=refused,
         )
+
+    def infer_citation(self, step: GroundedStep) -> GroundedStep:
+        """Return a step without citations with one of the chunk that supports it best.
+
+        The step is returned unchanged if no single chunk contains enough of it.
+        """
+        shares = [inferred_support(step.text, chunk, self._question) for chunk in self._chunks]
+        if not any(shares):
+            return step
+        cited = self.check_step(f"{step.text} [{shares.index(max(shares)) + 1}]")
+        return replace(cited, refused=step.refused, is_inferred=True)
 
     def check_quote(self, text: str) -> GroundedStep:
         """Return the step of a verbatim quote, whose links, facts and support need no check.
@@ -106,7 +110,7 @@ class Grounder:
         """
         number = last_citation(text)
         numbers = () if number is None else (number,)
-        return GroundedStep(text, numbers, (), bool(numbers), bool(numbers), Refused())
+        return GroundedStep(text, numbers, (), bool(numbers), Refused())
 
     def is_free_of_claims(self, text: str) -> bool:
         """Return whether `text` has no citations, disallowed links or unverified facts.
@@ -141,4 +145,4 @@ def apply_verdict(step: GroundedStep, supported: bool | None) -> GroundedStep:
     """Return `step` with the judge's verdict; unchanged if there is no verdict or no citation."""
     if supported is None or not step.numbers:
         return step
-    return replace(step, supported=supported, likely=supported)
+    return replace(step, supported=supported)

@@ -48,9 +48,9 @@ def build_ground(
     """Return the step `ground`.
 
     The answer cites only existing chunks and links only allowed pages, and it lists unverified facts and
-    unsupported steps. If a model wrote the draft and no step is supported, the draft of `quote` replaces
-    it, provided that the quote is probably right. If no step is likely to be supported, the answer says
-    that the documents do not answer the question.
+    unsupported steps. If a model cited nothing, each step gets the chunk that supports it best. If a model
+    wrote the draft and no step is supported, the draft of `quote` replaces it, provided that the quote is
+    probably right. Otherwise the answer says that the documents do not answer the question.
     """
 
     async def ground(state: PipelineState, config: RunnableConfig) -> Answer:
@@ -60,6 +60,8 @@ def build_ground(
         check = grounder.check_quote if is_quote else grounder.check_step
         checked = await _check_steps(check, draft.answer.answer[:MAX_STEPS])
         steps = [step for step in checked if step.text]
+        if not any(step.numbers for step in steps):
+            steps = list(map(grounder.infer_citation, steps))
         if judge is not None and not is_quote:
             steps = await _judge_steps(steps, grounder, judge, config)
         if quote and not is_quote and not any(step.supported for step in steps):
@@ -69,7 +71,7 @@ def build_ground(
                     mark_degraded(quoted, DegradedReason.ANSWER_UNSUPPORTED), config
                 )
         answer = _empty_answer(state, grounder, platform_info, _sum_refused(checked))
-        if any(step.likely for step in steps):
+        if any(step.supported for step in steps):
             answer = _with_steps(answer, steps, state)
         else:
             answer = _not_covered(answer, state, platform_info)
@@ -202,15 +204,15 @@ def _confidence(
 
     - `low`: the draft was plain text instead of JSON, or at least half of the steps are unsupported or
       contain unverified facts.
-    - `high`: all steps are supported and verified, the draft is not degraded, and the sources cover the
-      question (see `_covers`).
+    - `high`: all steps are supported and verified, the model cited its sources, the draft is not degraded,
+      and the sources cover the question (see `_covers`).
     - `medium`: everything else.
     """
     draft = state["draft"]
     doubtful = sum(not step.supported or bool(step.unverified) for step in steps)
     if draft.is_plain_text or doubtful * 2 >= len(steps):
         return "low"
-    is_sound = not doubtful and not draft.degraded
+    is_sound = not (doubtful or draft.degraded or any(step.is_inferred for step in steps))
     if draft.probability is not None:
         quoted = confidence_of(draft.probability)
         return "medium" if quoted == "high" and not is_sound else quoted

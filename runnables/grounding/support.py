@@ -34,6 +34,9 @@ variants do not separate paraphrases from other statements any better: counting 
 word of which only the characters occur, and weighting words by rarity.
 """
 
+MIN_INFERRED_SHARE, MIN_INFERRED_WORDS = 0.6, 3
+"""Share and number of a statement's content words from which a missing citation is added."""
+
 _CODE_SPAN = re.compile(r"`[^`]*`")
 _URL = re.compile(r"https?://[!-~]+")
 _STEP_NUMBER = re.compile(
@@ -108,16 +111,24 @@ def word_share(statement: str, text: str) -> float:
     return len(shared) / len(content_words) if content_words else 1.0
 
 
-def is_related(statement: str, chunks: Sequence[Chunk]) -> bool:
-    """Return whether `chunks` contain enough of the content words of `statement`, or an identifier of it.
+def inferred_support(statement: str, chunk: Chunk, question: str) -> float:
+    """Return the share of `statement` that `chunk` contains, 0 to 1, to find a missing citation.
 
-    Unlike `is_supported`, this does not compare numbers, and a statement that has neither content words
-    nor identifiers is not related.
+    The share is that of content words or, if the chunk is in another language, of identifiers. It is 0 if
+    it is small, if the chunk does not support the statement, or if the statement has few content words:
+    "the documentation does not say" shares its words with many pages.
     """
-    text = _join_texts(chunks)
-    if _content_words(statement) and _shares_words(statement, text):
-        return True
-    return _IDENTIFIER.search(statement) is not None and _shares_identifier(statement, text)
+    if not is_supported(statement, [chunk], question):
+        return 0.0
+    text = _chunk_text(chunk)
+    if detect_language(_prose(statement)) == detect_language(text):
+        is_distinct = len(_content_words(statement)) >= MIN_INFERRED_WORDS
+        share = word_share(statement, text) if is_distinct else 0.0
+    else:
+        identifiers = _IDENTIFIER.findall(statement)
+        found = sum(identifier.lower() in text.lower() for identifier in identifiers)
+        share = found / len(identifiers) if identifiers else 0.0
+    return share if share >= MIN_INFERRED_SHARE else 0.0
 
 
 def _content_words(text: str) -> set[str]:
