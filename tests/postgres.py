@@ -49,10 +49,11 @@ class Postgres:
             self.end_connections(url)
 
     def end_connections(self, url: str) -> None:
-        """End every connection to the database, as a restart does."""
+        """End every connection to the database, as a restart does, and wait until they have ended."""
         name = url.partition("@/")[2].partition("?")[0]
         self.execute(
-            f"SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = '{name}'"
+            "SELECT pg_terminate_backend(pid, 10000) FROM pg_stat_activity "
+            f"WHERE datname = '{name}'"
         )
 
     def execute(self, statement: str) -> None:
