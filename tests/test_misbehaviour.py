@@ -180,7 +180,9 @@ def test_text_is_accepted_as_an_answer_but_not_as_a_classification(
 
     model_server.default = lambda r: good(r) if is_classification(r) else bend(good(r))
     answer = answered(model_client())
-    assert "订单发货" in " ".join(answer.answer)
+    assert answer.confidence in ("low", "medium")
+    # A text that says too little to find its source becomes "not covered".
+    assert "订单发货" in " ".join(answer.answer) or answer.nearest
 
 
 def test_refusal_as_text_is_not_shown_as_an_answer(
