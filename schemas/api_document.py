@@ -36,7 +36,7 @@ class Parameter(ApiModel):
     dimensions: int = 0
     """Number of nested arrays around the children. Names of children show `[]` for each array."""
     location: str = ""
-    """Location (query, path, body), if the table should show it."""
+    """Location (query, path, body) to show in the indexed table; empty to show none."""
 
 
 class ErrorCode(ApiModel):

@@ -89,7 +89,7 @@ class Chunk(ApiModel):
     text: str
     """The text given to models: front matter, heading and body."""
     content_hash: str
-    """SHA-256 of the fields above, in hexadecimal."""
+    """SHA-256 of the fields above except `id`, in hexadecimal."""
     fingerprint: str = ""
     """The document's fingerprint; a file whose fingerprint is unchanged is not read again."""
 
@@ -100,7 +100,7 @@ class Chunk(ApiModel):
 
 
 class RetrievedChunk(ApiModel):
-    """A chunk with its score, of which higher values are better.
+    """A chunk with its score; a higher score is better.
 
     The scale depends on the retrieval mode and the reranker.
     """

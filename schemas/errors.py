@@ -43,7 +43,7 @@ class ApideskError(Exception):
 
 
 class ConfigurationError(ApideskError):
-    """A setting or platform.toml is invalid; the message names the entry."""
+    """A setting, an option or platform.toml is invalid; the message names the entry."""
 
     code = "bad_configuration"
 
@@ -55,7 +55,7 @@ class CollectionMismatch(ConfigurationError):
 
 
 class SourceError(ApideskError):
-    """A source or one of its documents cannot be read. The reader of the source adds the file's name."""
+    """A source or one of its documents cannot be read. The caller adds the name of the file."""
 
     code = "bad_source"
 
@@ -228,12 +228,12 @@ class StoreUnavailable(StoreError):
 
 
 class StoreLocked(StoreError):
-    """The Milvus Lite file is open in another process, or is not a Milvus Lite file."""
+    """The file of the embedded store is open in another process, or is not a Milvus Lite file."""
 
     code = "store_locked"
 
 
 class CollectionMissing(StoreError):
-    """No documents have been indexed yet."""
+    """No documents are indexed."""
 
     code = "collection_missing"

@@ -115,7 +115,7 @@ def _draw_axes(axes: "Axes", evaluation: Evaluation) -> None:
     axes.set_title("Recall over k", loc="left", fontsize=13, fontweight="bold", color=INK, pad=22)
     subtitle = f"{evaluation.with_gold} questions, {evaluation.documents} documents"
     if evaluation.generated:
-        subtitle += "; questions generated from the documents (optimistic)"
+        subtitle += "; questions made from the documents, so recall is too high"
     axes.text(0, 1.02, subtitle, transform=axes.transAxes, color=MUTED, fontsize=9, va="bottom")
     axes.grid(axis="y", color=GRID, linewidth=0.8)
     axes.set_axisbelow(True)
@@ -143,7 +143,7 @@ def _draw_route(axes: "Axes", route: RouteResult) -> None:
 def _draw_current_k(axes: "Axes", evaluation: Evaluation) -> None:
     """Mark the evaluation's k and its recall.
 
-    If recall over chunks differs from recall over documents, also draw recall over chunks.
+    If recall in k chunks differs from recall in k documents, also draw the former.
     """
     k, route = evaluation.k, evaluation.primary_route
     ks = range(1, MAX_K + 1)

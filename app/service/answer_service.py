@@ -93,7 +93,7 @@ class AnswerService:
         self.tracing = open_tracing(settings, platform.platform.name)
 
     async def ask(self, command: AskCommand, on_event: EventSink | None = None) -> Answer:
-        """Answer the question. `on_event` receives events before the answer. Raises ApideskError."""
+        """Answer the question. `on_event` receives events while it is answered. Raises ApideskError."""
         question = self.build_question(command)
         config = self.tracing.config(question.id, command.mode, command.session, *command.callbacks)
         if on_event is not None:
@@ -131,7 +131,7 @@ class AnswerService:
         return answer
 
     async def repeat(self, command: AskCommand, answer: Answer, milliseconds: int) -> Answer:
-        """Return a copy of a cached or shared `answer` with a new id, and trace and count the copy.
+        """Return a copy of an `answer` that another caller got, with a new id; trace and count the copy.
 
         `milliseconds` is the total time that the copy reports.
         """
@@ -231,7 +231,7 @@ class AnswerService:
 
     @asynccontextmanager
     async def _question_slot(self) -> AsyncIterator[None]:
-        """Hold a slot of the question limiter within the block if a model answers. Raises ServiceBusy."""
+        """Within the block, hold a slot of the question limiter if there is a model. Raises ServiceBusy."""
         if self.models is None:
             yield
             return
@@ -262,8 +262,8 @@ def connect_answer_service(
     """Return a service that is connected to its store, without loading the collection.
 
     Blocks. Pass `engine` if the database in `settings` is already open. `models` take
-    precedence over those of the settings. `long_lived` says that ingestion runs should not leave memory in
-    use. Raises ApideskError.
+    precedence over those of the settings. With `long_lived`, ingestion runs free their memory at the
+    end. Raises ApideskError.
     """
     platform = read_platform(settings.platform)
     job = IngestionJob.connect(settings, engine, long_lived=long_lived)
@@ -284,7 +284,7 @@ async def open_answer_service(
     If the platform has never been indexed, it is indexed first, and `progress` is called with the state of
     the run. Pass `engine` if the database in `settings` is already open; the engine is closed with the
     service. `models` take precedence over those of the settings. `long_lived` is meant for servers:
-    ingestion runs leave no memory in use. Raises ApideskError.
+    ingestion runs then free their memory at the end. Raises ApideskError.
     """
     connect = partial(connect_answer_service, long_lived=long_lived)
     answer_service = await asyncio.to_thread(connect, settings, engine, models)

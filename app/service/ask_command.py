@@ -1,4 +1,4 @@
-"""The command to answer a question, with its options, and the interface of answerers."""
+"""A request to answer a question, with its options, and the interface of answerers."""
 
 from collections.abc import Awaitable
 from dataclasses import dataclass, field
@@ -31,7 +31,7 @@ class AskCommand:
     session: str | None = None
     """The session that the question belongs to; None for a question without a session."""
     owner: str = ""
-    """The id of the owner of the session and the record; empty if no API key is required."""
+    """Id of the caller, who owns the session and the recorded question; empty if no API key is required."""
     account: str = ""
     """The account that is charged for the tokens."""
     fresh: bool = False
@@ -51,7 +51,7 @@ class Answerer(Protocol):
     """Answers questions, as the answer service and its middleware do."""
 
     def ask(self, command: AskCommand, on_event: EventSink | None = None) -> Awaitable[Answer]:
-        """Return the answer. `on_event` receives events before the answer. Raises ApideskError."""
+        """Return the answer. `on_event` receives events while it is made. Raises ApideskError."""
 
 
 def check_question(text: str, settings: Settings, field: str = "question") -> None:

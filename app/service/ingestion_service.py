@@ -20,7 +20,7 @@ from schemas.settings import Settings
 log = structured_logger(__name__)
 
 STOP_TIMEOUT_S = 30
-"""Seconds that a stopping server waits for a run, which ends at its next document."""
+"""Seconds that a stopping server waits for a run to finish its current document."""
 
 
 def log_ingestion_run(run: IngestionRun) -> None:

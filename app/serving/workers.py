@@ -35,8 +35,8 @@ from schemas.settings import Settings, variable_if_unset
 METRICS_DIRECTORY_VARIABLE = "PROMETHEUS_MULTIPROC_DIR"
 """Environment variable of prometheus-client for the directory in which processes share their metrics."""
 
-STARTUP_TIMEOUT_S = 30
-"""Seconds after which a worker that does not start, or does not answer a health check, counts as dead."""
+HEALTH_CHECK_TIMEOUT_S = 30
+"""Seconds after which a worker that does not answer a health check is killed. Starting workers answer."""
 
 STORE_TIMEOUT_S = 300
 """Seconds that a starting worker waits for a store that is not available."""
@@ -59,7 +59,7 @@ def run_workers(settings: Settings, host: str, port: int) -> None:
         factory=True,
         workers=settings.workers,
         lifespan="on",
-        timeout_worker_healthcheck=STARTUP_TIMEOUT_S,
+        timeout_worker_healthcheck=HEALTH_CHECK_TIMEOUT_S,
         **uvicorn_options(settings),
     )
     with _metrics_directory():

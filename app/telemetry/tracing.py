@@ -122,7 +122,7 @@ class Tracing:
         the metadata `session_id`.
         """
         request = structlog.contextvars.get_contextvars().get("request_id")
-        answer = str(run_id) if mode else None  # OpenTelemetry spans have ids of their own
+        answer = str(run_id) if mode else None  # for OpenTelemetry, whose spans have other ids
         metadata = {"answer_id": answer, "session_id": session, "request_id": request}
         # Each run has its own tracer, as in LangChain, because a tracer never removes streamed runs.
         tracers = [AnswerTracer(client=self._client)] if self._client else []

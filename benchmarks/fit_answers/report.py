@@ -36,10 +36,10 @@ ANSWER_WEIGHTS = {answer}
 """Weights of the features by which the probability of a right answer is estimated."""
 
 TOPIC_INTERCEPT = {topic_intercept}
-"""Log-odds that a question with a low topic score is about the platform, if all features are 0."""
+"""Log-odds that a question is about the platform, if all features are 0."""
 
 TOPIC_WEIGHTS = {topic}
-"""Weights of the features by which that probability is estimated."""
+"""Weights of the features by which the probability of such a question is estimated."""
 '''
 
 INTRODUCTION = """

@@ -1,4 +1,4 @@
-"""The collection of chunks: what questions read from it and what ingestion writes to it.
+"""The collection of chunks, which answers are read from and ingestion writes to.
 
 There are two implementations. `MilvusCollection` is stored and searched by a Milvus server.
 `EmbeddedCollection` answers from a snapshot in a file and keeps its rows in Milvus Lite. Both index the
@@ -32,7 +32,7 @@ NO_FILTERS = Filters()
 """Matches every chunk."""
 
 WARM_UP_QUESTION = "预热 warm-up"
-"""Question that is searched after loading, so that the first user does not wait for dictionaries."""
+"""Question that is searched after loading, so that the first user does not wait for word lists."""
 
 NOTHING_INDEXED = "nothing has been indexed yet: run `apidesk ingest`"
 """Message of CollectionMissing if there is no collection."""
@@ -53,7 +53,7 @@ class ChunkHit(NamedTuple):
 
 
 class StoredChunk(NamedTuple):
-    """The fields of a stored chunk that sync compares."""
+    """The fields of a stored chunk that `ingestion.sync` compares."""
 
     id: str
     source: str
@@ -84,7 +84,7 @@ class Collection(ABC):
     Every method except `run` blocks; call them with `run` or in a worker thread. Reads raise
     CollectionMissing if nothing has been indexed, CollectionMismatch if the collection was created with
     other settings, and StoreUnavailable if the store does not answer. Reads see what other processes have
-    written.
+    written, on a Milvus server after at most a second.
     """
 
     def __init__(self, alias: str, expected: CollectionManifest) -> None:
@@ -116,7 +116,7 @@ class Collection(ABC):
     @property
     @abstractmethod
     def manifest(self) -> CollectionManifest:
-        """The manifest of the collection, which must be loaded. Raises CollectionMissing."""
+        """The manifest of the collection; call `load` first. Raises CollectionMissing."""
 
     @abstractmethod
     def close(self) -> None:
@@ -165,7 +165,7 @@ class Collection(ABC):
 
     @abstractmethod
     def chunks_by_api(self, urls: Sequence[str], names: Sequence[str]) -> list[Chunk]:
-        """Return all chunks of the APIs with one of these URLs or names, sorted by position."""
+        """Return all chunks of the APIs with these URLs or names, sorted by document and position."""
 
     @abstractmethod
     def sample(self, count: int) -> list[Chunk]:

@@ -17,7 +17,7 @@ MANIFEST_PROPERTY = "apidesk.contract"
 """Property of a collection that contains its manifest as JSON."""
 
 CATALOGUE_PROPERTY = "apidesk.catalogue"
-"""Property of a collection that contains the version of its catalogue: format version and time."""
+"""Property of a collection that contains the version of its catalogue, the list of its documents."""
 
 SOURCES_PROPERTY = "apidesk.sources"
 """Property of a collection that contains its IndexedSources as JSON."""
@@ -104,9 +104,9 @@ class CollectionManifest(_StoredModel):
 def expected_manifest(settings: Settings, tokenizer: str) -> CollectionManifest:
     """Return the manifest of a collection created with `settings`.
 
-    `tokenizer` splits the indexed words, which are separated by spaces. It is `whitespace` on a Milvus
+    `tokenizer` splits the indexed text, in which spaces separate the words. It is `whitespace` on a Milvus
     server, where `standard` would split Chinese words; `standard` on a Milvus Lite server, which has no
-    other; and `apidesk` for embedded collections, which do not use Milvus's index.
+    other tokenizer; and `apidesk` for embedded collections, which do not use Milvus's index.
     """
     return CollectionManifest(
         embedding_model=settings.embedding_model or "",
@@ -170,13 +170,13 @@ def read_sources(client: "MilvusClient", name: str) -> dict[str, IndexedSource]:
 
 
 def write_sources(client: "MilvusClient", name: str, sources: dict[str, IndexedSource]) -> None:
-    """Store the state of each source for the current version of the collection `name`."""
+    """Store the state of each source, with the catalogue version of the collection `name`."""
     indexed = IndexedSources(catalogue_version=catalogue_version(client, name), sources=sources)
     client.alter_collection_properties(name, properties={SOURCES_PROPERTY: _json(indexed)})
 
 
 def collection_version(client: "MilvusClient", name: str) -> str:
-    """Return a token that changes when a run writes the collection `name` or its alias moves."""
+    """Return a token that changes when a run writes the collection, or when the alias `name` moves."""
     description = client.describe_collection(name)
     properties = description.get("properties") or {}
     written = [properties.get(key, "") for key in (MANIFEST_PROPERTY, CATALOGUE_PROPERTY)]

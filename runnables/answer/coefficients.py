@@ -31,7 +31,7 @@ ANSWER_WEIGHTS = {
 """Weights of the features by which the probability of a right answer is estimated."""
 
 TOPIC_INTERCEPT = -0.32
-"""Log-odds that a question with a low topic score is about the platform, if all features are 0."""
+"""Log-odds that a question is about the platform, if all features are 0."""
 
 TOPIC_WEIGHTS = {
     "topic": 0.18,
@@ -40,4 +40,4 @@ TOPIC_WEIGHTS = {
     "personal": -2.63,
     "share": 2.48,
 }
-"""Weights of the features by which that probability is estimated."""
+"""Weights of the features by which the probability of such a question is estimated."""

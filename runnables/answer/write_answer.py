@@ -109,7 +109,7 @@ class _AnswerWriter:
             try:
                 return await self.write(model, state, config)
             except ContextExceeded as error:
-                # The error has updated the window or the token correction of `model`.
+                # `model` has corrected its window or its token estimate from the error.
                 log.info("%s: fewer chunks: %s", NAME, error)
         return await self.write(model, state, config)
 
@@ -163,7 +163,7 @@ class _AnswerWriter:
     ) -> Draft:
         """Let `model` write plain text, and structure it with the first structure model that succeeds.
 
-        If all structure models fail, each line of the text becomes a step.
+        If all structure models fail, each line of the text becomes a step of the answer.
         """
         run = child_config(config, f"{NAME}/model", prompt=self._plain_prompt.get_name())
         text = reply_text(await model.ask(self._messages(variables), run))
@@ -179,7 +179,7 @@ class _AnswerWriter:
     async def _begin_streaming(
         self, state: PipelineState, chunks: list[RetrievedChunk], config: RunnableConfig
     ) -> OnText | None:
-        """Send the sources, and return the callback for the steps; None if the run does not stream."""
+        """Send the sources; return the callback for the answer's steps, or None without streaming."""
         if run_context(config).streamed is None:
             return None
         on_event = partial(emit, config)

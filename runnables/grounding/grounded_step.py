@@ -41,10 +41,11 @@ class GroundedStep:
     numbers: tuple[int, ...]
     """Numbers of the chunks that it cites."""
     unverified: tuple[str, ...]
-    """Facts that no cited chunk contains."""
+    """Facts that neither the question nor the chunks cited so far contain."""
     supported: bool
     """Whether the cited chunks support it; false without citations."""
     refused: Refused
+    """Counts of the citations and links that were removed from it."""
     is_inferred: bool = False
     """Whether the model cited nothing, and the citation was added."""
 
@@ -92,7 +93,7 @@ class Grounder:
         )
 
     def infer_citation(self, step: GroundedStep) -> GroundedStep:
-        """Return a step without citations with one of the chunk that supports it best.
+        """Return a step without citations with a citation of the chunk that supports it best.
 
         The step is returned unchanged if no single chunk contains enough of it.
         """

@@ -60,7 +60,7 @@ Longer replies, and those that need repair, are parsed in a thread.
 """
 
 MAX_SERVER_ERRORS = 2
-"""Number of server errors after which a mode without any reply is not tried again."""
+"""Number of server errors after which a mode that has never brought a reply is not tried again."""
 
 MAX_QUOTED_REPLY_CHARS = 4_000
 """Maximum length of the reply that is quoted in method `re-ask`, in characters."""
@@ -249,7 +249,7 @@ async def probe_model(model: ChatModel) -> bool:
 
     Afterwards, `model.output_modes` is known. Raises ModelError, which is also in `model.last_error`.
     """
-    # The prompt is not sent: `reply` gets its own messages.
+    # The prompt `repair` is not sent: `reply` gets `messages` instead.
     call = StructuredOutputCall("probe", "repair", "en", _ProbeReply)
     messages: list[BaseMessage] = [HumanMessage(PROBE)]
     text = ""

@@ -1,4 +1,6 @@
-"""The terms to look for in the chunks: a question's weighted words, its identifiers and its needs."""
+"""What to look for in the chunks: a question's weighted words, its identifiers and the kinds of content
+that it asks for.
+"""
 
 import math
 import re
@@ -23,7 +25,7 @@ _PIECE = re.compile(r"[a-z0-9]+|[^\x00-\x7f]+")
 
 @dataclass(frozen=True)
 class QueryTerms:
-    """The words of a question with their weights, its identifiers and its needs."""
+    """The words of a question with their weights, its identifiers and what it asks for."""
 
     weights: Mapping[str, float]
     """Information content of each stem in the documents, in nats; less if it is not a noun."""
@@ -34,6 +36,7 @@ class QueryTerms:
     identifiers: frozenset[str]
     """Names, paths and codes, in lower case."""
     needs: frozenset[Need]
+    """The kinds of content that the question asks for, such as errors or parameters."""
     quantities: frozenset[AskedQuantity]
     """The kinds of quantities that the question asks for."""
 
@@ -46,7 +49,7 @@ class QueryTerms:
         glossary: Glossary,
         part: str = "",
     ) -> "QueryTerms":
-        """Return the terms of a question; with `part`, its words are only those of the part.
+        """Return the terms of a question. `part` limits the words to one part of its text.
 
         Blocks the event loop.
         """

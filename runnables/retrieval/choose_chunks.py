@@ -35,11 +35,10 @@ MAX_NAMED_DOCUMENTS = 2
 def build_expand_query(search: ChunkSearch, depth: int = 0) -> StateFunction:
     """Return the function that retrieves again with the search terms of the classification.
 
-    It finds as many chunks as a `RetrieveStep` with the same `depth`.
-    The terms are in the language that the question is not in. The state stays unchanged if there are none,
-    or if all documents are in the language of the question. It also stays unchanged if one chunk contains
-    at least `SUFFICIENT_WORD_SHARE` of the question's words, and no chunk contains as large a share of the
-    terms.
+    It finds `k` chunks, or `depth` if that is more. The terms are in the language that the question is not
+    in. The state stays unchanged if there are none, or if all documents are in the language of the
+    question. It also stays unchanged if a retrieved chunk contains at least `SUFFICIENT_WORD_SHARE` of the
+    question's words, and no chunk that the terms find contains as large a share of them.
     """
 
     async def expand_query(state: PipelineState, config: RunnableConfig) -> PipelineState:
@@ -130,8 +129,9 @@ def _boost(named: list[Chunk], retrieved: list[RetrievedChunk]) -> list[Retrieve
 def build_add_evidence(max_tokens: int) -> StateFunction:
     """Return the function that appends the next best chunks, because a model can read more than `k` chunks.
 
-    Chunks are added while all chunks together have at most about `max_tokens` tokens (see `fill_evidence`).
-    They come last, so that they are dropped first if the context window is too small.
+    A chunk is skipped if all chunks together would have more than about `max_tokens` tokens (see
+    `fill_evidence`). The added chunks come last, so that they are dropped first if the context window is
+    too small.
     """
 
     async def add_evidence(state: PipelineState, config: RunnableConfig) -> PipelineState:
@@ -146,9 +146,9 @@ def fill_evidence(
 ) -> list[RetrievedChunk]:
     """Return `chunks`, followed by the chunks of `ranking` that still fit into `max_tokens` tokens.
 
-    The chunks of `ranking`, best first, are added in the order of their rank times the square root
-    of their tokens, because several short chunks answer more questions than one long chunk of a slightly
-    better rank. docs/explanation/retrieval.md has the measurements.
+    `ranking` is sorted, best first. The chunk with the smallest product of its rank and the square root of
+    its tokens is added first, because several short chunks answer more questions than one long chunk of a
+    slightly better rank. docs/explanation/retrieval.md has the measurements.
     """
     filled = list(chunks)
     known = {retrieved.chunk.id for retrieved in chunks}

@@ -43,7 +43,7 @@ MAX_NAME_CHARS = 200
 """Maximum length of a name that is compared, in characters; the rest is ignored."""
 
 MIN_COVERAGE = 0.46
-"""Minimum share of a name's weight that a document must match."""
+"""Minimum share of the weight of the given name that a document must match."""
 
 MIN_COVERAGE_IF_SIMILAR = 0.25
 """Minimum share that replaces MIN_COVERAGE if the whole names are similar."""
@@ -64,7 +64,7 @@ VERSION_BONUS = 0.5
 """Weight of a matching version relative to a word."""
 
 UNREQUESTED_VERSION_PENALTY = 0.02
-"""Penalty for a version in a document's title if the name has no version."""
+"""Penalty for a version in a document's title if the given name has no version."""
 
 MAX_CANDIDATES = 30
 """Maximum number of documents whose names are compared as a whole."""

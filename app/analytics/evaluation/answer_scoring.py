@@ -124,7 +124,7 @@ class AnswerScores(ApiModel):
     """Share of the grades that agree with `right`, which is true if the answer states all facts."""
     unanswerable: int
     honest: float | None
-    """Share of the unanswerable questions that were refused, not covered or answered with `low`."""
+    """Share of the unanswerable questions that were refused, not covered or given confidence `low`."""
     unanswerable_high: float | None
     """Share of the unanswerable questions that were answered with confidence `high`."""
     reliability: tuple[Reliability, ...]

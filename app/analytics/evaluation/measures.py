@@ -1,4 +1,4 @@
-"""Computes retrieval metrics, between 0 and 1 (higher is better), and statistics over them.
+"""Computes retrieval metrics, most of them between 0 and 1 (higher is better), and other statistics.
 
 A ranking is a list of documents, best first. Gold is a list of sets of documents, one set per item to
 retrieve. Any document in the set is correct, because several documents can have the same name.
@@ -19,7 +19,7 @@ NORMAL_95 = 1.96
 
 
 def distinct(documents: Iterable[str]) -> list[str]:
-    """Return the documents in the same order without repetitions: each has the rank of its best chunk."""
+    """Return the documents of ranked chunks in the same order, each at its first occurrence only."""
     return list(dict.fromkeys(documents))
 
 

@@ -30,7 +30,7 @@ KIND_LABELS: dict[GeneratedFrom, str] = {
     "title": "page titles",
     "link": "texts of links to another page",
     "error_code": "error codes with their meaning",
-    "sentence": "first sentences without the title's words",
+    "sentence": "first sentences, minus the words of the title",
 }
 
 
@@ -87,7 +87,7 @@ def _measures(evaluation: Evaluation) -> Table:
 
 
 def _by_k(evaluation: Evaluation) -> Group:
-    """Return a table of recall by k, with hit and recall over chunks if these differ from recall."""
+    """Return a table of recall by k, and of hit and of recall in k chunks if they differ from it."""
     k, ks = evaluation.k, sorted({*REPORTED_KS, evaluation.k})
     table = new_table("", *(f"k = {k}" for k in ks))
     for route in evaluation.routes:
@@ -99,7 +99,7 @@ def _by_k(evaluation: Evaluation) -> Group:
     if route.chunk_recall == route.recall:
         return Group(table)
     _curve_row(table, f"recall in k chunks, {route.label}", route.chunk_recall, ks, k)
-    note = "k counts documents; APIDESK_TOP_K counts chunks, and one document can have several."
+    note = "k counts documents, except in the last row: there, it counts chunks, as APIDESK_TOP_K does."
     return Group(table, Text(note, style="dim"))
 
 

@@ -2,7 +2,7 @@
 
 The weight of a term is the logarithm of observed over expected frequency, as in pointwise mutual
 information (Church and Hanks, "Word Association Norms, Mutual Information, and Lexicography", 1990), times
-the logarithm of the number of questions that contain it. The expected frequency is based on everyday
+log(1 + n) for the n questions that contain it. The expected frequency is based on everyday
 language, general developer vocabulary and the platform's own documents, not on the questions. Therefore, a
 frequently asked term keeps its weight, and common words such as "interface" and "order" have little.
 """
