@@ -1,11 +1,14 @@
 """Adds to an API operation what its blocks state, with the evidence for it."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 from ingestion.sources.api_columns import Columns, text_of
+from ingestion.sources.api_nesting import nest
 from ingestion.sources.api_operation import PageOperation, Role
 from ingestion.sources.api_roles import Announcements
 from ingestion.sources.api_structures import ParameterTable
+from ingestion.sources.api_types import is_simple_type
 from schemas.api_document import ErrorCode, Parameter, PermissionPackage
 
 PARAMETER_ROLES: tuple[Role, ...] = ("headers", "public", "request", "response")
@@ -29,7 +32,10 @@ class OperationBuilder:
     def add_permissions(self, found: Sequence[PermissionPackage]) -> bool:
         """Add permissions that the operation does not have yet. Return False if `found` is empty."""
         known = {scope.name for scope in self.operation.permissions}
-        self.operation.permissions += [scope for scope in found if scope.name not in known]
+        for scope in found:
+            if scope.name not in known:
+                known.add(scope.name)
+                self.operation.permissions.append(scope)
         return bool(found)
 
     def add_errors(self, found: Sequence[ErrorCode], header: Sequence[str]) -> bool:
@@ -47,8 +53,6 @@ class OperationBuilder:
         if not found:
             return False
         states_required = "required" in columns or "optional" in columns
-        if not states_required and self.above.says_required():
-            found = [parameter.model_copy(update={"required": True}) for parameter in found]
         says_required = states_required or any(parameter.required for parameter in found)
         is_labelled = says_required or not columns.at
         self.operation.has_labelled_parameters |= is_labelled and role in PARAMETER_ROLES
@@ -62,6 +66,16 @@ class OperationBuilder:
         self.tables.append(table)
         self.parts.append(self.position)
         self.note(header, f"{len(found)} {role or 'request'} parameters")
+        return True
+
+    def add_children(self, found: Sequence[Parameter]) -> bool:
+        """Add parameters below the last one. Return False if `found` is empty or the type has no fields."""
+        last = self.tables[-1].parameters[-1] if self.tables else None
+        if not found or last is None or is_simple_type(last.type):
+            return False
+        *others, last = self.tables[-1].parameters
+        nested = nest([(0, last), *((1, child) for child in found)])
+        self.tables[-1] = replace(self.tables[-1], parameters=(*others, *nested))
         return True
 
     def note(self, header: Sequence[str], what: str) -> None:

@@ -1,7 +1,8 @@
 """Finds API calls in the headings, lines and code of a Markdown page. A call is a method with a URL."""
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
+from itertools import chain
 from typing import Literal, NamedTuple, cast
 from urllib.parse import urlsplit
 
@@ -87,6 +88,33 @@ def path_of(url: str) -> str:
     """Return the path of a URL with every placeholder as `{}`."""
     path = urlsplit(url).path if "://" in url else url
     return _PLACEHOLDER.sub("{}", path).rstrip("/")
+
+
+class Templates:
+    """Calls with placeholders, of which other calls may be instances."""
+
+    def __init__(self, calls: Iterable[Call]) -> None:
+        self._parts: dict[tuple[str, int, str], list[list[str]]] = {}
+        """The reversed segments of paths, by method and by the last segment that is no placeholder."""
+        for method, path in {call.key for call in calls}:
+            parts = path.strip("/").split("/")[::-1]
+            literal = next((item for item in enumerate(parts) if item[1] != "{}"), None)
+            if literal is not None:
+                self._parts.setdefault((method, *literal), []).append(parts)
+
+    def match(self, call: Call) -> bool:
+        """Return whether the URL of a call is that of a template with values for its placeholders.
+
+        The path of the template may lack the first segments, which can be part of the server's address.
+        """
+        method, path = call.key
+        values = path.split("/")[::-1]
+        candidates = [self._parts.get((method, *item), []) for item in enumerate(values)]
+        return any(
+            len(values) >= len(parts)
+            and all(part in (value, "{}") for value, part in zip(values, parts, strict=False))
+            for parts in chain(*candidates)
+        )
 
 
 def may_have_calls(blocks: Sequence[MarkdownBlock]) -> bool:

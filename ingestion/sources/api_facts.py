@@ -17,6 +17,8 @@ _STATUS_PHRASE = re.compile(r"([45]\d\d)[\s:：,-]+(\D+)")
 """A status with its name, such as `404 Not Found`."""
 _NO_ERROR_STATUS = re.compile(r"[123](?:\d\d|xx)\b.*", re.IGNORECASE)
 
+_SUCCESS = re.compile(r"20\d(?!\w).*")
+
 MAX_PERMISSIONS = 12
 """A table with more rows lists the permissions of a platform, not those of one operation."""
 
@@ -38,6 +40,16 @@ _STATEMENT = re.compile(
 _NAME = re.compile(
     r"`((?=[^`]*[A-Za-z])[^`\s\[\](){}]{2,80})`|(?<![\w./:@-])([a-z][\w-]*(?:[:.](?:[\w-]+|\*(?!\*)))+)(?![\w/])"
 )
+_CODE_OR_QUALIFIED = (
+    r"(?:`[^`\s]{2,80}`|(?<![\w./:@-])(?:\*\*|__|[*_\"“])?[a-z][\w-]*(?:[:.][\w*-]+)+)"
+    r"(?:\*\*|__|[*_\"”])?"
+)
+_NAMED_SCOPE = re.compile(
+    rf"{_CODE_OR_QUALIFIED}(?:(?:\s*[,，、/和或]\s*|,?\s+(?:and|or)\s+){_CODE_OR_QUALIFIED}){{0,5}}"
+    r"\s*(?:(?:(?:oauth|access) )?(?:scope|permission|privilege)s?\b|权限)",
+    re.IGNORECASE,
+)
+"""Names right before a word for permissions: "with the `files:read` scope"."""
 _SEPARATOR = re.compile(r"<br\s*/?>|\n|[;；、,，]\s*(?=`)|</li>")
 _WORD = re.compile(r"(?!(?:none|any)$)[A-Za-z][\w.:*-]{2,79}", re.IGNORECASE)
 _COLON_NAME = re.compile(r"`([a-z][\w.-]*(?::[a-z*][\w.*-]*)+)`")
@@ -52,7 +64,8 @@ def errors_of_rows(
 ) -> tuple[ErrorCode, ...]:
     """Return the error codes of a table. An HTTP status in the same row becomes part of the message.
 
-    In a table of HTTP statuses, statuses below 400 are left out.
+    In a table of HTTP statuses, statuses below 400 are left out. If all codes look like HTTP statuses,
+    those from 200 to 209 are.
     """
     key = "code" if "code" in columns else "http_status"
     message_at = next(
@@ -66,11 +79,14 @@ def errors_of_rows(
         -1,
     )
     found: list[ErrorCode] = []
+    are_all_statuses = are_statuses(rows, columns, key)
     for row in rows:
         code = text_of(columns.cell(row, key)).strip("`")
         if not code or len(code) > 300 or _NO_CODE.match(code.replace("-", "")):
             continue
-        if key == "http_status" and _NO_ERROR_STATUS.fullmatch(code):
+        if (key == "http_status" and _NO_ERROR_STATUS.fullmatch(code)) or (
+            are_all_statuses and _SUCCESS.fullmatch(code)
+        ):
             continue
         message = text_of(row[message_at]) if 0 <= message_at < len(row) else ""
         description = text_of(columns.cell(row, "description"))
@@ -108,7 +124,7 @@ def has_statuses(rows: TableRows, columns: Columns) -> bool:
 
 _LINK = re.compile(r"\[([^\]]*)\]\([^)]*\)")
 _STATUS_ITEM = re.compile(
-    r"[*`\s\[]*(?:HTTP\s*)?([1-5]\d\d)(?![\w.])[*`)\]）】]*(?:\s+(?:[A-Z][a-z]+\b\s*){1,4}(?:[`*]+(?=[\s:：—–(-]|$))?)?[\s:：—–\-/|(（*]*"
+    r"[*`\s\[]*(?:HTTP\s*)?([1-5]\d\d)(?![\w.])[*`)\]）】]*(?:\s+(?:[A-Z][a-z]+\b\s*){1,4}(?:[`*]+(?=[\s:：—–(-]|$))?)?[\s:：,，、—–\-/|(（*]*"
 )
 """An HTTP status with its name at the start of an item: `404 Not Found – `."""
 _ERROR_NAME = re.compile(
@@ -215,6 +231,8 @@ def scopes_of_sentences(paragraph: str) -> list[PermissionPackage]:
     for text in _SENTENCE_END.split(paragraph):
         if len(text) <= MAX_SENTENCE_CHARS and _STATEMENT.search(text):
             found += scopes_in(text)
+        elif len(text) <= MAX_SENTENCE_CHARS and (named := _NAMED_SCOPE.findall(text)):
+            found += [scope for names in named for scope in scopes_in(names)]
         elif len(text) <= MAX_SENTENCE_CHARS and _NEED.search(text):
             found += [PermissionPackage(name=name) for name in _COLON_NAME.findall(text)]
     return found
@@ -246,13 +264,17 @@ def scopes_of_facts(label: str, value: str) -> list[PermissionPackage]:
     return scopes_in(value) if is_stated else []
 
 
-def scopes_of_rows(rows: TableRows) -> list[PermissionPackage]:
+def scopes_of_rows(rows: TableRows, columns: Columns) -> list[PermissionPackage]:
     """Return a permission for each row; empty if there are more than `MAX_PERMISSIONS` rows.
 
-    The names are in the column with the most identifiers, and the descriptions in the first other column.
+    If a column has the title "Permission", the permissions are the code in it. Otherwise, the names are in
+    the column with the most identifiers, and the descriptions in the first other column.
     """
     if len(rows) > MAX_PERMISSIONS:
         return []
+    cells = [columns.cell(row, "scope") for row in rows]
+    if any("`" in cell for cell in cells):
+        return [scope for cell in cells for scope in scopes_of_value(cell)]
     width = max((len(row) for row in rows), default=0)
     name_at = max(range(width), key=lambda index: _count_identifiers(rows, index), default=0)
     about_at = 1 if name_at == 0 else 0

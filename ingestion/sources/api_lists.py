@@ -1,9 +1,12 @@
 """Reads the parameters in lists and sentences of API pages, with their nesting."""
 
 import re
+from collections.abc import Sequence
 
 from ingestion.sources.api_columns import text_of
-from ingestion.sources.api_tables import nest, says_required, without_final_mark
+from ingestion.sources.api_nesting import nest
+from ingestion.sources.api_required import required_mark, without_final_mark
+from ingestion.sources.api_types import OBJECT, SCALAR, SIMPLE_TYPE, TYPE, is_simple_type
 from schemas.api_document import AllowedValue, Parameter
 
 LIST_ITEM = re.compile(
@@ -15,10 +18,11 @@ LIST_ITEM = re.compile(
 )
 _DESCRIBED = re.compile(
     r"(?:\*\*)?`[A-Za-z_][\w.\[\]-]*`(?:\*\*)?\s*[:：–—-]|\*\*[A-Za-z_][\w.\[\]-]*\*\*\s*[–—-]"
+    r"|\*\*[a-z_][\w.\[\]-]*\*\*\s*[:：]"
 )
 _ITEM_TYPE = re.compile(
-    r"^[\s—–:-]*[(（\[]\s*((?:\[[^\]]*\]|[^)）\]])*)[)）\]]"
-    r"|^[\s—–:-]*[*_`]*\b((?:string|integer|int(?:32|64)?|number|boolean|bool|object|long|float|double"
+    r"^[\s—–:·|,，-]*[(（\[]\s*((?:\[[^\]]{0,200}\]|[^)）\]])*)[)）\]]"
+    r"|^[\s—–:·|,，-]*[*_`]*\b((?:string|integer|int(?:32|64)?|number|boolean|bool|object|long|float|double"
     r"|decimal|enum|hash|map|dict(?:ionary)?|list|file|date(?:time)?|timestamp|uuid|any"
     r"|array(?:\s+of\s+\w+|<\w+>)?)(?:\[\])?(?:\s+or\s+\w+)?)(?!\w)[*_`]*",
     re.IGNORECASE,
@@ -31,42 +35,68 @@ _ENUMERATION = re.compile(
 _ITEM_NAMES = re.compile(r"`\w+`(?:\s*[,，、/]\s*`\w+`)+(?=\s*[(（])")
 _FACT_SEPARATOR = re.compile(r"[,，;；]\s*(?![^\[<]*[\]>])")
 """A comma or semicolon outside brackets."""
-_TYPE = re.compile(
-    r"(?!(?:default|max|min|up to|at most)\b)[A-Za-z_$][\w .<>\[\],|/?:$&-]*"
-    r"|(?:字符|整|数|布尔|对象|列表|枚举|长整|浮点|时间|日期|文件)[\u4e00-\u9fff]*",
-    re.IGNORECASE,
-)
-"""A type in parentheses. The facts next to it are limits and defaults."""
-_SCALAR = re.compile(
-    r"(?:string|integer|int(?:32|64)?|long|number|float|double|decimal|bool(?:ean)?|enum)\b[^\[\]<>]*",
-    re.IGNORECASE,
-)
-"""A type without fields."""
 _FLAG = re.compile(r"\s*(required|optional|必填|必选|可选|选填)\s+", re.IGNORECASE)
 _STATED = re.compile(
     r"[,，;；]?\s*\b(?:required|optional)\b\s*|[,，;；]?\s*(?:必填|必选|可选|选填)\s*",
     re.IGNORECASE,
 )
+_CELL_ITEM = re.compile(r"(?:^|<br\s*/?>)(?=(?:&nbsp;|\s)*[-*•]\s)", re.IGNORECASE)
+"""The start of an item of a list in a cell of a table, with the line break before it."""
+_TYPE_WORD = re.compile(r"[A-Za-z]+")
+
+
+def split_fields(cell: str, kind: str) -> tuple[str, tuple[Parameter, ...]]:
+    """Return the description in a cell, and the fields that a list at its end describes.
+
+    There are no fields if `kind`, the type of the described parameter, is a type without fields.
+    """
+    if "<br" not in cell or is_simple_type(kind):
+        return cell, ()
+    text, *items = _CELL_ITEM.split(cell)
+    markdown = "\n".join(items).replace("&nbsp;", " ")
+    found = listed_parameters(markdown, is_announced=OBJECT.search(kind) is not None)
+    return (text if found else cell), found
 
 
 def listed_parameters(
-    markdown: str, location: str = "", *, is_announced: bool = False
+    markdown: str, location: str = "", *, is_announced: bool = False, is_required: bool = False
 ) -> tuple[Parameter, ...]:
     """Return the parameters of a list such as "- `name` (type, required): text".
 
     Indented items become children of the item above them. The result is empty if an item is not a
     parameter, or if no item has a type. If a text says that parameters follow (`is_announced`), names in
-    code with descriptions are enough.
+    code with descriptions are enough. If a text says that they are required (`is_required`), those
+    without a mark are, except for children.
     """
     items = [item for nested in _nested_items(markdown) for item in _each_name(*nested)]
     matches = [(width, LIST_ITEM.match(text)) for width, text in items]
-    is_typed = any(match and _ITEM_TYPE.match(match["rest"]) for _, match in matches)
+    rests = [match["rest"] for _, match in matches if match]
+    is_typed = any(_ITEM_TYPE.match(rest) or _FLAG.match(rest) for rest in rests)
     if not is_typed and not (is_announced and items and all(_DESCRIBED.match(i) for _, i in items)):
         return ()
-    if not all(match for _, match in matches):
+    if len(rests) < len(matches):
         return ()
-    found = nest([(w, _listed_parameter(match, location)) for w, match in matches if match])
+    roots = items[0][0]
+    found = nest(
+        [
+            (w, _listed_parameter(match, location, is_required and w == roots))
+            for w, match in matches
+            if match
+        ]
+    )
     return tuple(map(_with_values, found))
+
+
+def are_typed_fields(items: Sequence[str]) -> bool:
+    """Return whether all items of a list are names with a type, such as "`code` (string): text"."""
+    return bool(items) and all(map(_is_typed_field, items))
+
+
+def _is_typed_field(item: str) -> bool:
+    match = LIST_ITEM.match(item)
+    kind = _ITEM_TYPE.match(match["rest"]) if match else None
+    word = _TYPE_WORD.match(kind[1] or kind[2]) if kind else None
+    return word is not None and bool(SIMPLE_TYPE.fullmatch(word[0]) or OBJECT.match(word[0]))
 
 
 def enumerated_parameters(paragraph: str, location: str = "") -> tuple[Parameter, ...]:
@@ -80,7 +110,7 @@ def enumerated_parameters(paragraph: str, location: str = "") -> tuple[Parameter
 def _with_values(parameter: Parameter) -> Parameter:
     """Turn the items below a parameter into its allowed values if its type cannot have fields."""
     below = parameter.children
-    if below and _SCALAR.fullmatch(parameter.type):
+    if below and SCALAR.fullmatch(parameter.type):
         values = tuple(AllowedValue(value=c.name, meaning=c.description) for c in below)
         return parameter.model_copy(update={"children": (), "values": values})
     return parameter.model_copy(update={"children": tuple(map(_with_values, below))})
@@ -88,6 +118,8 @@ def _with_values(parameter: Parameter) -> Parameter:
 
 _HEADED_ITEM = re.compile(r"#{1,6} +([\w.$@\\\[\]-]+)(?=\s|$)")
 """The heading with which a list item begins in HTML lists of fields."""
+_SIGNATURE = re.compile(r"`([A-Za-z_$][\w.\[\]-]*)(\??): +([^`]+)`")
+"""A name and its type in one code span: "`name: string`", "`name?: string`"."""
 _BULLET = re.compile(r"^(?P<indent>\s*)(?:[-*+•]|\d+[.)])\s+(?P<text>.*)$")
 
 
@@ -97,10 +129,16 @@ def _nested_items(markdown: str) -> list[tuple[int, str]]:
     for line in markdown.split("\n"):
         if match := _BULLET.match(line.expandtabs(4)):
             text = _HEADED_ITEM.sub(lambda found: f"`{text_of(found[1])}`", match["text"], count=1)
+            text = _SIGNATURE.sub(_separate_type, text, count=1) if text.startswith("`") else text
             items.append((len(match["indent"]), text.strip()))
         elif items and line.strip():
             items[-1] = (items[-1][0], f"{items[-1][1]}\n{line.strip()}")
     return items
+
+
+def _separate_type(signature: re.Match[str]) -> str:
+    kind = signature[3].translate({ord("("): "[", ord(")"): "]"})
+    return f"`{signature[1]}` ({kind}{', optional' if signature[2] else ''})"
 
 
 def _each_name(width: int, text: str) -> list[tuple[int, str]]:
@@ -110,22 +148,31 @@ def _each_name(width: int, text: str) -> list[tuple[int, str]]:
     return [(width, name + text[several.end() :]) for name in names] if several else [(width, text)]
 
 
-def _listed_parameter(match: re.Match[str], location: str) -> Parameter:
+def _listed_parameter(match: re.Match[str], location: str, default: bool = False) -> Parameter:
+    """Return the parameter of an item. `default` says whether it is required if the item does not say."""
     flag = _FLAG.match(match["rest"])
     text = match["rest"][flag.end() :] if flag else match["rest"]
     kind = _ITEM_TYPE.match(text)
     stated = " ".join(filter(None, [flag and flag[1], kind and (kind[1] or kind[2])]))
     rest = text[kind.end() :] if kind else text
-    is_required = re.search(r"\brequired\b|必填|必选", stated, re.IGNORECASE)
-    is_optional = re.search(r"\bnot required\b|\boptional\b|非必填", stated, re.IGNORECASE)
-    required = bool(is_required and not is_optional) or says_required(text_of(rest))
+    mark = _stated_mark(stated)
+    if mark is None:
+        mark = required_mark(text_of(rest))
     facts = _FACT_SEPARATOR.split(_STATED.sub("", text_of(stated)))
-    limits = [fact.strip() for fact in facts if not _TYPE.fullmatch(fact.strip())]
+    limits = [fact.strip() for fact in facts if not TYPE.fullmatch(fact.strip())]
     about = without_final_mark(text_of(rest)).strip(" :：-–—*,，.")
     return Parameter(
         name=text_of(match["name"]),
-        type=", ".join(fact.strip() for fact in facts if _TYPE.fullmatch(fact.strip())),
-        required=required,
+        type=", ".join(fact.strip() for fact in facts if TYPE.fullmatch(fact.strip())),
+        required=default if mark is None else mark,
         description="; ".join(filter(None, [*limits, about])),
         location=location,
     )
+
+
+def _stated_mark(text: str) -> bool | None:
+    """Return whether the facts next to a name say that it is required; None if they do not say."""
+    if re.search(r"\bnot required\b|\boptional\b|非必填|可选|选填", text, re.IGNORECASE):
+        return False
+    is_required = re.search(r"\brequired\b|必填|必选", text, re.IGNORECASE)
+    return True if is_required else None

@@ -12,10 +12,12 @@ from itertools import pairwise
 from ingestion.sources.api_calls import (
     CALL,
     DECLARED_CALL,
+    MAX_CAPTION_CHARS,
     MAX_FACT_CHARS,
     METHOD_ALONE,
     TARGET_ALONE,
     Call,
+    Templates,
     call_of,
     example_call,
     labelled_request,
@@ -26,6 +28,9 @@ from ingestion.sources.api_calls import (
 from ingestion.sources.api_columns import parts_of, text_of
 from ingestion.sources.api_operation import ListedCall, listed_calls
 from ingestion.text.markdown_blocks import MarkdownBlock, parse_table
+
+MAX_BLOCKS_BELOW_HEADING = 50
+"""Maximum number of blocks between a heading and the code that it announces."""
 
 _URL_LABEL = re.compile(
     r"(?:[a-z]+\s+){0,2}(?:url|uri|path|endpoint|address)|route"
@@ -48,6 +53,7 @@ _LABELLED_LINE = re.compile(
 _CODE_LANGUAGE = re.compile(r"\s*(?:`{3,}|~{3,})\s*\{?(?!https?\b|te?xt\b|plain)\w")
 """The opening of a code block in a programming language, in which `path: '/'` is a property."""
 _ONLY_CALL = re.compile(rf"[`*\s]*{CALL.pattern}[`*\s]*")
+_EXAMPLE = re.compile(r"\b(?:examples?|samples?)\b|示例|样例|举例|范例|例子", re.IGNORECASE)
 _HAS_LABEL = re.compile(r"[^:：]{1,40}[:：]|\W*\*\*")
 
 
@@ -80,7 +86,7 @@ def find_marks(blocks: Sequence[MarkdownBlock], declared: str) -> list[Mark]:
         found += _overview_marks(blocks)
         found += _request_marks(blocks) if found else _example_marks(blocks)
     first: dict[tuple[str, str], Mark] = {}
-    for mark in found:
+    for mark in _without_examples(found, blocks):
         known = first.setdefault(mark.call.key, mark)
         if known.is_declared and "://" in mark.call.url:
             first[mark.call.key] = replace(known, call=mark.call)  # with the address of the server
@@ -159,6 +165,25 @@ def _example_marks(blocks: Sequence[MarkdownBlock]) -> list[Mark]:
         if (call := example_call(block))
     ]
     return examples if len({mark.call.key for mark in examples}) == 1 else []
+
+
+def _without_examples(marks: Sequence[Mark], blocks: Sequence[MarkdownBlock]) -> Sequence[Mark]:
+    """Return the marks without request lines below "Example" whose operation another mark states."""
+    examples = {mark for mark in marks if _is_example(blocks, mark.block)}
+    if not examples:
+        return marks
+    templates = Templates(mark.call for mark in marks if mark not in examples)
+    return [mark for mark in marks if mark not in examples or not templates.match(mark.call)]
+
+
+def _is_example(blocks: Sequence[MarkdownBlock], position: int) -> bool:
+    """Return whether a block is code, and the label or the nearest heading above it says "example"."""
+    if position >= len(blocks) or blocks[position].kind != "fence":
+        return False
+    above = blocks[max(position - MAX_BLOCKS_BELOW_HEADING, 0) : position][::-1]
+    heading = next((block.title for block in above if block.kind == "heading"), "")
+    is_labelled = above and above[0].kind == "paragraph" and len(above[0].text) <= MAX_CAPTION_CHARS
+    return _EXAMPLE.search(f"{heading} {above[0].text if is_labelled else ''}") is not None
 
 
 def is_call(text: str) -> bool:
@@ -243,9 +268,22 @@ def _table_pairs(block: MarkdownBlock) -> list[tuple[str, str]]:
     return [("URL", calls[0])] if len(calls) == 1 else pairs
 
 
+def _with_terms(lines: Sequence[str]) -> Iterator[str]:
+    """Yield the lines, with the term of a definition list before each of its definitions."""
+    term = ""
+    for line in lines:
+        if line.startswith(": "):
+            yield term + line
+        else:
+            term = line.strip("*_ ")
+            yield line
+
+
 def labelled_pairs(block: MarkdownBlock) -> list[tuple[str, str]]:
-    """Return label and value of lines such as `**Method**: POST`."""
+    """Return label and value of lines such as `**Method**: POST`, and of definition lists."""
     lines = re.split(r"\n|<br\s*/?>|[;；](?=\s*\S+[:：])", block.text[:MAX_FACT_CHARS])
+    if "\n: " in block.text:
+        lines = list(_with_terms(lines))
     labelled = (line for line in lines if _HAS_LABEL.match(line))
     matches = filter(None, map(_LABELLED_LINE.match, labelled))
     return [(text_of(match[1] or match[2]), match[3]) for match in matches]

@@ -17,7 +17,7 @@ from ingestion.sources.api_facts import (
     stated_errors,
     titled_error,
 )
-from ingestion.sources.api_lists import enumerated_parameters, listed_parameters
+from ingestion.sources.api_lists import are_typed_fields, enumerated_parameters, listed_parameters
 from ingestion.sources.api_marks import labelled_pairs
 from ingestion.sources.api_operation import PageOperation
 from ingestion.sources.api_roles import location_of, role_of_title
@@ -38,6 +38,8 @@ class OperationReader:
     def __init__(self, operation: PageOperation) -> None:
         self._builder = OperationBuilder(operation)
         self._table_reader = TableReader(self._builder)
+        self._is_after_parameter = False
+        """Whether a paragraph since the last heading or label has described a parameter."""
 
     @property
     def parts(self) -> list[int]:
@@ -53,6 +55,7 @@ class OperationReader:
             self._builder.position = position
             if block.kind == "heading":
                 self._builder.above.enter(block.level, block.title)
+                self._is_after_parameter = False
                 self._add_titled_error(block.title)
             elif self._add_table_or_list(block):
                 self._builder.above.end_announcement()
@@ -79,6 +82,8 @@ class OperationReader:
         errors = [e for k, v in pairs if role_of_title(k) == "errors" for e in stated_errors(v)]
         self._builder.add_errors(errors, ["paragraph"])
         is_label = is_short and not (is_sentence or stated or labelled)  # not "Scope `a:b`"
+        is_label = is_label and (not self._is_after_parameter or _is_title(block))
+        self._is_after_parameter &= not is_label
         self._builder.above.note_label(text if is_label else "")
         if labelled:
             self._builder.add_permissions(
@@ -140,13 +145,14 @@ class OperationReader:
             )
             if location and (found := enumerated_parameters(match["names"], location)):
                 return self._builder.add_parameters(found, "request", Columns({}), ["paragraph"])
-        role = self._builder.above.role()
+        role, location = self._builder.above.role_and_location()
         text, count = _DEFINITION.subn("- ", block.text)
         is_list = count > 0 and text.startswith("- ")
         if role not in PARAMETER_ROLES or not (is_list or text.startswith(("**", "`"))):
             return False
         items = text if is_list else f"- {block.text}"
-        found = listed_parameters(items, self._builder.above.location(role))
+        found = listed_parameters(items, location, is_required=self._builder.above.says_required())
+        self._is_after_parameter |= bool(found)
         return self._builder.add_parameters(found, role, Columns({}), ["paragraph"])
 
     def _add_list(self, block: MarkdownBlock) -> bool:
@@ -156,13 +162,26 @@ class OperationReader:
         if role == "permissions":
             return self._builder.add_permissions(scopes_in(block.text))
         if role == "errors" or (role in ("response", "") and are_status_items(items)):
-            return self._builder.add_errors(listed_errors(items), header)
-        location, is_announced = (
-            self._builder.above.location(role),
-            self._builder.above.is_announced(),
+            errors = () if are_typed_fields(items) else listed_errors(items)
+            return self._builder.add_errors(errors, header)
+        if not role:
+            return False
+        above = self._builder.above
+        is_announced = above.is_announced() or self._is_after_parameter
+        found = listed_parameters(
+            block.text,
+            above.location(role),
+            is_announced=is_announced,
+            is_required=above.says_required() and not self._is_after_parameter,
         )
-        found = listed_parameters(block.text, location, is_announced=is_announced) if role else ()
+        if self._is_after_parameter and self._builder.add_children(found):
+            return True
         return self._builder.add_parameters(found, role, Columns({}), header)
+
+
+def _is_title(block: MarkdownBlock) -> bool:
+    """Return whether a paragraph is all bold, so that it does not describe the parameter above it."""
+    return _BOLD_TITLE.fullmatch(block.text.strip()) is not None
 
 
 def _without_empty_headings(blocks: Iterable[MarkdownBlock]) -> list[MarkdownBlock]:

@@ -69,6 +69,8 @@ class Announcements:
         self._headings: list[tuple[int, str]] = []
         self._labels: list[str] = []
         """Labels since the last heading."""
+        self._section = ""
+        """The last label since the last heading that announces headers, parameters or a response."""
         self._is_after_label = False
         self._is_after_heading = False
 
@@ -78,6 +80,7 @@ class Announcements:
             self._headings.pop()
         self._headings.append((level, heading))
         self._labels = []
+        self._section = ""
         self._is_after_label = False
         self._is_after_heading = True
 
@@ -87,6 +90,7 @@ class Announcements:
         self._is_after_heading = False
         if text:
             self._labels.append(text)
+            self._section = text if _names_request_or_response(text) else ""
 
     def end_announcement(self) -> None:
         """Note that the block after the last label or heading has been read."""
@@ -112,6 +116,15 @@ class Announcements:
         decisive = [text for text in texts if not _is_neutral(text)]
         return next(_roles(decisive), "") or next(_roles(texts), "")
 
+    def role_and_location(self) -> tuple[Role, str]:
+        """Return the role and the location of a paragraph about a parameter.
+
+        Such a paragraph belongs to the last label that announces parameters, even if it is not the first
+        one below that label.
+        """
+        role = role_of_title(self._section) or self.role()
+        return role, location_of(self._section) or self.location(role)
+
     def location(self, role: Role) -> str:
         """Return where the parameters of the current block are sent: path, query or body; may be empty."""
         if role not in ("request", ""):
@@ -126,10 +139,10 @@ class Announcements:
         return self._is_after_heading or self._is_after_label
 
     def is_announced(self) -> bool:
-        """Return whether the text right above announces headers, or says where parameters are sent."""
+        """Return whether a short text right above announces parameters or the fields of a response."""
         text = next(iter(self.texts()), "") if self._is_right_below() else ""
-        is_headers = len(text) <= MAX_TITLE_CHARS and _HEADERS.search(text) is not None
-        return is_headers or bool(location_of(text))
+        is_short = len(text) <= MAX_TITLE_CHARS and not _ALLOWED_VALUES.search(text)
+        return is_short and role_of_title(text) in ("headers", "public", "request", "response")
 
     def is_about_fields(self) -> bool:
         """Return whether the nearest text may announce the fields of an object: `Fields` or `Payout`.
@@ -198,6 +211,11 @@ def role_of_column(header: Sequence[str], columns: Columns) -> Role:
         role for role, pattern in _ROLES if role in _ROLES_BY_COLUMN and pattern.search(title)
     )
     return next(matches, "request" if location_of_column(header, columns) else "")
+
+
+def is_titled_parameters(header: Sequence[str], columns: Columns) -> bool:
+    """Return whether the title of the name column says that the rows are parameters."""
+    return _PARAMETER.search(text_of(columns.cell(header, "name"))) is not None
 
 
 def location_of_column(header: Sequence[str], columns: Columns) -> str:

@@ -25,7 +25,7 @@ _CALL_WITH_NAME = re.compile(
 _GENERIC_HEADING = re.compile(
     r"[\W\d]*(?:(?:请求|基本|接口|调用|服务|功能|信息|概述|地址|方式|方法|路径|说明|描述|定义|示例|结构|语法"
     r"|参数|详情|文档|使用|http|https|api|url)+"
-    r"|(?:the )?(?:https? |api |rest )?(?:requests?|endpoints?|urls?|methods?|api|routes?|resource|call)"
+    r"|(?:the )?(?:https? |api |rest )?(?:requests?|endpoints?|ur[li]s?|methods?|api|routes?|resource|call)"
     r"(?: (?:syntax|format|line|url|details?|info(?:rmation)?|method|path|definition|example|overview))?"
     r"|overview|definition|syntax|usage|reference|summary|description|basic info(?:rmation)?"
     rf"|(?-i:{METHODS})\b.*)\W*",

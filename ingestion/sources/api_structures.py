@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from ingestion.sources.api_operation import PageOperation, Role
-from ingestion.sources.api_tables import dimensions_of
+from ingestion.sources.api_types import SIMPLE_TYPE, dimensions_of, is_simple_type
 from schemas.api_document import Parameter
 
 _NUMBER = re.compile(r"(?:表|\btable)\s*(\d+(?:[-.]\d+)*)", re.IGNORECASE)
@@ -34,14 +34,6 @@ _STRUCTURE_WORD = re.compile(
     r"结构|对象|类型|模型|\b(?:structures?|structs?|objects?|types?|schemas?|models?|definitions?|resources?)\b",
     re.IGNORECASE,
 )
-_SIMPLE_TYPE = re.compile(
-    r"(?:strings?|str|text|chars?|int(?:eger)?s?|int\d+|long|numbers?|floats?|doubles?|decimals?"
-    r"|bool(?:ean)?s?|date|time|datetime|timestamp|uuid|enum|file|binary|bytes?|array|list|of|or)",
-    re.IGNORECASE,
-)
-_ARRAY_TYPE = re.compile(r"\W*(?:array|list|数组|列表)\W*", re.IGNORECASE)
-"""The type of an array that does not say what its elements are."""
-_CHINESE_OBJECT_TYPE = re.compile("对象|结构|实体")
 _SEE = re.compile(
     r"(?:参见|参考|参阅|参照|详见|请见|见|(?<![a-z])(?:see|refer to|described in|defined in))"
     r"([^。；;]{1,60})",
@@ -72,7 +64,7 @@ def caption_of(text: str) -> Caption:
     """Return the caption in a heading or label. The name is empty if the text has several candidates."""
     number = _NUMBER.search(text)
     rest = _SECTION_NUMBER.sub("", _NUMBER.sub(" ", text))
-    names = [w for w in _words(rest) if not (_NO_NAME.fullmatch(w) or _SIMPLE_TYPE.fullmatch(w))]
+    names = [w for w in _words(rest) if not (_NO_NAME.fullmatch(w) or SIMPLE_TYPE.fullmatch(w))]
     specific = [word for word in names if not _COMMON_WORD.fullmatch(word)]
     distinct = {normal_name(word) for word in specific or names}
     return Caption(distinct.pop() if len(distinct) == 1 else "", number[1] if number else "")
@@ -174,7 +166,7 @@ class _OperationTables:
         Of several, those with the clearest kind of reference take precedence, then those of the same
         operation, those with the role of the root table, those after `table`, and the nearest.
         """
-        if table.has_types and _is_simple_type(parameter.type):
+        if table.has_types and is_simple_type(parameter.type):
             return None
         candidates = [
             structure
@@ -201,17 +193,6 @@ class _OperationTables:
         """
         is_after = structure in self._tables and structure.position > root.position
         return is_after or structure.is_structure
-
-
-def _is_simple_type(text: str) -> bool:
-    """Return whether a type names no structure or object, as in `array of string` and 字符串.
-
-    An array whose elements have no type may contain objects.
-    """
-    if _ARRAY_TYPE.fullmatch(text):
-        return False
-    words_are_simple = all(map(_SIMPLE_TYPE.fullmatch, _words(text)))
-    return words_are_simple and not _CHINESE_OBJECT_TYPE.search(text)
 
 
 def _references(

@@ -26,7 +26,7 @@ from ingestion.sources.api_facts import (
 from ingestion.sources.api_lists import listed_parameters
 from ingestion.sources.api_marks import is_call, is_fact_label
 from ingestion.sources.api_operation import Role
-from ingestion.sources.api_roles import location_of_column, role_of_column
+from ingestion.sources.api_roles import is_titled_parameters, location_of_column, role_of_column
 from ingestion.sources.api_tables import parameters
 
 _NAME_CELL = re.compile(r"([A-Za-z_$@][\w.$@\[\]{}-]*)\s*((?i:required|optional|必填|可选)?)")
@@ -57,7 +57,7 @@ class TableReader:
             found = errors_of_rows(rows, header, columns)
             self._builder.add_errors(found, header)
             return bool(found) and len(found) == len(rows)
-        if role == "permissions" and self._builder.add_permissions(scopes_of_rows(rows)):
+        if role == "permissions" and self._builder.add_permissions(scopes_of_rows(rows, columns)):
             self._builder.note(header, "permissions")
             return True
         if not is_parameter_table(columns) and self._read_fact_table([header, *rows]):
@@ -69,9 +69,10 @@ class TableReader:
                     [scope for cell in cells for scope in scopes_of_value(cell)]
                 )
             return False
-        return self._add_parameter_table(
-            header, rows, columns, role_of_column(header, columns) or role
-        )
+        role = role_of_column(header, columns) or role
+        if not role and self._builder.operation.is_stated and is_titled_parameters(header, columns):
+            role = "request"
+        return self._add_parameter_table(header, rows, columns, role)
 
     def _add_parameter_table(
         self, header: Sequence[str], rows: TableRows, columns: Columns, role: Role
@@ -95,10 +96,11 @@ class TableReader:
             if self._is_resource(header, columns, role):
                 role = "response"
             location = location_of_column(header, columns) or self._builder.above.location(role)
-            found = parameters(rows, columns, location)
+            is_required = self._builder.above.says_required()
+            found = parameters(rows, columns, location, is_required=is_required)
             return self._builder.add_parameters(found, role, columns, header)
         if is_announced and not columns.at:
-            return self._add_rows_of_text([header, *rows], role)
+            return self._add_rows_of_text([header, *rows] if any(header) else rows, role)
         return False
 
     def _is_resource(self, header: Sequence[str], columns: Columns, role: Role) -> bool:
@@ -117,6 +119,8 @@ class TableReader:
 
     def _add_rows_of_text(self, rows: TableRows, role: Role) -> bool:
         """Read a table whose rows are a name and a text such as "string, required. The name."."""
+        if not rows:
+            return False
         if len(rows[0]) == 1:
             items = [f"- {row[0]}" for row in rows[1:] if row]
         elif all(len(row) > 1 and _NAME_CELL.fullmatch(text_of(row[0])) for row in rows):
@@ -125,7 +129,10 @@ class TableReader:
             ]
         else:
             return False
-        found = listed_parameters("\n".join(items), self._builder.above.location(role))
+        above = self._builder.above
+        found = listed_parameters(
+            "\n".join(items), above.location(role), is_required=above.says_required()
+        )
         return self._builder.add_parameters(found, role, Columns({}), rows[0])
 
     def _read_fact_table(self, rows: TableRows) -> bool:

@@ -5,28 +5,13 @@ import re
 from collections.abc import Iterator, Sequence
 
 from ingestion.sources.api_columns import Columns, TableRows, parts_of, text_of
+from ingestion.sources.api_lists import split_fields
+from ingestion.sources.api_nesting import NAME, nest
+from ingestion.sources.api_required import is_required_cell, required_mark, without_final_mark
+from ingestion.sources.api_types import dimensions_of
 from schemas.api_document import AllowedValue, Parameter
 
-_INDENT = re.compile(
-    r"^(?:\s|&nbsp;|&emsp;|&ensp;|&#160;|\u00a0|\u2003|\u3000|&gt;|[└├│─┗┣∟↳»›>·•▸\-–—+]|\.(?=[.\s]*\w)|└─)+"
-)
-_ENTITY = re.compile(r"&(?:nbsp|emsp|ensp|gt|#160);")
-_REQUIRED_MARK = re.compile(
-    r"^(?:required|mandatory|必填|必选|必须|必传)\b|^(?:是|y|yes|true|t|m|must|1|1\.\.[1-9n*]|✓|✔|√|✅|☑|●|必)$",
-    re.IGNORECASE,
-)
-_REQUIRED_TEXT = re.compile(
-    r"^\W*(?:(?:in )?(?:header|path|query|body|form|cookie)\W+)?"
-    r"(?:required|mandatory|必填|必选|必传)(?![\w-]*\s+(?:if|when|unless|for))(?!.{0,3}(?:当|若|如果))",
-    re.IGNORECASE,
-)
-_FINAL_MARK = re.compile(
-    r"\s?[(（\[](?:(?P<required>required|mandatory|必填|必选|必传)|optional|可选|选填|非必填)[)）\]][.。]?$",
-    re.IGNORECASE,
-)
-"""A mark at the end of a description: "the name (required)"."""
 _REQUIRED_IN_TYPE = re.compile(r"\brequired\b|必填|必选", re.IGNORECASE)
-_OPTIONAL_TEXT = re.compile(r"\W*(?:optional\b|可选(?![值项范])|选填|非必填)", re.IGNORECASE)
 _REQUIRED_IN_NAME = re.compile(
     r"(?:[\s(（\[]*(?:\brequired\b|\bmandatory\b|必填|必选|必传)[)）\]]*|(?<=\w)\s*\*+\s*$|^\s*\*\s*(?=\w))",
     re.IGNORECASE,
@@ -34,10 +19,12 @@ _REQUIRED_IN_NAME = re.compile(
 _OPTIONAL_IN_NAME = re.compile(
     r"[\s(（\[]*(?:\boptional\b|可选|选填|非必填)[)）\]]*|(?<=[\w\]])\?(?=[\\*\s]*$)", re.IGNORECASE
 )
-_BRACKETS = re.compile(r"\[[\w*]*\]")
-"""Brackets after the name of a list: `[]`, `[0]`, `[*]`, `[n]`."""
-_LIST_TYPE = re.compile(r"\b(?:array|list|set)\b|\[\]|数组|列表", re.IGNORECASE)
-_NAME = re.compile(r"[A-Za-z_$@\u4e00-\u9fff{][\w\-.$@\[\]:{}*\u4e00-\u9fff/]*")
+_NO_MARKS = ("name", "default", "example", "values")
+"""Columns whose cells do not say whether a parameter is required."""
+_INDENT = re.compile(
+    r"^(?:\s|&nbsp;|&emsp;|&ensp;|&#160;|\u00a0|\u2003|\u3000|&gt;|[└├│─┗┣∟↳»›>·•▸\-–—+]|\.(?=[.\s]*\w)|└─)+"
+)
+_ENTITY = re.compile(r"&(?:nbsp|emsp|ensp|gt|#160);")
 _NAME_SEPARATOR = re.compile(r"\s+[/|]\s+|\s*[,，、]\s*")
 _SEVERAL_NAMES = re.compile(
     rf"[A-Za-z_]\w*(?:\.\w+)*(?:(?:{_NAME_SEPARATOR.pattern})[A-Za-z_]\w*(?:\.\w+)*)+"
@@ -47,10 +34,14 @@ _WORDS = re.compile(r"[A-Za-z]+(?: [A-Za-z]+){2,}")
 _VALUE = re.compile(r"`([^`]{1,60})`\s*[:：=\-–—]?\s*([^`;；,，|]*)")
 
 
-def parameters(rows: TableRows, columns: Columns, location: str = "") -> tuple[Parameter, ...]:
+def parameters(
+    rows: TableRows, columns: Columns, location: str = "", *, is_required: bool = False
+) -> tuple[Parameter, ...]:
     """Return the parameters of a table. Indented rows become children of the row above them.
 
-    Rows without a name are left out. If the table marks only optional parameters, all others are required.
+    Rows without a name are left out. If a text says that the parameters are required (`is_required`), those
+    without a mark are, except for children. If the table marks only optional parameters, all others are
+    required.
     """
     flat: list[tuple[int, Parameter]] = []
     marks: list[bool | None] = []
@@ -61,23 +52,18 @@ def parameters(rows: TableRows, columns: Columns, location: str = "") -> tuple[P
             marks.append(mark)
             flat.append((width, _parameter(row, columns, name, bool(mark), location)))
     states_required = "required" in columns or "optional" in columns
-    if False in marks and True not in marks and not states_required:
+    is_default = False in marks and True not in marks
+    if (is_required or is_default) and not states_required:
         flat = [
-            (width, parameter.model_copy(update={"required": mark is None}))
+            (width, _with_default(parameter, mark, is_default or width == flat[0][0]))
             for (width, parameter), mark in zip(flat, marks, strict=True)
         ]
     return tuple(_without_wrappers(nest(flat)))
 
 
-def says_required(description: str) -> bool:
-    """Return whether a description states at its start or its end that the parameter is required."""
-    final = _FINAL_MARK.search(description)
-    return _REQUIRED_TEXT.match(description) is not None or bool(final and final["required"])
-
-
-def without_final_mark(description: str) -> str:
-    """Return a description without "(required)" or "(optional)" at its end."""
-    return _FINAL_MARK.sub("", description)
+def _with_default(parameter: Parameter, mark: bool | None, default: bool) -> Parameter:
+    """Return a parameter that is required if its row says so, or by default if the row has no mark."""
+    return parameter.model_copy(update={"required": default if mark is None else mark})
 
 
 def _without_wrappers(found: Sequence[Parameter]) -> Iterator[Parameter]:
@@ -96,17 +82,17 @@ def _is_required(row: Sequence[str], columns: Columns, mark: bool | None) -> boo
     `mark` is what the cell with the name says.
     """
     if "required" in columns:
-        return any(map(_REQUIRED_MARK.match, parts_of(text_of(columns.cell(row, "required")))))
+        return any(map(is_required_cell, parts_of(text_of(columns.cell(row, "required")))))
     if "optional" in columns:
         return text_of(columns.cell(row, "optional")).lower() in ("否", "no", "n", "false", "×")
     if mark is not None:
         return mark
-    kind, description = (text_of(columns.cell(row, name)) for name in ("type", "description"))
-    if says_required(description) or _REQUIRED_IN_TYPE.search(kind):
+    if _REQUIRED_IN_TYPE.search(columns.cell(row, "type")):
         return True
-    others = (cell for index, cell in enumerate(row) if index != columns.at["name"])
-    is_optional = any(map(_OPTIONAL_TEXT.match, others)) or _FINAL_MARK.search(description)
-    return False if is_optional else None
+    skipped = {columns.at.get(kind) for kind in _NO_MARKS}
+    cells = (text_of(cell) for index, cell in enumerate(row) if index not in skipped)
+    marks = set(map(required_mark, cells)) - {None}
+    return True in marks if marks else None
 
 
 def _names_of(cell: str) -> tuple[int, list[str], bool | None]:
@@ -142,7 +128,7 @@ def _names_of(cell: str) -> tuple[int, list[str], bool | None]:
         first, *others = _NAME_SEPARATOR.split(text)
         prefix = first[: first.rfind(".") + 1]
         return width, [first, *(n if "." in n else prefix + n for n in others)], marked
-    found = _NAME.match(text)
+    found = NAME.match(text)
     return width, [name] if found and (name := found[0].rstrip(".:")) else [], marked
 
 
@@ -150,7 +136,7 @@ def _plain_name(text: str) -> str:
     """Return `text` without markup. Underscores before a name such as `_id` belong to it."""
     name = text.strip()
     is_emphasis = name.startswith("_") and name.endswith("_")
-    return name if _NAME.fullmatch(name) and not is_emphasis else text_of(name)
+    return name if NAME.fullmatch(name) and not is_emphasis else text_of(name)
 
 
 def _width(indent: str) -> int:
@@ -161,7 +147,8 @@ def _parameter(
     row: Sequence[str], columns: Columns, name: str, required: bool, location: str
 ) -> Parameter:
     kind = text_of(columns.cell(row, "type"))
-    description = without_final_mark(text_of(columns.cell(row, "description")))
+    about, fields = split_fields(columns.cell(row, "description"), kind)
+    description = without_final_mark(text_of(about))
     kind = re.sub(
         r"[,，;；(（]?\s*(?:\brequired\b|\boptional\b|必填|必选|可选|选填)[)）]?",
         "",
@@ -179,12 +166,8 @@ def _parameter(
         values=_values(columns.cell(row, "values")),
         dimensions=dimensions_of(kind),
         location=text_of(columns.cell(row, "location")) or location,
+        children=fields,
     )
-
-
-def dimensions_of(kind: str) -> int:
-    """Return 1 if `kind` is an array type, else 0. Nested arrays are not counted."""
-    return 1 if _LIST_TYPE.search(kind) else 0
 
 
 def _values(cell: str) -> tuple[AllowedValue, ...]:
@@ -205,49 +188,3 @@ def _values(cell: str) -> tuple[AllowedValue, ...]:
             if part.strip()
         ]
     return tuple(AllowedValue(value=value, meaning=meaning) for value, meaning in found)
-
-
-def nest(flat: Sequence[tuple[int, Parameter]]) -> tuple[Parameter, ...]:
-    """Return the tree of parameters that their indentation and their dotted names describe.
-
-    `flat` contains each parameter with its indentation in columns.
-    """
-    parents: list[int | None] = []
-    relative: list[Parameter] = []  # with names relative to their parents
-    paths: dict[str, int] = {}  # index by full name without brackets
-    stack: list[tuple[int, int, str]] = []  # width, index and full name of the parameters above
-    for index, (width, parameter) in enumerate(flat):
-        while stack and stack[-1][0] >= width:
-            stack.pop()
-        parent, above = (stack[-1][1], stack[-1][2]) if stack else (None, "")
-        name = parameter.name
-        plain = _BRACKETS.sub("", name).strip(".")
-        if above and plain.startswith(f"{above}."):
-            name = plain[len(above) + 1 :]  # indented, and with the full name
-        head, _, tail = _BRACKETS.sub("", name).rpartition(".")
-        full = f"{above}.{head}" if above and head else head
-        if full in paths and _NAME.match(tail):
-            parent, above, name = paths[full], full, tail
-        path = ".".join(filter(None, (above, _BRACKETS.sub("", name))))
-        paths.setdefault(path, index)
-        parents.append(parent)
-        relative.append(parameter.model_copy(update={"name": name}))
-        stack.append((width, index, path))
-    return _tree(relative, parents)
-
-
-def _tree(relative: Sequence[Parameter], parents: Sequence[int | None]) -> tuple[Parameter, ...]:
-    """Return the parameters without a parent, with the others as their children.
-
-    `parents` contains the index of each parameter's parent.
-    """
-    children: dict[int | None, list[Parameter]] = {}
-    for index in reversed(range(len(relative))):
-        item, below = relative[index], tuple(children.get(index, ()))
-        update = {
-            "children": below,
-            "type": item.type or ("object" if below else "string"),
-            "dimensions": item.dimensions if below else 0,
-        }
-        children.setdefault(parents[index], []).insert(0, item.model_copy(update=update))
-    return tuple(children.get(None, ()))

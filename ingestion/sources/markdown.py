@@ -16,11 +16,13 @@ import frontmatter
 import yaml
 from frontmatter.default_handlers import BaseHandler
 
+from ingestion.sources.component_lists import tables_of_lists
 from ingestion.sources.folder import PageValues, page_url, path_values, read_text
 from ingestion.sources.gitbook import replace_gitbook_tags
 from ingestion.sources.pages import PageContent, PageFolderReader, PagePart
 from ingestion.text.clean_markdown import to_plain_markdown
 from ingestion.text.components import ATTRIBUTES, attributes_of, object_of
+from ingestion.text.markdown_blocks import cell_text
 from ingestion.text.object_literals import properties_of, text_of_expression
 from schemas.errors import SourceError
 from schemas.platform import MarkdownSourceConfig, PageSourceConfig, SourceLimits
@@ -93,7 +95,9 @@ def markdown_content(text: str) -> PageContent:
 
 
 def _content(values: PageValues, body: str) -> PageContent:
-    plain = to_plain_markdown(tables_of_fields(replace_gitbook_tags(body)), _convert_table)
+    plain = to_plain_markdown(
+        tables_of_fields(tables_of_lists(replace_gitbook_tags(body))), _convert_table
+    )
     return PageContent(_normalised(values), [PagePart(plain)], "markdown")
 
 
@@ -347,7 +351,7 @@ def _field_row(found: _Field, states_required: bool) -> str:
         indent + found.name,
         "" if kind.startswith("{") else " ".join(kind.split()),
         *((required,) if states_required else ()),
-        " ".join(about.split()),
+        cell_text(about),
         " ".join(values.get("default", "").split()),
         found.location,
     )

@@ -50,6 +50,10 @@ _HEADING = re.compile("h[1-6]")
 _HEADING_TEXT = re.compile(r" {0,3}#{1,6}[ \t]+[^<\s]")
 _BADGE = re.compile(r"\w*(?:Badge|Tag|Chip|Pill|Lozenge)")
 """Names of components such as "Beta" after a heading. They are not part of the heading's text."""
+_MARK = re.compile(
+    r"(?:Is)?(?:(?P<required>Required|Req|Mandatory)|Optional|Opt)(?:Badge|Tag|Chip|Pill|Mark)?"
+)
+"""Names of components that mark a field as required or optional."""
 _ANY_TAG = re.compile(r"<[^<>]*>")
 _PERMISSIONS = re.compile(r"(?:Required)?(?:Scopes?|Permissions?)")
 _SIDE = re.compile(
@@ -250,8 +254,8 @@ def _error(values: Mapping[str, str]) -> str:
 
 def _component(name: str, values: Mapping[str, str]) -> str:
     """Return the text for a component, such as a call, a heading, "(required)" or its title in bold."""
-    if name in ("Required", "Optional"):
-        return f" ({name.lower()})"
+    if mark := _MARK.fullmatch(name):
+        return " (required)" if mark["required"] else " (optional)"
     scopes = scopes_of(values)
     required = f"Required permissions: {scopes}" if scopes else ""
     if call := call_in(values):

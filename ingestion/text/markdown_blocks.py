@@ -33,6 +33,7 @@ _MARKUP = re.compile(r"[*_<{\[]")
 """Characters that are not markup in code."""
 _HIDDEN_CHARACTER = re.compile("[\ue021-\ue07e]")
 _FENCE_LINE = re.compile(r"^[ \t>]*(`{3,}|~{3,})([^\n]*)$", re.MULTILINE)
+_ITEM_START = re.compile(r"\n([ \t]*)[-*+•][ \t]+(?=\S)")
 _CODE_SPAN = (
     r"(?P<code>(?P<ticks>`++)"
     r"(?:(?:[^`\n]++|\n(?![ \t]*\n)|(?!(?P=ticks)(?!`))`++)*+(?P=ticks))?)"
@@ -146,6 +147,13 @@ def split_list_items(markdown: str) -> list[str]:
 
 def _dedent(lines: list[str]) -> list[str]:
     return textwrap.dedent("\n".join(lines)).split("\n") if lines else []
+
+
+def cell_text(markdown: str) -> str:
+    """Return text as one line for a cell of a table. The items of lists begin after `<br>`."""
+    if _ITEM_START.search(markdown):
+        markdown = _ITEM_START.sub(lambda item: f"<br>{'&nbsp;' * len(item[1])}- ", markdown)
+    return " ".join(markdown.split())
 
 
 def plain_text(inline: str) -> str:

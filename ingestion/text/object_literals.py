@@ -54,3 +54,29 @@ def text_of_expression(expression: str) -> str:
     if not expression.startswith("<"):
         return expression
     return _FRAGMENT.sub("", _JSX_STRING.sub(r"\2", expression)).strip()
+
+
+def objects_of(text: str) -> list[dict[str, str]]:
+    """Return the properties of each object in a list of objects; empty for anything else."""
+    text = text.strip()
+    if not (text.startswith("[") and text.endswith("]")):
+        return []
+    found = [properties_of(element) for element in _elements(text[1:-1])]
+    return found if all(found) else []
+
+
+def _elements(text: str) -> list[str]:
+    """Return the elements of a list literal without its brackets. A comma may follow the last one."""
+    found: list[str] = []
+    parts: list[str] = []
+    depth = 0
+    for token in (*_TOKEN.findall(text), ","):
+        if token.startswith(_COMMENT):
+            continue
+        depth += (token in "([{") - (token in ")]}")
+        if depth == 0 and token == ",":
+            found.append("".join(parts).strip())
+            parts = []
+        else:
+            parts.append(token)
+    return [element for element in found if element]

@@ -12,6 +12,7 @@ from markdownify import ATX, MarkdownConverter
 
 from ingestion.sources.formats.html_sphinx import mark_operations
 from ingestion.sources.formats.html_structure import mark_fields, normalise_tables
+from ingestion.text.markdown_blocks import cell_text
 from schemas.errors import SourceError
 
 MAX_INDENTATION = 80
@@ -152,7 +153,8 @@ class _Converter(MarkdownConverter):
 
     def convert_td(self, el: Tag, text: str, parent_tags: set[str]) -> str:
         # Indentation shows nesting. Written as &nbsp;, because Markdown parsers strip spaces.
-        return f" {'&nbsp;' * _indentation(el)}{_UNESCAPED_BAR.sub(_ESCAPED_BAR, ' '.join(text.split()))} |"
+        text = cell_text(text) if el.find("li") else " ".join(text.split())
+        return f" {'&nbsp;' * _indentation(el)}{_UNESCAPED_BAR.sub(_ESCAPED_BAR, text)} |"
 
     convert_th = convert_td
 
