@@ -28,6 +28,8 @@ class OperationBuilder:
         """Index of the current block on the page."""
         self.parts: list[int] = []
         """Indexes of the blocks from which parameters or error codes were read."""
+        self._error_title = (-1, "")
+        """Index of the last block that is the title of an error without a status, and the code in it."""
 
     def add_permissions(self, found: Sequence[PermissionPackage]) -> bool:
         """Add permissions that the operation does not have yet. Return False if `found` is empty."""
@@ -45,6 +47,24 @@ class OperationBuilder:
             self.parts.append(self.position)
             self.note(header, f"{len(found)} error codes")
         return bool(found)
+
+    def note_error_title(self, code: str) -> None:
+        """Note that the current block is the title of an error without a status."""
+        self._error_title = (self.position, code)
+
+    def describe_error(self, found: Sequence[ErrorCode]) -> bool:
+        """Add the status and the text in `found` to the error whose title is right above.
+
+        Return False if there is no such title.
+        """
+        title_at, code = self._error_title
+        if title_at != self.position - 1 or len(found) != 1:
+            return False
+        errors = self.operation.error_codes
+        if errors and errors[-1].code == code:
+            errors.pop()  # read from the title
+        message = f"{found[0].message} (HTTP {found[0].code})".strip()
+        return self.add_errors([ErrorCode(code=code, message=message)], ["title"])
 
     def add_parameters(
         self, found: Sequence[Parameter], role: Role, columns: Columns, header: Sequence[str]

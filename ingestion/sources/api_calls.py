@@ -53,6 +53,7 @@ _CURL_METHOD = re.compile(rf"(?:-X|--request)\s*=?\s*['\"]?({METHODS})\b", re.IG
 _CURL_DATA = re.compile(r"\s(?:-d|--data(?:-raw|-binary|-urlencode)?|--json|-F|--form)\b")
 _CURL_URL = re.compile(r"https?://[^\s'\"\\`]+")
 _REQUEST_LINE = re.compile(rf"^\s*({METHODS})\s+({TARGET})")
+_HEADER_LINE = re.compile(r"\s*[A-Za-z][\w-]{1,60}:\s")
 _HTTP_VERSION = re.compile(r"\sHTTP/\d")
 DECLARED_CALL = re.compile(rf"(?:^|\s)({METHODS})\s+(\S+)", re.IGNORECASE)
 _PLACEHOLDER = re.compile(r"\{[^}]*\}|(?<=/):[A-Za-z_]\w*|<[^>]*>")
@@ -141,15 +142,17 @@ def stated_calls(block: MarkdownBlock) -> list[Call]:
 
 
 def labelled_request(block: MarkdownBlock, above: MarkdownBlock) -> Call | None:
-    """Return the call of a code block with a request line and a JSON body; None for other blocks.
+    """Return the call of a code block with a request line and a body or headers; None for other blocks.
 
     `above` is the block before it, which must be a heading or a label.
     """
     is_announced = block.kind == "fence" and (above.kind == "heading" or is_label(above))
     lines = code_lines(block) if is_announced else []
     match = _REQUEST_LINE.match(lines[0]) if len(lines) > 1 else None
-    is_request = match and lines[1].lstrip().startswith("{") and not _HTTP_VERSION.search(lines[0])
-    return call_of(match[1], match[2]) if match and is_request else None
+    if match is None or _HTTP_VERSION.search(lines[0]):
+        return None
+    is_request = lines[1].lstrip().startswith("{") or _HEADER_LINE.match(lines[1])
+    return call_of(match[1], match[2]) if is_request else None
 
 
 def is_label(block: MarkdownBlock) -> bool:
@@ -206,9 +209,20 @@ def example_call(block: MarkdownBlock) -> Call | None:
         stated = _CURL_METHOD.search(block.text)
         default = "POST" if _CURL_DATA.search(block.text) else "GET"
         return call_of(stated[1] if stated else default, target[0])
+    return message_call(block)
+
+
+def message_call(block: MarkdownBlock) -> Call | None:
+    """Return the call of an HTTP message in a code block; None for other blocks.
+
+    A request line with headers below it is a message even without the version of HTTP.
+    """
+    if block.kind != "fence":
+        return None
     lines = code_lines(block)
     match = _REQUEST_LINE.match(lines[0]) if lines else None
     opening = block.text.partition("\n")[0].lower()
-    if match is None or ("http" not in opening and not _HTTP_VERSION.search(lines[0])):
-        return None
-    return call_of(match[1], match[2])
+    has_headers = len(lines) > 1 and _HEADER_LINE.match(lines[1])
+    if match and (has_headers or "http" in opening or _HTTP_VERSION.search(lines[0])):
+        return call_of(match[1], match[2])
+    return None

@@ -9,10 +9,16 @@ from ingestion.sources.api_required import required_mark, without_final_mark
 from ingestion.sources.api_types import OBJECT, SCALAR, SIMPLE_TYPE, TYPE, is_simple_type
 from schemas.api_document import AllowedValue, Parameter
 
+_TYPE_NAME = (
+    r"(?:string|str|integer|int(?:32|64)?|number|boolean|bool|object|long|float|double|decimal|enum|hash|map"
+    r"|dict(?:ionary)?|list|file|date(?:-?time)?|timestamp|uuid|any|array)"
+    r"(?:\s+of\s+\w+|\s?<[\w, ]{1,40}>|\s?\[\w*\]\w*)?"
+)
+"""A type, possibly with that of its elements: `array of strings`, `array<string>`, `array [string]`."""
 LIST_ITEM = re.compile(
     r"^(?P<name>(?:\*\*)?`[^`]+`(?:\*\*)?|\*\*[\w.\[\]-]+\*\*|[A-Za-z_][\w.\[\]-]*(?=\s*[(（:：])"
-    r"|[A-Za-z_][\w.\[\]-]*(?=\s+(?:string|integer|int|number|boolean|bool|object|array|enum|float|double|long"
-    r"|timestamp)(?:\[\])?(?:[ \t]*(?:\n|$|[,(（—–:-]|(?:required|optional|Required|Optional|必填|可选)))))"
+    rf"|(?P<typed>[A-Za-z_][\w.\[\]-]*)(?=\s+(?:[·|–—-]\s+)?(?i:{_TYPE_NAME})"
+    r"(?:[ \t]*(?:\n|$|[,，(（—–:·|-]|(?i:required|optional)|必填|可选))))"
     r"\s*(?P<rest>.*)$",
     re.DOTALL,
 )
@@ -21,10 +27,8 @@ _DESCRIBED = re.compile(
     r"|\*\*[a-z_][\w.\[\]-]*\*\*\s*[:：]"
 )
 _ITEM_TYPE = re.compile(
-    r"^[\s—–:·|,，-]*[(（\[]\s*((?:\[[^\]]{0,200}\]|[^)）\]])*)[)）\]]"
-    r"|^[\s—–:·|,，-]*[*_`]*\b((?:string|integer|int(?:32|64)?|number|boolean|bool|object|long|float|double"
-    r"|decimal|enum|hash|map|dict(?:ionary)?|list|file|date(?:time)?|timestamp|uuid|any"
-    r"|array(?:\s+of\s+\w+|<\w+>)?)(?:\[\])?(?:\s+or\s+\w+)?)(?!\w)[*_`]*",
+    r"^[\s—–:：·|,，-]*[(（\[]\s*((?:\[[^\]]{0,200}\]|[^)）\]])*)[)）\]]"
+    rf"|^[\s—–:：·|,，-]*[*_`]*\b({_TYPE_NAME}(?:\s+or\s+\w+)?)(?!\w)[*_`]*",
     re.IGNORECASE,
 )
 _ENUMERATED = re.compile(r"`[A-Za-z_][\w.\[\]-]*`(?:\s*[(（][^()（）]*[)）])?")
@@ -33,9 +37,15 @@ _ENUMERATION = re.compile(
 )
 """Names in code at the start of a paragraph, up to the end of the sentence."""
 _ITEM_NAMES = re.compile(r"`\w+`(?:\s*[,，、/]\s*`\w+`)+(?=\s*[(（])")
+_FORMAT = re.compile(
+    r"\s*[(（](?!(?:required|optional)\b)([A-Za-z][\w-]{1,20})[)）]", re.IGNORECASE
+)
+"""The format after a type: "integer (int32)"."""
 _FACT_SEPARATOR = re.compile(r"[,，;；]\s*(?![^\[<]*[\]>])")
 """A comma or semicolon outside brackets."""
 _FLAG = re.compile(r"\s*(required|optional|必填|必选|可选|选填)\s+", re.IGNORECASE)
+_STAR = re.compile(r"(?:\\\*|\*(?=[\s(（:：,，]|$))\s*")
+"""The mark of a required parameter after its name."""
 _STATED = re.compile(
     r"[,，;；]?\s*\b(?:required|optional)\b\s*|[,，;；]?\s*(?:必填|必选|可选|选填)\s*",
     re.IGNORECASE,
@@ -110,7 +120,8 @@ def enumerated_parameters(paragraph: str, location: str = "") -> tuple[Parameter
 def _with_values(parameter: Parameter) -> Parameter:
     """Turn the items below a parameter into its allowed values if its type cannot have fields."""
     below = parameter.children
-    if below and SCALAR.fullmatch(parameter.type):
+    is_simple = parameter.type and is_simple_type(parameter.type)
+    if below and (is_simple or SCALAR.fullmatch(parameter.type)):
         values = tuple(AllowedValue(value=c.name, meaning=c.description) for c in below)
         return parameter.model_copy(update={"children": (), "values": values})
     return parameter.model_copy(update={"children": tuple(map(_with_values, below))})
@@ -150,12 +161,15 @@ def _each_name(width: int, text: str) -> list[tuple[int, str]]:
 
 def _listed_parameter(match: re.Match[str], location: str, default: bool = False) -> Parameter:
     """Return the parameter of an item. `default` says whether it is required if the item does not say."""
-    flag = _FLAG.match(match["rest"])
-    text = match["rest"][flag.end() :] if flag else match["rest"]
+    flag, star = _FLAG.match(match["rest"]), _STAR.match(match["rest"])
+    marked = flag or star
+    text = match["rest"][marked.end() :] if marked else match["rest"]
     kind = _ITEM_TYPE.match(text)
     stated = " ".join(filter(None, [flag and flag[1], kind and (kind[1] or kind[2])]))
     rest = text[kind.end() :] if kind else text
-    mark = _stated_mark(stated)
+    if kind and kind[2] and (form := _FORMAT.match(rest)):
+        stated, rest = f"{stated}, {form[1]}", rest[form.end() :]
+    mark = True if star else _stated_mark(stated)
     if mark is None:
         mark = required_mark(text_of(rest))
     facts = _FACT_SEPARATOR.split(_STATED.sub("", text_of(stated)))

@@ -22,11 +22,13 @@ from ingestion.sources.api_calls import (
     example_call,
     labelled_request,
     may_have_calls,
+    message_call,
     only_target,
     stated_calls,
 )
 from ingestion.sources.api_columns import parts_of, text_of
 from ingestion.sources.api_operation import ListedCall, listed_calls
+from ingestion.sources.api_roles import role_of_title
 from ingestion.text.markdown_blocks import MarkdownBlock, parse_table
 
 MAX_BLOCKS_BELOW_HEADING = 50
@@ -51,7 +53,7 @@ _LABELLED_LINE = re.compile(
     r"|\*\*\s*([^:：|*`]{1,24})\*\*)\s*(\S.*)$"
 )
 _CODE_LANGUAGE = re.compile(r"\s*(?:`{3,}|~{3,})\s*\{?(?!https?\b|te?xt\b|plain)\w")
-"""The opening of a code block in a programming language, in which `path: '/'` is a property."""
+"""The opening of a code block in a programming language, in which `path: '/'` is no fact."""
 _ONLY_CALL = re.compile(rf"[`*\s]*{CALL.pattern}[`*\s]*")
 _EXAMPLE = re.compile(r"\b(?:examples?|samples?)\b|示例|样例|举例|范例|例子", re.IGNORECASE)
 _HAS_LABEL = re.compile(r"[^:：]{1,40}[:：]|\W*\*\*")
@@ -158,13 +160,24 @@ def _request_marks(blocks: Sequence[MarkdownBlock]) -> Iterator[Mark]:
 
 
 def _example_marks(blocks: Sequence[MarkdownBlock]) -> list[Mark]:
-    """Return marks for the calls in examples if all call one operation; tutorials call several."""
+    """Return marks for the calls in examples if all call one operation; tutorials call several.
+
+    If there are several, only the messages right below headings such as "Request" have marks.
+    """
     examples = [
         Mark(call, index, is_stated=False)
         for index, block in enumerate(blocks)
         if (call := example_call(block))
     ]
-    return examples if len({mark.call.key for mark in examples}) == 1 else []
+    if len({mark.call.key for mark in examples}) == 1:
+        return examples
+    return [mark for mark in examples if _is_below_request(blocks, mark.block)]
+
+
+def _is_below_request(blocks: Sequence[MarkdownBlock], position: int) -> bool:
+    """Return whether a block is an HTTP message right below a heading such as "Request"."""
+    title = blocks[position - 1].title if position and message_call(blocks[position]) else ""
+    return role_of_title(title) == "request" and not _EXAMPLE.search(title)
 
 
 def _without_examples(marks: Sequence[Mark], blocks: Sequence[MarkdownBlock]) -> Sequence[Mark]:

@@ -11,7 +11,7 @@ from urllib.parse import urlsplit
 
 from ingestion.sources.api_calls import CALL, METHOD_ALONE, METHODS, TARGET, Call, Method, call_of
 from ingestion.sources.api_columns import columns_of, text_of
-from ingestion.sources.api_facts import is_scope_label, scopes_of_value
+from ingestion.sources.api_permissions import is_scope_label, scopes_of_value
 from ingestion.text.markdown_blocks import MarkdownBlock, parse_table
 from schemas.api_document import ApiDocument, ErrorCode, Parameter, PermissionPackage
 from schemas.choices import Language

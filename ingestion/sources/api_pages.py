@@ -9,9 +9,9 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from ingestion.sources.api_calls import path_names
-from ingestion.sources.api_facts import scopes_of_sentences
 from ingestion.sources.api_marks import Mark, find_marks
 from ingestion.sources.api_operation import PageOperation, listed_operations
+from ingestion.sources.api_permissions import scopes_of_sentences
 from ingestion.sources.api_reader import OperationReader
 from ingestion.sources.api_sections import (
     Range,

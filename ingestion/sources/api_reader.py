@@ -5,27 +5,31 @@ from collections.abc import Iterable, Sequence
 
 from ingestion.sources.api_builder import PARAMETER_ROLES, OperationBuilder
 from ingestion.sources.api_calls import MAX_CAPTION_CHARS
-from ingestion.sources.api_columns import Columns, text_of
-from ingestion.sources.api_facts import (
+from ingestion.sources.api_columns import Columns, is_identifier, text_of
+from ingestion.sources.api_errors import (
     are_status_items,
-    is_scope_label,
     listed_errors,
-    scopes_in,
-    scopes_of_facts,
-    scopes_of_sentences,
-    scopes_of_value,
     stated_errors,
     titled_error,
 )
 from ingestion.sources.api_lists import are_typed_fields, enumerated_parameters, listed_parameters
 from ingestion.sources.api_marks import labelled_pairs
 from ingestion.sources.api_operation import PageOperation
+from ingestion.sources.api_permissions import (
+    MAX_SENTENCE_CHARS,
+    is_scope_label,
+    scopes_in,
+    scopes_of_facts,
+    scopes_of_sentences,
+    scopes_of_value,
+)
 from ingestion.sources.api_roles import location_of, role_of_title
 from ingestion.sources.api_structures import ParameterTable
 from ingestion.sources.api_table_reader import TableReader
 from ingestion.text.markdown_blocks import MarkdownBlock, parse_list_items, parse_table
 
 _BOLD_TITLE = re.compile(r"\*\*([^*\n]{1,80})\*\*(?=\s|$)")
+_CODE_TITLE = re.compile(r"(`[^`\s]{1,80}`)")
 _LABELLED_NAMES = re.compile(r"(?:(?P<label>[^`:：\n]{1,24})[:：]\s*)?(?P<names>`.*)", re.DOTALL)
 """Names in code, possibly after a label such as "Query:"."""
 _DEFINITION = re.compile(r"^: +(?=[`*])", re.MULTILINE)
@@ -76,7 +80,7 @@ class OperationReader:
         is_permission = self._builder.above.role() == "permissions"
         is_sentence = text.endswith((".", "。", "!", "！")) or re.search(r"[:：]\s*\S", text)
         stated = scopes_of_sentences(block.text)
-        is_short = block.kind == "paragraph" and len(text) <= MAX_CAPTION_CHARS
+        is_short = block.kind == "paragraph" and len(text) <= _max_label_chars(text)
         pairs = labelled_pairs(block)
         labelled = [(k, v) for k, v in pairs if is_scope_label(k)]
         errors = [e for k, v in pairs if role_of_title(k) == "errors" for e in stated_errors(v)]
@@ -115,6 +119,10 @@ class OperationReader:
         is_status = role in ("response", "") and are_status_items([title])
         text = f"{title} – {about}" if about else title
         found = titled_error(text) if role == "errors" or is_status else None
+        code = found.code if found else text_of(title)
+        is_code = found or (is_identifier(code) and code[0].islower() and not role_of_title(code))
+        if role == "errors" and not about and is_code:
+            self._builder.note_error_title(code)
         return self._builder.add_errors([found] if found else [], ["title"])
 
     def _add_described_error(self, block: MarkdownBlock) -> bool:
@@ -122,6 +130,10 @@ class OperationReader:
         title = _BOLD_TITLE.match(block.text) if block.kind == "paragraph" else None
         if title is None or not (about := text_of(block.text[title.end() :])):
             return False
+        if are_status_items([title[1]]) and self._builder.describe_error(
+            listed_errors([block.text])
+        ):
+            return True
         return self._add_titled_error(title[1], about)
 
     def _add_paragraph(self, block: MarkdownBlock) -> bool:
@@ -131,12 +143,14 @@ class OperationReader:
         ("**name** string Required"), the parameters in definitions of a term such as "Body", enumerated
         names ("Query: `limit`, `cursor`.") or an error.
         """
-        if title := _BOLD_TITLE.match(block.text):
+        if title := _BOLD_TITLE.match(block.text) or _CODE_TITLE.fullmatch(block.text):
             self._add_titled_error(title[1])
         elif self._builder.above.role() in ("errors", "response") and are_status_items(
             [block.text]
         ):
-            return self._builder.add_errors(listed_errors([block.text]), ["paragraph"])
+            errors = listed_errors([block.text])
+            is_described = self._builder.describe_error(errors)
+            return is_described or self._builder.add_errors(errors, ["paragraph"])
         if match := _LABELLED_NAMES.match(block.text):
             location = (
                 location_of(match["label"])
@@ -177,6 +191,12 @@ class OperationReader:
         if self._is_after_parameter and self._builder.add_children(found):
             return True
         return self._builder.add_parameters(found, role, Columns({}), header)
+
+
+def _max_label_chars(text: str) -> int:
+    """Return how long a label may be. A sentence that announces permissions may be longer than others."""
+    is_about_scopes = text.endswith((":", "：")) and role_of_title(text) == "permissions"
+    return MAX_SENTENCE_CHARS if is_about_scopes else MAX_CAPTION_CHARS
 
 
 def _is_title(block: MarkdownBlock) -> bool:

@@ -10,7 +10,8 @@ from ingestion.sources.api_structures import caption_of
 
 _PATTERNS: Mapping[Role, str] = MappingProxyType(
     {
-        "permissions": r"权限|授权(?:范围|信息)|<scopes?>|<permissions?>",
+        "permissions": r"权限|授权(?:范围|信息|项|点)|<scopes?>|<permissions?>|<privileges?>"
+        r"|<(?:following|required|needed) roles?>",
         "errors": r"错误|异常|返回码|状态码(?!\W*[123]\d\d)|失败|<err(?:or)?s?(?:_?codes?)?>|<exceptions?>"
         r"|<failures?>|<faults?>|<problems?>|<(?:goes|go) wrong>|^\W*[45](?:\d\d|xx)(?!\w)"
         r"|<(?:status|return|response|result) codes?>(?!\W*[123]\d\d)",

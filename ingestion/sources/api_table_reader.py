@@ -14,18 +14,18 @@ from ingestion.sources.api_columns import (
     is_status_table,
     text_of,
 )
-from ingestion.sources.api_facts import (
+from ingestion.sources.api_errors import are_statuses, errors_of_rows, has_statuses
+from ingestion.sources.api_lists import listed_parameters
+from ingestion.sources.api_marks import is_call, is_fact_label
+from ingestion.sources.api_operation import Role
+from ingestion.sources.api_permissions import (
     MAX_PERMISSIONS,
-    are_statuses,
-    errors_of_rows,
-    has_statuses,
+    is_scope_label,
+    scopes_of_actions,
     scopes_of_facts,
     scopes_of_rows,
     scopes_of_value,
 )
-from ingestion.sources.api_lists import listed_parameters
-from ingestion.sources.api_marks import is_call, is_fact_label
-from ingestion.sources.api_operation import Role
 from ingestion.sources.api_roles import is_titled_parameters, location_of_column, role_of_column
 from ingestion.sources.api_tables import parameters
 
@@ -62,6 +62,8 @@ class TableReader:
             return True
         if not is_parameter_table(columns) and self._read_fact_table([header, *rows]):
             return False
+        if self._builder.above.is_about_login() and (actions := scopes_of_actions(rows)):
+            return self._builder.add_permissions(actions)
         if "scope" in columns and not is_parameter_table(columns):
             cells = [columns.cell(row, "scope") for row in rows]
             if len(rows) <= MAX_PERMISSIONS:
@@ -141,7 +143,9 @@ class TableReader:
             rows = list(zip(*rows, strict=False))  # the labels are in the header
         labels = [text_of(row[0]) for row in rows if row]
         values = ["\n".join(row[1:]) for row in rows if row]
-        if not any(map(is_fact_label, labels)) and not any(map(is_call, values)):
+        is_untitled = not any(rows[0])  # all rows are facts
+        is_stated = is_untitled and any(map(is_scope_label, labels))
+        if not (is_stated or any(map(is_fact_label, labels)) or any(map(is_call, values))):
             return False
         for label, value in zip(labels, values, strict=True):
             self._builder.add_permissions(scopes_of_facts(label, value))

@@ -6,7 +6,7 @@ _WORD = re.compile(r"[A-Za-z_$][\w$-]*", re.ASCII)
 _LIST_TYPE = re.compile(r"\b(?:array|list|set)\b|\[\]|数组|列表", re.IGNORECASE)
 SIMPLE_TYPE = re.compile(
     r"(?:strings?|str|text|chars?|int(?:eger)?s?|int\d+|long|numbers?|floats?|doubles?|decimals?"
-    r"|bool(?:ean)?s?|date|time|datetime|timestamp|uuid|enum|file|binary|bytes?|array|list|of|or)",
+    r"|bool(?:ean)?s?|dates?|time|datetime|timestamps?|uuids?|enums?|files?|binary|bytes?|array|list|of|or)",
     re.IGNORECASE,
 )
 _ARRAY_TYPE = re.compile(r"\W*(?:array|list|数组|列表)\W*", re.IGNORECASE)

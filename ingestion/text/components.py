@@ -31,6 +31,7 @@ _SERVER = re.compile(r"base[\w-]*|host|server\w*|origin", re.IGNORECASE)
 _SCOPES = re.compile(
     r"(?:required|needed|oauth2?)?[_-]?(?:scopes?|permissions?|privileges?)", re.IGNORECASE
 )
+_SCOPES_OR_NAMES = re.compile(rf"{_SCOPES.pattern}|names?|values?|ids?|items|list", re.IGNORECASE)
 _SCOPE_NAME = re.compile(r"[\w.:*/-]+")
 _TARGET = re.compile(r"(?:https?://|/)[^\s\"'`]*")
 
@@ -85,9 +86,13 @@ def call_in(values: Mapping[str, object]) -> str:
     return f"{method.upper()} {url}" if method and url else ""
 
 
-def scopes_of(values: Mapping[str, str]) -> str:
-    """Return the permissions in an attribute such as `scope` as code spans; empty if there are none."""
-    named = next((value for name, value in values.items() if _SCOPES.fullmatch(name)), "")
+def scopes_of(values: Mapping[str, str], *, is_scope: bool = False) -> str:
+    """Return the permissions in an attribute such as `scope` as code spans; empty if there are none.
+
+    If the component itself is a permission (`is_scope`), an attribute such as `name` contains them, too.
+    """
+    pattern = _SCOPES_OR_NAMES if is_scope else _SCOPES
+    named = next((value for name, value in values.items() if pattern.fullmatch(name)), "")
     return ", ".join(f"`{name}`" for name in _SCOPE_NAME.findall(named))
 
 

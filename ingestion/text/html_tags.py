@@ -55,7 +55,9 @@ _MARK = re.compile(
 )
 """Names of components that mark a field as required or optional."""
 _ANY_TAG = re.compile(r"<[^<>]*>")
-_PERMISSIONS = re.compile(r"(?:Required)?(?:Scopes?|Permissions?)")
+_PERMISSIONS = re.compile(
+    r"(?:Required|OAuth2?|Api|API)?(?:Scopes?|Permissions?|Privileges?)(?:Badge|List|Tag)?"
+)
 _SIDE = re.compile(
     r"(?:Request|Response|Query|Path|Header|Body|Form|Error|Err|Failure|Fault|Exception|Problem|Return|Reply"
     r"|Answer|Result|Output|Input)s?(?:Body|Params|Parameters|Headers|Fields|Schema|Codes|List|Table)?"
@@ -233,7 +235,7 @@ def _html_tag(name: str, is_closing: bool, values: Mapping[str, str]) -> str:
 def _lead(match: re.Match[str], values: Mapping[str, str]) -> str:
     """Return the text before a component's content: a method if a URL follows, a label, an error or ""."""
     if _PERMISSIONS.fullmatch(match["tag"]):
-        return "**Permissions:**"
+        return f"**Permissions:** {scopes_of(values, is_scope=True)}".strip()
     method = next(filter(METHOD.fullmatch, values.values()), "")
     is_before_url = match.string[match.end() :].lstrip(" \n`").startswith(("/", "http"))
     if method and is_before_url:

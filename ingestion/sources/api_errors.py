@@ -1,0 +1,176 @@
+"""Reads the error codes that API pages state in tables, lists, titles and sentences."""
+
+import re
+from collections.abc import Sequence
+
+from ingestion.sources.api_columns import Columns, TableRows, header_pattern, text_of
+from ingestion.sources.api_lists import LIST_ITEM
+from schemas.api_document import ErrorCode
+
+_MESSAGE = header_pattern(
+    r"(?:错误|返回|提示|异常|响应)?(?:信息|消息|提示|文案|名称)|错误码取值",
+    r"(?:error|err|return)?[\s_-]*(?:messages?|msg|name|text|string|type|description|desc)",
+)
+_NO_CODE = re.compile(r"^(?:[\W_]*|default)$", re.IGNORECASE)
+_STATUS = re.compile(r"[1-5](?:\d\d|xx)\b.*|default", re.IGNORECASE)
+_STATUS_PHRASE = re.compile(r"([45]\d\d)[\s:：,-]+(\D+)")
+"""A status with its name, such as `404 Not Found`."""
+_SUCCESS_TEXT = (
+    r"(?:(?:操作|请求|调用|处理|执行|接口|业务|返回){0,2}(?:成功|正常)"
+    r"|(?:request )?(?:ok|no error|success|succeeded|successful(?: request)?))"
+)
+_NO_ERROR_TEXT = re.compile(rf"{_SUCCESS_TEXT}(?:\s?{_SUCCESS_TEXT})?[.。!！]?", re.IGNORECASE)
+"""The meaning of a code that is no error."""
+_NO_ERROR_STATUS = re.compile(r"[123](?:\d\d|xx)\b.*", re.IGNORECASE)
+
+_SUCCESS = re.compile(r"20\d(?!\w).*")
+
+
+def errors_of_rows(
+    rows: TableRows, header: Sequence[str], columns: Columns
+) -> tuple[ErrorCode, ...]:
+    """Return the error codes of a table. An HTTP status in the same row becomes part of the message.
+
+    Codes that mean success are left out.
+
+    In a table of HTTP statuses, statuses below 400 are left out. If all codes look like HTTP statuses,
+    those from 200 to 209 are.
+    """
+    key = "code" if "code" in columns else "http_status"
+    message_at = next(
+        (
+            i
+            for i, cell in enumerate(header)
+            if i != columns.at[key]
+            and i != columns.at.get("http_status")
+            and _MESSAGE.fullmatch(text_of(cell))
+        ),
+        -1,
+    )
+    found: list[ErrorCode] = []
+    are_all_statuses = are_statuses(rows, columns, key)
+    for row in rows:
+        code = text_of(columns.cell(row, key)).strip("`")
+        if not code or len(code) > 300 or _NO_CODE.match(code.replace("-", "")):
+            continue
+        if (key == "http_status" and _NO_ERROR_STATUS.fullmatch(code)) or (
+            are_all_statuses and _SUCCESS.fullmatch(code)
+        ):
+            continue
+        message = text_of(row[message_at]) if 0 <= message_at < len(row) else ""
+        description = text_of(columns.cell(row, "description"))
+        status = text_of(columns.cell(row, "http_status")) if key == "code" else ""
+        cause = text_of(columns.cell(row, "cause"))
+        if key == "http_status" and (phrase := _STATUS_PHRASE.fullmatch(code)):
+            code, message = phrase[1], message or phrase[2]
+        if not message:
+            message, description = description, ""
+        elif description and description != message:
+            cause = cause or description
+        if _NO_ERROR_TEXT.fullmatch(message):
+            continue
+        cell = columns.cell(row, key)
+        codes = re.findall(r"`([^`\s]{2,60})`", cell) if cell.startswith("`") else []
+        found += (
+            ErrorCode(
+                code=each,
+                message=f"{message} (HTTP {status})" if status and status != code else message,
+                cause=cause,
+                remedy=text_of(columns.cell(row, "remedy")),
+            )
+            for each in (codes or [code])
+        )
+    return tuple(found)
+
+
+def are_statuses(rows: TableRows, columns: Columns, kind: str) -> bool:
+    """Return whether all cells in the column of this kind are HTTP statuses."""
+    return all(_STATUS.fullmatch(text_of(columns.cell(row, kind))) for row in rows)
+
+
+def has_statuses(rows: TableRows, columns: Columns) -> bool:
+    """Return whether the column `http_status` contains an HTTP status, not only states such as `paid`."""
+    return any(_STATUS.match(text_of(columns.cell(row, "http_status")).strip("`")) for row in rows)
+
+
+_LINK = re.compile(r"\[([^\]]*)\]\([^)]*\)")
+_STATUS_ITEM = re.compile(
+    r"[*`\s\[]*(?:HTTP\s*)?(?:(?i:status(?: code)?)[:：]? )?([1-5]\d\d)(?!\w|\.\w)[*`)\]）】]*"
+    r"(?:\s+(?:[A-Z][a-z]+\b\s*){1,4}(?:[`*]+(?=[\s:：—–(-]|$))?)?[\s.:：,，、—–\-/|(（*]*"
+)
+"""An HTTP status with its name at the start of an item: `404 Not Found – `."""
+_ERROR_NAME = re.compile(
+    r"`([^`\s]+)`|([A-Za-z][\w.]*_[\w.]+|[A-Z]{1,6}-?\d{2,}|\d{4,})(?=[*`]*\s*(?:[:：(（—–\-,，]|$))"
+)
+"""A code in a code span, or a word that can only be one: `not_found`, `E1002`, `40001`."""
+_CAMEL_CASE = re.compile(r"()([A-Z][a-z]+(?:[A-Z][a-z]+)+)\b")
+"""A code such as `NotFound`. The empty group gives the pattern the same groups as `_ERROR_NAME`."""
+
+
+_STATED_ERROR = r"`([^`\s]+)`\s*(?:[(（]([^()（）]{1,80})[)）])?"
+_STATED_ERRORS = re.compile(
+    rf"(?:{_STATED_ERROR}(?:\s*(?:[,，、;；]|\band\b|\bor\b|[和或])\s*|\s*[.。]?\s*$)){{1,40}}"
+)
+"""Codes, possibly with a text in parentheses: "`not_found` (404), `finished` (409)."."""
+
+
+def stated_errors(text: str) -> tuple[ErrorCode, ...]:
+    """Return the error codes of a text that only names codes; empty for other texts."""
+    text = " ".join(text.split())  # long runs of spaces would make the search slow
+    if not _STATED_ERRORS.fullmatch(text):
+        return ()
+    return tuple(
+        ErrorCode(code=code, message=f"HTTP {about}" if about.isdigit() else about)
+        for code, about in re.findall(_STATED_ERROR, text)
+    )
+
+
+def are_status_items(items: Sequence[str]) -> bool:
+    """Return whether all items of a list begin with an HTTP status."""
+    return bool(items) and all(map(_STATUS_ITEM.match, items))
+
+
+def listed_errors(items: Sequence[str]) -> tuple[ErrorCode, ...]:
+    """Return the error codes of a list such as "`code`: meaning"; empty if an item has another form.
+
+    Items about HTTP statuses below 400 are left out.
+    """
+    found = [_listed_error(_LINK.sub(r"\1", item)) for item in items]
+    if None in found:
+        return ()
+    return tuple(error for error in found if error and _is_error(error))
+
+
+def _is_error(found: ErrorCode) -> bool:
+    """Return whether a code is none of success: no status below 400, and no code that means success."""
+    is_success = _NO_ERROR_TEXT.fullmatch(found.message)
+    return not (is_success or _NO_ERROR_STATUS.fullmatch(found.code))
+
+
+def titled_error(title: str) -> ErrorCode | None:
+    """Return the error if a title begins with a status, code in backticks or a word that can only be one.
+
+    None for other titles and for statuses below 400.
+    """
+    text = title if "`" in title else text_of(title)
+    is_named = _STATUS_ITEM.match(text) or _ERROR_NAME.match(text)
+    found = _listed_error(text) if is_named else None
+    return found if found and _is_error(found) else None
+
+
+def _listed_error(item: str) -> ErrorCode | None:
+    """Return the error in a list item, or None. A code takes precedence over an HTTP status before it."""
+    status = _STATUS_ITEM.match(item)
+    rest = item[status.end() :] if status else item
+    if name := _ERROR_NAME.match(rest) or (_CAMEL_CASE.match(rest) if status else None):
+        message = text_of(rest[name.end() :]).strip(" :：-–—*")
+        about = f"{message} (HTTP {status[1]})".strip() if status else message
+        return ErrorCode(code=name[1] or name[2], message=about)
+    if status:
+        message = text_of(item).partition(status[1])[2]
+        return ErrorCode(code=status[1], message=message.strip(" :：-–—"))
+    if (match := LIST_ITEM.match(item)) and not match["typed"]:
+        return ErrorCode(
+            code=text_of(match["name"]), message=text_of(match["rest"]).strip(" :：-–—")
+        )
+    return None

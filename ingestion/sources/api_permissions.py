@@ -1,0 +1,152 @@
+"""Reads the permissions that API pages state in tables, lists, lines and sentences."""
+
+import re
+
+from ingestion.sources.api_columns import Columns, TableRows, text_of
+from schemas.api_document import PermissionPackage
+
+MAX_PERMISSIONS = 12
+"""A table with more rows lists the permissions of a platform, not those of one operation."""
+
+MAX_SENTENCE_CHARS = 300
+"""Permissions are not read from longer sentences."""
+
+_LABEL = re.compile(
+    r".*(?:权限|授权(?:范围|项)|scopes?|permissions?|oauth|privileges?|(?:required|needed) roles?).*"
+    r"|roles?|角色",
+    re.IGNORECASE,
+)
+_SENTENCE_END = re.compile(r"(?<=[.!])\s+(?=[A-Z*_`])|[。！]\s*|<br\s*/?>|\n", re.IGNORECASE)
+_STATEMENT = re.compile(
+    r"(?:需要|所需|要求|申请|开通|拥有|具备|权限)[^。]{0,20}(?:权限|[:：])"
+    r"|\b(?:requires?|needs?|required|scopes?|permissions?|privileges?)\b.{0,60}"
+    r"\b(?:scopes?|permissions?|roles?|privileges?)\b"
+    r"|\b(?:scopes?|permissions?|privileges?)\b.{0,20}[:：`]|权限\s*`",
+    re.IGNORECASE,
+)
+_NAME = re.compile(
+    r"`((?=[^`]*[A-Za-z])[^`\s\[\](){}]{2,80})`|(?<![\w./:@-])([a-z][\w-]*(?:[:.](?:[\w-]+|\*(?!\*)))+)(?![\w/])"
+)
+_CODE_OR_QUALIFIED = (
+    r"(?:`[^`\s]{2,80}`|(?<![\w./:@-])(?:\*\*|__|[*_\"“])?[a-z][\w-]*(?:[:.][\w*-]+)+)"
+    r"(?:\*\*|__|[*_\"”])?"
+)
+_NAMED_SCOPE = re.compile(
+    rf"{_CODE_OR_QUALIFIED}(?:(?:\s*[,，、/和或]\s*|,?\s+(?:and|or)\s+){_CODE_OR_QUALIFIED}){{0,5}}"
+    r"\s*(?:(?:(?:oauth|access) )?(?:scope|permission|privilege)s?\b|权限)",
+    re.IGNORECASE,
+)
+"""Names right before a word for permissions: "with the `files:read` scope"."""
+_SEPARATOR = re.compile(r"<br\s*/?>|\n|[;；、,，]\s*(?=`)|</li>")
+_WORD = re.compile(r"(?!(?:none|any)$)[A-Za-z][\w.:*-]{2,79}", re.IGNORECASE)
+_COLON_NAME = re.compile(r"`([a-z][\w.-]*(?::[a-z*][\w.*-]*)+)`")
+_QUALIFIED = re.compile(r"[\w.-]:[\w*]")
+_ACTION = re.compile(r"[a-z][\w.-]*(?::[\w.*-]+)+", re.IGNORECASE)
+_LETTER = re.compile(r"[^\W\d_]")
+_NEED = re.compile(r"\b(?:needs?|requires?|required|only)\b|需要|要求|所需", re.IGNORECASE)
+_SCOPE_AND_NAME = re.compile(r"(?:\b(?:scopes?|permissions?)|权限)\s*[:：]?\s*`", re.IGNORECASE)
+_COLON_NAMES = re.compile(r"[^`]*(?:`[a-z][\w.-]*(?::[\w.*-]+)+`[^`]*)+")
+
+
+def is_scope_label(label: str) -> bool:
+    """Return whether the label of a row or line announces permissions."""
+    return _LABEL.fullmatch(label) is not None
+
+
+def scopes_in(text: str) -> list[PermissionPackage]:
+    """Return the permissions in a cell, list or sentence: code spans, and names with dots or colons.
+
+    The rest of the line after a name is its description.
+    """
+    found: dict[str, str] = {}
+    for line in _SEPARATOR.split(text.replace("\\_", "_")):
+        for match in _NAME.finditer(line):
+            about = text_of(line[match.end() :]).strip(" :：-–—|()（）.。")
+            found.setdefault(match[1] or match[2], about)
+    # If there are names such as `files:read`, other code spans are conditions: "with `mode` = `all`".
+    is_qualified = any(map(_QUALIFIED.search, found))
+    return [
+        PermissionPackage(name=name, description=about)
+        for name, about in found.items()
+        if not is_qualified or _QUALIFIED.search(name)
+    ]
+
+
+def scopes_of_sentences(paragraph: str) -> list[PermissionPackage]:
+    """Return the permissions of the sentences that state what a call requires.
+
+    In a sentence without a word for permissions, only names such as `files:read` are permissions.
+    """
+    found: list[PermissionPackage] = []
+    for text in _SENTENCE_END.split(paragraph):
+        if len(text) <= MAX_SENTENCE_CHARS and _STATEMENT.search(text):
+            found += scopes_in(text)
+        elif len(text) <= MAX_SENTENCE_CHARS and (named := _NAMED_SCOPE.findall(text)):
+            found += [scope for names in named for scope in scopes_in(names)]
+        elif len(text) <= MAX_SENTENCE_CHARS and _NEED.search(text):
+            found += [PermissionPackage(name=name) for name in _COLON_NAME.findall(text)]
+    return found
+
+
+def scopes_of_value(value: str) -> list[PermissionPackage]:
+    """Return the permissions in the text after a label.
+
+    These are names in code or with dots or colons. Without such names, a single word is a permission;
+    several words are permissions if each contains `_`, `:` or `.`.
+    """
+    if found := scopes_in(value):
+        return found
+    words = [word for word in re.split(r"[\s、,，;；|]+", text_of(value)) if word]
+    is_list = bool(words) and all(map(_WORD.fullmatch, words))
+    is_names = is_list and (len(words) == 1 or all(re.search(r"[_:.]", word) for word in words))
+    return [PermissionPackage(name=word) for word in words] if is_names else []
+
+
+def scopes_of_facts(label: str, value: str) -> list[PermissionPackage]:
+    """Return the permissions of a row or line with a label.
+
+    If the label does not announce permissions, the value must do so ("scope `contracts.transfer`"), or all
+    its code spans must be like `files:read`.
+    """
+    if is_scope_label(label):
+        return scopes_of_value(value)
+    is_stated = _SCOPE_AND_NAME.search(value) or _COLON_NAMES.fullmatch(value)
+    return scopes_in(value) if is_stated else []
+
+
+def scopes_of_rows(rows: TableRows, columns: Columns) -> list[PermissionPackage]:
+    """Return a permission for each row; empty if there are more than `MAX_PERMISSIONS` rows.
+
+    If a column has the title "Permission", the permissions are the code in it. Otherwise, the names are in
+    the column with the most identifiers, and the descriptions in the first other column.
+    """
+    if len(rows) > MAX_PERMISSIONS:
+        return []
+    cells = [columns.cell(row, "scope") for row in rows]
+    if any("`" in cell for cell in cells):
+        return [scope for cell in cells for scope in scopes_of_value(cell)]
+    width = max((len(row) for row in rows), default=0)
+    name_at = max(range(width), key=lambda index: _count_identifiers(rows, index), default=0)
+    about_at = 1 if name_at == 0 else 0
+    return [
+        PermissionPackage(
+            name=text_of(row[name_at]),
+            description=text_of(row[about_at]) if len(row) > about_at else "",
+        )
+        for row in rows
+        if len(row) > name_at and _LETTER.search(text_of(row[name_at]))
+    ]
+
+
+def scopes_of_actions(rows: TableRows) -> list[PermissionPackage]:
+    """Return the permissions in the first column whose cells are all like `files:Read`; may be empty."""
+    for column in zip(*rows, strict=False):
+        names = list(map(text_of, column))
+        if all(map(_ACTION.fullmatch, names)) and len(names) <= MAX_PERMISSIONS:
+            return [PermissionPackage(name=name) for name in names]
+    return []
+
+
+def _count_identifiers(rows: TableRows, index: int) -> int:
+    cells = (text_of(row[index]) for row in rows if index < len(row))
+    return sum(_WORD.fullmatch(cell) is not None for cell in cells)

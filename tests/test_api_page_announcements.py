@@ -1,0 +1,131 @@
+"""Announcements on API pages: permissions, nested tables, titled errors, typed lists and messages."""
+
+from pathlib import Path
+
+import pytest
+
+from ingestion.sources.api_errors import listed_errors
+from tests.api_page_lines import read_lines
+
+PAGE = """# Book a pier
+
+`POST /v1/piers`
+
+{}
+
+## Body
+
+| Name | Type | Required | Description |
+| --- | --- | --- | --- |
+| boat | object | Yes | Boat |
+
+{}
+"""
+LINES = ["POST /v1/piers Book a pier", "boat!"]
+
+PERMISSIONS = {
+    "sentence above a list": (
+        "To book a pier, the key of the harbour must have at least one of the following roles:\n\n- `pier:book`\n"
+    ),
+    "heading in Chinese": "## 授权项\n\npier:book\n",
+    "actions": "## Authorization details\n\n| Operation | Access |\n| --- | --- |\n| pier:book | write |\n",
+    "placeholder": "## 权限\n\n| 应用 | 权限点 |\n| --- | --- |\n| 内部 | pier:book |\n| 外部 | - |\n",
+    "facts without titles": "| | |\n| --- | --- |\n| Scopes | `pier:book` |\n| Limit | 20 |\n",
+    "component": '<Scope name="pier:book" />',
+    "component with a list": "<RequiredScopes list={['pier:book']} />",
+}
+"""Texts above the parameters by how they state the permission `pier:book`."""
+
+CAPTIONS = (
+    "**boat 子参数 Sub-parameters of boat**",
+    "### Child attributes of boat",
+    "Each `boat` has these fields:",
+)
+
+ERRORS = {
+    "title above a status": "### no_pier\n\n`404` – No such pier.\n\n### taken\n\nStatus 409. Taken.\n",
+    "component above a status": '<Fold title="no_pier">\nHTTP 404. None.\n</Fold>\n<Fold title="taken">\n**409** Taken.\n</Fold>\n',
+    "code above a status": "`no_pier`\n\n404. None.\n\n`taken`\n\n409. Taken.\n",
+    "success in a table": "| Code | Message |\n| --- | --- |\n| 0 | 成功 Success |\n| no_pier | No pier |\n| taken | Success rate |\n",
+    "success in a list": "- `0`: OK\n- `no_pier`: No pier\n- `taken`: Taken\n",
+}
+"""Texts below "Errors" by how they state `no_pier` and `taken`."""
+
+LISTS = {
+    "elements": "- boat string (uuid) Required\n\n  Boat\n- crew array [object]\n  - name string Required\n  - age integer (int32)\n- tags list of strings\n",
+    "generic types": "- boat uuid Required\n- crew array<object>\n  - name str required\n  - age date\n- tags map[string]string\n",
+    "dots": "- boat · string · required\n- crew · object[]\n  - name · string · required\n  - age · integer\n- tags · array of strings\n",
+    "wide colons": "- boat：string，必填，船\n- crew：object[]，选填\n  - name：string，必填\n  - age：integer，选填\n- tags：string[]，选填\n",
+    "stars": "- `boat`\\* (string): Boat\n- `crew` (object[]): Crew\n  - `name`* (string): Name\n  - `age` (integer): Age\n- `tags` (enums): Tags\n  - `x`: X\n",
+}
+"""Lists of the same parameters by how they are written."""
+
+MESSAGE = """## {} a pier
+
+### Request
+
+```
+{} /v1/piers
+Content-Type: application/json
+```
+
+### Body
+
+| Name | Type | Required |
+| --- | --- | --- |
+| boat | string | Yes |
+
+"""
+
+
+@pytest.mark.parametrize("name", PERMISSIONS)
+def test_permission_is_read(name: str, tmp_path: Path) -> None:
+    assert read_lines(PAGE.format(PERMISSIONS[name], ""), tmp_path / "page.mdx") == [
+        *LINES,
+        "pier:book",
+    ]
+
+
+@pytest.mark.parametrize("caption", CAPTIONS)
+def test_table_is_nested_below_the_parameter_in_its_caption(caption: str, tmp_path: Path) -> None:
+    table = f"{caption}\n\n| Name | Type | Required |\n| --- | --- | --- |\n| mast | int | Yes |\n"
+    assert read_lines(PAGE.format("", table), tmp_path / "page.md") == [*LINES, "boat.mast!"]
+
+
+@pytest.mark.parametrize("name", ERRORS)
+def test_error_is_read_once(name: str, tmp_path: Path) -> None:
+    text = PAGE.format("", f"## Errors\n\n{ERRORS[name]}")
+    assert read_lines(text, tmp_path / "page.mdx") == [*LINES, "no_pier", "taken"]
+
+
+def test_status_below_the_heading_of_the_section_is_an_error(tmp_path: Path) -> None:
+    text = PAGE.format("", "## Errors\n\n404 – No such pier.\n")
+    assert read_lines(text, tmp_path / "page.md") == [*LINES, "404"]
+
+
+def test_text_with_a_type_is_no_error() -> None:
+    assert listed_errors(["Invalid date", "Wrong map"]) == ()
+
+
+@pytest.mark.parametrize("name", LISTS)
+def test_types_in_lists_are_read(name: str, tmp_path: Path) -> None:
+    text = f"# Book a pier\n\n`POST /v1/piers`\n\n## Body parameters\n\n{LISTS[name]}"
+    assert read_lines(text, tmp_path / "page.md") == [
+        *LINES,
+        "crew",
+        "crew.name!",
+        "crew.age",
+        "tags",
+    ]
+
+
+def test_messages_below_headings_are_operations(tmp_path: Path) -> None:
+    book = MESSAGE.format("Book", "POST")
+    assert read_lines(book, tmp_path / "page.md") == ["POST /v1/piers Book a pier", "boat!"]
+    text = f"# Piers\n\n{book}{MESSAGE.format('Move', 'PUT')}"
+    assert read_lines(text, tmp_path / "page.md") == [
+        "POST /v1/piers Book a pier",
+        "boat!",
+        "PUT /v1/piers Move a pier",
+        "boat!",
+    ]
