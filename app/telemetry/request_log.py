@@ -7,7 +7,7 @@ from typing import Any
 from urllib.parse import quote
 from uuid import uuid4
 
-from litestar.datastructures import Headers, MutableScopeHeaders
+from litestar.datastructures import MutableScopeHeaders
 from litestar.enums import ScopeType
 from litestar.middleware import ASGIMiddleware
 from litestar.types import ASGIApp, Message, Receive, Scope, Send
@@ -17,6 +17,7 @@ from app.telemetry.logs import log_context, structured_logger
 from app.telemetry.metrics import Metrics
 
 REQUEST_ID_HEADER = "X-Request-ID"
+_REQUEST_ID_KEY = REQUEST_ID_HEADER.lower().encode()  # as ASGI servers pass it
 
 CLIENT_CLOSED_REQUEST = 499
 """The status that logs and metrics show if the client disconnects before the response ends, as in nginx."""
@@ -125,5 +126,5 @@ class _Exchange:
 
 def _request_id(scope: Scope) -> str:
     """Return the id that the caller sent if its characters are safe in a log, or a new id."""
-    request_id = Headers.from_scope(scope).get(REQUEST_ID_HEADER, "")
+    request_id = dict(scope["headers"]).get(_REQUEST_ID_KEY, b"").decode("latin-1")
     return request_id if _ID.fullmatch(request_id) else uuid4().hex

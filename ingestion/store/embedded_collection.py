@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from sys import intern
 from threading import RLock
@@ -131,11 +132,15 @@ class EmbeddedCollection(Collection):
         # A read takes a few milliseconds, and handing it to a thread would add up to half of that. If a
         # thread uses the connection, it may do so for longer, for example in an ingestion run.
         if not self._lock.acquire(blocking=False):
-            return await super().run(read)
+            return await super().run(partial(self._in_one_transaction, read))
         try:
-            return read()
+            return self._in_one_transaction(read)
         finally:
             self._lock.release()
+
+    def _in_one_transaction(self, read: Callable[[], T]) -> T:
+        with self._reading():
+            return read()
 
     def search_hits(
         self,
@@ -154,7 +159,8 @@ class EmbeddedCollection(Collection):
             else:
                 scores, minimum = _similarities(connection, state, vector), -2.0
         numbers = best_numbers(scores, k, mask, minimum)
-        return {state.hits[number]: float(scores[number]) for number in numbers}
+        best: list[float] = scores[numbers].tolist()
+        return {state.hits[number]: score for number, score in zip(numbers, best, strict=True)}
 
     def chunks_by_id(self, ids: Sequence[str]) -> list[Chunk]:
         wanted = list(dict.fromkeys(ids))

@@ -55,14 +55,17 @@ class Lengths:
 
 def score_terms(connection: sqlite3.Connection, terms: Counter[str], lengths: Lengths) -> Scores:
     """Return the BM25 score of every chunk number for `terms`; 0 for chunks without any of them."""
-    scores = np.zeros(len(lengths), dtype=np.float32)
-    for term, chunks, counts in read_postings(connection, terms):
-        frequency = len(chunks)
-        idf = np.log1p((lengths.chunks - frequency + 0.5) / (frequency + 0.5))
-        weight = np.float32(terms[term] * idf * (K1 + 1))
-        occurrences = counts.astype(np.float32)
-        scores[chunks] += weight * occurrences / (occurrences + lengths.norms[chunks])
-    return scores
+    postings = list(read_postings(connection, terms))
+    if not postings:
+        return np.zeros(len(lengths), dtype=np.float32)
+    frequencies = np.array([len(chunks) for _, chunks, _ in postings])
+    idf = np.log1p((lengths.chunks - frequencies + 0.5) / (frequencies + 0.5))
+    weights = np.array([terms[term] for term, *_ in postings]) * idf * (K1 + 1)
+    numbers = np.concatenate([chunks for _, chunks, _ in postings])
+    occurrences = np.concatenate([counts for *_, counts in postings]).astype(np.float32)
+    parts = np.repeat(weights.astype(np.float32), frequencies) * occurrences
+    parts /= occurrences + lengths.norms[numbers]
+    return np.bincount(numbers, parts, minlength=len(lengths)).astype(np.float32)
 
 
 def best_numbers(scores: Scores, k: int, mask: Mask | None, minimum: float) -> list[int]:

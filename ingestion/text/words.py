@@ -10,7 +10,7 @@ according to its neighbours.
 
 import re
 import unicodedata
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from functools import lru_cache
 from itertools import pairwise
 
@@ -131,7 +131,7 @@ def index_terms(text: str, words: Iterable[str]) -> list[str]:
     return [*_latin_stems(words), *_character_terms(normalise(text))]
 
 
-def query_terms(question: str, synonyms: Iterable[str] = ()) -> list[str]:
+def query_terms(question: str, synonyms: Iterable[str] = ()) -> Sequence[str]:
     """Return the terms to search for, without common words unless `question` has no others.
 
     A term that occurs twice weighs twice as much. The terms of `question` therefore come twice if there are
@@ -144,7 +144,9 @@ def query_terms(question: str, synonyms: Iterable[str] = ()) -> list[str]:
     return [*terms, *terms, *added] if added else terms
 
 
-def _informative_terms(question: str) -> list[str]:
+@lru_cache(maxsize=2_000)
+def _informative_terms(question: str) -> Sequence[str]:
+    """Return the terms of a question or a synonym; cached because synonyms are searched for often."""
     words = vocabulary_words(question)
     informative = [word for word in words if _is_informative(word)]
     if not informative:

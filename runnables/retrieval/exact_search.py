@@ -41,6 +41,7 @@ _CELL_BORDER = re.compile(r"(?<!\\)\|")
 _SEPARATORS = re.compile(r"[\s,，、/;；]+")
 _PLACEHOLDER = re.compile(r"\{[^}]*\}|:\w+|<[^>]*>")
 _ITEM = re.compile(r"\s*(?:[>#*+-]+\s+|\d+[.)]\s+)+[*_`\[]*|\s*[*_`]+")
+_CONTINUATION = re.compile(r"[\w-]|\.\w")
 _LAST_PART = re.compile(r"[^.\[\]]+(?=(?:\[\])?$)")
 
 
@@ -169,9 +170,10 @@ def _strength(chunk: Chunk, identifier: str) -> int:
         chunk.section.rpartition(" > ")[2], identifier
     ):
         return DEFINED
-    if identifier not in chunk.body.lower():
+    body = chunk.body.lower()
+    if identifier not in body:
         return 0
-    return max(_strengths_in_body(chunk.body.lower(), identifier), default=0)
+    return max(_strengths_in_body(body, identifier), default=0)
 
 
 def _names_api(chunk: Chunk, identifier: str) -> bool:
@@ -222,7 +224,7 @@ def _line_strength(line: str, identifier: str) -> int:
 
 def _starts_with(text: str, identifier: str) -> bool:
     text = text.lower().replace("\\", "")
-    return re.match(rf"{re.escape(identifier)}(?![\w-]|\.\w)", text) is not None
+    return text.startswith(identifier) and not _CONTINUATION.match(text, len(identifier))
 
 
 def _cells(row: str) -> list[str]:

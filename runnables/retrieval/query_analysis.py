@@ -39,6 +39,11 @@ class Glossary:
     def __init__(self, entries: Mapping[str, Sequence[str]]) -> None:
         groups = [(term, *others) for term, others in entries.items()]
         self._terms = [(_search_forms(term), group) for group in groups for term in group]
+        self._by_start: dict[str, list[int]] = {}
+        """Indices of the terms by their first stem or, if they have no stems, their first character."""
+        for index, ((literal, stems), _) in enumerate(self._terms):
+            start = stems.split()[0] if stems.strip() else literal[:1]
+            self._by_start.setdefault(start, []).append(index)
 
     def equivalents(self, text: str) -> list[str]:
         """Return the terms that do not occur in `text`, but are equivalent to a term that does."""
@@ -51,7 +56,9 @@ class Glossary:
     def groups(self, text: str) -> Iterator[tuple[str, Sequence[str]]]:
         """Yield each term in `text`, in lower case, with all terms of its group, including itself."""
         lowered, stems_of_text = text.lower(), _stems(text)
-        for (literal, stems), group in self._terms:
+        starts = {*lowered, *stems_of_text.split()}
+        possible = {i for start in starts for i in self._by_start.get(start, ())}
+        for (literal, stems), group in (self._terms[i] for i in sorted(possible)):
             if stems in stems_of_text if stems else literal in lowered:
                 yield literal, group
 

@@ -131,12 +131,15 @@ class HybridSearch:
     ) -> list[RetrievedChunk]:
         """Return the `k` best chunks; if `vector` is None, only full text is searched."""
         text = f"{query} {extra_terms}".strip()
-        ranking = self._rank(text, synonyms, vector, filters)
+        identifiers = extract_identifiers(query)
+        # Only definitions and fusion look beyond the candidates.
+        depth = FUSION_DEPTH if identifiers or vector is not None else max(CANDIDATE_COUNT, k)
+        ranking = self._rank(text, synonyms, vector, filters, depth)
         candidates = dict(islice(ranking.items(), max(CANDIDATE_COUNT, k)))
         if self._mode != "dense":  # cosine similarities differ too little to be multiplied
             candidates = weigh_sections(candidates, query)
         chunks: dict[ChunkHit, Chunk] = {}
-        if identifiers := extract_identifiers(query):
+        if identifiers:
             chunks = self._read_definitions(identifiers, candidates, filters)
             candidates = _definitions_first(identifiers, chunks, ranking, candidates)
         best = diversify(candidates, k, lambda hit: (hit.source, hit.document_id))
@@ -160,16 +163,21 @@ class HybridSearch:
         return {ChunkHit.from_chunk(chunk): chunk for chunk in chunks}
 
     def _rank(
-        self, query: str, synonyms: Sequence[str], vector: Vector | None, filters: Filters
+        self,
+        query: str,
+        synonyms: Sequence[str],
+        vector: Vector | None,
+        filters: Filters,
+        depth: int,
     ) -> ScoredHits:
-        """Return the best `FUSION_DEPTH` chunks with their scores, best first."""
+        """Return the best `depth` chunks of each route with their scores, best first."""
         search = partial(self.collection.search_hits, filters=filters)
         if vector is not None and self._mode == "dense":
-            return search(query, FUSION_DEPTH, vector)
-        full_text = search(query, FUSION_DEPTH, synonyms=synonyms)
+            return search(query, depth, vector)
+        full_text = search(query, depth, synonyms=synonyms)
         if vector is None:
             return full_text
-        dense = search(query, FUSION_DEPTH, vector)
+        dense = search(query, depth, vector)
         return fuse(full_text, dense, self._dense_weight)
 
     @property
@@ -222,6 +230,6 @@ def open_search(
 
 def to_document(retrieved: RetrievedChunk) -> Document:
     """Return the chunk's text as a LangChain document, with all other fields and the score as metadata."""
-    metadata = dict(retrieved.chunk) | {"score": retrieved.score}
+    metadata = {**vars(retrieved.chunk), "score": retrieved.score}
     text = metadata.pop("text")
     return Document(id=retrieved.chunk.id, page_content=text, metadata=metadata)
