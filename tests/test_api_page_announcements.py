@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from ingestion.sources.api_errors import listed_errors
-from tests.api_page_lines import read_lines
+from tests.api_page_lines import read_lines, read_operations
 
 PAGE = """# Book a pier
 
@@ -32,6 +32,8 @@ PERMISSIONS = {
     "placeholder": "## 权限\n\n| 应用 | 权限点 |\n| --- | --- |\n| 内部 | pier:book |\n| 外部 | - |\n",
     "facts without titles": "| | |\n| --- | --- |\n| Scopes | `pier:book` |\n| Limit | 20 |\n",
     "component": '<Scope name="pier:book" />',
+    "actions below a caption": "## Authorization\n\n**Table 1** Actions\n\n| Action | Level |\n| --- | --- |\n| pier:book | Write |\n",
+    "items below a label": "- **Limit:** 20\n- **Permissions**\n  - `pier:book`\n",
     "component with a list": "<RequiredScopes list={['pier:book']} />",
 }
 """Texts above the parameters by how they state the permission `pier:book`."""
@@ -46,6 +48,11 @@ ERRORS = {
     "title above a status": "### no_pier\n\n`404` – No such pier.\n\n### taken\n\nStatus 409. Taken.\n",
     "component above a status": '<Fold title="no_pier">\nHTTP 404. None.\n</Fold>\n<Fold title="taken">\n**409** Taken.\n</Fold>\n',
     "code above a status": "`no_pier`\n\n404. None.\n\n`taken`\n\n409. Taken.\n",
+    "label below a status": "### Status: 404\n\nError code: `no_pier` — No pier {x}.\n\n### Status: 409\n\n**Error code:** `taken` – Taken.\n",
+    "list below a status": "### 404 Not Found\n\n- `no_pier`: No pier\n\n### HTTP 409\n\n- Error code: `taken` - Taken\n",
+    "table below a status": "### 409\n\n| Error code | Meaning |\n| --- | --- |\n| no_pier | None |\n| taken | Taken |\n",
+    "sentences": "Returns `no_pier` if there is none. Fails with the error code `taken` when it is taken.\n",
+    "sentences in a list": "- Returns `no_pier` if there is none.\n- Returns `taken` unless it is free.\n",
     "success in a table": "| Code | Message |\n| --- | --- |\n| 0 | 成功 Success |\n| no_pier | No pier |\n| taken | Success rate |\n",
     "success in a list": "- `0`: OK\n- `no_pier`: No pier\n- `taken`: Taken\n",
 }
@@ -101,6 +108,54 @@ def test_error_is_read_once(name: str, tmp_path: Path) -> None:
 def test_status_below_the_heading_of_the_section_is_an_error(tmp_path: Path) -> None:
     text = PAGE.format("", "## Errors\n\n404 – No such pier.\n")
     assert read_lines(text, tmp_path / "page.md") == [*LINES, "404"]
+
+
+def test_status_of_a_title_becomes_part_of_the_message(tmp_path: Path) -> None:
+    text = PAGE.format("", "## Responses\n\n### Status: 400\n\nError code: `300` — Too long.\n")
+    (operation,) = read_operations(text, tmp_path / "page.md")
+    assert [(error.code, error.message) for error in operation.error_codes] == [
+        ("300", "Too long. (HTTP 400)")
+    ]
+
+
+def test_fields_below_a_status_are_no_codes(tmp_path: Path) -> None:
+    table = "| Field | Description |\n| --- | --- |\n| reason | Text |\n"
+    text = PAGE.format("", f"## Responses\n\n### 404\n\n{table}")
+    assert read_lines(text, tmp_path / "page.md") == [*LINES, "404"]
+
+
+def test_returned_value_is_no_error(tmp_path: Path) -> None:
+    text = PAGE.format(
+        "", "## Notes\n\nReturns `null` if it is free. Returns `409` if it is not.\n"
+    )
+    assert read_lines(text, tmp_path / "page.md") == [*LINES, "409"]
+
+
+CALLS = (
+    "Request method: `POST`, path `/v1/piers`, encoding UTF-8.",
+    "Path: `/v1/piers`, method `POST`",
+    "`POST` → `/v1/piers`",
+    "**Request:** `POST` -> `/v1/piers`",
+)
+
+
+@pytest.mark.parametrize("call", CALLS)
+def test_call_is_read(call: str, tmp_path: Path) -> None:
+    text = PAGE.format("", "").replace("`POST /v1/piers`", call)
+    assert read_lines(text, tmp_path / "page.md") == LINES
+
+
+@pytest.mark.parametrize(
+    ("actions", "expected"), [(("pier:book",), ["pier:book"]), (("a:b", "c:d"), [])]
+)
+def test_only_permission_above_operations_applies_to_all(
+    actions: tuple[str, ...], expected: list[str], tmp_path: Path
+) -> None:
+    rows = "".join(f"| {action} | Write |\n" for action in actions)
+    table = f"## Permissions\n\n| Action | Level |\n| --- | --- |\n{rows}"
+    text = f"# Piers\n\n{table}\n{MESSAGE.format('Book', 'POST')}{MESSAGE.format('Move', 'PUT')}"
+    operations = read_operations(text, tmp_path / "page.md")
+    assert [[scope.name for scope in each.permissions] for each in operations] == [expected] * 2
 
 
 def test_text_with_a_type_is_no_error() -> None:

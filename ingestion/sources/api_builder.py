@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from ingestion.sources.api_columns import Columns, text_of
+from ingestion.sources.api_errors import is_error_status
 from ingestion.sources.api_nesting import nest
 from ingestion.sources.api_operation import PageOperation, Role
 from ingestion.sources.api_roles import Announcements
@@ -28,6 +29,8 @@ class OperationBuilder:
         """Index of the current block on the page."""
         self.parts: list[int] = []
         """Indexes of the blocks from which parameters or error codes were read."""
+        self._status: ErrorCode | None = None
+        """The error in the last heading or bold title, if that is an HTTP status."""
         self._error_title = (-1, "")
         """Index of the last block that is the title of an error without a status, and the code in it."""
 
@@ -41,12 +44,31 @@ class OperationBuilder:
         return bool(found)
 
     def add_errors(self, found: Sequence[ErrorCode], header: Sequence[str]) -> bool:
-        """Add error codes. `header` names the block in the evidence. Return False if `found` is empty."""
+        """Add error codes. `header` names the block in the evidence. Return False if `found` is empty.
+
+        Codes below a title that is an HTTP status replace it; the status becomes part of their messages.
+        """
+        if self._status and not any(is_error_status(error.code) for error in found):
+            found = self._with_status(found, self._status)
         self.operation.error_codes += found
         if found:
             self.parts.append(self.position)
             self.note(header, f"{len(found)} error codes")
         return bool(found)
+
+    def note_status(self, error: ErrorCode | None) -> None:
+        """Note the error of the last title if it is an HTTP status; None if the title states no error."""
+        self._status = error if error and is_error_status(error.code) else None
+
+    def _with_status(self, found: Sequence[ErrorCode], status: ErrorCode) -> list[ErrorCode]:
+        errors = self.operation.error_codes
+        if found and errors and errors[-1] is status:
+            errors.pop()
+        about = f"(HTTP {status.code})"
+        return [
+            error.model_copy(update={"message": f"{error.message} {about}".strip()})
+            for error in found
+        ]
 
     def note_error_title(self, code: str) -> None:
         """Note that the current block is the title of an error without a status."""

@@ -29,7 +29,7 @@ _BASE_VARIABLE = r"\$?\{\{?[\w.-]+\}?\}(?=/)"
 """A variable for the address of the server, as in Postman: `{{baseUrl}}/v1/x`."""
 TARGET = rf"(?:(?:https?://|{_BASE_VARIABLE}|/)(?:<[\w-]+>|[^\s`|<>\"')，。])*)"
 CALL = re.compile(
-    rf"(?<![\w/])(?:[\[【(（]\s*)?({METHODS})(?:\*\*|[`\s:|\]】)）]|&nbsp;|<[^>]*>)+({TARGET})"
+    rf"(?<![\w/])(?:[\[【(（]\s*)?({METHODS})(?:\*\*|[`\s:|\]】)）]|→|[-=]>|&nbsp;|<[^>]{{0,200}}>)+({TARGET})"
 )
 METHOD_ALONE = re.compile(rf"(?<![\w/])({METHODS}|get|post|put|patch|delete)(?![\w/])")
 _MAY_BE_METHOD = re.compile(
@@ -39,21 +39,21 @@ _MAY_BE_METHOD = re.compile(
 )
 """Finds pages with a method. A method in lower case must end its cell, line or clause, or precede a URL."""
 TARGET_ALONE = re.compile(TARGET)
-_BARE_CALL = re.compile(rf"({METHODS})[\s`*:|]+({TARGET})", re.IGNORECASE)
+_BARE_CALL = re.compile(rf"({METHODS})(?:[\s`*:|→]|[-=]>)+({TARGET})", re.IGNORECASE)
 """A call without other text; only then may the method be in lower case."""
 OPENING_CALL = re.compile(
     rf"^[\s>*]*(?P<label>[^:：\n`/。，,]{{1,{MAX_LABEL_CHARS}}}[:：])?[\s*`]*{CALL.pattern}[`*\])）]*",
     re.MULTILINE,
 )
 """A call at the start of a line, alone or after a short label."""
-_CLAUSE_START = re.compile(r"[ \t]*(?:$|[\n，,;；。(（|｜·—–:：]|-\s)")
+_CLAUSE_START = re.compile(r"[ \t]{0,9}(?:$|[\n，,;；。(（|｜·—–:：]|-\s)")
 """A separator between a call and a clause about it. Without one, the call is part of a sentence."""
 _CURL = re.compile(r"^\s*(?:\$\s*)?curl\b", re.MULTILINE)
 _CURL_METHOD = re.compile(rf"(?:-X|--request)\s*=?\s*['\"]?({METHODS})\b", re.IGNORECASE)
 _CURL_DATA = re.compile(r"\s(?:-d|--data(?:-raw|-binary|-urlencode)?|--json|-F|--form)\b")
 _CURL_URL = re.compile(r"https?://[^\s'\"\\`]+")
 _REQUEST_LINE = re.compile(rf"^\s*({METHODS})\s+({TARGET})")
-_HEADER_LINE = re.compile(r"\s*[A-Za-z][\w-]{1,60}:\s")
+_HEADER_LINE = re.compile(r"\A\s*[A-Za-z][\w-]{1,60}:\s")
 _HTTP_VERSION = re.compile(r"\sHTTP/\d")
 DECLARED_CALL = re.compile(rf"(?:^|\s)({METHODS})\s+(\S+)", re.IGNORECASE)
 _PLACEHOLDER = re.compile(r"\{[^}]*\}|(?<=/):[A-Za-z_]\w*|<[^>]*>")

@@ -87,7 +87,7 @@ _COLUMNS: Mapping[str, re.Pattern[str]] = MappingProxyType(
         ),
     }
 )
-_SEPARATOR = re.compile(r"\s*[/|（）()\[\]【】、]\s*")
+_SEPARATOR = re.compile(r"[/|（）()\[\]【】、]")
 _CHINESE = re.compile(r"[\u4e00-\u9fff]")
 
 
@@ -161,7 +161,7 @@ def columns_of(header: Sequence[str], rows: TableRows = ()) -> Columns:
     return Columns(at)
 
 
-_IDENTIFIER = re.compile(r"\W*[A-Za-z_$@][\w.\-$@\[\]{}]*\W*")
+_IDENTIFIER = re.compile(r"\A\W*[A-Za-z_$@][\w.\-$@\[\]{}]*\W*")
 
 
 def is_identifier(cell: str) -> bool:

@@ -125,6 +125,50 @@ def stated_errors(text: str) -> tuple[ErrorCode, ...]:
     )
 
 
+_LABELLED_ERROR = re.compile(
+    r"\A(?:\*\*)?(?:`([^`\s]{1,60})`|([A-Za-z_-]{0,20}\d{2}[\w.-]{0,40}|[A-Za-z]{1,40}_\w{1,40}))(?:\*\*)?"
+    r"\s{0,3}[:：—–-]\s{0,3}(\S.*)",
+    re.DOTALL,
+)
+_ERROR_SENTENCE = re.compile(
+    r"\b(?:(returns?|responds with|results in)|fails with|raises|throws)\s{1,4}(?:an? |the )?(?:HTTP )?"
+    r"(?:error )?(?:status )?(?:code )?`([^`\s]{1,60})`(?: error)?(?: status)?,?\s{1,4}"
+    r"((?:if|when|unless)\s[^.。\n]{1,200})",
+    re.IGNORECASE,
+)
+"""A sentence such as "Returns `not_found` if there is no such boat."."""
+
+
+def labelled_errors(text: str) -> tuple[ErrorCode, ...]:
+    """Return the error codes in the text after a label such as "Error code"; empty for other texts.
+
+    The text names codes only, or begins with a code and describes it.
+    """
+    match = _LABELLED_ERROR.match(text)
+    if match is None:
+        return stated_errors(text)
+    code, message = match[1] or match[2], text_of(match[3]).strip(" :：-–—()（）")
+    is_success = _SUCCESS.fullmatch(code) or _NO_ERROR_TEXT.fullmatch(message)
+    return () if is_success else (ErrorCode(code=code, message=message),)
+
+
+def errors_of_sentences(text: str, *, is_about_errors: bool) -> list[ErrorCode]:
+    """Return the error codes of sentences that say when a call fails.
+
+    "Returns `x` if" counts only in a section about errors or with a status.
+    """
+    return [
+        ErrorCode(code=code, message=text_of(cause))
+        for verb, code, cause in _ERROR_SENTENCE.findall(text)
+        if is_about_errors or not verb or is_error_status(code)
+    ]
+
+
+def is_error_status(code: str) -> bool:
+    """Return whether a code is the HTTP status of an error, such as `404` or `5xx`."""
+    return re.fullmatch(r"[45](?:\d\d|xx)", code, re.IGNORECASE) is not None
+
+
 def are_status_items(items: Sequence[str]) -> bool:
     """Return whether all items of a list begin with an HTTP status."""
     return bool(items) and all(map(_STATUS_ITEM.match, items))

@@ -38,12 +38,12 @@ _ENUMERATION = re.compile(
 """Names in code at the start of a paragraph, up to the end of the sentence."""
 _ITEM_NAMES = re.compile(r"`\w+`(?:\s*[,，、/]\s*`\w+`)+(?=\s*[(（])")
 _FORMAT = re.compile(
-    r"\s*[(（](?!(?:required|optional)\b)([A-Za-z][\w-]{1,20})[)）]", re.IGNORECASE
+    r"\A\s*[(（](?!(?:required|optional)\b)([A-Za-z][\w-]{1,20})[)）]", re.IGNORECASE
 )
 """The format after a type: "integer (int32)"."""
 _FACT_SEPARATOR = re.compile(r"[,，;；]\s*(?![^\[<]*[\]>])")
 """A comma or semicolon outside brackets."""
-_FLAG = re.compile(r"\s*(required|optional|必填|必选|可选|选填)\s+", re.IGNORECASE)
+_FLAG = re.compile(r"\A\s*(required|optional|必填|必选|可选|选填)\s+", re.IGNORECASE)
 _STAR = re.compile(r"(?:\\\*|\*(?=[\s(（:：,，]|$))\s*")
 """The mark of a required parameter after its name."""
 _STATED = re.compile(

@@ -8,6 +8,7 @@ import re
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
+from typing import Literal
 
 from ingestion.sources.api_calls import (
     CALL,
@@ -15,6 +16,8 @@ from ingestion.sources.api_calls import (
     MAX_CAPTION_CHARS,
     MAX_FACT_CHARS,
     METHOD_ALONE,
+    METHODS,
+    TARGET,
     TARGET_ALONE,
     Call,
     Templates,
@@ -27,6 +30,7 @@ from ingestion.sources.api_calls import (
     stated_calls,
 )
 from ingestion.sources.api_columns import parts_of, text_of
+from ingestion.sources.api_labels import labelled_pairs
 from ingestion.sources.api_operation import ListedCall, listed_calls
 from ingestion.sources.api_roles import role_of_title
 from ingestion.text.markdown_blocks import MarkdownBlock, parse_table
@@ -48,15 +52,14 @@ _FACT_WORD = re.compile(
     "ur[li]|path|endpoint|address|route|method|verb|type|地址|路径|链接|接口|方式|方法|类型"
 )
 """Each label of a URL or a method contains one of these words, in upper or lower case."""
-_LABELLED_LINE = re.compile(
-    r"^[\s>*\-+•]*(?:(?:\*\*|__|`)?\s*([^:：|*`]{1,24}?)\s*(?:\*\*|__|`)?\s*[:：]\s*(?:\*\*|__)?"
-    r"|\*\*\s*([^:：|*`]{1,24})\*\*)\s*(\S.*)$"
-)
-_CODE_LANGUAGE = re.compile(r"\s*(?:`{3,}|~{3,})\s*\{?(?!https?\b|te?xt\b|plain)\w")
+_CODE_LANGUAGE = re.compile(r"\A\s*(?:`{3,}|~{3,})\s*\{?(?!https?\b|te?xt\b|plain)\w")
 """The opening of a code block in a programming language, in which `path: '/'` is no fact."""
-_ONLY_CALL = re.compile(rf"[`*\s]*{CALL.pattern}[`*\s]*")
+_ONLY_CALL = re.compile(rf"\A[`*\s]*{CALL.pattern}[`*\s]*")
 _EXAMPLE = re.compile(r"\b(?:examples?|samples?)\b|示例|样例|举例|范例|例子", re.IGNORECASE)
-_HAS_LABEL = re.compile(r"[^:：]{1,40}[:：]|\W*\*\*")
+
+
+_FACT_IN_CODE = re.compile(rf"`(?:(?P<method>{METHODS})|(?P<url>{TARGET}))`")
+"""A fact that a line may give next to the one it has a label for: "Method: `POST`, path `/v1/x`"."""
 
 
 @dataclass(frozen=True)
@@ -257,12 +260,18 @@ class _LabelledFacts:
             if call and call[2] != "/":  # `GET / POST` are two methods
                 self._method, self._url = call[1], call[2]
             elif is_method and (method := METHOD_ALONE.search(value)):
-                self._method = method[1]
+                self._method, self._url = method[1], _only_code(value, "url") or self._url
             elif is_url and (target := TARGET_ALONE.search(value)):
-                self._url = target[0]
+                self._url, self._method = target[0], _only_code(value, "method") or self._method
             if self._method and self._url:
                 yield Mark(call_of(self._method, self._url), block)
                 self._method = self._url = ""
+
+
+def _only_code(value: str, kind: Literal["method", "url"]) -> str:
+    """Return the only method or URL in a code span of a value; empty if there is none or several."""
+    found = [match[kind] for match in _FACT_IN_CODE.finditer(value) if match[kind]]
+    return found[0] if len(found) == 1 else ""
 
 
 def _table_pairs(block: MarkdownBlock) -> list[tuple[str, str]]:
@@ -279,24 +288,3 @@ def _table_pairs(block: MarkdownBlock) -> list[tuple[str, str]]:
     pairs = [(row[0], row[1]) for row in rows if 2 <= len(row) <= 3]
     calls = [value for _, value in pairs if is_call(value)]
     return [("URL", calls[0])] if len(calls) == 1 else pairs
-
-
-def _with_terms(lines: Sequence[str]) -> Iterator[str]:
-    """Yield the lines, with the term of a definition list before each of its definitions."""
-    term = ""
-    for line in lines:
-        if line.startswith(": "):
-            yield term + line
-        else:
-            term = line.strip("*_ ")
-            yield line
-
-
-def labelled_pairs(block: MarkdownBlock) -> list[tuple[str, str]]:
-    """Return label and value of lines such as `**Method**: POST`, and of definition lists."""
-    lines = re.split(r"\n|<br\s*/?>|[;；](?=\s*\S+[:：])", block.text[:MAX_FACT_CHARS])
-    if "\n: " in block.text:
-        lines = list(_with_terms(lines))
-    labelled = (line for line in lines if _HAS_LABEL.match(line))
-    matches = filter(None, map(_LABELLED_LINE.match, labelled))
-    return [(text_of(match[1] or match[2]), match[3]) for match in matches]

@@ -86,9 +86,9 @@ def _read_sections(
     ranges = split_by_mark(blocks, marks)
     sections = [_read_section(blocks, found, title, marks) for found in ranges]
     operations = [section.operation for section in sections]
-    tables, errors = _read_around(blocks, ranges)
+    tables, errors, listed = _read_around(blocks, ranges)
     add_parameters([(section.operation, section.tables) for section in sections], tables)
-    shared = _permissions_above(blocks, ranges)
+    shared = _permissions_above(blocks, ranges) or listed
     for operation in operations:
         operation.permissions = operation.permissions or list(shared)
         operation.error_codes = operation.error_codes or list(errors)
@@ -155,20 +155,23 @@ def _read_section(
 
 def _read_around(
     blocks: Sequence[MarkdownBlock], ranges: Sequence[Range]
-) -> tuple[list[ParameterTable], list[ErrorCode]]:
+) -> tuple[list[ParameterTable], list[ErrorCode], list[PermissionPackage]]:
     """Read the blocks outside the operations.
 
-    Returns the parameter tables, which may describe structures, and the error codes below the last
-    operation.
+    Returns the parameter tables, which may describe structures, the error codes below the last operation,
+    and the permission above the first operation. Several permissions there are those of the platform.
     """
     bounds = [0, *(bound for _, start, end in ranges for bound in (start, end)), len(blocks)]
     tables: list[ParameterTable] = []
     errors: list[ErrorCode] = []
+    permissions: list[PermissionPackage] = []
     for start, end in zip(bounds[::2], bounds[1::2], strict=True) if ranges else ():
         around = PageOperation("GET", "", "")
         tables += OperationReader(around).read(blocks[start:end], start)
         errors = around.error_codes
-    return tables, errors
+        if start == 0 and len(around.permissions) == 1:
+            permissions = around.permissions
+    return tables, errors, permissions
 
 
 def _permissions_above(

@@ -45,7 +45,7 @@ _ACTION = re.compile(r"[a-z][\w.-]*(?::[\w.*-]+)+", re.IGNORECASE)
 _LETTER = re.compile(r"[^\W\d_]")
 _NEED = re.compile(r"\b(?:needs?|requires?|required|only)\b|需要|要求|所需", re.IGNORECASE)
 _SCOPE_AND_NAME = re.compile(r"(?:\b(?:scopes?|permissions?)|权限)\s*[:：]?\s*`", re.IGNORECASE)
-_COLON_NAMES = re.compile(r"[^`]*(?:`[a-z][\w.-]*(?::[\w.*-]+)+`[^`]*)+")
+_COLON_NAMES = re.compile(r"\A[^`]*(?:`[a-z][\w.-]*(?::[\w.*-]+)+`[^`]*)+")
 
 
 def is_scope_label(label: str) -> bool:

@@ -8,12 +8,13 @@ from ingestion.sources.api_calls import MAX_CAPTION_CHARS
 from ingestion.sources.api_columns import Columns, is_identifier, text_of
 from ingestion.sources.api_errors import (
     are_status_items,
+    errors_of_sentences,
+    labelled_errors,
     listed_errors,
-    stated_errors,
     titled_error,
 )
+from ingestion.sources.api_labels import labelled_pairs
 from ingestion.sources.api_lists import are_typed_fields, enumerated_parameters, listed_parameters
-from ingestion.sources.api_marks import labelled_pairs
 from ingestion.sources.api_operation import PageOperation
 from ingestion.sources.api_permissions import (
     MAX_SENTENCE_CHARS,
@@ -60,6 +61,7 @@ class OperationReader:
             if block.kind == "heading":
                 self._builder.above.enter(block.level, block.title)
                 self._is_after_parameter = False
+                self._builder.note_status(None)
                 self._add_titled_error(block.title)
             elif self._add_table_or_list(block):
                 self._builder.above.end_announcement()
@@ -83,7 +85,9 @@ class OperationReader:
         is_short = block.kind == "paragraph" and len(text) <= _max_label_chars(text)
         pairs = labelled_pairs(block)
         labelled = [(k, v) for k, v in pairs if is_scope_label(k)]
-        errors = [e for k, v in pairs if role_of_title(k) == "errors" for e in stated_errors(v)]
+        errors = [e for k, v in pairs if role_of_title(k) == "errors" for e in labelled_errors(v)]
+        is_about_errors = self._builder.above.role() == "errors"
+        errors += errors_of_sentences(block.text, is_about_errors=is_about_errors)
         self._builder.add_errors(errors, ["paragraph"])
         is_label = is_short and not (is_sentence or stated or labelled)  # not "Scope `a:b`"
         is_label = is_label and (not self._is_after_parameter or _is_title(block))
@@ -123,7 +127,12 @@ class OperationReader:
         is_code = found or (is_identifier(code) and code[0].islower() and not role_of_title(code))
         if role == "errors" and not about and is_code:
             self._builder.note_error_title(code)
-        return self._builder.add_errors([found] if found else [], ["title"])
+        if found:
+            self._builder.note_status(None)
+        is_added = self._builder.add_errors([found] if found else [], ["title"])
+        if found and not about:
+            self._builder.note_status(found)
+        return is_added
 
     def _add_described_error(self, block: MarkdownBlock) -> bool:
         """Add the error in a paragraph such as "**404 — order_not_found** No such order."."""

@@ -12,7 +12,7 @@ _REQUIRED_START = re.compile(
     r"(?:required|mandatory|必填|必选|必传)(?![\w-]*\s+(?:if|when|unless|for))(?!.{0,3}(?:当|若|如果))",
     re.IGNORECASE,
 )
-_OPTIONAL_START = re.compile(r"\W*(?:optional\b|可选(?![值项范])|选填|非必填)", re.IGNORECASE)
+_OPTIONAL_START = re.compile(r"\A\W*(?:optional\b|可选(?![值项范])|选填|非必填)", re.IGNORECASE)
 _END = re.compile(
     rf"\s?(?:(?P<open>[(（\[])|[,，;；]\s*){_WORD}(?(open)[)）\]])[.。]?$", re.IGNORECASE
 )

@@ -13,13 +13,15 @@ _PATTERNS: Mapping[Role, str] = MappingProxyType(
         "permissions": r"权限|授权(?:范围|信息|项|点)|<scopes?>|<permissions?>|<privileges?>"
         r"|<(?:following|required|needed) roles?>",
         "errors": r"错误|异常|返回码|状态码(?!\W*[123]\d\d)|失败|<err(?:or)?s?(?:_?codes?)?>|<exceptions?>"
-        r"|<failures?>|<faults?>|<problems?>|<(?:goes|go) wrong>|^\W*[45](?:\d\d|xx)(?!\w)"
+        r"|<failures?>|<faults?>|<problems?>|<(?:goes|go) wrong>"
+        r"|^\W*(?:(?:http )?status\W{1,3}|http )?[45](?:\d\d|xx)(?!\w)"
         r"|<(?:status|return|response|result) codes?>(?!\W*[123]\d\d)",
         "public": r"(?:公共|通用|全局)(?:请求|入|系统)?(?:参数|头)"
         r"|<(?:common|public|global) (?:request )?(?:param|field|argument)",
         "headers": r"请求头|头部|报文头|<headers?>",
         "response": r"响应|返回|出参|应答|输出|回参|<responses?>|<returns?>|<output>|<result>"
-        r"|<repl(?:y|ies)>|<answers?>|<(?:get|comes|sent) back>|^\W*2(?:\d\d|xx)(?!\w)",
+        r"|<repl(?:y|ies)>|<answers?>|<(?:get|comes|sent) back>"
+        r"|^\W*(?:(?:http )?status\W{1,3}|http )?2(?:\d\d|xx)(?!\w)",
         "request": r"请求|入参|查询|路径|参数|字段|输入|<requests?>|<query>|<path>|<body>"
         r"|<param(?:eter)?s?>|<args?>|<arguments?>|<inputs?>|<form>|<payload>|<fields?>",
     }
@@ -166,8 +168,13 @@ class Announcements:
         return any(map(_ALLOWED_VALUES.search, self.texts()[:1]))
 
     def is_about_login(self) -> bool:
-        """Return whether the nearest text is about how callers authenticate."""
-        return any(map(_LOGIN.search, self.texts()[:1]))
+        """Return whether the nearest text is about how callers authenticate.
+
+        If it is a label that announces nothing, such as "Table 1 Actions", the heading above it counts.
+        """
+        texts = self.texts()
+        is_caption = self._is_after_label and not any(map(role_of_title, texts[:1]))
+        return any(map(_LOGIN.search, texts[: 2 if is_caption else 1]))
 
 
 def _location(texts: Sequence[str]) -> str:

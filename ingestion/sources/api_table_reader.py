@@ -47,7 +47,7 @@ class TableReader:
     def read(self, header: Sequence[str], rows: TableRows) -> bool:
         """Add what a table states. Return False if the table is to stay prose."""
         role = self._builder.above.role()
-        columns = _with_codes(columns_of(header, rows), rows, role)
+        columns = _with_codes(columns_of(header, rows), header, rows, role)
         is_codes = is_error_table(columns) or (role == "errors" and "code" in columns)
         announces_statuses = role in ("errors", "response")
         is_unannounced = not announces_statuses and are_statuses(rows, columns, "http_status")
@@ -152,18 +152,19 @@ class TableReader:
         return True
 
 
-def _with_codes(columns: Columns, rows: TableRows, role: Role) -> Columns:
+def _with_codes(columns: Columns, header: Sequence[str], rows: TableRows, role: Role) -> Columns:
     """Return the columns; the role of the section decides which column contains codes or HTTP statuses.
 
-    In a section of errors without codes, the names or, if there are none, the values are codes. So are the
-    types next to an HTTP status if they are identifiers such as `not_found`. In a section of responses,
-    codes or names that are all HTTP statuses are read as statuses.
+    In a section of errors without codes, the names or, if there are none, the values are codes, unless the
+    title of the names says that they are fields of the response. Types next to an HTTP status are codes if
+    they are identifiers such as `not_found`. In a section of responses, codes or names that are all HTTP
+    statuses are read as statuses.
     """
     types = [text_of(columns.cell(row, "type")) for row in rows]
     if role == "errors" and "http_status" in columns and all(map(_TYPE_CODE.fullmatch, types)):
         return columns.renamed("type", "code")
-    has_types = any(types)
-    if role == "errors" and "code" not in columns and not has_types:
+    are_fields = any(types) or _FIELD_COLUMN.fullmatch(text_of(columns.cell(header, "name")))
+    if role == "errors" and "code" not in columns and not are_fields:
         return columns.renamed("name" if "name" in columns else "values", "code")
     if role == "response" and "http_status" not in columns:
         key = "code" if "code" in columns else "name"

@@ -9,7 +9,7 @@ SIMPLE_TYPE = re.compile(
     r"|bool(?:ean)?s?|dates?|time|datetime|timestamps?|uuids?|enums?|files?|binary|bytes?|array|list|of|or)",
     re.IGNORECASE,
 )
-_ARRAY_TYPE = re.compile(r"\W*(?:array|list|数组|列表)\W*", re.IGNORECASE)
+_ARRAY_TYPE = re.compile(r"\A\W*(?:array|list|数组|列表)\W*", re.IGNORECASE)
 """The type of an array that does not say what its elements are."""
 _CHINESE_OBJECT_TYPE = re.compile("对象|结构|实体")
 TYPE = re.compile(
