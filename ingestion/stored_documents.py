@@ -44,9 +44,9 @@ class StoredDocuments:
     def known_files(self, source: str) -> KnownFiles:
         """Return the file fingerprints of `source`, each with the ids of its documents.
 
-        An unchanged chunk keeps the fingerprint of an earlier version of its file. Therefore, a file whose
-        chunks have different fingerprints is omitted and will be read again. The ids of the documents of
-        one page differ only after `#`.
+        On a Milvus server, an unchanged chunk keeps the fingerprint of an earlier version of its file.
+        Therefore, a file whose chunks have different fingerprints is omitted and will be read again. The
+        ids of the documents of one page differ only after `#`.
         """
         files: dict[str, set[str]] = defaultdict(set)
         known: dict[str, set[str]] = defaultdict(set)

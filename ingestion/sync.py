@@ -20,6 +20,7 @@ from ingestion.sources.registry import (
     digest_source,
     read_source,
 )
+from ingestion.store.catalogue import DocumentKey
 from ingestion.store.client import batches
 from ingestion.store.collection import Collection, CollectionWriter
 from ingestion.store.manifest import IndexedSource
@@ -76,6 +77,8 @@ class Sync:
         """Digest of the files of each configured source."""
         self._dropped_ids: set[str] = set()
         """Ids of the stored chunks to delete."""
+        self._new_fingerprints: dict[DocumentKey, str] = {}
+        """Fingerprints of the files of documents of which chunks are unchanged."""
         self._was_interrupted = False
         """Whether the stored manifest is `incomplete`: the last run may have died during a write."""
 
@@ -138,6 +141,7 @@ class Sync:
         if written or self._dropped_ids or self._was_interrupted:
             writer.finish(self._dropped_ids)
             self._collection.load()
+        self._collection.save_fingerprints(self._new_fingerprints)
         self._collection.save_indexed_sources(self._indexed_sources())
         if self._embedder is not None:
             self._calibrate(self._embedder)
@@ -270,6 +274,8 @@ class Sync:
         self._dropped_ids |= removed
         report.documents += 1
         report.chunks += len(chunks)
+        if len(changed) < len(chunks):
+            self._new_fingerprints[document.source, document.id] = document.fingerprint
         if not before:
             report.added += 1
         elif changed or removed:

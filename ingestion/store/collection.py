@@ -7,7 +7,7 @@ same words with the same BM25 parameters, so they rank alike.
 
 import asyncio
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from collections.abc import Collection as AbstractCollection
 from typing import NamedTuple, TypeVar
 
@@ -124,7 +124,7 @@ class Collection(ABC):
 
     @abstractmethod
     def load(self) -> None:
-        """Load the collection for searching, and warm it up with one query.
+        """Load the collection for searching.
 
         Raises CollectionMissing if there is no collection or its rows are lost. Raises CollectionMismatch
         if the collection was created with other settings.
@@ -223,6 +223,14 @@ class Collection(ABC):
     @abstractmethod
     def save_indexed_sources(self, sources: dict[str, IndexedSource]) -> None:
         """Store the state of every source after this run."""
+
+    @abstractmethod
+    def save_fingerprints(self, fingerprints: Mapping[DocumentKey, str]) -> None:
+        """Store the fingerprints of the files of documents with unchanged chunks.
+
+        The files are then not read again. Does nothing on a Milvus server, where whole rows would have to
+        be written.
+        """
 
     @abstractmethod
     def stored_chunks(self, excluded_sources: Sequence[str] = ()) -> Iterator[StoredChunk]:

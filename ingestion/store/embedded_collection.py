@@ -3,7 +3,7 @@
 import sqlite3
 import time
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import partial
@@ -21,7 +21,6 @@ from ingestion.store.catalogue import DocumentKey, entry_key
 from ingestion.store.client import batches
 from ingestion.store.collection import (
     NO_FILTERS,
-    WARM_UP_QUESTION,
     ChunkHit,
     Collection,
     CollectionWriter,
@@ -118,7 +117,6 @@ class EmbeddedCollection(Collection):
 
     def load(self) -> None:
         self._check_manifest(self.manifest)
-        self.search(WARM_UP_QUESTION, 1)
 
     def refresh(self) -> None:
         self._check_manifest(self.manifest)
@@ -234,6 +232,14 @@ class EmbeddedCollection(Collection):
         if sources != self.indexed_sources():
             with self._writing() as connection:
                 set_state(connection, SOURCES_KEY, _SOURCES.dump_json(sources).decode())
+
+    def save_fingerprints(self, fingerprints: Mapping[DocumentKey, str]) -> None:
+        rows = [(fingerprint, *key) for key, fingerprint in fingerprints.items()]
+        if rows:
+            with self._writing() as connection:
+                connection.executemany(
+                    "UPDATE chunk SET fingerprint = ? WHERE source = ? AND document_id = ?", rows
+                )
 
     def stored_chunks(self, excluded_sources: Sequence[str] = ()) -> Iterator[StoredChunk]:
         with self._reading() as (connection, _):

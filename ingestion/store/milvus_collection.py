@@ -1,6 +1,6 @@
 """A collection that a Milvus server stores and searches. Each process of apidesk caches what it reads."""
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Self, get_args
 
 from ingestion.store.cache import CollectionReloader, ReadThroughCache
@@ -253,6 +253,9 @@ class MilvusCollection(Collection):
         with milvus_errors():
             if sources != read_sources(self._client, self._alias):
                 write_sources(self._client, self._alias, sources)
+
+    def save_fingerprints(self, fingerprints: Mapping[DocumentKey, str]) -> None:
+        pass
 
     def stored_chunks(self, excluded_sources: Sequence[str] = ()) -> Iterator[StoredChunk]:
         if self.stored_manifest() is None:

@@ -8,9 +8,12 @@ from pathlib import Path
 
 import pytest
 
+from ingestion.sources.folder import READER_VERSION
+from ingestion.sources.registry import UnchangedFile, read_source
 from ingestion.store.embedded_collection import EmbeddedCollection
 from ingestion.store.manifest import SOURCES_PROPERTY, write_finished_manifest, write_manifest
 from ingestion.store.snapshot import SOURCES_KEY, set_state
+from ingestion.stored_documents import StoredDocuments
 from schemas.platform import OpenApiSourceConfig, SourceLimits
 from tests.api_page_lines import SEVERAL
 from tests.collections import delete_chunks
@@ -215,6 +218,27 @@ def test_new_reader_version_reads_the_source_again(
     delete_chunks(harness.collection, "002")
     monkeypatch.setattr("ingestion.sources.folder.READER_VERSION", 0)
     assert harness.sync()["guides"].added == 1
+
+
+@only_embedded
+@pytest.mark.parametrize("version", [0, READER_VERSION])
+def test_page_with_unchanged_chunks_is_read_once_after_a_change(
+    harness: SyncHarness, monkeypatch: pytest.MonkeyPatch, version: int
+) -> None:
+    """The change is another version of the reader, or another paragraph."""
+    write_pages(harness.source("guides"), 3)
+    page = harness.folder / "guides" / "002.md"
+    page.write_text("# Page\n\n## Same\n\ntext\n\n## Other\n\ntext")
+    harness.sync()
+    monkeypatch.setattr("ingestion.sources.folder.READER_VERSION", version)
+    page.write_text("# Page\n\n## Same\n\ntext\n\n## Other\n\nchanged")
+    harness.sync()
+    stored = StoredDocuments()
+    for chunk in harness.collection.stored_chunks():
+        stored.add(chunk)
+    known = stored.known_files("guides")
+    results = list(read_source(harness.sources[0], harness.limits, known))
+    assert [type(result) for result in results] == [UnchangedFile] * 3
 
 
 @embedded_and_in_place
