@@ -5,6 +5,7 @@ from pathlib import Path
 import pytest
 
 from ingestion.sources.api_errors import listed_errors
+from ingestion.sources.api_permissions import scopes_of_sentences
 from tests.api_page_lines import read_lines, read_operations
 
 PAGE = """# Book a pier
@@ -93,6 +94,28 @@ def test_permission_is_read(name: str, tmp_path: Path) -> None:
     ]
 
 
+@pytest.mark.parametrize(
+    ("sentence", "expected"),
+    [
+        ("Books a pier. Role: `pier.book`.", ["pier.book"]),
+        ("Only keys with the `pier.book` role may do so.", ["pier.book"]),
+        ("The token has to carry the role `pier.book` or `pier.own`.", ["pier.book", "pier.own"]),
+        ("Both need the permission PIER_BOOK.", ["PIER_BOOK"]),
+        ("The PIER_BOOK permission is required.", ["PIER_BOOK"]),
+        ("Each sailor has the `mate` role.", []),
+        ("The permission is required, otherwise the answer is NO_ACCESS.", []),
+    ],
+)
+def test_permission_of_a_sentence_is_read(sentence: str, expected: list[str]) -> None:
+    assert [scope.name for scope in scopes_of_sentences(sentence)] == expected
+
+
+@pytest.mark.parametrize("title", ["Must", "Compulsory"])
+def test_column_says_which_parameters_are_required(title: str, tmp_path: Path) -> None:
+    text = PAGE.format("", "").replace("Required", title).replace("| Yes |", "| Y |")
+    assert read_lines(text, tmp_path / "page.md") == LINES
+
+
 @pytest.mark.parametrize("caption", CAPTIONS)
 def test_table_is_nested_below_the_parameter_in_its_caption(caption: str, tmp_path: Path) -> None:
     table = f"{caption}\n\n| Name | Type | Required |\n| --- | --- | --- |\n| mast | int | Yes |\n"
@@ -103,6 +126,64 @@ def test_table_is_nested_below_the_parameter_in_its_caption(caption: str, tmp_pa
 def test_error_is_read_once(name: str, tmp_path: Path) -> None:
     text = PAGE.format("", f"## Errors\n\n{ERRORS[name]}")
     assert read_lines(text, tmp_path / "page.mdx") == [*LINES, "no_pier", "taken"]
+
+
+def test_long_sentence_announces_errors(tmp_path: Path) -> None:
+    text = PAGE.format(
+        "",
+        "If booking goes wrong, the property `reason` of the answer has one of these values:\n\n"
+        "- `no_pier` – not found\n- `taken` – has a boat\n",
+    )
+    assert read_lines(text, tmp_path / "page.md") == [*LINES, "no_pier", "taken"]
+
+
+def test_long_sentence_about_a_call_announces_no_errors(tmp_path: Path) -> None:
+    text = PAGE.format(
+        "",
+        "An error in the bookings of a harbour is best found with the help of these three steps:\n\n"
+        "- `no_pier` – not found\n- `taken` – has a boat\n",
+    )
+    assert read_lines(text, tmp_path / "page.md") == LINES
+
+
+def test_type_of_an_error_may_be_its_status(tmp_path: Path) -> None:
+    rows = "| no_pier | 404 | No pier. |\n| taken | 409 | Has a boat. |\n"
+    table = f"| Name | Type | Description |\n| --- | --- | --- |\n{rows}"
+    (operation,) = read_operations(PAGE.format("", f"## Errors\n\n{table}"), tmp_path / "page.md")
+    assert [(error.code, error.message) for error in operation.error_codes] == [
+        ("no_pier", "No pier. (HTTP 404)"),
+        ("taken", "Has a boat. (HTTP 409)"),
+    ]
+
+
+@pytest.mark.parametrize("names", [("boat.mast", "boat.mast.height"), ("mast", "mast.height")])
+def test_structure_may_repeat_the_name_of_its_parameter(
+    names: tuple[str, str], tmp_path: Path
+) -> None:
+    rows = "".join(f"| {name} | object | Yes |\n" for name in names)
+    table = f"`boat` fields:\n\n| Name | Type | Required |\n| --- | --- | --- |\n{rows}"
+    assert read_lines(PAGE.format("", table), tmp_path / "page.md") == [
+        *LINES,
+        "boat.mast!",
+        "boat.mast.height!",
+    ]
+
+
+@pytest.mark.parametrize(
+    "fields",
+    [
+        "| Name | Type |\n| --- | --- |\n| crew | object |\n| └ name | string |\n| └ age? | int |\n",
+        "- `crew` (object): Crew\n  - `name` (string): Name\n  - `age` (integer, optional): Age\n",
+    ],
+)
+def test_heading_about_required_parameters_includes_children(fields: str, tmp_path: Path) -> None:
+    text = PAGE.format("", f"### Required parameters\n\n{fields}")
+    lines = read_lines(text, tmp_path / "page.md")
+    assert [line for line in lines if line.startswith("crew")] == [
+        "crew!",
+        "crew.name!",
+        "crew.age",
+    ]
 
 
 def test_status_below_the_heading_of_the_section_is_an_error(tmp_path: Path) -> None:
@@ -136,6 +217,8 @@ CALLS = (
     "Path: `/v1/piers`, method `POST`",
     "`POST` → `/v1/piers`",
     "**Request:** `POST` -> `/v1/piers`",
+    "URL 地址：/v1/piers\n\n请求方式：POST",
+    "接口URL地址：/v1/piers\n\n请求方式：POST",
 )
 
 

@@ -299,6 +299,9 @@ def test_description_is_read(name: str, tmp_path: Path) -> None:
         ("Its size. Required if it is lent.", None),
         ("Its size. Required, unless it is lent.", None),
         ("A flag that says whether a size is required", None),
+        ("Its size (optional, default: 4, at most 9)", False),
+        ("编号（必填，最长 9）", True),
+        ("Its size (required, if it is lent)", None),
     ],
 )
 def test_mark_is_a_sentence_or_at_the_end(description: str, expected: bool | None) -> None:

@@ -76,7 +76,7 @@ def listed_parameters(
     Indented items become children of the item above them. The result is empty if an item is not a
     parameter, or if no item has a type. If a text says that parameters follow (`is_announced`), names in
     code with descriptions are enough. If a text says that they are required (`is_required`), those
-    without a mark are, except for children.
+    without a mark are, with their children.
     """
     items = [item for nested in _nested_items(markdown) for item in _each_name(*nested)]
     matches = [(width, LIST_ITEM.match(text)) for width, text in items]
@@ -86,13 +86,8 @@ def listed_parameters(
         return ()
     if len(rests) < len(matches):
         return ()
-    roots = items[0][0]
     found = nest(
-        [
-            (w, _listed_parameter(match, location, is_required and w == roots))
-            for w, match in matches
-            if match
-        ]
+        [(w, _listed_parameter(match, location, is_required)) for w, match in matches if match]
     )
     return tuple(map(_with_values, found))
 

@@ -40,7 +40,7 @@ MAX_BLOCKS_BELOW_HEADING = 50
 
 _URL_LABEL = re.compile(
     r"(?:[a-z]+\s+){0,2}(?:url|uri|path|endpoint|address)|route"
-    r"|(?:https?\s*)?[\u4e00-\u9fff]{0,4}\s*(?:url|uri|地址|路径|链接)|接口",
+    r"|(?:(?:https?|api)\s*)?[\u4e00-\u9fff]{0,4}\s*(?:ur[li]\s*)?(?:ur[li]|地址|路径|链接)|接口",
     re.IGNORECASE,
 )
 _METHOD_LABEL = re.compile(

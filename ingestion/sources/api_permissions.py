@@ -21,22 +21,38 @@ _STATEMENT = re.compile(
     r"(?:需要|所需|要求|申请|开通|拥有|具备|权限)[^。]{0,20}(?:权限|[:：])"
     r"|\b(?:requires?|needs?|required|scopes?|permissions?|privileges?)\b.{0,60}"
     r"\b(?:scopes?|permissions?|roles?|privileges?)\b"
-    r"|\b(?:scopes?|permissions?|privileges?)\b.{0,20}[:：`]|权限\s*`",
+    r"|\b(?:scopes?|permissions?|privileges?)\b.{0,20}[:：`]|权限\s*`"
+    r"|\A\W{0,3}(?:roles?|角色)\W{0,3}[:：]\W{0,4}`",
     re.IGNORECASE,
 )
 _NAME = re.compile(
     r"`((?=[^`]*[A-Za-z])[^`\s\[\](){}]{2,80})`|(?<![\w./:@-])([a-z][\w-]*(?:[:.](?:[\w-]+|\*(?!\*)))+)(?![\w/])"
 )
 _CODE_OR_QUALIFIED = (
-    r"(?:`[^`\s]{2,80}`|(?<![\w./:@-])(?:\*\*|__|[*_\"“])?[a-z][\w-]*(?:[:.][\w*-]+)+)"
+    r"(?:`[^`\s]{2,80}`|(?<![\w./:@-])(?:\*\*|__|[*_\"“])?[a-z][\w-]*(?:[:.](?:[\w-]+|\*(?!\*)))+)"
     r"(?:\*\*|__|[*_\"”])?"
 )
-_NAMED_SCOPE = re.compile(
+_NAMES = (
     rf"{_CODE_OR_QUALIFIED}(?:(?:\s*[,，、/和或]\s*|,?\s+(?:and|or)\s+){_CODE_OR_QUALIFIED}){{0,5}}"
-    r"\s*(?:(?:(?:oauth|access) )?(?:scope|permission|privilege)s?\b|权限)",
+)
+_NAMED_SCOPE = re.compile(
+    rf"{_NAMES}\s*(?:(?:(?:oauth|access) )?(?:scope|permission|privilege)s?\b|权限)",
     re.IGNORECASE,
 )
 """Names right before a word for permissions: "with the `files:read` scope"."""
+_CALLER = r"\b(?:keys?|tokens?|callers?|users?|accounts?|members?|apps?|clients?|you)\b"
+_ROLE_OF_CALLER = re.compile(
+    rf"(?:\bonly\b.{{0,40}}{_CALLER}|{_CALLER}.{{0,20}}\b(?:must|ha(?:s|ve) to)\b).{{0,60}}\broles?\b",
+    re.IGNORECASE,
+)
+"""A condition such as "Only users with the `editor` role" or "The key must have the role `editor`"."""
+_NAMED_ROLE = re.compile(rf"{_NAMES}\s?roles?\b|\broles?\s?{_NAMES}", re.IGNORECASE)
+_CONSTANT = r"[A-Z][A-Z\d]{0,40}(?:_[A-Z\d]{1,40}){1,8}(?!\w)"
+_CONSTANT_SCOPE = re.compile(
+    rf"(?:\b(?i:scope|permission|privilege|role)s?|权限)\s?[:：]?\s?({_CONSTANT})"
+    rf"|(?<![\w`])({_CONSTANT})\s?(?:(?i:scope|permission|privilege|role)\b|权限)"
+)
+"""A name in capitals right next to a word for permissions: "needs the permission FILE_READ"."""
 _SEPARATOR = re.compile(r"<br\s*/?>|\n|[;；、,，]\s*(?=`)|</li>")
 _WORD = re.compile(r"(?!(?:none|any)$)[A-Za-z][\w.:*-]{2,79}", re.IGNORECASE)
 _COLON_NAME = re.compile(r"`([a-z][\w.-]*(?::[a-z*][\w.*-]*)+)`")
@@ -80,12 +96,25 @@ def scopes_of_sentences(paragraph: str) -> list[PermissionPackage]:
     found: list[PermissionPackage] = []
     for text in _SENTENCE_END.split(paragraph):
         if len(text) <= MAX_SENTENCE_CHARS and _STATEMENT.search(text):
-            found += scopes_in(text)
-        elif len(text) <= MAX_SENTENCE_CHARS and (named := _NAMED_SCOPE.findall(text)):
+            found += scopes_in(text) or _scopes_in_capitals(text)
+        elif len(text) <= MAX_SENTENCE_CHARS and (named := _names_beside(text)):
             found += [scope for names in named for scope in scopes_in(names)]
         elif len(text) <= MAX_SENTENCE_CHARS and _NEED.search(text):
             found += [PermissionPackage(name=name) for name in _COLON_NAME.findall(text)]
+            found += _scopes_in_capitals(text)
     return found
+
+
+def _scopes_in_capitals(sentence: str) -> list[PermissionPackage]:
+    """Return the permissions such as `FILE_READ` that are not in code, next to a word for permissions."""
+    names = _CONSTANT_SCOPE.findall(sentence)
+    return [PermissionPackage(name=before or after) for before, after in names]
+
+
+def _names_beside(sentence: str) -> list[str]:
+    """Return the names beside words for permissions, and beside "role" if the caller must have it."""
+    is_role = _ROLE_OF_CALLER.search(sentence) is not None
+    return _NAMED_SCOPE.findall(sentence) or (_NAMED_ROLE.findall(sentence) if is_role else [])
 
 
 def scopes_of_value(value: str) -> list[PermissionPackage]:

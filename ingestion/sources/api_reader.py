@@ -33,6 +33,11 @@ _BOLD_TITLE = re.compile(r"\*\*([^*\n]{1,80})\*\*(?=\s|$)")
 _CODE_TITLE = re.compile(r"(`[^`\s]{1,80}`)")
 _LABELLED_NAMES = re.compile(r"(?:(?P<label>[^`:：\n]{1,24})[:：]\s*)?(?P<names>`.*)", re.DOTALL)
 """Names in code, possibly after a label such as "Query:"."""
+_ANNOUNCED_CODES = re.compile(
+    r"\b(?:one of|following|these)\b[^.]{0,40}\b(?:values|codes|errors|reasons|strings)\b",
+    re.IGNORECASE,
+)
+"""The end of a sentence that announces codes: "... the `error` field has one of these values:"."""
 _DEFINITION = re.compile(r"^: +(?=[`*])", re.MULTILINE)
 """The mark of a definition in Markdown dialects that have definition lists."""
 
@@ -203,9 +208,10 @@ class OperationReader:
 
 
 def _max_label_chars(text: str) -> int:
-    """Return how long a label may be. A sentence that announces permissions may be longer than others."""
-    is_about_scopes = text.endswith((":", "：")) and role_of_title(text) == "permissions"
-    return MAX_SENTENCE_CHARS if is_about_scopes else MAX_CAPTION_CHARS
+    """Return how long a label may be. Sentences that announce permissions or error codes may be longer."""
+    role = role_of_title(text) if text.endswith((":", "：")) else ""
+    is_long = role == "permissions" or (role == "errors" and _ANNOUNCED_CODES.search(text))
+    return MAX_SENTENCE_CHARS if is_long else MAX_CAPTION_CHARS
 
 
 def _is_title(block: MarkdownBlock) -> bool:

@@ -17,6 +17,11 @@ _END = re.compile(
     rf"\s?(?:(?P<open>[(（\[])|[,，;；]\s*){_WORD}(?(open)[)）\]])[.。]?$", re.IGNORECASE
 )
 """A mark at the end of a description: "the name (required)", "the name, required"."""
+_WITH_FACTS = re.compile(
+    rf"[(（\[]{_WORD}\s?[,，;；:：](?!\s*(?:if|when|unless|for)\b|\s*[当若如])[^()（）\[\]]{{1,80}}[)）\]][.。]?$",
+    re.IGNORECASE,
+)
+"""A mark at the end of a description, with other facts: "the size (optional, 20 by default)"."""
 _SENTENCE = re.compile(
     rf"[.。!！?？;；]\s*{_WORD}(?=\s*(?:[.。;；(（]|$|[,，](?!\s*(?:if\b|when\b|unless\b|for\b|当|若|如果))))",
     re.IGNORECASE,
@@ -39,7 +44,9 @@ def required_mark(description: str) -> bool | None:
         return True
     if _OPTIONAL_START.match(description):
         return False
-    found = _END.search(description) or _SENTENCE.search(description)
+    found = (
+        _END.search(description) or _WITH_FACTS.search(description) or _SENTENCE.search(description)
+    )
     return found["required"] is not None if found else None
 
 

@@ -223,8 +223,20 @@ def _references(
     yield from filter(None, [by_type, by_number, by_text, by_name])
 
 
+def _relative(name: str, prefix: str) -> str:
+    """Return a dotted name without its first part if that is `prefix`, as in `address.city`."""
+    head, dot, tail = name.partition(".")
+    return tail if tail and normal_name(head) + dot == prefix else name
+
+
 def _with_children(parameter: Parameter, children: Sequence[Parameter]) -> Parameter:
-    placed = [child.model_copy(update={"location": parameter.location}) for child in children]
+    prefix = f"{normal_name(parameter.name)}."
+    placed = [
+        child.model_copy(
+            update={"name": _relative(child.name, prefix), "location": parameter.location}
+        )
+        for child in children
+    ]
     return parameter.model_copy(
         update={"children": tuple(placed), "dimensions": dimensions_of(parameter.type)}
     )

@@ -14,7 +14,12 @@ from ingestion.sources.api_columns import (
     is_status_table,
     text_of,
 )
-from ingestion.sources.api_errors import are_statuses, errors_of_rows, has_statuses
+from ingestion.sources.api_errors import (
+    are_statuses,
+    errors_of_rows,
+    has_statuses,
+    is_error_status,
+)
 from ingestion.sources.api_lists import listed_parameters
 from ingestion.sources.api_marks import is_call, is_fact_label
 from ingestion.sources.api_operation import Role
@@ -157,12 +162,14 @@ def _with_codes(columns: Columns, header: Sequence[str], rows: TableRows, role: 
 
     In a section of errors without codes, the names or, if there are none, the values are codes, unless the
     title of the names says that they are fields of the response. Types next to an HTTP status are codes if
-    they are identifiers such as `not_found`. In a section of responses, codes or names that are all HTTP
-    statuses are read as statuses.
+    they are identifiers such as `not_found`; if all types are HTTP statuses, they are the statuses of the
+    names. In a section of responses, codes or names that are all HTTP statuses are read as statuses.
     """
     types = [text_of(columns.cell(row, "type")) for row in rows]
     if role == "errors" and "http_status" in columns and all(map(_TYPE_CODE.fullmatch, types)):
         return columns.renamed("type", "code")
+    if role == "errors" and types and all(map(is_error_status, types)) and "name" in columns:
+        return columns.renamed("type", "http_status").renamed("name", "code")
     are_fields = any(types) or _FIELD_COLUMN.fullmatch(text_of(columns.cell(header, "name")))
     if role == "errors" and "code" not in columns and not are_fields:
         return columns.renamed("name" if "name" in columns else "values", "code")

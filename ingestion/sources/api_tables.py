@@ -40,7 +40,7 @@ def parameters(
     """Return the parameters of a table. Indented rows become children of the row above them.
 
     Rows without a name are left out. If a text says that the parameters are required (`is_required`), those
-    without a mark are, except for children. If the table marks only optional parameters, all others are
+    without a mark are, with their children. If the table marks only optional parameters, all others are
     required.
     """
     flat: list[tuple[int, Parameter]] = []
@@ -55,15 +55,10 @@ def parameters(
     is_default = False in marks and True not in marks
     if (is_required or is_default) and not states_required:
         flat = [
-            (width, _with_default(parameter, mark, is_default or width == flat[0][0]))
+            (width, parameter.model_copy(update={"required": mark is not False}))
             for (width, parameter), mark in zip(flat, marks, strict=True)
         ]
     return tuple(_without_wrappers(nest(flat)))
-
-
-def _with_default(parameter: Parameter, mark: bool | None, default: bool) -> Parameter:
-    """Return a parameter that is required if its row says so, or by default if the row has no mark."""
-    return parameter.model_copy(update={"required": default if mark is None else mark})
 
 
 def _without_wrappers(found: Sequence[Parameter]) -> Iterator[Parameter]:
