@@ -70,7 +70,7 @@ pin: setup ## upgrade all pinned requirements
 screenshots: setup ## update the screenshots in docs/how-to/embed-the-page.md
 	@$(BIN)/python -m tests.screenshots
 
-bench: setup ## compare speed and memory with other systems (20 minutes), update docs/explanation/performance.md
+bench: setup ## compare speed and memory with other systems (40 minutes), update docs/explanation/performance.md
 	@$(BIN)/python -m benchmarks.performance
 
 bench-scale: setup ## compare full-text search over 50,000 chunks with other systems (20 minutes), update docs/explanation/performance.md
