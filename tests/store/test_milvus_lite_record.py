@@ -29,6 +29,7 @@ from tests.collections import (
     use_milvus,
     write,
 )
+from tests.serving_process import wait_until
 
 SERVE_AND_WRITE = """
 import sys
@@ -291,6 +292,49 @@ def test_server_reports_a_locked_record_and_copies_it_in_the_next_run(folder: Fo
     finally:
         collection.close()
     assert record_rows(settings) == snapshot_rows(settings)
+
+
+KILLED_SERVER = """
+import sys
+from ingestion.store.collection import Collection
+from schemas.settings import read_settings
+from tests.chunks import page
+from tests.collections import write
+
+if __name__ == "__main__":
+    collection = Collection.connect(read_settings(milvus_uri=sys.argv[1]), long_lived=True)
+    write(collection, [chunk for n in range(400) for chunk in page(f"p{n}", "text", "more text")])
+"""
+
+
+@pytest.mark.acceptance
+def test_record_of_a_killed_server_is_completed(folder: Folder) -> None:
+    """The server is killed after its commit, while its child process starts or copies."""
+    program = folder.path / "serve.py"
+    program.write_text(KILLED_SERVER)
+    settings = read_settings(milvus_uri=folder.settings.milvus_uri)
+    environment = os.environ | {"PYTHONPATH": str(ROOT)}
+    command = [sys.executable, str(program), settings.milvus_uri]
+    with subprocess.Popen(command, cwd=ROOT, env=environment, stderr=subprocess.DEVNULL) as server:
+        wait_until(lambda: snapshot_path(settings).exists(), "there is a snapshot")
+        wait_until(lambda: journal(settings) == 800, "the server commits")
+        server.kill()
+    collection = Collection.connect(settings)
+    try:
+        wait_until(lambda: _recovers(collection), "the child process has ended")
+    finally:
+        collection.close()
+    assert journal(settings) == 0
+    assert record_rows(settings) == snapshot_rows(settings)
+    assert len(record_rows(settings)) == 800
+
+
+def _recovers(collection: Collection) -> bool:
+    try:
+        collection.recover(rebuild=False)
+    except StoreLocked:
+        return False
+    return True
 
 
 def test_killed_child_process_is_an_error_of_the_store(folder: Folder) -> None:
