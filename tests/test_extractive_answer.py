@@ -1,5 +1,6 @@
 """Answers quoted without a model: short steps, each with a citation."""
 
+import asyncio
 import json
 import re
 from pathlib import Path
@@ -9,8 +10,12 @@ import pytest
 from litestar import Litestar
 from litestar.testing import TestClient
 
+from app.service.answer_service import open_answer_service
+from app.service.ask_command import AskCommand
 from runnables.answer.passages import MAX_CHARS
 from runnables.answer.segments import Segment
+from schemas.answer import Answer
+from tests.small_platform import PLATFORM, settings_of
 
 API = "https://open.example.com/#/api?apiId="
 GUIDE = "https://open.example.com/docs/"
@@ -106,6 +111,23 @@ def test_question_about_an_unknown_identifier_is_not_covered(
     answer = ask(client, question)
     assert answer["sources"] == []
     assert answer["confidence"] == "low" or answer["type"] == "unknown"
+
+
+def test_not_covered_is_not_cited_although_a_page_says_the_same(tmp_path: Path) -> None:
+    platform = tmp_path / "platform.toml"
+    platform.write_text(PLATFORM)
+    (tmp_path / "guides").mkdir()
+    page = "# Limits\n\nThe documentation of Acme does not cover this question about `order_no`.\n"
+    (tmp_path / "guides" / "limits.md").write_text(page)
+
+    async def answer() -> Answer:
+        async with open_answer_service(settings_of(tmp_path)) as answer_service:
+            question = "does the documentation of Acme cover the question of order_teleport_no"
+            return await answer_service.ask(AskCommand(question))
+
+    answered = asyncio.run(answer())
+    assert answered.sources == []
+    assert answered.confidence == "low"
 
 
 def test_answer_is_framed_in_the_requested_language(client: TestClient[Litestar]) -> None:

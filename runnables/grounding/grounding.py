@@ -60,7 +60,7 @@ def build_ground(
         check = grounder.check_quote if is_quote else grounder.check_step
         checked = await _check_steps(check, draft.answer.answer[:MAX_STEPS])
         steps = [step for step in checked if step.text]
-        if not any(step.numbers for step in steps):
+        if not is_quote and not any(step.numbers for step in steps):
             steps = list(map(grounder.infer_citation, steps))
         if judge is not None and not is_quote:
             steps = await _judge_steps(steps, grounder, judge, config)
