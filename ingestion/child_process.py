@@ -21,7 +21,7 @@ def run_in_child(
     `function`, and BrokenProcessPool if the process is killed.
     """
     context = multiprocessing.get_context("spawn")
-    with ProcessPoolExecutor(1, context, initializer=_complete_unless_orphaned) as pool:
+    with ProcessPoolExecutor(1, context, initializer=_prepare_child) as pool:
         return pool.submit(function, *args, **kwargs).result()
 
 
@@ -37,7 +37,7 @@ def exit_with_parent() -> None:
     threading.Thread(target=watch, daemon=True).start()
 
 
-def _complete_unless_orphaned() -> None:
-    """Let the parent decide what Ctrl-C does, which the terminal sends to both processes."""
+def _prepare_child() -> None:
+    """Ignore Ctrl-C, which the terminal also sends to the parent, and exit with the parent."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     exit_with_parent()

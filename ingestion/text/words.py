@@ -141,18 +141,18 @@ def query_terms(question: str, synonyms: Iterable[str] = ()) -> Sequence[str]:
     terms = _informative_terms(question)
     by_synonyms = (term for synonym in synonyms for term in _informative_terms(synonym))
     added = dict.fromkeys(term for term in by_synonyms if len(term) > 1 and term not in terms)
-    return [*terms, *terms, *added] if added else terms
+    return (*terms, *terms, *added) if added else terms
 
 
 @lru_cache(maxsize=2_000)
-def _informative_terms(question: str) -> Sequence[str]:
+def _informative_terms(question: str) -> tuple[str, ...]:
     """Return the terms of a question or a synonym; cached because synonyms are searched for often."""
     words = vocabulary_words(question)
     informative = [word for word in words if _is_informative(word)]
     if not informative:
-        return index_terms(question, words)
+        return tuple(index_terms(question, words))
     runs = "".join(word if _is_informative(word) else " " for word in _chinese_words(question))
-    return [*_latin_stems(informative), *_character_terms(runs)]
+    return (*_latin_stems(informative), *_character_terms(runs))
 
 
 def _is_informative(word: str) -> bool:
