@@ -1,4 +1,4 @@
-"""Adds to an API operation what its blocks state, with the evidence for it."""
+"""Collects the parameters, error codes and permissions of an API operation, with evidence for them."""
 
 from collections.abc import Sequence
 from dataclasses import replace
@@ -27,8 +27,8 @@ class OperationBuilder:
         self.tables: list[ParameterTable] = []
         self.position = 0
         """Index of the current block on the page."""
-        self.parts: list[int] = []
-        """Indexes of the blocks from which parameters or error codes were read."""
+        self.read_positions: list[int] = []
+        """Indexes on the page of the blocks from which parameters or error codes were read."""
         self._status: ErrorCode | None = None
         """The error in the last heading or bold title, if that is an HTTP status."""
         self._error_title = (-1, "")
@@ -46,18 +46,18 @@ class OperationBuilder:
     def add_errors(self, found: Sequence[ErrorCode], header: Sequence[str]) -> bool:
         """Add error codes. `header` names the block in the evidence. Return False if `found` is empty.
 
-        Codes below a title that is an HTTP status replace it; the status becomes part of their messages.
+        Codes below a title that is an HTTP status replace the status, which becomes part of their messages.
         """
         if self._status and not any(is_error_status(error.code) for error in found):
             found = self._with_status(found, self._status)
         self.operation.error_codes += found
         if found:
-            self.parts.append(self.position)
-            self.note(header, f"{len(found)} error codes")
+            self.read_positions.append(self.position)
+            self.add_evidence(header, f"{len(found)} error codes")
         return bool(found)
 
     def note_status(self, error: ErrorCode | None) -> None:
-        """Note the error of the last title if it is an HTTP status; None if the title states no error."""
+        """Remember the error of the last title if it is an HTTP status. Otherwise, forget the status."""
         self._status = error if error and is_error_status(error.code) else None
 
     def _with_status(self, found: Sequence[ErrorCode], status: ErrorCode) -> list[ErrorCode]:
@@ -71,13 +71,13 @@ class OperationBuilder:
         ]
 
     def note_error_title(self, code: str) -> None:
-        """Note that the current block is the title of an error without a status."""
+        """Remember that the current block is the title of an error without a status."""
         self._error_title = (self.position, code)
 
     def describe_error(self, found: Sequence[ErrorCode]) -> bool:
         """Add the status and the text in `found` to the error whose title is right above.
 
-        Return False if there is no such title.
+        Return False if there is no such title, or if `found` does not contain exactly one error.
         """
         title_at, code = self._error_title
         if title_at != self.position - 1 or len(found) != 1:
@@ -91,7 +91,10 @@ class OperationBuilder:
     def add_parameters(
         self, found: Sequence[Parameter], role: Role, columns: Columns, header: Sequence[str]
     ) -> bool:
-        """Add a table or list of parameters with `role`. Return False if `found` is empty."""
+        """Add a table or list of parameters with `role`. `header` names the block in the evidence.
+
+        Return False if `found` is empty.
+        """
         if not found:
             return False
         states_required = "required" in columns or "optional" in columns
@@ -106,12 +109,15 @@ class OperationBuilder:
             position=self.position,
         )
         self.tables.append(table)
-        self.parts.append(self.position)
-        self.note(header, f"{len(found)} {role or 'request'} parameters")
+        self.read_positions.append(self.position)
+        self.add_evidence(header, f"{len(found)} {role or 'request'} parameters")
         return True
 
     def add_children(self, found: Sequence[Parameter]) -> bool:
-        """Add parameters below the last one. Return False if `found` is empty or the type has no fields."""
+        """Make `found` the children of the last parameter.
+
+        Return False if `found` is empty, if there is no last parameter, or if its type has no fields.
+        """
         last = self.tables[-1].parameters[-1] if self.tables else None
         if not found or last is None or is_simple_type(last.type):
             return False
@@ -120,8 +126,8 @@ class OperationBuilder:
         self.tables[-1] = replace(self.tables[-1], parameters=(*others, *nested))
         return True
 
-    def note(self, header: Sequence[str], what: str) -> None:
-        """Add to the evidence how a table, list or paragraph was read."""
+    def add_evidence(self, header: Sequence[str], what: str) -> None:
+        """Add an entry to the evidence: `what` says how a table, list or paragraph was read."""
         title = " | ".join(filter(None, map(text_of, header)))
         under = next((f" under {text!r}" for text in self.above.texts()), "")
         self.operation.evidence.append(f"table [{title}]{under}: {what}")

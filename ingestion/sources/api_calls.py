@@ -17,7 +17,10 @@ MAX_LABEL_CHARS = 24
 """Maximum length, in characters, of a text next to a call that only labels the call."""
 
 MAX_LABEL_WORDS = 4
-"""The same in words. A longer text is part of a sentence: `2 requests a second on GET /v1/x`."""
+"""Maximum number of words in a text that only labels a call.
+
+A longer text is part of a sentence: `2 requests a second on GET /v1/x`.
+"""
 
 MAX_CAPTION_CHARS = 60
 """Maximum length of a paragraph that announces the block below it."""
@@ -96,7 +99,10 @@ class Templates:
 
     def __init__(self, calls: Iterable[Call]) -> None:
         self._parts: dict[tuple[str, int, str], list[list[str]]] = {}
-        """The reversed segments of paths, by method and by the last segment that is no placeholder."""
+        """The reversed segments of paths, by method and last literal segment.
+
+        A literal segment is not a placeholder; the key contains its index from the end and its text.
+        """
         for method, path in {call.key for call in calls}:
             parts = path.strip("/").split("/")[::-1]
             literal = next((item for item in enumerate(parts) if item[1] != "{}"), None)

@@ -81,11 +81,11 @@ def api_sections(api: ApiDocument) -> Iterator[Section]:
 def _tables(
     api: ApiDocument, labels: SectionLabels
 ) -> Iterator[tuple[SectionKind, list[TableRow]]]:
-    yield "request_headers", _with_location(api.request_headers, labels)
+    yield "request_headers", _table_rows(api.request_headers, labels)
     yield "request_url", []
-    yield "public_parameters", _with_location(api.public_parameters, labels)
-    yield "request_parameters", _with_location(api.request_parameters, labels)
-    yield "response_parameters", _with_location(api.response_parameters, labels)
+    yield "public_parameters", _table_rows(api.public_parameters, labels)
+    yield "request_parameters", _table_rows(api.request_parameters, labels)
+    yield "response_parameters", _table_rows(api.response_parameters, labels)
     yield "error_codes", [(e.code, e.message, e.cause, e.remedy) for e in api.error_codes]
     yield "permission_package", [(p.name, p.description) for p in api.permission_packages]
 
@@ -96,7 +96,7 @@ def _columns(labels: SectionLabels, rows: list[TableRow]) -> TableRow:
     return (*labels.parameter_columns, *((labels.location_column,) if with_location else ()))
 
 
-def _with_location(parameters: tuple[Parameter, ...], labels: SectionLabels) -> list[TableRow]:
+def _table_rows(parameters: tuple[Parameter, ...], labels: SectionLabels) -> list[TableRow]:
     """Return the rows of a table, without the location column if it is empty in every row."""
     rows = list(_parameter_rows(parameters, labels))
     return rows if any(row[-1] for row in rows) else [row[:-1] for row in rows]

@@ -20,7 +20,7 @@ _SUCCESS_TEXT = (
     r"|(?:request )?(?:ok|no error|success|succeeded|successful(?: request)?))"
 )
 _NO_ERROR_TEXT = re.compile(rf"{_SUCCESS_TEXT}(?:\s?{_SUCCESS_TEXT})?[.。!！]?", re.IGNORECASE)
-"""The meaning of a code that is no error."""
+"""A message that means success."""
 _NO_ERROR_STATUS = re.compile(r"[123](?:\d\d|xx)\b.*", re.IGNORECASE)
 
 _SUCCESS = re.compile(r"20\d(?!\w).*")
@@ -31,10 +31,8 @@ def errors_of_rows(
 ) -> tuple[ErrorCode, ...]:
     """Return the error codes of a table. An HTTP status in the same row becomes part of the message.
 
-    Codes that mean success are left out.
-
-    In a table of HTTP statuses, statuses below 400 are left out. If all codes look like HTTP statuses,
-    those from 200 to 209 are.
+    Codes whose message means success are left out. In a table of HTTP statuses, all statuses below 400 are
+    also left out. In a table of codes that all look like HTTP statuses, those from 200 to 209 are.
     """
     key = "code" if "code" in columns else "http_status"
     message_at = next(
@@ -102,7 +100,7 @@ _STATUS_ITEM = re.compile(
 _ERROR_NAME = re.compile(
     r"`([^`\s]+)`|([A-Za-z][\w.]*_[\w.]+|[A-Z]{1,6}-?\d{2,}|\d{4,})(?=[*`]*\s*(?:[:：(（—–\-,，]|$))"
 )
-"""A code in a code span, or a word that can only be one: `not_found`, `E1002`, `40001`."""
+"""A code in a code span, or a word that must be a code: `not_found`, `E1002`, `40001`."""
 _CAMEL_CASE = re.compile(r"()([A-Z][a-z]+(?:[A-Z][a-z]+)+)\b")
 """A code such as `NotFound`. The empty group gives the pattern the same groups as `_ERROR_NAME`."""
 
@@ -155,7 +153,7 @@ def labelled_errors(text: str) -> tuple[ErrorCode, ...]:
 def errors_of_sentences(text: str, *, is_about_errors: bool) -> list[ErrorCode]:
     """Return the error codes of sentences that say when a call fails.
 
-    "Returns `x` if" counts only in a section about errors or with a status.
+    A sentence such as "Returns `x` if" counts only in a section about errors, or if `x` is an HTTP status.
     """
     return [
         ErrorCode(code=code, message=text_of(cause))
@@ -186,15 +184,15 @@ def listed_errors(items: Sequence[str]) -> tuple[ErrorCode, ...]:
 
 
 def _is_error(found: ErrorCode) -> bool:
-    """Return whether a code is none of success: no status below 400, and no code that means success."""
+    """Return False for statuses below 400 and for codes whose message means success."""
     is_success = _NO_ERROR_TEXT.fullmatch(found.message)
     return not (is_success or _NO_ERROR_STATUS.fullmatch(found.code))
 
 
 def titled_error(title: str) -> ErrorCode | None:
-    """Return the error if a title begins with a status, code in backticks or a word that can only be one.
+    """Return the error of a title that begins with a status, a code span or a word that must be a code.
 
-    None for other titles and for statuses below 400.
+    Returns None for other titles, for statuses below 400 and for titles that mean success.
     """
     text = title if "`" in title else text_of(title)
     is_named = _STATUS_ITEM.match(text) or _ERROR_NAME.match(text)

@@ -22,7 +22,8 @@ _ITEM = re.compile(r"\A(\s*)[-*+] +(?=\S)")
 def labelled_pairs(block: MarkdownBlock) -> list[tuple[str, str]]:
     """Return label and value of lines such as `**Method**: POST`.
 
-    A definition has its term as the label. An item has the item above it, if that is only a label.
+    The label of a definition is its term. If a list item is only a label, it is the label of the items that
+    are indented below it.
     """
     lines = re.split(r"\n|<br\s*/?>|[;；](?=\s*\S+[:：])", block.text[:MAX_FACT_CHARS])
     if "\n: " in block.text:

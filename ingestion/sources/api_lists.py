@@ -75,8 +75,8 @@ def listed_parameters(
 
     Indented items become children of the item above them. The result is empty if an item is not a
     parameter, or if no item has a type. If a text says that parameters follow (`is_announced`), names in
-    code with descriptions are enough. If a text says that they are required (`is_required`), those
-    without a mark are, with their children.
+    code or bold with descriptions are enough. If a text says that they are required (`is_required`), items
+    without a mark are required, including nested ones.
     """
     items = [item for nested in _nested_items(markdown) for item in _each_name(*nested)]
     matches = [(width, LIST_ITEM.match(text)) for width, text in items]

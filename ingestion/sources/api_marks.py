@@ -59,7 +59,7 @@ _EXAMPLE = re.compile(r"\b(?:examples?|samples?)\b|示例|样例|举例|范例|�
 
 
 _FACT_IN_CODE = re.compile(rf"`(?:(?P<method>{METHODS})|(?P<url>{TARGET}))`")
-"""A fact that a line may give next to the one it has a label for: "Method: `POST`, path `/v1/x`"."""
+"""A method or URL in code. A labelled line may give both: "Method: `POST`, path `/v1/x`"."""
 
 
 @dataclass(frozen=True)
@@ -163,9 +163,10 @@ def _request_marks(blocks: Sequence[MarkdownBlock]) -> Iterator[Mark]:
 
 
 def _example_marks(blocks: Sequence[MarkdownBlock]) -> list[Mark]:
-    """Return marks for the calls in examples if all call one operation; tutorials call several.
+    """Return marks for the calls in examples if all examples call the same operation.
 
-    If there are several, only the messages right below headings such as "Request" have marks.
+    If they call several operations, as in a tutorial, only the HTTP messages right below headings such as
+    "Request" have marks.
     """
     examples = [
         Mark(call, index, is_stated=False)
@@ -213,7 +214,7 @@ def is_fact_label(text: str) -> bool:
 
 
 def _matches(pattern: re.Pattern[str], label: str) -> bool:
-    # Most labels contain no such word: a search is cheaper than splitting them into parts.
+    # Most labels contain no fact word, and searching for one is cheaper than splitting the label.
     return _has_fact_word(label) and any(pattern.fullmatch(part) for part in parts_of(label))
 
 
@@ -277,8 +278,9 @@ def _only_code(value: str, kind: Literal["method", "url"]) -> str:
 def _table_pairs(block: MarkdownBlock) -> list[tuple[str, str]]:
     """Return label and value of each row.
 
-    If a table with a single row has a column for the URL, the column titles are labels of the cells, too.
-    If one value is a whole call, its label does not matter ("Resource: `GET /v1/x`").
+    If a table with a single row below the header has a column for the URL, the column titles are labels of
+    the cells, too. If exactly one value is a whole call, its label does not matter, as in
+    "Resource: `GET /v1/x`".
     """
     rows = parse_table(block.text)
     if len(rows) == 2:

@@ -46,8 +46,8 @@ class PageOperation:
     evidence: list[str] = field(default_factory=list)
     """Explains to users why the page is read as an operation: one clause per mark, table and list."""
     has_labelled_parameters: bool = False
-    """Whether a text or column title announces a list of parameters, or a table that says which of them
-    are required."""
+    """Whether a text or column title announces parameters that are in a list, or in a table that says
+    which of them are required."""
     is_stated: bool = True
     """Whether the page states the method and the URL; otherwise they are from an example of a call."""
 
@@ -131,8 +131,8 @@ def listed_operations(first: PageOperation, listed: Sequence[ListedCall]) -> lis
     """Return the operations of `listed` except for the first, which has been read from the whole section.
 
     All of them get the error codes of `first`. Operations with the method of `first` also get its
-    parameters; the parameters of the body move to the first operation that can have a body. Calls without
-    names, as in a code block, get the parameters and permissions of `first`, too.
+    parameters. Operations without names, as in a code block, get its parameters and its permissions. If the
+    method of `first` has no body, its body parameters move to the first operation whose method has one.
     """
     if listed and listed[0].scopes:
         first.permissions = scopes_of_value(listed[0].scopes)
@@ -154,7 +154,7 @@ def listed_operations(first: PageOperation, listed: Sequence[ListedCall]) -> lis
 
 
 def _take_body_parameters(operation: PageOperation) -> list[Parameter]:
-    """Remove and return the body parameters if the operation's method has no body; else return none."""
+    """Remove and return the body parameters if the operation's method has no body; otherwise return []."""
     if operation.method in _BODY_METHODS:
         return []
     parameters = operation.request_parameters

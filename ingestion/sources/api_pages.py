@@ -141,7 +141,7 @@ def _read_section(
     if mark.listed and mark.listed[0].name:
         operation.name = mark.listed[0].name
     elif len(marks) == 1 and not mark.listed:
-        operation.name = page_operation_name(mark, section, title, reader.parts)
+        operation.name = page_operation_name(mark, section, title, reader.read_positions)
     else:
         is_first = mark is marks[0]
         is_titled = is_first and start < after_title(blocks)
@@ -158,8 +158,9 @@ def _read_around(
 ) -> tuple[list[ParameterTable], list[ErrorCode], list[PermissionPackage]]:
     """Read the blocks outside the operations.
 
-    Returns the parameter tables, which may describe structures, the error codes below the last operation,
-    and the permission above the first operation. Several permissions there are those of the platform.
+    Returns three lists: the parameter tables, which may describe structures; the error codes below the last
+    operation; and the permission above the first operation. If there are several permissions above it, they
+    are those of the platform, and the list is empty.
     """
     bounds = [0, *(bound for _, start, end in ranges for bound in (start, end)), len(blocks)]
     tables: list[ParameterTable] = []

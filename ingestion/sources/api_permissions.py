@@ -6,10 +6,13 @@ from ingestion.sources.api_columns import Columns, TableRows, text_of
 from schemas.api_document import PermissionPackage
 
 MAX_PERMISSIONS = 12
-"""A table with more rows lists the permissions of a platform, not those of one operation."""
+"""Maximum number of rows in a table of permissions.
+
+A longer table lists the permissions of a platform, not those of one operation.
+"""
 
 MAX_SENTENCE_CHARS = 300
-"""Permissions are not read from longer sentences."""
+"""Maximum length of a sentence that states permissions, in characters."""
 
 _LABEL = re.compile(
     r".*(?:权限|授权(?:范围|项)|scopes?|permissions?|oauth|privileges?|(?:required|needed) roles?).*"
@@ -97,7 +100,7 @@ def scopes_of_sentences(paragraph: str) -> list[PermissionPackage]:
     for text in _SENTENCE_END.split(paragraph):
         if len(text) <= MAX_SENTENCE_CHARS and _STATEMENT.search(text):
             found += scopes_in(text) or _scopes_in_capitals(text)
-        elif len(text) <= MAX_SENTENCE_CHARS and (named := _names_beside(text)):
+        elif len(text) <= MAX_SENTENCE_CHARS and (named := _names_next_to_word(text)):
             found += [scope for names in named for scope in scopes_in(names)]
         elif len(text) <= MAX_SENTENCE_CHARS and _NEED.search(text):
             found += [PermissionPackage(name=name) for name in _COLON_NAME.findall(text)]
@@ -106,13 +109,13 @@ def scopes_of_sentences(paragraph: str) -> list[PermissionPackage]:
 
 
 def _scopes_in_capitals(sentence: str) -> list[PermissionPackage]:
-    """Return the permissions such as `FILE_READ` that are not in code, next to a word for permissions."""
+    """Return the names in capitals, such as `FILE_READ`, that are next to a word for permissions."""
     names = _CONSTANT_SCOPE.findall(sentence)
     return [PermissionPackage(name=before or after) for before, after in names]
 
 
-def _names_beside(sentence: str) -> list[str]:
-    """Return the names beside words for permissions, and beside "role" if the caller must have it."""
+def _names_next_to_word(sentence: str) -> list[str]:
+    """Return the names next to words for permissions, or next to "role" if callers must have the role."""
     is_role = _ROLE_OF_CALLER.search(sentence) is not None
     return _NAMED_SCOPE.findall(sentence) or (_NAMED_ROLE.findall(sentence) if is_role else [])
 
@@ -146,8 +149,9 @@ def scopes_of_facts(label: str, value: str) -> list[PermissionPackage]:
 def scopes_of_rows(rows: TableRows, columns: Columns) -> list[PermissionPackage]:
     """Return a permission for each row; empty if there are more than `MAX_PERMISSIONS` rows.
 
-    If a column has the title "Permission", the permissions are the code in it. Otherwise, the names are in
-    the column with the most identifiers, and the descriptions in the first other column.
+    If a column with a title such as "Permission" contains code, the code spans are the permissions.
+    Otherwise, the names are in the column with the most identifiers, and the descriptions are in the first
+    other column.
     """
     if len(rows) > MAX_PERMISSIONS:
         return []

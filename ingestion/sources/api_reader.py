@@ -52,9 +52,9 @@ class OperationReader:
         """Whether a paragraph since the last heading or label has described a parameter."""
 
     @property
-    def parts(self) -> list[int]:
-        """Indexes of the blocks from which parameters or error codes were read."""
-        return self._builder.parts
+    def read_positions(self) -> list[int]:
+        """Indexes on the page of the blocks from which parameters or error codes were read."""
+        return self._builder.read_positions
 
     def read(self, blocks: Sequence[MarkdownBlock], first: int) -> list[ParameterTable]:
         """Read `blocks`, and return the tables and lists of parameters that have been found so far.
@@ -72,7 +72,7 @@ class OperationReader:
                 self._builder.above.end_announcement()
                 continue
             elif self._add_described_error(block):
-                pass  # the label above it announces the next error, too
+                pass  # the label above this block also announces the next error
             elif block.kind == "paragraph" and self._add_paragraph(block):
                 self._builder.above.end_announcement()
             elif block.kind in ("paragraph", "list", "other"):
@@ -82,9 +82,9 @@ class OperationReader:
         return self._builder.tables
 
     def _read_text(self, block: MarkdownBlock) -> None:
-        """Note a label for the next block, and the permissions that lines and sentences name."""
+        """Note a label for the next block. Add the permissions and errors that lines and sentences name."""
         text = text_of(block.text)
-        is_permission = self._builder.above.role() == "permissions"
+        is_about_permissions = self._builder.above.role() == "permissions"
         is_sentence = text.endswith((".", "。", "!", "！")) or re.search(r"[:：]\s*\S", text)
         stated = scopes_of_sentences(block.text)
         is_short = block.kind == "paragraph" and len(text) <= _max_label_chars(text)
@@ -94,7 +94,8 @@ class OperationReader:
         is_about_errors = self._builder.above.role() == "errors"
         errors += errors_of_sentences(block.text, is_about_errors=is_about_errors)
         self._builder.add_errors(errors, ["paragraph"])
-        is_label = is_short and not (is_sentence or stated or labelled)  # not "Scope `a:b`"
+        # A paragraph such as "Scope `a:b`" states a permission and does not announce the next block.
+        is_label = is_short and not (is_sentence or stated or labelled)
         is_label = is_label and (not self._is_after_parameter or _is_title(block))
         self._is_after_parameter &= not is_label
         self._builder.above.note_label(text if is_label else "")
@@ -102,7 +103,7 @@ class OperationReader:
             self._builder.add_permissions(
                 [scope for _, v in labelled for scope in scopes_of_value(v)]
             )
-        elif is_permission:
+        elif is_about_permissions:
             self._builder.add_permissions(scopes_of_value(block.text))
         elif self._builder.above.is_about_login():
             self._builder.add_permissions(scopes_of_facts("", block.text) or stated)
@@ -116,13 +117,13 @@ class OperationReader:
         rows = parse_table(block.text) if block.kind == "table" else []
         is_added = bool(rows) and self._table_reader.read(rows[0], rows[1:])
         if rows and not is_added:
-            self._builder.note(rows[0], "stays prose")
+            self._builder.add_evidence(rows[0], "stays prose")
         return is_added
 
     def _add_titled_error(self, title: str, about: str = "") -> bool:
-        """Add the error in a heading or bold title such as "404 — order_not_found", if there is one.
+        """Add the error in a heading or bold title such as "404 — order_not_found".
 
-        `about` is the text after a bold title.
+        `about` is the text after a bold title. Returns False if the title contains no error.
         """
         role = self._builder.above.role()
         is_status = role in ("response", "") and are_status_items([title])
@@ -140,7 +141,10 @@ class OperationReader:
         return is_added
 
     def _add_described_error(self, block: MarkdownBlock) -> bool:
-        """Add the error in a paragraph such as "**404 — order_not_found** No such order."."""
+        """Add the error in a paragraph such as "**404 — order_not_found** No such order.".
+
+        Returns False if the paragraph describes no error.
+        """
         title = _BOLD_TITLE.match(block.text) if block.kind == "paragraph" else None
         if title is None or not (about := text_of(block.text[title.end() :])):
             return False
@@ -153,9 +157,9 @@ class OperationReader:
     def _add_paragraph(self, block: MarkdownBlock) -> bool:
         """Add what a paragraph describes. The paragraph stays prose.
 
-        Returns False if it describes nothing, or only an error in a bold title. It can describe a parameter
-        ("**name** string Required"), the parameters in definitions of a term such as "Body", enumerated
-        names ("Query: `limit`, `cursor`.") or an error.
+        A paragraph can describe an error, a parameter ("**name** string Required"), several parameters in
+        the definitions of a term such as "Body", or parameters that it only names ("Query: `limit`,
+        `cursor`."). Returns False if it describes nothing, or only an error in a bold title.
         """
         if title := _BOLD_TITLE.match(block.text) or _CODE_TITLE.fullmatch(block.text):
             self._add_titled_error(title[1])
@@ -184,7 +188,10 @@ class OperationReader:
         return self._builder.add_parameters(found, role, Columns({}), ["paragraph"])
 
     def _add_list(self, block: MarkdownBlock) -> bool:
-        """Add what a list states, by the text that announces it. Return False if it is to stay prose."""
+        """Add what a list states. The text above the list says what it contains.
+
+        Returns False if the list stays prose.
+        """
         role, items = self._builder.above.role(), parse_list_items(block.text)
         header = ["list"]
         if role == "permissions":
@@ -208,14 +215,17 @@ class OperationReader:
 
 
 def _max_label_chars(text: str) -> int:
-    """Return how long a label may be. Sentences that announce permissions or error codes may be longer."""
+    """Return the maximum length of `text` as a label, in characters.
+
+    Sentences that announce permissions or error codes may be longer than other labels.
+    """
     role = role_of_title(text) if text.endswith((":", "：")) else ""
     is_long = role == "permissions" or (role == "errors" and _ANNOUNCED_CODES.search(text))
     return MAX_SENTENCE_CHARS if is_long else MAX_CAPTION_CHARS
 
 
 def _is_title(block: MarkdownBlock) -> bool:
-    """Return whether a paragraph is all bold, so that it does not describe the parameter above it."""
+    """Return whether a paragraph is all bold. Such a paragraph does not describe the parameter above it."""
     return _BOLD_TITLE.fullmatch(block.text.strip()) is not None
 
 

@@ -148,9 +148,10 @@ class Announcements:
         return is_short and role_of_title(text) in ("headers", "public", "request", "response")
 
     def is_about_fields(self) -> bool:
-        """Return whether the nearest text may announce the fields of an object: `Fields` or `Payout`.
+        """Return whether the nearest text may announce the fields of an object, as `Fields` does.
 
-        True for any text that names neither parameters nor a role, such as request, headers or errors.
+        True for any text that names neither parameters nor a role such as request or errors. For example,
+        the text may be the name of a resource.
         """
         text = next(iter(self.texts()), "")
         return (
@@ -170,7 +171,7 @@ class Announcements:
     def is_about_login(self) -> bool:
         """Return whether the nearest text is about how callers authenticate.
 
-        If it is a label that announces nothing, such as "Table 1 Actions", the heading above it counts.
+        If it is a label that announces nothing, such as "Table 1 Actions", the heading above also counts.
         """
         texts = self.texts()
         is_caption = self._is_after_label and not any(map(role_of_title, texts[:1]))

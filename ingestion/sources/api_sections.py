@@ -134,7 +134,7 @@ def after_group_headings(
     """Return the index of the first heading that belongs only to the operation of `mark`.
 
     `start` is the index of the first block of the operation. A heading such as "Users" above several
-    operations belongs to all of them. Returns `start` if there is no other heading above the call.
+    operations belongs to all of them. Returns `start` if there is no such heading up to the call.
     """
     others = [other.block for other in marks if other is not mark]
     for index in range(start, mark.block + 1):
@@ -146,19 +146,24 @@ def after_group_headings(
 
 
 def page_operation_name(
-    mark: Mark, blocks: Sequence[MarkdownBlock], title: str, parts: Sequence[int]
+    mark: Mark, blocks: Sequence[MarkdownBlock], title: str, read_positions: Sequence[int]
 ) -> str:
     """Return the name of the only operation of a page.
 
-    This is the outermost heading below level 1 whose section contains the call and all blocks with the
-    indexes `parts` (the tables and lists). If `parts` is empty, no heading counts. Generic headings such as
-    "Request" do not count either. Without such a heading, it is the title of the page. Without a title,
-    `section_operation_name` names the operation.
+    This is the outermost heading below level 1 whose section contains the call and all blocks with
+    parameters or error codes. `read_positions` are the indexes of these blocks; if it is empty, no heading
+    counts. Generic headings such as "Request" do not count either. Without such a heading, the name is the
+    title of the page. Without a title, it is the result of `section_operation_name`.
     """
     for index in _headings_above(blocks, mark.block):
         block = blocks[index]
         is_section = block.level >= 2 and not _GENERIC_HEADING.fullmatch(block.title)
-        if is_section and parts and index < min(parts) and max(parts) < _section_end(blocks, index):
+        if (
+            is_section
+            and read_positions
+            and index < min(read_positions)
+            and max(read_positions) < _section_end(blocks, index)
+        ):
             return _without_call(block.title) or _without_prefixes(title)
     return _without_prefixes(title) or section_operation_name(
         mark, blocks, mark.block, title, is_first=False
@@ -170,13 +175,17 @@ def section_operation_name(
 ) -> str:
     """Return the name of one of several operations.
 
-    It is the first heading of the section, or else the text next to the call. If neither is a name and
-    there is a heading, it is the sentence after the call. Otherwise it is the title of the page
-    followed by the method and path of the call; if there is no heading and `is_first`, it is the title
-    alone. `position` is the index of the block with the call; later headings are ignored.
+    The name is the first of these that exists and is not a generic heading such as "Request":
+
+    1. The first heading of the section.
+    2. The text next to the call.
+    3. If there is a heading, the sentence after the call; if there is none and `is_first`, the title.
+    4. The title of the page, followed by the method and path of the call.
+
+    `position` is the index of the block with the call; later headings are ignored.
     """
     headings = [block.title for block in blocks[: position + 1] if block.kind == "heading"]
-    candidates = [*headings[:1], *_beside_call(blocks, position)]
+    candidates = [*headings[:1], *_texts_next_to_call(blocks, position)]
     if not headings and is_first:
         candidates.append(title)
     for name in map(_without_call, candidates):
@@ -187,7 +196,7 @@ def section_operation_name(
     return summary or " ".join(filter(None, [_without_prefixes(title), call]))
 
 
-def _beside_call(blocks: Sequence[MarkdownBlock], position: int) -> Iterator[str]:
+def _texts_next_to_call(blocks: Sequence[MarkdownBlock], position: int) -> Iterator[str]:
     """Yield the label before a call, and the text after it, in parentheses or after a dash or colon."""
     text = blocks[position].text if position < len(blocks) else ""
     if opening := OPENING_CALL.search(text):

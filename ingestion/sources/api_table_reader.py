@@ -50,7 +50,10 @@ class TableReader:
         self._builder = builder
 
     def read(self, header: Sequence[str], rows: TableRows) -> bool:
-        """Add what a table states. Return False if the table is to stay prose."""
+        """Add what a table states.
+
+        Return False if the table stays prose, even if permissions or error codes were read from it.
+        """
         role = self._builder.above.role()
         columns = _with_codes(columns_of(header, rows), header, rows, role)
         is_codes = is_error_table(columns) or (role == "errors" and "code" in columns)
@@ -63,7 +66,7 @@ class TableReader:
             self._builder.add_errors(found, header)
             return bool(found) and len(found) == len(rows)
         if role == "permissions" and self._builder.add_permissions(scopes_of_rows(rows, columns)):
-            self._builder.note(header, "permissions")
+            self._builder.add_evidence(header, "permissions")
             return True
         if not is_parameter_table(columns) and self._read_fact_table([header, *rows]):
             return False
@@ -143,7 +146,7 @@ class TableReader:
         return self._builder.add_parameters(found, role, Columns({}), rows[0])
 
     def _read_fact_table(self, rows: TableRows) -> bool:
-        """Add the permissions in a table that gives the URL or method. Return False for other tables."""
+        """Add the permissions in a table of facts such as URL and method. Return False for other tables."""
         if len(rows) == 2 and len(rows[0]) > 2:
             rows = list(zip(*rows, strict=False))  # the labels are in the header
         labels = [text_of(row[0]) for row in rows if row]
@@ -158,12 +161,16 @@ class TableReader:
 
 
 def _with_codes(columns: Columns, header: Sequence[str], rows: TableRows, role: Role) -> Columns:
-    """Return the columns; the role of the section decides which column contains codes or HTTP statuses.
+    """Return the columns, with the kinds `code` and `http_status` that follow from the section's role.
 
-    In a section of errors without codes, the names or, if there are none, the values are codes, unless the
-    title of the names says that they are fields of the response. Types next to an HTTP status are codes if
-    they are identifiers such as `not_found`; if all types are HTTP statuses, they are the statuses of the
-    names. In a section of responses, codes or names that are all HTTP statuses are read as statuses.
+    In a section of errors:
+
+    - Types next to an HTTP status are codes if all are identifiers such as `not_found`.
+    - If all types are HTTP statuses, they are the statuses, and the names are the codes.
+    - If there are neither codes nor types, the names or, if there are none, the values are the codes,
+      unless the title of the names says that they are fields of the response.
+
+    In a section of responses, codes or names that are all HTTP statuses are the statuses.
     """
     types = [text_of(columns.cell(row, "type")) for row in rows]
     if role == "errors" and "http_status" in columns and all(map(_TYPE_CODE.fullmatch, types)):

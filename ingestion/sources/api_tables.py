@@ -39,9 +39,9 @@ def parameters(
 ) -> tuple[Parameter, ...]:
     """Return the parameters of a table. Indented rows become children of the row above them.
 
-    Rows without a name are left out. If a text says that the parameters are required (`is_required`), those
-    without a mark are, with their children. If the table marks only optional parameters, all others are
-    required.
+    Rows without a name are left out. If no column says which parameters are required, those without a mark
+    are required in two cases: a text says that the parameters are required (`is_required`), or all marks in
+    the table say "optional".
     """
     flat: list[tuple[int, Parameter]] = []
     marks: list[bool | None] = []

@@ -25,7 +25,10 @@ _Row = Mapping[str, str]
 
 
 def tables_of_lists(text: str) -> str:
-    """Return `text` with a table below a component for each list of fields or errors in its attributes."""
+    """Return `text` with a table below a component for each list of objects in its attributes.
+
+    Lists that describe no fields, errors or permissions get no table.
+    """
     if not _LIST_ATTRIBUTE.search(text):
         return text
     parts = (
@@ -46,7 +49,8 @@ def _with_tables(component: re.Match[str]) -> str:
 def _table(component: str, attribute: str, value: str) -> str:
     """Return a list of objects as a table; empty if it describes no fields, errors or permissions.
 
-    The name of the attribute is the label of the table or, if it says nothing, that of the component.
+    The table is labelled with the name of the attribute or, if that announces nothing, of the component. If
+    neither announces anything, the table has no label.
     """
     rows = list(_rows(objects_of(value), 0))
     names = list(dict.fromkeys(name for row in rows for name in row))

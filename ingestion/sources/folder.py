@@ -41,7 +41,7 @@ class FolderReader(Generic[FolderT]):
 
     `suffixes` returns the suffixes that a source accepts, lower case with the dot. `parse` returns
     the documents of a file, an empty list for a file without content, and None for a file that the
-    source skips. It raises SourceError for a file that is refused, which does not end the run.
+    source skips. It raises SourceError to refuse a file; the run continues.
     """
 
     def __init__(
@@ -141,7 +141,7 @@ def check_size(size: int, limits: SourceLimits) -> None:
 
 
 def read_bytes(path: Path) -> bytes:
-    """Return the file's content. Raises SourceError."""
+    """Return the file's content. Raises SourceError if the file is unreadable."""
     try:
         return path.read_bytes()
     except OSError as error:
@@ -149,7 +149,7 @@ def read_bytes(path: Path) -> bytes:
 
 
 def read_text(path: Path) -> str:
-    """Return the text of a UTF-8 file. Raises SourceError."""
+    """Return the text of a UTF-8 file. Raises SourceError if it is unreadable or has another encoding."""
     try:
         return path.read_text(encoding="utf-8-sig")
     except UnicodeDecodeError as error:

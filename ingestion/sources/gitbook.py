@@ -18,12 +18,12 @@ _TAG = outside_code(
     r"|\{%[ \t]*+(?P<end>end)?(?P<tag>[a-z]++(?:-[a-z]++)*+)"
     r"(?P<attributes>(?:[^%{\n]|%(?!\})|\{(?!%))*+)%\}"
 )
-_TEXT = re.compile(
+_TAG_WITH_TEXT = re.compile(
     r"(?P<tag>\{%[ \t]*+api-method(?:-response-example)?[ \t][^%\n]*+)%\}\s*+"
     r"\{%[ \t]*+api-method-(?P<name>summary|response-example-description)[ \t]*+%\}"
     r"(?P<text>[^{]{0,300}+)\{%[ \t]*+endapi-method-(?P=name)[ \t]*+%\}"
 )
-"""A tag, followed by a tag that contains its summary or description."""
+"""A tag, followed by another tag that contains the first one's summary or description."""
 _OTHER_TAGS = re.compile(
     r"tabs|code|content-ref|file|stepper|step|columns?|updates?|(?:swagger|api-method|openapi)(?:-[a-z-]+)?"
 )
@@ -42,7 +42,7 @@ def replace_gitbook_tags(text: str) -> str:
     replacer = _TagReplacer()
     return "".join(
         part if is_code else replace_outside_code(_TAG, replacer.replace, part)
-        for is_code, part in split_code(_TEXT.sub(_with_text, text))
+        for is_code, part in split_code(_TAG_WITH_TEXT.sub(_with_text, text))
     )
 
 
@@ -57,7 +57,7 @@ class _TagReplacer:
 
     def __init__(self) -> None:
         self._level = MIN_LEVEL
-        """Level of the headings of operations: that of the last other heading."""
+        """Level of the next operation's heading: that of the last heading before it, at least MIN_LEVEL."""
         self._location = ""
         """Where the parameters of the current group are sent."""
 
@@ -89,7 +89,10 @@ class _TagReplacer:
         return f"\n\n{heading}\n\n`{method.upper()} {url}`\n\n"
 
     def _component(self, tag: str, values: dict[str, str]) -> tuple[str, dict[str, str]]:
-        """Return the name and the attributes of the component that replaces a tag; "" if there is none."""
+        """Return the name and the attributes of the component that replaces a tag.
+
+        Both are empty if no component replaces it.
+        """
         if tag == "hint":
             return values.get("style", "info").capitalize(), {}
         if tag == "tab":
@@ -103,7 +106,7 @@ class _TagReplacer:
 
 
 def _url(base: str, path: str) -> str:
-    """Return the URL of an operation. A base that is neither a URL nor a path is ignored."""
+    """Return the URL of an operation. A base that is no URL, path or placeholder is ignored."""
     base, path = base.replace("\\", "").rstrip("/"), path.replace("\\", "").lstrip("/")
     is_base = base.startswith(("http://", "https://", "/", "{"))
     return f"{base}/{path}".rstrip("/") if is_base else f"/{path}"

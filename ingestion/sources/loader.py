@@ -1,7 +1,7 @@
 """Reads documents with LangChain loaders, such as those of langchain-community.
 
-A loader may block, hang or change global state. Therefore, each loader runs in a process of its own, which
-is ended at the time limit and when the run is stopped.
+A loader may block, hang or change global state. Therefore, each loader runs in a process of its own. The
+process is killed at the time limit and when the run is stopped.
 """
 
 import multiprocessing
@@ -32,8 +32,8 @@ _MAX_MESSAGE_CHARS = 300
 
 
 @dataclass(frozen=True)
-class _Loaded:
-    """A document that the process of the loader sent."""
+class _LoadedDocument:
+    """A document that the loader's process sent."""
 
     content: str
     metadata: dict[str, Any]
@@ -46,8 +46,8 @@ class _Failure:
     message: str
     is_transient: bool
     """Whether the loader may succeed if it is started again."""
-    retry_after: float = 0.0
-    """Seconds that the server asks to wait; 0 if it does not."""
+    retry_after_s: float = 0.0
+    """Seconds that the server asks to wait before a retry; 0 if it does not ask."""
 
 
 class LoaderReader:
@@ -68,7 +68,7 @@ class LoaderReader:
             failure: _Failure | None = None
             for result in _load(source, deadline):
                 match result:
-                    case _Loaded():
+                    case _LoadedDocument():
                         yield from _page_results(
                             source, limits, known, result, first_attempts, attempt
                         )
@@ -80,7 +80,7 @@ class LoaderReader:
                 return
             if not failure.is_transient or attempt == source.max_errors:
                 raise SourceError(f"the loader failed: {failure.message}")
-            yield from deadline.sleep(max(failure.retry_after, FIRST_RETRY_S * 2**attempt))
+            yield from deadline.sleep(max(failure.retry_after_s, FIRST_RETRY_S * 2**attempt))
 
 
 READER = LoaderReader()
@@ -90,7 +90,7 @@ def _page_results(
     source: LoaderSourceConfig,
     limits: SourceLimits,
     known: KnownFiles,
-    loaded: _Loaded,
+    loaded: _LoadedDocument,
     first_attempts: dict[str, int],
     attempt: int,
 ) -> Iterator[FileResult]:
@@ -111,7 +111,9 @@ def _page_results(
         yield from read_remote_page(source, limits, known, page)
 
 
-def _load(source: LoaderSourceConfig, deadline: Deadline) -> Iterator[_Loaded | _Failure | Waiting]:
+def _load(
+    source: LoaderSourceConfig, deadline: Deadline
+) -> Iterator[_LoadedDocument | _Failure | Waiting]:
     """Run the loader in a process. Yield its documents, its failure if it fails, and Waiting in between.
 
     Raises SourceAbandoned at the deadline.
@@ -147,7 +149,7 @@ def _loader_process(source: LoaderSourceConfig) -> Iterator[Connection]:
 
 
 def _run_loader(source: LoaderSourceConfig, sender: Connection) -> None:
-    """Send the documents, then None or a failure. Runs in the process of the loader."""
+    """Send the documents, then None or a failure. Runs in the loader's process."""
     exit_with_parent()
     warnings.simplefilter("ignore")  # for example the notice when langchain-community is imported
     secrets: list[str] = []
@@ -159,7 +161,7 @@ def _run_loader(source: LoaderSourceConfig, sender: Connection) -> None:
     try:
         for document in loader.lazy_load():
             metadata = {str(name): _plain(value) for name, value in document.metadata.items()}
-            sender.send(_Loaded(document.page_content, metadata))
+            sender.send(_LoadedDocument(document.page_content, metadata))
         sender.send(None)
     except BrokenPipeError:
         return  # the run has ended
@@ -174,7 +176,10 @@ def _open_loader(source: LoaderSourceConfig, secrets: list[str]) -> Any:
 
 
 def _resolve(value: object, secrets: list[str]) -> object:
-    """Return `value` with its references resolved.
+    """Return a loader's argument, with references replaced by the values to which they refer.
+
+    `{"env": NAME}` refers to an environment variable, `{"import": PATH}` to a Python object, and
+    `{"search": PATTERN}` to the `search` method of a regular expression.
 
     Raises SourceError for a missing variable, ImportError or AttributeError for a missing object, and
     re.error for an invalid pattern.
@@ -227,13 +232,13 @@ def _failure(error: Exception, secrets: list[str]) -> _Failure:
     """
     response = getattr(error, "response", None)
     status = getattr(response, "status_code", None) or getattr(error, "code", None)
-    is_refusal = isinstance(status, int) and 400 <= status < 500
-    may_pass = not is_refusal or status in _TRANSIENT_STATUSES
+    is_client_error = isinstance(status, int) and 400 <= status < 500
+    may_succeed = not is_client_error or status in _TRANSIENT_STATUSES
     retry_after = str((getattr(response, "headers", None) or {}).get("Retry-After", ""))
     return _Failure(
         _message(error, secrets),
-        is_transient=bool(getattr(error, "is_transient", may_pass)),
-        retry_after=float(retry_after) if retry_after.isdecimal() else 0.0,
+        is_transient=bool(getattr(error, "is_transient", may_succeed)),
+        retry_after_s=float(retry_after) if retry_after.isdecimal() else 0.0,
     )
 
 

@@ -30,7 +30,10 @@ from schemas.platform import MarkdownSourceConfig, PageSourceConfig, SourceLimit
 SUFFIXES = {".md", ".mdx"}
 
 MAX_NESTING = 20
-"""Maximum depth at which a field is indented. Deeper fields, as of tags that are never closed, share it."""
+"""Maximum depth at which a field is indented.
+
+Deeper fields, for example after tags that are never closed, are indented as far as this depth.
+"""
 
 _LINK = re.compile(r"(?<!!)\[((?:[^\[\]]|\[[^\[\]]*\])*)\]\(\s*<?([^)\s>]+)>?(?:\s+[\"'][^)]*)?\)")
 _SCHEME = re.compile(r"[a-z][a-z0-9+.-]*:|//|#", re.IGNORECASE)
@@ -212,9 +215,9 @@ class _Field:
 
 
 def tables_of_fields(text: str) -> str:
-    """Return `text` with tables in place of each run of components that describe fields.
+    """Return `text` with tables instead of the components that describe fields.
 
-    A run has one table per kind of field. Other text is unchanged.
+    Consecutive components become one table per kind of field. Other text is unchanged.
     """
     may_have_fields = any(name in text for name in _FIELD_ATTRIBUTES)
     if not may_have_fields or not _COMPONENT.search(text):
@@ -225,8 +228,8 @@ def tables_of_fields(text: str) -> str:
 def _expanded(match: re.Match[str]) -> str:
     """Return a component with the name, type and `required` of its summary as attributes.
 
-    The documentation generator Docusaurus OpenAPI writes objects in this way. A component whose summary is
-    only a title is returned unchanged.
+    The documentation generator Docusaurus OpenAPI describes a field in a `<summary>`. A component whose
+    summary is only a title is returned unchanged.
     """
     name, *others = _ELEMENT_TEXT.findall(f">{match['summary']}<") or [""]
     if not others or not _FIELD_NAME.fullmatch(name):
@@ -237,7 +240,7 @@ def _expanded(match: re.Match[str]) -> str:
 
 
 class _FieldReplacer:
-    """Replaces with tables those components of a page that describe fields."""
+    """Puts tables in place of the components of a page that describe fields."""
 
     def __init__(self, text: str) -> None:
         self._text = text
@@ -245,7 +248,7 @@ class _FieldReplacer:
         self._run: list[_Field] = []
         """Components without other text between them."""
         self._open: list[_Field] = []
-        """Components whose closing tag has not been reached, the outermost first."""
+        """Components whose closing tag has not been reached, outermost first."""
 
     def replace(self) -> str:
         """Return the page with tables instead of the components."""
@@ -281,7 +284,7 @@ class _FieldReplacer:
 
 
 def _parse_fields(match: re.Match[str], depth: int) -> list[_Field]:
-    """Return the fields that a component describes: one, or those of an object with an object for each."""
+    """Return the fields that a component describes: one, or those of the objects in its attributes."""
     attributes = attributes_of(match["attributes"])
     if field_of_component := _parse_field(match["tag"], attributes, depth):
         return [field_of_component]
@@ -293,10 +296,11 @@ def _parse_fields(match: re.Match[str], depth: int) -> list[_Field]:
 
 
 def _fields_of_object(text: str) -> Mapping[str, Mapping[str, str]]:
-    """Return the properties of each field, by name, if every property of an object is a typed object.
+    """Return the fields that an object literal describes: the properties of each field, by its name.
 
-    Fumadocs has such an object: `<TypeTable type={{ id: { type: 'string', required: true } }} />`. There, a
-    field without `required` is optional.
+    Empty unless each field has a `type`. Fumadocs describes fields in this way:
+    `<TypeTable type={{ id: { type: 'string', required: true } }} />`. There, a field without `required` is
+    optional.
     """
     fields = {name: properties_of(value) for name, value in properties_of(text).items()}
     if not all("type" in values for values in fields.values()):

@@ -29,7 +29,7 @@ from schemas.platform import PageConfig, PageFormat, PageSourceConfig, SourceLim
 MAX_TITLE_CHARS = 500
 
 TITLE_NAMES = ("sidebarTitle", "sidebar_label", "linkTitle", "nav_title")
-"""Front matter of Mintlify, Docusaurus and Hugo that names a page without a `title`."""
+"""Front matter keys, such as `sidebar_label` of Docusaurus, that name a page without a `title`."""
 
 
 @dataclass(frozen=True)
@@ -70,7 +70,7 @@ class ParsedPage:
     values: PageValues
     parts: Sequence[tuple[PagePart, list[MarkdownBlock]]]
     api: ApiPage
-    """Its API operations; without any, all blocks are prose."""
+    """The page's API operations. If there are none, all blocks are prose."""
     url_at: Callable[[str], str]
     """Returns the URL of the section that has the given anchor."""
 
@@ -83,8 +83,10 @@ ReadContent = Callable[[PagesT, SourceLimits, Path], PageContent]
 class PageFolderReader(FolderReader[PagesT]):
     """A FolderReader for files that are one page each.
 
-    A file becomes one document or, if it describes API operations, one per operation and one for the prose
-    around several. `suffixes` is as in FolderReader, and `read_content` returns the content of a file.
+    A file becomes one document. A file that describes API operations becomes one document per operation
+    and, if there are several operations, one for the prose around them.
+
+    `suffixes` is as in FolderReader, and `read_content` returns the content of a file.
     """
 
     def __init__(
@@ -124,7 +126,7 @@ def _page_of_file(source: PageSourceConfig, path: Path, content: PageContent) ->
 
 
 def _parse(source: PageConfig, page: SourcePage) -> ParsedPage | None:
-    """Parse `page`; None when it has no body."""
+    """Parse `page`; None when it has no body and its front matter names no API operation."""
     values, parts, page_format = page.content
     parsed = [
         (part, list(add_anchors(parse_blocks(part.markdown), source.anchors))) for part in parts
@@ -315,8 +317,8 @@ def _sections(
     url = ""
     for block in blocks:
         if block.kind != "heading":
-            is_dirty = is_markup and block.kind != "fence"
-            body.append(clean_text(block.text) if is_dirty else block.text)
+            needs_cleaning = is_markup and block.kind != "fence"
+            body.append(clean_text(block.text) if needs_cleaning else block.text)
             continue
         yield from _section(parents, headings, body, title, url)
         headings = [h for h in headings if h[0] < block.level] + [
@@ -374,8 +376,8 @@ def lead_blocks(values: Mapping[str, object], title: str) -> list[MarkdownBlock]
 def with_lead(
     blocks: Sequence[MarkdownBlock], lead: Sequence[MarkdownBlock]
 ) -> list[MarkdownBlock]:
-    """Return a page's blocks with `lead` below the title, except for paragraphs that the page has."""
-    written = {" ".join(block.text.split()) for block in blocks if block.kind == "paragraph"}
-    added = [block for block in lead if block.text not in written]
+    """Return a page's blocks with `lead` below the title, without paragraphs that the page already has."""
+    existing = {" ".join(block.text.split()) for block in blocks if block.kind == "paragraph"}
+    added = [block for block in lead if block.text not in existing]
     start = 1 if blocks and blocks[0].kind == "heading" and blocks[0].level == 1 else 0
     return [*blocks[:start], *added, *blocks[start:]]

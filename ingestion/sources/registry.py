@@ -16,7 +16,7 @@ from schemas.errors import ApideskError, SourceError
 from schemas.platform import SourceConfig, SourceLimits
 
 KnownFiles = Mapping[str, frozenset[str]]
-"""Fingerprint of an indexed file -> ids of its documents."""
+"""Maps the fingerprint of each indexed file to the ids of the file's documents."""
 
 
 @dataclass(frozen=True)
@@ -56,7 +56,7 @@ FileResult = SourceDocument | UnchangedFile | EmptyFile | SourceError | Waiting
 """The result of reading a file; a SourceError states in one line why the file was refused."""
 
 FileTask = Callable[[], Sequence[FileResult]]
-"""Returns the documents of one file, or why there are none; can run in another process."""
+"""Reads one file. Returns its documents, or why it has none. Can run in another process."""
 
 RunTasks = Callable[[Iterator[FileTask | FileResult]], Iterator[FileResult]]
 """Runs the tasks in an iterator that also contains results, and yields all results in order."""
@@ -80,9 +80,9 @@ def file_results(
 ) -> Sequence[FileResult]:
     """Return the documents that `read` returns, with the fingerprint of their file.
 
-    Without documents, the result tells why: the file has no content, the source skips it (`read` returns
-    None), or it is refused. Raises ConfigurationError, such as for a malformed `page_url`, because it
-    concerns the whole source.
+    If there are none, the result tells why: the file has no content, the source skips it (`read` returns
+    None), `read` refuses it, or `read` fails unexpectedly. A ConfigurationError, such as for a malformed
+    `page_url`, is not caught because it concerns the whole source.
     """
     try:
         documents = read()

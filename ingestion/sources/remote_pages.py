@@ -82,7 +82,7 @@ def _content(page: RemotePage) -> PageContent:
 
 
 def _fingerprint(source: RemoteSourceConfig, page: RemotePage) -> str:
-    """Return a digest of everything that the documents of `page` depend on."""
+    """Return a digest of the page's id, values and data, the source's configuration and READER_VERSION."""
     values = json.dumps(page.values, default=str, sort_keys=True)
     key = f"{READER_VERSION}\0{source.model_dump_json()}\0{page.id}\0{values}\0"
     return hashlib.sha256(key.encode() + page.data).hexdigest()
@@ -100,7 +100,10 @@ class Deadline:
         self.seconds_left = seconds
 
     def spend(self, started: float) -> None:
-        """Count the time since `started`, a `time.monotonic()`. Raises SourceAbandoned at the limit."""
+        """Subtract the time since `started`, a value of `time.monotonic()`, from the time that is left.
+
+        Raises SourceAbandoned if no time is left.
+        """
         self.seconds_left -= time.monotonic() - started
         if self.seconds_left <= 0:
             raise SourceAbandoned(
@@ -108,7 +111,7 @@ class Deadline:
             )
 
     def sleep(self, seconds: float) -> Iterator[Waiting]:
-        """Wait, at most MAX_SLEEP_S, and yield Waiting every half second.
+        """Wait for `seconds`, but at most for MAX_SLEEP_S, and yield Waiting every half second.
 
         Raises SourceAbandoned at the time limit.
         """

@@ -21,7 +21,7 @@ def pretty(value: object) -> str:
 
 
 def fenced(value: object) -> str:
-    """Return `value` as a fenced code block. Text is unchanged; anything else is rendered as JSON."""
+    """Return `value` as a fenced code block. A string is stripped; other values become JSON."""
     if not isinstance(value, str):
         return f"```json\n{pretty(value)}\n```"
     fence = "`" * max(3, 1 + max(map(len, re.findall("`+", value)), default=0))

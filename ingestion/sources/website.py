@@ -35,7 +35,7 @@ FIRST_RETRY_S = 1.0
 """Delay before a request is repeated, in seconds; it doubles with each attempt."""
 
 MAX_SITEMAPS = 500
-"""Maximum number of sitemaps that are read."""
+"""Maximum number of sitemaps of a site. If there are more, the source cannot be read."""
 
 _TRANSIENT_STATUSES = {408, 425, 429, 500, 502, 503, 504}
 _GONE_STATUSES = {404, 410}
@@ -120,7 +120,7 @@ class _Crawl:
                 return
             raise
         final = _without_fragment(download.url)
-        if _page_id(final) != _page_id(url) and not self._is_new(final):
+        if _page_id(final) != _page_id(url) and not self._mark_seen(final):
             return
         page_format = _FORMATS.get(download.media_type)
         if page_format is None:
@@ -140,10 +140,11 @@ class _Crawl:
             return
         self._found.add(url)
         is_start = url == self._source.url
-        if (is_start or self._is_wanted(url)) and self._is_new(url):
+        if (is_start or self._is_wanted(url)) and self._mark_seen(url):
             self._queue.append((url, depth))
 
-    def _is_new(self, url: str) -> bool:
+    def _mark_seen(self, url: str) -> bool:
+        """Note that a page was found, and return whether it is new."""
         page_id = _page_id(url)
         is_new = page_id not in self._seen
         self._seen.add(page_id)
@@ -203,7 +204,10 @@ class _Crawl:
             raise SourceError(f"{url} disallows {self._source.start}")
 
     def _read_sitemaps(self, url: str) -> Iterator[Waiting]:
-        """Queue the pages of a sitemap or of an index of sitemaps. Raises SourceError."""
+        """Queue the pages of a sitemap or of an index of sitemaps.
+
+        Raises SourceError if a sitemap cannot be read or if there are more than MAX_SITEMAPS.
+        """
         sitemaps = deque([url])
         known = {url}
         while sitemaps:
@@ -260,7 +264,9 @@ def _usable_cache(limits: SourceLimits) -> Path | None:
         storage.get_entries("")  # opens the file
         storage.close()
     except (OSError, sqlite3.Error, ValueError) as error:
-        log.warning("%s cannot be used, all pages are downloaded: %s", path, error)
+        log.warning(
+            "the website cache %s cannot be used, all pages are downloaded: %s", path, error
+        )
         return None
     return path
 

@@ -79,7 +79,8 @@ def _join(base: str, url: str) -> str:
 def read_sitemap(data: bytes, limits: SourceLimits) -> Sitemap:
     """Return the URLs in a sitemap, which may be compressed with gzip.
 
-    Raises SourceError if `data` is not a sitemap, or larger than `limits.unpacked_bytes` after unpacking.
+    Raises SourceError if `data` is not a sitemap, declares a document type, or is larger than
+    `limits.unpacked_bytes` after unpacking.
     """
     if data.startswith(_GZIP_MARK):
         data = _unpack(data, limits.unpacked_bytes)

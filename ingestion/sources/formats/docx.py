@@ -12,7 +12,10 @@ from schemas.errors import SourceError
 from schemas.platform import SourceLimits
 
 MAX_ELEMENTS = 150_000
-"""Maximum number of XML elements in a document. A book of 300 pages has about 100,000."""
+"""Maximum number of XML elements in a document. A book of 300 pages has about 100,000.
+
+Four attributes of an element count as one more element.
+"""
 
 MAX_XML_BYTES = 20_000_000
 """Maximum size of the XML in all parts together, in bytes."""
@@ -41,7 +44,7 @@ _HEADING_STYLE_LEVELS = {
     for level in range(1, 10)
     for name in (f"heading {level}", f"标题 {level}", f"标题{level}", f"標題 {level}")
 } | {"title": 1, "标题": 1, "標題": 1}
-"""Names of Word's heading styles with their levels. Unlike the ids of styles, the names do not vary."""
+"""Levels of heading styles, by name. Ids of styles are not used because Word translates them."""
 
 
 def read_docx(data: bytes, limits: SourceLimits) -> PageContent:
@@ -70,7 +73,8 @@ def read_docx(data: bytes, limits: SourceLimits) -> PageContent:
 def _checked_parts(data: bytes, limits: SourceLimits) -> Iterator[tuple[str, bytes]]:
     """Yield the names and contents of the XML parts.
 
-    Every part is unpacked once, and counts towards the limits. Raises SourceError.
+    Every part is unpacked once, and counts towards the limits. Raises SourceError if a limit is exceeded or
+    the document is encrypted.
     """
     if data.startswith(b"\xd0\xcf\x11\xe0"):
         raise SourceError("encrypted, or saved by a version of Word before 2007")
@@ -96,7 +100,7 @@ def _checked_parts(data: bytes, limits: SourceLimits) -> Iterator[tuple[str, byt
 
 
 class _Budget:
-    """The bytes and XML elements that the limits of a package still allow."""
+    """The numbers of bytes and XML elements that may still be read from a package."""
 
     def __init__(self, limits: SourceLimits) -> None:
         self.max_bytes = limits.unpacked_bytes

@@ -126,9 +126,9 @@ def _has_oversized_tag(piece: str) -> bool:
 
 
 def _remove_scripts(html: str) -> str:
-    """Remove comments, declarations, scripts and styles in one pass.
+    """Remove comments, declarations, scripts, styles and `<noscript>` elements in one pass.
 
-    The parser would take quadratic time if many of them are not closed.
+    If many of them were not closed, the parser would take quadratic time.
     """
     kept: list[str] = []
     position = 0
@@ -165,7 +165,7 @@ def _short_title(title: str, heading: str) -> str:
 
 
 def _find_content(tree: Tag) -> Tag:
-    """Return the main element of the page, or its only article if that contains most of the text."""
+    """Return the main element or body of the page, or the only article in it if most text is there."""
     main = tree.select_one("main, [role=main]") or tree
     articles = [
         article for article in main.find_all("article") if article.find_parent("article") is None
@@ -194,7 +194,7 @@ def _remove_boilerplate(content: Tag) -> None:
         badge
         for heading in content.find_all(_HEADINGS)
         if heading.find_parent("li")
-        is None  # in a list, headings are fields: "Required" is content
+        is None  # a heading in a list is the name of a field, and its badge may be "Required"
         for badge in heading.find_all(class_=_BADGE)
     ]
     for tag in [*unwanted, *content.select(_BOILERPLATE)]:

@@ -172,8 +172,8 @@ class _Converter(MarkdownConverter):
 def _names_field(term: Tag | None) -> bool:
     """Return whether a term of a definition list names a field.
 
-    Such a term contains code, or is an identifier that starts with a lowercase letter, alone or followed
-    by labels such as a type.
+    Such a term contains code, or begins with an identifier that does not start with a capital letter. The
+    identifier is alone or is followed by labels such as a type.
     """
     if term is None or term.find("code") is not None:
         return term is not None

@@ -114,7 +114,7 @@ def normalise_tables(content: Tag) -> None:
 
 
 def _move_rows_out(table: Tag) -> None:
-    """Move the rows of a table out of the cell that contains it, to below the row of the cell.
+    """Move the rows of a nested table out of its cell, to below the row that contains the cell.
 
     The rows are indented, and their cells are moved to the columns with the same headers. Nothing is moved
     unless the outer table has headers.
@@ -148,7 +148,7 @@ def _move_rows_out(table: Tag) -> None:
 
 
 def _titles(row: Tag) -> list[str]:
-    """Return the texts of a row of header cells; empty for other rows."""
+    """Return the texts of a row of header cells in lower case; empty for other rows."""
     cells = row.find_all(["td", "th"], recursive=False)
     is_header = bool(cells) and all(cell.name == "th" for cell in cells)
     return [" ".join(cell.get_text(" ").split()).lower() for cell in cells] if is_header else []
@@ -236,7 +236,7 @@ def _span(cell: Tag, name: str) -> int:
 
 
 def _merge_spacers(table: Tag) -> None:
-    """Merge columns without a title into the column before them if each row has text in only one of them.
+    """Merge columns without a title into the column before them if no row has text in several of them.
 
     Empty cells before a name show how deeply it is nested; they become indentation.
     """

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from pypdf import PageObject, PdfReader
 
 MAX_WORK = 5_000_000
-"""Maximum cost of text extraction, about that of a manual of a thousand pages. See `_OPERAND_COSTS`."""
+"""Maximum cost of text extraction: about what a manual of a thousand pages costs. See `_OPERAND_COSTS`."""
 
 MAX_STREAM_BYTES = 20_000_000
 """Maximum unpacked size of one stream in bytes. The text of a page has about 20,000."""
@@ -77,7 +77,7 @@ def _read(reader: "PdfReader", limits: SourceLimits) -> PageContent:
 
 
 class _WorkBudget:
-    """What remains of the limits for all pages of a document."""
+    """The cost and bytes that the limits still allow, and the number of characters on the current page."""
 
     def __init__(self, limits: SourceLimits) -> None:
         self.cost_left = MAX_WORK
@@ -159,7 +159,7 @@ def _unpacked_size(item: Any) -> int:
 
 
 def _read_outline(reader: "PdfReader") -> Iterator[tuple[str, tuple[int, int]]]:
-    """Yield the bookmarks, each with its title and its level and page."""
+    """Yield the title of each bookmark, with its level and page, both from 1."""
     pending: list[tuple[Any, int]] = [(item, 1) for item in reversed(_bookmarks(reader))]
     while pending:
         item, level = pending.pop()

@@ -239,24 +239,27 @@ def _continues_heading(line: PdfLine, following: PdfLine) -> bool:
 def _heading_levels(lines: list[PdfLine], outline: PdfOutline) -> _HeadingLevel:
     """Return a function that detects headings by font size and by bold section numbers.
 
-    If no line is larger than the body text and there are bookmarks, it detects them by bookmarks only.
+    If no line is larger than the body text and there are bookmarks, the function detects headings only by
+    bookmarks.
     """
-    text = _body_text_size(lines)
+    body_size = _body_text_size(lines)
     larger = [
-        line for line in lines if line.size > text * MIN_HEADING_SCALE and _may_be_heading(line)
+        line
+        for line in lines
+        if line.size > body_size * MIN_HEADING_SCALE and _may_be_heading(line)
     ]
     if not larger and outline:
         return _levels_from_outline(outline)
     sizes = sorted({line.size for line in larger}, reverse=True)
     levels = {size: min(level, 5) for level, size in enumerate(sizes, 1)}
     lowest = max(levels.values(), default=0)
-    text_is_bold = sum(line.bold for line in lines) * 2 > len(lines)
+    body_is_bold = sum(line.bold for line in lines) * 2 > len(lines)
 
     def level(line: PdfLine) -> int:
         if not _may_be_heading(line):
             return 0
         number = _SECTION_NUMBER.match(line.text)
-        if line.size == text and line.bold and not text_is_bold and number:
+        if line.size == body_size and line.bold and not body_is_bold and number:
             return min(lowest + 1 + number[1].count("."), 9)
         return levels.get(line.size, 0)
 
@@ -276,8 +279,8 @@ def _may_be_heading(line: PdfLine) -> bool:
 
 
 def _levels_from_outline(outline: PdfOutline) -> _HeadingLevel:
-    places = {(_without_spaces(title), page): level for title, (level, page) in outline.items()}
-    return lambda line: places.get((_without_spaces(line.text), line.page), 0)
+    levels = {(_without_spaces(title), page): level for title, (level, page) in outline.items()}
+    return lambda line: levels.get((_without_spaces(line.text), line.page), 0)
 
 
 def _without_spaces(text: str) -> str:

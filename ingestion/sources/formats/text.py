@@ -20,7 +20,7 @@ _BOMS = (
 )
 _CANDIDATE_ENCODINGS = ("big5", "shift_jis", "euc_jp", "cp1252", "cp1251", "koi8_r", "iso8859_2")
 _SAMPLE_BYTES = 64_000
-"""Number of bytes from which the encoding is guessed."""
+"""Number of bytes, or of decoded characters, from which the encoding is guessed."""
 
 _CONTROL = re.compile(r"[\x00-\x08\x0e-\x1a\x1c-\x1f]")
 _HEADING = re.compile(r" {0,3}#{1,6}(?:[ \t]|$)")
@@ -29,7 +29,9 @@ _FENCE = re.compile(r" {0,3}(`{3,}|~{3,})")
 
 
 def read_txt(data: bytes, source: FilesSourceConfig) -> PageContent:
-    """Return the values that `source.header` finds, and a part for each match of `source.section`.
+    """Return the values that `source.header` finds, and the text in parts.
+
+    The first part is the text before the first match of `source.section`. Each match begins another part.
 
     Raises SourceError if `data` is not text.
     """

@@ -54,11 +54,11 @@ class StatusError(SourceError):
         super().__init__(f"answers with HTTP {status}")
         self.status = status
         self.retry_after = float(retry_after) if retry_after.isdecimal() else 0.0
-        """Seconds that the server asks to wait; 0 if it does not."""
+        """Seconds that the server asks to wait before a retry; 0 if it does not ask."""
 
 
 class Downloader:
-    """Downloads a description and the documents it refers to, or the pages of a web site.
+    """Downloads a description and the documents it refers to, or one page of a web site.
 
     `limits.file_bytes` and `limits.fetch_seconds` limit all downloads together. With a `cache`, a
     SQLite file, each download asks the server whether the cached response is still valid.
@@ -89,8 +89,8 @@ class Downloader:
 class _DownloadThread:
     """One download in its own thread.
 
-    The deadline also applies to name resolution, the TLS handshake and headers sent byte by byte,
-    which the timeouts of httpx do not cover.
+    The timeouts of httpx do not cover name resolution and apply to each read separately. The deadline of
+    the thread covers the whole download, even if the server sends its headers byte by byte.
     """
 
     def __init__(self, downloader: Downloader) -> None:

@@ -72,7 +72,7 @@ def _parse_json(text: str, limits: SourceLimits) -> object:
 def _estimate_size(text: str) -> int:
     """Estimate the number of values in `text` from its commas and brackets, without parsing it.
 
-    From a count of 100,000 on, commas and brackets in strings are left out.
+    If the count reaches 100,000, it is repeated without the commas and brackets in strings.
     """
     count = text.count(",") + text.count("{") + text.count("[")
     if count < 100_000:

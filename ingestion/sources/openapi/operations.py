@@ -103,7 +103,10 @@ class OperationParameter:
     node: Node
     schema: Node
     is_common: bool = False
-    """Whether several operations have this parameter; documents list such parameters separately."""
+    """Whether the path item declares this parameter, or most operations refer to it.
+
+    Documents list such parameters separately.
+    """
 
 
 @dataclass(frozen=True)

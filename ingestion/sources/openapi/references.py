@@ -145,7 +145,7 @@ class DescriptionDocuments:
 
 
 class _FileLoader:
-    """Loads the files of a description, which are all below one folder."""
+    """Loads the files of a description. Files to which it refers must be below one folder."""
 
     def __init__(self, path: Path, root: Path | None, limits: SourceLimits) -> None:
         self.path = path

@@ -41,7 +41,7 @@ class _Row:
     is_required: bool = False
     location: str = ""
     parameter: OperationParameter | None = None
-    """The parameter, if the row is not a property of a schema."""
+    """The parameter that the row describes; None if it describes a body, property or variant."""
     ancestors: frozenset[int] = frozenset()
     """Ids of all schemas that contain this one; see `Schema.structure`."""
     depth: int = 0
@@ -88,7 +88,7 @@ class RowBuilder:
     def body(self, media: MediaContent, name: str, location: str) -> tuple[Parameter, ...]:
         """Return a row per property and variant of a body, or a row `[]` for an array. Raises SourceError.
 
-        Another body has one row called `name`, unless it has neither a type nor a description.
+        Any other body has one row called `name`, or no row if it has neither a type nor a description.
         """
         root = _Row("", self.reader.read(media.schema), True, location)
         self._expand(root)
