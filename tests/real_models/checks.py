@@ -29,7 +29,8 @@ def _inventions(answer: Answer, question: str) -> Iterator[str]:
     """Yield the citations, links and identifiers of an answer that its sources do not have."""
     text, evidence = " ".join(answer.answer), _evidence(answer, question)
     for number in set(map(int, _CITATION.findall(text))) - {s.number for s in answer.sources}:
-        yield f"cites [{number}], which is no source"
+        if f"[{number}]" not in evidence:  # such as `lines[0].name` in a quote
+            yield f"cites [{number}], which is no source"
     for url in {url.rstrip(".,") for url in _URL.findall(text)}:
         if url not in evidence:
             yield f"links {url}"
