@@ -21,10 +21,13 @@ API_SECTION_FACTOR = 6
 """Maximum size of a chunk of an API section, as a multiple of that of a prose chunk."""
 
 MAX_BLOCK_CHARS = 12_000
-"""Maximum length of a block in characters. Longer ones are split, as Milvus limits text to 65,535 bytes."""
+"""Maximum length of a block in characters. Longer ones are split: Milvus limits text to 65,535 bytes."""
 
 MAX_CHUNK_WEIGHT = 8_000
-"""Maximum `_weight` of a chunk of several blocks: 40,000 bytes, and 16,000 for blank lines between them."""
+"""Maximum `_weight` of a chunk of several blocks.
+
+Its blocks then have at most 40,000 bytes, and the blank lines between them at most 16,000.
+"""
 
 _OPENING_FENCE = re.compile(r" {0,3}(`{3,}|~{3,})")
 _MAY_BE_TABLE = re.compile(r"[^\n]*\n[ \t]*[|:-][ \t|:-]*(?:\n|\Z)")
@@ -74,7 +77,7 @@ def _build_chunk(
         "body": body,
         "text": text,
     }
-    # The fingerprint is left out, because it changes with the file, but most chunks do not.
+    # The fingerprint is not hashed: it changes with the file, while most of the file's chunks do not.
     content_hash = _digest(repr(sorted(fields.items())))
     return Chunk(id=chunk_id, content_hash=content_hash, fingerprint=document.fingerprint, **fields)
 
@@ -108,7 +111,7 @@ def _digest(*parts: str) -> str:
 def _split_section(section: Section, max_tokens: int) -> Iterator[str]:
     """Yield the section's body in parts, split between blocks if possible.
 
-    A part of prose has about `max_tokens`; other parts may be `API_SECTION_FACTOR` times as long.
+    A part of prose has at most about `max_tokens`; other parts may be `API_SECTION_FACTOR` times as long.
     """
     factor = 1 if section.kind == "prose" else API_SECTION_FACTOR
     max_weight = min(max_tokens * factor, MAX_CHUNK_WEIGHT)
@@ -206,5 +209,5 @@ def _group_lines(
 
 
 def _weight(text: str) -> int:
-    """Return the estimated tokens of `text`, but at least one per 5 bytes, which limits the bytes, too."""
+    """Return the estimated tokens of `text`, but at least one per 5 bytes, so that it limits bytes, too."""
     return max(1, estimate_tokens(text), math.ceil(len(text.encode()) / 5))

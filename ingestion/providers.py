@@ -50,10 +50,10 @@ _backoff = wait_random_exponential(multiplier=0.25, max=8)
 
 @dataclass(frozen=True)
 class ModelRole:
-    """A configured model and its use, which determines the settings that configure it."""
+    """A configured model and its use. The use determines the names of the settings."""
 
     prefix: str
-    """`CHAT`, `CHAT_FALLBACK`, `STRUCTURE`, `JUDGE` or `EMBEDDING`."""
+    """As in the names of the settings: `CHAT`, `CHAT_FALLBACK`, `STRUCTURE`, `JUDGE` or `EMBEDDING`."""
     model: str
     """`provider:model`."""
 
@@ -68,7 +68,7 @@ class ModelRole:
         return {"role": self.prefix.lower(), "model": self.model}
 
     def error_message(self, problem: str, suffix: str) -> str:
-        """Return a message with the problem and the setting of this role to check."""
+        """Return a message that names the problem and the setting to check, `APIDESK_<prefix>_<suffix>`."""
         return f"{self.setting}: {problem}; check {PREFIX}{self.prefix}_{suffix}"
 
 
@@ -156,7 +156,10 @@ def _status_error(error: Exception, status: int, role: ModelRole) -> ModelError:
 
 
 def context_window_in(error: Exception) -> int | None:
-    """Return the context window in tokens that a provider names when it refuses a prompt as too long."""
+    """Return the context window in tokens that a provider names when it refuses a prompt as too long.
+
+    None for other errors.
+    """
     is_refusal = getattr(error, "status_code", None) in (400, 413, 422, 500)
     match = _CONTEXT_EXCEEDED.search(str(error)) if is_refusal else None
     return int(match.group(1)) if match else None

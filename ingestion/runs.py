@@ -46,10 +46,9 @@ class IngestionRunStore:
 
     @classmethod
     def open(cls, settings: Settings, engine: Engine | None = None) -> "IngestionRunStore":
-        """Open the runs in the database of `settings`, or in `engine` if it is open already.
+        """Return the store of the runs in `engine`. If `engine` is None, open the database of `settings`.
 
-        Raises ConfigurationError for an invalid URL and StoreUnavailable if the database does not
-        answer.
+        Raises the same errors as `open_engine`.
         """
         return cls(engine or open_engine(settings), settings.collection_id)
 
@@ -77,7 +76,10 @@ class IngestionRunStore:
         return self._select(limit=count)
 
     def fail_orphaned_runs(self) -> None:
-        """Mark runs in state `running` as failed. Call it only while holding the ingestion lock."""
+        """Mark the latest runs that are still `running` as failed, because their processes have ended.
+
+        Call this only while holding the ingestion lock.
+        """
         for run in self.latest():
             if run.state == "running":
                 run.state = "failed"
@@ -89,8 +91,8 @@ class IngestionRunStore:
         """Hold the ingestion lock of the collection on all machines that share a PostgreSQL database.
 
         The server releases the lock if the process or its connection dies. With SQLite, whose file
-        belongs to one machine, do nothing. Raises IngestionRunning if a run on another machine holds
-        the lock.
+        belongs to one machine, there is no such lock. Raises IngestionRunning if another run holds the
+        lock.
         """
         if self.engine.dialect.name != "postgresql":
             yield

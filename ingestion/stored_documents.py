@@ -1,7 +1,4 @@
-"""Groups the stored chunks of a collection by source and document.
-
-`sync.py` compares them with the documents that it reads.
-"""
+"""Groups the stored chunks of a collection by source and document, for the comparison in `sync.py`."""
 
 from collections import defaultdict
 from collections.abc import Mapping, Set
@@ -44,16 +41,16 @@ class StoredDocuments:
     def known_files(self, source: str) -> KnownFiles:
         """Return the file fingerprints of `source`, each with the ids of its documents.
 
-        On a Milvus server, an unchanged chunk keeps the fingerprint of an earlier version of its file.
-        Therefore, a file whose chunks have different fingerprints is omitted and will be read again. The
-        ids of the documents of one page differ only after `#`.
+        A file whose chunks have different fingerprints is omitted, so that it is read again: on a Milvus
+        server, an unchanged chunk keeps the fingerprint of an earlier version of its file. Documents of the
+        same file are recognised by their ids, which differ only after `#`.
         """
-        files: dict[str, set[str]] = defaultdict(set)
+        by_file: dict[str, set[str]] = defaultdict(set)
         known: dict[str, set[str]] = defaultdict(set)
         stored = self._fingerprints.get(source, {})
         for document_id, fingerprints in stored.items():
-            files[document_id.partition("#")[0]] |= fingerprints
+            by_file[document_id.partition("#")[0]] |= fingerprints
         for document_id, fingerprints in stored.items():
-            if len(files[document_id.partition("#")[0]]) == 1:
+            if len(by_file[document_id.partition("#")[0]]) == 1:
                 known[next(iter(fingerprints))].add(document_id)
         return {fingerprint: frozenset(ids) for fingerprint, ids in known.items() if fingerprint}

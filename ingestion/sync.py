@@ -1,8 +1,8 @@
 """Updates a collection to match its sources.
 
-Documents are streamed: read, cut into chunks, compared by content hash, embedded and written in
-batches. Only an id and a hash per stored chunk stay in memory. A source is skipped if all of its files
-are the same as in the last run.
+Documents are streamed: each one is read and split into chunks. Chunks that are new or have another content
+hash than before are embedded and written in batches. Of the stored chunks, only ids and hashes are kept in
+memory. A source is skipped if all of its files are the same as in the last run.
 """
 
 import logging
@@ -27,21 +27,24 @@ from ingestion.store.manifest import IndexedSource
 from ingestion.store.route_calibration import calibrate_routes, is_calibration_due
 from ingestion.store.schema import Vector
 from ingestion.stored_documents import StoredDocuments
-from ingestion.worker_processes import ChunkedDocument, WorkerProcesses, cut_document
+from ingestion.worker_processes import ChunkedDocument, WorkerProcesses, to_chunked_document
 from schemas.document import Chunk, SourceDocument
 from schemas.errors import CollectionMissing, DeletionsRefused, ModelError, SourceError
 from schemas.ingestion import IngestionOptions, SourceReport
 from schemas.platform import PageConfig, SourceConfig, SourceLimits
 
 MAX_VANISHED_SHARE = 0.3
-"""If a larger share of a source's documents is missing, they are kept: it is probably a mistake."""
+"""If a larger share of a source's documents has vanished, these are kept unless `allow_deletes` is set.
+
+So many documents usually vanish by mistake.
+"""
 
 log = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True)
 class ReadOptions:
-    """Options for reading sources and cutting their documents."""
+    """Options for reading sources and splitting their documents into chunks."""
 
     limits: SourceLimits
     chunk_tokens: int
@@ -51,8 +54,8 @@ class Sync:
     """One update of a collection from its sources.
 
     `reports` has a report per source and is updated while `run` goes on. `on_progress` is called after
-    each file or document that is read, each batch that is written and each source that is skipped; an
-    error that it raises ends the run.
+    each file or document that is read, each batch that is written and each source that is skipped, and
+    repeatedly while a reader waits for a page. An error that `on_progress` raises ends the run.
     """
 
     def __init__(
@@ -78,15 +81,16 @@ class Sync:
         self._dropped_ids: set[str] = set()
         """Ids of the stored chunks to delete."""
         self._new_fingerprints: dict[DocumentKey, str] = {}
-        """Fingerprints of the files of documents of which chunks are unchanged."""
+        """File fingerprints of the documents with unchanged chunks, which are not written again."""
         self._was_interrupted = False
         """Whether the stored manifest is `incomplete`: the last run may have died during a write."""
 
     def run(self, sources: Sequence[SourceConfig]) -> None:
         """Update the collection to match `sources`; a dry run only fills `reports`.
 
-        Raises ApideskError. After an error, the collection answers as before or, on a Milvus server, with
-        what has been written so far. The next run continues.
+        Raises ApideskError. After an error, searches find the previous chunks or, if the changes have been
+        committed before the error, the new ones. On a Milvus server that is updated in place, they find the
+        changes written so far. The next run continues.
         """
         if not self._options.dry_run:
             self._collection.recover(self._options.rebuild)
@@ -126,7 +130,10 @@ class Sync:
         return indexed.digest == digest_source(source, self._read_options.limits)
 
     def _write(self, writer: CollectionWriter, changed: Iterator[Chunk]) -> None:
-        """Write the changed chunks, delete the dropped ones, and store the state of the sources."""
+        """Write the changed chunks, delete the dropped ones, and store the state of the sources.
+
+        Raises DeletionsRefused, and CollectionMissing if the collection would be empty.
+        """
         written = 0
         for chunks, vectors in self._with_vectors(changed):
             writer.put(chunks, vectors)
@@ -224,7 +231,7 @@ class Sync:
                 source, self._read_options.limits, known_files, self._workers.run
             ):
                 if isinstance(result, SourceDocument) and not isinstance(result, ChunkedDocument):
-                    result = cut_document(result, self._read_options.chunk_tokens)
+                    result = to_chunked_document(result, self._read_options.chunk_tokens)
                 match result:
                     case ChunkedDocument():
                         seen_ids.add(result.id)
@@ -239,8 +246,8 @@ class Sync:
                         fingerprints.append(result.fingerprint)
                         report.empty += [] if result.is_skipped else [result.name]
                     case SourceError():
-                        known = result.fingerprint if isinstance(result, RefusedFile) else ""
-                        fingerprints.append(known)
+                        fingerprint = result.fingerprint if isinstance(result, RefusedFile) else ""
+                        fingerprints.append(fingerprint)
                         report.refused.append(str(result))
                 self._on_progress()
         except SourceError as error:
@@ -250,9 +257,10 @@ class Sync:
         self._drop_vanished(report, seen_ids)
 
     def _known_files(self, source: str) -> KnownFiles:
-        """Return the files that need not be read again.
+        """Return the files of `source` that need not be read again.
 
-        Empty for a rebuild, and after an interrupted run, which may have written only a part of a document.
+        There are none for a rebuild, and none after an interrupted run, which may have written only a part
+        of a document.
         """
         if self._options.rebuild or self._was_interrupted:
             return {}
@@ -285,7 +293,7 @@ class Sync:
         yield from chunks if self._options.rebuild else changed
 
     def _drop_vanished(self, report: SourceReport, seen_ids: set[str]) -> None:
-        """Drop the documents of a source that were not seen, unless this may be a mistake."""
+        """Drop the stored documents that were not seen in the source, unless this may be a mistake."""
         stored_ids = self._stored.document_ids(report.name)
         vanished = stored_ids - seen_ids
         if not vanished:
@@ -307,7 +315,7 @@ class Sync:
             self._dropped_ids |= self._stored.chunk_hashes(report.name, document_id).keys()
 
     def _check_rebuild(self) -> None:
-        """Raise DeletionsRefused if a rebuild, which contains only what was read, would lose documents."""
+        """Raise DeletionsRefused if a rebuild would lose documents: it contains only what was read."""
         kept = {report.name: report.kept for report in self.reports if report.kept}
         if kept and self._options.rebuild and not self._options.allow_deletes:
             counts = ", ".join(f"{count} of {name}" for name, count in kept.items())

@@ -1,4 +1,4 @@
-"""Reads files and cuts their documents into chunks in worker processes, one per core.
+"""Reads files and splits their documents into chunks in worker processes, one per core.
 
 Parsing Markdown and HTML is most of the work of a run, and Python runs on one core per process. The
 process of the run then only compares, embeds and writes chunks.
@@ -19,7 +19,7 @@ from schemas.document import Chunk, SourceDocument
 from schemas.errors import SourceError
 
 MIN_TASKS = 300
-"""Number of files from which worker processes are used. Starting one takes a second of CPU."""
+"""Minimum number of files for which worker processes are used. Starting one takes a second of CPU."""
 
 BATCH_TASKS = 8
 """Files that a worker process reads at a time."""
@@ -29,13 +29,13 @@ BATCHES_PER_PROCESS = 3
 
 
 class ChunkedDocument(SourceDocument):
-    """A document that is already cut into chunks."""
+    """A document that is already split into chunks; its `sections` are empty."""
 
     chunks: tuple[Chunk, ...]
 
 
 class WorkerProcesses:
-    """Processes that read and cut files for one run. The first source with many files starts them."""
+    """Processes that read and split files for one run. The first source with many files starts them."""
 
     def __init__(self, chunk_tokens: int) -> None:
         self._chunk_tokens = chunk_tokens
@@ -50,7 +50,7 @@ class WorkerProcesses:
             self._pool.shutdown(wait=False, cancel_futures=True)
 
     def run(self, tasks: Iterator[FileTask | FileResult]) -> Iterator[FileResult]:
-        """Run `tasks` and cut their documents into chunks; yield all results in order.
+        """Run `tasks` and split their documents into chunks; yield all results in order.
 
         Without a second core, or for fewer than `MIN_TASKS` files, the work is done in this process.
         """
@@ -96,15 +96,18 @@ def _run_batch(batch: list[FileTask | FileResult], chunk_tokens: int) -> list[Fi
 def _run_tasks(tasks: Iterator[FileTask | FileResult], chunk_tokens: int) -> Iterator[FileResult]:
     for task in tasks:
         for result in task() if callable(task) else [task]:
-            yield (
-                cut_document(result, chunk_tokens) if isinstance(result, SourceDocument) else result
-            )
+            if isinstance(result, SourceDocument):
+                yield to_chunked_document(result, chunk_tokens)
+            else:
+                yield result
 
 
-def cut_document(document: SourceDocument, chunk_tokens: int) -> "ChunkedDocument | SourceError":
+def to_chunked_document(
+    document: SourceDocument, chunk_tokens: int
+) -> "ChunkedDocument | SourceError":
     """Return `document` with its chunks and without its sections, which are not needed any more.
 
-    If it cannot be cut, return the reason.
+    If it cannot be split, return a SourceError with the reason.
     """
     try:
         chunks = tuple(chunk_document(document, chunk_tokens))

@@ -151,7 +151,7 @@ def _create_engine(url: URL) -> Engine:
 
 
 def _create_in_memory_engine(url: URL) -> Engine:
-    """Return an engine with one connection for all threads: each connection has its own database."""
+    """Return an engine with one connection for all threads: each connection would have its own database."""
     return create_engine(
         url,
         poolclass=QueuePool,

@@ -26,7 +26,7 @@ class ConfluenceHtmlLoader(ConfluenceLoader):
             "max_pages": MAX_PAGES,
             "number_of_retries": 1,
         }
-        # By default, the client repeats a request up to 1,000 times after 429 with Retry-After.
+        # By default, the client repeats a request as long as the reply is 429 with Retry-After.
         client_options = {"retry_with_header": False, **arguments.pop("confluence_kwargs", {})}
         super().__init__(url, confluence_kwargs=client_options, **defaults | arguments)
 

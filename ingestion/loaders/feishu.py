@@ -52,8 +52,8 @@ class FeishuWikiLoader(BaseLoader):
     """Loads the documents of a wiki space.
 
     `app_id` and `app_secret` are the credentials of an app that may read the space `space_id`. `base_url`
-    is the address of the API, `wiki_url` the address below which readers open pages. `timeout_s` limits
-    each request, in seconds.
+    is the address of the API, and `wiki_url` the start of the URLs of pages. `timeout_s` limits each
+    request, in seconds.
     """
 
     def __init__(
@@ -93,7 +93,7 @@ class FeishuWikiLoader(BaseLoader):
             )
 
     def _nodes(self, parent_token: str) -> Iterator[ApiObject]:
-        """Yield the nodes below a node, each before its descendants. An empty token means all nodes."""
+        """Yield the nodes below a node, each before its descendants; all nodes if the token is empty."""
         path = f"wiki/v2/spaces/{self._space_id}/nodes"
         for node in self._items(path, NODE_PAGE_SIZE, parent_node_token=parent_token):
             yield node

@@ -24,7 +24,7 @@ class JsonApi:
     """Sends requests with `headers` to the API at `base_url`; `timeout_s` limits each, in seconds.
 
     A request is repeated after a transient status, such as 429, and after status 400 with `busy_code` in
-    the body; 0 means that the API has no such code.
+    the body. If `busy_code` is 0, the API has no such code.
     """
 
     def __init__(

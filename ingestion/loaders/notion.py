@@ -96,7 +96,7 @@ class NotionLoader(BaseLoader):
         )
 
     def _block(self, block: ApiObject) -> ContentBlock | None:
-        """Return a block with its children; None if it is a page or a database of its own."""
+        """Return a block with its children; None if it is a separate page or database."""
         kind = block["type"]
         if kind in _SEPARATE_PAGES:
             return None

@@ -16,7 +16,7 @@ from schemas.errors import ApideskError, StoreUnavailable
 CacheValue = TypeVar("CacheValue")
 
 CHECK_INTERVAL_S = 1.0
-"""Seconds between two checks for writes by other processes, and before a failed store is tried again."""
+"""Minimum seconds between two checks for writes by other processes, also after a failed check."""
 
 
 class ReadThroughCache(Generic[CacheValue]):

@@ -33,7 +33,7 @@ MAX_OUTLINE_CHUNKS = 1_024
 """Number of leading chunks of a document whose headings are in its outline."""
 
 MAX_OUTLINE_BYTES = 8_000
-"""Maximum size of an outline in bytes. Milvus limits a JSON field to 65,536 bytes with escapes."""
+"""Maximum size of an outline in bytes. Milvus limits a JSON field, including escapes, to 65,536 bytes."""
 
 _COPIED_FIELDS = [name for name in CATALOGUED_FIELDS if name not in ("section", "position")]
 

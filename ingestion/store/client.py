@@ -66,8 +66,9 @@ log = logging.getLogger(__name__)
 def open_milvus(settings: Settings) -> "MilvusClient":
     """Connect to the Milvus server in `settings` or, if the store is embedded, open its Milvus Lite file.
 
-    Raises StoreLocked if another process has the file open (ingestion runs open it, questions do not) or if
-    the file is not a Milvus Lite file. Raises StoreUnavailable if a server does not answer.
+    Raises StoreUnavailable if a server does not answer. For a file, raises ConfigurationError if its folder
+    cannot be created, and StoreLocked if it is not a Milvus Lite file or another process has it open. Only
+    ingestion runs open the file.
     """
     from pymilvus import MilvusClient
     from pymilvus.exceptions import MilvusException

@@ -1,8 +1,8 @@
-"""The collection of chunks, which answers are read from and ingestion writes to.
+"""The collection of chunks. Ingestion writes it, and the chunks for answers are read from it.
 
 There are two implementations. `MilvusCollection` is stored and searched by a Milvus server.
-`EmbeddedCollection` answers from a snapshot in a file and keeps its rows in Milvus Lite. Both index the
-same words with the same BM25 parameters, so they rank alike.
+`EmbeddedCollection` is searched in a snapshot file and copied to Milvus Lite. Both index the same words
+with the same BM25 parameters, so they rank alike.
 """
 
 import asyncio
@@ -32,14 +32,14 @@ NO_FILTERS = Filters()
 """Matches every chunk."""
 
 WARM_UP_QUESTION = "预热 warm-up"
-"""Question that is searched after loading, so that the first user does not wait for word lists."""
+"""Question to search for after loading, so that the first user does not wait for word lists."""
 
 NOTHING_INDEXED = "nothing has been indexed yet: run `apidesk ingest`"
 """Message of CollectionMissing if there is no collection."""
 
 
 class ChunkHit(NamedTuple):
-    """A chunk that a search found, without its text, which is only read for the chunks that are used."""
+    """A chunk that a search found, without its text. The text is read only for the chunks that are used."""
 
     id: str
     source: str
@@ -137,7 +137,11 @@ class Collection(ABC):
     # --- searching and reading --------------------------------------------------------------------
 
     async def run(self, read: Callable[[], T]) -> T:
-        """Return the result of `read`, which reads this collection, without blocking the event loop."""
+        """Return the result of `read`, which reads this collection.
+
+        A Milvus server is read in a worker thread. An embedded collection is usually read directly, which
+        blocks the event loop for a few milliseconds.
+        """
         return await asyncio.to_thread(read)
 
     @abstractmethod
@@ -226,17 +230,17 @@ class Collection(ABC):
 
     @abstractmethod
     def save_fingerprints(self, fingerprints: Mapping[DocumentKey, str]) -> None:
-        """Store the fingerprints of the files of documents with unchanged chunks.
+        """Store the file fingerprints of documents with unchanged chunks.
 
-        The files are then not read again. Does nothing on a Milvus server, where whole rows would have to
-        be written.
+        The next run then does not read these files again. Does nothing on a Milvus server, where whole rows
+        would have to be written.
         """
 
     @abstractmethod
     def stored_chunks(self, excluded_sources: Sequence[str] = ()) -> Iterator[StoredChunk]:
         """Yield every stored chunk except those of `excluded_sources`.
 
-        The settings may differ from those that the collection was created with.
+        The collection may have been created with other settings.
         """
 
     @abstractmethod
@@ -248,10 +252,11 @@ class Collection(ABC):
 
     @abstractmethod
     def writer(self, rebuild: bool) -> CollectionWriter:
-        """Return the writer of one run. Without `rebuild`, it must be given only new and changed chunks.
+        """Return the writer of one run.
 
-        Raises CollectionMismatch if apidesk did not create the collection. Without `rebuild`, also
-        raises CollectionMismatch if the collection was created with other settings.
+        With `rebuild`, all chunks must be written, otherwise only new and changed ones. Raises
+        CollectionMismatch if apidesk did not create the collection or, without `rebuild`, if it was created
+        with other settings.
         """
 
     def check(self) -> None:

@@ -70,7 +70,7 @@ _SOURCES = TypeAdapter(dict[str, IndexedSource])
 
 @dataclass
 class _LoadedState:
-    """The data of one version of the snapshot that is kept in memory."""
+    """The part of a snapshot that is kept in memory, as of one version of the snapshot."""
 
     version: str
     manifest: CollectionManifest | None
@@ -84,15 +84,15 @@ class _LoadedState:
     chunks: LRUCache[int, Chunk] = field(default_factory=lambda: LRUCache(MAX_CACHED_CHUNKS))
     """Decoded chunks by chunk number."""
     masks: dict[str, Mask] = field(default_factory=dict)
-    """The chunk numbers that match each filter used so far, by the JSON of the filter."""
+    """For each filter used so far, by its JSON: the chunk numbers that match."""
 
 
 class EmbeddedCollection(Collection):
     """The collection in a snapshot. `Collection` documents the methods.
 
-    Each read is one transaction, which sees the last finished run, even one by another process. Opening the
-    collection loads no chunks. Only ingestion runs open Milvus Lite, to write to it or to restore a missing
-    snapshot from it.
+    Reads see the last finished run, even one by another process. All reads within one call of `run` share
+    a transaction. Opening the collection loads no chunks. Only ingestion runs open Milvus Lite, to write to
+    it or to restore a missing snapshot from it.
     """
 
     def __init__(self, path: Path, record: LiteRecord, expected: CollectionManifest) -> None:
@@ -127,8 +127,8 @@ class EmbeddedCollection(Collection):
             return require_manifest(state.manifest)
 
     async def run(self, read: Callable[[], T]) -> T:
-        # A read takes a few milliseconds, and handing it to a thread would add up to half of that. If a
-        # thread uses the connection, it may do so for longer, for example in an ingestion run.
+        # A read takes a few milliseconds, and handing it to a thread would add up to half of that. A
+        # thread is used only if another one holds the lock, possibly for longer, as in an ingestion run.
         if not self._lock.acquire(blocking=False):
             return await super().run(partial(self._in_one_transaction, read))
         try:
@@ -252,7 +252,7 @@ class EmbeddedCollection(Collection):
 
     def recover(self, rebuild: bool) -> None:
         # Completes an interrupted copy to Milvus Lite, or restores a missing snapshot from there. A rebuild
-        # replaces both, so it only checks that apidesk created the collection in Milvus Lite.
+        # replaces both. Without a snapshot, it checks that apidesk created the collection in Milvus Lite.
         with self._reading() as (connection, state):
             manifest = state.manifest
             has_journal = connection.execute("SELECT 1 FROM journal LIMIT 1").fetchone() is not None
@@ -299,7 +299,7 @@ class EmbeddedCollection(Collection):
 
     @contextmanager
     def _reading_documents(self) -> Iterator[tuple[sqlite3.Connection, _LoadedState]]:
-        """Read a collection that was created with the current settings."""
+        """Read as `_reading` does. Raises CollectionMissing, and CollectionMismatch for other settings."""
         with self._reading() as (connection, state):
             self._check_manifest(require_manifest(state.manifest))
             yield connection, state

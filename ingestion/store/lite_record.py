@@ -137,7 +137,7 @@ class LiteRecord:
 
     @contextmanager
     def _open(self) -> Iterator["MilvusClient"]:
-        """Open Milvus Lite within the block, so that other processes can open it afterwards."""
+        """Open Milvus Lite for the block, and close it afterwards so that other processes can open it."""
         client = open_milvus(self._settings)
         try:
             with milvus_errors():
@@ -158,7 +158,7 @@ class LiteRecord:
 
 
 class ChildLiteRecord(LiteRecord):
-    """Does the same as LiteRecord, but in a child process, except for restoring a snapshot."""
+    """A LiteRecord that uses Milvus Lite in a child process, except to restore a snapshot."""
 
     def replay_journal(self, connection: sqlite3.Connection, manifest: CollectionManifest) -> None:
         """Copy the journal as LiteRecord does. The child process opens the snapshot itself."""

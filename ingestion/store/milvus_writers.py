@@ -66,7 +66,10 @@ if TYPE_CHECKING:
     from pymilvus import MilvusClient
 
 BATCH_DOCUMENTS = 16
-"""Number of documents read in one query: `MAX_OUTLINE_CHUNKS` of each are the most that Milvus returns."""
+"""Number of documents read in one query.
+
+With `MAX_OUTLINE_CHUNKS` rows of each, a result has at most 16,384 rows, the limit of Milvus.
+"""
 
 
 class NextCollectionWriter(CollectionWriter):

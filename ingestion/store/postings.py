@@ -1,9 +1,9 @@
 """The full-text index of a snapshot: posting lists in SQLite, scored by BM25 with NumPy.
 
 The formula is that of Lucene's BM25 before version 8 (with the factor k1 + 1), with the parameters of the
-Milvus index, so both stores rank alike.
-Scores are computed when a question is asked. Therefore, a run writes only the posting lists of the words
-in changed chunks. Precomputed scores would all change with the length of any chunk.
+Milvus index, so both stores rank alike. Scores are computed when a question is asked. Therefore, a run
+writes only the posting lists of the terms in changed chunks. Precomputed scores would all change with the
+length of any chunk.
 """
 
 import sqlite3
@@ -31,7 +31,7 @@ _CHUNK_TYPE, _COUNT_TYPE = np.dtype("<u4"), np.dtype("<u2")
 
 
 class Lengths:
-    """What BM25 needs to know about the lengths of all chunks.
+    """The lengths of all chunks, prepared for BM25.
 
     The length of a chunk is its number of indexed terms.
     """
@@ -54,7 +54,10 @@ class Lengths:
 
 
 def score_terms(connection: sqlite3.Connection, terms: Counter[str], lengths: Lengths) -> Scores:
-    """Return the BM25 score of every chunk number for `terms`; 0 for chunks without any of them."""
+    """Return the BM25 score of every chunk number for `terms`; 0 for chunks without any of them.
+
+    A term's count is its weight.
+    """
     postings = list(read_postings(connection, terms))
     if not postings:
         return np.zeros(len(lengths), dtype=np.float32)

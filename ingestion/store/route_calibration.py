@@ -1,11 +1,12 @@
-"""Measures how reliable each search route is in a collection, so that its results can be weighted.
+"""Measures how reliable full-text and dense search are in a collection, so that they can be weighted.
 
-The reliability depends on the embedding model and on the documents, so it is measured on the collection
-itself: both routes search for one sentence from each of about 64 chunks, and the rank of the document that
-contains the sentence is recorded. This is the inverse cloze task of Lee, Chang and
-Toutanova, "Latent Retrieval for Weakly Supervised Open Domain Question Answering", 2019. Only half of
-the words of each sentence are used because any embedding finds an exact copy, while questions are worded
-differently from documents. See docs/explanation/retrieval.md.
+The reliability of these two search routes depends on the embedding model and on the documents, so it is
+measured on the collection itself. Both routes search for one sentence from each of about 64 chunks, and the
+rank of the document that contains the sentence is recorded. This is the inverse cloze task of Lee, Chang
+and Toutanova, "Latent Retrieval for Weakly Supervised Open Domain Question Answering", 2019.
+
+Only half of the words of each sentence are used. Any embedding would find an exact copy, but questions are
+worded differently from documents. See docs/explanation/retrieval.md.
 """
 
 import random
@@ -23,10 +24,10 @@ SAMPLE_CHUNKS = 64
 """Approximate number of queries. The standard error of a mean reciprocal rank is then at most 0.06."""
 
 SEARCH_DEPTH = 10
-"""Number of best chunks per query among which the document is looked for."""
+"""Number of hits per query. A document that is not among them counts as not found."""
 
 RECALIBRATION_GROWTH = 2
-"""Growth of a collection, as a factor of its rows, after which it is calibrated again."""
+"""A collection is calibrated again when its number of rows has grown by more than this factor."""
 
 MIN_SENTENCE_CHARS, MAX_SENTENCE_CHARS = 12, 200
 """Minimum and maximum length of a sentence that is used as a query, in characters."""

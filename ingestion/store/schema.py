@@ -64,9 +64,9 @@ def create_chunks(client: "MilvusClient", name: str, dimension: int | None, toke
 
 
 def create_recorded_chunks(client: "MilvusClient", name: str, dimension: int | None) -> None:
-    """Create the collection `name`, where `LiteRecord` writes chunks and reads them to restore a snapshot.
+    """Create the collection `name` for `LiteRecord`, with vectors of `dimension` if it is not None.
 
-    The chunks are not searched. They have vectors of `dimension` if it is not None.
+    The chunks are not searched. They are read only to restore a snapshot.
     """
     schema = client.create_schema(auto_id=False, enable_dynamic_field=False)
     _add_chunk_fields(schema)
@@ -211,7 +211,7 @@ def _add_chunk_fields(schema: "CollectionSchema") -> None:
 
 
 def _create_lookup_table(client: "MilvusClient", name: str, schema: "CollectionSchema") -> None:
-    """Create a collection that is not searched. Milvus requires its vector field, `unused`."""
+    """Create a collection that is not searched. Milvus requires a vector field, which is named `unused`."""
     from pymilvus import DataType
 
     schema.add_field("unused", DataType.FLOAT_VECTOR, dim=2)

@@ -81,7 +81,7 @@ def open_snapshot(path: Path) -> sqlite3.Connection:
     """Open the snapshot at `path`, and create an empty one if there is none.
 
     The connection may be shared by threads that take turns. Transactions are explicit. Raises
-    ConfigurationError if the file cannot be created, and StoreUnavailable if it is not a snapshot.
+    ConfigurationError if the folder cannot be created, and StoreUnavailable if the file cannot be used.
     """
     try:
         path.parent.mkdir(parents=True, exist_ok=True)

@@ -71,7 +71,7 @@ class SnapshotWriter(CollectionWriter):
     def put(self, chunks: Sequence[Chunk], vectors: Sequence[Vector] | None) -> None:
         """Write `chunks`; chunks with the same ids are replaced.
 
-        Raises StoreError for chunks that Milvus Lite would refuse, and for a vector of another length.
+        Raises StoreError if a chunk is too long for Milvus Lite, or if the vectors differ in length.
         """
         for chunk in chunks:
             check_lengths(chunk)
@@ -96,7 +96,7 @@ class SnapshotWriter(CollectionWriter):
         return manifest
 
     def finish_restoring(self) -> None:
-        """Commit chunks that were read from Milvus Lite, which therefore has them already."""
+        """Commit chunks that were read from Milvus Lite, without copying them back."""
         with snapshot_errors(self._path):
             connection = self._begin()
             connection.execute("DELETE FROM journal")

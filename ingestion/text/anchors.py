@@ -31,12 +31,15 @@ def add_anchors(blocks: Iterable[MarkdownBlock], rule: AnchorRule) -> Iterator[M
 
 
 def strip_anchor(url: str) -> str:
-    """Return `url` without the anchor of a section. A fragment that is a route or has a value stays."""
+    """Return `url` without the anchor of a section.
+
+    A fragment that is a route (`#/users`) or has a value (`#id=1`) stays.
+    """
     return _ANCHOR.sub("", url)
 
 
 def _github(title: str, used: Set[str]) -> str:
-    """The rule of github-slugger, which GitHub's readers and Docusaurus use."""
+    """The rule of GitHub, as github-slugger implements it for Docusaurus."""
     kept = (c for c in title.lower() if c in "-_ " or unicodedata.category(c)[0] in "LNM")
     return _numbered("".join(kept).replace(" ", "-"), used, "-")
 
@@ -50,7 +53,7 @@ def _vitepress(title: str, used: Set[str]) -> str:
 
 
 def _mkdocs(title: str, used: Set[str]) -> str:
-    """The rule of Python-Markdown's extension `toc`, which leaves nothing of Chinese headings."""
+    """The rule of Python-Markdown's extension `toc`, which removes all Chinese characters."""
     text = unicodedata.normalize("NFKD", title).encode("ascii", "ignore").decode()
     text = re.sub(r"[^\w\s-]", "", text).strip().lower()
     return _numbered(re.sub(r"[-\s]+", "-", text), used, "_")

@@ -31,10 +31,10 @@ _CONVERTED_CHARACTER = re.compile(f"[<{_WIDE}]")
 _CONVERTED_STRINGS = (
     "{/*", "{{", "{'", '{"', ":::", "[!", "![", "!!!", "???", "===", "import ", "export ",
 )  # fmt: skip
-"""Text that contains none of these, no converted character and no label below a table is unchanged."""
+"""Text is unchanged if it has none of these, no `_CONVERTED_CHARACTER` and no `_LABEL_BELOW_TABLE`."""
 _INDENTED_IN_COMPONENT = re.compile(r"^ *<[A-Z][\w.]*(?:\s[^<>]*)?>\s*\n {4}", re.MULTILINE)
 _STRING = outside_code(r"(?<!=)\{(?P<quote>['\"])(?P<text>[^'\"`<>\n]*)(?P=quote)\}")
-"""A string in JSX: braces that are text, as in `/v1/{'{id}'}`."""
+"""A string in braces, as MDX needs it for braces in text: `/v1/{'{id}'}` stands for `/v1/{id}`."""
 _COMMENT = outside_code(r"<!--.*?(?:-->|\Z)|\{/\*.*?\*/\}")
 _IMAGE = outside_code(
     r"!\[(?P<alt>[^\]]*)\]\([^)\s]*(?:\s+(?:\"[^\"]*\"|'[^']*'))?\s*\)(?:\{[^}]*\})?"
@@ -52,7 +52,7 @@ _INDENTED = re.compile(
 )
 _ADMONITION_STRINGS = (":::", "[!", "!!!", "???", "===")
 _LABEL_BELOW_TABLE = re.compile(r"(\|[ \t]*)\n([ \t]*\*\*[^*|\n]+\*\*[:：]?[ \t]*)(?=\n)")
-"""A bold line right below a table: it labels what follows, but a parser would read it as a row."""
+"""A bold line right below a table. It labels the text after it, but a parser would read it as a row."""
 _BLANK_LINES = re.compile(r"\n{3,}")
 
 _CLEANED_CHARACTER = re.compile(f"[\\\\&<>\t\u200b\ufeff{_WIDE}]")
@@ -71,8 +71,9 @@ _SPACES = outside_code(r"(?<=[^\s|])[ \t]{2,}(?=[^\s|])")
 def to_plain_markdown(text: str, table_to_markdown: Callable[[str], str] | None = None) -> str:
     """Return the page `text` as plain Markdown.
 
-    Comments and MDX imports are removed; admonitions, tabs, HTML and images are converted.
-    `table_to_markdown` converts an HTML table; without it, table tags are removed like other tags.
+    Comments, and the imports and exports of MDX, are removed; admonitions, tabs, HTML and images are
+    converted. `table_to_markdown` converts the HTML tables that `regular_table` cannot convert. If it is
+    None, all tables lose their tags and keep their text.
     """
     text = text.replace("\r\n", "\n")
     if "<" in text and _INDENTED_IN_COMPONENT.search(text):
@@ -148,8 +149,8 @@ def _admonitions(lines: Iterable[str]) -> Iterator[str]:
 def clean_text(markdown: str) -> str:
     """Return the text of a block with entities decoded, and escapes and highlight marks removed.
 
-    White space is collapsed. Code blocks and code spans keep their text; a placeholder in angle brackets
-    becomes a code span.
+    Runs of spaces are collapsed. A placeholder in angle brackets becomes a code span. Code blocks and code
+    spans are not changed.
     """
     is_marked = any(string in markdown for string in _CLEANED_STRINGS)
     if not is_marked and not _CLEANED_CHARACTER.search(markdown):

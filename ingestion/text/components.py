@@ -71,10 +71,9 @@ def object_of(text: str) -> dict[str, Any]:
 
 
 def call_in(values: Mapping[str, object]) -> str:
-    """Return the call, such as `POST /v1/x`, if `values` contain a method and a URL or path.
+    """Return the call in `values`, such as `POST /v1/x`; empty without a method and a URL or path.
 
-    If they contain a path and also the address of the server, under a name such as `baseUrl`, the call has
-    both. Returns an empty string otherwise.
+    If `values` also contain the server's address, under a name such as `baseUrl`, it precedes the path.
     """
     texts = {name: value for name, value in values.items() if isinstance(value, str)}
     method = next(filter(METHOD.fullmatch, texts.values()), "")

@@ -49,7 +49,7 @@ _OUTER_BREAKS = re.compile(r"<br>(?=\s*(?:\||$))|(?<=\|)(\s*)<br>")
 _HEADING = re.compile("h[1-6]")
 _HEADING_TEXT = re.compile(r" {0,3}#{1,6}[ \t]+[^<\s]")
 _BADGE = re.compile(r"\w*(?:Badge|Tag|Chip|Pill|Lozenge)")
-"""Names of components such as "Beta" after a heading. They are not part of the heading's text."""
+"""Names of components that show a label such as "Beta". They are removed from headings."""
 _MARK = re.compile(
     r"(?:Is)?(?:(?P<required>Required|Req|Mandatory)|Optional|Opt)(?:Badge|Tag|Chip|Pill|Mark)?"
 )
@@ -153,7 +153,7 @@ def outdent_components(text: str) -> str:
 
 
 def bold_title(kind: str, title: str | None) -> str:
-    """Return the title of an admonition in bold; without a title, the name of a known kind."""
+    """Return the title of an admonition in bold; without a title, its kind if it is in `_ADMONITIONS`."""
     text = (title or "").strip() or (kind.capitalize() if kind.lower() in _ADMONITIONS else "")
     return f"**{text}**" if text else ""
 
@@ -183,7 +183,7 @@ def _replace_row_tag(match: re.Match[str]) -> str:
 
 
 def _replace_tag(match: re.Match[str]) -> str:
-    """Return what replaces a tag; a placeholder such as <token> stays."""
+    """Return the replacement of a tag; a placeholder such as <token> stays."""
     is_closing, name = bool(match["closing"]), match["tag"]
     is_component = name[0].isupper()
     if name.lower() not in _HTML_TAGS and not is_component:
@@ -233,7 +233,10 @@ def _html_tag(name: str, is_closing: bool, values: Mapping[str, str]) -> str:
 
 
 def _lead(match: re.Match[str], values: Mapping[str, str]) -> str:
-    """Return the text before a component's content: a method if a URL follows, a label, an error or ""."""
+    """Return the text to write before a component's content.
+
+    This is a label for permissions, a method if a URL follows, or an error; empty for other components.
+    """
     if _PERMISSIONS.fullmatch(match["tag"]):
         return f"**Permissions:** {scopes_of(values, is_scope=True)}".strip()
     method = next(filter(METHOD.fullmatch, values.values()), "")

@@ -1,7 +1,8 @@
 """Detects languages, estimates tokens, looks up word frequencies and replaces unstorable characters.
 
-The word frequencies are those of wordfreq, whose dictionaries for both languages take 85 MB. Here each
-word list is one sorted string that is searched by bisection. The words above `RAREST_ZIPF` take 10 MB.
+The word frequencies are those of wordfreq, whose dictionaries for Chinese and English take 85 MB of
+memory. Here, each word list is one sorted string that is searched by bisection. Both lists together take
+about 10 MB, because they contain only the words above `RAREST_ZIPF`.
 """
 
 import gzip
@@ -20,7 +21,7 @@ COMMON_ZIPF = 5.8
 """Zipf frequency (about 1 in 1,600 words) above which a word carries no information about a question."""
 
 RAREST_ZIPF = 2.0
-"""Zipf frequency of all rarer and unlisted words: once in ten million words."""
+"""Minimum Zipf frequency, also used for unlisted words: once in ten million words."""
 
 _HAN_RUN = re.compile(r"[\u3400-\u9fff\uf900-\ufaff]+")
 _LATIN_WORD = re.compile(r"[A-Za-z]+")
@@ -71,15 +72,15 @@ def storable_text(text: str) -> str:
 
 @lru_cache(maxsize=20_000)
 def zipf_frequency(word: str) -> float:
-    """Return the Zipf frequency of `word`, from `RAREST_ZIPF` to 8: log10 of its uses per billion words."""
+    """Return the Zipf frequency of `word`: log10 of its uses per billion words, at least `RAREST_ZIPF`."""
     return _word_list("en" if word.isascii() else "zh").zipf_frequency(word)
 
 
 def listed_words(language: Language) -> Iterator[tuple[str, float]]:
     """Yield the listed words of `language` with their Zipf frequencies, most frequent first.
 
-    Reads wordfreq's file, a list of lists by frequency in negative centibels, without the package, because
-    importing it takes longer and loads the names of all languages.
+    Reads the file of wordfreq without importing the package, which takes longer and loads the names of all
+    languages. The file contains lists of words: list `n` has those with a frequency of `-n` centibels.
     """
     import msgpack
 

@@ -13,7 +13,10 @@ from markdown_it.token import Token
 BlockKind = Literal["heading", "paragraph", "list", "table", "fence", "other"]
 
 MAX_HEADING_CHARS = 200
-"""Maximum length of a heading. A longer one is a paragraph with a line of dashes directly below it."""
+"""Maximum length of a heading in characters.
+
+A longer one is usually a paragraph that Markdown reads as a heading because of a line of dashes below it.
+"""
 
 _KINDS: dict[str, BlockKind] = {
     "heading_open": "heading",
@@ -27,10 +30,10 @@ _KINDS: dict[str, BlockKind] = {
 
 _ESCAPE = re.compile(r"\\([!-/:-@\[-`{-~])")
 _HIDDEN = 0xE000
-"""Offset into Unicode's private use area that hides escapes and code while markup is removed."""
+"""Start of the private-use characters that hide escaped characters and code while markup is removed."""
 _CODE_TEXT = re.compile(r"(?<!`)(`++)[^`]++\1")
 _MARKUP = re.compile(r"[*_<{\[]")
-"""Characters that are not markup in code."""
+"""Characters that are markup outside code, but text in code."""
 _HIDDEN_CHARACTER = re.compile("[\ue021-\ue07e]")
 _FENCE_LINE = re.compile(r"^[ \t>]*(`{3,}|~{3,})([^\n]*)$", re.MULTILINE)
 _ITEM_START = re.compile(r"\n([ \t]*)[-*+•][ \t]+(?=\S)")
@@ -150,14 +153,14 @@ def _dedent(lines: list[str]) -> list[str]:
 
 
 def cell_text(markdown: str) -> str:
-    """Return text as one line for a cell of a table. The items of lists begin after `<br>`."""
+    """Return `markdown` as one line for a table cell. List items below another line begin after `<br>`."""
     if _ITEM_START.search(markdown):
         markdown = _ITEM_START.sub(lambda item: f"<br>{'&nbsp;' * len(item[1])}- ", markdown)
     return " ".join(markdown.split())
 
 
 def plain_text(inline: str) -> str:
-    """Return the text of inline Markdown: without emphasis, tags, escapes and the targets of links."""
+    """Return the text of inline Markdown without its markup, such as emphasis, tags and link targets."""
     text = _ESCAPE.sub(lambda match: _hidden(match[1]), inline)
     if "`" in text:
         text = _CODE_TEXT.sub(
@@ -192,7 +195,7 @@ def split_code(text: str) -> Iterator[tuple[bool, str]]:
 def outside_code(pattern: str) -> re.Pattern[str]:
     """Return a case-insensitive pattern that matches code spans and, outside them, `pattern`.
 
-    As in Markdown, a code span in a tag or a tag in a code span is part of what starts first. `pattern`
+    If a code span and a match overlap, only the one that starts first is matched, as in Markdown. `pattern`
     must not have unnamed groups.
     """
     return re.compile(f"{_CODE_SPAN}|{pattern}", re.DOTALL | re.IGNORECASE)

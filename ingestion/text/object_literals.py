@@ -1,4 +1,4 @@
-"""Reads object literals of JavaScript that may contain JSX, as MDX components have them in attributes."""
+"""Reads object literals of JavaScript that may contain JSX, as in the attributes of MDX components."""
 
 import re
 
@@ -42,9 +42,10 @@ def properties_of(text: str) -> dict[str, str]:
 
 
 def text_of_expression(expression: str) -> str:
-    """Return the text of a string, of strings joined by `+`, or of JSX without fragments and parentheses.
+    """Return the text of a string, of strings joined by `+`, or of JSX.
 
-    Tags of JSX other than fragments are kept. Other expressions are returned unchanged.
+    Parentheses around the expression and the tags of JSX fragments (`<>`) are removed. Other tags are kept,
+    and other expressions are returned as they are.
     """
     if expression.startswith(_QUOTES):
         strings = (token for token in _TOKEN.findall(expression) if token.startswith(_QUOTES))

@@ -4,8 +4,8 @@ Identifiers are split at `_`, `/`, `.` and `-`. To be found as a whole, an ident
 `cancel_pick_up` is also indexed in joined form (`cancelpickup`). The parts of camelCase words are indexed
 as well. English words are indexed by their stems, Chinese ones by single characters and pairs.
 
-Milvus does not split words: the hidden Markov model of its jieba tokenizer would split an unknown word
-according to its neighbours.
+Milvus receives text that is already split. Its own jieba tokenizer would split an unknown word differently
+next to other words, because it guesses with a hidden Markov model.
 """
 
 import re
@@ -39,7 +39,10 @@ def normalise(text: str) -> str:
 
 
 def query_words(question: str) -> list[str]:
-    """Return the stemmed words of `question`, without common words unless it has no others."""
+    """Return the stemmed words of `question`, without common words unless it has no others.
+
+    A question without words, such as an emoji, is split at spaces.
+    """
     words = vocabulary_words(question)
     informative = [word for word in words if _is_informative(word)]
     return [stem(word) for word in informative or words] or normalise(question).split()
@@ -53,7 +56,7 @@ def vocabulary_words(text: str) -> list[str]:
 
 @lru_cache(maxsize=64)
 def index_words(text: str) -> frozenset[str]:
-    """Return the stemmed words of `text` and its identifiers in joined form, for comparison with others.
+    """Return the stemmed words of `text` and its identifiers in joined form, to compare texts by words.
 
     The full-text index contains `index_terms` instead. Results are cached because an answer's sources are
     compared with the question and with each of its steps.
@@ -117,7 +120,8 @@ def stem(word: str) -> str:
     """Return the stem of an English word (Porter2, by Snowball); other words are returned unchanged."""
     if not _LATIN_WORD.fullmatch(word):
         return word
-    # A stemmer stores the word as state, so threads must not share one. A cache of its own would be unused.
+    # A stemmer stores the word as state, so threads must not share one. Its own cache is disabled (0),
+    # because each stemmer is used only once.
     return str(Stemmer.Stemmer("english", 0).stemWord(word))
 
 
