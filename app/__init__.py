@@ -1,1 +1,1 @@
-"""The HTTP service and the command line. Composes the other packages; only `apidesk` imports it."""
+"""The HTTP service and the command line. Uses `runnables`, `ingestion`, `prompts` and `schemas`."""

@@ -1,4 +1,4 @@
-"""Creates the HTTP service, with its routes, dependencies, guard, errors and OpenAPI document."""
+"""Creates the Litestar application with its routes, dependencies, guard, error handlers and OpenAPI."""
 
 from importlib.metadata import metadata
 
@@ -40,10 +40,10 @@ from schemas.errors import ApideskError
 
 
 def create_app(answer_service: AnswerService, local_key: str | None = None) -> Litestar:
-    """Return the application for an open answer service. Blocks the event loop.
+    """Return the application for an open answer service. Blocks while the database is read.
 
-    The caller must close the answer service. `local_key` is an API key that has every scope and is only
-    accepted from this machine; None means that there is no such key. Raises ConfigurationError for invalid
+    The caller must close the answer service. `local_key` is an API key that has every scope and is accepted
+    only from this machine; None means that there is no such key. Raises ConfigurationError for invalid
     settings, and StoreUnavailable if the database does not answer.
     """
     services = Container(answer_service, local_key)

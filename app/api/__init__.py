@@ -1,1 +1,1 @@
-"""The HTTP API and the web page: one module per route or group of routes."""
+"""The HTTP API and the web pages: a module per group of routes, and the modules that they share."""

@@ -22,12 +22,12 @@ class AccentColours(NamedTuple):
 
 
 def light_colours(accent: str) -> AccentColours:
-    """Return accent and tint for the light theme, darkened until their contrast reaches MIN_CONTRAST."""
+    """Return the colours for the light theme. The accent is darkened until it is readable on the tint."""
     return _readable(accent, _WHITE, (0, 0, 0))
 
 
 def dark_colours(accent: str) -> AccentColours:
-    """Return accent and tint for the dark theme, lightened until their contrast reaches MIN_CONTRAST."""
+    """Return the colours for the dark theme. The accent is lightened until it is readable on the tint."""
     return _readable(accent, _DARK_SURFACE, _WHITE)
 
 
@@ -47,9 +47,9 @@ def contrast(one: str, other: str) -> float:
 
 
 def _readable(accent: str, surface: Rgb, extreme: Rgb) -> AccentColours:
-    """Return the colours of `accent`, mixed with as little of `extreme` as makes text readable on the tint.
+    """Return `accent`, mixed with just enough of `extreme` to reach MIN_CONTRAST on its tint, and the tint.
 
-    The tint is `surface` with a share of TINT of the colour.
+    The tint is `surface` mixed with the resulting accent colour, whose share is TINT.
     """
     candidates = (_mix(_parse(accent), extreme, percent / 100) for percent in range(0, 101, 4))
     pairs = [AccentColours(_hex(c), _hex(_mix(surface, c, TINT))) for c in candidates]

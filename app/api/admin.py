@@ -64,7 +64,7 @@ async def start_ingestion(
 ) -> Response[IngestionRun]:
     """Update the index: add new documents, replace changed ones and remove deleted ones.
 
-    409 if another run is in progress.
+    Returns 409 if another run is in progress.
     """
     run = await ingestions.start("request", data)
     return Response(run, status_code=202, headers={"Location": f"/ingestions/{run.id}"})

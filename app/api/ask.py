@@ -50,7 +50,7 @@ from schemas.errors import (
 )
 from schemas.question import AnswerMode, Filters, StructuredQuestion
 
-RETRIEVAL_ERRORS = (
+COMMON_ERRORS = (
     CollectionMismatch,
     CollectionMissing,
     StoreUnavailable,
@@ -58,7 +58,10 @@ RETRIEVAL_ERRORS = (
     ModelRefused,
     ModelTimeout,
 )
-"""The errors of retrieval. The model errors are those of the embedding model."""
+"""The errors that both routes declare.
+
+Retrieval continues without a model that fails, so only `POST /ask` raises the model errors.
+"""
 
 EXAMPLE_STEP = (
     "**Update SKU Price**: `POST /dop/api/v1/product/sku_price`\n\n"
@@ -159,7 +162,7 @@ class AskOperation(Operation):
     responses={200: ANSWER_RESPONSE},
     operation_class=AskOperation,
     needs="ask",
-    errors=(*RETRIEVAL_ERRORS, ServiceBusy, ServerStopping, ModelBusy, ModelOutputInvalid),
+    errors=(*COMMON_ERRORS, ServiceBusy, ServerStopping, ModelBusy, ModelOutputInvalid),
 )
 async def ask(
     request: Request[Any, Any, Any],
@@ -208,7 +211,7 @@ async def _to_messages(
 
 
 class RetrieveRequest(ApiModel):
-    """A question and the number of chunks to return."""
+    """A question and the options of retrieval."""
 
     model_config = examples({"question": "what does error 44203 mean?", "k": 3})
 
@@ -232,7 +235,7 @@ class Retrieved(ApiModel):
     response_description="The chunks, best first",
     tags=[QUESTIONS_TAG],
     needs="ask",
-    errors=RETRIEVAL_ERRORS,
+    errors=COMMON_ERRORS,
 )
 async def retrieve(
     data: JSONBody[RetrieveRequest],
@@ -240,7 +243,7 @@ async def retrieve(
     limits: NamedDependency[RateLimiter],
     caller: NamedDependency[Caller],
 ) -> Retrieved:
-    """Return the chunks that an answer would be based on.
+    """Return the best chunks for a question, without answering it.
 
     A chat model is called only if APIDESK_RERANK is `model`.
     """

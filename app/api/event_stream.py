@@ -14,7 +14,7 @@ from schemas.answer import Answer, Event, EventSink
 EVENT_STREAM = "text/event-stream"
 
 HEARTBEAT_INTERVAL_S = 10.0
-"""Seconds without an event after which a comment is sent, because proxies close idle connections."""
+"""Seconds without an event until an SSE comment is sent, because proxies close idle connections."""
 
 HEARTBEAT = ServerSentEventMessage(data=None, comment="")
 
@@ -24,9 +24,9 @@ async def open_events(
 ) -> AsyncGenerator[Event | None]:
     """Return the events of one answer; the last one is `answer`, and None stands for a heartbeat.
 
-    Waits for the first event or heartbeat, so that an error before it can still be sent as an error
-    response. The returned generator raises the errors of `ask`. Closing the generator cancels `ask` and its
-    model calls.
+    Waits for the first event or heartbeat. If `ask` fails before that, this function raises the error, so
+    that it can be sent as an error response. The returned generator raises later errors. Closing the
+    generator cancels `ask`.
 
     Arguments:
         ask: answers the question, and sends events to the given sink

@@ -59,8 +59,9 @@ async def give_feedback(
     answer_service: NamedDependency[AnswerService],
     caller: NamedDependency[Caller],
 ) -> Response[None]:
-    """Rate an answer as helpful (1) or not helpful (-1); 0 removes the rating. 404 if the question was
-    asked with another key, or if the answer was not recorded.
+    """Rate an answer as helpful (1) or not helpful (-1); 0 removes the rating.
+
+    Returns 404 if the question was asked with another key, or if the answer was not recorded.
     """
     feedback = Feedback(score=data.score, comment=mask(storable_text(data.comment)))
     run_id = parse_id(answer_id)
@@ -84,7 +85,10 @@ async def delete_session(
     session_store: NamedDependency[SessionStore],
     caller: NamedDependency[Caller],
 ) -> None:
-    """Delete the questions and answers of a session. 404 if the session has none."""
+    """Delete the questions and answers of a session, but not their records for `GET /insights`.
+
+    Returns 404 if the session has no questions.
+    """
     try:
         validate_session_id(session)
     except PydanticCustomError as error:  # Litestar only runs pydantic validators on bodies

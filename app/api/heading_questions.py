@@ -1,4 +1,4 @@
-"""Turns headings into questions as people ask them, depending on the grammatical form of the heading."""
+"""Turns headings into natural questions, depending on the grammatical form of the heading."""
 
 import re
 from typing import Literal
@@ -100,8 +100,7 @@ def about(title: str, language: Language) -> str:
 
 def _as_words(heading: str, language: Language) -> str:
     """Return `heading` as part of a sentence, without the capitals of an English title."""
-    if (
-        not heading.isascii() or language not in _FORMS
-    ):  # nouns of other languages may have capitals
+    # Nouns of other languages may have capitals.
+    if not heading.isascii() or language not in _FORMS:
         return heading
     return _CAPITALISED.sub(lambda match: match[0].lower(), heading)

@@ -1,4 +1,4 @@
-"""Finds well-answered questions that are often asked with one API key, to suggest them to its users."""
+"""Finds well-answered questions that are often asked with an API key, to suggest them to its users."""
 
 import re
 import time
@@ -19,8 +19,8 @@ MAX_CHARS = 80
 MAX_RECORDS = 2_000
 """Maximum number of records that are read, latest first."""
 
-LIFETIME_SECONDS = 600
-"""Seconds after which the log is read again."""
+CACHE_LIFETIME_S = 600
+"""Seconds after which the records are read again."""
 
 _NOT_WORDS = re.compile(r"[\W_]+")
 
@@ -38,8 +38,8 @@ class LoggedQuestions:
 
     def get(self, owner: str, language: Language) -> tuple[str, ...]:
         """Return the questions, most frequent first; empty if the database does not answer. Blocks."""
-        read_at, questions = self._cache.get((owner, language), (-LIFETIME_SECONDS, ()))
-        if time.monotonic() - read_at < LIFETIME_SECONDS:
+        read_at, questions = self._cache.get((owner, language), (-CACHE_LIFETIME_S, ()))
+        if time.monotonic() - read_at < CACHE_LIFETIME_S:
             return questions
         try:
             questions = frequent_questions(self._records.latest(owner, MAX_RECORDS), language)
@@ -50,12 +50,12 @@ class LoggedQuestions:
 
 
 def frequent_questions(records: Iterable[QuestionRecord], language: Language) -> tuple[str, ...]:
-    """Return the suitable questions that were asked in MIN_SESSIONS sessions or more, most frequent first.
+    """Return the suitable questions that were asked in at least MIN_SESSIONS sessions, most frequent first.
 
-    Each question has its latest wording.
+    Each question has its latest wording. A record without a session counts as a session of its own.
 
     Arguments:
-        records: latest first
+        records: the records of one owner, latest first
         language: the language of the returned questions
     """
     sessions: defaultdict[str, set[str]] = defaultdict(set)

@@ -48,7 +48,10 @@ def warnings(answer: Answer) -> Iterator[str]:
 
 
 def cited_pages(answer: Answer) -> list[list[Source]]:
-    """Return the sources of `answer` in groups of sources with the same number."""
+    """Return the sources of `answer`, grouped by number.
+
+    Sources share a number only if `PageNumbers` has numbered them by page.
+    """
     return [list(sources) for _, sources in groupby(answer.sources, attrgetter("number"))]
 
 
@@ -58,7 +61,7 @@ def source_link(sources: Sequence[Source]) -> str:
 
 
 def source_name(sources: Sequence[Source]) -> str:
-    """Return the documents and their sections, such as "Ship an Order > Parameters, Error codes"."""
+    """Return the page titles with their sections, such as "Ship an Order > Parameters, Error codes"."""
     sections: dict[str, list[str]] = {}
     for source in sources:
         sections.setdefault(source.title, []).append(source.section)
@@ -84,7 +87,7 @@ def _list(title: str, lines: Iterable[str]) -> str:
 
 
 def list_heading(text: str) -> str:
-    """Return the heading of a list, with a blank line after it."""
+    """Return the heading of a list, which ends with a line break."""
     return f"**{text}**\n"
 
 

@@ -165,11 +165,11 @@ def _models_in(annotation: Any) -> Iterator[type[BaseModel]]:
 class OpenApiProblemsPlugin(ReceiveRoutePlugin):
     """Adds the errors of each route and of its guard to the OpenAPI document.
 
-    Public routes have no security requirements.
+    Also removes the security requirements of public routes.
     """
 
     def receive_route(self, route: BaseRoute) -> None:
-        """Describe the handlers of a route that is being registered."""
+        """Add the error responses to the handlers of `route`."""
         for handler in route.route_handlers if isinstance(route, HTTPRoute) else []:
             if not handler.include_in_schema:
                 continue

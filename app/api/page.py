@@ -1,7 +1,7 @@
 """GET /, /admin, /embed, /widget.js and /assets/{path}: the web pages and their assets.
 
 Files in `static` are read once at startup. The JavaScript modules that contain the texts in all languages
-are generated from `prompts/text`.
+are generated from `prompts/text` and platform.toml.
 """
 
 import json
@@ -28,7 +28,7 @@ from schemas.platform import PlatformInfo
 WIDGET = "widget.js"
 
 ACCENT_STYLE = "css/accent.css"
-"""The generated style sheet with the platform's colour."""
+"""The path of the generated style sheet, which sets the platform's colour."""
 
 DEFAULT_ACCENT = "#0b5d78"
 
@@ -47,7 +47,7 @@ MEDIA_TYPES = {
 """Media types by suffix; files with other suffixes are not served."""
 
 QUESTION_PAGE_TEXT = "js/text.js"
-"""The module with the texts of the question page, which the admin page also imports."""
+"""The path of the module with the texts of the question page. The admin page imports this module too."""
 
 ADMIN_PAGE_TEXT = "js/admin/text.js"
 
@@ -176,7 +176,7 @@ class PageController(Controller):
         path: FromPath[str],
         files: NamedDependency[PageFiles],
     ) -> Response[bytes]:
-        """Return a script, style or image of the page."""
+        """Return a file of the pages, such as a script, a style sheet or an image."""
         return files.response(request, path.lstrip("/"))
 
 

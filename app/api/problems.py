@@ -85,7 +85,7 @@ class Problem(ApiModel):
 
 
 def apidesk_problem(error: ApideskError) -> ProblemDetailsException:
-    """Return the problem for an error of this project, with the message of the error."""
+    """Return the problem for an ApideskError, with its message."""
     status = status_of(type(error))
     return _problem(status, str(error), error.code, error.retryable, _headers(error, status))
 
@@ -96,7 +96,10 @@ def status_of(error: type[ApideskError]) -> HTTPStatus:
 
 
 def http_problem(error: HTTPException) -> ProblemDetailsException:
-    """Return the problem for an error of Litestar, such as an invalid body or an unknown path."""
+    """Return the problem for an error of Litestar, such as an invalid body or an unknown path.
+
+    An error with status 500 or above is logged.
+    """
     status = HTTPStatus(error.status_code)
     if status >= HTTPStatus.INTERNAL_SERVER_ERROR:
         log.error("unexpected error", exc_info=error)

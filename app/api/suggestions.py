@@ -1,4 +1,4 @@
-"""GET /suggestions: questions to start with and to ask after an answer, from the log and the documents."""
+"""GET /suggestions: questions to start with, or to ask after an answer."""
 
 import asyncio
 from collections.abc import Iterator, Sequence
@@ -31,10 +31,10 @@ MAX_FOLLOW_UPS = 3
 """Maximum number of questions to ask after an answer."""
 
 MIN_FOLLOW_UPS = 2
-"""If there are fewer follow-up questions, headings that name no process or action are used as well."""
+"""If there are fewer follow-up questions, headings that `as_question` cannot rewrite are used as well."""
 
 MIN_SAME_LANGUAGE_DOCUMENTS = 4
-"""Minimum number of documents in the requested language; otherwise all languages are used."""
+"""If fewer documents are in the requested language, documents in other languages are used as well."""
 
 MAX_SCANNED_DOCUMENTS = 12
 """Maximum number of documents whose chunks are searched for error codes."""
@@ -42,8 +42,8 @@ MAX_SCANNED_DOCUMENTS = 12
 MAX_NAME_CHARS = 60
 """Maximum length of an API name, page title or heading that a question is about, in characters.
 
-Longer questions sound unnatural. In questions about a section, the title of its page may be longer, as may
-the API name or title in questions that follow up an answer about that document.
+Longer names make a question sound unnatural. The limit does not apply to the page title in a question about
+a section, or to the API name or title in a follow-up question.
 """
 
 
@@ -55,7 +55,10 @@ class DocumentQuestion(NamedTuple):
 
 
 class SuggestedQuestions:
-    """Suggests questions about one collection, and caches them until its documents change."""
+    """Suggests questions about the documents of one collection.
+
+    The questions to start with are cached until the documents change.
+    """
 
     def __init__(self, collection: Collection) -> None:
         self._collection = collection
@@ -85,7 +88,7 @@ class SuggestedQuestions:
         """
         templates = user_text(language).follow_ups
         questions: dict[str, None] = {}
-        further: dict[str, None] = {}
+        fallbacks: dict[str, None] = {}
         for chunk in self._collection.chunks_of_document(document_id, source):
             if chunk.section in seen:
                 continue
@@ -98,9 +101,9 @@ class SuggestedQuestions:
                 and len(heading) <= MAX_NAME_CHARS
             ):
                 question = about(heading, language)
-                further[_with_title(chunk.title, question, language)] = None
-        enough = islice(further, max(0, MIN_FOLLOW_UPS - len(questions)))
-        return tuple(islice(chain(questions, enough), MAX_FOLLOW_UPS))
+                fallbacks[_with_title(chunk.title, question, language)] = None
+        missing = islice(fallbacks, max(0, MIN_FOLLOW_UPS - len(questions)))
+        return tuple(islice(chain(questions, missing), MAX_FOLLOW_UPS))
 
 
 def suggest_questions(
@@ -123,47 +126,51 @@ def suggest_questions(
     if len(preferred) < MIN_SAME_LANGUAGE_DOCUMENTS:
         preferred += [entry for entry in entries if entry not in preferred]
     questions: dict[DocumentKey, str] = {}
-    for question, entry in _questions(preferred, collection, language):
+    for question, entry in _alternate_kinds(preferred, collection, language):
         questions.setdefault((entry.source, entry.document_id), question)
         if len(questions) == MAX_SUGGESTIONS:
             break
     return tuple(dict.fromkeys(questions.values()))
 
 
-def _questions(
+def _alternate_kinds(
     entries: list[CatalogueEntry], collection: Collection, language: Language
 ) -> Iterator[DocumentQuestion]:
-    """Yield a question of each kind in turn, lazily.
+    """Yield questions of all kinds in turn, lazily.
 
-    Error codes and sections start with the last documents, because the first ones are already used for
-    other kinds.
+    Questions about error codes and sections start with the last documents, because the first ones are
+    already used for the other kinds.
     """
     backwards = entries[::-1]
     kinds = (
-        _calls(entries, language),
-        _pages(entries, language),
-        _errors(backwards, collection, language),
-        _sections(backwards, language),
+        _api_questions(entries, language),
+        _page_questions(entries, language),
+        _error_code_questions(backwards, collection, language),
+        _section_questions(backwards, language),
     )
     return (question for question in chain.from_iterable(zip_longest(*kinds)) if question)
 
 
-def _calls(entries: list[CatalogueEntry], language: Language) -> Iterator[DocumentQuestion]:
+def _api_questions(entries: list[CatalogueEntry], language: Language) -> Iterator[DocumentQuestion]:
     template = user_text(language).suggestions["call"]
     for entry in entries:
         if entry.api_name and len(entry.api_name) <= MAX_NAME_CHARS:
             yield DocumentQuestion(template.format(name=entry.api_name), entry)
 
 
-def _pages(entries: list[CatalogueEntry], language: Language) -> Iterator[DocumentQuestion]:
-    """Yield a question about each page; titles that name a process or an action come first."""
+def _page_questions(
+    entries: list[CatalogueEntry], language: Language
+) -> Iterator[DocumentQuestion]:
+    """Yield a question about each page. Titles that `as_question` can rewrite come first."""
     pages = [e for e in entries if e.kind == "page" and 0 < len(e.title) <= MAX_NAME_CHARS]
     for entry in sorted(pages, key=lambda entry: as_question(entry.title, language) is None):
         yield DocumentQuestion(about(entry.title, language), entry)
 
 
-def _sections(entries: list[CatalogueEntry], language: Language) -> Iterator[DocumentQuestion]:
-    """Yield a question about one heading of each page; first headings are skipped as introductions."""
+def _section_questions(
+    entries: list[CatalogueEntry], language: Language
+) -> Iterator[DocumentQuestion]:
+    """Yield a question about one heading of each page. The first heading is skipped as an introduction."""
     for entry in entries:
         if entry.kind == "page":
             questions = (_section_question(entry.title, s, language) for s in entry.outline[1:])
@@ -181,7 +188,7 @@ def _with_title(title: str, question: str, language: Language) -> str:
     return user_text(language).suggestions["section"].format(title=title, name=question)
 
 
-def _errors(
+def _error_code_questions(
     entries: list[CatalogueEntry], collection: Collection, language: Language
 ) -> Iterator[DocumentQuestion]:
     """Yield a question about one error code of each document.

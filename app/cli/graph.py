@@ -53,7 +53,7 @@ def draw_mermaid(steps: PipelineSteps) -> str:
     graph = Graph()
 
     def add(name: str, *sources: Node, condition: str | None = None) -> Node:
-        """Add a step after `sources`. With a `condition`, it only runs if its source returns this result.
+        """Add a step after `sources`. A conditional step runs only if its source returns `condition`.
 
         The part of `name` before a colon is the title of the box around the step.
         """

@@ -20,7 +20,7 @@ def mcp_route(services: Container) -> ASGIRouteHandler:
 
     @asgi("/mcp", copy_scope=True, needs="ask", limited=False)
     async def mcp(scope: Scope, receive: Receive, send: Send) -> None:
-        if scope.get("method") != "POST":  # GET and DELETE belong to sessions, which are not used
+        if scope.get("method") != "POST":  # GET and DELETE need MCP sessions, which are not used
             raise MethodNotAllowedException
         server = await asyncio.to_thread(_import_server)
         await server.handle_request(services, scope, receive, send)

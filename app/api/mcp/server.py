@@ -102,11 +102,15 @@ def build_server(toolbox: Toolbox, platform_info: PlatformInfo) -> Server[Any]:
             structured_content=reply.result.model_dump(mode="json", by_alias=True),
         )
 
-    async def resources(_: object, params: PaginatedRequestParams | None) -> ListResourcesResult:
+    async def list_resources_in_thread(
+        _: object, params: PaginatedRequestParams | None
+    ) -> ListResourcesResult:
         cursor = params.cursor if params else None
         return await asyncio.to_thread(list_resources, toolbox.collection, cursor)
 
-    async def resource(_: object, params: ReadResourceRequestParams) -> ReadResourceResult:
+    async def read_resource_in_thread(
+        _: object, params: ReadResourceRequestParams
+    ) -> ReadResourceResult:
         try:
             async with toolbox.meter_tokens():
                 return await asyncio.to_thread(read_resource, toolbox.collection, params.uri)
@@ -123,9 +127,9 @@ def build_server(toolbox: Toolbox, platform_info: PlatformInfo) -> Server[Any]:
         "each document is a resource.",
         on_list_tools=list_tools,
         on_call_tool=call_tool,
-        on_list_resources=resources,
+        on_list_resources=list_resources_in_thread,
         on_list_resource_templates=list_templates,
-        on_read_resource=resource,
+        on_read_resource=read_resource_in_thread,
     )
 
 
@@ -151,7 +155,7 @@ def error_result(message: str) -> CallToolResult:
 
 
 def list_resources(collection: Collection, cursor: str | None) -> ListResourcesResult:
-    """Return a page of the documents; `cursor` is the number of documents before the page.
+    """Return a page of documents. `cursor` is the number of documents before the page; None means 0.
 
     Blocks. Raises MCPError for an invalid cursor.
     """
@@ -174,7 +178,7 @@ async def list_templates(
 
 
 def read_resource(collection: Collection, uri: str) -> ReadResourceResult:
-    """Return the sections of a document. Blocks. Raises MCPError if there is no such document."""
+    """Return a document as Markdown. Blocks. Raises MCPError if there is no such document."""
     source, _, document_id = uri.removeprefix(DOCUMENT_URI).partition("/")
     chunks = collection.chunks_of_document(unquote(document_id), unquote(source))
     if not uri.startswith(DOCUMENT_URI) or not chunks:
@@ -241,7 +245,7 @@ async def serve_stdio(settings: Settings) -> None:
 
 @asynccontextmanager
 async def open_server(settings: Settings) -> AsyncIterator[Server[Any]]:
-    """Yield an MCP server with its own answer service. Raises ApideskError if that cannot be opened."""
+    """Open an answer service, and yield an MCP server for it. Raises ApideskError."""
     async with AsyncExitStack() as stack:
         with ingestion_progress() as progress:
             answer_service = await stack.enter_async_context(

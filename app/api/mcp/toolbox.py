@@ -52,7 +52,7 @@ def _answer_fields() -> dict[str, Any]:
 AnswerResult = create_model(
     "Answered", __base__=ApiModel, __doc__="The answer to a question.", **_answer_fields()
 )
-"""The result of `ask`, with the AGENT_FIELDS of the answer. Agents read the sources with `open`."""
+"""The result of `ask`, with the AGENT_FIELDS of the answer. Agents read the cited text with `open`."""
 
 
 def answer_result(answer: Answer) -> ApiModel:
@@ -96,7 +96,7 @@ class Passage(ApiModel):
 
 
 class Passages(ApiModel):
-    """The result of `search` and `open`: passages, best first."""
+    """The result of `search`, best passages first, and of `open`, in the order of the document."""
 
     passages: list[Passage]
     sections: list[str]
@@ -219,7 +219,7 @@ class Toolbox:
     async def call(self, name: str, arguments: dict[str, Any]) -> ToolReply:
         """Call the tool `name` and return its reply.
 
-        Raises ApideskError, and ToolException for an unknown tool or invalid arguments.
+        Raises ApideskError, and ToolException for an unknown tool, an unknown section or invalid arguments.
         """
         bind_log_context(tool=name[:40])
         if name not in self.tools:

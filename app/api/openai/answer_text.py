@@ -78,8 +78,8 @@ def _page(source: Source) -> str:
 class StreamedText:
     """Converts the events of an answer to text. Text that was sent cannot be changed later.
 
-    If the steps are restarted, no text is sent until the final answer. If the final answer does not
-    continue the text that was sent, a correction notice precedes it.
+    If a `sources` event discards steps, no text is sent until the final answer. A correction notice
+    precedes a final answer that does not begin with the steps that were sent.
     """
 
     def __init__(self) -> None:
@@ -106,7 +106,8 @@ class StreamedText:
     def _rest(self, answer: Answer) -> list[str]:
         """Return the steps that were not sent, and the note on doubts.
 
-        The note comes before the steps if no step was sent, otherwise after them.
+        The note comes before the steps if no step was sent, otherwise after them. If the answer does not
+        begin with the steps that were sent, return a correction notice, the note and all steps.
         """
         notes, count = list(doubt_notes(answer)), len(self._sent_steps)
         if answer.answer[:count] != self._sent_steps:
@@ -123,8 +124,9 @@ class StreamedText:
 
 
 def parse_answer_text(text: str) -> str:
-    """Return the steps in the text of an answer, without notes on doubts, without lists of links and
-    without text that a correction notice has replaced.
+    """Return the steps in the text of an answer.
+
+    Notes on doubts, lists of links and everything before a correction notice are removed.
     """
     labels = [texts.answer for texts in all_user_texts()]
     for label in labels:

@@ -57,7 +57,7 @@ class CompletionBuilder:
         self._created = int(time.time())
 
     def complete(self, text: str, answer: Answer) -> dict[str, Any]:
-        """Return the complete answer."""
+        """Return the whole completion."""
         message = {
             "role": "assistant",
             "content": text,

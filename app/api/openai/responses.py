@@ -66,7 +66,7 @@ class ResponsesRequest(CommonParameters):
 
 
 class ResponseBuilder:
-    """Builds one response, complete or as a stream of events."""
+    """Builds one response, at once or as a stream of events."""
 
     def __init__(self, model: str, meter: TokenMeter) -> None:
         """`meter` counts the tokens of the answer; its counts are final when the answer is complete."""

@@ -48,19 +48,19 @@ def print_with_footnotes(answer: Answer, console: Console) -> None:
 
 def print_footnotes(answer: Answer, console: Console) -> None:
     """Print one line per source, and the URL of each page below the sources on that page."""
-    for line in _lines(answer):
+    for line in _footnote_lines(answer):
         console.print(line, soft_wrap=True)
 
 
-def _lines(answer: Answer) -> Iterator[Text]:
+def _footnote_lines(answer: Answer) -> Iterator[Text]:
     for url, sources in groupby(answer.sources, lambda source: source.page_url):
         for source in sources:
-            yield Text.assemble(f"[{source.number}] ", (source_heading(source), _link(url)))
+            yield Text.assemble(f"[{source.number}] ", (source_heading(source), _link_style(url)))
         if url:
-            yield Text.assemble("    ", (url, Style(color="cyan") + _link(url)))
+            yield Text.assemble("    ", (url, Style(color="cyan") + _link_style(url)))
 
 
-def _link(url: str) -> Style:
+def _link_style(url: str) -> Style:
     """Return the style of a hyperlink (OSC 8). Terminals without support only show the text."""
     return Style(link=url) if url else Style()
 
@@ -124,7 +124,7 @@ class Chat:
         self._quit = False
 
     async def run(self, line_input: LineInput) -> None:
-        """Process lines until the input ends or the user enters /quit."""
+        """Process inputs until the input ends or the user enters /quit."""
         while not self._quit and (text := await line_input.read()) is not None:
             text = replace_surrogates(text).strip()
             if not text:

@@ -38,7 +38,7 @@ def history_path() -> Path:
 
 
 def open_history(path: Path) -> History:
-    """Open the history at `path`, which only the user can read.
+    """Open the history at `path`. A new file is readable only by the user.
 
     If the file cannot be opened, return a history in memory.
     """
@@ -55,7 +55,7 @@ class MaskedHistory(FileHistory):
     """A history that masks secrets in its file, but not in memory."""
 
     def store_string(self, string: str) -> None:
-        """Append `string`, ignoring write errors such as a full disk."""
+        """Append `string` with its secrets masked. Write errors, such as a full disk, are ignored."""
         with suppress(OSError):
             super().store_string(replace_surrogates(mask(string)))
 
@@ -73,7 +73,7 @@ class LineInput(Protocol):
 
 
 def open_line_input(history: Path, language: Language, console: Console) -> LineInput:
-    """Return an editable prompt with the history at `history`, or a reader if stdin is not a terminal."""
+    """Return a PromptInput with the history at `history`, or a PipeInput if stdin is not a terminal."""
     if not sys.stdin.isatty():
         return PipeInput(console)
     output = create_output(always_prefer_tty=True)
@@ -172,9 +172,10 @@ def _is_caller_cancelled() -> bool:
 
 
 def copy_to_clipboard(text: str, console: Console) -> bool:
-    """Copy `text` to the clipboard with OSC 52, and return whether `console` is a terminal.
+    """Copy `text` to the clipboard, and return whether `console` is a terminal.
 
-    OSC 52 also works over SSH. Terminals do not report whether they support it.
+    The text is sent in the escape sequence OSC 52, which also works over SSH. Terminals do not report
+    whether they support OSC 52.
     """
     if not console.is_terminal:
         return False

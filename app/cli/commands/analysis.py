@@ -51,7 +51,7 @@ RETRIEVAL_OPTIONS = ("k", "mode", "plot", "min_recall", "save")
 @click.option(
     "--min-recall",
     type=click.FloatRange(0, 1),
-    help="Exit with code 1 if recall@k of the configured route is lower.",
+    help="Exit with code 1 if recall@k of the configured route, or of --mode, is lower.",
 )
 @click.option(
     "--save",
@@ -97,8 +97,8 @@ def evaluate(
     Each line of QUESTIONS is {"question": "...", "gold": ["..."], "facts": [["..."]], "type": "general"}.
     gold lists the documents that answer the question, each by id, page url, api url, api name, file path
     or operation (POST /orders). facts lists what a right answer states, each fact as a list of
-    alternative strings; --answers requires facts. If a question has neither gold nor facts, the documents
-    do not answer it. type is optional.
+    alternative strings; --answers looks for them in the answer. If a question has neither gold nor facts,
+    the documents do not answer it. type is optional.
     """
     if not answers:
         if min_answer is not None or judge is not None or compare is not None:

@@ -1,4 +1,4 @@
-"""Functions that all commands use, for settings, error reporting, exit codes and signal handling."""
+"""Functions that the commands share: settings, error reporting, exit codes and signal handling."""
 
 import asyncio
 import signal
@@ -21,7 +21,10 @@ EXIT_BAD_INPUT = 2
 
 
 def report_errors(command: F) -> F:
-    """Decorate `command` to report an ApideskError as a line on stderr and exit with an error code."""
+    """Decorate `command` to report an ApideskError as a line on stderr and exit with an error code.
+
+    Only errors are logged, unless the command changes the log level.
+    """
 
     @wraps(command)
     def wrapper(*args: Any, **kwargs: Any) -> Any:

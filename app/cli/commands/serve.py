@@ -167,7 +167,7 @@ def _print_keys(keys: "Sequence[ApiKey]", as_json: bool) -> None:
     table = Table(*headings, box=None, header_style="bold", pad_edge=False)
     for key in keys:
         times = (key.created_at, key.expires_at, key.last_used_at)
-        days = [f"{time:%Y-%m-%d}" if time else "never" for time in times]
-        table.add_row(key.id, Text(key.name), " ".join(key.scopes), key.state, *days)
+        dates = [f"{time:%Y-%m-%d}" if time else "never" for time in times]
+        table.add_row(key.id, Text(key.name), " ".join(key.scopes), key.state, *dates)
     console = Console(highlight=False)
     console.print(table if keys else "there are no keys yet")

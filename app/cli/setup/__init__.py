@@ -1,1 +1,1 @@
-"""Creating and trying a platform.toml; checking the models."""
+"""Creates a platform.toml and tries it (`apidesk init`), and checks the models (`apidesk check`)."""

@@ -18,7 +18,7 @@ from schemas.errors import ModelError, ModelOutputInvalid
 from schemas.settings import Settings
 
 EMBEDDED_PROBES = ["ping", "a longer text that has more tokens"]
-"""Texts of different lengths, because some servers return a vector per token."""
+"""Texts to embed. Their lengths differ, because some servers return a vector per token."""
 
 
 @dataclass(frozen=True)
@@ -27,14 +27,14 @@ class ModelCheck:
 
     role: ModelRole
     problem: str | None
-    """An error message that names the setting to check; None if the model answered."""
+    """An error message that names the setting to check; None if the check succeeded."""
     milliseconds: int
     output: str = ""
-    """The output mode of a chat model; empty for an embedding model."""
+    """The output mode of a chat model; empty if it is not known, and for an embedding model."""
 
 
 async def check_models(settings: Settings) -> list[ModelCheck]:
-    """Check all configured models concurrently. Returns an empty list if no model is configured.
+    """Check the chat, judge and embedding models concurrently. Returns an empty list if there are none.
 
     Raises ConfigurationError for a model name or provider that cannot be used.
     """

@@ -25,10 +25,13 @@ OPERATION_PLACEHOLDERS = frozenset({"operationId", "tag", "method", "apiId", "ap
 """URL placeholders that only operations have."""
 
 MAX_ABOUT_CHARS = 400
-"""Maximum length of the platform's description, in characters; a longer one is truncated."""
+"""Maximum length of the paragraph that `describe_platform` copies, in characters.
+
+A longer paragraph is truncated.
+"""
 
 MAX_TAGS = 20
-"""Maximum number of tags in the platform's description."""
+"""Maximum number of tags that `describe_platform` lists."""
 
 T = TypeVar("T")
 
@@ -63,7 +66,7 @@ class PlatformDraft:
 
 
 def check_page_url(template: str) -> str:
-    """Return `template` without surrounding spaces; empty if there is none.
+    """Return `template` without surrounding spaces; empty if it is blank.
 
     Raises ConfigurationError if the template cannot produce links to pages.
     """
@@ -86,7 +89,7 @@ def check_page_url(template: str) -> str:
 
 
 def describe_platform(survey: DocumentSurvey) -> str:
-    """Return a text about the platform from its OpenAPI description; empty without such a description."""
+    """Return a text about the platform, taken from an OpenAPI description; empty if there is none."""
     if survey.summary is None:
         return ""
     first = replace_surrogates(survey.summary.description).strip().partition("\n\n")[0]
@@ -207,7 +210,7 @@ def interview(given: InterviewAnswers, limits: SourceLimits) -> PlatformDraft:
 def draft_from_openapi(given: InterviewAnswers, limits: SourceLimits) -> PlatformDraft:
     """Build a draft without asking. Missing answers are taken from the OpenAPI description.
 
-    Raises ApideskError for an invalid answer, or one that is neither given nor in the description.
+    Raises ApideskError if an answer is invalid, or is neither given nor in the description.
     """
     surveyed = survey_documents(given.documents or "", limits)
     if surveyed.summary is None:

@@ -47,7 +47,7 @@ class DocumentSurvey:
     summary: DescriptionSummary | None
     """Summary of the first OpenAPI description; None if there is no description."""
     language: Language
-    """The most frequent language of the documents."""
+    """The most frequent language of the sampled documents."""
 
 
 def survey_documents(where: str, limits: SourceLimits) -> DocumentSurvey:
@@ -179,7 +179,7 @@ def _most_frequent_language(surveyed: list[_SurveyedSource], limits: SourceLimit
 def _sample_languages(
     surveyed: _SurveyedSource, limits: SourceLimits, problems: list[str]
 ) -> list[Language]:
-    """Return the languages of the first documents. Add unusable files found on the way to `problems`."""
+    """Return the languages of the first documents. Add the unusable files before them to `problems`."""
     if summary := surveyed.summary:  # avoids fetching the description again
         return [summary.language] * min(summary.operations, LANGUAGE_SAMPLE_DOCUMENTS)
     languages: list[Language] = []

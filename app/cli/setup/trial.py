@@ -21,6 +21,7 @@ class Trial:
     question: str | None
     """A suggested question; None if the documents suggest none."""
     answer: Answer | None
+    """None if there is no question."""
 
 
 async def run_trial(settings: Settings, progress: ProgressCallback) -> Trial:

@@ -33,10 +33,10 @@ EVENT_MODELS: dict[EventName, type[ApiModel]] = {
     "sources": Sources,
     "step": Step,
 }
-"""The model of each event that can precede the answer."""
+"""The pydantic model of each event that can precede the answer."""
 
 EXTRA_TIMEOUT_S = 5.0
-"""Seconds added to the server's request timeout, to connect and to transfer the answer."""
+"""Seconds added to APIDESK_REQUEST_TIMEOUT, to connect and to transfer the answer."""
 
 ModelT = TypeVar("ModelT", bound=ApiModel)
 
@@ -52,7 +52,10 @@ class TerminalAnswerer(Answerer, Protocol):
 
 
 class RemoteAnswerer:
-    """Sends questions to the HTTP API of a server, which also stores the sessions."""
+    """Sends questions to the HTTP API of a server, which also stores the sessions.
+
+    Only `text`, `k`, `mode` and `session` of a command are sent.
+    """
 
     def __init__(self, client: httpx.AsyncClient) -> None:
         self._client = client
@@ -62,14 +65,14 @@ class RemoteAnswerer:
     async def connect(
         cls, server: LocalServer, timeout_s: float
     ) -> AsyncIterator["RemoteAnswerer"]:
-        """Connect to `server`, and wait at most `timeout_s` seconds for an answer."""
+        """Connect to `server`. A request fails if no data arrives for `timeout_s` seconds."""
         async with server.client(timeout_s) as client:
             yield cls(client)
 
     async def ask(self, command: AskCommand, on_event: EventSink | None = None) -> Answer:
         """Ask the server; `on_event` receives the events that the server streams before the answer.
 
-        Raises StoreUnavailable if the server returns no valid answer, and ApideskError if it reports an
+        Raises StoreUnavailable if there is no valid answer, and ApideskError if the server reports an
         error.
         """
         body = {**_body(command), "mode": command.mode}
@@ -81,7 +84,7 @@ class RemoteAnswerer:
     async def retrieve(self, command: AskCommand) -> list[Source]:
         """Return the best chunks, at most k.
 
-        Raises StoreUnavailable if the server returns no valid answer, and ApideskError if it reports an
+        Raises StoreUnavailable if there is no valid answer, and ApideskError if the server reports an
         error.
         """
         with self._translate_errors():

@@ -108,7 +108,7 @@ def _unavailable(error: ApideskError) -> DocumentationContext:
 
 
 def print_insights(insights: Insights, table: Table | None = None) -> None:
-    """Print the whole report with shortened sections, or one complete table."""
+    """Print the whole report with shortened sections or, if `table` is given, this table in full."""
     console = Console(highlight=False)
     for note in insights.notes:
         console.print(Text(note, style="yellow"))
