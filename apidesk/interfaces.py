@@ -47,12 +47,12 @@ QuestionInput = str | dict[str, Any] | QuestionFields | Question
 
 
 class AnswerPipeline(Runnable[QuestionInput, Answer]):
-    """Answers questions. The runs of the steps in `runnables.pipeline` are children of its run.
+    """Answers questions. Its run contains the runs of the steps in `runnables.pipeline`.
 
-    It dispatches the custom events `structured`, `sources` and `step`. With `stream`, `astream` and
-    `astream_events`, the steps are dispatched while the answer is written; the stream itself has one item,
-    the answer. The methods raise ApideskError, pydantic.ValidationError for input of the wrong
-    form, and RuntimeError outside the block of the `Apidesk`.
+    The run dispatches the custom events `structured`, `sources` and `step`. With `stream`, `astream` and
+    `astream_events`, it dispatches the steps while the answer is written. The iterators of `stream` and
+    `astream` have one item, the answer. The methods raise ApideskError, pydantic.ValidationError for
+    input of the wrong form, and RuntimeError outside the block of the `Apidesk`.
     """
 
     name = "apidesk"
@@ -81,13 +81,13 @@ class AnswerPipeline(Runnable[QuestionInput, Answer]):
     def stream(
         self, input: QuestionInput, config: RunnableConfig | None = None, **kwargs: Any
     ) -> Iterator[Answer]:
-        """Yield the answer. Callbacks receive its steps before it is complete."""
+        """Yield the answer. Callbacks receive each step before the answer is complete."""
         yield self._runner.run(self._answer(input, with_streaming(ensure_config(config))))
 
     async def astream(
         self, input: QuestionInput, config: RunnableConfig | None = None, **kwargs: Any
     ) -> AsyncIterator[Answer]:
-        """Yield the answer. Callbacks receive its steps before it is complete."""
+        """Yield the answer. Callbacks receive each step before the answer is complete."""
         run_config = with_streaming(ensure_config(config))
         yield await self._runner.arun(self._answer(input, run_config))
 
@@ -115,7 +115,7 @@ def _read_question(answer_service: AnswerService, input: QuestionInput) -> Quest
 
 
 class DocumentRetriever(BaseRetriever):
-    """Retrieves chunks as the step `retrieve` of the pipeline does, reranked if a reranker is set.
+    """Retrieves chunks with the step `retrieve` of the pipeline. A configured reranker reorders them.
 
     `k` and `filters` can also be passed to `invoke` and `ainvoke`, and bound with `bind`. The metadata of a
     document include its `page_url`, `title`, `section` and `score`. The methods raise ApideskError,

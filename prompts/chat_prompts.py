@@ -54,7 +54,7 @@ _TAG = re.compile(rf"[<＜﹤](?=\s*[/／]?\s*(?:{'|'.join(TAGS)})\b)", re.IGNOR
 
 
 def escape_data(text: object) -> str:
-    """Return `text` with `&lt;` for each `<`, also a full-width one, that could start one of TAGS."""
+    """Replace each `<` that could start one of TAGS, including full-width forms, with `&lt;`."""
     return _TAG.sub("&lt;", str(text))
 
 

@@ -16,8 +16,8 @@ from schemas.question import QuestionType, StructuredQuestion
 class DegradedReason(StrEnum):
     """Why an answer is degraded. The value is the code in the answer's field `degraded`.
 
-    The first five are the codes of the ModelError with which the first chat model failed;
-    `answered_by` names the model, or the extractive method, that answered instead.
+    Each of the first five is the code of a ModelError with which the first chat model failed. The
+    field `answered_by` then names the model that answered instead, or is `extractive`.
     """
 
     MODEL_UNAVAILABLE = "model_unavailable"
@@ -40,10 +40,7 @@ class DegradedReason(StrEnum):
 
     @classmethod
     def from_error(cls, error: ModelError) -> "DegradedReason":
-        """Return the reason for an answer that the model did not write because of `error`.
-
-        It is MODEL_UNAVAILABLE if `error` has no reason of its own.
-        """
+        """Return the reason with the code of `error`, or MODEL_UNAVAILABLE if no reason has this code."""
         try:
             return cls(error.code)
         except ValueError:
@@ -54,7 +51,10 @@ Confidence = Literal["high", "medium", "low"]
 
 
 def _steps(value: object) -> object:
-    """Convert the steps to a list without blank ones; each object becomes its values as one text."""
+    """Convert the steps to a list without blank texts.
+
+    An object becomes one text: its values, joined by spaces.
+    """
     if isinstance(value, str):
         value = [value]
     if not isinstance(value, list):
@@ -69,7 +69,7 @@ def _urls(value: object) -> object:
     return [url for url in value if isinstance(url, str)] if isinstance(value, list) else []
 
 
-def _sentence(value: object) -> object:
+def _empty_if_null(value: object) -> object:
     return "" if value is None else value
 
 
@@ -78,16 +78,16 @@ class AnswerDraft(ApiModel):
 
     model_config = ConfigDict(extra="ignore")
 
-    # First, because models follow the order of the schema and steps are streamed once complete.
+    # First, because models follow the order of the schema, and each step is streamed when complete.
     answer: Annotated[list[str], BeforeValidator(_steps)] = Field(
         min_length=1,
         description="the answer in steps; each statement ends with the numbers of the chunks it "
         "is based on, like [1] or [1][3]",
     )
-    question: Annotated[str, BeforeValidator(_sentence)] = Field(
+    question: Annotated[str, BeforeValidator(_empty_if_null)] = Field(
         default="", description="what was asked, in one sentence, without pasted API details"
     )
-    introduction: Annotated[str, BeforeValidator(_sentence)] = Field(
+    introduction: Annotated[str, BeforeValidator(_empty_if_null)] = Field(
         default="", description="one sentence of greeting in the platform's tone"
     )
     related_url: Annotated[list[str], BeforeValidator(_urls)] = Field(
@@ -99,11 +99,11 @@ class Source(ApiModel):
     """A retrieved chunk as returned to the caller."""
 
     number: int
-    """The number that citations use: the position among the chunks given to the model, from 1."""
+    """The number that citations use, from 1. Numbers of chunks that an answer does not cite are missing."""
     source: str
-    """The name of the source in platform.toml."""
+    """The name of the source in platform.toml, or `web` for a result of the web search."""
     document_id: str
-    """Unique within its source; empty for a web page."""
+    """Unique within its source; the URL for a result of the web search."""
     title: str
     section: str
     page_url: str
@@ -144,9 +144,9 @@ class Refused(ApiModel):
     """Counts of what grounding removed from the draft."""
 
     citations: int = 0
-    """Citation numbers without a chunk."""
+    """Citations with a number that no chunk has."""
     links: int = 0
-    """Links that neither the chunks nor the question contain."""
+    """Links that are neither retrieved pages, nor URLs in the question, nor documented endpoints."""
 
 
 class Round(ApiModel):
@@ -188,9 +188,9 @@ class Answer(ApiModel):
     language: Language
     answered_by: str
     degraded: str | None = None
-    """A `DegradedReason` if the answer was not made as the settings require; otherwise null."""
+    """A `DegradedReason` if the answer was not made as configured and requested; otherwise null."""
     cached: bool = False
-    """Whether the answer comes from the cache, because its cited documents are unchanged."""
+    """Whether the answer is reused, from the cache or from a concurrent caller with the same question."""
     session: str | None = None
     """The session of the question."""
     rounds: list[Round] = Field(default_factory=list)
@@ -224,13 +224,13 @@ class Event(NamedTuple):
 
 
 class Sources(ApiModel):
-    """The chunks given to the model. The steps that follow replace all steps sent before."""
+    """The numbered chunks from which the answer is written. Discard all steps before this event."""
 
     sources: list[Source]
 
 
 class CompleteSources(Sources):
-    """The sources of an answer that is complete, so that all of its steps follow at once."""
+    """The sources of a complete answer. All of its steps follow at once."""
 
 
 class Step(ApiModel):

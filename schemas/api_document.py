@@ -65,7 +65,7 @@ class Example(ApiModel):
 class ApiDocument(ApiModel):
     """The reference of one operation.
 
-    `page_url` is optional if the template `page_url` of the source in platform.toml builds it from
+    Omit `page_url` if the source in platform.toml has a template `page_url`, which builds the URL from
     the other fields.
     """
 

@@ -1,7 +1,4 @@
-"""Base classes of the pydantic models for API bodies and for platform.toml.
-
-They are in a module of their own because most modules of this package import them.
-"""
+"""Base classes of the pydantic models: `ApiModel` for data in JSON, `ConfigModel` for TOML tables."""
 
 from typing import Annotated
 
@@ -31,6 +28,6 @@ NonEmptyStr = Annotated[str, StringConstraints(strip_whitespace=True, min_length
 
 
 class ConfigModel(BaseModel):
-    """A frozen model of a table in platform.toml. Rejects unknown keys."""
+    """A frozen model of a TOML table, in platform.toml or `prompts/text`. Rejects unknown keys."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)

@@ -34,7 +34,7 @@ class QuestionRecord(ApiModel):
     id: str
     """The answer's id."""
     owner: str
-    """The id of the caller's API key; empty if no API key is configured."""
+    """The id of the caller, usually that of an API key; empty if no API key is configured."""
     asked_at: datetime
     """With time zone."""
     session: str | None
@@ -58,7 +58,7 @@ class QuestionRecord(ApiModel):
     pages: tuple[RecordedPage, ...] = ()
     """The cited pages."""
     nearest: Page | None = None
-    """The best matching page, cited or not."""
+    """The page that the answer suggests or, without a suggestion, cites first."""
     coverage: float | None = None
     """Share (0 to 1) of the question's words that the cited chunks contain, weighted by rarity."""
     answered_by: str = ""
@@ -114,11 +114,11 @@ class Gap(ApiModel):
     missing: tuple[str, ...]
     """Words that the questions share and the documents lack."""
     nearest: Page | None
-    """The page that is nearest to the largest number of the questions."""
+    """The most frequent nearest page of the questions."""
     first_asked: datetime
     last_asked: datetime
     name: str = ""
-    """The chat model's name for the topic; empty if there is no chat model."""
+    """A name for the topic, written by a model; empty if no model named it."""
 
 
 class RatedAnswer(ApiModel):

@@ -32,7 +32,7 @@ class SourceLimits:
     values: int = 2_000_000
     """Maximum number of values in a YAML or JSON document, with aliases expanded."""
     fetch_seconds: float = 30.0
-    """Seconds to wait for a download."""
+    """Time limit in seconds for downloading an OpenAPI description or a page of a web site."""
     private_hosts: tuple[str, ...] = ()
     """Hosts at private addresses from which downloads are allowed."""
     website_cache: Path | None = None
@@ -64,8 +64,8 @@ PageUrl = Annotated[tuple[str, ...], BeforeValidator(_one_or_several)]
 PageFormat = Literal["markdown", "html", "text"]
 """The format of a page.
 
-In `markdown` and `html` pages, markup is removed and API operations are recognised. The values
-`description` and `keywords` of `markdown` pages are indexed as text.
+Pages in `markdown` and `html` are converted to plain Markdown, and API operations in them are
+recognised. The values `description` and `keywords` of `markdown` pages are indexed as text.
 """
 
 Pattern = Annotated[re.Pattern[str], Field(description="a regular expression with named groups")]
@@ -99,7 +99,9 @@ class OpenApiSourceConfig(ConfigModel):
     root: Path | None = None
     """The folder that `$ref` may refer to; default: the folder of the file."""
     page_url: PageUrl = ()
-    """Templates with the camelCase fields, `{operationId}`, `{tag}`, `{method}` and `{path}`."""
+    """Templates with the camelCase fields of `ApiDocument`, and with `{operationId}`, `{tag}`, `{method}`
+    and `{path}`.
+    """
     language: Language | None = None
     """The language of the descriptions; default: detected."""
 
@@ -163,12 +165,15 @@ class FilesSourceConfig(PageSourceConfig):
     suffixes: tuple[Literal[".txt", ".html", ".htm", ".pdf", ".docx"], ...] = ()
     """Suffixes of the files to read; default: all."""
     header: LinePattern | None = None
-    """Searched for at the start of a text file.
+    """Searched for in the first 10,000 characters of a text file.
 
     Named groups become values, and the matched text is not part of the content.
     """
     section: LinePattern | None = None
-    """Start of a section in a text file; named groups become values; the group `heading` is the heading."""
+    """Matches where a section of a text file starts. Named groups become values of the section.
+
+    The heading is the group `heading` or, without this group, the matched text.
+    """
 
 
 class RemoteSourceConfig(PageConfig):
@@ -177,7 +182,10 @@ class RemoteSourceConfig(PageConfig):
     timeout_seconds: float = Field(default=3_600, gt=0)
     """Time limit for reading the source in seconds; embedding and writing do not count."""
     max_errors: int = Field(default=2, ge=0)
-    """Number of errors that are tolerated. After one more, the rest of the source is not read."""
+    """Maximum number of failed pages of a web site, or of transient failures of a loader.
+
+    After one more, the rest of the source is not read.
+    """
 
     @property
     def path(self) -> None:

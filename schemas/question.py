@@ -55,7 +55,10 @@ def _object(value: object) -> object:
 
 
 def _text(value: object) -> object:
-    """Convert numbers and objects to text. Models send trace ids as numbers and errors as objects."""
+    """Convert empty values to None, and numbers and objects to text.
+
+    Models send trace ids as numbers and errors as objects.
+    """
     if value in (None, "", {}, []):
         return None
     return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
@@ -125,13 +128,16 @@ class ExtractedDetails:
 
     @property
     def shown(self) -> str:
-        """The question as answers repeat it: without pasted JSON and query strings, if it has any."""
+        """The question as answers repeat it.
+
+        This is the prose if the question also contains JSON or a query string; otherwise the whole text.
+        """
         has_values = bool(self.request_param) or self.response is not None
         return (self.prose or self.text) if has_values else self.text
 
     @property
     def asked(self) -> str:
-        """The question without pasted values, except addresses and the error; empty if nothing is left."""
+        """The prose, the API paths and the error; empty if the question has none of them."""
         return " ".join(part for part in (self.prose, *self.paths, self.error or "") if part)
 
     @property

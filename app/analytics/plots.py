@@ -143,7 +143,7 @@ def _draw_route(axes: "Axes", route: RouteResult) -> None:
 def _draw_current_k(axes: "Axes", evaluation: Evaluation) -> None:
     """Mark the evaluation's k and its recall.
 
-    If recall in k chunks differs from recall in k documents, also draw the former.
+    If recall in k chunks differs from recall in k documents, also draw the curve for chunks.
     """
     k, route = evaluation.k, evaluation.primary_route
     ks = range(1, MAX_K + 1)

@@ -28,7 +28,7 @@ _VERB = (
     r"|(?:(?!code|id\b|num|order|trace|request)[a-z]{1,12} ){0,7}(?:is|was|be|equals|set to)(?=[ :]):?"
     r"|(?<=password )to(?= )|(?:for|of|on|in) [a-z0-9 _.-]{1,30}:"
 )
-# Each group is a syntax, shown with an example for the name `token`.
+# Each key of `_CONFIDENCE` is a group for one syntax, with an example for the name `token`.
 _SEPARATOR = re.compile(
     rf"(?P<closed>{QUOTE}|\*\*|[”’」』])?\]?(?:{_SPACE}[（(][^()（）\n]{{0,30}}[)）])?{_SPACE}(?:"
     rf"(?P<pair>,?\s{{0,40}}{QUOTE}?value{QUOTE}?\s{{0,4}}[:=])"  # {"name": "token", "value": "…"}
@@ -70,7 +70,7 @@ _OPENING = re.compile(
 _CLOSING = {"“": "”", "‘": "’", "「": "」", "『": "』"}
 _BARE = re.compile(r"(?:(?!\#/|&quot;|[.](?:\s|$)|[\"'`<>,;&|)}\]\\])[!-~])+")
 _GROUPED = re.compile(r"\d{3,6}(?:[ -]\d{3,8}){1,5}[Xx]?(?![A-Za-z0-9])")
-"""A number with spaces, such as 110105 19491231 002X."""
+"""A number with spaces or dashes, such as 110105 19491231 002X."""
 _ELEMENT = re.compile(r"(?:<!\[CDATA\[)?(?P<value>[^<\]\n]{1,4096})")
 _SCHEME = re.compile(r"(?:[A-Za-z][A-Za-z0-9-]{2,40} +)?+")
 _CREDENTIALS = re.compile(
@@ -115,11 +115,11 @@ class _ValueStart(NamedTuple):
     level: str = ""
     """Shows how often the separator is encoded: "" for `%3D`, "25" for `%253D`, "2525" for `%25253D`."""
     closing_quote: str = ""
-    """The quotation mark, bracket or `**` after the name, if any."""
+    """The closing quotation mark or `**` after the name, if any."""
 
 
 def _find_value_start(text: str, start: int, end: int) -> _ValueStart | None:
-    """Return where the value of the name text[start:end] starts; None if no separator follows the name."""
+    """Return where the value of the name text[start:end] starts; None if no separator assigns a value."""
     # --token …
     if text.startswith("--", max(start - 2, 0)) and _VALUE_GAP.match(text, end):
         return _ValueStart(match_end(_VALUE_GAP, text, end), SyntaxConfidence.ASSIGNED, "assigned")
@@ -162,7 +162,7 @@ def _find_literal(text: str, position: int) -> tuple[int, int] | None:
     while end > 0 and text[end - 1] == "\\" and len(closing) == 1:
         end = text.find(closing, end + 1, start + _MAX_LITERAL_CHARS)
     if text.startswith((" ", "+", ",", ";"), start):
-        return None  # a closing quotation mark: "sign=" + sign
+        return None  # the quotation mark closes a literal: "sign=" + sign
     if end < 0 or "\n" in text[start:end]:
         return start, match_end(_BARE, text, start)  # without a closing quotation mark
     return start, end
@@ -243,14 +243,14 @@ def _secret_after(text: str, start: int, end: int, kind: SecretKind) -> TextSpan
     ):
         return None
     if name.lower() == "pass" and literal is None:
-        kind = SecretKind.OPAQUE  # "pass" may be a verb, or a label of a number of passed tests
+        kind = SecretKind.OPAQUE  # "pass" may be a verb, or the label of a number of passed tests
     secret_start, secret_end = literal or _find_unquoted(text, value_start, kind)
     if kind is SecretKind.AUTHORIZATION:
         secret_start = _skip_auth_scheme(text, secret_start)
     confidence = _syntax_confidence(text, value_start, secret_end, literal is not None)
     if not is_plausible(kind, text[secret_start:secret_end], confidence):
         return None
-    quoted = (
+    needs_quotes = (
         value_start.syntax == "colon"
         and literal is None
         and value_start.closing_quote.endswith(('"', "'"))
@@ -259,7 +259,7 @@ def _secret_after(text: str, start: int, end: int, kind: SecretKind) -> TextSpan
         secret_start,
         secret_end,
         unqualified_name(name),
-        value_start.closing_quote if quoted else "",
+        value_start.closing_quote if needs_quotes else "",
     )
 
 
@@ -268,7 +268,7 @@ def _syntax_confidence(
 ) -> SyntaxConfidence:
     """Return the confidence in a value that ends at `end`.
 
-    An unquoted value that more words follow is part of a sentence.
+    An unquoted value with more words after it is part of a sentence.
     """
     if value_start.syntax in ("argument", "call", "verb"):
         return value_start.confidence
@@ -340,7 +340,7 @@ def _secrets_under(headers: list[str], line: str, position: int) -> Iterator[Tex
 
 
 def _cells(line: str) -> list[re.Match[str]]:
-    """Return the cells of a row. The bars at the ends of the row are not borders of empty cells."""
+    """Return the cells of a row. A bar at the start or end of the row does not add an empty cell."""
     row = line.strip()
     start = line.index(row) + row.startswith("|")
     return list(_CELL.finditer(line, start, len(line.rstrip())))

@@ -1,9 +1,9 @@
 """Checks authentication, scopes and rate limits before each request is handled.
 
-A route declares the scope it requires: `needs="ask"`, `needs="ingest"`, `needs="admin"`, or
-`needs=None` for a public route, which has no limits. The default is `admin`. `limited=False` exempts a
-route from all rate limits except the limit of wrong keys. While no API key is configured, only
-requests from localhost are accepted.
+A route declares the scope that it requires: `needs="ask"`, `needs="ingest"` or `needs="admin"`, which is
+the default. A route with `needs=None` is public and has no rate limits. `limited=False` exempts a route
+from all rate limits except the limit on wrong keys. While no API key is configured, all routes accept only
+requests from localhost.
 """
 
 from ipaddress import IPv6Address, ip_address, ip_network

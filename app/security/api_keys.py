@@ -191,7 +191,7 @@ class Keyring:
 
     @property
     def required(self) -> bool:
-        """Whether a key is required: if the admin key is set or any key exists, even a revoked one."""
+        """Whether a key is required: true if the admin key is set or any key exists, even a revoked one."""
         return self._admin_digest is not None or bool(self._keys_by_id)
 
     def caller_of(self, text: str) -> Caller | None:

@@ -41,7 +41,7 @@ class UsageCounter:
     """Counts uses in fixed windows. A window starts with the first use after the previous window.
 
     A fixed window needs one number per limit and key, and its end is known (in Redis, to the second).
-    While Redis does not answer, each process counts in memory.
+    Without Redis, and while Redis does not answer, each process counts in memory.
     """
 
     def __init__(self, redis_url: SecretStr | None) -> None:

@@ -137,7 +137,7 @@ class AnswerCache:
 
 
 def _parse_row(answer: str, documents: str) -> CachedAnswer | None:
-    """Return the answer, or None if another version of apidesk wrote it, with other fields."""
+    """Return the answer, or None if its fields are those of another version of apidesk."""
     try:
         digests = {
             (source, document_id): digest
@@ -160,12 +160,12 @@ class SingleFlight:
         """Return the answer, and whether an earlier caller started it.
 
         The first caller with a key runs `start`. Later callers wait for the same answer. `store` then
-        stores the complete answer. A caller that arrives while `store` runs waits until `store` has ended,
-        and then starts or joins a new flight.
+        stores the complete answer. A caller that arrives while `store` runs waits until `store` has ended.
+        It then runs its own `start`, or joins a caller that already does.
 
-        `on_event` receives all events of the answer, but none if the first caller passed no `on_event`,
-        because the model's reply is then not streamed. Raises the errors of `start`. If all callers that
-        wait for an answer are cancelled, the work is cancelled.
+        `on_event` receives all events of the answer. If the first caller passed no `on_event`, there are no
+        events, because the model's reply is not streamed. Raises the errors of `start`. If all callers that
+        wait for an answer are cancelled, `start` is cancelled.
         """
         while (flight := self._flights.get(key)) and flight.store_task:
             await asyncio.wait([flight.store_task])
@@ -199,13 +199,13 @@ class _Flight:
 
     @property
     def has_failed(self) -> bool:
-        """Whether the work has failed or was cancelled."""
+        """Whether the work has failed, was cancelled, or is being cancelled."""
         if self.task.done():
             return self.task.cancelled() or self.task.exception() is not None
         return bool(self.task.cancelling())
 
     async def wait(self, on_event: EventSink | None) -> Answer:
-        """Wait for the answer. The last caller to leave cancels the work."""
+        """Wait for the answer. If no caller waits any more, cancel the work."""
         self._waiting += 1
         try:
             if on_event is not None:

@@ -131,7 +131,7 @@ class AnswerService:
         return answer
 
     async def repeat(self, command: AskCommand, answer: Answer, milliseconds: int) -> Answer:
-        """Return a copy of an `answer` that another caller got, with a new id; trace and count the copy.
+        """Return a copy of `answer`, made for the same question, with a new id. Trace and count the copy.
 
         `milliseconds` is the total time that the copy reports.
         """
@@ -192,9 +192,9 @@ class AnswerService:
         )
 
     async def warm_up(self) -> None:
-        """Retrieve once to fill the caches, so that the first caller does not have to wait.
+        """Retrieve once, without calling a model, to fill the caches for the first caller.
 
-        No model is called. Raises StoreError or CollectionMismatch.
+        Raises StoreError or CollectionMismatch.
         """
         question = self.build_question(AskCommand(WARM_UP_QUESTION))
         with tracing_context(enabled=False):
@@ -231,7 +231,10 @@ class AnswerService:
 
     @asynccontextmanager
     async def _question_slot(self) -> AsyncIterator[None]:
-        """Within the block, hold a slot of the question limiter if there is a model. Raises ServiceBusy."""
+        """Hold a slot of the question limiter within the block; without a model, do nothing.
+
+        Raises ServiceBusy if no slot becomes free within APIDESK_QUEUE_TIMEOUT.
+        """
         if self.models is None:
             yield
             return

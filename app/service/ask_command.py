@@ -31,11 +31,11 @@ class AskCommand:
     session: str | None = None
     """The session that the question belongs to; None for a question without a session."""
     owner: str = ""
-    """Id of the caller, who owns the session and the recorded question; empty if no API key is required."""
+    """Id of the caller, the owner of the session and of the record; empty if no API key is required."""
     account: str = ""
     """The account that is charged for the tokens."""
     fresh: bool = False
-    """Whether to bypass the cache."""
+    """Whether to ignore a cached answer. The new answer is cached nevertheless."""
     question: Question | None = field(default=None, repr=False)
     """The question for the pipeline; None until a middleware or the answer service builds it."""
     secrets: "SecretScan | None" = field(default=None, repr=False)

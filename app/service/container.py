@@ -85,7 +85,7 @@ class Container:
         }
 
     def _build_answerer(self) -> Answerer:
-        """Wrap the answer service in its middleware, from the innermost outwards."""
+        """Return the answer service, wrapped in its middleware."""
         answerer: Answerer = MeteringAnswerer(self.answer_service, self.limits)
         if self.answer_service.settings.cache_answers:
             answerer = CachingAnswerer(self.answer_service, answerer, self._answer_cache)

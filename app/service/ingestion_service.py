@@ -24,7 +24,7 @@ STOP_TIMEOUT_S = 30
 
 
 def log_ingestion_run(run: IngestionRun) -> None:
-    """Log the result of `run`, unless it has not ended."""
+    """Log the result of `run` if it has ended."""
     if run.finished_at is None:
         return
     log_line = log.warning if run.state == "failed" else log.info
@@ -52,7 +52,8 @@ class IngestionService:
     async def start(self, trigger: Trigger, options: IngestionOptions) -> IngestionRun:
         """Start a run, and return it once it is in progress.
 
-        Raises IngestionRunning if another run is in progress, and the run's error if it fails at once.
+        Raises IngestionRunning if another run is in progress, and StoreUnavailable if the database does not
+        answer. A later error is not raised, but stored in the run.
         """
         run = self._job.new_run(trigger, options)
         has_started = asyncio.Event()
@@ -112,8 +113,8 @@ class IngestionService:
     def _on_end(self, run: IngestionRun, task: asyncio.Task[IngestionRun]) -> None:
         """Log the end of a run.
 
-        The exception of the task is retrieved only so that asyncio does not log it. The run also contains
-        the error.
+        The exception of the task is retrieved only so that asyncio does not log it. The run contains the
+        error as well.
         """
         self._tasks.discard(task)
         if not task.cancelled():

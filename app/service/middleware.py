@@ -139,8 +139,8 @@ class CachingAnswerer:
     ) -> Answer:
         """Return the cached answer, or ask the wrapped answerer.
 
-        The lookup is part of the shared call. If the lookup came before the join, another call could store
-        its answer after the lookup and end before the join, and the model would be asked again.
+        The lookup is part of the shared call. If each caller looked the answer up before it joined, the
+        shared call could store its answer and end in between, and the model would be asked again.
         """
         cached = await self._look_up(key)
         if cached is None:
@@ -199,8 +199,7 @@ class CachingAnswerer:
 class MeteringAnswerer:
     """Charges the tokens of each answer to the caller's account when the answer is complete or has failed.
 
-    If callers share an answer, all tokens are charged to the caller that started the answer, even if that
-    caller has disconnected.
+    If callers share an answer, all tokens are charged to the first caller, even if it has disconnected.
     """
 
     def __init__(self, answerer: Answerer, limits: RateLimiter) -> None:

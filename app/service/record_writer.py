@@ -28,13 +28,13 @@ from schemas.insights import Feedback, QuestionRecord
 from schemas.settings import Settings
 
 MAX_OUTBOX_BYTES = 256_000_000
-"""Maximum size of the files of one process, in bytes, so that a long failure does not fill the disk."""
+"""Maximum size of the files of one process, in bytes. A long database failure must not fill the disk."""
 
 BATCH_SIZE = 500
 """Maximum number of records that are delivered at a time."""
 
 DELIVERY_INTERVAL_S = 0.5
-"""Minimum seconds between two deliveries; a busy server writes many records in one transaction."""
+"""Minimum seconds between two deliveries, so that a busy server writes many records per transaction."""
 
 RETRY_INTERVAL_S = 5.0
 """Seconds between attempts to deliver records while the database is down."""
@@ -145,7 +145,7 @@ class Outbox:
 
 
 def _size(path: Path) -> int:
-    """Return the size of a file in bytes, 0 if the file has been delivered and deleted meanwhile."""
+    """Return the size of a file in bytes, or 0 if the file has just been delivered and deleted."""
     try:
         return path.stat().st_size
     except FileNotFoundError:
@@ -177,7 +177,7 @@ class RecordWriter:
     def __init__(self, engine: Engine, settings: Settings) -> None:
         self._store = RecordStore(engine)
         self.folder = _outbox_folder(settings.spool, engine) if settings.keep_questions else None
-        """The folder with the outboxes of this database; None if nothing is written."""
+        """The folder of the outboxes that deliver to this database; None if nothing is written."""
         self._outbox = Outbox(self.folder) if self.folder else None
         self._max_age_days = settings.keep_days
         self._max_delay_s = settings.request_timeout + TAKE_OVER_INTERVAL_S
@@ -229,7 +229,7 @@ class RecordWriter:
                 self._outbox.close()
 
     def _may_be_undelivered(self, answer_id: UUID) -> bool:
-        """Return whether the record may still be in an outbox: its UUID (version 7) is recent."""
+        """Return whether the record may still be in an outbox, because its UUID (version 7) is recent."""
         age_s = time.time() - (answer_id.int >> 80) / 1_000
         return answer_id.version == 7 and abs(age_s) < self._max_delay_s
 

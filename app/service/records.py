@@ -88,9 +88,9 @@ def _build_base(command: AskCommand, masked: str, milliseconds: int) -> Question
 
 
 def _documented_api(answer: Answer) -> Source | None:
-    """Return the source that documents the API in question, or None if there is none.
+    """Return the first source that documents an API, if the question is about an API; otherwise None.
 
-    The name in the documentation is recorded, so that questions that name the API differently are counted
+    The documented name of the API is recorded, so that questions that name the API differently are counted
     together.
     """
     if answer.type != "api_call":

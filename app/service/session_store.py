@@ -79,8 +79,8 @@ class SessionStore:
     def _append(self, owner: str, session: str, turn: Turn) -> None:
         """Insert `turn`, then delete turns that exceed the limits.
 
-        The transaction starts with the insert, because SQLite makes a transaction wait for another one only
-        if the first statement is a write.
+        The insert comes first, because SQLite waits for another transaction only if the first statement of
+        this one is a write.
         """
         row = truncate_turn(_storable(turn), self._max_chars).model_dump()
         with database_errors(), self._engine.begin() as connection:
@@ -95,7 +95,7 @@ class SessionStore:
             return connection.execute(delete).rowcount > 0
 
     def _within_limits(self, newest_first: Sequence[Row[Any]]) -> list[Turn]:
-        oldest = self._oldest()
+        oldest = self._oldest_allowed()
         unexpired = takewhile(lambda turn: turn.asked_at >= oldest, map(_parse_row, newest_first))
         return select_recent_turns(unexpired, self._max_turns, self._max_chars)
 
@@ -113,11 +113,11 @@ class SessionStore:
         """
         if time.monotonic() < self._next_sweep:
             return
-        expired = select(turns_table.c.id).where(turns_table.c.asked_at < self._oldest())
+        expired = select(turns_table.c.id).where(turns_table.c.asked_at < self._oldest_allowed())
         if _delete_rows(connection, expired.limit(SWEEP_BATCH_SIZE)) < SWEEP_BATCH_SIZE:
             self._next_sweep = time.monotonic() + SWEEP_INTERVAL_S
 
-    def _oldest(self) -> datetime:
+    def _oldest_allowed(self) -> datetime:
         return datetime.now(UTC) - self._max_age
 
 
@@ -183,12 +183,12 @@ def _in_session(owner: str, session: str) -> tuple[ColumnElement[bool], ColumnEl
 
 
 def _newest_first(owner: str, session: str) -> Select[Any]:
-    """Return a query for the turns of a session, sorted by id, which does not depend on the clock."""
+    """Return a query for the turns of a session. It sorts by id, which does not depend on the clock."""
     query = select(turns_table.c.id, *TURN_COLUMNS).where(*_in_session(owner, session))
     return query.order_by(turns_table.c.id.desc())
 
 
 def _delete_rows(connection: Connection, ids: Select[tuple[int]]) -> int:
-    """Delete these rows, except those that another transaction has locked; return their number."""
+    """Delete the rows with these ids that no other transaction has locked. Return their number."""
     unlocked = ids.with_for_update(skip_locked=True)
     return connection.execute(turns_table.delete().where(turns_table.c.id.in_(unlocked))).rowcount

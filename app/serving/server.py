@@ -47,7 +47,7 @@ async def run_server(settings: Settings, host: str, port: int) -> None:
     configure_logging(settings.log_level, settings.log_format)
     engine = await asyncio.to_thread(open_engine, settings)
     await asyncio.to_thread(check_bind_address, settings, engine, host)
-    # After uvicorn has stopped, it raises the signal again: SystemExit lets the stack below close.
+    # uvicorn raises the signal again after it has stopped. SystemExit then lets the stack below close.
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(0))
     async with AsyncExitStack() as stack:
         with first_ingestion_progress(settings) as progress:

@@ -36,7 +36,7 @@ METRICS_DIRECTORY_VARIABLE = "PROMETHEUS_MULTIPROC_DIR"
 """Environment variable of prometheus-client for the directory in which processes share their metrics."""
 
 HEALTH_CHECK_TIMEOUT_S = 30
-"""Seconds after which a worker that does not answer a health check is killed. Starting workers answer."""
+"""Seconds after which a worker that answers no health check is killed. Starting workers answer as well."""
 
 STORE_TIMEOUT_S = 300
 """Seconds that a starting worker waits for a store that is not available."""
@@ -76,7 +76,7 @@ def create_worker_app(settings: Settings) -> ASGIApp:
 
 
 async def _open_once(settings: Settings, engine: Engine) -> None:
-    """Open the answer service once before the workers start.
+    """Open and close the answer service before the workers start.
 
     This indexes a platform that has never been indexed, and reports errors in the settings once instead of
     in each worker.
@@ -158,8 +158,8 @@ def _follow_parent() -> None:
 class _Supervisor(Multiprocess):
     """A uvicorn supervisor that closes the port when it stops, and kills workers on a second signal.
 
-    uvicorn does not document the methods and attributes that this needs. Only this class uses them, and
-    tests/test_workers.py checks each of these behaviours.
+    uvicorn does not document the methods and attributes that this class overrides and reads, so no other
+    class uses them. tests/test_workers.py tests the shutdown and the replacement of a dead worker.
     """
 
     def __init__(self, config: uvicorn.Config, sockets: list[socket]) -> None:

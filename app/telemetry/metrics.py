@@ -46,10 +46,10 @@ LAG_BUCKETS_S = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1)
 CIRCUIT_VALUES = {"closed": 0, "half_open": 1, "open": 2}
 
 LAG_INTERVAL_S = 0.1
-"""Seconds between two measurements."""
+"""Seconds between two measurements of the lag."""
 
 LAG_WINDOW = 600
-"""Number of measurements of which the longest lag is reported: those of one minute."""
+"""Number of latest measurements whose longest lag is reported: those of one minute."""
 
 DATABASE_TIMEOUT_S = 2.0
 """Seconds to wait for the database during a scrape, which Prometheus cancels after ten seconds."""

@@ -25,7 +25,7 @@ LINE_INTERVAL_S = 10.0
 def ingestion_progress(summary: bool = True) -> Iterator[ProgressCallback]:
     """Yield a callback that shows the progress of a run.
 
-    If `summary` is true, the counts of the run are printed when it has ended without an error.
+    If `summary` is true, the counts of the run are printed at the end of the block, except after an error.
     """
     console = Console(stderr=True, highlight=False)
     display = _BarDisplay(console) if console.is_terminal else _LineDisplay(console)
@@ -127,7 +127,7 @@ def question_progress() -> Iterator[QuestionProgress]:
 
 
 def print_run_table(run: IngestionRun, console: Console) -> None:
-    """Print the counts and notes of each source, the refused documents, and the duration of a run."""
+    """Print the counts and notes of each source, refused documents and deletions, and the duration."""
     counts = ("documents", "added", "changed", "unchanged", "deleted", "kept")
     table = Table(box=None, header_style="bold", pad_edge=False)
     table.add_column("source")

@@ -28,7 +28,8 @@ QUIET_ROUTES = {"/health/live", "/health/ready", "/metrics"}
 UNMATCHED_ROUTE = "unmatched"
 
 METHODS: frozenset[str] = frozenset(HTTPMethod)
-OTHER_METHOD = "other"  # for any other method, so that callers cannot add labels to the metrics
+OTHER_METHOD = "other"
+"""Label of all other methods, so that callers cannot add label values to the metrics."""
 
 MAX_PATH_CHARS = 200
 """Maximum length of a path in the log, in characters."""

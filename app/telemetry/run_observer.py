@@ -158,7 +158,7 @@ class _ModelCall:
 
     @property
     def prompt_tokens(self) -> int:
-        """Tokens of the prompt; estimated only when they are needed, because most providers report them."""
+        """Estimated tokens of the prompt. Computed on demand, because most providers report the number."""
         return sum(map(estimate_tokens, self.prompt))
 
 
@@ -221,7 +221,7 @@ class TokenMeter(AsyncCallbackHandler):
     async def on_llm_error(self, error: BaseException, *, run_id: UUID, **kwargs: Any) -> None:
         """Count the estimated tokens of a call that failed.
 
-        They are not counted if there was no output because the call was rejected or could not connect.
+        Nothing is counted if the call was rejected or could not connect before there was any output.
         """
         call = self._calls.pop(run_id, _ModelCall())
         was_rejected = hasattr(error, "status_code") or "Connect" in type(error).__name__

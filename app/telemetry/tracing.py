@@ -117,9 +117,8 @@ class Tracing:
     ) -> RunnableConfig:
         """Return the config of a run that is traced under `run_id`, with its tags and metadata.
 
-        `mode` is None for a run that only retrieves.
-        The run's children inherit tags, metadata and `callbacks`. LangSmith groups runs into threads by
-        the metadata `session_id`.
+        `mode` is None for a run that only retrieves. Child runs inherit the tags, the metadata and
+        `callbacks`. LangSmith groups runs into threads by the metadata `session_id`.
         """
         request = structlog.contextvars.get_contextvars().get("request_id")
         answer = str(run_id) if mode else None  # for OpenTelemetry, whose spans have other ids

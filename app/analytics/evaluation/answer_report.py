@@ -36,7 +36,7 @@ MAX_BRIEF_CHARS = 160
 
 
 def print_answers(evaluation: AnswerEvaluation) -> None:
-    """Print the scores on stdout, then the wrong answers, the most confident first."""
+    """Print the scores on stdout, then wrong answers, those with confidence `high` first."""
     parts = [
         _answers_heading(evaluation),
         _scores(evaluation.scores),

@@ -60,12 +60,12 @@ async def evaluate_answers(
 ) -> AnswerEvaluation:
     """Ask the questions in the file at `path`, and score the answers.
 
-    `judge_model` is the `provider:model` that grades the answers; None means APIDESK_JUDGE_MODEL. Nothing
-    is recorded, and LangSmith receives the questions and results, but no traces.
+    `judge_model` is the `provider:model` that grades the answers; None means APIDESK_JUDGE_MODEL. No
+    question is recorded. If LangSmith is configured, it receives the questions and results, but no traces.
 
-    Raises QuestionError for invalid questions, ConfigurationError if a model is invalid, ModelError if a
-    model that answers fails, StoreError if the store fails, and ApideskError if LangSmith is configured and
-    fails.
+    Raises QuestionError for invalid questions, ConfigurationError if a model is invalid, StoreError if the
+    store fails, and ApideskError if LangSmith is configured and fails. Raises ModelError if the models that
+    answer fail and APIDESK_ON_MODEL_FAILURE is `error`.
     """
     questions = read_questions(path)
     async with AsyncExitStack() as stack:

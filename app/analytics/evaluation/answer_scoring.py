@@ -57,7 +57,7 @@ class ScoredAnswer(ApiModel):
     missing_evidence: tuple[Fact, ...]
     """The facts that the first five chunks do not state."""
     outcome: Outcome | None = None
-    """None if only retrieval is measured. This also applies to the optional fields below."""
+    """None if only retrieval is measured. The fields below then have their default values."""
     confidence: Confidence | None = None
     right: bool | None = None
     """Answerable question: whether the answer states all facts; None if it has no facts.
@@ -114,14 +114,14 @@ class AnswerScores(ApiModel):
     not_covered: float | None
     """Share of the answerable questions that were not refused, but whose answer cites no source."""
     grounded: float | None
-    """Share of the answers with citations that are grounded."""
+    """Share of the answers that are grounded, among those that cite a source."""
     correct: float | None
     """Share of the answerable questions whose answer the judge grades as correct.
 
     An answer that cites no source is not correct. Questions for which the judge failed do not count.
     """
     agreement: float | None
-    """Share of the grades that agree with `right`, which is true if the answer states all facts."""
+    """Share of the graded answers that are both `correct` and `right`, or neither."""
     unanswerable: int
     honest: float | None
     """Share of the unanswerable questions that were refused, not covered or given confidence `low`."""
@@ -291,7 +291,10 @@ def normalise_text(text: str) -> str:
 
 
 def missing_facts(facts: Sequence[Fact], text: str) -> list[Fact]:
-    """Return the facts of which no alternative occurs in `text`, after normalisation of all texts."""
+    """Return the facts that `text` does not state: none of their alternatives occurs in it.
+
+    All texts are normalised before the comparison.
+    """
     normalised = normalise_text(text)
     return [
         fact

@@ -1,7 +1,7 @@
 """Logs the results of an evaluation to LangSmith.
 
-A LangSmith dataset contains the questions. An experiment contains the results of one route or
-configuration; LangSmith compares the experiments of a dataset. Nothing is sent unless
+A LangSmith dataset contains the questions. An experiment contains the results of one retrieval route, or of
+one configuration. LangSmith compares the experiments of a dataset. Nothing is sent unless
 LANGSMITH_TRACING=true and LANGSMITH_API_KEY are set.
 """
 

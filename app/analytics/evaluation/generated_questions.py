@@ -1,8 +1,8 @@
 """Generates evaluation questions from the documents, deterministically.
 
 Scores on generated questions are optimistic, because such questions share more words with the documents
-than users' questions do. Scores on titles are the most optimistic. A link text differs more from the linked
-document, because the author of another page wrote the text.
+than users' questions do. Scores on titles are the most optimistic. Scores on link texts are less
+optimistic, because the author of another page wrote the text.
 """
 
 import posixpath

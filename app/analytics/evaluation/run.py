@@ -1,4 +1,7 @@
-"""Evaluates retrieval: reads or generates questions, runs every route and collects the metrics."""
+"""Evaluates retrieval: reads or generates questions, runs every route and collects the metrics.
+
+A route is a retrieval mode: full text, dense or hybrid.
+"""
 
 import asyncio
 import time
@@ -29,7 +32,7 @@ from app.analytics.evaluation.scoring import (
     Evaluation,
     GeneratedQuestions,
     ProbeResult,
-    best_chunks,
+    best_documents,
     question_scores,
     route_result,
 )
@@ -174,9 +177,9 @@ async def evaluate_retrieval(settings: Settings, options: EvaluationOptions) -> 
 
     The predicted types of labelled questions are evaluated as well.
 
-    Raises QuestionError for invalid questions, ConfigurationError if a route's model is not configured,
-    ModelError if a model fails, StoreError if the store fails, and ApideskError if LangSmith
-    is configured and fails.
+    Raises QuestionError for invalid questions, ConfigurationError if a route's model is not configured or
+    generated questions cannot be saved, ModelError if a model fails, StoreError if the store fails, and
+    ApideskError if LangSmith is configured and fails.
     """
     questions = read_questions(options.questions) if options.questions else None
     with ingestion_progress() as progress:
@@ -229,7 +232,9 @@ async def _run_probe(
 
         async def logged(number: int) -> LoggedResult[ProbeResult]:
             result, gold = await probe.run(questions[number]), data.golds[number]
-            best = [document.model_dump(by_alias=True) for document in best_chunks(result, gold, k)]
+            best = [
+                document.model_dump(by_alias=True) for document in best_documents(result, gold, k)
+            ]
             return LoggedResult(result, {"documents": best}, question_scores(result, gold, k))
 
         return await experiments.run(probe.mode, logged, {"mode": probe.mode, "k": k})

@@ -1,4 +1,7 @@
-"""Computes the metrics of retrieval routes. `apidesk evaluate --json` prints an `Evaluation`."""
+"""Computes the metrics of retrieval routes. `apidesk evaluate --json` prints an `Evaluation`.
+
+A route is a retrieval mode: full text, dense or hybrid.
+"""
 
 from collections.abc import Callable, Iterable, Sequence
 from statistics import fmean
@@ -185,7 +188,7 @@ def question_scores(result: ProbeResult, gold: GoldDocuments, k: int) -> dict[st
     }
 
 
-def best_chunks(result: ProbeResult, gold: GoldDocuments, k: int) -> list[RankedDocument]:
+def best_documents(result: ProbeResult, gold: GoldDocuments, k: int) -> list[RankedDocument]:
     """Return the first k documents, each represented by its best chunk."""
     relevant = frozenset[str]().union(*gold)
     best: dict[str, RetrievedChunk] = {}
@@ -229,5 +232,5 @@ def _question_result(
         rank=first_rank(result.ranking, gold),
         ranks=tuple(first_rank(result.ranking, [documents]) for documents in gold),
         milliseconds=round(result.milliseconds, 2),
-        retrieved=tuple(best_chunks(result, gold, k)),
+        retrieved=tuple(best_documents(result, gold, k)),
     )

@@ -15,7 +15,7 @@ from schemas.insights import (
 from schemas.question import QuestionType
 
 MAX_LISTED = 1_000
-"""Maximum number of errors, and of rated answers, in a report. The last added rated answers are kept."""
+"""Maximum number of errors, and of rated answers, in a report. The latest rated answers are kept."""
 
 ApiIdentity = tuple[str, str]
 """Name and path of an API; one of them may be empty."""
@@ -145,10 +145,10 @@ def day_of(record: QuestionRecord) -> date:
 
 
 def is_unanswered(record: QuestionRecord) -> bool:
-    """Return whether the answer to the question does not help.
+    """Return whether the question got an answer that does not help.
 
-    If the caller rated the answer, the rating decides. Return False if there is no answer at all, for
-    example after an error.
+    If the caller rated the answer, the rating decides. Otherwise, an answer with low confidence or without
+    sources does not help. Return False if there is no answer at all, for example after an error.
     """
     if record.type is None:
         return False

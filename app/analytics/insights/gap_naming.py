@@ -1,4 +1,4 @@
-"""Joins question groups that have the same topic, and names the topics, with one call of a chat model."""
+"""Joins groups of questions that have the same topic, and names the topics, with one call of a model."""
 
 import logging
 from collections.abc import Sequence
@@ -55,7 +55,7 @@ class QuestionGrouper:
     async def find_topics(self, groups: Sequence[Wordings]) -> list[QuestionTopic]:
         """Return topics with the 1-based numbers of their groups; a group belongs to at most one topic.
 
-        If the model fails or exceeds the timeout, the list is empty, and no error is raised.
+        If the model fails or exceeds the timeout, the list is empty, and the failure is only logged.
         """
         try:
             fitting = self._fit_to_window(groups[:MAX_GROUPS])

@@ -21,10 +21,10 @@ from schemas.insights import Gap, QuestionRecord
 from schemas.question import QuestionType
 
 MIN_COVERAGE = 0.7
-"""Minimum `GapQuestion.coverage`. With less, the question is a candidate.
+"""A question with less `GapQuestion.coverage` is a candidate.
 
 Measured: 0.57 is reached by three quarters of the questions that the documentation answers, and by a
-quarter of the questions about gaps. The minimum is higher, because each group is checked afterwards.
+quarter of the questions about gaps. This value is higher, because each group is checked afterwards.
 """
 
 MIN_ON_TOPIC_SHARE = 0.5
@@ -86,16 +86,16 @@ async def find_gaps(
     """Return the gaps among the candidates `questions`, the largest gap first.
 
     The members of a gap are indices into `questions`. `group_texts` explains `vectors`, `documented`
-    and `glossary`. Without `documented`, at least half of the on-topic answers of a gap must have failed.
-    Before gaps are selected, the chat model of `grouper` joins groups that have the same topic, and names
-    the topics.
+    and `glossary`. Without `documented`, at least half of the on-topic answers of a gap must have low
+    confidence, no citation or a negative rating. Before gaps are selected, the model of `grouper` joins
+    groups that have the same topic, and names the topics.
     """
     texts = [question.text for question in questions]
     groups = await asyncio.to_thread(
         group_texts, texts, vectors, documented=documented, glossary=glossary
     )
     if grouper:
-        # Move off-topic groups to the end; otherwise, the largest stay first. The prompt may omit the last.
+        # Off-topic groups come last, because the last groups may not fit into the prompt.
         groups.sort(key=lambda group: _is_off_topic(group, questions))
         topics = await grouper.find_topics([_wordings(group, questions) for group in groups])
         groups = join_groups(groups, topics)
@@ -219,7 +219,7 @@ def _pages(question: GapQuestion) -> tuple[Page, ...]:
 
 
 def _is_substring(word: str, words: Iterable[str]) -> bool:
-    """Return whether another word contains `word`, as 积分 contains the terms 积 and 分."""
+    """Return whether another of `words` contains `word`, as 积分 contains the terms 积 and 分."""
     return any(word in other for other in words if other != word)
 
 

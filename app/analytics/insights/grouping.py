@@ -25,10 +25,10 @@ MAX_TEXTS = 3_000
 MIN_SIMILARITY = 0.4
 """Minimum average similarity at which two groups are joined.
 
-Measured on four sets of 85 to 165 questions, 45 of them about three topics, in fifteen wordings each. At
-0.4 and 0.35, the topics are the three largest groups in all four sets; at 0.3 and 0.25, in three of them.
-In reports on 400 questions each, the topics are the three largest groups in three quarters of the reports
-at 0.4, three eighths at 0.35, and a quarter at 0.3.
+Measured on four sets of 85 to 165 questions. In each set, 45 questions are about three topics, with
+fifteen wordings per topic. At 0.4 and 0.35, the topics are the three largest groups in all four sets; at
+0.3 and 0.25, in three of them. In reports on 400 questions each, the topics are the three largest groups
+in three quarters of the reports at 0.4, three eighths at 0.35, and a quarter at 0.3.
 """
 
 MIN_BRIDGE_SIMILARITY = 0.05
@@ -62,7 +62,7 @@ class TextGroup:
     undocumented: tuple[str, ...]
     """Terms that members share and the documents lack, the most frequent first."""
     name: str = ""
-    """The chat model's name for the topic; empty if there is no chat model."""
+    """A name for the topic, written by a model; empty if no model named it."""
 
 
 def group_texts(

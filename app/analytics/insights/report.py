@@ -84,7 +84,7 @@ class DocumentationContext:
     glossary: Glossary | None = None
     embed: EmbedTexts | None = None
     grouper: QuestionGrouper | None = None
-    """Asks a chat model which groups have the same topic."""
+    """Asks a model which groups have the same topic."""
     notes: tuple[str, ...] = ()
     """Reasons why parts are not available."""
 
@@ -147,9 +147,9 @@ async def build_report(
 ) -> Insights:
     """Build the report on the last `days` days; without `documentation`, no gaps are detected.
 
-    A worker thread reads the records as a stream and keeps only the newest gap candidates in memory. A step
-    is skipped if it fails or if its part of `documentation` is None. The report contains
-    `documentation.notes` and a note on each failure.
+    A worker thread reads the records as a stream, so that only rated answers and the newest gap candidates
+    are in memory. A step of gap detection is skipped if it fails, or if its part of `documentation` is
+    None. The report contains `documentation.notes` and a note on each failure.
 
     Raises StoreUnavailable if the database fails.
     """

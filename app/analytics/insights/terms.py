@@ -4,7 +4,8 @@ The weight of a term is the logarithm of observed over expected frequency, as in
 information (Church and Hanks, "Word Association Norms, Mutual Information, and Lexicography", 1990), times
 log(1 + n) for the n questions that contain it. The expected frequency is based on everyday
 language, general developer vocabulary and the platform's own documents, not on the questions. Therefore, a
-frequently asked term keeps its weight, and common words such as "interface" and "order" have little.
+term that occurs in many questions keeps its weight, and common words such as "interface" and "order" have
+a low weight.
 """
 
 import math
@@ -95,32 +96,32 @@ def _content_words(text: str, glossary: Glossary | None) -> list[str]:
     return [word for word in dict.fromkeys(vocabulary_words(text)) if is_content_word(word)]
 
 
-def _terms(word: str, documented: float) -> Iterator[TopicTerm]:
+def _terms(word: str, document_share: float) -> Iterator[TopicTerm]:
     """Yield the term of `word` and, for an uncommon Chinese word, the terms of its characters.
 
-    `documented` is the word's share of the documents' words. The characters make 代金券 similar to 优惠券,
-    because both words contain 券.
+    `document_share` is the word's share of the documents' words. The characters make 代金券 similar to
+    优惠券, because both words contain 券.
     """
     everyday = 10 ** (zipf_frequency(word) - 9)
     is_developer_word = word in DEVELOPER_WORDS
     developer = is_developer_word or word in _DEVELOPER_CHARACTERS
-    expected = max(everyday, DEVELOPER_SHARE if developer else 0.0, documented)
-    yield TopicTerm(stem(word), expected, documented)
+    expected = max(everyday, DEVELOPER_SHARE if developer else 0.0, document_share)
+    yield TopicTerm(stem(word), expected, document_share)
     common = (
         is_developer_word
-        or documented > COMMON_DOCUMENT_WORD_SHARE
+        or document_share > COMMON_DOCUMENT_WORD_SHARE
         or zipf_frequency(word) >= UNSPLIT_WORD_ZIPF
     )
     if not word.isascii() and not common:
         for character in dict.fromkeys(word):
-            yield from _character_terms(character, documented)
+            yield from _character_terms(character, document_share)
 
 
-def _character_terms(character: str, documented: float) -> Iterator[TopicTerm]:
+def _character_terms(character: str, document_share: float) -> Iterator[TopicTerm]:
     everyday = max(_character_shares().get(character, 0.0), 10 ** (RAREST_ZIPF - 9))
     if everyday < COMMON_CHARACTER_SHARE:
         developer_share = DEVELOPER_SHARE if character in _DEVELOPER_CHARACTERS else 0.0
-        yield TopicTerm(character, max(everyday, developer_share), documented)
+        yield TopicTerm(character, max(everyday, developer_share), document_share)
 
 
 @lru_cache

@@ -209,7 +209,7 @@ class RecordedQuestion(NamedTuple):
 
 
 async def replay(settings: Settings, options: ReplayOptions, progress: QuestionProgress) -> Replay:
-    """Ask the answered questions of the last `options.days` days again, newest first.
+    """Ask the newest `options.limit` answered questions of the last `options.days` days again.
 
     Nothing is recorded or traced. Raises ConfigurationError if there are no such questions, and
     ApideskError if the answer service cannot be opened.
