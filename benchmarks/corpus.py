@@ -5,8 +5,7 @@ import re
 from pathlib import Path
 
 SAMPLES = Path(__file__).resolve().parents[1] / "samples" / "guides"
-SECTIONS = 10
-"""Sections per page; each becomes one chunk."""
+SECTIONS_PER_PAGE = 10
 
 PLATFORM = """
 [platform]
@@ -24,19 +23,23 @@ path = "pages"
 """
 
 
-def write_corpus(folder: Path, chunks: int, seed: int = 1) -> Path:
-    """Write pages of about `chunks` chunks to `folder`; return the path of their platform.toml."""
+def write_corpus(folder: Path, sections: int, seed: int = 1) -> Path:
+    """Write pages with `sections` sections to `folder`; return the path of their platform.toml.
+
+    About a third of the sections become two chunks, all others one. Only full pages of
+    `SECTIONS_PER_PAGE` sections are written.
+    """
     chance = random.Random(seed)
     text = "\n".join(path.read_text(encoding="utf-8") for path in sorted(SAMPLES.glob("*.md")))
     sentences = [s for s in re.split(r"(?<=[。.!?！？])\s*|\n+", text) if 10 < len(s) < 300]
     pages = folder / "pages"
     pages.mkdir(parents=True)
-    for number in range(chunks // SECTIONS):
-        sections = (
+    for number in range(sections // SECTIONS_PER_PAGE):
+        texts = (
             f"## Section {number}.{part}\n\n" + "\n\n".join(chance.choices(sentences, k=12))
-            for part in range(SECTIONS)
+            for part in range(SECTIONS_PER_PAGE)
         )
-        body = "\n\n".join([f"# Page {number}", *sections])
+        body = "\n\n".join([f"# Page {number}", *texts])
         (pages / f"{number:06}.md").write_text(body, encoding="utf-8")
     platform = folder / "platform.toml"
     platform.write_text(PLATFORM, encoding="utf-8")

@@ -32,8 +32,8 @@ def around_markers(path: Path, name: str = "figures") -> tuple[str, str]:
 
 
 def table(head: Sequence[str], rows: Iterable[Sequence[str]], words: int = 1) -> str:
-    """Return a Markdown table. The first `words` columns are left-aligned; the others hold numbers."""
-    rule = ["---" if place < words else "---:" for place in range(len(head))]
+    """Return a Markdown table. The first `words` columns are aligned left, the others right."""
+    rule = ["---" if column < words else "---:" for column in range(len(head))]
     return "\n".join(_row(cells) for cells in [head, rule, *rows])
 
 
@@ -51,6 +51,6 @@ def _row(cells: Sequence[str]) -> str:
 
 
 def truncate(text: str, most: int) -> str:
-    """Return `text` on one line, cut to at most `most` characters."""
+    """Return `text` on one line, truncated to `most` characters."""
     line = " ".join(text.split())
     return line if len(line) <= most else line[: most - 1].rstrip() + "…"

@@ -16,12 +16,12 @@ def in_fresh_process(work: Callable[[], T]) -> T:
     """
     context = get_context("spawn")
     ours, theirs = context.Pipe()
-    process = context.Process(target=_answer, args=(theirs,))
+    process = context.Process(target=_run_received, args=(theirs,))
     process.start()
     theirs.close()
     try:
-        # Sent through the pipe and not as an argument: `start` would wait forever for a process that dies
-        # before it has read a large argument.
+        # `work` is not an argument of the process, because `start` would wait forever if the process died
+        # before it had read a large argument.
         ours.send(work)
         outcome: T | Exception = ours.recv()
     except (EOFError, ConnectionError):
@@ -35,7 +35,7 @@ def in_fresh_process(work: Callable[[], T]) -> T:
     return outcome
 
 
-def _answer(connection: Connection) -> None:
+def _run_received(connection: Connection) -> None:
     outcome: object
     try:
         outcome = connection.recv()()

@@ -1,4 +1,4 @@
-"""Measures the memory of an ingestion with the store in another process.
+"""Measures the memory of an ingestion job whose store is in another process.
 
 python -m benchmarks.ingestion_memory [--chunks 100000]
 """
@@ -27,7 +27,7 @@ from tests.milvus_server import MilvusServer
 
 
 class IngestionMemory(NamedTuple):
-    """Memory of a process in MB: before it indexed the chunks, and the maximum."""
+    """Memory of the job's process in MB: before the job, and at its highest."""
 
     chunks: int
     before: float
@@ -35,7 +35,12 @@ class IngestionMemory(NamedTuple):
 
 
 @click.command()
-@click.option("--chunks", default=100_000, show_default=True, help="Sections to index.")
+@click.option(
+    "--chunks",
+    default=100_000,
+    show_default=True,
+    help="Number of sections to index; some become two chunks.",
+)
 def main(chunks: int) -> None:
     """Index a corpus and print the memory of the process that runs the ingestion job."""
     with tempfile.TemporaryDirectory() as name, running_model() as model:
@@ -43,10 +48,10 @@ def main(chunks: int) -> None:
         settings = settings_of(folder, write_corpus(folder / "corpus", chunks), model)
         with MilvusServer(folder / "served") as milvus:
             served = settings.model_copy(update={"milvus_uri": milvus.uri})
-            weight = in_fresh_process(partial(measure_memory, served))
+            memory = in_fresh_process(partial(measure_memory, served))
     click.echo(
-        f"memory of the job's process over {weight.chunks} chunks: {weight.before:.0f} MB before, "
-        f"{weight.highest:.0f} MB at its highest"
+        f"memory of the job's process over {memory.chunks} chunks: {memory.before:.0f} MB before, "
+        f"{memory.highest:.0f} MB at its highest"
     )
 
 

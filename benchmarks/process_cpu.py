@@ -11,9 +11,9 @@ from benchmarks.process_memory import family
 _CLOCK_TICKS = os.sysconf("SC_CLK_TCK")
 
 _UTIME, _CSTIME = 11, 14
-"""Indexes, in the fields of /proc/PID/stat after the name, of the first and last of four times.
+"""Positions of the first and the last of four times in /proc/PID/stat, from 0 after the process's name.
 
-These are user and system time of the process, then of its children that have ended.
+The times are the user and system time of the process, then those of its children that have ended.
 """
 
 

@@ -1,4 +1,7 @@
-"""Measures the quality of every route on a retrieval set with a scripted embedding."""
+"""Measures the quality of every route on a retrieval set with a scripted embedding.
+
+The routes are full text, dense and hybrid.
+"""
 
 import asyncio
 import os
@@ -29,7 +32,7 @@ K = 5
 """Rank limit of the main measure, hit@5."""
 
 TOLERANCE = 0.01
-"""Tolerated loss of hit@5 by fusion, compared with the better route."""
+"""Tolerated loss of hit@5 by hybrid retrieval, compared with the better of its two routes."""
 
 EMBEDDING_BATCH_SIZE = 256
 """Texts per embedding request."""
@@ -90,7 +93,7 @@ class MeasurementInput:
 
 
 def measure_sets(sets: Iterable[RetrievalSet], tell: OnLine) -> Iterator[Measured]:
-    """Measure each set with each embedding, in order, in one thread per core.
+    """Measure each set with each embedding in one thread per core, and yield the results in order.
 
     `tell` receives a line after each measurement.
     """
@@ -124,10 +127,10 @@ def measure(
     """Measure each route with a temporary store. `run` calls a function and returns its result."""
     questions = tuple(documents.deduplicate_gold(question) for question in chosen.questions)
     golds = tuple(documents.gold_documents(question) for question in questions)
-    asked = MeasurementInput(chosen.name, documents.count, questions, golds)
+    inputs = MeasurementInput(chosen.name, documents.count, questions, golds)
     with tempfile.TemporaryDirectory() as store, serve_vectors(embedding) as url:
         settings = settings_of(Path(store), chosen.platform, embedding.name, url)
-        evaluation = run(partial(evaluate, settings, asked))
+        evaluation = run(partial(evaluate, settings, inputs))
     return Measured(
         name=chosen.name,
         embedding=embedding.name,
@@ -161,24 +164,24 @@ def chunk_tokens() -> int:
     return read_settings().chunk_tokens
 
 
-def evaluate(settings: Settings, asked: MeasurementInput) -> Evaluation:
+def evaluate(settings: Settings, inputs: MeasurementInput) -> Evaluation:
     """Index the platform of `settings` and ask the questions by every route."""
-    return asyncio.run(_evaluate(settings, asked))
+    return asyncio.run(_evaluate(settings, inputs))
 
 
-async def _evaluate(settings: Settings, asked: MeasurementInput) -> Evaluation:
+async def _evaluate(settings: Settings, inputs: MeasurementInput) -> Evaluation:
     routes = []
     with tracing_context(enabled=False):
         async with open_answer_service(settings) as answer_service:
             for mode in MODES:
                 probe = RetrievalProbe(answer_service, mode)
-                found = [await probe.run(question) for question in asked.questions]
-                routes.append(route_result(mode, asked.questions, asked.golds, found, K))
+                found = [await probe.run(question) for question in inputs.questions]
+                routes.append(route_result(mode, inputs.questions, inputs.golds, found, K))
     return Evaluation(
-        platform=asked.name,
-        documents=asked.documents,
-        questions=len(asked.questions),
-        with_gold=len(asked.questions),
+        platform=inputs.name,
+        documents=inputs.documents,
+        questions=len(inputs.questions),
+        with_gold=len(inputs.questions),
         k=K,
         primary_mode="hybrid",
         routes=tuple(routes),

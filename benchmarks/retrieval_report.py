@@ -14,7 +14,7 @@ from runnables.retrieval.retriever import RetrievalMode
 KS = (1, 5, 10)
 
 MAX_TEXT_CHARS = 80
-"""Maximum length of a question or title."""
+"""Maximum length of a question or title in the table of misses, in characters."""
 
 MAX_MISSES = 10
 """Maximum number of missed questions to show."""
@@ -154,12 +154,12 @@ def _cells(measured: Measured, mode: RetrievalMode) -> list[str]:
 
 def _figures(measured: Sequence[Measured]) -> Iterator[str]:
     for each in plotted_results(measured):
-        said = f"Recall over k on {each.name}, dense by {each.embedding}"
-        yield f"{said}:\n\n![{said}](../images/{figure_name(each.name)})"
+        caption = f"Recall over k on {each.name}, dense by {each.embedding}"
+        yield f"{caption}:\n\n![{caption}](../images/{figure_name(each.name)})"
 
 
 def _misses(measured: Sequence[Measured]) -> Iterator[str]:
-    """Yield the questions that full text misses, for the set with most misses."""
+    """Yield a table of the questions in the set `MISSES_OF` that full text misses."""
     for each in (m for m in measured if m.name == MISSES_OF):
         rows = [
             [truncate(text, MAX_TEXT_CHARS) for text in (miss.question, miss.marked, miss.found)]
@@ -168,8 +168,8 @@ def _misses(measured: Sequence[Measured]) -> Iterator[str]:
         head = ["question", "marked page", "first found"]
         cut = f"; the first {MAX_MISSES} are" if len(each.misses) > MAX_MISSES else ""
         counted = f"{len(each.misses)} of {each.evaluation.with_gold} questions of {each.name}"
-        said = f"By full text, {counted} have no marked page among the first {K}{cut}:"
-        yield f"{prose(said)}\n\n{table(head, rows, words=3)}"
+        introduction = f"By full text, {counted} have no marked page among the first {K}{cut}:"
+        yield f"{prose(introduction)}\n\n{table(head, rows, words=3)}"
         return
 
 

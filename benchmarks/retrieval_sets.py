@@ -63,7 +63,7 @@ def sample_set() -> RetrievalSet:
 
 
 def missing_sets(data: Path) -> list[str]:
-    """Return the public sets that are missing in the folder `data`."""
+    """Return the names of the public sets that are missing in the folder `data`."""
     return [name for name in PUBLIC if not (data / name).is_dir()]
 
 

@@ -27,17 +27,17 @@ SECTIONS = 7_500
 """Number of sections to index. Some become two chunks, so there are about 10,000 chunks."""
 
 FIRST = 10
-"""Number of questions that are asked after a start."""
+"""Number of questions that are asked after each start, to time the first and the tenth."""
 
 STARTS = FIRST
-"""Number of processes that ask the questions. Each starts with another question, so that every question
-is the first one once and the last one once.
+"""Number of processes that ask these questions. Each process starts with another question, so that every
+question is the first one once and the last one once.
 """
 
 
 @dataclass(frozen=True)
 class Speed:
-    """Milliseconds of questions that are asked one after the other by one route."""
+    """Milliseconds per question by one route; questions are asked one after the other."""
 
     route: str
     chunks: int
@@ -86,7 +86,7 @@ def speed_of(route: str, settings: Settings, starts: int = STARTS) -> Speed:
 
 
 def times_of(settings: Settings, texts: Sequence[str]) -> list[float]:
-    """Return the milliseconds of each of `texts`, asked as soon as the service is ready."""
+    """Return the milliseconds of each of `texts`, asked one after the other once the service is ready."""
     with tracing_context(enabled=False):
         return asyncio.run(_times(settings, texts))
 

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from ingestion.text.words import vocabulary_words
 
 Matrix: TypeAlias = NDArray[np.float32]
-"""A unit vector per row, or a single unit vector."""
+"""A vector per row, or a single vector."""
 
 DIMENSION = 256
 
@@ -28,7 +28,7 @@ CHUNK_NOISE = 0.3
 """Length of the noise of a chunk, relative to its document's vector."""
 
 MAX_NOISE = 10.0
-"""Upper bound of the noise scale: with only five documents, no scale would cause a miss."""
+"""Upper bound of the noise scale. With five documents or fewer, no scale would cause a miss."""
 
 HALVINGS = 20
 """Bisection steps for the noise scale."""
@@ -88,8 +88,9 @@ class Oracle:
         questions: Mapping[str, Iterable[str]],
         hit: float = HIT,
     ) -> None:
-        """`documents` maps each document to the texts of its chunks, `questions` each question to its gold
-        documents.
+        """`documents` maps each document to the texts of its chunks.
+
+        `questions` maps each question to its gold documents.
         """
         self._directions = {document: _direction(document) for document in documents}
         self._chunks = {text: name for name, texts in documents.items() for text in texts}
@@ -109,23 +110,23 @@ class Oracle:
         """
         if text in self._by_question:
             return self._by_question[text]
-        asked = (known.documents for known in self._questions if text in known.text)
-        held = ((name,) for whole, name in self._chunks.items() if text in whole)
-        return next(asked, None) or next(held, None) or (self._likest(text),)
+        by_question = (known.documents for known in self._questions if text in known.text)
+        by_chunk = ((name,) for whole, name in self._chunks.items() if text in whole)
+        return next(by_question, None) or next(by_chunk, None) or (self._most_similar(text),)
 
     def _vector(self, text: str) -> Matrix:
         if document := self._chunks.get(text):
             return self._chunk(text, document)
-        return _unit(self._meant(self.about(text)) + self._scale * _noise(text))
+        return _unit(self._mean_direction(self.about(text)) + self._scale * _noise(text))
 
     def _chunk(self, text: str, document: str) -> Matrix:
         return _unit(self._directions[document] + CHUNK_NOISE * _direction(text))
 
-    def _meant(self, documents: Iterable[str]) -> Matrix:
+    def _mean_direction(self, documents: Iterable[str]) -> Matrix:
         """Return the mean direction of `documents`."""
         return _unit(np.sum([self._directions[name] for name in documents], axis=0))
 
-    def _likest(self, text: str) -> str:
+    def _most_similar(self, text: str) -> str:
         """Return the document that shares most words with `text`, weighted by rarity."""
         asked = set(vocabulary_words(text))
         return max(
@@ -151,13 +152,16 @@ class Oracle:
         return {word: log(len(self._words) / count) for word, count in counts.items()}
 
     def _scale_for(self, hit: float, documents: Mapping[str, Sequence[str]]) -> np.float32:
-        """Find by bisection the noise scale at which the share `hit` of the questions is answered."""
+        """Find the noise scale at which hit@5 of the questions is `hit`, by bisection."""
         chunks = np.stack(
             [self._chunk(text, name) for name, texts in documents.items() for text in texts]
         )
         ends = np.cumsum([len(texts) for texts in documents.values()])
         starts = np.concatenate([[0], ends[:-1]])
-        meant = np.stack([self._meant(known.documents) for known in self._questions]) @ chunks.T
+        meant = (
+            np.stack([self._mean_direction(known.documents) for known in self._questions])
+            @ chunks.T
+        )
         noise = np.stack([_noise(known.text) for known in self._questions]) @ chunks.T
         gold = np.array([[n in known.documents for n in documents] for known in self._questions])
         low, high = np.float32(0), np.float32(MAX_NOISE)

@@ -14,7 +14,7 @@ from benchmarks.scripted_vectors import Embedding, Matrix
 
 @contextmanager
 def serve_vectors(embedding: Embedding) -> Iterator[str]:
-    """Serve `embedding` on a free port; yield the base url."""
+    """Serve `embedding` on a free port; yield the base URL."""
     handler = partial(_Handler, embedding, threading.Lock())
     with ThreadingHTTPServer(("127.0.0.1", 0), handler) as server:
         server.daemon_threads = True
@@ -57,10 +57,10 @@ class _Handler(BaseHTTPRequestHandler):
 def reply(request: dict[str, Any], vectors: Matrix) -> dict[str, Any]:
     """Return the response body with `vectors` as numbers or base64, as requested."""
     packed = request.get("encoding_format") == "base64"
-    said = [base64.b64encode(v.tobytes()).decode() if packed else v.tolist() for v in vectors]
+    values = [base64.b64encode(v.tobytes()).decode() if packed else v.tolist() for v in vectors]
     return {
         "object": "list",
         "model": request["model"],
-        "data": [{"object": "embedding", "index": i, "embedding": v} for i, v in enumerate(said)],
+        "data": [{"object": "embedding", "index": i, "embedding": v} for i, v in enumerate(values)],
         "usage": {"prompt_tokens": 0, "total_tokens": 0},
     }

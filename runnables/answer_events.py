@@ -1,7 +1,7 @@
-"""The events of an answer while it is made: LangChain custom events, and the answer that they form.
+"""The events that a run dispatches while it makes an answer, and the answer assembled from them.
 
-A run dispatches `structured`, `sources` and `step` as custom events. Their data are the objects of
-`schemas.answer`, so that callback handlers and `astream_events` receive them with their fields.
+A run dispatches `structured`, `sources` and `step` as LangChain custom events. Callback handlers and
+`astream_events` receive their data as models of `schemas`, not as dictionaries.
 """
 
 from collections.abc import Iterator
@@ -14,7 +14,7 @@ from schemas.answer import Answer, CompleteSources, Event, EventSink, Source, So
 from schemas.question import StructuredQuestion
 
 ANSWER_EVENTS = {"structured", "sources", "step"}
-"""The names of the custom events."""
+"""The names of the custom events that carry parts of the answer."""
 
 
 class StreamedAnswer:

@@ -62,7 +62,7 @@ class PipelineFactory:
 
         `embeddings` is None without dense retrieval, and `models` is None if answers are quoted without a
         model. `limiter` limits concurrent model calls. If `reranker` is None, the settings choose the
-        reranker. Raises ConfigurationError if the settings contradict each other.
+        reranker. Raises ConfigurationError if the configured reranker or web search cannot be used.
         """
         self._settings = settings
         self._platform_info = platform.platform
@@ -74,7 +74,7 @@ class PipelineFactory:
         self._rerank = build_rerank(settings, models, platform.platform, reranker)
         self._web_search = open_web_search(settings) if models else None
         self._query_embeddings = self._query_cache(embeddings)
-        self._rules = GroundingRules(
+        self._grounding_rules = GroundingRules(
             hosts=platform.platform.hosts,
             remove_unverified=settings.unverified == "remove",
         )
@@ -84,7 +84,7 @@ class PipelineFactory:
         return build_pipeline(self.steps(mode))
 
     def steps(self, mode: AnswerMode = "pipeline") -> PipelineSteps:
-        """Return the steps of `pipeline`."""
+        """Return the steps that `pipeline(mode)` runs."""
         info, settings = self._platform_info, self._settings
         quote = build_extractive_answer(self._collection, info, self._glossary)
         judge = build_judge(settings, info, self._limiter)
@@ -105,7 +105,7 @@ class PipelineFactory:
             classify_by_rules=self._classify_by_rules() if falls_back else None,
             quote=quote,
             decline=build_decline(info),
-            ground=build_ground(info, self._rules, judge, quote),
+            ground=build_ground(info, self._grounding_rules, judge, quote),
         )
 
     def classify(self) -> Runnable[Question, Classification]:
@@ -143,7 +143,7 @@ class PipelineFactory:
         if self._models is None:
             return None
         refine = self._settings.synthesis == "refine"
-        return build_write_answer(self._models, self._platform_info, self._rules, refine)
+        return build_write_answer(self._models, self._platform_info, self._grounding_rules, refine)
 
     def _research(self) -> StateStep | None:
         if self._models is None:

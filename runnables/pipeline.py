@@ -14,8 +14,9 @@ brackets depend on the question, on the settings or on the caller.
       [research]               mode `tools`: a model looks up more
       [web]                    pages from the web
                                with a model: add the next best chunks, up to a number of tokens
-      answer                   one model call, or several if the chunks are read in parts;
-                               quotes if there is no model
+      answer                   with a model: one call, or several if a second model structures the
+                               answer or the chunks are read in parts
+                               without a model: quotes
                                if every model fails: quotes; if no model could classify either,
                                classification by rules and boost-named-api run first
       ground                   citations, links and facts are checked
@@ -23,6 +24,7 @@ brackets depend on the question, on the settings or on the caller.
 
 Each call of a model is a run below its step, such as `answer/model`. Steps that do not help a reader of
 traces are not runs.
+
 `runnables/factory.py` builds the steps from the settings.
 """
 
@@ -75,9 +77,12 @@ class PipelineSteps:
     classify_by_rules: Runnable[Question, Classification] | None = None
     """Classifies without a model if no model could classify; None if a model failure is an error."""
     quote: StateStep
-    """Quotes passages; answers where there is no model, or where every model fails."""
+    """Drafts an answer from quoted passages; used without a model, or if every model fails."""
     decline: StateFunction
-    """Drafts the answer that the documents do not cover the question; used only if all models fail."""
+    """Drafts an answer which says that the documents do not cover the question.
+
+    Used if no model could classify or answer the question, and rules find it off-topic.
+    """
     ground: Runnable[PipelineState, Answer]
     """Checks the citations, links and facts of the draft, and whether the cited chunks support it."""
 
@@ -124,7 +129,7 @@ def _build_draft_answer(steps: PipelineSteps) -> StateFunction:
         return steps.quote.ainvoke
 
     async def draft_answer(state: PipelineState, config: RunnableConfig) -> PipelineState:
-        extended = state  # not assigned to `state`, because only a model reads the added chunks
+        extended = state  # the fallback uses `state`, because only a model reads the added chunks
         try:
             if steps.search_web is not None:
                 extended = await steps.search_web(extended, config)
@@ -147,8 +152,8 @@ async def _answer_without_model(
 ) -> PipelineState:
     """Return `state` with a draft from `quote`, because all models failed.
 
-    If no model could classify the question either, rules classify it first. If they find it off-topic,
-    the draft is from `decline`. The reasons are in docs/decisions/0003-model-failure.md.
+    If no model could classify the question either, rules classify it first. If the rules find it off-topic,
+    `decline` writes the draft instead. The reasons are in docs/decisions/0003-model-failure.md.
     """
     if (degraded := state["classification"].degraded) is not None:
         structured = (await classify_by_rules.ainvoke(state["question"], config)).structured

@@ -1,4 +1,4 @@
-"""The context of a run: its deadline and streamed answer, named steps and custom events."""
+"""The context that all steps of a run share, custom events, and named steps."""
 
 import asyncio
 import math
@@ -57,7 +57,7 @@ def with_deadline(config: RunnableConfig, timeout_s: float) -> RunnableConfig:
 
 
 def with_streaming(config: RunnableConfig) -> RunnableConfig:
-    """Return `config` for a run that dispatches the steps of the answer while it is written."""
+    """Return `config` for a run that dispatches each step of the answer as soon as it is written."""
     return _with_context(config, replace(run_context(config), streamed=StreamedAnswer()))
 
 
@@ -73,17 +73,17 @@ def deadline_timeout(config: RunnableConfig) -> asyncio.Timeout:
 
 
 async def emit(config: RunnableConfig, event: Event) -> None:
-    """Dispatch `event` as a custom event with the same name, and add it to the streamed answer."""
+    """Dispatch `event` as a custom event with the same name, and add it to the streamed answer, if any."""
     if (streamed := run_context(config).streamed) is not None:
         streamed.apply(event)
     await _dispatch(config, event.name, event.data)
 
 
 async def emit_answer(config: RunnableConfig, answer: Answer) -> None:
-    """Dispatch the sources and steps of `answer`, unless they were dispatched while it was written."""
+    """Dispatch the sources and steps of `answer`, unless these steps were dispatched already."""
     streamed = run_context(config).streamed or StreamedAnswer()
     for event in missing_events(streamed, answer):
-        if event.name != "structured":  # dispatched by the step that classifies
+        if event.name != "structured":  # only the step that classifies dispatches it
             await emit(config, event)
 
 

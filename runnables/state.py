@@ -23,7 +23,7 @@ class Classification:
     on_topic: float | None = None
     """The probability that the question is about the platform; None if rules did not estimate it."""
     is_exact: bool = False
-    """Whether the question contains an indexed error code, or the path or whole name of an API."""
+    """Whether rules found an indexed error code, or the path or whole name of an API, in the question."""
 
 
 @dataclass(frozen=True)
@@ -47,14 +47,14 @@ class Draft:
     degraded: DegradedReason | None = None
     """Why the answer was not made as the settings require; None if it was."""
     probability: float | None = None
-    """The estimated probability that a quoted answer is right; None if a model wrote the answer."""
+    """The estimated probability that a quoted answer is right; None for any other answer."""
 
 
 class PipelineState(TypedDict):
-    """The input and output of each step; a step returns it with further fields set."""
+    """What is known about a question. The steps after `retrieve` pass it on with further fields set."""
 
     question: Question
-    """The standalone question. Set by `condense`."""
+    """The question. If it was a follow-up, `condense` has made it standalone."""
     classification: Classification
     """What the question is about. Set by `structured-question`."""
     retrieved: list[RetrievedChunk]
@@ -94,7 +94,7 @@ def with_retrieved(state: PipelineState, found: Sequence[RetrievedChunk]) -> Pip
 
 
 def with_draft(state: PipelineState, chunks: list[RetrievedChunk], draft: Draft) -> PipelineState:
-    """Return `state` with `draft`, whose citations are positions in `chunks`, from 1."""
+    """Return `state` with `chunks` and `draft`, whose citations are positions in `chunks`, from 1."""
     return {**state, "chunks": chunks, "draft": draft}
 
 

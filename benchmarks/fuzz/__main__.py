@@ -2,8 +2,8 @@
 
     python -m benchmarks.fuzz [--examples 1000]
 
-Writes docs/explanation/reliability.md. The exit code is 1 if a check failed or a server logged a stack
-trace.
+Writes a section of docs/explanation/reliability.md. The exit code is 1 if a check failed or a server logged
+a stack trace.
 """
 
 import sys
@@ -35,7 +35,7 @@ MARKERS = "fuzz"
 )
 def main(examples: int, seed: int | None, document: Path) -> None:
     """Run schemathesis, print the findings and write the results into the documentation."""
-    around_markers(document, MARKERS)  # before minutes of work
+    around_markers(document, MARKERS)  # fails early if the markers are missing
     found = [fuzz(server_kind, examples, seed) for server_kind in SERVER_KINDS]
     text = report(found, examples, date.today())
     write_between_markers(document, text, MARKERS)

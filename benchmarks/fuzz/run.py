@@ -45,7 +45,7 @@ class FuzzResult:
 
     @property
     def failures(self) -> list[str]:
-        """Return a description of each failure."""
+        """A description of each failure."""
         failures = [
             f"{failure['title']} ({', '.join(failure['operations'])})"
             for failure in self.report["failures"]
@@ -90,7 +90,7 @@ def _run(url: str, key: str, folder: Path, examples: int, seed: int | None) -> d
 
 @contextmanager
 def _environment(folder: Path, server_kind: ServerKind) -> Iterator[dict[str, str]]:
-    """Yield the environment of a server with its own data, an API key and, unless it has none, a model."""
+    """Yield the environment of a server with its own data, an API key and, if its kind has one, a model."""
     environment = {
         "APIDESK_MILVUS_URI": str(folder / "milvus.db"),
         "APIDESK_DATABASE_URL": f"sqlite:///{folder / 'apidesk.db'}",

@@ -1,4 +1,4 @@
 """The frameworks that apidesk is compared with, each used as its documentation recommends.
 
-All modules except `environment.py` run in a virtual environment of their own.
+The peers run in a virtual environment of their own, which `environment.py` creates.
 """

@@ -23,14 +23,14 @@ Indexing = Callable[[], Awaitable[object]]
 
 @dataclass(frozen=True)
 class Site:
-    """The arguments of a peer."""
+    """The arguments of a peer: its documents and its model server."""
 
     documents: Path
     model_url: str
 
     @property
     def passages(self) -> list[Passage]:
-        """Return the passages in `documents`."""
+        """The passages in the file `documents`."""
         return read_passages(self.documents)
 
 
@@ -53,7 +53,10 @@ def peer(
     indexing: Callable[[Site], Indexing] | None = None,
     path: str = "/ask",
 ) -> click.Group:
-    """Return the command line of a peer whose `app` answers questions at `path`."""
+    """Return the command line of a peer whose `app` answers questions at `path`.
+
+    The command `ingest` exists only if `indexing` is given.
+    """
     group = click.Group()
     options = [
         click.Option(["--documents"], type=click.Path(path_type=Path, exists=True), required=True),
@@ -83,11 +86,11 @@ def serve(app: App, path: str) -> None:
 
 
 async def ingest(site: Site, indexing: Callable[[Site], Indexing]) -> dict[str, float]:
-    """Measure the seconds to index the passages, and to index them again unchanged."""
+    """Return the number of passages, and the seconds to index them and to index them again unchanged."""
     index = indexing(site)
-    took: list[float] = []
+    durations: list[float] = []
     for _ in range(2):
         began = time.perf_counter()
         await index()
-        took.append(time.perf_counter() - began)
-    return {"chunks": len(site.passages), "first": took[0], "second": took[1]}
+        durations.append(time.perf_counter() - began)
+    return {"chunks": len(site.passages), "first": durations[0], "second": durations[1]}

@@ -1,6 +1,6 @@
 """Creates the peers' virtual environment and starts peers in it.
 
-Runs in apidesk's own environment, where none of the frameworks is installed.
+Runs in apidesk's own environment, where Haystack and LlamaIndex are not installed.
 """
 
 import hashlib
@@ -59,7 +59,7 @@ SILENT = {
     "DO_NOT_TRACK": "1",
     "PYTHON_DOTENV_DISABLED": "1",
 }
-"""Disables telemetry, tracing, logging and reading of apidesk's .env file."""
+"""Disables telemetry, tracing, most logging, and reading of apidesk's .env file."""
 
 
 @dataclass(frozen=True)
@@ -100,7 +100,7 @@ def make_environment(folder: Path, requirements: Path) -> None:
     subprocess.run([sys.executable, "-m", "venv", folder], check=True)
     hashed = ["--quiet", "--require-hashes", "-r", str(requirements)]
     uv = Path(sys.executable).with_name("uv")
-    # uv creates hard links, and nltk, with which LlamaIndex splits sentences, does not open such files.
+    # LlamaIndex splits sentences with nltk, which does not open files with the hard links that uv creates.
     how = ["--compile-bytecode", "--link-mode=copy", "--python", str(interpreter)]
     faster = [str(uv), "pip", "install", *how]
     if not uv.exists() or subprocess.run(faster + hashed, check=False).returncode != 0:
@@ -128,7 +128,10 @@ def python(
 
 
 def environ(home: Path) -> dict[str, str]:
-    """Return the environment variables of a peer; of this process's own, only the path and the locale."""
+    """Return the environment variables of a peer.
+
+    Of the variables of this process, only the path and the locale are kept.
+    """
     kept = {name: os.environ[name] for name in ("PATH", "LANG", "LC_ALL") if name in os.environ}
     return kept | ONE_THREAD | SILENT | {"HOME": str(home), "PYTHONUNBUFFERED": "1"}
 

@@ -32,7 +32,7 @@ from benchmarks.peers.task import (
 
 DOCUMENTS = "PEER_DOCUMENTS"
 MODEL_URL = "PEER_MODEL_URL"
-"""Environment variable for the wrapper. Hayhooks creates the wrapper without arguments."""
+"""Environment variables with the wrapper's arguments, because Hayhooks creates it without arguments."""
 
 PASSAGES = """\
 {% for document in documents %}[{{ loop.index }}] {{ document.content }}
@@ -101,15 +101,15 @@ def answering_pipeline(model_url: str) -> Pipeline:
 async def ask(pipeline: Pipeline, question: str) -> dict[str, Any]:
     """Run the pipeline for one question."""
     given = {"question": question}
-    said = await pipeline.run_async({"classify_prompt": given, "topic": given})
-    if "answer" not in said:
+    output = await pipeline.run_async({"classify_prompt": given, "topic": given})
+    if "answer" not in output:
         return refusal().model_dump()
-    answer = said["answer"]["answers"][0]
+    answer = output["answer"]["answers"][0]
     sources = [
         Source(number=d.meta["source_index"], title=d.meta["title"], url=d.meta["url"])
         for d in answer.documents
     ]
-    return Reply(type=said["topic"]["type"], answer=answer.data, sources=sources).model_dump()
+    return Reply(type=output["topic"]["type"], answer=answer.data, sources=sources).model_dump()
 
 
 def site_of_wrapper() -> Site:

@@ -17,7 +17,7 @@ class Passage:
 
     @property
     def content(self) -> str:
-        """Return the text to index, with the title as context."""
+        """The text to index, with the title as context."""
         return f"{self.title}\n\n{self.text}"
 
 

@@ -48,7 +48,7 @@ DOCUMENT = ROOT / "docs" / "explanation" / "performance.md"
 def main(only: Sequence[str], quick: bool, with_peers: bool, document: Path) -> None:
     """Measure, print the results and write them into the documentation."""
     tell = partial(click.echo, err=True)
-    around_markers(document)  # before minutes of work
+    around_markers(document)  # fails early if the markers are missing
     one_thread()
     missing = missing_peers() if with_peers else "they were left out."
     peers = () if missing else PEERS
@@ -68,7 +68,7 @@ def main(only: Sequence[str], quick: bool, with_peers: bool, document: Path) -> 
 
 
 def missing_peers() -> str:
-    """Create the peers' environment if needed; return why they cannot be measured, or an empty text."""
+    """Create the peers' environment if needed; return why peers cannot be measured, or an empty text."""
     try:
         python()
     except CalledProcessError:

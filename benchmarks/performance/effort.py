@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class Effort:
-    """Rounds and counts; every median has at least five values."""
+    """The numbers of rounds, questions and sections."""
 
     sections: int = 750
     """Number of sections of the corpus, which yield about 1,000 chunks."""
@@ -30,7 +30,10 @@ class Effort:
     """Numbers of sections, which yield about 1,000, 10,000 and 50,000 chunks. The last is also the size of
     the documentation for the subject `large`."""
     large_rounds: int = 5
-    """Number of questions per system and pace over the largest corpus, one at a time."""
+    """Number of questions per system over the largest corpus, one at a time.
+
+    They are asked with model latency, and as many others without it.
+    """
     large_load_questions: int = 64
 
 

@@ -1,4 +1,4 @@
-"""Measures single questions: overhead outside of model calls, and time to the first step."""
+"""Measures questions one at a time: their time outside model calls, and the time to the first step."""
 
 import asyncio
 import time
@@ -47,9 +47,9 @@ class EndToEnd:
     refused: list[float] = field(default_factory=list)
     """Seconds from an off-topic question to its answer."""
     first_call_alone: list[float] = field(default_factory=list)
+    """Seconds of the classification of an off-topic question, repeated alone."""
     first_step: list[float] = field(default_factory=list)
     """Seconds from a question to the first step of the streamed answer."""
-
     again: list[float] = field(default_factory=list)
     """Seconds of a repeated question."""
 
@@ -71,13 +71,13 @@ class EndToEnd:
         yield _compared("the same question again", self.again, "first time", whole, CACHED)
 
     def overhead(self, name: str, what: str, seconds: Seconds, target: Target) -> Row:
-        """Return the row that compares the median of apidesk, `name`, with the fastest peer's."""
+        """Return the row that compares the median of `name`, one of `OURS`, with the fastest peer's."""
         ours, peer = p50(seconds[name]), self.fastest_peer(seconds)
-        said = f"{what}, {name.removeprefix('apidesk, ')}"
+        label = f"{what}, {name.removeprefix('apidesk, ')}"
         if peer is None:
-            return Row(said, milliseconds(ours), "no peer measured", None, target)
+            return Row(label, milliseconds(ours), "no peer measured", None, target)
         against = f"{title(peer[0])} {milliseconds(peer[1])}"
-        return Row(said, milliseconds(ours), against, ours / peer[1], target)
+        return Row(label, milliseconds(ours), against, ours / peer[1], target)
 
 
 def _compared(

@@ -1,4 +1,4 @@
-"""A baseline server with the same libraries that only makes two model calls.
+"""A baseline server that uses apidesk's libraries, but only makes the two model calls of an answer.
 
     python -m benchmarks.performance.floor --platform FILE --model-url URL
 
@@ -73,8 +73,8 @@ class Call:
     async def about(self, question: str) -> dict[str, Any]:
         """Call the model about `question`, and return the object in its reply."""
         messages = [self._system, HumanMessage(self._before + question + self._after)]
-        said: dict[str, Any] = json.loads((await self._model.ainvoke(messages)).text)
-        return said
+        reply: dict[str, Any] = json.loads((await self._model.ainvoke(messages)).text)
+        return reply
 
 
 def app(platform: Path, model_url: str) -> Litestar:

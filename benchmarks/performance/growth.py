@@ -26,7 +26,7 @@ This is half of the time to the first token.
 
 @dataclass(frozen=True)
 class Grown:
-    """Seconds of each question with one size of the store and one route."""
+    """Median and 95th percentile, in seconds, of retrieval from one store by one route."""
 
     route: str
     chunks: int
@@ -48,7 +48,7 @@ class Growth:
 
     @property
     def routes(self) -> list[str]:
-        """Return the routes."""
+        """The routes."""
         return list(dict.fromkeys(each.route for each in self.grown))
 
     def rows(self) -> Iterator[Row]:
@@ -62,7 +62,7 @@ class Growth:
 
 
 def measure(model: Model, folder: Path, sections: Sequence[int]) -> Growth:
-    """Index corpora of each size and measure each route in a new process."""
+    """Index a corpus of each size, and measure each route in a new process."""
     model.set_pace(NO_LATENCY)
     return Growth(tuple(each for count in sections for each in _grown(model, folder, count)))
 
@@ -80,7 +80,8 @@ def _grown(model: Model, folder: Path, sections: int) -> Iterator[Grown]:
     corpus = folder / str(sections)
     platform = indexed_platform(model, corpus, sections)
     settings = settings_of(corpus, platform, model)
-    chunks = in_fresh_process(partial(job, settings))  # without changes
+    # The corpus is indexed already, so this run only returns the number of chunks.
+    chunks = in_fresh_process(partial(job, settings))
     for route in ROUTES:
         chosen = settings.model_copy(update={"retrieval": route})
         times = in_fresh_process(partial(times_of, chosen, distinct_questions()))

@@ -1,4 +1,4 @@
-"""Measures a first indexing run and one without changes, with 30 ms per embedding request."""
+"""Measures a first ingestion run and a run without changes, with 30 ms per embedding request."""
 
 import time
 from collections import defaultdict
@@ -24,7 +24,7 @@ from ingestion.store.schema import embedded_text
 from schemas.settings import Settings, read_settings
 
 NAIVE_CHUNKS = 300
-"""Number of chunks for the naive loop, whose rate does not depend on it."""
+"""Number of chunks for the naive loop, whose rate does not depend on their number."""
 
 OURS, NAIVE = "apidesk", "naive loop"
 
@@ -66,7 +66,7 @@ class Ingestion:
         return p50([run.rate for run in self.runs[name]])
 
     def again(self, name: str) -> float | None:
-        """Return the duration of a second run relative to the first; None if there was no second run."""
+        """Return the median duration of a second run relative to the first; None without a second run."""
         ratios = [run.again / run.first for run in self.runs[name] if run.again is not None]
         return p50(ratios) if ratios else None
 

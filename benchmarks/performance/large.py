@@ -27,7 +27,7 @@ class Large:
     chunks: int
     alone: EndToEnd
     load: Load
-    """Of apidesk and the fastest peer."""
+    """The throughput of apidesk and the fastest peer."""
 
     def rows(self) -> Iterator[Row]:
         """Return the rows of the speed targets for large platforms."""

@@ -25,6 +25,7 @@ THROUGHPUT = {
 
 LAG = "apidesk_event_loop_lag_seconds"
 LAG_SHARE = 0.99
+"""The quantile of the lag that is reported."""
 
 _BUCKET = re.compile(rf'^{LAG}_bucket{{.*?le="([^"]+)".*}} (\S+)$', re.MULTILINE)
 
@@ -37,9 +38,11 @@ class Load:
     """Throughput of each system in one process."""
 
     at_once: Rates = field(default_factory=lambda: defaultdict(list))
+    """Without model latency."""
     fixed: Rates = field(default_factory=lambda: defaultdict(list))
+    """With model latency."""
     lag: dict[str, float] = field(default_factory=dict)
-    """99th percentile of the event loop's lag in seconds, of the systems that report the lag."""
+    """99th percentile of the event loop's lag in seconds, by system, if the system reports it."""
 
     def rows(self) -> Iterator[Row]:
         """Return the rows of the speed targets for many clients."""
@@ -49,20 +52,23 @@ class Load:
             yield self.row(name, "models at their pace", self.fixed)
 
     def row(self, name: str, what: str, rates: Rates, target: Target | None = None) -> Row:
-        """Return the row that compares the rate of apidesk, `name`, with the best peer's."""
-        said = f"{CLIENTS} clients, {what}, {name.removeprefix('apidesk, ')}"
+        """Return the row that compares the rate of `name`, one of `OURS`, with the best peer's."""
+        label = f"{CLIENTS} clients, {what}, {name.removeprefix('apidesk, ')}"
         mine = p50(rates[name])
         others = [(p50(rates[each]), each) for each in rates if is_peer(each)]
         if not others:
-            return Row(said, f"{mine:.1f} a second", "no peer measured", None, target)
+            return Row(label, f"{mine:.1f} a second", "no peer measured", None, target)
         theirs, best = max(others)
         return Row(
-            said, f"{mine:.1f} a second", f"{title(best)} {theirs:.1f}", mine / theirs, target
+            label, f"{mine:.1f} a second", f"{title(best)} {theirs:.1f}", mine / theirs, target
         )
 
 
 def measure(systems: Sequence[System], model: Model, rounds: int, questions: int) -> Load:
-    """Let `CLIENTS` ask `systems` in turns, without model latency, and once with it."""
+    """Let `CLIENTS` clients ask each system `questions` questions per round.
+
+    There are `rounds` rounds without model latency, with the systems in turns, and one with it.
+    """
     return asyncio.run(_measure(systems, model, rounds, questions))
 
 
@@ -99,7 +105,7 @@ async def _rate(
 
 
 Buckets = dict[float, float]
-"""Number of samples with at most this lag in seconds."""
+"""Number of samples by the upper bound of their lag, in seconds; each bucket includes all smaller ones."""
 
 
 async def _lags(http: httpx.AsyncClient, system: System) -> Buckets:
@@ -114,7 +120,10 @@ def buckets(metrics: str) -> Buckets:
 
 
 def late(before: Buckets, after: Buckets, share: float = LAG_SHARE) -> float | None:
-    """Return a quantile of the lags measured between two states of the buckets; None without lags."""
+    """Return the smallest bound that at least `share` of the lags between two states do not exceed.
+
+    None if no lag was measured between `before` and `after`.
+    """
     counts = {bound: after[bound] - before.get(bound, 0.0) for bound in sorted(after)}
-    looks = max(counts.values(), default=0.0)
-    return next((b for b, count in counts.items() if looks and count >= share * looks), None)
+    total = max(counts.values(), default=0.0)
+    return next((b for b, count in counts.items() if total and count >= share * total), None)

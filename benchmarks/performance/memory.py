@@ -23,6 +23,7 @@ EMBEDDED, SERVED = "apidesk, embedded", "apidesk, Milvus server"
 TARGETS = {EMBEDDED: Target(1.9), SERVED: Target(1.6)}
 
 HAYHOOKS: tuple[Name, ...] = ("haystack_bm25", "haystack_dense")
+"""The peers that Hayhooks serves."""
 
 
 @dataclass(frozen=True)
@@ -60,20 +61,20 @@ def measure(
     model.set_pace(NO_LATENCY)
     found = Memory()
     embedded = running_apidesk(EMBEDDED, folder / "embedded", samples, model)
-    found.weights[EMBEDDED] = _weighed(embedded, questions)
+    found.weights[EMBEDDED] = _measure(embedded, questions)
     with MilvusServer(folder / "served") as milvus:
         served = running_apidesk(
             SERVED, folder / "serving", samples, model, APIDESK_MILVUS_URI=milvus.uri
         )
-        found.weights[SERVED] = _weighed(served, questions)
+        found.weights[SERVED] = _measure(served, questions)
     for name in HAYHOOKS:
         if name in peers:
             started = start_peer(name, samples.file, model.base_url)
-            found.weights[name] = _weighed(started, questions)
+            found.weights[name] = _measure(started, questions)
     return found
 
 
-def _weighed(starting: AbstractContextManager[System], questions: int) -> MemoryUse:
+def _measure(starting: AbstractContextManager[System], questions: int) -> MemoryUse:
     with starting as system:
         asyncio.run(_ask(system, questions))
         processes = family(system.pid)

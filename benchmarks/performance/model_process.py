@@ -30,12 +30,12 @@ class Model:
     def __init__(self, address: str) -> None:
         self.address = address
         self.base_url = f"{address}/v1"
-        """The base URL for a client of OpenAI."""
+        """The base URL for clients of OpenAI's API."""
 
     def seen(self) -> Seen:
-        """Return the calls since the last call of this method."""
-        said = httpx.get(f"{self.address}/calls", trust_env=False).json()
-        return Seen([Call(*call) for call in said["calls"]], said["bodies"])
+        """Return the model calls since this method was last called."""
+        log = httpx.get(f"{self.address}/calls", trust_env=False).json()
+        return Seen([Call(*call) for call in log["calls"]], log["bodies"])
 
     def set_pace(self, pace: Latencies) -> None:
         """Set the latencies from the next call on."""

@@ -2,9 +2,11 @@
 
     python -m benchmarks.performance.model_server
 
-It prints its address. `POST /pace` sets the latencies. `GET /calls` returns and clears the log: when each
-call started and ended. The server shares the machine with the measured systems, so it does little work: it
-reads requests by Content-Length only, which every client sends, and caches vectors.
+It prints its address. `POST /pace` sets the latencies. `GET /calls` returns the log, which contains the
+times at which each call started and ended, and clears it.
+
+The server shares the machine with the measured systems, so it does little work: it caches vectors, and
+reads requests by Content-Length only, which every client sends.
 """
 
 import asyncio
@@ -39,56 +41,56 @@ class ModelServer:
         self._vectors: dict[str, bytes] = {}
 
     async def serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        """Answer the requests of one connection until the client leaves."""
-        line = _Line(reader, writer)
+        """Answer the requests of one connection until the client disconnects."""
+        connection = _Connection(reader, writer)
         with suppress(ConnectionError, asyncio.IncompleteReadError):
             while True:
                 head = await reader.readuntil(b"\r\n\r\n")
                 body = await reader.readexactly(_length(head))
-                await self._answer(head.split(b" ", 2)[1].decode(), body, line)
+                await self._answer(head.split(b" ", 2)[1].decode(), body, connection)
         writer.close()
 
-    async def _answer(self, path: str, body: bytes, line: "_Line") -> None:
+    async def _answer(self, path: str, body: bytes, connection: "_Connection") -> None:
         if path == "/calls":
-            said = {"calls": self._calls, "bodies": self._bodies}
+            log = {"calls": self._calls, "bodies": self._bodies}
             self._calls = []
-            line.send(_whole(json.dumps(said).encode()))
+            connection.send(_whole(json.dumps(log).encode()))
         elif path == "/pace":
             self._pace = Latencies(**json.loads(body))
-            line.send(_whole(b"{}"))
+            connection.send(_whole(b"{}"))
         else:
-            await self._call(path, body, line)
+            await self._call(path, body, connection)
 
-    async def _call(self, path: str, body: bytes, line: "_Line") -> None:
+    async def _call(self, path: str, body: bytes, connection: "_Connection") -> None:
         """Answer one model call with its latency."""
         began, request = time.monotonic(), json.loads(body)
         kind: Kind = "embedding"
         try:
             if path.endswith("/embeddings"):
                 embedded = self._embedded(request)
-                await line.until(began + self._pace.embedding)
-                line.send(embedded)
+                await connection.until(began + self._pace.embedding)
+                connection.send(embedded)
             else:
-                said = reply_to(request)
-                kind = said.kind
+                reply = reply_to(request)
+                kind = reply.kind
                 self._bodies[kind] = body.decode()
-                await self._chat(request, said, began, line)
+                await self._chat(request, reply, began, connection)
         finally:
             self._calls.append(Call(kind, began, time.monotonic()))
 
     async def _chat(
-        self, request: dict[str, Any], said: ScriptedReply, began: float, line: "_Line"
+        self, request: dict[str, Any], reply: ScriptedReply, began: float, connection: "_Connection"
     ) -> None:
         pace, due = self._pace, began + self._pace.first
         if not request.get("stream"):
-            await line.until(due + len(said.tokens) * pace.token)
-            line.send(_whole(_completion(said)))
+            await connection.until(due + len(reply.tokens) * pace.token)
+            connection.send(_whole(_completion(reply)))
             return
-        line.send(STREAM_HEAD)
-        events = list(_events(request, said))
+        connection.send(STREAM_HEAD)
+        events = list(_events(request, reply))
         for event in events if pace.token else [b"".join(events)]:
-            await line.until(due)
-            line.send(event)
+            await connection.until(due)
+            connection.send(event)
             due += pace.token
 
     def _embedded(self, request: dict[str, Any]) -> bytes:
@@ -108,14 +110,14 @@ class ModelServer:
         )
 
 
-class _Line(NamedTuple):
+class _Connection(NamedTuple):
     """A connection to a client."""
 
     reader: asyncio.StreamReader
     writer: asyncio.StreamWriter
 
     async def until(self, due: float) -> None:
-        """Wait until a time. Raises ConnectionError if the client disconnects before."""
+        """Wait until `due` (`time.monotonic`). Raises ConnectionError if the client disconnects first."""
         while (wait := due - time.monotonic()) > 0:
             await asyncio.sleep(min(wait, DISCONNECT_CHECK_S))
             if self.reader.at_eof():
@@ -140,30 +142,32 @@ STREAM_HEAD = (
     b"HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\nTransfer-Encoding: chunked\r\n\r\n"
 )
 
-_SAME = '"id":"scripted","created":0,"model":"scripted-chat"'
+_COMMON_FIELDS = '"id":"scripted","created":0,"model":"scripted-chat"'
 
 
-def _completion(said: ScriptedReply) -> bytes:
-    message = {"role": "assistant", "content": said.text}
+def _completion(reply: ScriptedReply) -> bytes:
+    message = {"role": "assistant", "content": reply.text}
     choices = [{"index": 0, "finish_reason": "stop", "message": message}]
-    usage = json.dumps(_usage(said))
+    usage = json.dumps(_usage(reply))
     return (
-        f'{{{_SAME},"object":"chat.completion","choices":{json.dumps(choices)},"usage":{usage}}}'
+        f'{{{_COMMON_FIELDS},"object":"chat.completion","choices":{json.dumps(choices)},"usage":{usage}}}'
     ).encode()
 
 
-def _events(request: dict[str, Any], said: ScriptedReply) -> Iterator[bytes]:
-    """Return an event per token, and one that ends the stream."""
-    for token in said.tokens:
+def _events(request: dict[str, Any], reply: ScriptedReply) -> Iterator[bytes]:
+    """Yield an event per token, and one that ends the stream."""
+    for token in reply.tokens:
         yield _event(f'[{{"index":0,"delta":{{"role":"assistant","content":{quoted(token)}}}}}]')
     last = _event('[{"index":0,"delta":{},"finish_reason":"stop"}]')
     if (request.get("stream_options") or {}).get("include_usage"):
-        last += _event("[]", f',"usage":{json.dumps(_usage(said))}')
+        last += _event("[]", f',"usage":{json.dumps(_usage(reply))}')
     yield last + _chunk(b"data: [DONE]\n\n") + _chunk(b"")
 
 
 def _event(choices: str, more: str = "") -> bytes:
-    event = f'data: {{{_SAME},"object":"chat.completion.chunk","choices":{choices}{more}}}\n\n'
+    event = (
+        f'data: {{{_COMMON_FIELDS},"object":"chat.completion.chunk","choices":{choices}{more}}}\n\n'
+    )
     return _chunk(event.encode())
 
 
@@ -171,8 +175,8 @@ def _chunk(data: bytes) -> bytes:
     return b"%x\r\n%b\r\n" % (len(data), data)
 
 
-def _usage(said: ScriptedReply) -> dict[str, int]:
-    count = len(said.tokens)
+def _usage(reply: ScriptedReply) -> dict[str, int]:
+    count = len(reply.tokens)
     return {"prompt_tokens": 0, "completion_tokens": count, "total_tokens": count}
 
 

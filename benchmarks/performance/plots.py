@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 OUR_COLOUR, THEIR_COLOUR, FLOOR_COLOUR = "#0072B2", "#b9b9b9", "#e3e3e3"
-"""Distinguishable in greyscale."""
+"""Colours that can be told apart in greyscale."""
 
 LINES = {"full text": ("#D55E00", "s", "--"), "hybrid": ("#0072B2", "o", "-")}
 
@@ -94,7 +94,7 @@ def _growth(found: Growth, path: Path) -> None:
 
 @contextmanager
 def _panels(path: Path, count: int, bars: int) -> "Iterator[list[Axes]]":
-    """Stack panels with room for their bars; save the figure at the end."""
+    """Yield `count` panels, one below the other, with room for `bars` bars each; then save the figure."""
     from matplotlib import rc_context
     from matplotlib.figure import Figure
 

@@ -8,7 +8,10 @@ from benchmarks.performance.scripted_model import OFF_TOPIC
 from benchmarks.retrieval_sets import ROOT
 
 FILES = ("retrieval_samples", "on_topic", "on_topic_held_out")
-"""Files in tests/data with questions about the samples, of whose sentences the indexed pages consist."""
+"""Files in tests/data with questions about the samples.
+
+The indexed pages consist of sentences of the samples.
+"""
 
 
 def distinct_questions() -> list[str]:

@@ -1,11 +1,11 @@
-"""Speed targets and results: a row per target."""
+"""Targets and results: a row per measurement."""
 
 from dataclasses import dataclass
 
 
 @dataclass(frozen=True)
 class Target:
-    """The target for a ratio or a difference."""
+    """An upper or a lower limit for a measured value."""
 
     limit: float
     at_least: bool = False
@@ -21,19 +21,19 @@ class Target:
 
 @dataclass(frozen=True)
 class Row:
-    """One speed target with its result."""
+    """One result, with its target if there is one."""
 
     what: str
     ours: str
     against: str
     """The reference and its value; empty without one."""
     value: float | None = None
-    """The value to compare; None if it was not measured or has no target."""
+    """The value that is compared with the target; None if it was not measured."""
     target: Target | None = None
 
     @property
     def verdict(self) -> str:
-        """Return whether the target is met; `reported` without a target."""
+        """Whether the target is met; `not measured` without a value, `reported` without a target."""
         if self.target is None:
             return "reported"
         if self.value is None:

@@ -13,7 +13,7 @@ CLASSIFICATION_TOKENS = 30
 ANSWER_TOKENS = 150
 
 STEPS = 4
-"""Steps of an answer, each from another document."""
+"""Maximum number of steps in an answer, each from another document."""
 
 STEP_CHARACTERS = 110
 
@@ -50,7 +50,7 @@ class ScriptedReply:
 
     @property
     def tokens(self) -> list[str]:
-        """Return the text split into the number of tokens of this kind of reply."""
+        """The text, split into the number of tokens of this kind of reply."""
         count = CLASSIFICATION_TOKENS if self.kind == "classification" else ANSWER_TOKENS
         ends = [len(self.text) * place // count for place in range(count + 1)]
         return [self.text[a:b] for a, b in pairwise(ends)]
@@ -62,9 +62,9 @@ def reply_to(request: dict[str, Any]) -> ScriptedReply:
     on_topic = not any(question in prompt for question in OFF_TOPIC)
     if properties := _properties(request):
         values = _values(prompt, on_topic)
-        said = {name: values.get(name) for name in properties}  # in the order of the schema
+        reply = {name: values.get(name) for name in properties}  # in the order of the schema
         kind: Kind = "answer" if "answer" in properties else "classification"
-        return ScriptedReply(kind, json.dumps(said, ensure_ascii=False))
+        return ScriptedReply(kind, json.dumps(reply, ensure_ascii=False))
     if any(CLASSIFY in text for text in _texts(request["messages"], "system")):
         return ScriptedReply("classification", json.dumps(_classified(on_topic)))
     return ScriptedReply("answer", PLAIN)

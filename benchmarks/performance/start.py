@@ -45,7 +45,7 @@ class Start:
 
 
 def measure(samples: Passages, model: Model, folder: Path, commands: int, starts: int) -> Start:
-    """Measure commands in turns, and the start of a server whose samples are indexed."""
+    """Measure two commands in turns, and the start of a server whose samples are already indexed."""
     found = Start()
     model.set_pace(NO_LATENCY)  # a server is ready after one call of its model
     ways: list[tuple[list[float], list[str]]] = [

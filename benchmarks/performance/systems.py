@@ -18,10 +18,10 @@ from benchmarks.performance.scripted_model import OFF_TOPIC
 from tests.serving_process import ServingProcess
 
 TIMEOUT_S = 300.0
-"""Timeout of a question in seconds."""
+"""Seconds to wait for the answer to a question."""
 
 MAX_CONCURRENCY = 128
-"""Concurrency limit of apidesk in this benchmark: more than there are clients."""
+"""Limit on apidesk's concurrent model calls; there are fewer clients."""
 
 OURS = {True: "apidesk, hybrid", False: "apidesk, full text"}
 """Titles of apidesk with an embedding model (True) and without one (False)."""
@@ -88,7 +88,7 @@ class Apidesk:
         return {"question": question}
 
     def answer(self, body: Any) -> dict[str, Any]:
-        """Return the reply, which is the body. Raises ValueError if no model wrote the reply."""
+        """Return the reply, which is the body. Raises ValueError if the answer is degraded."""
         if body["degraded"]:
             raise ValueError(body["degraded"])
         reply: dict[str, Any] = body

@@ -13,7 +13,7 @@ _WORD = re.compile(r"[a-z0-9_]+|(?=([\u4e00-\u9fff]{2}))")
 
 
 def vector(text: str) -> bytes:
-    """Return the bytes of the floats of a vector of length 1.
+    """Return a vector of length 1 as the bytes of its 32-bit floats.
 
     Each word is hashed to one dimension and a sign.
 

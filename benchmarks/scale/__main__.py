@@ -67,7 +67,7 @@ class _Sizes(click.ParamType[tuple[int, ...]]):
 )
 def main(sizes: tuple[int, ...] | None, quick: bool, with_peers: bool, document: Path) -> None:
     """Measure, print the results and write them into the documentation."""
-    around_markers(document, MARKER)  # before minutes of work
+    around_markers(document, MARKER)  # fails early if the markers are missing
     one_thread()
     missing = missing_peers() if with_peers else "they were left out."
     effort = QUICK if quick else THOROUGH

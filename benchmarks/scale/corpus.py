@@ -21,13 +21,13 @@ LISTED_WORDS = 60_000
 """Number of words per language, most frequent first."""
 
 EVERYDAY_WORDS = 150
-"""Number of the most frequent words, which keep their rank."""
+"""Number of the most frequent words, whose ranks are not shuffled."""
 
 TOPIC_RANKS = slice(300, 20_000)
 """Ranks of the words that topics consist of."""
 
 IDENTIFIER_RANKS = slice(100, 2_000)
-"""Ranks of the words that identifiers contain in addition to the words of the topic."""
+"""Ranks of the frequent words that identifiers contain in addition to a word of the topic."""
 
 TOPIC_WORDS, TOPIC_IDENTIFIERS = 24, 10
 TOPIC_SHARE = 0.25
@@ -151,7 +151,7 @@ def _words(language: Language) -> _WordList:
 
 
 def _identifier(chance: random.Random, words: Sequence[str]) -> str:
-    """Return an identifier of a word of the topic and a frequent word, in one of the usual notations."""
+    """Return a word of the topic and one or two frequent words as an identifier in a usual notation."""
     frequent = _words("en").words[IDENTIFIER_RANKS]
     parts = [chance.choice(words), *chance.sample(frequent, chance.randint(1, 2))]
     match chance.randrange(4):

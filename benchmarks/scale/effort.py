@@ -8,7 +8,7 @@ SIZES = (1_000, 10_000, 50_000)
 
 @dataclass(frozen=True)
 class Effort:
-    """Rounds and counts; the servers of all sizes are measured in turns."""
+    """The numbers of starts, rounds and questions. The servers of all sizes are measured in turns."""
 
     starts: int = 3
     warm_up: int = 10

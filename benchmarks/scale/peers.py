@@ -21,7 +21,7 @@ TITLES: dict[Name, str] = {
 
 @dataclass(frozen=True)
 class PeerRetrieval:
-    """The results of a peer; seconds and MB."""
+    """The results of a peer."""
 
     name: Name
     ready_cpu: float

@@ -24,7 +24,7 @@ from tests.serving_process import ServingProcess
 CLIENTS = 64
 
 TIMEOUT_S = 120.0
-"""Timeout of a question in seconds."""
+"""Seconds to wait for the answer to a question."""
 
 MAX_REFUSED = 0.3
 """Maximum share of the questions that may be refused as off-topic, as generated questions sometimes are."""
@@ -35,7 +35,7 @@ QUESTION_PAGES = 40
 
 @dataclass
 class Serving:
-    """The results of a server; seconds and MB."""
+    """The results of a server."""
 
     store: Store
     workers: int
@@ -50,6 +50,7 @@ class Serving:
     resident_mb: float = 0.0
     """Resident memory of all processes after the questions."""
     proportional_mb: float = 0.0
+    """Proportional set size (PSS) of all processes after the questions."""
 
 
 class _Response(NamedTuple):

@@ -13,7 +13,7 @@ from tests.serving_process import APIDESK
 
 @dataclass(frozen=True)
 class Store:
-    """An indexed documentation with the cost of indexing it."""
+    """Indexed documentation, with the cost of indexing it."""
 
     folder: Path
     platform: Path
@@ -27,6 +27,7 @@ class Store:
     changed: CommandUsage
     """The usage of a run after one page has changed."""
     unchanged: CommandUsage
+    """The usage of a run without a change."""
 
     @property
     def environment(self) -> dict[str, str]:
@@ -46,7 +47,10 @@ def environment(folder: Path, platform: Path) -> dict[str, str]:
 
 
 def build_store(folder: Path, chunks: int) -> Store:
-    """Write documentation of about `chunks` chunks to `folder` and index it. Raises RuntimeError."""
+    """Write documentation of about `chunks` chunks to `folder` and index it.
+
+    Raises RuntimeError if a run fails.
+    """
     documents, data = folder / "documents", folder / "data"
     platform = write_documentation(documents, chunks)
     data.mkdir()

@@ -2,8 +2,8 @@
 
     python -m benchmarks.soak [--minutes 10 --clients 50]
 
-Writes docs/explanation/reliability.md. The exit code is 1 if a condition does not hold, for example if an
-answer was wrong or a record was lost.
+Writes a section of docs/explanation/reliability.md. The exit code is 1 if a condition does not hold, for
+example if an answer was wrong or a record was lost.
 """
 
 import asyncio
@@ -53,7 +53,7 @@ MAX_PRINTED_FAILURES = 10
 )
 def main(minutes: float, clients: int, failing: float, document: Path) -> None:
     """Run the soak test, print the failures and write the results into the documentation."""
-    around_markers(document)  # before minutes of work
+    around_markers(document)  # fails early if the markers are missing
     with tempfile.TemporaryDirectory() as name, running_site(Path(name), failing) as site:
         result = asyncio.run(soak(site, minutes, clients))
     draw(result, document.parent / "../images" / FIGURE)
@@ -70,7 +70,7 @@ async def soak(site: Site, minutes: float, clients: int) -> Result:
     """Run clients, ingestions and restarts at once for some minutes, and return the result."""
     began = time.monotonic()
     end = began + 60 * minutes
-    record, weights = ClientLog(), list[MemorySample]()
+    record, memory = ClientLog(), list[MemorySample]()
 
     def over() -> bool:
         return time.monotonic() > end
@@ -78,14 +78,14 @@ async def soak(site: Site, minutes: float, clients: int) -> Result:
     await asyncio.gather(
         keep_indexing(site, over),
         restart_milvus(site, [began + 60 * minutes * share for share in RESTARTS]),
-        record_memory(site, weights, over),
+        record_memory(site, memory, over),
         *(
             Client(number, site.server.url, site.documents, record).run(over)
             for number in range(clients)
         ),
     )
-    remembered = await asyncio.to_thread(site.turns)
-    unkept = await _unrecorded_answers(site, record.answers)
+    stored_turns = await asyncio.to_thread(site.turns)
+    unrecorded = await _unrecorded_answers(site, record.answers)
     away = [e for e in record.asked if e.outcome == "store away"]
     return Result(
         minutes=minutes,
@@ -94,19 +94,19 @@ async def soak(site: Site, minutes: float, clients: int) -> Result:
         asked=record.asked,
         runs=site.runs,
         restarts=len(site.away),
-        weights=weights,
+        weights=memory,
         model=site.model.stop(),
         remembered=len(record.turns),
-        lost=len(set(record.turns) - remembered),
+        lost=len(set(record.turns) - stored_turns),
         kept=len(record.answers),
-        unkept=len(unkept),
+        unkept=len(unrecorded),
         untimely=sum(not site.is_away(e.at, e.at + e.seconds) for e in away),
         stacks=site.server.log.count("Traceback"),
     )
 
 
 async def _unrecorded_answers(site: Site, answers: set[str]) -> set[str]:
-    """Return the answers whose questions were not recorded in time."""
+    """Return the ids of the `answers` whose questions were not recorded in time."""
     for _ in range(SETTLE_TIME_S):
         missing = answers - await asyncio.to_thread(site.questions)
         if not missing:

@@ -44,7 +44,10 @@ class AskedQuestion:
     """Time of the question (`time.monotonic`)."""
     seconds: float
     outcome: str
-    """`answered`, `degraded`, `busy`, `store away` or `left`; the failures are `wrong` and `failed`."""
+    """`answered`, `degraded`, `busy`, `store away` or `left` (the client disconnected early).
+
+    The failures are `wrong` and `failed`.
+    """
     detail: str = ""
 
 
@@ -59,11 +62,13 @@ class Question:
     aspect: Aspect
     session: str | None = None
     events: bool = False
+    """Whether the client requests a stream of events."""
     leaves: bool = False
+    """Whether the client disconnects after the first line of the stream."""
 
     @property
     def body(self) -> dict[str, Any]:
-        """Return the body for POST /ask."""
+        """The body for POST /ask."""
         body: dict[str, Any] = {"question": self.text}
         if self.session:
             body["session"] = self.session
@@ -93,7 +98,7 @@ class Client:
         self._sessions = 0
 
     async def run(self, until: Callable[[], bool]) -> None:
-        """Ask until the end."""
+        """Ask until `until` returns true."""
         async with httpx.AsyncClient(base_url=self._url, timeout=90, trust_env=False) as http:
             while not until():
                 for question in self._questions():
@@ -146,7 +151,7 @@ class Client:
             outcome, detail = await self._outcome(http, question, began)
         except httpx.HTTPError as error:
             outcome, detail = "failed", f"{type(error).__name__}: {error}"
-        except ValueError as error:  # no JSON
+        except ValueError as error:  # no valid JSON, or an incomplete stream
             outcome, detail = "failed", str(error)
         return AskedQuestion(question.kind, began, time.monotonic() - began, outcome, detail)
 
@@ -159,21 +164,21 @@ class Client:
                 if question.leaves:
                     await anext(response.aiter_lines(), "")
                     return "left", ""
-                event, said = await _last_event(response)
+                event, body = await _last_event(response)
                 if event == "error":
-                    return _refused(said["status"], said, True)
+                    return _refused(body["status"], body, True)
             else:
-                said = json.loads(await response.aread())
+                body = json.loads(await response.aread())
                 if response.status_code != 200:
-                    again = "retry-after" in response.headers
-                    return _refused(response.status_code, said, again)
-        self._record.answers.add(said["id"])
-        wrong = find_error(question, said, began)
+                    has_retry_after = "retry-after" in response.headers
+                    return _refused(response.status_code, body, has_retry_after)
+        self._record.answers.add(body["id"])
+        wrong = find_error(question, body, began)
         if wrong:
             return "wrong", f"{question.text!r}: {wrong}"
         if question.session:
-            self._record.turns.append((question.session, "\n".join(said["answer"])))
-        return ("degraded" if said["degraded"] else "answered"), ""
+            self._record.turns.append((question.session, "\n".join(body["answer"])))
+        return ("degraded" if body["degraded"] else "answered"), ""
 
 
 async def _last_event(response: httpx.Response) -> tuple[str, Any]:
@@ -189,31 +194,31 @@ async def _last_event(response: httpx.Response) -> tuple[str, Any]:
     return event, json.loads(data)
 
 
-def _refused(status: int, problem: Any, says_when: bool) -> tuple[str, str]:
+def _refused(status: int, problem: Any, has_retry_after: bool) -> tuple[str, str]:
     """Return the outcome of a refusal and, if it is a failure, its details.
 
     A refusal with status 503 and Retry-After is not a failure.
     """
     known = {"busy": "busy", "store_unavailable": "store away"}
-    if status == 503 and says_when and problem.get("code") in known:
+    if status == 503 and has_retry_after and problem.get("code") in known:
         return known[problem["code"]], ""
     return "failed", f"{status} {problem.get('code')}: {problem.get('detail')}"
 
 
 def find_error(question: Question, answer: Any, began: float) -> str:
     """Return what is wrong with an answer; empty if it is right."""
-    said = "\n".join(answer["answer"])
+    text = "\n".join(answer["answer"])
     if question.topic is None:
-        return "" if not answer["sources"] else f"an off-topic question is answered: {said}"
+        return "" if not answer["sources"] else f"an off-topic question is answered: {text}"
     if answer["type"] == "unknown":
         return "refused as off-topic"
     allowed = question.topic.sentences(question.aspect, began, INDEX_LAG_S)
-    if not any(sentence in said for sentence in allowed):
-        return f"none of {allowed} in {said!r}"
+    if not any(sentence in text for sentence in allowed):
+        return f"none of {allowed} in {text!r}"
     if question.topic.url not in {source["pageUrl"] for source in answer["sources"]}:
         return f"{question.topic.url} is not cited"
-    if set(NONCE.findall(said)) - {question.nonce}:
-        return f"the answer to another question: {said!r}"
-    if answer["answeredBy"] != "extractive" and question.nonce not in said:
-        return f"the question's own reference is missing: {said!r}"
+    if set(NONCE.findall(text)) - {question.nonce}:
+        return f"the answer to another question: {text!r}"
+    if answer["answeredBy"] != "extractive" and question.nonce not in text:
+        return f"the question's own reference is missing: {text!r}"
     return ""

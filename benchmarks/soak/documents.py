@@ -56,7 +56,7 @@ class Topic:
     versions: list[tuple[float, int]] = field(default_factory=list)
     """Earliest time of indexing (`time.monotonic`) and number of each version."""
     settled: float = 0.0
-    """Time (`time.monotonic`) since which only the last version is indexed."""
+    """Time (`time.monotonic`) since which only the last version is indexed; 0 before."""
 
     @property
     def url(self) -> str:
@@ -72,7 +72,7 @@ class Topic:
         """Return the sentences that may be right for a question asked at `since`.
 
         The last version is right. The two versions before it may also be right, unless only the last
-        version has been indexed for more than `slack` seconds.
+        version had been indexed for more than `slack` seconds when the question was asked.
         """
         known = [version for _, version in self.versions]
         recent = known[-1:] if self.settled and since > self.settled + slack else known[-3:]
@@ -96,14 +96,14 @@ class Documents:
             version = len(topic.versions) + 1
             topic.versions.append((time.monotonic(), version))
             topic.settled = 0.0
-            said = {a: topic.sentence(a, version) for a in ("limit", "timeout")}
-            text = PAGES[topic.language].format(name=topic.name, **said)
+            sentences = {a: topic.sentence(a, version) for a in ("limit", "timeout")}
+            text = PAGES[topic.language].format(name=topic.name, **sentences)
             path = self._guides / f"topic-{topic.number}.md"
             path.with_suffix(".new").write_text(text, encoding="utf-8")
             path.with_suffix(".new").replace(path)
 
     def settle(self) -> None:
-        """Record that a run after the last change has succeeded."""
+        """Record that an ingestion run after the last change has succeeded."""
         for topic in self.topics:
             topic.settled = topic.settled or time.monotonic()
 

@@ -97,9 +97,9 @@ def _answer(prompt: str, question: str) -> dict[str, Any]:
     aspect: Aspect = "timeout" if "time out" in question or "超时" in question else "limit"
     if topic and nonce:
         language = "en" if topic[0].isascii() else "zh"
-        said = SENTENCES[language, aspect].format(name=re.escape(topic[0]), number=r"\d+")
+        pattern = SENTENCES[language, aspect].format(name=re.escape(topic[0]), number=r"\d+")
         for number, text in _DOCUMENT.findall(prompt):
-            if found := re.search(said, text):
+            if found := re.search(pattern, text):
                 step = f"{found[0]} ({nonce[0]}). [{number}]"
                 return {
                     "question": question,

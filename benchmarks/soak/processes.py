@@ -23,7 +23,7 @@ CHANGED_PAGES = 6
 """Number of pages that change before each ingestion run."""
 
 INGESTION_INTERVAL_S = 20.0
-"""Seconds between two runs."""
+"""Seconds between the starts of two ingestion runs, unless a run takes longer."""
 
 DOWNTIME_S = 5.0
 """Seconds between stop and start of Milvus in a restart."""
@@ -50,8 +50,8 @@ class ModelProcess:
 
     def stop(self) -> dict[str, int]:
         """Stop the model; return the numbers of calls and failures."""
-        said, _ = self._process.communicate(timeout=30)
-        counts: dict[str, int] = json.loads(said.splitlines()[-1])
+        output, _ = self._process.communicate(timeout=30)
+        counts: dict[str, int] = json.loads(output.splitlines()[-1])
         return counts
 
 
@@ -71,7 +71,7 @@ class Site:
     """Outcome of each ingestion run."""
 
     def is_away(self, began: float, ended: float) -> bool:
-        """Return whether Milvus was down at any time between `began` and `ended`."""
+        """Return whether Milvus was down or recovering at any time between `began` and `ended`."""
         return any(since <= ended and began <= until for since, until in self.away)
 
     def turns(self) -> set[tuple[str, str]]:
@@ -87,7 +87,7 @@ class Site:
 
 @contextmanager
 def running_site(folder: Path, failing: float) -> Iterator[Site]:
-    """Start Milvus, the model and the server; wait until all answer."""
+    """Start Milvus, the model and the server; wait until the server has started its workers."""
     documents = Documents(folder)
     model = ModelProcess(failing)
     with MilvusServer(folder / "milvus") as milvus:
@@ -126,19 +126,19 @@ async def keep_indexing(site: Site, until: Callable[[], bool]) -> None:
             APIDESK, "ingest", env=os.environ | site.environment,
             stdout=subprocess.DEVNULL, stderr=subprocess.PIPE,
         )  # fmt: skip
-        _, said = await process.communicate()
-        site.runs.append(_outcome(site, process.returncode, said.decode(), began))
+        _, stderr = await process.communicate()
+        site.runs.append(_outcome(site, process.returncode, stderr.decode(), began))
         if process.returncode == 0:
             site.documents.settle()
         await asyncio.sleep(max(0.0, INGESTION_INTERVAL_S - (time.monotonic() - began)))
 
 
-def _outcome(site: Site, code: int | None, said: str, began: float) -> str:
+def _outcome(site: Site, code: int | None, stderr: str, began: float) -> str:
     if code == 0:
         return "succeeded"
     if site.is_away(began, time.monotonic()):
         return "store away"
-    return f"failed: {said.strip().splitlines()[-1] if said.strip() else code}"
+    return f"failed: {stderr.strip().splitlines()[-1] if stderr.strip() else code}"
 
 
 async def restart_milvus(site: Site, moments: Sequence[float]) -> None:
@@ -163,13 +163,13 @@ class MemorySample:
     milvus: float
 
 
-async def record_memory(site: Site, weights: list[MemorySample], until: Callable[[], bool]) -> None:
-    """Measure the memory of the processes every second."""
+async def record_memory(site: Site, samples: list[MemorySample], until: Callable[[], bool]) -> None:
+    """Append the memory of the processes to `samples` every second, and clear the model's log of calls."""
     while not until():
         server = sum(map(resident, family(site.server.process.pid)))
         milvus = (
             0.0 if site.is_away(time.monotonic(), time.monotonic()) else resident(site.milvus.pid)
         )
-        weights.append(MemorySample(time.monotonic(), server, milvus))
+        samples.append(MemorySample(time.monotonic(), server, milvus))
         site.model.tidy()
         await asyncio.sleep(1)

@@ -15,7 +15,7 @@ POINT_INTERVAL_S = 10
 
 def report(result: Result, cores: int) -> str:
     """Return the section."""
-    said = f"""
+    introduction = f"""
         Written by `make soak` on a machine with {cores} cores: {result.minutes:g} minutes,
         {result.clients} clients, {WORKERS} processes of the API, {len(result.runs)} runs of the
         ingestion at the same time, Milvus Lite as a server, stopped {result.restarts} times for
@@ -25,7 +25,7 @@ def report(result: Result, cores: int) -> str:
     caption = "Memory and answers over time"
     return "\n\n".join(
         [
-            prose(said),
+            prose(introduction),
             _questions(result),
             _conditions(result),
             prose(f"{verdict}."),

@@ -9,13 +9,13 @@ from benchmarks.soak.clients import AskedQuestion
 from benchmarks.soak.processes import MemorySample
 
 MAX_GROWTH = 0.10
-"""Maximum growth of memory after the first minute, as a share."""
+"""Maximum growth of memory from the second minute to the last, as a share."""
 
 MINUTE = 60.0
 
 
 def spread(seconds: Sequence[float]) -> tuple[float, float]:
-    """Return the median and the 95th percentile; zeros without values."""
+    """Return the median and the 95th percentile of `seconds`; zeros if it is empty."""
     if len(seconds) < 2:
         return sum(seconds), sum(seconds)
     return median(seconds), quantiles(seconds, n=20)[-1]
@@ -53,22 +53,22 @@ class Result:
 
     @property
     def kinds(self) -> list[str]:
-        """Return the kinds of question."""
+        """The kinds of question."""
         return sorted({each.kind for each in self.asked})
 
     def seconds(self, kind: str) -> tuple[float, float]:
-        """Return the median and 95th percentile of the answered questions of one kind."""
+        """Return the median and 95th percentile of the seconds of answered questions of one kind."""
         answered = [each for each in self.asked if each.outcome == "answered"]
         return spread([each.seconds for each in answered if each.kind == kind])
 
     @property
     def seconds_away(self) -> tuple[float, float]:
-        """Return the median and 95th percentile of the questions during a store's downtime."""
+        """The median and 95th percentile of the seconds until a question failed because Milvus was down."""
         return spread([each.seconds for each in self.asked if each.outcome == "store away"])
 
     @property
     def by_minute(self) -> list[float]:
-        """Return the median of the server's memory in each complete minute."""
+        """The median of the server's memory in each complete minute, in MB."""
         whole = int(self.minutes * 60 // MINUTE)
         minutes: list[list[float]] = [[] for _ in range(whole)]
         for weight in self.weights:
@@ -85,7 +85,7 @@ class Result:
 
     @property
     def failures(self) -> list[str]:
-        """Return a description of each failure."""
+        """A description of each failure."""
         found = self.outcomes
         checks = [
             (found["wrong"], "answers are wrong"),
@@ -96,9 +96,9 @@ class Result:
             (self.stacks, "stack traces are in the server's log"),
             (sum(run.startswith("failed") for run in self.runs), "ingestion runs failed"),
         ]
-        said = [f"{count} {what}" for count, what in checks if count]
+        failures = [f"{count} {what}" for count, what in checks if count]
         if self.growth is not None and self.growth > MAX_GROWTH:
-            said.append(f"memory grew by {self.growth:.0%} after the first minute")
+            failures.append(f"memory grew by {self.growth:.0%} after the first minute")
         if not found["answered"]:
-            said.append("no question was answered")
-        return said
+            failures.append("no question was answered")
+        return failures

@@ -1,8 +1,8 @@
-"""Fact check: every name in an answer is looked up in the chunks that the answer cites.
+"""Fact check: looks up every name of an answer in the question and in the chunks that the answer cites.
 
-Names are paths, fields, headers, values, error codes and permissions. A name that does not belong to the
-platform, such as the name of a library, is skipped if the text alone shows that. If only the documents can
-show it, `Mention.maybe_external` is set.
+Names are paths, fields, headers, values, error codes and permissions. A name is skipped if the answer alone
+shows that it does not belong to the platform but, for example, to a library. If the documents are needed to
+decide that, `Mention.maybe_external` is set.
 """
 
 import re
@@ -78,9 +78,9 @@ class FactIndex:
     """Index of the names in cited chunks and in the question."""
 
     def __init__(self, texts: Iterable[str] = ()) -> None:
-        """Index `texts`, the Markdown of each chunk.
+        """Index `texts`: the question, or the Markdown of chunks.
 
-        An HTTP method named in a text applies only to paths in that text.
+        An HTTP method in one text does not apply to the paths in another.
         """
         self._names: set[str] = set()
         self._lower_names: set[str] = set()
@@ -113,7 +113,7 @@ class FactIndex:
     def _add_nested_fields(self) -> None:
         """If a dotted name begins with a field, index its parts as fields.
 
-        This applies to `data.total` if `data` is a field, but not to `isv.x`, as `isv` is not a field.
+        For example, `total` becomes a field if the texts contain the field `data` and `data.total`.
         """
         for parts in [name.split(".") for name in self._names if "." in name]:
             if parts[0] in self._fields:
@@ -217,7 +217,7 @@ def extract_mentions(text: str) -> list[Mention]:
 
 
 def is_snake_or_camel_case(word: str) -> bool:
-    """Return whether `word` is in snake_case or camelCase, which only names are."""
+    """Return whether `word` is in snake_case or camelCase, as ordinary words never are."""
     word = word.partition("[")[0].strip("_")
     return bool(_SNAKE_CASE.fullmatch(word) or _CAMEL_CASE.fullmatch(word))
 
@@ -273,7 +273,7 @@ def _part_mentions(text: str, name: str, start: int, in_code: bool) -> Iterator[
 
 
 def _is_sentence_break(name: str) -> bool:
-    """Return whether the dots belong to initials, or the dot ends a sentence and a space is missing."""
+    """Return whether the dots belong to initials, or the only dot ends a sentence and lacks a space."""
     parts = name.split(".")
     return all(len(part) == 1 for part in parts) or (len(parts) == 2 and parts[1].istitle())
 
@@ -302,7 +302,7 @@ def _is_header(text: str, name: str, start: int, in_code: bool) -> bool:
 
 
 def _is_name(text: str, word: str, start: int) -> bool:
-    """Return whether `word` is not spelled like an ordinary word."""
+    """Return whether `word` is a name by its spelling or, if it is in capitals, by the text before it."""
     if is_standard(word) or word.startswith("__"):
         return False
     if word.isupper() and word.isalpha():
@@ -316,6 +316,6 @@ def _is_name(text: str, word: str, start: int) -> bool:
 
 
 def _is_variable(text: str, word: str, start: int) -> bool:
-    """Return whether the text calls `word` an environment variable, which the reader usually names."""
+    """Return whether `text` calls `word` an environment variable, whose name the reader usually chooses."""
     context = text[max(0, start - 40) : start + len(word) + 20]
     return word.isupper() and "_" in word and _VARIABLE.search(context) is not None

@@ -1,4 +1,4 @@
-"""Checks of single steps of an answer against the chunks that the model was shown."""
+"""Checks each step of an answer against the chunks that the model was shown."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -93,9 +93,9 @@ class Grounder:
         )
 
     def infer_citation(self, step: GroundedStep) -> GroundedStep:
-        """Return a step without citations with a citation of the chunk that supports it best.
+        """Return `step`, which cites nothing, with a citation of the chunk that supports it best.
 
-        The step is returned unchanged if no single chunk contains enough of it.
+        `step` is returned unchanged if no single chunk contains enough of it.
         """
         shares = [inferred_support(step.text, chunk, self._question) for chunk in self._chunks]
         if not any(shares):
@@ -106,8 +106,8 @@ class Grounder:
     def check_quote(self, text: str) -> GroundedStep:
         """Return the step of a verbatim quote, whose links, facts and support need no check.
 
-        The quote ends with its only citation. What looks like a citation before it, such as the interval
-        `[0,1]`, is part of the quoted text.
+        The quote ends with its only citation; anything before it that looks like a citation, such as the
+        interval `[0,1]`, is part of the quoted text. A text without a citation is unsupported.
         """
         number = last_citation(text)
         numbers = () if number is None else (number,)
@@ -129,9 +129,9 @@ class Grounder:
         return [self._chunks[number - 1] for number in numbers]
 
     def _unverified_facts(self, cited: CitedText) -> list[str]:
-        """Look up the facts of `cited` in the question and in the chunks that are cited so far.
+        """Return the facts of `cited` that neither the question nor the chunks cited so far contain.
 
-        The previous index is extended or, if it contains other chunks, rebuilt.
+        The index of the previous call is extended or, if it contains other chunks, rebuilt.
         """
         numbers = self._cited.union(cited.numbers)
         if not self._indexed <= numbers:
@@ -143,7 +143,7 @@ class Grounder:
 
 
 def apply_verdict(step: GroundedStep, supported: bool | None) -> GroundedStep:
-    """Return `step` with the judge's verdict; unchanged if there is no verdict or no citation."""
+    """Return `step` with the judge's verdict, or unchanged if there is no verdict or no citation."""
     if supported is None or not step.numbers:
         return step
     return replace(step, supported=supported)

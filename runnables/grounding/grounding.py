@@ -47,10 +47,13 @@ def build_ground(
 ) -> Runnable[PipelineState, Answer]:
     """Return the step `ground`.
 
-    The answer cites only existing chunks and links only allowed pages, and it lists unverified facts and
-    unsupported steps. If a model cited nothing, each step gets the chunk that supports it best. If a model
-    wrote the draft and no step is supported, the draft of `quote` replaces it, provided that the quote is
-    probably right. Otherwise the answer says that the documents do not answer the question.
+    The answer cites only existing chunks, contains only allowed links (see `LinkPolicy`), and lists
+    unverified facts and unsupported steps. If a model cited nothing, each step gets a citation of the chunk
+    that supports it best.
+
+    If no step of a model's draft is supported, the draft of `quote` replaces it, provided that the
+    confidence of the quote is high. If the final draft has no supported step either, the answer says that
+    the documents do not answer the question.
     """
 
     async def ground(state: PipelineState, config: RunnableConfig) -> Answer:
@@ -90,7 +93,7 @@ async def _check_steps(
 
 
 def _with_best_chunks(state: PipelineState) -> PipelineState:
-    """Return `state` with the first `k` chunks, as many as an answer without a model is based on."""
+    """Return `state` with only the first `k` chunks, on which an answer without a model is based."""
     return {**state, "chunks": state["chunks"][: state["question"].k]}
 
 
@@ -114,8 +117,9 @@ def _empty_answer(
 ) -> Answer:
     """Return the answer without steps.
 
-    The model's greeting and, unless the question is a rewritten follow-up, its wording of the question are
-    used if they are free of claims. The defaults are the platform's greeting and the question itself.
+    The model's greeting is used if it is free of claims, and otherwise the platform's greeting. The model's
+    wording of the question is used if it is free of claims and the question is not a rewritten follow-up,
+    and otherwise the question itself.
     """
     question, classification, draft = state["question"], state["classification"], state["draft"]
     research = state.get("research", Research())
@@ -199,8 +203,8 @@ def _confidence(
 ) -> Confidence:
     """Rate the evidence of an answer.
 
-    The confidence of a quoted answer follows from the probability that it is right; it is not `high` if the
-    draft is degraded. The confidence of a written answer is:
+    The confidence of a quoted answer follows from the probability that it is right, but it is not `high` if
+    the draft is degraded. The confidence of an answer that a model wrote is:
 
     - `low`: the draft was plain text instead of JSON, or at least half of the steps are unsupported or
       contain unverified facts.
@@ -220,7 +224,10 @@ def _confidence(
 
 
 def _covers(question: str, sources: Sequence[Source]) -> bool:
-    """Return whether `sources` contain at least half of the content words, or are in another language."""
+    """Return whether `sources` contain at least half of the content words of `question`.
+
+    True if the sources are in another language than the question.
+    """
     text = " ".join(f"{source.title} {source.section} {source.text}" for source in sources)
     if detect_language(question) != detect_language(text):
         return True

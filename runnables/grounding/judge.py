@@ -23,7 +23,10 @@ from schemas.settings import Settings
 RUN_NAME = "ground/judge"
 
 MIN_PASSAGE_TOKENS = 40
-"""Minimum number of tokens to which chunks are truncated. If that does not fit, nothing is judged."""
+"""Minimum number of tokens to which chunks are truncated.
+
+If the prompt is still too long, nothing is judged.
+"""
 
 Statement = tuple[str, Sequence[Chunk]]
 """A statement of an answer and the chunks that it cites."""
@@ -114,10 +117,10 @@ class Judge:
     def _passages(
         self, chunks: Sequence[Chunk], prompt_statements: list[PromptVariables]
     ) -> dict[str, str]:
-        """Return the escaped texts by chunk id, with the longest ones truncated to fit the prompt.
+        """Return the escaped texts by chunk id; the longest are truncated to fit the window.
 
-        Raises ModelError if they do not fit. Statements are never truncated, because a verdict on a part
-        would be meaningless.
+        Raises ModelError if they would have to be shorter than `MIN_PASSAGE_TOKENS`. Statements are never
+        truncated, because a verdict on a part would be meaningless.
         """
         window = int(self._model.window / self._model.token_correction)
         prompt = self._output.messages(self._variables(prompt_statements, []))

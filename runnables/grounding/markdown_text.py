@@ -162,7 +162,7 @@ class LinkPolicy:
         return _normalise(url) in self._allowed or self._is_documented_endpoint(url)
 
     def remove_disallowed(self, text: str) -> tuple[str, int]:
-        """Replace disallowed links with their labels; return the text and the number of these links."""
+        """Replace disallowed links with their labels, if any; return the text and the number of links."""
         removed = 0
 
         def replace(match: re.Match[str]) -> str:
@@ -196,7 +196,7 @@ class LinkPolicy:
 
 
 def extract_urls(text: str) -> list[str]:
-    """Return the URLs in `text`, as written and in order."""
+    """Return the targets of links and the bare URLs in `text`, as written and in order."""
     return [_split_punctuation(_link_url(match))[0] for match in _LINK.finditer(text)]
 
 

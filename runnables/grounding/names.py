@@ -1,8 +1,8 @@
 """Finds names by their context, and recognises names that are not specific to a platform.
 
-Names from programming languages, standards and examples are not specific to a platform. Names in
-context are keys in JSON, keys and one-word values in `key=value` pairs, first cells of table rows, and
-words next to a noun such as `field`.
+Names from programming languages, standards and examples are not specific to a platform. A word is a name
+by its context if it is a key in JSON, a key or a one-word value in a `key=value` pair, the first cell of a
+table row, or next to a noun such as `field`.
 """
 
 import builtins
@@ -104,7 +104,7 @@ _RETURN_BEFORE = re.compile(
 
 @dataclass(frozen=True)
 class Mention:
-    """A name in a text, which may state a fact about the platform."""
+    """An occurrence of a name in a text. It may state a fact about the platform."""
 
     kind: MentionKind
     text: str
@@ -136,7 +136,7 @@ def is_code_span(text: str, start: int, end: int) -> bool:
 
 
 def is_preceded_by(pattern: re.Pattern[str], text: str, start: int) -> bool:
-    """Return whether `pattern`, which must match only at the end of text, matches right before `start`."""
+    """Return whether `pattern`, which must end with an anchor, matches right before `start`."""
     return pattern.search(text[max(0, start - CONTEXT_CHARS) : start]) is not None
 
 
@@ -211,5 +211,5 @@ def extract_code_numbers(text: str) -> Iterator[Mention]:
 
 
 def _is_unlikely_amount(number: str) -> bool:
-    """Return whether a number is not round, and longer than a year or a typical count of results."""
+    """Return whether `number` has five or more digits and is not a multiple of 1,000."""
     return len(number) > 4 and int(number) % 1000 != 0

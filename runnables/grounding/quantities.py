@@ -75,7 +75,10 @@ class Quantity:
     value: str
     """The number in digits, without thousands separators; `2026-1-31` for a date, `9:30` for a time."""
     amount: tuple[QuantityKind, Decimal] | None = None
-    """Amount in seconds, bytes, fen, per cent or minutes after 12 o'clock; None without a known unit."""
+    """Amount in seconds, bytes, fen (0.01 yuan), per cent, or minutes after 12 o'clock.
+
+    None if the number has no known unit.
+    """
     has_counter: bool = False
     """Whether a Chinese word that is not a known unit follows, as in `10 个包裹`."""
     is_word: bool = False

@@ -29,13 +29,15 @@ MIN_WORD_SHARE = 0.46
 
 In tests/data/support.jsonl, paraphrases reach at least 0.5, statements about another section of the same
 page at most 0.43, and phrases that fit any page at most 0.2. All sentences of the samples pass with their
-own chunk; 5 of 100 pass with a random chunk of another document, which in most cases says the same. Two
+own chunk. 5 of 100 pass with a random chunk of another document, and most of these chunks say the same. Two
 variants do not separate paraphrases from other statements any better: counting half a match for a Chinese
 word of which only the characters occur, and weighting words by rarity.
 """
 
 MIN_INFERRED_SHARE, MIN_INFERRED_WORDS = 0.6, 3
-"""Share and number of a statement's content words from which a missing citation is added."""
+"""Minimum share of a statement that a chunk must contain, and minimum number of content words in the
+statement, to add a missing citation.
+"""
 
 _CODE_SPAN = re.compile(r"`[^`]*`")
 _URL = re.compile(r"https?://[!-~]+")
@@ -60,7 +62,7 @@ _IDENTIFIER = re.compile(r"[A-Za-z0-9]+(?:[_/.\-][A-Za-z0-9]+)+|[a-z]+[A-Z]\w*|[
 def coverage(query: str, cited: str) -> float:
     """Return the weighted share of the content words and error codes of `query` in `cited`, 0 to 1.
 
-    The share is 1 if there are none. `query` is a question without pasted details (`search_query`). Words
+    The share is 1 if `query` has none. `query` is a question without pasted details (`search_query`). Words
     that are rare in everyday language weigh more.
     """
     weighted_terms = list(_weighted_terms(query))
@@ -89,7 +91,7 @@ def is_supported(statement: str, cited: Sequence[Chunk], question: str) -> bool:
     numbers in code spans, URLs and identifiers. Without chunks, nothing is supported.
 
     Words cannot be compared with chunks in another language. Such chunks support a statement if they
-    contain its numbers and, if the statement has identifiers, at least one of them.
+    contain its numbers and at least one of its identifiers, if it has any.
     """
     if not cited:
         return False
@@ -99,9 +101,10 @@ def is_supported(statement: str, cited: Sequence[Chunk], question: str) -> bool:
 
 
 def word_share(statement: str, text: str) -> float:
-    """Return the share of the content words of `statement` that are in `text`, 0 to 1; 1 if it has none.
+    """Return the share of the content words of `statement` that are in `text`, 0 to 1.
 
-    A Chinese word of one character also counts if it is part of a longer word, such as 选 in 选择.
+    The share is 1 if `statement` has none. A Chinese word of one character also counts if it is part of a
+    longer word, such as 选 in 选择.
     """
     content_words = _content_words(statement)
     shared = content_words & index_words(text)
@@ -114,8 +117,9 @@ def word_share(statement: str, text: str) -> float:
 def inferred_support(statement: str, chunk: Chunk, question: str) -> float:
     """Return the share of `statement` that `chunk` contains, 0 to 1, to find a missing citation.
 
-    The share is that of content words or, if the chunk is in another language, of identifiers. It is 0 if
-    it is small, if the chunk does not support the statement, or if the statement has few content words:
+    The share is that of content words or, if the chunk is in another language, of identifiers. The result
+    is 0 if the share is less than `MIN_INFERRED_SHARE`, or if the chunk does not support the statement.
+    Content words are compared only if there are at least `MIN_INFERRED_WORDS`, because a statement such as
     "the documentation does not say" shares its words with many pages.
     """
     if not is_supported(statement, [chunk], question):
@@ -154,7 +158,7 @@ def _shares_words(statement: str, text: str) -> bool:
 
 
 def _shares_identifier(statement: str, text: str) -> bool:
-    """Return whether `text` contains an identifier of `statement`; True if it has none."""
+    """Return whether `text` contains an identifier of `statement`; True if `statement` has none."""
     identifiers = _IDENTIFIER.findall(statement)
     text = text.lower()
     return not identifiers or any(identifier.lower() in text for identifier in identifiers)

@@ -101,9 +101,12 @@ class ChatModel:
     has_system_role: bool = True
     """Whether the model accepts system messages; false once it has refused one."""
     token_correction: float = 1.0
-    """The provider's token count divided by our estimate, at least 1; the largest ratio so far."""
+    """Factor by which the provider counts more tokens than `estimate_tokens`; at least 1, never lowered."""
     last_error: ModelError | None = None
-    """The error of the last call; None if it succeeded."""
+    """The error of the last call; None if it succeeded.
+
+    Calls that the limiter or the open circuit rejected do not count.
+    """
     last_called_at: float | None = None
     """`time.monotonic()` of the last call; None before the first."""
 
@@ -130,8 +133,8 @@ class ChatModel:
 
         `runnable` is called instead of the plain client, for example a client bound to tools. `on_text`
         receives the text while it is streamed; a text that is shorter than the previous one belongs to
-        another call. If `is_proven` is false, the output mode of `runnable` has not worked yet, and one of
-        MODE_ERRORS means that the provider refuses it. Raises ModelError.
+        another attempt. If `is_proven` is false, the output mode of `runnable` has not worked yet, and one
+        of MODE_ERRORS means that the provider refuses it. Raises ModelError.
         """
         if self.circuit == "open":
             seconds = max(1, self._circuit.open_remaining)
@@ -257,7 +260,10 @@ class ChatModel:
 
     @asynccontextmanager
     async def _slot(self, config: RunnableConfig) -> AsyncIterator[None]:
-        """Hold the limiter during one call, but not between retries. Raises ModelBusy at the deadline."""
+        """Hold the limiter during one call, but not between retries.
+
+        Raises ModelBusy if the limiter does not admit the call before the deadline.
+        """
         async with AsyncExitStack() as stack:  # so that only a timeout in `acquire` is ModelBusy
             try:
                 await stack.enter_async_context(self.limiter.acquire(remaining_seconds(config)))

@@ -44,9 +44,9 @@ def open_chat_models(
 ) -> ChatModels | None:
     """Open the models named in the settings; return None for `extractive`.
 
-    If `chat_client` is given, it is the chat model, and the settings contain its name. All models share
-    `limiter` or, if it is None, a new limiter. Raises ConfigurationError if a model's name or
-    provider is invalid.
+    If `chat_client` is given, it is the chat model, and the settings must contain its name. All models
+    share `limiter` or, if it is None, a new limiter. Raises ConfigurationError if the name or provider of a
+    model is invalid.
     """
     if settings.chat_model == EXTRACTIVE:
         return None

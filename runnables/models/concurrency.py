@@ -20,17 +20,20 @@ class ConcurrencyLimiter:
 
     @property
     def running(self) -> int:
-        """Number of callers within `acquire`."""
+        """Number of callers in the block of `acquire`."""
         return self._running
 
     @property
     def waiting(self) -> int:
-        """Number of callers that wait in `acquire`."""
+        """Number of callers that wait to enter the block of `acquire`."""
         return self._waiting
 
     @asynccontextmanager
     async def acquire(self, timeout_s: float) -> AsyncIterator[None]:
-        """Run the block when fewer than `size` others run. Raises TimeoutError after `timeout_s`."""
+        """Wait until fewer than `size` callers run, then run the block.
+
+        Raises TimeoutError after waiting for `timeout_s` seconds. The block itself has no timeout.
+        """
         await self._acquire(timeout_s)
         self._count(running=1)
         try:

@@ -36,11 +36,11 @@ def count_prompt_tokens(messages: Sequence[BaseMessage]) -> int:
 def fit_chunks(
     chunks: list[RetrievedChunk], window: int, prompt_tokens: int
 ) -> list[RetrievedChunk]:
-    """Return the chunks that fit a window of `window` tokens together with the reply and a prompt.
+    """Return the chunks that fit a window of `window` tokens together with the prompt and the reply.
 
-    The prompt, of `prompt_tokens` tokens, contains the question, the schema and the instructions, and is
-    never cut. The order of the chunks is kept. A chunk that does not fit is omitted as a whole, and its
-    id is logged; a smaller chunk after it may still fit.
+    `prompt_tokens` is the length of the prompt without chunks, which is never cut: the question, the schema
+    and the instructions. The order of the chunks is kept. A chunk that does not fit is omitted as a whole,
+    and its id is logged; a smaller chunk after it may still fit.
     """
     tokens_left = window - reserved_output_tokens(window) - prompt_tokens
     fitting: list[RetrievedChunk] = []

@@ -129,7 +129,7 @@ def _encodable_value(value: object) -> Any:
 def _unwrap(value: dict[str, Any], schema: type[BaseModel]) -> dict[str, Any]:
     """Return the object with the fields of the schema: `value`, or the only such object inside it.
 
-    Raises _SchemaEchoed.
+    Raises _SchemaEchoed if `value` is a JSON Schema.
     """
     if "$defs" in value or ("properties" in value and value.get("type") == "object"):
         raise _SchemaEchoed

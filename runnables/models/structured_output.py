@@ -95,7 +95,10 @@ class StructuredOutputCall(Generic[T]):
     language: Language
     schema: type[T]
     from_text: Callable[[str], T | None] | None = None
-    """Converts a reply without JSON to an object; if it is None, such a reply is an error."""
+    """Converts a reply without valid JSON to an object, or returns None if the reply is unusable.
+
+    Without this function, such a reply is an error.
+    """
 
     async def ask_first(
         self,
@@ -171,7 +174,7 @@ class StructuredOutputCall(Generic[T]):
         config: RunnableConfig,
         on_text: OnText | None = None,
     ) -> tuple[str, OutputMode]:
-        """Return the reply's text and its output mode, the best one that the model does not refuse.
+        """Return the reply's text, and its output mode: the best one that the model does not refuse.
 
         Raises ModelError.
         """
@@ -334,10 +337,9 @@ def may_be_about_mode(error: Exception) -> bool:
 
 
 def _with_raw_response_format(bound: Runnable[Any, Any]) -> Runnable[Any, Any]:
-    """Return `bound` with its response format moved into the request body, hidden from OpenAI's
-    client.
+    """Return `bound` with its response format in `extra_body`, where OpenAI's client does not see it.
 
-    The client would otherwise parse each streamed chunk, which takes a third longer.
+    Otherwise, the client would parse each streamed chunk, which takes a third longer.
     """
     if not isinstance(bound, RunnableBinding) or not hasattr(bound.bound, "extra_body"):
         return bound

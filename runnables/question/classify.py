@@ -200,7 +200,7 @@ def _api_by_path(
 
 
 def _api_by_name(text: str, chunks: list[Chunk]) -> Chunk | None:
-    """Return a chunk of the API whose name `text` contains, completely or in large part.
+    """Return a chunk of the API that `text` names with all, or at least half, of the words of its name.
 
     Complete names are preferred, then APIs that are not deprecated, then the best rank.
     """
@@ -226,7 +226,8 @@ def _contains_name(text: str, chunk: Chunk) -> bool:
 def _indexed_error_code(text: str, chunks: list[Chunk]) -> tuple[str | None, Chunk | None]:
     """Return the first code in `text` that is the first cell of a table row in `chunks`.
 
-    The second value is a chunk of the code's API; None if there is no code or it has not exactly one API.
+    The second value is a chunk of the API that defines the code. It is None if there is no such code, or if
+    several APIs or none define it.
     """
     for code in error_codes(text):
         with_code = [

@@ -38,7 +38,10 @@ MAX_ANSWER_CHARS = 800
 """Maximum length of each answer in the prompt, in characters."""
 
 MAX_FOLLOW_UP_CHARS = 2_000
-"""Maximum length of a follow-up, in characters, without its pasted JSON. Rules rewrite longer ones."""
+"""Maximum length of a follow-up for a model, in characters, without its pasted JSON.
+
+Rules rewrite longer ones.
+"""
 
 MAX_QUESTION_CHARS = 500
 """Maximum length of a condensed question, in characters.
@@ -74,8 +77,9 @@ def build_condense(
     """Return the step that makes a follow-up standalone; the original text moves to `original_text`.
 
     A question without history, or with a subject of its own, stays unchanged. Small talk is marked. Rules
-    are used if there are no models, if the model's question is not usable or if all models fail. If all
-    models fail and `on_failure` is "error", the step raises ModelError instead.
+    are used if there are no models, if the follow-up is too long for a model, if the model's question is
+    not usable, or if all models fail. If all models fail and `on_failure` is "error", the step raises
+    ModelError instead.
     """
     condenser = _Condenser(models, platform_info) if models else None
 
@@ -180,7 +184,7 @@ def _fit_history(history: Sequence[Turn], tokens: int) -> list[Turn]:
 def _problem(
     condensed: str, text: str, details: ExtractedDetails, history: Sequence[Turn]
 ) -> str | None:
-    """Return why a model's question cannot be used; None if it can."""
+    """Return what is wrong with a model's question, such as "too long"; None if it can be used."""
     if not condensed:
         return "empty"
     if len(condensed) > max(MAX_QUESTION_CHARS, 3 * len(text)):

@@ -37,7 +37,9 @@ _MESSAGE_KEYS = (
     "code", "errcode", "error_code", "err_code", "retcode", "ret_code", "err_no", "errno", "error",
     "sub_code", "message", "msg", "errmsg", "err_msg", "sub_msg",
 )  # fmt: skip
-"""Keys of the code and the message in the response of a failed call; `_error_of` keeps their order."""
+"""Keys of the code and the message in the response of a failed call, in the order in which `_error_of`
+reads them.
+"""
 
 _RESPONSE_KEYS = {*_MESSAGE_KEYS, "trace_id", "traceid", "request_id", "success", "errors", "data"}
 _SUCCESS = {"0", "200", "success", "ok", "true"}
@@ -79,7 +81,7 @@ def error_codes(text: str) -> list[str]:
     """Return the codes in `text`, such as `40014`, `-1001`, `isv.invalid-sign`, `SIGN_ERROR`, `BIL-0017`.
 
     They are numbers of 4 to 9 digits, dotted lower-case words, words in capitals joined by `_`, and
-    two or more capitals followed by digits.
+    two to eight capitals followed by digits.
     """
     return [code for code in _ERROR_CODE.findall(text) if "." in code or not code.islower()]
 
@@ -127,7 +129,7 @@ def _path_and_query(url: str) -> tuple[str, dict[str, str]]:
 def _assign_body(body: JsonObject, details: ExtractedDetails) -> None:
     """Store `body` as the response or as request parameters.
 
-    The first body with two keys of a response, or with one such key alone, is the response.
+    The first body with at least two keys of a response, or with one such key and no other, is the response.
     """
     keys = {key.lower() for key in body}
     if details.response is None and len(keys & _RESPONSE_KEYS) >= min(2, len(keys)) > 0:

@@ -18,7 +18,10 @@ from runnables.word_lists import read_word_lists
 from schemas.question import ExtractedDetails, Turn
 
 MAX_ELLIPTICAL_WORDS = 7
-"""Maximum number of words of a follow-up that has no subject, pronoun or opener, such as "and"."""
+"""Maximum number of words of a follow-up that omits its subject and has no pronoun and no opener.
+
+A pronoun is a word such as "it", an opener a first word such as "and".
+"""
 
 MAX_CHINESE_ELLIPTICAL_WORDS = 14
 """The same maximum for Chinese, which has more and shorter words."""
@@ -27,10 +30,9 @@ MAX_TEXT_CHARS = 4_000
 """Maximum length of a follow-up that omits its subject, in characters, including pasted details."""
 
 MAX_NEW_WORDS = 2
-"""Maximum number of new content words in a follow-up that asks about an action on a pronoun.
+"""Maximum number of content words, new to the conversation, in a follow-up such as "can I cancel it".
 
-"Can I schedule it for midnight" has two words that are new to the conversation. Other follow-ups may
-have none.
+"Can I schedule it for midnight" has two such words. Other follow-ups must have none.
 """
 
 MAX_CLAUSE_CHARS = 200
@@ -113,8 +115,8 @@ def make_standalone(
 def conversation_subject(history: Iterable[Turn]) -> str:
     """Return the subject of the latest turn that has a subject; empty if no turn has one.
 
-    The subject of a turn is its API or, if it has none, the subject of its question. A question that begins
-    with the previous subject keeps it.
+    The subject of a turn is its API or, if it has none, the subject of its question. If a question begins
+    with the previous subject, that subject is kept.
     """
     subject = ""
     for turn in history:
@@ -231,7 +233,7 @@ def _is_chinese(text: str) -> bool:
 
 
 def _content_stems(text: str) -> list[str]:
-    """Return the stems of the words in `text` that consist of letters and are not very common."""
+    """Return the stems of the words in `text` that have two or more letters and are not very common."""
     return [
         stem(word)
         for word in vocabulary_words(text)

@@ -1,6 +1,4 @@
-"""What to look for in the chunks: a question's weighted words, its identifiers and the kinds of content
-that it asks for.
-"""
+"""The terms of a question to look for in chunks: weighted words, identifiers and kinds of content."""
 
 import math
 import re
@@ -30,7 +28,7 @@ class QueryTerms:
     weights: Mapping[str, float]
     """Information content of each stem in the documents, in nats; less if it is not a noun."""
     equivalents: Mapping[str, Sequence[str]]
-    """For each stem that has any: the terms with the same meaning, stemmed and in lower case."""
+    """Equivalent terms by stem, stemmed and in lower case; stems without equivalents are missing."""
     letters: Sequence[str]
     """Sequences of two Chinese characters or three other ones, which also match words with typos."""
     identifiers: frozenset[str]
@@ -38,7 +36,7 @@ class QueryTerms:
     needs: frozenset[Need]
     """The kinds of content that the question asks for, such as errors or parameters."""
     quantities: frozenset[AskedQuantity]
-    """The kinds of quantities that the question asks for."""
+    """The kinds of quantities that the question asks for, such as a time."""
 
     @classmethod
     def of(
@@ -113,12 +111,12 @@ class QueryTerms:
         return frozenset(identifier for identifier in self.identifiers if identifier in text)
 
     def identifier_share(self, identifiers: frozenset[str]) -> float:
-        """Return the number of `identifiers` relative to the question's; 0 if the question has none."""
+        """Return the share of the question's identifiers that are in `identifiers`, 0 to 1."""
         return len(identifiers) / len(self.identifiers) if self.identifiers else 0.0
 
 
 def _equivalents(text: str, stems: Iterable[str], glossary: Glossary) -> dict[str, tuple[str, ...]]:
-    """Return the equivalent terms of the `stems` of `text`, without stems that have no equivalents."""
+    """Return the equivalent terms by stem, for those of `stems` that have any."""
     found: dict[str, tuple[str, ...]] = {}
     for term, group in (*general_lexicon().groups(text), *glossary.groups(text)):
         of_term = set(map(stem, split_words(term)))

@@ -73,7 +73,7 @@ def needs_of(text: str, structured: StructuredQuestion | None = None) -> frozens
 
 
 def fits(kind: SectionKind, needs: frozenset[Need]) -> bool:
-    """Return whether a section of this kind usually says what is asked for."""
+    """Return whether a section of this kind usually meets one of `needs`."""
     return bool(_SECTIONS.get(kind, frozenset()) & needs)
 
 

@@ -43,7 +43,7 @@ def is_small_talk(text: str) -> bool:
 
 
 def strip_small_talk(text: str) -> str:
-    """Return `text` without the small talk at its beginning."""
+    """Return `text` without the small talk at its beginning, unless nothing else would be left."""
     rest = text.strip()
     while (clause := CLAUSE_END.search(rest)) and is_small_talk(rest[: clause.start()]):
         rest = rest[clause.end() :].lstrip()

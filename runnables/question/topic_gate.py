@@ -40,7 +40,7 @@ def estimate_on_topic(
     glossary: Glossary,
     chunks: Sequence[Chunk],
 ) -> float:
-    """Return the probability that a question is about the platform; 1 if that is beyond doubt.
+    """Return the probability that a question is about the platform; 1 if it certainly is.
 
     `expanded` is the question with equivalent terms, and `chunks` are its search results. Blocks the event
     loop.
@@ -59,7 +59,7 @@ def topic_features(
     """Return the features of a question that do not depend on chunks. Blocks the event loop.
 
     These are its topic score (with equivalent terms, if they raise the score), the mean score of its words,
-    whether it has a word of private life, and whether it names the asker.
+    whether it has a word of private life, and whether it mentions the asker.
     """
     topic = TopicScorer(collection.word_counts, collection.manifest.words)
     scores = topic.word_scores(details.text).values()
@@ -73,7 +73,7 @@ def topic_features(
 
 
 def is_sure(features: Mapping[str, float]) -> bool:
-    """Return whether the question is about the platform without a doubt."""
+    """Return whether a question with these features is certainly about the platform."""
     private = features["private"] or features["personal"]
     return features["topic"] > SURE_TOPIC_SCORE and not private
 
@@ -91,7 +91,10 @@ def _has_private_word(details: ExtractedDetails, collection: Collection) -> bool
 def stated_share(
     details: ExtractedDetails, collection: Collection, glossary: Glossary, chunks: Sequence[Chunk]
 ) -> float:
-    """Return the largest share of the question that one chunk states, 0 to 1. Blocks the event loop."""
+    """Return the largest weighted share of the question's words that a single chunk contains, 0 to 1.
+
+    Blocks the event loop.
+    """
     terms = QueryTerms.of(details, None, collection, glossary)
     texts = (f"{c.title} {c.section} {c.api_name} {c.body}" for c in chunks)
     return max((terms.share(terms.found_in(text)) for text in texts), default=0.0)

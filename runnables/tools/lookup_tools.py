@@ -127,7 +127,8 @@ async def look_up(
 ) -> PassagesResult | OutlineResult:
     """Return the result of the tool `name`, called by a program instead of by the research agent.
 
-    The filters and `k` of `question` apply to the lookup.
+    The filters and `k` of `question` apply to the lookup. Raises ToolException if `open` finds the
+    document but not the section.
     """
     runtime: ToolContextRuntime = ToolRuntime(
         state={},

@@ -86,7 +86,7 @@ def mentions_tools(error: ModelError) -> bool:
 
 
 def contains_written_call(text: str, tools: Collection[str]) -> bool:
-    """Return whether `text` contains a tool call, as models without tool support write it."""
+    """Return whether `text` contains a tool call that a model without tool support wrote as text."""
     names = "|".join(map(re.escape, tools))
     return bool(re.search(rf'<tool_call>|<\|tool|"name"\s*:\s*"(?:{names})"', text))
 
@@ -182,7 +182,7 @@ class ModelCallMiddleware(AgentMiddleware[AgentState[Any], ToolContext]):
 
 
 class CallLimitMiddleware(ToolCallLimitMiddleware[Any, ToolContext]):
-    """LangChain's limit, applied to each round; blocked calls are recorded in the journal."""
+    """Applies LangChain's limit on tool calls to each round, and records blocked calls in the journal."""
 
     async def aafter_model(
         self, state: Any, runtime: Runtime[ToolContext]

@@ -18,7 +18,7 @@ from schemas.document import CatalogueEntry, RetrievedChunk
 from schemas.question import Filters, Question
 
 NOT_FINISHED = "not finished in time"
-"""Error of a call that has not returned yet, also if the research ends before the call."""
+"""Error of a call until it returns. The call keeps this error if the research ends first."""
 
 
 class PassagesResult(NamedTuple):
