@@ -1,5 +1,7 @@
 """Migrations of the database, in SQLite and in PostgreSQL."""
 
+import sqlite3
+import threading
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
@@ -82,6 +84,19 @@ def test_concurrent_upgrades_create_the_tables_once(url: str) -> None:
     assert {revision(engine) for engine in engines} == {HEAD}
     for engine in engines:
         engine.dispose()
+
+
+def test_new_file_that_another_process_is_writing_is_waited_for(tmp_path: Path) -> None:
+    file = tmp_path / "apidesk.db"
+    other = sqlite3.connect(file, check_same_thread=False, isolation_level=None)
+    other.execute("BEGIN IMMEDIATE")
+    release = threading.Timer(0.3, other.rollback)
+    release.start()
+    engine = open_database(f"sqlite:///{file}")
+    assert revision(engine) == HEAD
+    engine.dispose()
+    release.join()
+    other.close()
 
 
 def test_answer_service_and_routes_share_one_database(

@@ -5,6 +5,7 @@ the result with `ingestion.database.tables`. `open_engine` upgrades every databa
 """
 
 import logging
+import sqlite3
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -13,6 +14,7 @@ from sqlalchemy import Connection, create_engine, text
 from sqlalchemy.engine import URL, Engine, make_url
 from sqlalchemy.exc import ArgumentError, DBAPIError, SQLAlchemyError
 from sqlalchemy.pool import QueuePool
+from tenacity import Retrying, retry_if_exception, stop_after_delay, wait_fixed
 
 from ingestion.database.sqlite_errors import sqlite_problem
 from schemas.errors import ConfigurationError, StoreUnavailable
@@ -30,6 +32,11 @@ PSYCOPG = "postgresql+psycopg"
 
 TIMEOUT_OPTIONS = {"sqlite": {"timeout": "15"}, PSYCOPG: {"connect_timeout": "10"}}
 """Default timeouts in seconds, by driver: for SQLite's write lock, and for connecting to a server."""
+
+WAL_TIMEOUT_S = 5.0
+"""Seconds during which the change to the write-ahead log is repeated."""
+
+WAL_RETRY_S = 0.05
 
 log = logging.getLogger(__name__)
 
@@ -162,9 +169,24 @@ def _create_in_memory_engine(url: URL) -> Engine:
 
 
 def _enable_wal(engine: Engine) -> None:
-    """Enable the write-ahead log, so that reads continue during a write. The file stores this mode."""
-    with engine.connect() as connection:
-        connection.exec_driver_sql("PRAGMA journal_mode=WAL")
+    """Enable the write-ahead log, so that reads continue during a write. The file stores this mode.
+
+    SQLite's own timeout does not apply to this change, which fails at once if other processes open the new
+    file at the same time. It is therefore repeated.
+    """
+    for attempt in Retrying(
+        retry=retry_if_exception(_is_busy),
+        stop=stop_after_delay(WAL_TIMEOUT_S),
+        wait=wait_fixed(WAL_RETRY_S),
+        reraise=True,
+    ):
+        with attempt, engine.connect() as connection:
+            connection.exec_driver_sql("PRAGMA journal_mode=WAL")
+
+
+def _is_busy(error: BaseException) -> bool:
+    code = getattr(getattr(error, "orig", None), "sqlite_errorcode", 0)
+    return bool(code & 0xFF == sqlite3.SQLITE_BUSY)
 
 
 def _sqlite_problem(error: Exception) -> str:
