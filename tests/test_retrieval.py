@@ -19,7 +19,9 @@ from runnables.retrieval.query_analysis import Glossary, general_lexicon, split_
 from runnables.retrieval.ranking import diversify, retrieved_document
 from runnables.retrieval.section_choice import weigh_sections
 from schemas.document import Chunk, RetrievedChunk, SectionKind
+from tests.acme import PLATFORM, write_pages
 from tests.chunks import page
+from tests.conftest import ServiceFactory
 from tests.http_client import http_client
 from tests.model_replies import MakeClient, draft, is_classification, structured
 from tests.model_server import ModelServer
@@ -263,6 +265,20 @@ def retrieved_chunk(document: str, position: int, kind: SectionKind = "prose") -
     return RetrievedChunk(chunk=chunk, score=1.0 - position / 100)
 
 
+def test_section_that_several_pages_repeat_is_returned_once(
+    make_service: ServiceFactory, tmp_path: Path
+) -> None:
+    repeated = "# Webhooks\n\n## Retries\n\nA failed webhook is retried.\n\n## {0}\n\nFor {0}.\n"
+    pages = {edition: repeated.format(edition) for edition in ("cloud", "server", "desktop")}
+    (tmp_path / "guides").mkdir()
+    (tmp_path / "platform.toml").write_text(PLATFORM)
+    write_pages(tmp_path, queues="# Queues\n\nA message is retried three times.\n", **pages)
+    with http_client(create_app(make_service(platform=tmp_path / "platform.toml"))) as client:
+        question = {"question": "how often is a failed webhook retried?", "k": 2}
+        sources = client.post("/retrieve", json=question).json()["sources"]
+    assert [source["section"] for source in sources] == ["Retries", ""]
+
+
 def test_several_short_chunks_are_read_instead_of_a_long_one_of_a_better_rank() -> None:
     best, long, *short = (
         RetrievedChunk(chunk=page(name, text)[0], score=1.0)
@@ -277,3 +293,5 @@ def test_several_short_chunks_are_read_instead_of_a_long_one_of_a_better_rank() 
 
     assert fill_evidence([best], [best, long], room) == [best, long]
     assert fill_evidence([best], [best, long, *short], room) == [best, *short]
+    repeated = RetrievedChunk(chunk=page("copy", short[0].chunk.body)[0], score=1.0)
+    assert fill_evidence([best], [best, short[0], repeated], room) == [best, short[0]]

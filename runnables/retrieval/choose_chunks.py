@@ -25,7 +25,7 @@ from schemas.question import ExtractedDetails, Question, StructuredQuestion
 SUFFICIENT_WORD_SHARE = 0.8
 """The first retrieval may suffice if one chunk contains at least this share of the question's words."""
 
-EVIDENCE_DEPTH = 40
+EVIDENCE_DEPTH = 50
 """Number of chunks among which further evidence for a model is found."""
 
 MAX_NAMED_DOCUMENTS = 2
@@ -148,15 +148,17 @@ def fill_evidence(
 
     `ranking` is sorted, best first. The chunk with the smallest product of its rank and the square root of
     its tokens is added first, because several short chunks answer more questions than one long chunk of a
-    slightly better rank. docs/explanation/retrieval.md has the measurements.
+    slightly better rank. docs/explanation/retrieval.md has the measurements. A chunk with the same body as
+    another one is skipped.
     """
     filled = list(chunks)
-    known = {retrieved.chunk.id for retrieved in chunks}
+    known = {retrieved.chunk.body for retrieved in chunks}
     tokens_left = max_tokens - count_tokens(chunks)
     candidates = [(rank, count_tokens([r]), r) for rank, r in enumerate(ranking, start=1)]
     for _, tokens, retrieved in sorted(candidates, key=lambda each: each[0] * math.sqrt(each[1])):
-        if retrieved.chunk.id not in known and tokens <= tokens_left:
+        if retrieved.chunk.body not in known and tokens <= tokens_left:
             filled.append(retrieved)
+            known.add(retrieved.chunk.body)
             tokens_left -= tokens
     return filled
 

@@ -109,6 +109,14 @@ def diversify(ranking: Iterable[Item], k: int, document: Callable[[Item], Hashab
     return selected
 
 
+def repeated_bodies(ranking: Sequence[RetrievedChunk]) -> set[str]:
+    """Return the ids of the chunks whose body is the same as that of a better chunk in `ranking`."""
+    best = dict[str, str]()
+    for retrieved in ranking:
+        best.setdefault(retrieved.chunk.body, retrieved.chunk.id)
+    return {retrieved.chunk.id for retrieved in ranking} - set(best.values())
+
+
 def retrieved_document(retrieved: RetrievedChunk) -> DocumentKey:
     """Return the key of the document of a retrieved chunk, for `diversify`."""
     return retrieved.chunk.source, retrieved.chunk.document_id

@@ -23,6 +23,7 @@ from runnables.retrieval.ranking import (
     dense_weight,
     diversify,
     fuse,
+    repeated_bodies,
 )
 from runnables.retrieval.section_choice import weigh_sections
 from runnables.run_context import MODEL_FAILURE, dispatch_event
@@ -142,13 +143,24 @@ class HybridSearch:
         if identifiers:
             chunks = self._read_definitions(identifiers, candidates, filters)
             candidates = _definitions_first(identifiers, chunks, ranking, candidates)
-        best = diversify(candidates, k, lambda hit: (hit.source, hit.document_id))
-        chunks |= self._read(hit for hit in best if hit not in chunks)
-        return [
-            RetrievedChunk(chunk=chunks[hit], score=candidates[hit])
-            for hit in best
-            if hit in chunks  # may have been deleted since the search
-        ]
+        return self._read_best(candidates, k, chunks)
+
+    def _read_best(
+        self, candidates: ScoredHits, k: int, chunks: dict[ChunkHit, Chunk]
+    ) -> list[RetrievedChunk]:
+        """Return the `k` best of `candidates` with different bodies. `chunks` are those read before.
+
+        Platforms publish the same section on several pages, such as one page per edition or version.
+        """
+        while True:
+            best = diversify(candidates, k, lambda hit: (hit.source, hit.document_id))
+            chunks |= self._read(hit for hit in best if hit not in chunks)
+            # A chunk may have been deleted since the search.
+            found = [RetrievedChunk(chunk=chunks[h], score=candidates[h]) for h in best if h in chunks]
+            repeated = repeated_bodies(found)
+            if not repeated:
+                return found
+            candidates = {h: s for h, s in candidates.items() if h.id not in repeated}
 
     def _read_definitions(
         self, identifiers: list[str], candidates: ScoredHits, filters: Filters
