@@ -29,10 +29,9 @@ from app.api.event_stream import EVENT_STREAM, HEARTBEAT, open_events
 from app.api.fields import ChunkCount, QuestionText, SessionId
 from app.api.openapi import QUESTIONS_TAG
 from app.api.problems import problem_json
-from app.security.api_keys import Caller
-from app.security.rate_limits import RateLimiter
-from app.service.answer_service import AnswerService
+from app.security.access import get_caller
 from app.service.ask_command import Answerer, AskCommand
+from app.service.middleware import MeteringAnswerer
 from schemas.answer import Answer, Event, Source
 from schemas.base import ApiModel, examples
 from schemas.choices import Language
@@ -168,7 +167,6 @@ async def ask(
     request: Request[Any, Any, Any],
     data: JSONBody[AskRequest],
     answerer: NamedDependency[Answerer],
-    caller: NamedDependency[Caller],
     cache_control: CacheControl = "",
 ) -> Answer | ServerSentEvent:
     """Answer a question from the platform's documentation, with sources and related pages.
@@ -177,6 +175,7 @@ async def ask(
     once it is complete and grounded, and finally `answer`, or `error` with the problem. If another
     `sources` event follows, discard the steps received before it.
     """
+    caller = get_caller(request)
     command = AskCommand(
         data.question,
         k=data.k,
@@ -238,16 +237,14 @@ class Retrieved(ApiModel):
     errors=COMMON_ERRORS,
 )
 async def retrieve(
+    request: Request[Any, Any, Any],
     data: JSONBody[RetrieveRequest],
-    answer_service: NamedDependency[AnswerService],
-    limits: NamedDependency[RateLimiter],
-    caller: NamedDependency[Caller],
+    metering: NamedDependency[MeteringAnswerer],
 ) -> Retrieved:
     """Return the best chunks for a question, without answering it.
 
     A chat model is called only if APIDESK_RERANK is `model`.
     """
-    async with limits.meter_tokens(caller.account) as meter:
-        command = AskCommand(data.question, k=data.k, filters=data.filters, callbacks=(meter,))
-        sources = await answer_service.retrieve(command)
-    return Retrieved(sources=sources)
+    account = get_caller(request).account
+    command = AskCommand(data.question, k=data.k, filters=data.filters, account=account)
+    return Retrieved(sources=await metering.retrieve(command))

@@ -45,6 +45,7 @@ class Container:
         self.suggestions = SuggestedQuestions(answer_service.collection)
         self.logged_questions = LoggedQuestions(RecordStore(engine))
         self._answer_cache = AnswerCache(engine, settings.cache_days)
+        self.metering = MeteringAnswerer(answer_service, self.limits)
         self.answerer = self._build_answerer()
 
     @asynccontextmanager
@@ -76,8 +77,8 @@ class Container:
             "answerer": self.answerer,
             "answer_service": self.answer_service,
             "ingestions": self.ingestions,
-            "limits": self.limits,
             "logged_questions": self.logged_questions,
+            "metering": self.metering,
             "record_writer": self.record_writer,
             "reports": self.reports,
             "session_store": self.session_store,
@@ -86,7 +87,7 @@ class Container:
 
     def _build_answerer(self) -> Answerer:
         """Return the answer service, wrapped in its middleware."""
-        answerer: Answerer = MeteringAnswerer(self.answer_service, self.limits)
+        answerer: Answerer = self.metering
         if self.answer_service.settings.cache_answers:
             answerer = CachingAnswerer(self.answer_service, answerer, self._answer_cache)
         answerer = SessionAnswerer(answerer, self.session_store)

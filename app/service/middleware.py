@@ -202,15 +202,21 @@ class MeteringAnswerer:
     If callers share an answer, all tokens are charged to the first caller, even if it has disconnected.
     """
 
-    def __init__(self, answerer: Answerer, limits: RateLimiter) -> None:
-        self._answerer = answerer
+    def __init__(self, answer_service: AnswerService, limits: RateLimiter) -> None:
+        self._answer_service = answer_service
         self._limits = limits
 
     async def ask(self, command: AskCommand, on_event: EventSink | None = None) -> Answer:
         """Answer and charge the tokens. Raises ApideskError."""
         async with self._limits.meter_tokens(command.account) as meter:
             metered = replace(command, callbacks=(*command.callbacks, meter))
-            return await self._answerer.ask(metered, on_event)
+            return await self._answer_service.ask(metered, on_event)
+
+    async def retrieve(self, command: AskCommand) -> list[Source]:
+        """Return the best chunks as sources, and charge the tokens. Raises ApideskError."""
+        async with self._limits.meter_tokens(command.account) as meter:
+            metered = replace(command, callbacks=(*command.callbacks, meter))
+            return await self._answer_service.retrieve(metered)
 
 
 def _failure_code(error: BaseException) -> str:
