@@ -20,7 +20,7 @@ from benchmarks.performance.__main__ import missing_peers
 from benchmarks.performance.systems import one_thread
 from benchmarks.retrieval_sets import ROOT
 from benchmarks.scale.effort import QUICK, QUICK_SIZES, SIZES, THOROUGH, Effort
-from benchmarks.scale.peers import PeerRetrieval, measure_peers
+from benchmarks.scale.peers import SystemRetrieval, measure_retrieval
 from benchmarks.scale.report import Results, report
 from benchmarks.scale.servers import measure
 from benchmarks.scale.stores import Store, build_store
@@ -75,13 +75,13 @@ def main(sizes: tuple[int, ...] | None, quick: bool, with_peers: bool, document:
         folder = Path(name)
         stores = [_build(folder, size) for size in sizes or (QUICK_SIZES if quick else SIZES)]
         servings = measure(stores, effort, folder)
-        peers = [] if missing else _measure_peers(stores[-1], effort)
+        systems = [] if missing else _measure_retrieval(stores[-1], effort)
     results = Results(
         command=_command(sizes),
         day=datetime.now(UTC).date(),
         cores=os.cpu_count() or 1,
         servings=servings,
-        peers=peers,
+        systems=systems,
         missing=missing,
     )
     text = report(results)
@@ -97,11 +97,11 @@ def _build(folder: Path, size: int) -> Store:
     return store
 
 
-def _measure_peers(store: Store, effort: Effort) -> list[PeerRetrieval]:
+def _measure_retrieval(store: Store, effort: Effort) -> list[SystemRetrieval]:
     began = time.monotonic()
-    peers = measure_peers(store, effort)
+    systems = measure_retrieval(store, effort)
     _tell(f"peers measured: {time.monotonic() - began:.0f} s")
-    return peers
+    return systems
 
 
 def _command(sizes: tuple[int, ...] | None) -> str:

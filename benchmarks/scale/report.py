@@ -8,7 +8,7 @@ from benchmarks.document import prose, table
 from benchmarks.performance.report import target_table
 from benchmarks.performance.rounds import p50, p95
 from benchmarks.performance.rows import Row, Target, milliseconds
-from benchmarks.scale.peers import TITLES, PeerRetrieval
+from benchmarks.scale.peers import SystemRetrieval
 from benchmarks.scale.servers import CLIENTS, Serving
 
 ASK = Target(2.0)
@@ -28,7 +28,8 @@ class Results:
     cores: int
     servings: Sequence[Serving]
     """One server per size, smallest first, and one with two workers for the largest store."""
-    peers: Sequence[PeerRetrieval]
+    systems: Sequence[SystemRetrieval]
+    """apidesk with the largest store, then its peers; empty if peers were not measured."""
     missing: str
     """The reason why peers were not measured; empty if they were."""
 
@@ -46,8 +47,8 @@ def report(results: Results) -> str:
         cores. {missing}
     """
     parts = [prose(introduction), target_table(list(rows(results))), _sizes(results)]
-    if results.peers:
-        parts.append(_peers(results))
+    if results.systems:
+        parts.append(_systems(results))
     return "\n\n".join(parts)
 
 
@@ -84,12 +85,13 @@ def rows(results: Results) -> Iterator[Row]:
 
 
 def _retrieval(results: Results, large: Serving, sizes: str) -> Row:
-    mine, what = p50(large.retrieve), f"`/retrieve`, full text, p50, {sizes}"
-    if not results.peers:
-        return Row(what, milliseconds(mine), "no peer measured", None, RETRIEVE)
-    best = min(results.peers, key=lambda peer: p50(peer.retrieve))
-    theirs = p50(best.retrieve)
-    against = f"{TITLES[best.name]} {milliseconds(theirs)}"
+    what = f"`/retrieve`, full text, p50, {sizes}"
+    if not results.systems:
+        return Row(what, milliseconds(p50(large.retrieve)), "no peer measured", None, RETRIEVE)
+    apidesk, *peers = results.systems
+    best = min(peers, key=lambda peer: p50(peer.retrieve))
+    mine, theirs = p50(apidesk.retrieve), p50(best.retrieve)
+    against = f"{best.title} {milliseconds(theirs)}"
     return Row(what, milliseconds(mine), against, mine / theirs, RETRIEVE)
 
 
@@ -125,25 +127,20 @@ def _sizes(results: Results) -> str:
     return table(head, cells)
 
 
-def _peers(results: Results) -> str:
-    large = results.alone[-1]
-    cells = [["apidesk", *_retrieval_cells(large.ready_cpu, large.retrieve, large.resident_mb)]]
-    for peer in results.peers:
-        measured = _retrieval_cells([peer.ready_cpu], peer.retrieve, peer.resident_mb)
-        cells.append([TITLES[peer.name], *measured])
-    chunks = f"`/retrieve` over {large.store.chunks:,} chunks"
-    return table([chunks, "start, CPU s", "p50 ms", "p95 ms", "resident MB"], cells)
-
-
-def _retrieval_cells(
-    ready_cpu: Sequence[float], retrieve: Sequence[float], resident_mb: float
-) -> list[str]:
-    return [
-        f"{p50(ready_cpu):.1f}",
-        _milliseconds(retrieve),
-        _milliseconds(retrieve, p95),
-        f"{resident_mb:.0f}",
+def _systems(results: Results) -> str:
+    """Return a table with a row per system."""
+    cells = [
+        [
+            system.title,
+            f"{system.ready_cpu:.1f}",
+            _milliseconds(system.retrieve),
+            _milliseconds(system.retrieve, p95),
+            f"{system.resident_mb:.0f}",
+        ]
+        for system in results.systems
     ]
+    chunks = f"`/retrieve` over {results.alone[-1].store.chunks:,} chunks"
+    return table([chunks, "start, CPU s", "p50 ms", "p95 ms", "resident MB"], cells)
 
 
 def _title(serving: Serving) -> str:

@@ -59,7 +59,9 @@ class _Response(NamedTuple):
 
 
 @dataclass(frozen=True)
-class _Server:
+class Server:
+    """A running server."""
+
     serving: Serving
     url: str
     pid: int
@@ -73,18 +75,13 @@ def measure(stores: list[Store], effort: Effort, folder: Path) -> list[Serving]:
     for serving in servings:
         serving.ready_cpu += [_cpu_until_ready(serving) for _ in range(effort.starts)]
     with ExitStack() as stack:
-        servers = [stack.enter_context(_running(serving)) for serving in servings]
+        servers = [stack.enter_context(running(serving)) for serving in servings]
         asyncio.run(_ask_all(servers, effort))
         for server in servers:
             processes = family(server.pid)
             server.serving.resident_mb = sum(map(resident, processes))
             server.serving.proportional_mb = sum(map(proportional, processes))
     return servings
-
-
-def retrieval_questions(effort: Effort) -> list[str]:
-    """Return the questions to `/retrieve`, which are the same for all servers and peers."""
-    return list(islice(questions(QUESTION_PAGES), effort.rounds * effort.retrieved))
 
 
 async def seconds_one_at_a_time(url: str, texts: Sequence[str]) -> list[float]:
@@ -99,11 +96,12 @@ async def seconds_one_at_a_time(url: str, texts: Sequence[str]) -> list[float]:
 
 
 @contextmanager
-def _running(serving: Serving) -> Iterator[_Server]:
+def running(serving: Serving) -> Iterator[Server]:
+    """Run a server with the store of `serving` within the block."""
     process = _start(serving)
     try:
         process.wait_for_workers(serving.workers)
-        yield _Server(serving, process.url, process.process.pid)
+        yield Server(serving, process.url, process.process.pid)
     finally:
         process.stop()
 
@@ -125,7 +123,7 @@ def _cpu_until_ready(serving: Serving) -> float:
         process.stop()
 
 
-async def _ask_all(servers: list[_Server], effort: Effort) -> None:
+async def _ask_all(servers: list[Server], effort: Effort) -> None:
     """Ask all servers the same questions in turns: one at a time, and then from all clients."""
     texts = islice(questions(QUESTION_PAGES), effort.rounds * effort.retrieved, None)
     warm_up = list(islice(texts, effort.warm_up))
@@ -133,7 +131,7 @@ async def _ask_all(servers: list[_Server], effort: Effort) -> None:
         await seconds_one_at_a_time(f"{server.url}/ask", warm_up)
     alone = [server for server in servers if server.serving.workers == 1]
     asked = [list(islice(texts, effort.asked)) for _ in range(effort.rounds)]
-    retrieved = retrieval_questions(effort)
+    retrieved = list(islice(questions(QUESTION_PAGES), effort.rounds * effort.retrieved))
     for number, server in in_turns(alone, effort.rounds):
         before = cpu_seconds(server.pid)
         await seconds_one_at_a_time(f"{server.url}/ask", asked[number])
