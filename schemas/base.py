@@ -1,4 +1,7 @@
-"""Base classes of the pydantic models: `ApiModel` for data in JSON, `ConfigModel` for TOML tables."""
+"""Base classes of the pydantic models: `ApiModel` for data in JSON, `ConfigModel` for TOML tables.
+
+This module is separate because all other modules of `schemas` import it.
+"""
 
 from typing import Annotated
 
