@@ -81,6 +81,18 @@ def test_explanation_says_that_text_files_are_not_read_as_api_pages(tmp_path: Pa
     ]
 
 
+def test_file_is_explained_for_the_source_that_reads_its_suffix(tmp_path: Path) -> None:
+    (tmp_path / "page.md").write_text("# Guide\n\nText.", encoding="utf-8")
+    files = FilesSourceConfig(kind="files", name="files", path=tmp_path)
+    pages = MarkdownSourceConfig(kind="markdown", name="docs", path=tmp_path)
+    assert explain_page([files, pages], SourceLimits(), tmp_path / "page.md") == [
+        "page.md in docs: prose",
+        "  no method with a URL is stated",
+    ]
+    with pytest.raises(SourceError, match="no folder of pages among the sources"):
+        explain_page([files], SourceLimits(), tmp_path / "page.md")
+
+
 def test_page_outside_of_the_sources_is_refused(tmp_path: Path) -> None:
     with pytest.raises(SourceError, match="no folder of pages among the sources"):
         explain_page([], SourceLimits(), tmp_path / "page.md")

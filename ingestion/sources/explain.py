@@ -13,19 +13,19 @@ from schemas.platform import PageSourceConfig, SourceConfig, SourceLimits
 def explain_page(sources: Sequence[SourceConfig], limits: SourceLimits, path: Path) -> list[str]:
     """Return lines that tell how the page at `path` is read and on what evidence.
 
-    Raises SourceError if no source that is a folder of pages contains the page, or if the page is
-    refused.
+    Raises SourceError if no source that is a folder of pages reads the page, or if the page is refused.
     """
     page_path = path.resolve()
     for source in sources:
         reader = get_reader(source.kind)
         if not isinstance(source, PageSourceConfig) or not isinstance(reader, PageFolderReader):
             continue
-        if page_path.is_relative_to(root := source.path.resolve()):
+        is_accepted = page_path.suffix.lower() in reader.suffixes(source)
+        if is_accepted and page_path.is_relative_to(root := source.path.resolve()):
             path_in_source = source.path / page_path.relative_to(root)
             content = reader.read_content(source, limits, path_in_source)
             return list(_explanation(path_in_source, source, content))
-    raise SourceError(f"{path}: no folder of pages among the sources contains this file")
+    raise SourceError(f"{path}: no folder of pages among the sources reads this file")
 
 
 def _explanation(path: Path, source: PageSourceConfig, content: PageContent) -> Iterator[str]:

@@ -49,7 +49,7 @@ class FolderReader(Generic[FolderT]):
         suffixes: Callable[[FolderT], Set[str]],
         parse: Callable[[FolderT, SourceLimits, Path], list[SourceDocument] | None],
     ) -> None:
-        self._suffixes = suffixes
+        self.suffixes = suffixes
         self._parse = parse
 
     def tasks(
@@ -89,7 +89,7 @@ class FolderReader(Generic[FolderT]):
         return [_fingerprint(path, source.path, version, limits) for path in paths]
 
     def _list_files(self, source: FolderT) -> list[Path]:
-        return list_files(source.path, self._suffixes(source))
+        return list_files(source.path, self.suffixes(source))
 
 
 def list_files(folder: Path, suffixes: Iterable[str]) -> list[Path]:
