@@ -401,6 +401,11 @@ STYLES = {
         CALLS_IN_A_CODE_BLOCK,
         ["GET /boats Report boats", "port!", "POST /boats Report boats (POST)", "port!", "name!"],
     ),
+    "calls in a code block without a method with a body": (
+        CALLS_IN_A_CODE_BLOCK.replace("POST", "DELETE"),
+        ["GET /boats Report boats", "port!", "name!",
+         "DELETE /boats Report boats (DELETE)", "port!", "name!"],
+    ),
     "marks after descriptions": (
         MARKS_AFTER_DESCRIPTIONS,
         ["POST /boats/{id}/paint Paint a boat", "id!", "colour!", "coats", "> ETag",

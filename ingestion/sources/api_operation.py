@@ -132,12 +132,14 @@ def listed_operations(first: PageOperation, listed: Sequence[ListedCall]) -> lis
 
     All of them get the error codes of `first`. Operations with the method of `first` also get its
     parameters. Operations without names, as in a code block, get its parameters and its permissions. If the
-    method of `first` has no body, its body parameters move to the first operation whose method has one.
+    method of `first` has no body, its body parameters move to the first operation whose method has one, if
+    any.
     """
     if listed and listed[0].scopes:
         first.permissions = scopes_of_value(listed[0].scopes)
     others: list[PageOperation] = []
-    body = _take_body_parameters(first) if len(listed) > 1 else []
+    can_move = any(item.call.method in _BODY_METHODS for item in listed[1:])
+    body = _take_body_parameters(first) if can_move else []
     for item in listed[1:]:
         name = item.name or f"{first.name} ({item.call.method})"
         other = PageOperation(*item.call, name, evidence=[f"{' '.join(item.call)} is listed"])
