@@ -3,15 +3,16 @@
 import re
 from collections.abc import Iterable, Sequence
 from itertools import chain
-from typing import Literal, NamedTuple, cast
+from typing import Literal, NamedTuple, cast, get_args
 from urllib.parse import urlsplit
 
 from ingestion.sources.api_columns import text_of
 from ingestion.text.markdown_blocks import MarkdownBlock
 
-Method = Literal["GET", "POST", "PUT", "PATCH", "DELETE", "HEAD", "OPTIONS", "TRACE"]
+Method = Literal["GET", "POST", "PUT", "PATCH", "DELETE", "HEAD", "OPTIONS"]
+"""The methods that are found on pages: not TRACE, which on a page is usually a log level."""
 
-METHODS = "GET|POST|PUT|PATCH|DELETE|HEAD|OPTIONS"
+METHODS = "|".join(get_args(Method))
 
 MAX_LABEL_CHARS = 24
 """Maximum length, in characters, of a text next to a call that only labels the call."""
