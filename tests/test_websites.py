@@ -365,6 +365,17 @@ def test_pages_of_other_types_are_read_or_left_out(crawler: Crawler) -> None:
     assert documents["guide/llms.md"].title == "For models"
 
 
+def test_page_whose_media_type_changes_is_read_again(crawler: Crawler) -> None:
+    site = crawler.site
+    site.pages["/guide/"] = page("Guide", "Start here.", "/guide/llms.md")
+    text = b"# For models\n\nTen &amp; more."
+    site.replies["/guide/llms.md"] = Reply(text, headers={"Content-Type": "text/plain"})
+    crawler.sync()
+    site.replies["/guide/llms.md"] = Reply(text, headers={"Content-Type": "text/markdown"})
+    assert crawler.sync().changed == 1
+    assert "Ten & more." in crawler.texts()
+
+
 def test_unusable_cache_only_costs_time(crawler: Crawler) -> None:
     assert crawler.limits.website_cache is not None
     crawler.limits.website_cache.parent.mkdir()

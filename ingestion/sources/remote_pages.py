@@ -82,9 +82,9 @@ def _content(page: RemotePage) -> PageContent:
 
 
 def _fingerprint(source: RemoteSourceConfig, page: RemotePage) -> str:
-    """Return a digest of the page's id, values and data, the source's configuration and READER_VERSION."""
+    """Return a digest of all fields of the page, the source's configuration and READER_VERSION."""
     values = json.dumps(page.values, default=str, sort_keys=True)
-    key = f"{READER_VERSION}\0{source.model_dump_json()}\0{page.id}\0{values}\0"
+    key = f"{READER_VERSION}\0{source.model_dump_json()}\0{page.id}\0{page.format}\0{values}\0"
     return hashlib.sha256(key.encode() + page.data).hexdigest()
 
 
