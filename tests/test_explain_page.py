@@ -72,6 +72,20 @@ def test_explanation_names_the_evidence(text: str, expected: list[str], tmp_path
     assert explain_page([source], SourceLimits(), tmp_path / "page.md") == expected
 
 
+def test_evidence_names_the_kind_of_block(tmp_path: Path) -> None:
+    text = (
+        "# Create a board\n\n`POST /v1/boards`\n\n## Body\n\n- `name` (string, required): The name.\n\n"
+        "## Errors\n\n### 404 — no_board\n\n**409 — name_taken** Choose another name.\n"
+    )
+    (tmp_path / "page.md").write_text(text, encoding="utf-8")
+    source = MarkdownSourceConfig(kind="markdown", name="docs", path=tmp_path)
+    assert explain_page([source], SourceLimits(), tmp_path / "page.md")[3:] == [
+        "  list under 'Body': 1 request parameters",
+        "  title under '404 — no_board': 1 error codes",
+        "  title under '404 — no_board': 1 error codes",
+    ]
+
+
 def test_explanation_says_that_text_files_are_not_read_as_api_pages(tmp_path: Path) -> None:
     (tmp_path / "page.txt").write_text(API, encoding="utf-8")
     source = FilesSourceConfig(kind="files", name="docs", path=tmp_path)

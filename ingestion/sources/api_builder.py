@@ -15,6 +15,11 @@ from schemas.api_document import ErrorCode, Parameter, PermissionPackage
 PARAMETER_ROLES: tuple[Role, ...] = ("headers", "public", "request", "response")
 
 
+def table_name(header: Sequence[str]) -> str:
+    """Return the name of a table in the evidence: `table [Name | Type]`."""
+    return f"table [{' | '.join(filter(None, map(text_of, header)))}]"
+
+
 class OperationBuilder:
     """Adds permissions, error codes and evidence to an operation, and collects its tables of parameters.
 
@@ -43,8 +48,8 @@ class OperationBuilder:
                 self.operation.permissions.append(scope)
         return bool(found)
 
-    def add_errors(self, found: Sequence[ErrorCode], header: Sequence[str]) -> bool:
-        """Add error codes. `header` names the block in the evidence. Return False if `found` is empty.
+    def add_errors(self, found: Sequence[ErrorCode], block: str) -> bool:
+        """Add error codes. `block` names the block in the evidence. Return False if `found` is empty.
 
         Codes below a title that is an HTTP status replace the status, which becomes part of their messages.
         """
@@ -53,7 +58,7 @@ class OperationBuilder:
         self.operation.error_codes += found
         if found:
             self.read_positions.append(self.position)
-            self.add_evidence(header, f"{len(found)} error codes")
+            self.add_evidence(block, f"{len(found)} error codes")
         return bool(found)
 
     def note_status(self, error: ErrorCode | None) -> None:
@@ -86,12 +91,12 @@ class OperationBuilder:
         if errors and errors[-1].code == code:
             errors.pop()  # read from the title
         message = f"{found[0].message} (HTTP {found[0].code})".strip()
-        return self.add_errors([ErrorCode(code=code, message=message)], ["title"])
+        return self.add_errors([ErrorCode(code=code, message=message)], "title")
 
     def add_parameters(
-        self, found: Sequence[Parameter], role: Role, columns: Columns, header: Sequence[str]
+        self, found: Sequence[Parameter], role: Role, columns: Columns, block: str
     ) -> bool:
-        """Add a table or list of parameters with `role`. `header` names the block in the evidence.
+        """Add a table or list of parameters with `role`. `block` names the block in the evidence.
 
         Return False if `found` is empty.
         """
@@ -110,7 +115,7 @@ class OperationBuilder:
         )
         self.tables.append(table)
         self.read_positions.append(self.position)
-        self.add_evidence(header, f"{len(found)} {role or 'request'} parameters")
+        self.add_evidence(block, f"{len(found)} {role or 'request'} parameters")
         return True
 
     def add_children(self, found: Sequence[Parameter]) -> bool:
@@ -126,8 +131,7 @@ class OperationBuilder:
         self.tables[-1] = replace(self.tables[-1], parameters=(*others, *nested))
         return True
 
-    def add_evidence(self, header: Sequence[str], what: str) -> None:
-        """Add an entry to the evidence: `what` says how a table, list or paragraph was read."""
-        title = " | ".join(filter(None, map(text_of, header)))
+    def add_evidence(self, block: str, what: str) -> None:
+        """Add an entry to the evidence: `what` says how the block that `block` names was read."""
         under = next((f" under {text!r}" for text in self.above.texts()), "")
-        self.operation.evidence.append(f"table [{title}]{under}: {what}")
+        self.operation.evidence.append(f"{block}{under}: {what}")

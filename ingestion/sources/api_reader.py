@@ -3,7 +3,7 @@
 import re
 from collections.abc import Iterable, Sequence
 
-from ingestion.sources.api_builder import PARAMETER_ROLES, OperationBuilder
+from ingestion.sources.api_builder import PARAMETER_ROLES, OperationBuilder, table_name
 from ingestion.sources.api_calls import MAX_CAPTION_CHARS
 from ingestion.sources.api_columns import Columns, is_identifier, text_of
 from ingestion.sources.api_errors import (
@@ -93,7 +93,7 @@ class OperationReader:
         errors = [e for k, v in pairs if role_of_title(k) == "errors" for e in labelled_errors(v)]
         is_about_errors = self._builder.above.role() == "errors"
         errors += errors_of_sentences(block.text, is_about_errors=is_about_errors)
-        self._builder.add_errors(errors, ["paragraph"])
+        self._builder.add_errors(errors, "text")
         # A paragraph such as "Scope `a:b`" states a permission and does not announce the next block.
         is_label = is_short and not (is_sentence or stated or labelled)
         is_label = is_label and (not self._is_after_parameter or _is_title(block))
@@ -117,7 +117,7 @@ class OperationReader:
         rows = parse_table(block.text) if block.kind == "table" else []
         is_added = bool(rows) and self._table_reader.read(rows[0], rows[1:])
         if rows and not is_added:
-            self._builder.add_evidence(rows[0], "stays prose")
+            self._builder.add_evidence(table_name(rows[0]), "stays prose")
         return is_added
 
     def _add_titled_error(self, title: str, about: str = "") -> bool:
@@ -135,7 +135,7 @@ class OperationReader:
             self._builder.note_error_title(code)
         if found:
             self._builder.note_status(None)
-        is_added = self._builder.add_errors([found] if found else [], ["title"])
+        is_added = self._builder.add_errors([found] if found else [], "title")
         if found and not about:
             self._builder.note_status(found)
         return is_added
@@ -168,7 +168,7 @@ class OperationReader:
         ):
             errors = listed_errors([block.text])
             is_described = self._builder.describe_error(errors)
-            return is_described or self._builder.add_errors(errors, ["paragraph"])
+            return is_described or self._builder.add_errors(errors, "paragraph")
         if match := _LABELLED_NAMES.match(block.text):
             location = (
                 location_of(match["label"])
@@ -176,7 +176,7 @@ class OperationReader:
                 else self._builder.above.announced_location()
             )
             if location and (found := enumerated_parameters(match["names"], location)):
-                return self._builder.add_parameters(found, "request", Columns({}), ["paragraph"])
+                return self._builder.add_parameters(found, "request", Columns({}), "paragraph")
         role, location = self._builder.above.role_and_location()
         text, count = _DEFINITION.subn("- ", block.text)
         is_list = count > 0 and text.startswith("- ")
@@ -185,7 +185,7 @@ class OperationReader:
         items = text if is_list else f"- {block.text}"
         found = listed_parameters(items, location, is_required=self._builder.above.says_required())
         self._is_after_parameter |= bool(found)
-        return self._builder.add_parameters(found, role, Columns({}), ["paragraph"])
+        return self._builder.add_parameters(found, role, Columns({}), "paragraph")
 
     def _add_list(self, block: MarkdownBlock) -> bool:
         """Add what a list states. The text above the list says what it contains.
@@ -193,12 +193,11 @@ class OperationReader:
         Returns False if the list stays prose.
         """
         role, items = self._builder.above.role(), parse_list_items(block.text)
-        header = ["list"]
         if role == "permissions":
             return self._builder.add_permissions(scopes_in(block.text))
         if role == "errors" or (role in ("response", "") and are_status_items(items)):
             errors = () if are_typed_fields(items) else listed_errors(items)
-            return self._builder.add_errors(errors, header)
+            return self._builder.add_errors(errors, "list")
         if not role:
             return False
         above = self._builder.above
@@ -211,7 +210,7 @@ class OperationReader:
         )
         if self._is_after_parameter and self._builder.add_children(found):
             return True
-        return self._builder.add_parameters(found, role, Columns({}), header)
+        return self._builder.add_parameters(found, role, Columns({}), "list")
 
 
 def _max_label_chars(text: str) -> int:

@@ -3,7 +3,7 @@
 import re
 from collections.abc import Sequence
 
-from ingestion.sources.api_builder import PARAMETER_ROLES, OperationBuilder
+from ingestion.sources.api_builder import PARAMETER_ROLES, OperationBuilder, table_name
 from ingestion.sources.api_columns import (
     Columns,
     TableRows,
@@ -63,10 +63,10 @@ class TableReader:
         is_statuses = is_statuses and has_statuses(rows, columns)
         if is_codes or is_statuses:
             found = errors_of_rows(rows, header, columns)
-            self._builder.add_errors(found, header)
+            self._builder.add_errors(found, table_name(header))
             return bool(found) and len(found) == len(rows)
         if role == "permissions" and self._builder.add_permissions(scopes_of_rows(rows, columns)):
-            self._builder.add_evidence(header, "permissions")
+            self._builder.add_evidence(table_name(header), "permissions")
             return True
         if not is_parameter_table(columns) and self._read_fact_table([header, *rows]):
             return False
@@ -108,7 +108,7 @@ class TableReader:
             location = location_of_column(header, columns) or self._builder.above.location(role)
             is_required = self._builder.above.says_required()
             found = parameters(rows, columns, location, is_required=is_required)
-            return self._builder.add_parameters(found, role, columns, header)
+            return self._builder.add_parameters(found, role, columns, table_name(header))
         if is_announced and not columns.at:
             return self._add_rows_of_text([header, *rows] if any(header) else rows, role)
         return False
@@ -143,7 +143,7 @@ class TableReader:
         found = listed_parameters(
             "\n".join(items), above.location(role), is_required=above.says_required()
         )
-        return self._builder.add_parameters(found, role, Columns({}), rows[0])
+        return self._builder.add_parameters(found, role, Columns({}), table_name(rows[0]))
 
     def _read_fact_table(self, rows: TableRows) -> bool:
         """Add the permissions in a table of facts such as URL and method. Return False for other tables."""
