@@ -52,9 +52,9 @@ QUERY_AND_PASSAGE_PREFIXES = {
 }
 """The text that each family of models expects before a question and before a passage.
 
-The model cards specify these prefixes, and fastembed does not add them. The first key with which a
-model's name starts applies. The other models need no prefixes, or have an input that tells questions
-from passages (jina-embeddings-v3), which fastembed sets.
+The model cards specify these prefixes, and fastembed does not add them. The first key that is a
+prefix of a model's name applies. The other models need no prefixes, or take the kind of text as an
+argument (jina-embeddings-v3), which fastembed sets.
 """
 
 ADDED_MODELS = {"intfloat/multilingual-e5-small": 384, "intfloat/multilingual-e5-base": 768}

@@ -83,7 +83,7 @@ async def emit_answer(config: RunnableConfig, answer: Answer) -> None:
     """Dispatch the sources and steps of `answer`, unless these steps were dispatched already."""
     streamed = run_context(config).streamed or StreamedAnswer()
     for event in missing_events(streamed, answer):
-        if event.name != "structured":  # only the step that classifies dispatches it
+        if event.name != "structured":  # only the classification dispatches it
             await emit(config, event)
 
 

@@ -50,7 +50,7 @@ def warnings(answer: Answer) -> Iterator[str]:
 def cited_pages(answer: Answer) -> list[list[Source]]:
     """Return the sources of `answer`, grouped by number.
 
-    Sources share a number only if `PageNumbers` has numbered them by page.
+    Sources share a number only in the OpenAI-compatible API, which numbers them by page.
     """
     return [list(sources) for _, sources in groupby(answer.sources, attrgetter("number"))]
 

@@ -60,7 +60,7 @@ class AllowHeaderPlugin(ReceiveRoutePlugin):
     def receive_route(self, route: BaseRoute) -> None:
         """Copy the methods of `route` to the first route of its path.
 
-        For each further handler of a path, Litestar creates another route with all handlers so far.
+        Each further handler of a path creates a new route, whose methods include the earlier ones.
         """
         if isinstance(route, HTTPRoute):
             self._first_routes.setdefault(route.path, route).methods = route.methods
@@ -95,7 +95,7 @@ ACCESS_PROBLEMS = {
 PUBLIC_ACCESS_PROBLEMS = {403: "No API key is configured and the request is not local"}
 """Descriptions of the guard's error responses, by status, for public routes."""
 
-INVALID_REQUEST = "The request does not match its description; `detail` names the field"
+INVALID_REQUEST = "The request does not match this document; `detail` names the field"
 NOT_FOUND = "The resource does not exist or belongs to another caller"
 TOO_LARGE = "The body or one of its fields exceeds the limits of this server"
 INTERNAL_ERROR = "An unexpected error occurred"

@@ -28,7 +28,7 @@ _VERB = (
     r"|(?:(?!code|id\b|num|order|trace|request)[a-z]{1,12} ){0,7}(?:is|was|be|equals|set to)(?=[ :]):?"
     r"|(?<=password )to(?= )|(?:for|of|on|in) [a-z0-9 _.-]{1,30}:"
 )
-# Each key of `_CONFIDENCE` is a group for one syntax, with an example for the name `token`.
+# Each named key of `_CONFIDENCE` is a group below; its comment is an example for `token`.
 _SEPARATOR = re.compile(
     rf"(?P<closed>{QUOTE}|\*\*|[”’」』])?\]?(?:{_SPACE}[（(][^()（）\n]{{0,30}}[)）])?{_SPACE}(?:"
     rf"(?P<pair>,?\s{{0,40}}{QUOTE}?value{QUOTE}?\s{{0,4}}[:=])"  # {"name": "token", "value": "…"}
@@ -88,13 +88,13 @@ _PUBLIC_VALUE = re.compile(
 _LAST_ARGUMENT = re.compile(rf"{QUOTE}\s{{0,4}}\)")
 """The end of a quoted last argument.
 
-In `put("token", "x")`, the last argument is the value. In a list of names such as `("token", "secret",
-"key")`, "secret" is not the last argument and not a value.
+In `put("token", "x")`, the last argument is the value. In a list of names such as `("token", "page",
+"size")`, "page" is not the last argument and not a value.
 """
 _END = re.compile(r"[ \t]*(?:$|[\n\r,;&|)}\]<>\"'`\\，。；、）#])")
 _GAP = re.compile(r"(?:(?<=no)\.)?[ \t]{0,4}", re.IGNORECASE)
 _EXAMPLE = re.compile(r"(?:sample|example|dummy|fake|示例|样例)[ ]?$", re.IGNORECASE)
-"""A word before a name that marks the number after the name as an example."""
+"""A word before a name of personal data that marks the value as an example."""
 _MAX_LITERAL_CHARS = 4_096
 """Maximum length of a quoted literal, in characters."""
 
@@ -199,7 +199,7 @@ def _skip_auth_scheme(text: str, position: int) -> int:
 
 
 def _percent_encoded(level: str) -> re.Pattern[str]:
-    """Return a pattern that matches a value up to the next separator with the same encoding level."""
+    """Return a pattern that matches a value up to the next delimiter with the same encoding level."""
     return re.compile(rf"(?:(?!%{level}(?:26|22|27|2C|7D|0A))[A-Z0-9%.~+/=_!*@-])+", re.IGNORECASE)
 
 
@@ -285,7 +285,7 @@ def _syntax_confidence(
 def _secret_without_separator(text: str, end: int, kind: SecretKind, name: str) -> TextSpan | None:
     """Return the secret right after the name that ends at `end`, or None.
 
-    Only spaces may be between the name and the secret. After a Chinese name, no space is required.
+    Only blanks, or the dot of "no.", may be between them. After a Chinese name, no space is required.
     """
     position = match_end(_GAP, text, end)
     if name.lower() == "pass":
@@ -340,7 +340,7 @@ def _secrets_under(headers: list[str], line: str, position: int) -> Iterator[Tex
 
 
 def _cells(line: str) -> list[re.Match[str]]:
-    """Return the cells of a row. A bar at the start or end of the row does not add an empty cell."""
+    """Return the cells of a row. A bar at the start adds no empty cell; the last cell may be empty."""
     row = line.strip()
     start = line.index(row) + row.startswith("|")
     return list(_CELL.finditer(line, start, len(line.rstrip())))

@@ -146,13 +146,13 @@ class SyntaxConfidence(IntEnum):
     """How strongly the syntax before a text indicates that the text is a value."""
 
     SENTENCE = 0
-    """In a sentence or in a table, as in "the token is …"."""
+    """In a sentence, a table, an argument or a call, as in "the token is …"."""
     LABELLED = 1
     """After a colon, where both values and explanations occur."""
     ASSIGNED = 2
     """After an assignment or a tag, as in "token=…" and "<token>…"."""
     QUOTED = 3
-    """A quoted literal."""
+    """A quoted literal elsewhere."""
 
 
 _PLACEHOLDER = re.compile(

@@ -1,4 +1,4 @@
-"""Finds secrets that no name such as `password=` precedes, by their format or the words around them."""
+"""Finds secrets without a name such as `password=`, by their format or the words around them."""
 
 import re
 from collections.abc import Iterator
@@ -243,8 +243,8 @@ def _is_secret_in_any_line(text: str) -> bool:
 def _is_random_string(text: str) -> bool:
     """Return whether `text` and one of its parts between dashes, slashes and underscores are random.
 
-    For a hexadecimal string, only the whole is checked, and runs may be longer, because few hexadecimal
-    strings of this length are not random.
+    For a hexadecimal string, only the whole is checked, with a higher `max_mean_run`, because few
+    hexadecimal strings of this length are not random.
     """
     if _HEX.fullmatch(text[match_end(_PREFIX, text, 0) :]):
         return is_random(text, max_mean_run=8)

@@ -94,7 +94,7 @@ def check_local(connection: Connection) -> None:
 
     `Host` and `Origin` are checked too, because a page of another site can make a browser on this
     machine send requests to a domain name that resolves to loopback (DNS rebinding). Requests through a
-    proxy are rejected, because their origin is not known.
+    proxy are rejected, because their client is not known.
     """
     headers, peer = connection.headers, connection.client
     if peer and not is_loopback(peer.host):

@@ -153,7 +153,7 @@ class Caller:
     """The authenticated sender of a request."""
 
     id: str
-    """The id of the owner of the caller's sessions and records; empty if no key is required."""
+    """The owner id of the caller's sessions and records; empty if no key is required."""
     name: str
     scopes: tuple[Scope, ...]
     account: str
@@ -167,7 +167,7 @@ class Caller:
 ADMIN = Caller("environment", "APIDESK_ADMIN_KEY", SCOPES, "environment")
 
 LOCAL = Caller("local", "a command on this machine", SCOPES, "local")
-"""A command on this machine, which has the temporary key from the server's address file."""
+"""A command on this machine, with the temporary key that a running server stores for commands."""
 
 
 def anonymous(account: str) -> Caller:

@@ -131,7 +131,7 @@ class AnswerService:
         return answer
 
     async def repeat(self, command: AskCommand, answer: Answer, milliseconds: int) -> Answer:
-        """Return a copy of `answer`, made for the same question, with a new id. Trace and count the copy.
+        """Copy `answer`, an earlier answer to this question, under a new id. Trace and count the copy.
 
         `milliseconds` is the total time that the copy reports.
         """

@@ -139,8 +139,8 @@ class CachingAnswerer:
     ) -> Answer:
         """Return the cached answer, or ask the wrapped answerer.
 
-        The lookup is part of the shared call. If each caller looked the answer up before it joined, the
-        shared call could store its answer and end in between, and the model would be asked again.
+        The lookup is part of the shared call. Otherwise, an answer could be stored after a caller's lookup
+        and before it joins, and that caller would ask the model again.
         """
         cached = await self._look_up(key)
         if cached is None:

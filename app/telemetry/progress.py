@@ -127,7 +127,7 @@ def question_progress() -> Iterator[QuestionProgress]:
 
 
 def print_run_table(run: IngestionRun, console: Console) -> None:
-    """Print the counts and notes of each source, refused documents and deletions, and the duration."""
+    """Print each source's counts and notes, what was refused (documents, deletions) and the duration."""
     counts = ("documents", "added", "changed", "unchanged", "deleted", "kept")
     table = Table(box=None, header_style="bold", pad_edge=False)
     table.add_column("source")

@@ -1,4 +1,4 @@
-"""Sends runs as spans to an OpenTelemetry collector, over OTLP/HTTP. Requires the extra `otel`.
+"""Sends LangSmith's runs as OpenTelemetry spans, over OTLP/HTTP. Requires the extra `otel`.
 
 LangSmith's client converts runs to spans. The tracer provider is private, so the global tracer provider of
 the process does not change.
@@ -15,7 +15,7 @@ from opentelemetry.trace import Status, StatusCode
 
 
 class SpanExport:
-    """A tracer provider that sends its spans to `endpoint`; `on_loss` is called if spans are lost."""
+    """Owns a `provider` that sends spans to `endpoint`; `on_loss` is called if spans are lost."""
 
     def __init__(self, endpoint: str, on_loss: Callable[[], None]) -> None:
         # OTEL_SERVICE_NAME and OTEL_RESOURCE_ATTRIBUTES take precedence over the default name.

@@ -29,7 +29,7 @@ _ERROR_NAME = re.compile(r"[A-Za-z_]\w*(?=\()", re.ASCII)
 def summarise_chunks(fields: dict[str, Any]) -> dict[str, Any]:
     """Return the inputs or outputs of a run without the texts of chunks.
 
-    Only the ids and scores of chunks remain. Documents of retrievals and prompts keep their texts.
+    Only the ids and scores of chunks remain. LangChain Documents and prompts keep their texts.
     """
     return {key: _summarise(value) for key, value in fields.items()}
 

@@ -1,9 +1,10 @@
 """Rewrites a follow-up as a standalone question without a model.
 
 A follow-up omits its subject: all its content words name a part of an API (错误码, "required
-parameters"), name an action on it (取消, "cancel"), or have occurred in the conversation. A text with any
-other content word has a subject of its own. It stays unchanged, so that an off-topic question does not
-inherit the topic of the conversation.
+parameters"), name an action on it (取消, "cancel"), or have occurred in the conversation. A text with
+other content words has a subject of its own, and stays unchanged, so that an off-topic question does not
+inherit the topic of the conversation. Only a text with a pronoun, such as "can I schedule it for midnight",
+may have up to `MAX_NEW_WORDS` other content words.
 """
 
 import re
@@ -147,7 +148,7 @@ def history_text(history: Iterable[Turn]) -> str:
 
 
 def _omits_subject(rest: str, has_opener: bool, subject: str, history: Sequence[Turn]) -> bool:
-    """Return whether `rest`, which has no opener, cannot be understood without `subject`."""
+    """Return whether `rest` (opener removed) cannot be understood without `subject`."""
     words = set(_stems(rest))
     if not words or set(_stems(subject)) <= words:
         return False

@@ -78,7 +78,7 @@ def _page(source: Source) -> str:
 class StreamedText:
     """Converts the events of an answer to text. Text that was sent cannot be changed later.
 
-    If a `sources` event discards steps, no text is sent until the final answer. A correction notice
+    If a `sources` event follows steps, no text is sent until the final answer. A correction notice
     precedes a final answer that does not begin with the steps that were sent.
     """
 

@@ -256,7 +256,7 @@ def insights(
 @click.option("-k", type=click.IntRange(1, 50), help="Number of chunks to retrieve.")
 @click.option(
     "--judge",
-    help="Let this provider:model grade changed answers by the statements of the recorded ones.  "
+    help="Let this provider:model grade changed answers against the recorded answers.  "
     "[default: APIDESK_JUDGE_MODEL]",
 )
 @click.option(
@@ -264,9 +264,7 @@ def insights(
     type=click.Path(path_type=Path, dir_okay=False),
     help="Plot the changes into this .svg or .png file.",
 )
-@click.option(
-    "--json", "as_json", is_flag=True, help="Print both outcomes of every question as JSON."
-)
+@click.option("--json", "as_json", is_flag=True, help="Print the old and new outcomes as JSON.")
 @platform_option
 @report_errors
 def replay(

@@ -13,7 +13,7 @@ from app.cli.commands.base import EXIT_FAILED, load_settings, platform_option, r
 @click.argument("question")
 @click.option("--model", help="Use this provider:model for this question.")
 @click.option("-k", type=click.IntRange(1, 50), help="Number of chunks to retrieve.")
-@click.option("--tools", is_flag=True, help="Let the model search the documents with tools first.")
+@click.option("--tools", is_flag=True, help="Let the model use search tools before it answers.")
 @click.option("--show-retrieved", is_flag=True, help="List the retrieved chunks on stderr.")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON, as POST /ask returns it.")
 @platform_option
@@ -57,7 +57,7 @@ def ask(
 
 @click.command()
 @click.option("--model", help="Use this provider:model for this chat.")
-@click.option("--tools", is_flag=True, help="Let the model search the documents with tools first.")
+@click.option("--tools", is_flag=True, help="Let the model use search tools before it answers.")
 @platform_option
 @report_errors
 def chat(model: str | None, tools: bool, platform: Path | None) -> None:

@@ -1,4 +1,4 @@
-"""Checks each configured model with one small call, and prints the results."""
+"""Checks the chat, judge and embedding models with small calls, and prints the results."""
 
 import asyncio
 import time
@@ -18,7 +18,7 @@ from schemas.errors import ModelError, ModelOutputInvalid
 from schemas.settings import Settings
 
 EMBEDDED_PROBES = ["ping", "a longer text that has more tokens"]
-"""Texts to embed. Their lengths differ, because some servers return a vector per token."""
+"""Texts to embed. Different lengths reveal a server that returns a vector per token."""
 
 
 @dataclass(frozen=True)

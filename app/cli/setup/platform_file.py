@@ -166,7 +166,7 @@ def _relative_path(path: Path, folder: Path) -> str:
 
 @dataclass(frozen=True)
 class InterviewAnswers:
-    """The answers on the command line. An answer that is not given is None."""
+    """The answers given as options; None if an option is absent."""
 
     documents: str | None
     name: str | None
@@ -192,7 +192,7 @@ def interview(given: InterviewAnswers, limits: SourceLimits) -> PlatformDraft:
         survey=surveyed,
         name=_prompt("What is the platform called?", given.name, _one_line, title),
         about=_prompt(
-            "What is it, and which questions does it cover?",
+            "What is the platform for, and what do its developers ask about?",
             given.about,
             _one_line,
             describe_platform(surveyed),
@@ -220,10 +220,13 @@ def draft_from_openapi(given: InterviewAnswers, limits: SourceLimits) -> Platfor
     name = given.name or surveyed.summary.title
     if not name.strip():
         raise ConfigurationError("the description has no title: pass --name")
+    about = given.about or describe_platform(surveyed)
+    if not about:
+        raise ConfigurationError("the description says nothing about the platform: pass --about")
     return PlatformDraft(
         survey=surveyed,
         name=_one_line(name),
-        about=_one_line(given.about or describe_platform(surveyed)),
+        about=_one_line(about),
         language=given.language or surveyed.language,
         page_url=check_page_url(given.page_url or ""),
     )

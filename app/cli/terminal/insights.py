@@ -58,7 +58,7 @@ TYPES: Mapping[QuestionType | None, str] = {
 
 
 async def load_insights(settings: Settings, days: int, table: Table | None) -> Insights:
-    """Build the report on the last `days` days, with gaps only if `table` includes them.
+    """Build the report on the last `days` days, with gaps if `table` is None or "gaps".
 
     Raises ConfigurationError for invalid settings, and StoreUnavailable if the database does not answer.
     """
@@ -155,7 +155,7 @@ def _span(insights: Insights) -> str:
 def _sparkline(days: Mapping[date, int], span: int) -> Text:
     """Return a sparkline of the questions per day, with a dot for a day without questions.
 
-    The line begins `span` days ago. From `MAX_SPARKLINE_DAYS` days on, a character stands for several days.
+    The line begins `span` days ago. If `span` >= `MAX_SPARKLINE_DAYS`, a character stands for several days.
     """
     today = datetime.now(UTC).date()
     step = span // MAX_SPARKLINE_DAYS + 1
