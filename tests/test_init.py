@@ -329,6 +329,7 @@ INVALID_ARGUMENTS: dict[str, tuple[list[str], str]] = {
     "a folder as description": (["--openapi", "docs"], "docs: not an OpenAPI description; use --documents for a folder"),
     "a page as description": (["--openapi", "docs/a.md"], "a.md: "),
     "no title": (["--openapi", "untitled.json"], "the description has no title: pass --name"),
+    "nothing about the platform": (["--openapi", "bare.json", "--name", "Acme"], "nothing about the platform: pass --about"),
     "a template without names": (["--openapi", "api.json", "--page-url", "https://a.example/"], "no placeholder in braces"),
     "a template with an open brace": (["--openapi", "api.json", "--page-url", "https://a.example/{x"], "expected '}'"),
     "a blank name": (["--openapi", "api.json", "--name", " "], "--name"),
@@ -343,10 +344,12 @@ def test_invalid_arguments_write_nothing(
     empty_folder: Path, arguments: list[str], said: str
 ) -> None:
     untitled = DESCRIPTION | {"info": {"version": "1"}}
+    untagged = {"/documents": {"post": {"responses": {"201": {"description": "Stored."}}}}}
     files = {
         "docs_of_a__md": PAGE,
         "api__json": json.dumps(DESCRIPTION),
         "untitled__json": json.dumps(untitled),
+        "bare__json": json.dumps(untitled | {"paths": untagged}),
     }
     folder_of(empty_folder, **files)
     before = sorted(empty_folder.rglob("*"))
