@@ -95,7 +95,7 @@ def _print_trial(trial: "Trial", file: Path) -> None:
 @platform_option
 @report_errors
 def check(platform: Path | None) -> None:
-    """Test every configured model with one small call."""
+    """Test the chat, judge and embedding models with short calls."""
     from app.cli.setup.model_check import check_models, print_checks
 
     checks = asyncio.run(check_models(load_settings(platform)))
