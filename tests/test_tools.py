@@ -409,6 +409,21 @@ def test_filters_apply_to_every_tool(steps: ResearchSteps, model_server: ModelSe
     assert len(run.rounds) == 4
 
 
+def test_outline_lists_only_documents_with_the_required_metadata(
+    steps: ResearchSteps, model_server: ModelServer
+) -> None:
+    model_server.reply(
+        calling(
+            ToolCall("outline", {"name": "订单发货"}), ToolCall("outline", {"name": "电子面单"})
+        ),
+        DONE,
+    )
+    valid(steps.ask("怎么接入", filters=Filters(metadata={"category": "业务流程"})))
+    first, second = tool_texts(model_server.chat_requests[1])
+    assert "no service or document is called" in first
+    assert "电子面单接入指南" in second
+
+
 async def hostile(runtime: ToolContextRuntime) -> PassagesResult:
     """Return a page with a prompt injection."""
     return PassagesResult(

@@ -7,6 +7,7 @@ docstring and the annotations of its arguments.
 import asyncio
 from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
 from functools import cache
+from itertools import islice
 from typing import Annotated, Any
 
 from langchain.tools import ToolException, ToolRuntime
@@ -163,7 +164,7 @@ def _outline(context: ToolContext, name: str) -> OutlineResult:
         for service_id in services
         for entry in context.library.documents_of_service(service_id, filters)
     )
-    siblings = [entry for entry in of_services if entry not in matches][:MAX_SIBLINGS]
+    siblings = list(islice((e for e in of_services if e not in matches), MAX_SIBLINGS))
     return OutlineResult("\n".join(_outline_lines(matches, siblings)), [*matches, *siblings])
 
 

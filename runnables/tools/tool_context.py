@@ -1,7 +1,7 @@
 """The context in which tools run, the journal of their calls, and the types of their results."""
 
 import time
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import zip_longest
 from typing import Any, NamedTuple
@@ -130,15 +130,24 @@ class DocumentLibrary:
         if self._name_index is None or self._name_index[0] is not entries:
             self._name_index = entries, NameIndex(entries, self._glossary)
         matches = self._name_index[1].resolve(name, limit)
-        return [entry for entry in matches if _is_allowed(entry, filters)]
+        return [entry for entry in matches if self._is_allowed(entry, filters)]
 
-    def documents_of_service(self, service_id: str, filters: Filters) -> list[CatalogueEntry]:
-        """Return the documents of one service that `filters` allow."""
-        return [
-            entry
-            for entry in self.collection.catalogue()
-            if entry.service_id == service_id and _is_allowed(entry, filters)
-        ]
+    def documents_of_service(self, service_id: str, filters: Filters) -> Iterator[CatalogueEntry]:
+        """Yield the documents of one service that `filters` allow."""
+        for entry in self.collection.catalogue():
+            if entry.service_id == service_id and self._is_allowed(entry, filters):
+                yield entry
+
+    def _is_allowed(self, entry: CatalogueEntry, filters: Filters) -> bool:
+        """Return whether `filters` allow a chunk of the document."""
+        if filters.service not in (None, entry.service_id):
+            return False
+        if filters.source not in (None, entry.source):
+            return False
+        if not filters.metadata:
+            return True
+        chunks = self.collection.chunks_of_document(entry.document_id, entry.source)
+        return any(map(filters.allow, chunks))
 
 
 @dataclass(frozen=True)
@@ -152,7 +161,3 @@ class ToolContext:
 
 ToolContextRuntime = ToolRuntime[ToolContext, Any]
 """Type of the argument `runtime`, whose `.context` is the ToolContext; the model does not see it."""
-
-
-def _is_allowed(entry: CatalogueEntry, filters: Filters) -> bool:
-    return filters.service in (None, entry.service_id) and filters.source in (None, entry.source)
