@@ -156,12 +156,8 @@ def _not_covered(answer: Answer, state: PipelineState, platform_info: PlatformIn
     sentences = [
         str(texts.missing(name, identifier, similar)) for identifier, similar in missing.items()
     ] or [str(texts.uncovered(name))]
-    nearest = _nearest_pages(state["chunks"])
+    nearest = list(_pages(state["chunks"]).values())[:MAX_NEAREST_PAGES]
     return answer.model_copy(update={"answer": sentences, "nearest": nearest})
-
-
-def _nearest_pages(chunks: Sequence[RetrievedChunk]) -> list[Page]:
-    return list(_pages(chunks).values())[:MAX_NEAREST_PAGES]
 
 
 def _pages(chunks: Sequence[RetrievedChunk]) -> dict[str, Page]:
@@ -171,17 +167,14 @@ def _pages(chunks: Sequence[RetrievedChunk]) -> dict[str, Page]:
 
 
 def _with_steps(answer: Answer, steps: Sequence[GroundedStep], state: PipelineState) -> Answer:
-    """Return the answer with its steps, the sources that they cite, and related pages.
-
-    If no step cites anything, the answer has the nearest pages instead of related ones.
-    """
+    """Return the answer with its steps, the sources that they cite, and related pages."""
     chunks, draft = state["chunks"], state["draft"]
     cited = sorted({number for step in steps for number in step.numbers})
     sources = [Source.from_chunk(number, chunks[number - 1]) for number in cited]
     suggested = set(map(strip_anchor, draft.answer.related_url))
     pages = _pages(chunks)
     cited_pages = {strip_anchor(source.page_url) for source in sources}
-    related = suggested | cited_pages if sources else set()
+    related = suggested | cited_pages
     refused_links = answer.refused.links + len(suggested - pages.keys())
     return answer.model_copy(
         update={
@@ -189,7 +182,6 @@ def _with_steps(answer: Answer, steps: Sequence[GroundedStep], state: PipelineSt
             "sources": sources,
             "related_url": [url for url in pages if url in related],
             "related_pages": [pages[url] for url in pages if url in related - cited_pages],
-            "nearest": [] if sources else _nearest_pages(chunks),
             "unverified": list(dict.fromkeys(fact for step in steps for fact in step.unverified)),
             "unsupported": [number for number, step in enumerate(steps, 1) if not step.supported],
             "refused": answer.refused.model_copy(update={"links": refused_links}),
