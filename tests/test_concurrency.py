@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 from langchain_core.messages import HumanMessage
 
+from app.main import create_app
 from app.service.answer_service import AnswerService
 from app.service.ask_command import AskCommand
 from runnables.models.chat_model import FAILURE_THRESHOLD
@@ -16,6 +17,7 @@ from runnables.models.structured_output import probe_model
 from runnables.run_context import with_deadline
 from schemas.answer import Answer
 from schemas.errors import ModelBusy, ServiceBusy
+from tests.http_client import http_client
 from tests.model_replies import MakeClient, draft, is_classification, structured
 from tests.model_script import Recorded, Reply
 from tests.model_server import ModelServer
@@ -188,7 +190,9 @@ def test_no_slot_is_held_between_retries(
     assert is_idle(answer_service)
 
 
-def test_missing_slot_is_not_a_model_failure(make_model_service: MakeService) -> None:
+def test_missing_slot_says_nothing_about_the_model(
+    make_model_service: MakeService, model_server: ModelServer
+) -> None:
     answer_service = make_model_service(max_concurrency=1)
     assert answer_service.models is not None
     model = answer_service.models.answer_models[0]
@@ -202,6 +206,10 @@ def test_missing_slot_is_not_a_model_failure(make_model_service: MakeService) ->
     asyncio.run(asked())
     assert model.last_error is None
     assert is_idle(answer_service)
+    model_server.default = Reply(status=401)
+    with http_client(create_app(answer_service)) as client:
+        ready = client.get("/health/ready").json()
+    assert ready["checks"]["model:chat"]["status"] == "degraded"
 
 
 @pytest.mark.parametrize("seconds", [0.01, float("inf")])

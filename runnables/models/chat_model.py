@@ -141,7 +141,6 @@ class ChatModel:
             raise ModelUnavailable(
                 f"{self.role.setting}: down, tried again in {seconds} s", seconds
             )
-        self.last_called_at = time.monotonic()
         metadata = {**config.get("metadata", {}), **self.role.labels}
         run: RunnableConfig = {**config, "metadata": metadata}
         try:
@@ -202,6 +201,7 @@ class ChatModel:
 
     async def _reply(self, call: "_Call") -> AIMessage:
         async with self._slot(call.config):
+            self.last_called_at = time.monotonic()
             try:
                 with model_errors(self.role):
                     async with deadline_timeout(call.config):
