@@ -2,7 +2,7 @@
 
     python -m benchmarks.answers --part work [--set NAME ...] [--retrieval-only] [--details FILE]
 
-The documents that the sets ask about are not in the repository; a set without its documents is left out.
+The documents of real platforms are not in the repository. A set whose documents are missing is skipped.
 Indexes are stored in the folder of --cache, and built again after a change of the code or the documents.
 """
 
@@ -76,7 +76,7 @@ def main(
     if document:
         if part != "both" or names or retrieval_only:
             raise click.UsageError("--document requires --part both, all sets and answers")
-        around_markers(document)  # before minutes of work
+        around_markers(document)  # a missing marker raises now, not after minutes of work
     tell = partial(click.echo, err=True)
     with ExitStack() as stack:
         file = stack.enter_context(details.open("w", encoding="utf-8")) if details else None

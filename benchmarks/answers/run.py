@@ -27,22 +27,24 @@ OnDetail = Callable[[dict[str, Any]], None]
 """Receives the details of a question as a JSON object."""
 
 NOT_IN_DETAILS = {"id", "question", "answer", "sources", "timings", "language", "answered_by"}
-"""Fields of an answer that are not in its details.
+"""Fields of an answer that `_details` leaves out.
 
-The details contain some of them under other names; the others differ between runs.
+Some of them are in the details anyway. The others differ between runs or explain nothing.
 """
 
 
 @dataclass(frozen=True)
 class OffTopic:
-    """The outcome of off-topic questions, asked to the sample platform."""
+    """The outcomes of the off-topic questions and of the set `everyday`, both asked about the samples."""
 
     off_topic: int
+    """Number of off-topic questions."""
     let_through: float
     """Share of the off-topic questions that are not refused."""
     answered: float
     """Share of the off-topic questions that are answered with a quote."""
     on_topic: int
+    """Number of questions of the set `everyday`."""
     refused: float
     """Share of the questions of the set `everyday` that are refused."""
 
@@ -113,7 +115,10 @@ def measure_set(
 def measure_off_topic(
     part: Part, data: Path, cache: Path, on_detail: OnDetail = lambda detail: None
 ) -> OffTopic | None:
-    """Ask off-topic questions and those of the set `everyday` about the samples; None without data."""
+    """Ask the off-topic questions and those of the set `everyday` about the samples.
+
+    Returns None if the file of off-topic questions is missing. Raises ApideskError.
+    """
     off_topic = off_topic_questions(data)
     if not off_topic:
         return None
@@ -157,7 +162,7 @@ async def _ask(
 
 
 def _details(answer: Answer | None) -> dict[str, Any]:
-    """Return the other fields of the answer, and its sources without their texts."""
+    """Return the answer's fields except `NOT_IN_DETAILS`, and its sources without their texts."""
     if answer is None:
         return {}
     rest = answer.model_dump(mode="json", by_alias=True, exclude=NOT_IN_DETAILS)

@@ -19,7 +19,7 @@ Part = Literal["work", "measure"]
 
 PARTS: tuple[Part, ...] = get_args(Part)
 
-PLATFORM = """
+PLATFORM_TEMPLATE = """
 [platform]
 name = {name}
 description = {description}
@@ -46,7 +46,7 @@ class Corpus:
     language: Literal["zh", "en"]
     kind: Literal["markdown", "openapi"]
     path: str
-    """Path below the folder of the data or, of an invented platform, below this package."""
+    """Path below the folder of the data or, for an invented platform, below `PLATFORMS`."""
     is_invented: bool = False
     """Whether the platform was invented for this benchmark; its documents are then in the repository."""
 
@@ -55,8 +55,8 @@ class Corpus:
         return (PLATFORMS if self.is_invented else data).joinpath(self.path).resolve()
 
     def platform_toml(self, data: Path) -> str:
-        """Return the contents of the platform.toml; documents of real platforms are below `data`."""
-        return PLATFORM.format(
+        """Return the text of platform.toml; documents of real platforms are below `data`."""
+        return PLATFORM_TEMPLATE.format(
             name=_quote(self.title),
             description=_quote(self.description),
             title=self.title,
@@ -152,7 +152,7 @@ def is_available(name: str, data: Path) -> bool:
 
 
 def write_platform(name: str, data: Path, folder: Path) -> Path:
-    """Return the path of the set's platform.toml, which is written to `folder` unless it is a sample."""
+    """Return the path of the set's platform.toml: that of the samples, or a new file in `folder`."""
     if name == EVERYDAY:
         return SAMPLE_PLATFORM
     path = folder / "platform.toml"

@@ -39,8 +39,8 @@ MARKER = "fit"
     help="Folder for indexes.",
 )
 def main(data: Path, cache: Path) -> None:
-    """Fit all coefficients, print the figures, and write both to the repository."""
-    around_markers(DOCUMENT, MARKER)  # before minutes of work
+    """Fit all coefficients, print them and their figures, and write both to the repository."""
+    around_markers(DOCUMENT, MARKER)  # a missing marker raises now, not after minutes of work
     coefficients, figures = asyncio.run(_fit(data, cache))
     COEFFICIENTS.write_text(coefficients, encoding="utf-8")
     write_between_markers(DOCUMENT, figures, MARKER)
@@ -69,7 +69,7 @@ async def _fit(data: Path, cache: Path) -> tuple[str, str]:
 
 
 def _balanced(examples: list[Example]) -> list[Example]:
-    """Return the examples with weights with which both labels have the same total weight."""
+    """Return the examples, weighted so that both labels have the same total weight."""
     positive = sum(example.label for example in examples)
     ratio = (len(examples) - positive) / positive
     return [replace(each, weight=ratio) if each.label else each for each in examples]

@@ -37,7 +37,10 @@ OFF_TOPIC_STEP = 4
 """Of the off-topic questions, every fourth is asked about a corpus other than the samples."""
 
 WEIGHTS = {"foreign": 0.3, "removed": 0.3, "off-topic": 0.04, "plain": 0.3}
-"""Weights of kinds of questions that users ask less often than the sets contain them. Others have 1."""
+"""Weights of the kinds of questions that are more frequent in the examples than among users' questions.
+
+Other kinds have weight 1.
+"""
 
 Array = npt.NDArray[np.float64]
 
@@ -48,8 +51,9 @@ class Example:
 
     corpus: str
     kind: str
-    """`answerable`, `unanswerable`, `plain` (generated), `foreign`, `removed` (its documents were left out)
-    or `off-topic`."""
+    """`answerable`, `unanswerable`, `plain` (generated), `foreign` (about another platform), `removed` (its
+    documents were left out) or `off-topic`.
+    """
     features: Mapping[str, float]
     label: bool
     weight: float = 1.0
@@ -89,7 +93,10 @@ class AskedCorpus:
         return Glossary(self.service.platform.glossary)
 
     def ranking_examples(self, names: Sequence[str]) -> Iterator[RankingExample]:
-        """Yield the passages of each question that has facts. The columns are the features `names`."""
+        """Yield the passages of each answerable or plain question that has facts and passages.
+
+        The columns are the features `names`.
+        """
         for each in self.asked:
             if each.kind not in ("answerable", "plain") or not each.question:
                 continue
@@ -105,7 +112,11 @@ class AskedCorpus:
             yield RankingExample(self.name, np.array(rows), np.array(right, dtype=bool), weight)
 
     def answer_examples(self, weights: Mapping[str, float]) -> Iterator[Example]:
-        """Yield the answers if passages are ranked with `weights`, except those without a quote."""
+        """Yield an example for each answer that quotes a passage.
+
+        Passages are ranked with `weights`. A question with an identifier that no document contains is
+        skipped.
+        """
         collection = self.service.collection
         for each in self.asked:
             state = each.state
@@ -168,7 +179,7 @@ async def _ask_corpus(
         if removed := _without(state, frozenset[str]().union(*documents.gold_documents(question))):
             asked.append(AskedQuestion("removed", question, removed))
     for other, foreign in questions.items():
-        if other.partition("_")[0] != name.partition("_")[0]:
+        if other.partition("_")[0] != name.partition("_")[0]:  # two sets are about Dify
             for question in foreign[::FOREIGN_STEP]:
                 state = await _state(service, question.question)
                 asked.append(AskedQuestion("foreign", question, state))
@@ -180,7 +191,7 @@ async def _ask_corpus(
 
 
 async def _state(service: AnswerService, text: str) -> PipelineState:
-    """Return the state of the pipeline before the answer is drafted, even if the question is refused."""
+    """Return the state before the answer is drafted, even if the pipeline would refuse the question."""
     question: Question = service.build_question(AskCommand(text))
     state: PipelineState = {
         "question": question,

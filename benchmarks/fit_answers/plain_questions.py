@@ -20,7 +20,7 @@ PER_KIND = 8
 """Maximum number of questions about each kind of section."""
 
 MAX_FACT_CHARS = 40
-"""Maximum length of a fact, in characters. Longer ones are cut, as quotes of long rows may be."""
+"""Maximum length of a fact, in characters. Longer ones are cut, because quotes are cut as well."""
 
 TEMPLATES: Mapping[SectionKind, Mapping[Language, Sequence[str]]] = {
     "error_codes": {

@@ -9,10 +9,10 @@ from scipy.optimize import minimize
 from benchmarks.fit_answers.examples import Array, Example, RankingExample
 
 RANKING_PENALTY = 0.5
-"""Factor of the squared distance of each ranking weight from 1, in the loss over all questions."""
+"""The loss includes half of this value times the squared distance of each ranking weight from 1."""
 
 LOGISTIC_PENALTY = 10.0
-"""Factor of the square of each standardised coefficient, in the loss over all questions."""
+"""The loss includes half of this value times the square of each standardised coefficient."""
 
 
 @dataclass(frozen=True)
@@ -34,8 +34,8 @@ def fit_ranking(examples: Sequence[RankingExample], columns: Sequence[int]) -> A
     """Return the weight of each feature; features outside `columns` have weight 0.
 
     The loss is the negative log-likelihood that one of a question's right passages is chosen, if passages
-    are chosen with a softmax of their weighted sums (a conditional logit). Questions without both right
-    and wrong passages do not count.
+    are chosen with a softmax of their weighted sums (a conditional logit). A penalty, see
+    `RANKING_PENALTY`, is added. Only questions with both right and wrong passages count.
     """
     useful = [e for e in examples if e.right.any() and not e.right.all()]
     kept = np.zeros(examples[0].features.shape[1])
@@ -63,7 +63,7 @@ def rightly_ranked(examples: Sequence[RankingExample], weights: Array) -> int:
 def cross_validate_ranking(examples: Sequence[RankingExample], columns: Sequence[int]) -> int:
     """Return the number of questions whose best passage is right.
 
-    The questions of each corpus are ranked with weights that are fitted on the other corpora.
+    The passages of each corpus are ranked with weights that are fitted on the other corpora.
     """
     total = 0
     for corpus in {example.corpus for example in examples}:
@@ -96,7 +96,7 @@ def fit_logistic(examples: Sequence[Example], names: Sequence[str]) -> Logistic:
 
 
 def cross_validate_logistic(examples: Sequence[Example], names: Sequence[str]) -> Array:
-    """Return the probability of each example, by a regression that is fitted on the other corpora."""
+    """Return the probability of each example, estimated by a regression fitted on the other corpora."""
     corpora = np.array([example.corpus for example in examples])
     probabilities = np.zeros(len(examples))
     for corpus in set(corpora):

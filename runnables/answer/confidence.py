@@ -1,8 +1,8 @@
 """The calibrated probabilities behind refusals and the confidence of quoted answers.
 
 Two logistic regressions estimate the probability that a question is about the platform, and that an
-answer is right. `benchmarks/fit_answers` fits them to questions that the documents answer and questions
-that they do not answer; docs/explanation/answers.md has the figures.
+answer is right. `benchmarks/fit_answers` fits them to questions that the documents answer and to questions
+that the documents do not answer; docs/explanation/answers.md has the figures.
 """
 
 import math
@@ -76,7 +76,7 @@ def answer_features(details: ExtractedDetails, quotes: Quotes) -> dict[str, floa
 
 
 def _is_translated(question: str, language: Language) -> bool:
-    """Return whether the language of `question` is not `language`; false if it has no letters."""
+    """Return whether the language of `question` is not `language`; false if `question` has no letters."""
     return any(map(str.isalpha, question)) and detect_language(question) != language
 
 

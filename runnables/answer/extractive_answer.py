@@ -31,7 +31,7 @@ from schemas.document import Chunk, RetrievedChunk, SectionKind
 from schemas.platform import PlatformInfo
 
 MAX_CANDIDATES = 12
-"""Maximum number of chunks in which passages are looked for."""
+"""Maximum number of retrieved chunks in which passages are looked for."""
 
 MAX_RELATED_PAGES = 3
 """Maximum number of pages that an answer names besides the first one."""
@@ -42,14 +42,15 @@ MIN_ADDED_SHARE = 0.2
 MAX_DISTANCE = 0.5
 """Maximum difference in relevance between the best passage and a second one, in nats.
 
-A passage at this distance is right 0.6 times as often, because the weights of the relevance are log-odds.
+A passage at this distance is right 0.6 times as often as the best one, because the weights of the relevance
+are log-odds.
 """
 
 MAX_DISTANCE_IN_DOCUMENT = 2.0
-"""Maximum difference if both passages are in one document; the second one then continues the first."""
+"""Maximum difference if the second passage is in the same document, and so continues the first."""
 
 QuotableSection = tuple[Chunk, Sequence[Segment]]
-"""A chunk, and the segments of it that may be quoted, at least one."""
+"""A chunk and those of its segments that may be quoted, at least one."""
 
 
 def build_extractive_answer(
@@ -120,11 +121,11 @@ def find_quotes(
 def _sections(
     state: PipelineState, terms: QueryTerms, collection: Collection
 ) -> Iterator[QuotableSection]:
-    """Yield the segments of the best chunks, then of the other sections of the best chunk's page.
+    """Yield the best chunks with their segments, then the other sections of the best chunk's document.
 
-    The other sections are read if the page describes an API, or if the question asks how to do what the
-    page's title says. If the question names the API of the best chunk and compares nothing, only sections
-    of that API are read.
+    The other sections are read if the document describes an API, or if the question asks how to do what
+    the document's title says. If the question names the API of the best chunk and compares nothing, only
+    sections of that API are read.
     """
     chunks = [retrieved.chunk for retrieved in state["chunks"][:MAX_CANDIDATES]]
     if chunks and "comparison" not in terms.needs and _is_named(chunks[0], state["question"].text):
@@ -142,7 +143,7 @@ def _sections(
 
 
 def _is_named(chunk: Chunk, question: str) -> bool:
-    """Return whether `question` contains all words of the API's name, if it has two or more."""
+    """Return whether `question` contains all words of the API's name; false if it has fewer than two."""
     words = split_words(chunk.api_name)
     return len(words) > 1 and set(words) <= set(split_words(question))
 
@@ -152,7 +153,8 @@ def _candidates(
 ) -> Iterator[Candidate]:
     """Yield the sections with their ranks and their scores relative to the best score.
 
-    A section without a score was read because of the best chunk or the named API, and gets the best score.
+    A section without a score was not retrieved itself, but belongs to the document of the best chunk or to
+    the named API. It gets the best score.
     """
     scores = {retrieved.chunk.id: retrieved.score for retrieved in chunks}
     best = max(scores.values(), default=0.0) or 1.0
@@ -180,9 +182,9 @@ def _quotable(chunk: Chunk, segments: Sequence[Segment]) -> list[Segment]:
 def _second_passage(ranked: Sequence[QuotedPassage], terms: QueryTerms) -> list[QuotedPassage]:
     """Return the passage of another section to quote after the best one; empty if there is none.
 
-    In a comparison, it is the passage that adds the most words and identifiers of the question. The row of
-    an error code needs no second passage. Otherwise it is the next best passage that is likely enough
-    to be right and short enough: both together must be no longer than one passage may be.
+    In a comparison, it is the passage that adds the most words and identifiers of the question. In any
+    other question, the row of an error code needs no second passage. Otherwise it is the next best passage
+    that is likely enough to be right and short enough: both together must fit into `MAX_CHARS`.
     """
     if not ranked:
         return []

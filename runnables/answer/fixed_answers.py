@@ -14,7 +14,7 @@ from schemas.question import Question, StructuredQuestion
 
 
 def build_acknowledge(platform_info: PlatformInfo, answered_by: str) -> AnswerFunction[Question]:
-    """Return the function that replies to small talk; `answered_by` is a field of the reply."""
+    """Return the function that replies to small talk; `answered_by` is the value of that field."""
 
     async def acknowledge(question: Question, config: RunnableConfig) -> Answer:
         answer = Answer(
@@ -37,7 +37,7 @@ def build_acknowledge(platform_info: PlatformInfo, answered_by: str) -> AnswerFu
 
 
 def build_refuse(platform_info: PlatformInfo, answered_by: str) -> AnswerFunction[PipelineState]:
-    """Return the function that replies to off-topic questions; `answered_by` is a field of the reply."""
+    """Return the function that replies to off-topic questions; `answered_by` is the value of that field."""
 
     async def refuse(state: PipelineState, config: RunnableConfig) -> Answer:
         question, on_topic = state["question"], state["classification"].on_topic
@@ -62,7 +62,7 @@ def build_refuse(platform_info: PlatformInfo, answered_by: str) -> AnswerFunctio
 
 
 def build_decline(platform_info: PlatformInfo) -> StateFunction:
-    """Return the function whose draft says that the documents do not answer the question."""
+    """Return the function that drafts the answer to a question that the documents do not answer."""
 
     async def decline(state: PipelineState, config: RunnableConfig) -> PipelineState:
         sentence = not_covered_sentence(platform_info, state["question"].language)

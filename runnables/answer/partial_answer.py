@@ -50,7 +50,10 @@ class PartialAnswerParser:
         """The steps so far, without steps that grounding removed completely."""
 
     async def begin(self) -> None:
-        """Send the sources and expect the first step; called again when the model is called again."""
+        """Send the sources, and forget all earlier steps.
+
+        Call it before the first `on_text`, which calls it again when the model starts another attempt.
+        """
         sources = [Source.from_chunk(number, r) for number, r in enumerate(self._chunks, 1)]
         await self._on_event(Event("sources", Sources(sources=sources)))
         self._grounder = Grounder(self._question, self._chunks, self._rules)
@@ -61,7 +64,7 @@ class PartialAnswerParser:
     async def on_text(self, text: str) -> None:
         """Send the steps that have become complete since the last call; `text` is the reply so far."""
         if len(text) < self._text_length and self._complete_steps:
-            await self.begin()  # another attempt
+            await self.begin()  # the text belongs to another attempt
         new = text[self._text_length :]
         self._text_length = len(text)
         if not _QUOTE.search(new) or len(text) > MAX_STREAMED_CHARS or self._parses == MAX_PARSES:
@@ -74,7 +77,7 @@ class PartialAnswerParser:
                 await self._send(grounded)
 
     async def _send(self, grounded: GroundedStep) -> None:
-        """Send `grounded` after all held steps. If no step so far is supported, hold it instead."""
+        """Send the held steps, then `grounded`. If no step so far is supported, hold `grounded` as well."""
         is_held = not any(step.supported for step in self._steps)
         step = Step(
             number=len(self._steps) + 1,
@@ -89,7 +92,7 @@ class PartialAnswerParser:
 
 
 def complete_steps(text: str) -> list[str]:
-    """Return the complete elements of `answer` in JSON that may be unfinished."""
+    """Return the complete elements of the list `answer` in `text`, which may be unfinished JSON."""
     text = strip_thinking(text)
     start = text.find("{")
     if start < 0:

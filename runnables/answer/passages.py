@@ -17,20 +17,24 @@ from schemas.document import Chunk, SectionKind
 MAX_CHARS = 900
 """Maximum length of a passage in characters. Only a passage of one segment can be longer."""
 
-ANCHORS = 3
+MAX_ANCHORS = 3
 """Maximum number of passages per chunk.
 
-Each is around one of the most relevant segments or, if the question names rows, around a named row.
+Each passage extends around an anchor: one of the most relevant segments or, if the question names rows of
+the chunk, a named row.
 """
 
 HEADING_FACTOR = 0.3
-"""Weight of a word that the heading also contains; such a word does not distinguish segments."""
+"""Factor for the weight of a word that is also in the heading, and so does not distinguish segments."""
 
 QUANTITY_FACTOR = 1.3
-"""Factor of a segment that states a quantity of the kind that the question asks for."""
+"""Factor for the relevance of a segment with a quantity of the kind that the question asks for."""
 
 SIMILAR_SHARE = 0.5
-"""Minimum relevance: of an anchor relative to the best segment, of a further row to its anchor."""
+"""Minimum relevance of a similar segment, relative to the segment with which it is compared.
+
+An anchor is compared with the best segment of its chunk, and a further row with its anchor.
+"""
 
 CLEAR_SHARE = 0.3
 """Minimum relevance of a row that is clearly asked for, relative to the weight of all question words."""
@@ -72,7 +76,7 @@ class Candidate:
         return [self.terms.found_in(segment.text) for segment in self.segments]
 
     def is_named(self, index: int) -> bool:
-        """Return whether the question contains the name of the segment, which is a row of a table."""
+        """Return whether the segment is a table row whose name the question contains."""
         return self.segments[index].name.lower() in self.terms.identifiers
 
     def defines_code(self, index: int) -> bool:
@@ -110,18 +114,19 @@ def rank_passages(
 def _passages(candidate: Candidate, weights: Mapping[str, float]) -> Iterator[QuotedPassage]:
     indices = range(len(candidate.segments))
     relevance = [_relevance(candidate, i) for i in indices]
-    least = SIMILAR_SHARE * max(relevance)
+    min_relevance = SIMILAR_SHARE * max(relevance)
     named = [i for i in indices if candidate.is_named(i)]
-    similar = [i for i in indices if relevance[i] >= least]
-    anchors = sorted(named or similar, key=lambda i: -relevance[i])[:ANCHORS]
+    similar = [i for i in indices if relevance[i] >= min_relevance]
+    anchors = sorted(named or similar, key=lambda i: -relevance[i])[:MAX_ANCHORS]
     for chosen in dict.fromkeys(_choose_segments(candidate, relevance, i) for i in anchors):
         yield _passage(candidate, chosen, weights)
 
 
 def _relevance(candidate: Candidate, index: int) -> float:
-    """Return the weight of the question's words in the segment, less for words in the heading.
+    """Return the weight of the question's words in the segment; words in the heading count less.
 
-    A quantity that the question asks for, and a name that it contains, increase the result.
+    The result is higher if the segment states a quantity that the question asks for, or if the question
+    names the segment.
     """
     terms, words = candidate.terms, candidate.words[index]
     relevance = terms.weight(words) - (1 - HEADING_FACTOR) * terms.weight(
@@ -137,8 +142,9 @@ def _choose_segments(
 ) -> tuple[int, ...]:
     """Return the indices of the segments of the passage around `anchor`, in document order.
 
-    These are the anchor, further rows if it is a row, and the introduction before them. If the anchor is
-    not a row of an API's table or of an error code, as many segments before and after as fit are added.
+    These are the anchor, further rows if the anchor is a row, and the introduction before them. As many
+    segments before and after them as fit are added, unless the anchor is a row in a section of an API or
+    the row of an error code.
     """
     segments = candidate.segments
     chosen: dict[int, int] = {}
@@ -173,18 +179,22 @@ def _grow(relevance: Sequence[float], first: int, last: int, add: Callable[[int]
 def _further_rows(candidate: Candidate, relevance: Sequence[float], anchor: int) -> list[int]:
     """Return the indices of the other rows of the table to quote.
 
-    If the question names the row at `anchor`, these are the other named rows, in document order. If it
-    clearly asks for that row, these are the rows of similar relevance and, for a question about a call,
-    the required parameters. Otherwise these are all other rows. Unnamed rows are returned best first.
+    If the question names the row at `anchor`, these are the other named rows, in document order. If the
+    question clearly asks for the row at `anchor`, these are the rows of similar relevance and, for a
+    question about a call, the required parameters. Otherwise these are all other rows. In the last two
+    cases, the best rows come first.
     """
     segments, terms = candidate.segments, candidate.terms
     rows = [i for i, s in enumerate(segments) if s.block == segments[anchor].block and i != anchor]
     if candidate.is_named(anchor):
         return [i for i in rows if candidate.is_named(i)]
     if relevance[anchor] >= CLEAR_SHARE * terms.total:
-        least, needs_call = relevance[anchor] * SIMILAR_SHARE, terms.needs & CALL_NEEDS
+        min_relevance = SIMILAR_SHARE * relevance[anchor]
+        needs_call = terms.needs & CALL_NEEDS
         rows = [
-            i for i in rows if relevance[i] >= least or (needs_call and segments[i].is_required)
+            i
+            for i in rows
+            if relevance[i] >= min_relevance or (needs_call and segments[i].is_required)
         ]
     return sorted(rows, key=lambda i: (-relevance[i], i))
 

@@ -47,10 +47,11 @@ class _Quoter:
         self._templates: Any = load_quote_texts(language)
 
     def quote_document(self, passages: Sequence[QuotedPassage], max_chars: int) -> list[QuotedStep]:
-        """Return the steps that quote `passages` of one document, each of about `max_chars` characters.
+        """Return the steps that quote `passages` of one document.
 
-        If the document describes an API, the first step begins with the API's name, method and address. If
-        the section with the address is quoted, the steps of `_steps_for_call` come last.
+        Each passage is limited to about `max_chars` characters. If the document describes an API, the first
+        step begins with the API's name, method and address. If the section with the address is quoted, the
+        steps of `_steps_for_call` come last.
         """
         passages = sorted(passages, key=lambda passage: passage.chunk.kind != "request_url")
         steps = [
@@ -80,8 +81,8 @@ class _Quoter:
     def _steps_for_call(self, sections: dict[SectionKind, Chunk]) -> Iterator[QuotedStep]:
         """Yield the parameters and the permissions that a call of an API needs.
 
-        Both are included if the question asks about a call or has no needs. The permissions are also
-        included if it asks about them.
+        Both are included if the question asks about a call, or if its needs are unknown. Otherwise,
+        the permissions are included if the question asks about them.
         """
         needs_call = not self._needs or self._needs & CALL_NEEDS
         if needs_call and (chunk := sections.get("request_parameters")):
@@ -96,10 +97,10 @@ class _Quoter:
 
 
 def _block_texts(segments: Sequence[Segment], max_chars: int) -> list[str]:
-    """Return the texts of the blocks that fit into `max_chars`, each after its introduction.
+    """Return the texts of the blocks that fit into `max_chars` characters, each after its introduction.
 
-    Each item of a numbered list is a separate text that begins with its number. The borders of tables do
-    not count towards `max_chars`.
+    Each item of a numbered list is a separate text that begins with its number. Added markup, such as the
+    borders of tables, does not count towards `max_chars`.
     """
     texts: list[str] = []
     introduction = ""
@@ -124,7 +125,7 @@ def _block_texts(segments: Sequence[Segment], max_chars: int) -> list[str]:
 
 
 def _table(rows: Sequence[Segment]) -> str:
-    """Return the rows as a Markdown table, without the columns that are empty in each of them."""
+    """Return `rows` as a Markdown table, without the columns that are empty in all rows."""
     cells = [dict(row.cells) for row in rows]
     columns = [column for column in cells[0] if any(row.get(column) for row in cells)]
     lines = [columns, ["---"] * len(columns)]
@@ -143,9 +144,10 @@ def _fit_texts(texts: Sequence[str], max_chars: int) -> list[str]:
 
 
 def _cut(text: str, max_chars: int) -> str:
-    """Return `text` cut after its last line or word within `max_chars` characters.
+    """Cut `text` to about `max_chars` characters, at the end of a line, word or sentence if possible.
 
-    An open code block is closed. In a table, the ellipsis is part of the last cell.
+    An ellipsis marks the cut; in a table, it is part of the last cell. If the cut is in a code block, the
+    block is closed instead.
     """
     if len(text) <= max_chars:
         return text

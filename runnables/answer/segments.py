@@ -41,7 +41,7 @@ class Segment:
     """A part of a chunk that is quoted as a whole."""
 
     block: int
-    """Index of its block in the chunk; items of a list and rows of a table share it."""
+    """Index of its block in the chunk; the items of a list, or the rows of a table, share one index."""
     kind: str
     """`paragraph`, `bullet`, `item` (of a numbered list), `row` or `code`."""
     text: str
@@ -65,7 +65,7 @@ class Segment:
 
 
 def split_chunk(chunk: Chunk, language: Language) -> Sequence[Segment]:
-    """Return the segments of `chunk` in document order, labelled in `language`."""
+    """Return the segments of `chunk` in document order. Labels such as "required" are in `language`."""
     return _split_section(chunk.body, chunk.kind, chunk.language, language)
 
 

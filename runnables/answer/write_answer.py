@@ -68,14 +68,14 @@ def build_write_answer(
         errors: list[ModelError] = []
         for model in models.answer_models:
             try:
-                drafted = await writer.write_within_window(model, state, config)
+                result = await writer.write_within_window(model, state, config)
             except ModelError as error:
                 log.warning("%s: %s", NAME, error)
                 errors.append(error)
                 continue
             if errors:
-                return mark_degraded(drafted, DegradedReason.from_error(errors[0]))
-            return drafted
+                return mark_degraded(result, DegradedReason.from_error(errors[0]))
+            return result
         raise errors[0]
 
     return named_step(NAME, answer)
@@ -104,13 +104,16 @@ class _AnswerWriter:
     async def write_within_window(
         self, model: ChatModel, state: PipelineState, config: RunnableConfig
     ) -> PipelineState:
-        """Call `write`, and repeat it with fewer chunks while the prompt exceeds the context window."""
+        """Call `write`. Repeat it with fewer chunks if the prompt exceeds the context window.
+
+        Raises ModelError, for example ContextExceeded after `MAX_SMALLER_PROMPTS` repetitions.
+        """
         for _ in range(MAX_SMALLER_PROMPTS):
             try:
                 return await self.write(model, state, config)
             except ContextExceeded as error:
                 # `model` has corrected its window or its token estimate from the error.
-                log.info("%s: fewer chunks: %s", NAME, error)
+                log.info("%s: trying again with fewer chunks: %s", NAME, error)
         return await self.write(model, state, config)
 
     async def write(
@@ -163,7 +166,8 @@ class _AnswerWriter:
     ) -> Draft:
         """Let `model` write plain text, and structure it with the first structure model that succeeds.
 
-        If all structure models fail, each line of the text becomes a step of the answer.
+        If all structure models fail, each line of the text becomes a step of the answer. Raises ModelError
+        if `model` fails.
         """
         run = child_config(config, f"{NAME}/model", prompt=self._plain_prompt.get_name())
         text = reply_text(await model.ask(self._messages(variables), run))

@@ -26,19 +26,22 @@ SUFFICIENT_WORD_SHARE = 0.8
 """The first retrieval may suffice if one chunk contains at least this share of the question's words."""
 
 EVIDENCE_DEPTH = 50
-"""Number of chunks among which further evidence for a model is found."""
+"""Number of best chunks from which further evidence for a model is selected."""
 
 MAX_NAMED_DOCUMENTS = 2
-"""Maximum number of documents to boost; there can be two, as versions of an API share a URL or a name."""
+"""Maximum number of documents to boost.
+
+A question may name several documents, because the versions of an API can share a URL or a name.
+"""
 
 
 def build_expand_query(search: ChunkSearch, depth: int = 0) -> StateFunction:
     """Return the function that retrieves again with the search terms of the classification.
 
-    It finds `k` chunks, or `depth` if that is more. The terms are in the language that the question is not
-    in. The state stays unchanged if there are none, or if all documents are in the language of the
-    question. It also stays unchanged if a retrieved chunk contains at least `SUFFICIENT_WORD_SHARE` of the
-    question's words, and no chunk that the terms find contains as large a share of them.
+    It finds `k` chunks, or `depth` chunks if that is more. The terms are in the language that the question
+    is not in. The state stays unchanged if there are no terms, or if all documents are in the language of
+    the question. It also stays unchanged if a retrieved chunk contains at least `SUFFICIENT_WORD_SHARE` of
+    the question's words, and every chunk found by the terms contains a smaller share of the terms.
     """
 
     async def expand_query(state: PipelineState, config: RunnableConfig) -> PipelineState:
@@ -47,9 +50,9 @@ def build_expand_query(search: ChunkSearch, depth: int = 0) -> StateFunction:
             return state
         share = best_word_share(question, state["retrieved"])
         if share >= SUFFICIENT_WORD_SHARE:
-            by_terms = question.model_copy(update={"text": " ".join(terms)})
-            retrieved = await search.find(by_terms, (), config)
-            if share > best_word_share(by_terms, retrieved):
+            terms_question = question.model_copy(update={"text": " ".join(terms)})
+            found_by_terms = await search.find(terms_question, (), config)
+            if share > best_word_share(terms_question, found_by_terms):
                 return state
         found = await search.retrieve(question, config, terms, "expand-query", depth)
         return with_retrieved(state, found)
@@ -112,7 +115,10 @@ def find_named_api_chunks(collection: Collection, structured: StructuredQuestion
 
 
 def _boost(named: list[Chunk], retrieved: list[RetrievedChunk]) -> list[RetrievedChunk]:
-    """Return the chunks of the named documents, retrieved ones first, then all other retrieved chunks."""
+    """Return the chunks of at most `MAX_NAMED_DOCUMENTS` named documents, then all other retrieved chunks.
+
+    Of the chunks of the named documents, the retrieved ones come first.
+    """
     documents = list(dict.fromkeys(chunk.document_key for chunk in named))[:MAX_NAMED_DOCUMENTS]
     scores = {r.chunk.id: r.score for r in retrieved}
     boosted = [
@@ -129,9 +135,8 @@ def _boost(named: list[Chunk], retrieved: list[RetrievedChunk]) -> list[Retrieve
 def build_add_evidence(max_tokens: int) -> StateFunction:
     """Return the function that appends the next best chunks, because a model can read more than `k` chunks.
 
-    A chunk is skipped if all chunks together would have more than about `max_tokens` tokens (see
-    `fill_evidence`). The added chunks come last, so that they are dropped first if the context window is
-    too small.
+    A chunk is skipped if the total would exceed about `max_tokens` tokens (see `fill_evidence`). The added
+    chunks come last, so that they are dropped first if the context window is too small.
     """
 
     async def add_evidence(state: PipelineState, config: RunnableConfig) -> PipelineState:

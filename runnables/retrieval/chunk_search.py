@@ -37,7 +37,7 @@ class ChunkSearch:
         run_name: str = "retrieve",
         depth: int = 0,
     ) -> list[RetrievedChunk]:
-        """Return the `question.k` best chunks, or more if `depth` is larger.
+        """Return the `question.k` best chunks, or `depth` chunks if that is more.
 
         `terms` are additional search terms. A retrieval is one run of the type `retriever`, so that traces
         show the `question.k` best chunks as documents.
@@ -98,9 +98,10 @@ class ChunkSearch:
     ) -> list[RetrievedChunk]:
         """Search for `query` with its extra terms, and for the extra terms alone; interleave the results.
 
-        The second search is needed because the words of `query` outweigh terms in another language in the
-        first one. The lexicon is less exact than extra terms, and is used only if there are none; then the
-        request parameters of the first API are also added.
+        The extra terms are `terms` and the glossary's equivalents of `query`. They are also searched alone,
+        because the words of `query` outweigh extra terms in another language. Without extra terms, the
+        lexicon, which is less exact, adds synonyms, and missing request parameters of the first API are
+        added.
         """
         extra_terms = " ".join([*self._glossary.equivalents(query), *terms])
         filters = question.filters
@@ -119,9 +120,9 @@ class ChunkSearch:
 
 
 class RetrieveStep(Runnable[Question, list[RetrievedChunk]]):
-    """Returns the `k` best chunks for a question, or `depth` if that is more.
+    """Returns the `k` best chunks for a question, or `depth` chunks if that is more.
 
-    `ChunkSearch.retrieve` reports its run.
+    `ChunkSearch.retrieve` starts the run that traces show.
     """
 
     name = "retrieve"

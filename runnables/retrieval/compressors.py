@@ -31,9 +31,9 @@ class Reranker(BaseDocumentCompressor, ABC):
     async def rank(
         self, question: str, passages: Sequence[str], config: RunnableConfig
     ) -> dict[int, float | None]:
-        """Return indexes of `passages`, best first, with their new scores; None for a passage without one.
+        """Return the indexes of the ranked passages, best first, each with its score, or None without one.
 
-        The deadline of `config` applies. Raises ModelError.
+        Passages that were not ranked are missing. The deadline of `config` applies. Raises ModelError.
         """
 
     async def acompress_documents(
@@ -68,7 +68,7 @@ class CompressorReranker(Reranker):
 
     @classmethod
     def open(cls, settings: Settings) -> Self:
-        """Return a reranker over the compressor class in `settings`. Raises ConfigurationError.
+        """Return a reranker that uses the compressor class in `settings`. Raises ConfigurationError.
 
         The class gets `model` (APIDESK_RERANK_MODEL) and `top_n` (RERANK_DEPTH, that is, all passages) if
         it has these fields.

@@ -1,7 +1,8 @@
 """Exact search for the identifiers of a question, independent of its other words.
 
-A chunk defines an identifier in a table cell, at the start of a list item or heading, or as the address or
-name of its API. Mentions elsewhere are left to full-text search.
+A chunk defines an identifier that is in the first cell or the code column of a table, that starts a list
+item or heading, or that is the address or name of the chunk's API. Other mentions are left to full-text
+search.
 """
 
 import re
@@ -19,22 +20,25 @@ from schemas.document import Chunk
 from schemas.question import ExtractedDetails, Filters
 
 MAX_IDENTIFIERS = 6
-"""Maximum number of identifiers that are searched; each takes one search."""
+"""Maximum number of identifiers of a question to look up; each takes one search."""
 
 SEARCH_DEPTH = 50
-"""Maximum number of chunks to read for one identifier."""
+"""Maximum number of chunks to read after one search."""
 
 ERROR_TABLE_QUERY = "错误码 error code"
 """Full-text query that finds tables of error codes."""
 
 MAX_SIMILAR = 3
-"""Maximum number of similar identifiers to name instead of one that no document contains."""
+"""Maximum number of identifiers to suggest in place of one that no document contains."""
 
 MIN_SIMILARITY = 75
-"""Minimum similarity, 0 to 100, of the identifiers that are named as similar."""
+"""Minimum similarity, 0 to 100, of a suggested identifier."""
 
 DEFINED, LISTED = 2, 1
-"""Strength of a definition, and of an identifier in another column of a table or in a code span."""
+"""Strength with which a chunk defines an identifier.
+
+`LISTED` is the strength of an identifier in any other table column, or in a code span.
+"""
 
 _CODE_COLUMN = re.compile(r"码|错误|code|status|error", re.IGNORECASE)
 _CELL_BORDER = re.compile(r"(?<!\\)\|")
@@ -50,7 +54,7 @@ def find_definitions(
 ) -> list[Chunk]:
     """Return chunks that may define `identifiers`, which are in lower case. Blocks the event loop.
 
-    For a path, these are all chunks of its API.
+    For the path of an indexed API, these are all chunks of that API.
     """
     found: dict[str, Chunk] = {}
     for identifier in identifiers[:MAX_IDENTIFIERS]:
@@ -60,9 +64,10 @@ def find_definitions(
 
 
 def missing_identifiers(collection: Collection, details: ExtractedDetails) -> list[str]:
-    """Return the codes, paths and names of a question that no document contains. Blocks the event loop.
+    """Return the codes, paths and names in a question that no document contains. Blocks the event loop.
 
-    The error code is the only value in pasted JSON that counts; all others are data of the caller.
+    They are in lower case. Of pasted JSON, only the error code and message are considered; all other values
+    are the caller's data.
     """
     code = error_codes((details.error or "").partition(" ")[0].lower())
     names = list(dict.fromkeys([*code, *specific_identifiers(details.asked)]))[:MAX_IDENTIFIERS]
@@ -75,7 +80,7 @@ def similar_identifiers(
     """Return the identifiers most similar to `identifier`, best first. Blocks the event loop.
 
     A path is compared with the paths of all APIs. Any other identifier is compared with the identifiers in
-    `chunks` and, because codes have no words to search for, in the tables of error codes.
+    `chunks` and in the tables of error codes, which a search for an unknown code does not find.
     """
     if "/" in identifier:
         text = "\n".join(entry.api_url for entry in collection.catalogue())
@@ -93,12 +98,12 @@ def similar_identifiers(
 
 @lru_cache(maxsize=256)
 def _identifiers_in(body: str) -> tuple[str, ...]:
-    """Return the identifiers in a chunk; cached because the same tables are searched again and again."""
+    """Return the identifiers in a chunk's body; cached, because many questions read the same tables."""
     return tuple(specific_identifiers(body))
 
 
 def as_written(identifier: str, text: str) -> str:
-    """Return `identifier`, which is in lower case, as it is written in `text`."""
+    """Return the lower-case `identifier` as it is written in `text`; unchanged if it is not in `text`."""
     match = re.search(re.escape(identifier), text, re.IGNORECASE)
     return match[0] if match else identifier
 
@@ -109,9 +114,9 @@ def definition_strength(chunk: Chunk, identifiers: Iterable[str]) -> int:
 
 
 def api_url_candidates(url: str) -> list[str]:
-    """Return the path of `url` and its suffixes of two or more segments, longest first.
+    """Return `url` without its query, and its suffixes of two or more segments, longest first.
 
-    Looking up all of them tolerates the prefix of a gateway and a missing leading slash.
+    Looking up all of them also finds a URL with the prefix of a gateway or without a leading slash.
     """
     segments = url.split("?")[0].strip("/").split("/")
     return ["/" + "/".join(segments[i:]) for i in range(max(len(segments) - 1, 1))]
@@ -145,10 +150,11 @@ def _chunks_by_path(collection: Collection, path: str) -> list[Chunk]:
 
 
 def _matching_literals(path: str, url: str) -> int:
-    """Return how many literal segments the ends of `url` and `path` share; 0 if they differ anywhere.
+    """Return the number of equal segments at the ends of `url` and `path`; 0 if the ends do not match.
 
-    Both may have further segments at the start: the prefix of a gateway or the server's base path. A path
-    that is shorter than `url` starts with a literal segment.
+    A placeholder in `url` matches any segment of `path`, but does not count. Either may have further
+    segments at the start: the prefix of a gateway or the server's base path. If `path` is the shorter one,
+    it must have two or more segments, and the first one must not match a placeholder.
     """
     expected = url.lower().strip("/").split("/")
     given = path.lower().split("?")[0].strip("/").split("/")[-len(expected) :]
@@ -186,7 +192,7 @@ def _names_api(chunk: Chunk, identifier: str) -> bool:
 
 
 def _strengths_in_body(body: str, identifier: str) -> Iterator[int]:
-    """Yield the strength with which each line of `body` defines `identifier`; 0 for most lines."""
+    """Yield the strength with which each line that may contain `identifier` defines it."""
     header = ""
     for line in body.splitlines():
         is_row = line.lstrip().startswith("|")

@@ -34,9 +34,10 @@ _QUESTION_WORDS = {"what", "is", "are", "does", "do", "the", "a", "an", "of", "s
 def extract_identifiers(question: str) -> list[str]:
     """Return the distinct identifiers in `question`, in lower case.
 
-    Identifiers are error codes, paths, and names with `_`, `.`, `-` or an inner capital. Numbers of three
-    digits are codes if the question is about errors. A plain word is an identifier if it is the whole
-    question, follows a term for error codes, or is the only word whose meaning the question asks for.
+    Identifiers are error codes, paths, and names with `_`, `.`, `-` or an inner capital. Short numbers such
+    as 404 and -1 are codes only if the question is about errors. A plain Latin word is an identifier if it
+    is the whole question, follows a term for error codes, or is the only word whose meaning the question
+    asks for.
     """
     text = _URL_OR_EMAIL.sub(" ", question)
     short = _SHORT_CODE.findall(text) if _ERROR_WORD.search(text) else []
@@ -45,7 +46,7 @@ def extract_identifiers(question: str) -> list[str]:
         *short,
         *extract_details(question).paths,
         *_NAME.findall(text),
-        *_single_word(question),
+        *_plain_words(question),
     ]
     return list(dict.fromkeys(name.lower() for name in names))
 
@@ -65,7 +66,7 @@ def _is_specific(name: str, about_errors: bool) -> bool:
     return any(mark in name for mark in "_./")
 
 
-def _single_word(question: str) -> list[str]:
+def _plain_words(question: str) -> list[str]:
     """Return the plain words that are identifiers, as `extract_identifiers` describes."""
     stripped = question.strip().strip("`\"'?？")
     if _WORD.fullmatch(stripped):

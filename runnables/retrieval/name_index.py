@@ -155,7 +155,7 @@ class NameIndex:
     def resolve(self, name: str, limit: int = 3) -> list[CatalogueEntry]:
         """Return at most `limit` documents that `name` may refer to, best first.
 
-        If `name` is an id, or contains an address, only the documents with that id or address are
+        If `name` is an id, or contains an indexed address, only the documents with that id or address are
         returned. If `name` contains a version, documents of other versions are excluded.
         """
         if identified := self._find_by_identifier(name):
@@ -211,7 +211,7 @@ class NameIndex:
         return scores
 
     def _coverage(self, name: ParsedName) -> dict[int, float]:
-        """Return the share of the weight of `name`, 0 to 1, that each document matches, by its number."""
+        """Return the share of the weight of `name` that a document matches, 0 to 1, by document number."""
         total, matched = 0.0, defaultdict[int, float](float)
         for term in self._query_terms(name):
             similar = self._similar_terms(term)

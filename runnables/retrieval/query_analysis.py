@@ -54,7 +54,7 @@ class Glossary:
         return list(dict.fromkeys(terms))
 
     def groups(self, text: str) -> Iterator[tuple[str, Sequence[str]]]:
-        """Yield each term in `text`, in lower case, with all terms of its group, including itself."""
+        """Yield each term in `text`, in lower case, with its group, which includes the term itself."""
         lowered, stems_of_text = text.lower(), _stems(text)
         starts = {*lowered, *stems_of_text.split()}
         possible = {i for start in starts for i in self._by_start.get(start, ())}
@@ -71,7 +71,7 @@ def general_lexicon() -> Glossary:
 
 
 def _search_forms(term: str) -> tuple[str, str]:
-    """Return the term in lower case, and its stems. The stems of a Chinese term are '': it needs none."""
+    """Return `term` in lower case, and its stems. The stems are empty if `term` is not ASCII."""
     is_latin = re.fullmatch(r"[\x00-\x7f]+", term)
     return term.lower(), _stems(term) if is_latin else ""
 
@@ -81,7 +81,7 @@ def _stems(text: str) -> str:
 
 
 def split_question(question: str) -> list[str]:
-    """Split `question` into the questions that it consists of; return `[question]` if there is only one.
+    """Split `question` into its parts; return `[question]` if it has one part, or more than `MAX_PARTS`.
 
     A question is split at phrases such as "and then", "and how" or 先…再…, and after a question mark or
     semicolon. Nouns joined by "and" are one question.

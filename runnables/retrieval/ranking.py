@@ -19,10 +19,10 @@ FUSION_DEPTH = 200
 """Number of chunks of each ranking to fuse; large enough that both rankings share chunks."""
 
 BASELINE_RANK = 50
-"""Rank whose cosine similarity is scaled to 0, because all pages of a platform have some similarity."""
+"""Rank whose cosine similarity is scaled to 0, as every page has some similarity to a question."""
 
 DIVERSITY_WINDOW = 5
-"""Number of consecutive results in which the share of one document is limited."""
+"""Size of the windows (results 1 to 5, 6 to 10, ...) in which the share of a document is limited."""
 
 MAX_PER_DOCUMENT = 3
 """Maximum number of chunks of one document in a window, so that one page does not displace the others."""
@@ -39,10 +39,10 @@ Item = TypeVar("Item")
 def dense_weight(calibration: RouteCalibration | None) -> float:
     """Return the weight of the dense route, 0 to 0.5.
 
-    It is the mean reciprocal rank (MRR) of the dense route divided by the MRR of full text, minus 0.5. A
-    dense route that is at most half as good has weight 0, because it would only displace better hits. A
-    dense route that is as good has the same weight as full text. docs/explanation/retrieval.md has the
-    measurements.
+    The weight is `dense / full_text - 0.5`, calculated from the mean reciprocal rank (MRR) of each route. A
+    dense route that is at most half as good as full text has weight 0, because it would only displace
+    better hits. A dense route that is at least as good as full text has the same weight.
+    docs/explanation/retrieval.md has the measurements.
     """
     if calibration is None:
         return UNCALIBRATED_DENSE_WEIGHT
@@ -56,9 +56,9 @@ def fuse(full_text: dict[Key, float], dense: dict[Key, float], weight: float) ->
 
     The rankings are scores by chunk, best first. `weight` is the weight of the dense route. The result is
     a convex combination, after Bruch, Gai and Ingber, "An Analysis of Fusion Functions for Hybrid
-    Retrieval" (2023). BM25 is scaled to its best score, and cosine similarity to the range from rank 50 to
-    the best. Reciprocal rank fusion ignores the distance between hits, so a weak route worsens a
-    strong one; docs/explanation/retrieval.md compares both.
+    Retrieval" (2023). BM25 scores are divided by the best one. Cosine similarities are scaled so that the
+    best one becomes 1, and that of rank 50 becomes 0. Reciprocal rank fusion ignores scores, so a weak
+    route worsens a strong one; docs/explanation/retrieval.md compares both methods.
     """
     lexical = _scale(full_text, 0.0)
     semantic = _scale(dense, list(dense.values())[:BASELINE_RANK][-1] if dense else 0.0)
@@ -91,10 +91,10 @@ def interleave(rankings: Sequence[Sequence[RetrievedChunk]]) -> list[RetrievedCh
 
 
 def diversify(ranking: Iterable[Item], k: int, document: Callable[[Item], Hashable]) -> list[Item]:
-    """Return `k` items with at most `MAX_PER_DOCUMENT` items of one document in each window.
+    """Return the `k` best items, with at most `MAX_PER_DOCUMENT` of one document in each window.
 
-    `document` returns the key of an item's document. Items of other documents move up. If there are
-    no others, the limit does not apply.
+    `document` returns the key of an item's document. Items over the limit come later, after items of other
+    documents. If only items of one document are left, the limit does not apply.
     """
     selected: list[Item] = []
     remaining = [(item, document(item)) for item in ranking]

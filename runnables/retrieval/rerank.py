@@ -54,8 +54,8 @@ class RerankStep:
     ) -> list[RetrievedChunk]:
         """Return `chunks`, best first; unchanged if the reranker fails or times out. Never raises.
 
-        Chunks that the reranker scores get the new score, and all others keep their retrieval score. Such
-        new and old scores are not comparable.
+        Chunks that the reranker scores get the new score, and all others keep their retrieval score. New
+        and old scores are not comparable.
         """
         if len(chunks) < 2:
             return chunks

@@ -1,9 +1,10 @@
 """The rerankers: a server with a `/rerank` endpoint, the chat model, and a cross-encoder in this process.
 
-The endpoint has the format of Jina, Cohere, vLLM, Voyage or TEI. The chat model reads all passages at
-once and writes their order. This is the permutation generation of RankGPT (Sun et al., "Is ChatGPT Good at
-Search? Investigating Large Language Models as Re-Ranking Agents", 2023, arXiv 2304.09542). It needs no
-sliding window, because thirty truncated passages fit into one prompt.
+Requests to the endpoint have the format of Jina, Cohere and vLLM; `_parse_results` lists the formats of
+replies. The chat model reads all passages at once and writes their order. This is the permutation
+generation of RankGPT (Sun et al., "Is ChatGPT Good at Search? Investigating Large Language Models as
+Re-Ranking Agents", 2023, arXiv 2304.09542). It needs no sliding window, because thirty truncated passages
+fit into one prompt.
 """
 
 import asyncio
@@ -51,10 +52,13 @@ Several rerankers reject requests in which the question and a chunk together exc
 """
 
 MAX_PASSAGE_TOKENS = 300
-"""Maximum length of a passage in a prompt, in tokens, as in RankGPT; it is less in a small window."""
+"""Maximum length of a passage in a prompt, in tokens, as in RankGPT; less in a small context window."""
 
 MIN_PASSAGE_TOKENS = 40
-"""Minimum length to which passages are truncated, in tokens. If that does not fit, some are left out."""
+"""Minimum length to which passages are truncated, in tokens.
+
+If the passages do not fit at this length, the last ones are left out.
+"""
 
 _NUMBER_SEQUENCE = re.compile(r"(?<![0-9])\[?[0-9]{1,3}\]?(?:[\s,>;，、；＞]+\[?[0-9]{1,3}\]?)+")
 """Numbers with nothing but separators between them, such as `[2] > [1] > [3]`."""
@@ -82,7 +86,7 @@ BATCH_SIZE = 4
 
 
 class EndpointReranker(Reranker):
-    """Reranks with a server, in one request per question without retries."""
+    """Reranks with a server: one request per question, without retries."""
 
     def __init__(self, settings: Settings) -> None:
         """Read the address and the key from `settings`. Raises ConfigurationError for an invalid URL."""
@@ -209,7 +213,10 @@ class ListwiseReranker(Reranker):
         return dict.fromkeys(indexes)
 
     def _truncated(self, question: str, passages: Sequence[str]) -> list[str]:
-        """Return as many passages as fit the context window, truncated to one length. Raises ModelError."""
+        """Return as many passages as fit the context window, all truncated to the same length.
+
+        Raises ModelError if fewer than two fit.
+        """
         window = int(self._model.window / self._model.token_correction)
         prompt = self._output.messages(self._variables(question, []))
         output_tokens = reserved_output_tokens(window)
@@ -267,7 +274,7 @@ class CrossEncoderReranker(Reranker):
         return {index: _sigmoid(logits[index]) for index in order}
 
     async def _score(self, question: str, passages: list[str]) -> list[float]:
-        """Return the unbounded score of each passage. If cancelled, complete only the current batch."""
+        """Return the unbounded score of each passage. If cancelled, only the current batch completes."""
         logits: list[float] = []
         for batch in batches(passages, BATCH_SIZE):
             logits += await asyncio.to_thread(self._score_batch, question, batch)

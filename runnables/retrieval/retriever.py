@@ -37,19 +37,19 @@ ScoredHits = dict[ChunkHit, float]
 """Score by chunk, best first."""
 
 CANDIDATE_COUNT = 50
-"""Number of chunks from which the best `k` are selected; `k` if that is more."""
+"""Number of chunks from which the best `k` are selected, unless `k` is larger."""
 
 MAX_DEFINITIONS = 2
 """Maximum number of chunks that come first because they define an identifier of the question.
 
-Three of five results then remain for the other words of the question.
+If `k` is 5, three results remain for the other words of the question.
 """
 
 MAX_INLINE_VECTORS = 10_000
-"""Maximum number of vectors that may be compared on the event loop, which takes about 5 ms."""
+"""Maximum number of vectors to compare on the event loop; comparing so many takes about 5 ms."""
 
 EMBEDDING_TIMEOUT_S = 10
-"""Seconds to wait for the vector of a question, before only full text is searched."""
+"""Seconds to wait for the vector of a question. After that, only full text is searched."""
 
 EMBEDDING_CACHE_SIZE = 256
 """Maximum number of cached vectors of questions, which take one megabyte at 1,024 dimensions."""
@@ -118,7 +118,7 @@ class HybridSearch:
         retrieve = partial(self._retrieve, query, extra_terms, synonyms, k, vector, filters)
         if vector is None or self.collection.manifest.rows <= MAX_INLINE_VECTORS:
             return await self.collection.run(retrieve)
-        # In a thread, because NumPy lets the event loop run while it compares many vectors.
+        # In a thread, because NumPy releases the GIL while it compares many vectors.
         return await asyncio.to_thread(retrieve)
 
     def _retrieve(
@@ -133,7 +133,7 @@ class HybridSearch:
         """Return the `k` best chunks; if `vector` is None, only full text is searched."""
         text = f"{query} {extra_terms}".strip()
         identifiers = extract_identifiers(query)
-        # Only definitions and fusion look beyond the candidates.
+        # Only definitions and fusion use chunks that are not among the candidates.
         depth = FUSION_DEPTH if identifiers or vector is not None else max(CANDIDATE_COUNT, k)
         ranking = self._rank(text, synonyms, vector, filters, depth)
         candidates = dict(islice(ranking.items(), max(CANDIDATE_COUNT, k)))
@@ -148,15 +148,18 @@ class HybridSearch:
     def _read_best(
         self, candidates: ScoredHits, k: int, chunks: dict[ChunkHit, Chunk]
     ) -> list[RetrievedChunk]:
-        """Return the `k` best of `candidates` with different bodies. `chunks` are those read before.
+        """Return the `k` best of `candidates`, diversified. No two of them have the same body.
 
-        Platforms publish the same section on several pages, such as one page per edition or version.
+        `chunks` are the chunks that have been read already. Platforms publish the same section on several
+        pages, such as one page per edition or version.
         """
         while True:
             best = diversify(candidates, k, lambda hit: (hit.source, hit.document_id))
             chunks |= self._read(hit for hit in best if hit not in chunks)
             # A chunk may have been deleted since the search.
-            found = [RetrievedChunk(chunk=chunks[h], score=candidates[h]) for h in best if h in chunks]
+            found = [
+                RetrievedChunk(chunk=chunks[h], score=candidates[h]) for h in best if h in chunks
+            ]
             repeated = repeated_bodies(found)
             if not repeated:
                 return found
@@ -208,11 +211,11 @@ def _definitions_first(
     ranking: ScoredHits,
     others: ScoredHits,
 ) -> ScoredHits:
-    """Return `others` after those of `chunks` that define `identifiers`.
+    """Return the chunks that define `identifiers`, at most `MAX_DEFINITIONS`, followed by `others`.
 
-    Chunks that define more identifiers come first. If a code is in several tables, the table of the API
-    that the question names is therefore the first one. Of equal chunks, the better in `ranking` comes
-    first.
+    Chunks with a higher `definition_strength` come first. Therefore, if a code is in several tables, the
+    table of the API that the question names comes first. Chunks of equal strength keep the order of
+    `ranking`.
     """
     strengths = {hit: definition_strength(chunk, identifiers) for hit, chunk in chunks.items()}
     ranks = {hit: rank for rank, hit in enumerate(ranking)}
@@ -229,7 +232,7 @@ def open_search(
     collection: Collection,
     embeddings: QueryEmbeddings | None,
 ) -> HybridSearch:
-    """Return the search in `mode`; `auto` uses vectors if there is an embedding model.
+    """Return a search in `mode`. `auto` is `hybrid` with an embedding model, otherwise `full_text`.
 
     Raises ConfigurationError if the mode needs an embedding model and there is none.
     """

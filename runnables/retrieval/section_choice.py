@@ -8,13 +8,13 @@ from schemas.document import Chunk, RetrievedChunk, SectionKind
 from schemas.question import Filters
 
 FITTING_FACTOR = 1.2
-"""Factor of the score of a section whose kind usually says what the question asks for."""
+"""Factor for the score of a section of the kind that usually contains what the question asks for."""
 
 SHARED_FACTOR = 0.7
-"""Factor of the score of a section that most APIs share, unless the question asks for it."""
+"""Factor for the score of a section that most APIs share, unless the question asks for it."""
 
 PARAMETERS_INDEX = 2
-"""Maximum index of the request parameters of the best API."""
+"""Maximum index, from 0, at which the request parameters of the best API are placed."""
 
 _SHARED_SECTIONS: frozenset[SectionKind] = frozenset(
     {"request_headers", "public_parameters", "permission_package"}
@@ -45,8 +45,9 @@ def add_request_parameters(
 ) -> list[RetrievedChunk]:
     """Return `ranking` with the request parameters of its first API in third place.
 
-    `lacks_request_parameters` must be true for `ranking`. A caller of the API needs its parameters, even
-    if the words of the question are in another section. Blocks the event loop.
+    The ranking is unchanged if the API has no request parameters. `lacks_request_parameters` must be true
+    for `ranking`. A caller of the API needs its parameters, even if the words of the question are in
+    another section. Blocks the event loop.
     """
     best = ranking[0].chunk
     ranked = [r for r in ranking if _is_parameters_of(best, r.chunk)]

@@ -16,7 +16,7 @@ from runnables.retrieval.compressors import finite_float
 from schemas.document import RetrievedChunk, Section, SourceDocument
 
 SOURCE = "web"
-"""Name of the source of all chunks from the web; their metadata also contains `web`."""
+"""Name of the source of all chunks from the web. Their metadata also contains `"web": "true"`."""
 
 MAX_RESULTS = 20
 """Maximum number of results that are read, which is also Tavily's maximum."""
@@ -31,11 +31,11 @@ _URL = re.compile(r"https?://[^\s<>\"`\\]+", re.IGNORECASE)
 """A URL without white space and other characters that could end a link or a quoted HTML attribute."""
 
 _PASSAGE_SEPARATOR = re.compile(r"\s*\[(?:\.{3}|…)\]\s*")
-"""The separator between two passages of a page."""
+"""The separator that Tavily puts between two passages of a page."""
 
 _BREAK_CHARS = "\n 。！？；，、"
 _SENTENCE_BOUNDARY = re.compile(r"(?<=[。！？；\n])|(?<=[.!?])(?=\s)")
-"""Matches the empty string, so that the joined sentences equal the text."""
+"""Matches empty strings only, so that no character is lost when a text is split into sentences."""
 
 
 @dataclass(frozen=True)
@@ -109,7 +109,7 @@ def _is_in_domains(url: str, domains: tuple[str, ...]) -> bool:
 def _clean(value: object) -> str:
     """Return `value` without invisible characters, which could hide instructions to the model.
 
-    HTML entities are decoded, and the text is truncated.
+    HTML entities are decoded, and the text is truncated. The result is empty if `value` is not text.
     """
     if not isinstance(value, str):
         return ""
@@ -125,7 +125,7 @@ def _clean(value: object) -> str:
 
 
 def chunk_page(page: WebPage, max_tokens: int) -> list[RetrievedChunk]:
-    """Split the page into chunks of about `max_tokens`, which all have the score of the page."""
+    """Split the page into chunks of about `max_tokens` tokens, which all have the score of the page."""
     content = _truncate(_PASSAGE_SEPARATOR.sub("\n\n", page.content))
     blocks = tuple(_blocks(content, max_tokens))
     document = SourceDocument(
@@ -142,7 +142,7 @@ def chunk_page(page: WebPage, max_tokens: int) -> list[RetrievedChunk]:
 
 
 def _truncate(text: str) -> str:
-    """Truncate `text` to the limit, at the end of a sentence or word if possible."""
+    """Truncate `text` to `MAX_CONTENT_CHARS`, at the end of a sentence or word if possible."""
     if len(text) <= MAX_CONTENT_CHARS:
         return text
     truncated = text[:MAX_CONTENT_CHARS]
@@ -151,7 +151,7 @@ def _truncate(text: str) -> str:
 
 
 def _blocks(markdown: str, max_tokens: int) -> Iterator[str]:
-    """Yield Markdown blocks of at most `max_tokens`, except for tables and code, which stay whole."""
+    """Yield Markdown blocks of at most `max_tokens` tokens. Tables and code are never split."""
     for block in parse_blocks(markdown):
         if block.kind in ("table", "fence") or estimate_tokens(block.text) <= max_tokens:
             yield block.text
@@ -160,7 +160,7 @@ def _blocks(markdown: str, max_tokens: int) -> Iterator[str]:
 
 
 def _split_prose(text: str, max_tokens: int) -> Iterator[str]:
-    """Split `text` into parts of at most `max_tokens`, at the ends of sentences if possible."""
+    """Split `text` into parts of at most `max_tokens` tokens, at the ends of sentences if possible."""
     part, size = "", 0
     sentences = _SENTENCE_BOUNDARY.split(text)
     pieces = (piece for sentence in sentences for piece in _split_sentence(sentence, max_tokens))
@@ -176,7 +176,7 @@ def _split_prose(text: str, max_tokens: int) -> Iterator[str]:
 
 
 def _split_sentence(sentence: str, max_tokens: int) -> Iterator[str]:
-    """Split a sentence that is longer than `max_tokens`, at spaces if possible."""
+    """Split `sentence` into parts of at most `max_tokens` tokens, at spaces if possible."""
     while estimate_tokens(sentence) > max_tokens:
         part = truncate_to_tokens(sentence, max_tokens)
         part = part[: part.rfind(" ") + 1] or part

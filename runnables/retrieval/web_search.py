@@ -1,7 +1,8 @@
 """Web search with Tavily, whose results follow the retrieved chunks.
 
 It uses the optional dependency `tavily-python`, which accepts an httpx client and therefore a base URL, a
-deadline and TLS settings. langchain-tavily has no timeout, and its HTTP client, aiohttp, follows redirects.
+deadline and TLS settings. langchain-tavily is not used, because it has no timeout and its HTTP client,
+aiohttp, follows redirects.
 """
 
 import logging
@@ -36,9 +37,9 @@ _REFUSALS = {
     "UsageLimitExceededError": "too many requests with this key",
     "BadRequestError": "Tavily refuses the request; check APIDESK_WEB_DOMAINS",
 }
-"""Error messages by the exception that Tavily's client raises.
+"""Error messages by the class name of the exception that Tavily's client raises.
 
-The statuses are 401; 403, 432 and 433; 429; 400.
+The client raises them for the HTTP statuses 401; 403, 432 or 433; 429; and 400, in this order.
 """
 
 log = logging.getLogger(__name__)
@@ -73,7 +74,8 @@ class WebSearch:
     async def search(self, question: Question, config: RunnableConfig) -> list[RetrievedChunk]:
         """Return chunks of the pages found for `question`, best page first. Never raises.
 
-        The result is empty if the question has filters, which select documents of the collection.
+        The result is empty after a failure. It is also empty if the question has filters, because filters
+        select documents of the collection.
         """
         query = details_of(question).search_query[:MAX_QUERY_CHARS].strip()
         if not query or question.filters != Filters():
@@ -111,7 +113,7 @@ class WebSearch:
 def open_web_search(settings: Settings) -> WebSearch | None:
     """Return the web search, or None if `settings` do not enable it.
 
-    Raises ConfigurationError if the key or the package is missing, or the URL is invalid.
+    Raises ConfigurationError if the package or a valid key is missing, or if the URL is invalid.
     """
     if settings.web_search is None:
         return None
@@ -171,7 +173,7 @@ def _parse_base_url(address: str) -> httpx.URL:
 
 
 def _failure_reason(error: Exception) -> str:
-    """Return the reason, without the content of requests and replies, which may contain the key."""
+    """Return the reason, without text of requests and replies, because they may contain the key."""
     name = type(error).__name__
     if "Timeout" in name:
         return "no answer in time; check APIDESK_WEB_TIMEOUT"
