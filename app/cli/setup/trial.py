@@ -9,7 +9,7 @@ from app.service.ask_command import AskCommand
 from ingestion.job import ProgressCallback, run_in_thread
 from schemas.answer import Answer
 from schemas.errors import ConfigurationError, SourceError
-from schemas.ingestion import IngestionRun
+from schemas.ingestion import IngestionOptions, IngestionRun
 from schemas.settings import Settings
 
 
@@ -27,11 +27,12 @@ class Trial:
 async def run_trial(settings: Settings, progress: ProgressCallback) -> Trial:
     """Index the platform in `settings`, as `apidesk ingest` does, and ask a suggested question.
 
-    Raises ApideskError, in particular ConfigurationError if the store contains documents of other sources.
+    Raises ApideskError, in particular ConfigurationError if the store contains documents of another
+    platform.
     """
     answer_service = await asyncio.to_thread(connect_answer_service, settings)
     try:
-        await asyncio.to_thread(_check_store, answer_service)
+        await _check_store(answer_service)
         run = await run_in_thread(
             answer_service.job, answer_service.job.new_run("command"), progress
         )
@@ -45,21 +46,21 @@ async def run_trial(settings: Settings, progress: ProgressCallback) -> Trial:
     return Trial(run, question, answer)
 
 
-def _check_store(answer_service: AnswerService) -> None:
-    """Raise ConfigurationError if the store contains documents of other sources.
+async def _check_store(answer_service: AnswerService) -> None:
+    """Raise ConfigurationError if the store contains documents that the sources do not contain.
 
-    The run would delete those documents or mix them with its own.
+    They belong to another platform, and the run would delete them or mix them with its own.
     """
-    if not answer_service.collection.exists():
+    if not await asyncio.to_thread(answer_service.collection.exists):
         return
-    answer_service.collection.load()
-    own = {source.name for source in answer_service.platform.sources}
-    others = sorted({entry.source for entry in answer_service.collection.catalogue()} - own)
-    if others:
-        settings = answer_service.settings
+    job, settings = answer_service.job, answer_service.settings
+    dry_run = job.new_run("command", IngestionOptions(dry_run=True))
+    compared = (await run_in_thread(job, dry_run)).sources
+    if others := [source.name for source in compared if source.deleted or source.kept]:
         raise ConfigurationError(
-            f"{settings.milvus_uri} contains documents of sources that are not in "
-            f"{settings.platform.name} ({', '.join(others)}): set APIDESK_MILVUS_URI to another store"
+            f"{settings.milvus_uri} contains documents that are not in the sources of "
+            f"{settings.platform.name} ({', '.join(others)}): set APIDESK_MILVUS_URI to another store, "
+            "or run `apidesk ingest --allow-deletes` to delete them"
         )
 
 
