@@ -13,6 +13,12 @@ CHAT_MODEL = "smollm2"
 START_TIMEOUT_S = 180
 CONTEXT_TOKENS = 4_096
 
+CACHE_BYTES = 200_000_000
+"""Size of the prompt cache, enough for the starts of four prompts.
+
+llama-cpp-python does not count the logits that it keeps with each of them, almost 1 GB for this window.
+"""
+
 
 def chat_server(environment: Path, port: int) -> list[str]:
     """Return the command that starts the chat model's server, as in llama-cpp-python's documentation.
@@ -25,6 +31,7 @@ def chat_server(environment: Path, port: int) -> list[str]:
         "model_alias": CHAT_MODEL,
         "n_ctx": CONTEXT_TOKENS,
         "cache": True,
+        "cache_size": CACHE_BYTES,
         "host": "127.0.0.1",
         "port": port,
     }
