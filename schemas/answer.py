@@ -74,8 +74,9 @@ def _empty_if_null(value: object) -> object:
 
 
 class AnswerDraft(ApiModel):
-    """An answer as the model writes it, not yet grounded. Extra keys are ignored."""
+    """An answer in steps that cite the documents."""
 
+    # As the model writes it, before it is grounded. Extra keys are ignored.
     model_config = ConfigDict(extra="ignore")
 
     # First, because models follow the order of the schema, and each step is streamed when complete.

@@ -1,6 +1,7 @@
 """Schemas of the structured output of models: condensed question, passage order, topics, verdicts.
 
-The schemas are lenient, because models send null for defaults, numbers as text, and extra keys.
+The schemas are lenient, because models send null for defaults, numbers as text, and extra keys. Models read
+the docstrings as part of the schemas, so docstrings say only what a model should write.
 """
 
 import re
@@ -65,8 +66,9 @@ PassageNumbers = Annotated[list[int], BeforeValidator(_numbers)]
 
 
 class PassageOrder(ModelOutput):
-    """The numbers of passages, best first. Numbers may be missing, invalid or repeated."""
+    """The numbers of the documents, best first."""
 
+    # Models leave out, repeat and invent numbers; the reranker accepts that.
     ranking: PassageNumbers = Field(
         min_length=1, description="the numbers of all documents, each once, the most relevant first"
     )
@@ -86,8 +88,9 @@ class QuestionTopic(ModelOutput):
 
 
 class QuestionTopics(ModelOutput):
-    """Topics. Group numbers may be invalid or occur in several topics."""
+    """The topics of the groups. A group is listed at most once."""
 
+    # Models list groups several times and invent numbers; `assign` corrects that.
     topics: list[OnErrorOmit[QuestionTopic]] = Field(description="one entry for each topic")
 
     def assign(self, count: int) -> list[QuestionTopic]:
@@ -117,8 +120,9 @@ class Verdict(ModelOutput):
 
 
 class Verdicts(ModelOutput):
-    """Verdicts on statements. A statement may have no verdict or several."""
+    """One verdict for each statement."""
 
+    # Models leave out statements and contradict themselves; `by_number` accepts that.
     verdicts: list[OnErrorOmit[Verdict]] = Field(
         min_length=1, description="one verdict for each statement"
     )

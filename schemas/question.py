@@ -185,11 +185,9 @@ class Question(ApiModel):
 
 
 class StructuredQuestion(ApiModel):
-    """What a question is about; `unknown` means off-topic.
+    """What a question is about; `unknown` means off-topic."""
 
-    Lenient, because models write it: null becomes the default, extra keys are ignored.
-    """
-
+    # Lenient, because models write it: null becomes the default, extra keys are ignored.
     model_config = ConfigDict(extra="ignore")
 
     type: QuestionType = Field(

@@ -1,14 +1,19 @@
 """Prompts keep text from users and documents inside its tags, and put constant text first."""
 
+import json
 import re
 from pathlib import Path
 from typing import Any, cast
 
 import pytest
+from pydantic import BaseModel
 
 from prompts.chat_prompts import TAGS, PromptName, escape_data, load_prompt
+from schemas.answer import AnswerDraft
 from schemas.choices import LANGUAGES, Language
+from schemas.model_output import CondensedQuestion, PassageOrder, QuestionTopics, Verdicts
 from schemas.platform import PlatformInfo
+from schemas.question import StructuredQuestion
 
 TEMPLATES = sorted(Path(__file__).resolve().parents[1].joinpath("prompts").glob("*.md.j2"))
 PLATFORM_INFO = PlatformInfo(
@@ -110,6 +115,15 @@ def test_system_message_is_the_same_for_all_questions(path: Path) -> None:
     assert tags
     assert [tag for tag in tags if f"`{tag}`" not in warning] == []
     assert "Acme" not in first
+
+
+@pytest.mark.parametrize(
+    "schema",
+    [AnswerDraft, CondensedQuestion, PassageOrder, QuestionTopics, StructuredQuestion, Verdicts],
+)
+def test_schemas_do_not_tell_models_which_faults_are_tolerated(schema: type[BaseModel]) -> None:
+    text = json.dumps(schema.model_json_schema())
+    assert re.findall(r"\b(?:may|ignored|invalid|lenient|missing)\b", text, re.IGNORECASE) == []
 
 
 @pytest.mark.parametrize("path", STEPS, ids=lambda path: path.name)
