@@ -13,8 +13,8 @@ CHAT_MODEL = "smollm2"
 START_TIMEOUT_S = 180
 CONTEXT_TOKENS = 4_096
 
-CACHE_BYTES = 200_000_000
-"""Size of the prompt cache, enough for the starts of four prompts.
+CACHE_BYTES = 800_000_000
+"""Size of the prompt cache, enough for about five prompts.
 
 llama-cpp-python does not count the logits that it keeps with each of them, almost 1 GB for this window.
 """
