@@ -9,17 +9,20 @@ from ingestion.store.catalogue import DocumentKey
 from ingestion.store.manifest import RouteCalibration
 from schemas.document import RetrievedChunk
 
-UNCALIBRATED_DENSE_WEIGHT = 0.4
+UNCALIBRATED_DENSE_WEIGHT = 0.3
 """Weight of the dense route if its reliability has not been measured."""
 
+MIN_DENSE_WEIGHT = 0.1
+"""Weight below which the dense route is not used, so that questions need not be embedded."""
+
 MAX_DENSE_WEIGHT = 0.5
-"""Upper bound of the dense weight, which keeps the best full-text hit ahead of dense-only hits."""
+"""Upper bound of the dense weight, with which the best hit of full text stays first."""
 
-FUSION_DEPTH = 200
-"""Number of chunks of each ranking to fuse; large enough that both rankings share chunks."""
+RANK_CONSTANT = 5
+"""Constant of reciprocal rank fusion.
 
-BASELINE_RANK = 50
-"""Rank whose cosine similarity is scaled to 0, as every page has some similarity to a question."""
+With the usual 60, a chunk that is far down in both rankings is better than the best chunk of one ranking.
+"""
 
 DIVERSITY_WINDOW = 5
 """Size of the windows (results 1 to 5, 6 to 10, ...) in which the share of a document is limited."""
@@ -37,44 +40,33 @@ Item = TypeVar("Item")
 
 
 def dense_weight(calibration: RouteCalibration | None) -> float:
-    """Return the weight of the dense route, 0 to 0.5.
+    """Return the weight of the dense route, 0 or from 0.1 to 0.5.
 
-    The weight is `dense / full_text - 0.5`, calculated from the mean reciprocal rank (MRR) of each route. A
-    dense route that is at most half as good as full text has weight 0, because it would only displace
-    better hits. A dense route that is at least as good as full text has the same weight.
-    docs/explanation/retrieval.md has the measurements.
+    The weight is half of `dense / full_text`, the ratio of the mean reciprocal ranks (MRR) of the routes. A
+    dense route that is at least as good as full text therefore has the same weight, and one that is less
+    than a fifth as good has weight 0. docs/explanation/retrieval.md has the measurements.
     """
     if calibration is None:
         return UNCALIBRATED_DENSE_WEIGHT
     if not calibration.full_text:
         return MAX_DENSE_WEIGHT if calibration.dense else 0.0
-    return min(MAX_DENSE_WEIGHT, max(0.0, calibration.dense / calibration.full_text - 0.5))
+    weight = min(MAX_DENSE_WEIGHT, calibration.dense / calibration.full_text / 2)
+    return weight if weight >= MIN_DENSE_WEIGHT else 0.0
 
 
-def fuse(full_text: dict[Key, float], dense: dict[Key, float], weight: float) -> dict[Key, float]:
-    """Return the chunks of both rankings, best first, with scores from 0 to 1.
+def fuse(full_text: Iterable[Key], dense: Iterable[Key], weight: float) -> dict[Key, float]:
+    """Return the chunks of both rankings with their scores, 0 to 1, best first.
 
-    The rankings are scores by chunk, best first. `weight` is the weight of the dense route. The result is
-    a convex combination, after Bruch, Gai and Ingber, "An Analysis of Fusion Functions for Hybrid
-    Retrieval" (2023). BM25 scores are divided by the best one. Cosine similarities are scaled so that the
-    best one becomes 1, and that of rank 50 becomes 0. Reciprocal rank fusion ignores scores, so a weak
-    route worsens a strong one; docs/explanation/retrieval.md compares both methods.
+    The rankings are sorted, best first. `weight` is the weight of the dense route. The result is a weighted
+    reciprocal rank fusion, after Cormack, Clarke and Büttcher, "Reciprocal Rank Fusion Outperforms
+    Condorcet and Individual Rank Learning Methods", SIGIR 2009.
     """
-    lexical = _scale(full_text, 0.0)
-    semantic = _scale(dense, list(dense.values())[:BASELINE_RANK][-1] if dense else 0.0)
-    fused = {
-        key: (1 - weight) * lexical.get(key, 0.0) + weight * semantic.get(key, 0.0)
-        for key in {**full_text, **dense}
-    }
-    return dict(sorted(fused.items(), key=lambda item: -item[1]))
-
-
-def _scale(ranking: dict[Key, float], baseline: float) -> dict[Key, float]:
-    """Scale scores so that the best is 1 and `baseline` or less is 0."""
-    best = max(ranking.values(), default=0.0)
-    if best <= baseline:
-        return dict.fromkeys(ranking, 0.0)
-    return {key: max(0.0, (score - baseline) / (best - baseline)) for key, score in ranking.items()}
+    scores = dict[Key, float]()
+    for ranking, share in ((full_text, 1 - weight), (dense, weight)):
+        for rank, key in enumerate(ranking):
+            score = share * RANK_CONSTANT / (RANK_CONSTANT + rank)
+            scores[key] = scores.get(key, 0.0) + score
+    return dict(sorted(scores.items(), key=lambda item: -item[1]))
 
 
 # --- interleaving and diversity -------------------------------------------------------------------

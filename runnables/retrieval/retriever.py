@@ -19,7 +19,6 @@ from ingestion.store.schema import Vector
 from runnables.retrieval.exact_search import DEFINED, definition_strength, find_definitions
 from runnables.retrieval.identifiers import extract_identifiers
 from runnables.retrieval.ranking import (
-    FUSION_DEPTH,
     dense_weight,
     diversify,
     fuse,
@@ -38,6 +37,9 @@ ScoredHits = dict[ChunkHit, float]
 
 CANDIDATE_COUNT = 50
 """Number of chunks from which the best `k` are selected, unless `k` is larger."""
+
+DEFINITION_DEPTH = 200
+"""Number of hits among which chunks are looked for that define an identifier of the question."""
 
 MAX_DEFINITIONS = 2
 """Maximum number of chunks that come first because they define an identifier of the question.
@@ -133,12 +135,21 @@ class HybridSearch:
         """Return the `k` best chunks; if `vector` is None, only full text is searched."""
         text = f"{query} {extra_terms}".strip()
         identifiers = extract_identifiers(query)
-        # Only definitions and fusion use chunks that are not among the candidates.
-        depth = FUSION_DEPTH if identifiers or vector is not None else max(CANDIDATE_COUNT, k)
-        ranking = self._rank(text, synonyms, vector, filters, depth)
-        candidates = dict(islice(ranking.items(), max(CANDIDATE_COUNT, k)))
-        if self._mode != "dense":  # cosine similarities differ too little to be multiplied
-            candidates = weigh_sections(candidates, query)
+        count = max(CANDIDATE_COUNT, k)
+        search = partial(self.collection.search_hits, text, filters=filters)
+        if vector is not None and self._mode == "dense":
+            ranking = candidates = search(count, vector)
+        else:
+            depth = max(DEFINITION_DEPTH, count) if identifiers else count
+            ranking = search(depth, synonyms=synonyms)
+            candidates = weigh_sections(dict(islice(ranking.items(), count)), query)
+            if vector is not None:
+                dense = search(count, vector)
+                fused = fuse(
+                    _diversify(candidates, count), _diversify(dense, count), self._dense_weight
+                )
+                candidates = dict(islice(fused.items(), count))
+                ranking = fused | {hit: 0.0 for hit in ranking if hit not in fused}
         chunks: dict[ChunkHit, Chunk] = {}
         if identifiers:
             chunks = self._read_definitions(identifiers, candidates, filters)
@@ -154,7 +165,7 @@ class HybridSearch:
         pages, such as one page per edition or version.
         """
         while True:
-            best = diversify(candidates, k, lambda hit: (hit.source, hit.document_id))
+            best = _diversify(candidates, k)
             chunks |= self._read(hit for hit in best if hit not in chunks)
             # A chunk may have been deleted since the search.
             found = [
@@ -177,24 +188,6 @@ class HybridSearch:
         chunks = self.collection.chunks_by_id([hit.id for hit in hits])
         return {ChunkHit.from_chunk(chunk): chunk for chunk in chunks}
 
-    def _rank(
-        self,
-        query: str,
-        synonyms: Sequence[str],
-        vector: Vector | None,
-        filters: Filters,
-        depth: int,
-    ) -> ScoredHits:
-        """Return the best `depth` chunks of each route with their scores, best first."""
-        search = partial(self.collection.search_hits, filters=filters)
-        if vector is not None and self._mode == "dense":
-            return search(query, depth, vector)
-        full_text = search(query, depth, synonyms=synonyms)
-        if vector is None:
-            return full_text
-        dense = search(query, depth, vector)
-        return fuse(full_text, dense, self._dense_weight)
-
     @property
     def _uses_vectors(self) -> bool:
         """Whether to embed the question; false in mode `hybrid` if vectors have no weight."""
@@ -203,6 +196,10 @@ class HybridSearch:
     @property
     def _dense_weight(self) -> float:
         return dense_weight(self.collection.manifest.calibration)
+
+
+def _diversify(hits: ScoredHits, k: int) -> list[ChunkHit]:
+    return diversify(hits, k, lambda hit: (hit.source, hit.document_id))
 
 
 def _definitions_first(
