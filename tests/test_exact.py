@@ -11,10 +11,15 @@ from app.service.answer_service import AnswerService
 from ingestion.sources.registry import read_source
 from ingestion.text.markdown_blocks import parse_table, plain_text
 from runnables.question.extract_details import extract_details
-from runnables.retrieval.exact_search import missing_identifiers
+from runnables.retrieval.exact_search import (
+    DEFINED,
+    definition_strength,
+    missing_identifiers,
+)
 from runnables.retrieval.identifiers import extract_identifiers
 from schemas.document import SourceDocument
 from schemas.platform import SourceLimits
+from tests.chunks import page
 
 MIN_HIT_RATE = 0.99
 SECTIONS = {"code": "error_codes", "field": "_parameters"}
@@ -171,3 +176,18 @@ def test_path_does_not_hide_what_the_question_asks_for(
     assert fact in answer["answer"][0]
     assert answer["sources"][0]["section"] == section
     assert answer["confidence"] in ("high", "medium")
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        "| Field | Meaning |\n| --- | --- |\n| user\\_id | The user. |",
+        "- user\\_id: the user.",
+        "user\\_id: the user.",
+    ],
+    ids=["row", "item", "line"],
+)
+def test_escaped_identifier_is_found(body: str) -> None:
+    (chunk,) = page("fields", body)
+    assert definition_strength(chunk, ["user_id"]) >= DEFINED
+    assert definition_strength(chunk, ["user"]) < DEFINED

@@ -44,6 +44,9 @@ _CODE_COLUMN = re.compile(r"码|错误|code|status|error", re.IGNORECASE)
 _CELL_BORDER = re.compile(r"(?<!\\)\|")
 _SEPARATORS = re.compile(r"[\s,，、/;；]+")
 _PLACEHOLDER = re.compile(r"\{[^}]*\}|:\w+|<[^>]*>")
+_ESCAPE = re.compile(r"\\([_.*-])")
+"""An escaped character of Markdown that identifiers may contain."""
+
 _ITEM = re.compile(r"\s*(?:[>#*+-]+\s+|\d+[.)]\s+)+[*_`\[]*|\s*[*_`]+")
 _CONTINUATION = re.compile(r"[\w-]|\.\w")
 _LAST_PART = re.compile(r"[^.\[\]]+(?=(?:\[\])?$)")
@@ -177,6 +180,8 @@ def _strength(chunk: Chunk, identifier: str) -> int:
     ):
         return DEFINED
     body = chunk.body.lower()
+    if "\\" in body:
+        body = _ESCAPE.sub(r"\1", body)
     if identifier not in body:
         return 0
     return max(_strengths_in_body(body, identifier), default=0)
@@ -192,12 +197,12 @@ def _names_api(chunk: Chunk, identifier: str) -> bool:
 
 
 def _strengths_in_body(body: str, identifier: str) -> Iterator[int]:
-    """Yield the strength with which each line that may contain `identifier` defines it."""
+    """Yield the strength with which each line that contains `identifier` defines it."""
     header = ""
     for line in body.splitlines():
         is_row = line.lstrip().startswith("|")
         header = (header or line) if is_row else ""
-        if identifier in line or "\\" in line:
+        if identifier in line:
             yield (
                 _row_strength(_cells(line), _cells(header), identifier)
                 if is_row
