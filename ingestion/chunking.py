@@ -18,7 +18,7 @@ CHUNKER_VERSION = 3
 """Version of the chunking. Increment it whenever the chunks change; collections must then be rebuilt."""
 
 API_SECTION_FACTOR = 6
-"""Maximum size of a chunk of an API section, as a multiple of that of a prose chunk."""
+"""Maximum size of a chunk with several blocks of an API section, as a multiple of that of prose."""
 
 MAX_BLOCK_CHARS = 12_000
 """Maximum length of a block in characters. Longer ones are split: Milvus limits text to 65,535 bytes."""
@@ -111,7 +111,8 @@ def _digest(*parts: str) -> str:
 def _split_section(section: Section, max_tokens: int) -> Iterator[str]:
     """Yield the section's body in parts, split between blocks if possible.
 
-    A part of prose has at most about `max_tokens`; other parts may be `API_SECTION_FACTOR` times as long.
+    A part of several blocks has at most about `max_tokens`, or `API_SECTION_FACTOR` times that in a section
+    that is not prose.
     """
     factor = 1 if section.kind == "prose" else API_SECTION_FACTOR
     max_weight = min(max_tokens * factor, MAX_CHUNK_WEIGHT)
@@ -162,7 +163,7 @@ def _split_blocks(blocks: Iterable[MarkdownBlock], max_weight: int) -> Iterator[
 
 
 def _has_short_rows(table: str) -> bool:
-    """Return whether a table has rows below its header, and no line is longer than half a block."""
+    """Return whether a table has rows, and no line is longer than half of `MAX_BLOCK_CHARS`."""
     lines = table.split("\n")
     return len(lines) > 2 and max(map(len, lines)) <= MAX_BLOCK_CHARS // 2
 

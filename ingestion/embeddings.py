@@ -133,7 +133,7 @@ class ChunkEmbedder:
             self._pending.clear()
 
     def _send(self, pool: ThreadPoolExecutor, batch: list[Chunk]) -> "_BatchRequest":
-        """Send the texts of `batch` to the model, except those with a pending vector."""
+        """Send the texts of `batch` to the model, except those with a vector of an unfinished run."""
         texts = [embedded_text(self._truncated(chunk)) for chunk in batch]
         pending = self._pending.get(texts) if self._pending is not None else {}
         missing = [text for text in dict.fromkeys(texts) if text not in pending]

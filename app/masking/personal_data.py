@@ -1,7 +1,8 @@
 """Finds personal data by its format and check digits.
 
 Personal data are e-mail addresses, telephone numbers, identity numbers (China, Hong Kong, Brazil, United
-States), IBANs and bank card numbers, except for addresses and numbers that documentation uses as examples.
+States), IBANs and bank card numbers, except for reserved addresses, and for IBANs, card numbers and tax
+ids in examples.
 """
 
 import re

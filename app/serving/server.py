@@ -96,7 +96,7 @@ class _AnnouncedServer(uvicorn.Server):
 
 
 def check_bind_address(settings: Settings, engine: Engine, host: str) -> None:
-    """Check that an API key is configured or `host` is a loopback address. Blocks.
+    """Check that an API key is configured or `host` is a loopback address. Blocks the event loop.
 
     Raises ConfigurationError if neither is the case, and StoreUnavailable if the database does not answer.
     """
@@ -143,7 +143,7 @@ def install_signal_handlers(answer_service: AnswerService) -> None:
     APIDESK_SHUTDOWN_TIMEOUT seconds to finish. A second signal stops the answers at once.
 
     Call this function on the event loop after uvicorn has installed its own handlers. The new handlers also
-    call uvicorn's handler, which closes the port, waits for connections and exits.
+    call uvicorn's handler, which closes the port, lets requests finish and exits.
     """
     handler = _SignalHandler(answer_service)
     for number in (signal.SIGTERM, signal.SIGINT):

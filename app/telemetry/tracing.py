@@ -123,7 +123,7 @@ class Tracing:
         request = structlog.contextvars.get_contextvars().get("request_id")
         answer = str(run_id) if mode else None  # for OpenTelemetry, whose spans have other ids
         metadata = {"answer_id": answer, "session_id": session, "request_id": request}
-        # Each run has its own tracer, as in LangChain, because a tracer never removes streamed runs.
+        # Each run has its own tracer, as in LangChain, because a tracer keeps streamed runs in memory.
         tracers = [AnswerTracer(client=self._client)] if self._client else []
         return {
             "run_id": run_id,
@@ -138,7 +138,7 @@ class Tracing:
             self._feedback_sender.send(answer_id, feedback)
 
     def flush(self) -> None:
-        """Wait until pending traces and ratings are sent to LangSmith. Blocks."""
+        """Wait until pending traces are sent to LangSmith. Blocks."""
         if self._client:
             self._client.flush()
 

@@ -34,7 +34,7 @@ TIMEOUT_OPTIONS = {"sqlite": {"timeout": "15"}, PSYCOPG: {"connect_timeout": "10
 """Default timeouts in seconds, by driver: for SQLite's write lock, and for connecting to a server."""
 
 WAL_TIMEOUT_S = 5.0
-"""Seconds during which the change to the write-ahead log is repeated."""
+"""Seconds for which switching to write-ahead logging is retried."""
 
 WAL_RETRY_S = 0.05
 
@@ -171,8 +171,8 @@ def _create_in_memory_engine(url: URL) -> Engine:
 def _enable_wal(engine: Engine) -> None:
     """Enable the write-ahead log, so that reads continue during a write. The file stores this mode.
 
-    SQLite's own timeout does not apply to this change, which fails at once if other processes open the new
-    file at the same time. It is therefore repeated.
+    SQLite's own timeout does not apply to this switch, which fails at once if other processes open the new
+    file at the same time. It is therefore retried.
     """
     for attempt in Retrying(
         retry=retry_if_exception(_is_busy),

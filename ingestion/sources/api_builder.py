@@ -16,7 +16,7 @@ PARAMETER_ROLES: tuple[Role, ...] = ("headers", "public", "request", "response")
 
 
 def table_name(header: Sequence[str]) -> str:
-    """Return the name of a table in the evidence: `table [Name | Type]`."""
+    """Return the name that the evidence uses for a table: `table [Name | Type]`."""
     return f"table [{' | '.join(filter(None, map(text_of, header)))}]"
 
 
@@ -33,7 +33,7 @@ class OperationBuilder:
         self.position = 0
         """Index of the current block on the page."""
         self.read_positions: list[int] = []
-        """Indexes on the page of the blocks from which parameters or error codes were read."""
+        """Page indexes of the blocks from which parameters or error codes were read."""
         self._status: ErrorCode | None = None
         """The error in the last heading or bold title, if that is an HTTP status."""
         self._error_title = (-1, "")
@@ -49,7 +49,7 @@ class OperationBuilder:
         return bool(found)
 
     def add_errors(self, found: Sequence[ErrorCode], block: str) -> bool:
-        """Add error codes. `block` names the block in the evidence. Return False if `found` is empty.
+        """Add error codes. `block` is the block's name in the evidence. Return False if `found` is empty.
 
         Codes below a title that is an HTTP status replace the status, which becomes part of their messages.
         """
@@ -96,7 +96,7 @@ class OperationBuilder:
     def add_parameters(
         self, found: Sequence[Parameter], role: Role, columns: Columns, block: str
     ) -> bool:
-        """Add a table or list of parameters with `role`. `block` names the block in the evidence.
+        """Add a table or list of parameters with `role`. `block` is the block's name in the evidence.
 
         Return False if `found` is empty.
         """
@@ -132,6 +132,6 @@ class OperationBuilder:
         return True
 
     def add_evidence(self, block: str, what: str) -> None:
-        """Add an entry to the evidence: `what` says how the block that `block` names was read."""
+        """Add an entry to the evidence: `what` says how the block was read; `block` is its name."""
         under = next((f" under {text!r}" for text in self.above.texts()), "")
         self.operation.evidence.append(f"{block}{under}: {what}")

@@ -27,7 +27,7 @@ MAX_CAPTION_CHARS = 60
 """Maximum length of a paragraph that announces the block below it."""
 
 MAX_FACT_CHARS = 1_000
-"""Maximum length of a block whose labelled lines are read; longer blocks are prose."""
+"""Number of leading characters of a block in which calls or labelled lines are read."""
 
 _BASE_VARIABLE = r"\$?\{\{?[\w.-]+\}?\}(?=/)"
 """A variable for the address of the server, as in Postman: `{{baseUrl}}/v1/x`."""
@@ -44,7 +44,7 @@ _MAY_BE_METHOD = re.compile(
 """Finds pages with a method. A method in lower case must end its cell, line or clause, or precede a URL."""
 TARGET_ALONE = re.compile(TARGET)
 _BARE_CALL = re.compile(rf"({METHODS})(?:[\s`*:|→]|[-=]>)+({TARGET})", re.IGNORECASE)
-"""A call without other text; only then may the method be in lower case."""
+"""A call without other text. Unlike in `CALL`, its case is ignored."""
 OPENING_CALL = re.compile(
     rf"^[\s>*]*(?P<label>[^:：\n`/。，,]{{1,{MAX_LABEL_CHARS}}}[:：])?[\s*`]*{CALL.pattern}[`*\])）]*",
     re.MULTILINE,
@@ -78,7 +78,7 @@ class Call(NamedTuple):
 def call_of(method: str, url: str) -> Call:
     """Return a call: the method in upper case, the URL without markup, server variable and query."""
     url = re.sub(f"^{_BASE_VARIABLE}", "", re.sub(r"\*(\{[^}]*\})\*", r"\1", url))
-    url = re.sub(r"\{([\w.]+)#[^{}]*\}", r"{\1}", url)  # a link in a placeholder
+    url = re.sub(r"\{([\w.]+)#[^{}]*\}", r"{\1}", url)  # `{name#anchor}`
     url = re.sub(r"\\([_\-.{}])", r"\1", url).rstrip(".,;:。，；*`").split("?")[0]
     return Call(cast(Method, method.upper()), url)
 
@@ -149,7 +149,7 @@ def stated_calls(block: MarkdownBlock) -> list[Call]:
 
 
 def labelled_request(block: MarkdownBlock, above: MarkdownBlock) -> Call | None:
-    """Return the call of a code block with a request line and a body or headers; None for other blocks.
+    """Return the call of a request line without HTTP version, above a body or headers; otherwise None.
 
     `above` is the block before it, which must be a heading or a label.
     """

@@ -41,7 +41,7 @@ def api_document(
 ) -> SourceDocument:
     """Return `api` as a document of `source`, with up to seven sections.
 
-    `values` are additional names for `page_url` templates. Raises ConfigurationError for a
+    `values` fill further placeholders in `page_url`. Raises ConfigurationError for a
     malformed `page_url`.
     """
     fields = api.model_dump(by_alias=True, exclude_none=True)

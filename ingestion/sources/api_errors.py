@@ -31,8 +31,8 @@ def errors_of_rows(
 ) -> tuple[ErrorCode, ...]:
     """Return the error codes of a table. An HTTP status in the same row becomes part of the message.
 
-    Codes whose message means success are left out. In a table of HTTP statuses, all statuses below 400 are
-    also left out. In a table of codes that all look like HTTP statuses, those from 200 to 209 are.
+    Codes whose message means success are left out. So are all statuses below 400 in a status column, and
+    the numbers 200 to 209 in a code column whose numbers all look like statuses.
     """
     key = "code" if "code" in columns else "http_status"
     message_at = next(
@@ -138,7 +138,7 @@ _ERROR_SENTENCE = re.compile(
 
 
 def labelled_errors(text: str) -> tuple[ErrorCode, ...]:
-    """Return the error codes in the text after a label such as "Error code"; empty for other texts.
+    """Return the error codes in `text`, the value of a label such as "Error code"; may be empty.
 
     The text names codes only, or begins with a code and describes it.
     """

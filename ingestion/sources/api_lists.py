@@ -123,7 +123,7 @@ def _with_values(parameter: Parameter) -> Parameter:
 
 
 _HEADED_ITEM = re.compile(r"#{1,6} +([\w.$@\\\[\]-]+)(?=\s|$)")
-"""The heading with which a list item begins in HTML lists of fields."""
+"""A heading that starts a list item, in Markdown made from HTML."""
 _SIGNATURE = re.compile(r"`([A-Za-z_$][\w.\[\]-]*)(\??): +([^`]+)`")
 """A name and its type in one code span: "`name: string`", "`name?: string`"."""
 _BULLET = re.compile(r"^(?P<indent>\s*)(?:[-*+•]|\d+[.)])\s+(?P<text>.*)$")

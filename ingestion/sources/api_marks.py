@@ -185,7 +185,7 @@ def _is_below_request(blocks: Sequence[MarkdownBlock], position: int) -> bool:
 
 
 def _without_examples(marks: Sequence[Mark], blocks: Sequence[MarkdownBlock]) -> Sequence[Mark]:
-    """Return the marks without request lines below "Example" whose operation another mark states."""
+    """Return the marks, except those of example code whose operation another mark states."""
     examples = {mark for mark in marks if _is_example(blocks, mark.block)}
     if not examples:
         return marks

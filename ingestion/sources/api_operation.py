@@ -46,8 +46,8 @@ class PageOperation:
     evidence: list[str] = field(default_factory=list)
     """Explains to users why the page is read as an operation: one clause per mark, table and list."""
     has_labelled_parameters: bool = False
-    """Whether a text or column title announces parameters that are in a list, or in a table that says
-    which of them are required."""
+    """Whether parameters with a known role are in a list, or in a table that says which of them are
+    required."""
     is_stated: bool = True
     """Whether the page states the method and the URL; otherwise they are from an example of a call."""
 

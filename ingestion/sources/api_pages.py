@@ -216,7 +216,7 @@ def _has_permission(blocks: Sequence[MarkdownBlock], position: int) -> bool:
 
 
 def _add_path_parameters(operation: PageOperation) -> None:
-    """Make the placeholders of the URL required parameters, and add those that no table describes.
+    """Mark the parameters in the URL's path as required, and add those that no table describes.
 
     Names are compared without case and separators, because generated clients write `letter_id` for
     `{letterId}`. If tables describe as many path parameters under other names, nothing is added.

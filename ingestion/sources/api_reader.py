@@ -53,13 +53,13 @@ class OperationReader:
 
     @property
     def read_positions(self) -> list[int]:
-        """Indexes on the page of the blocks from which parameters or error codes were read."""
+        """Page indexes of the blocks from which parameters or error codes were read."""
         return self._builder.read_positions
 
     def read(self, blocks: Sequence[MarkdownBlock], first: int) -> list[ParameterTable]:
         """Read `blocks`, and return the tables and lists of parameters that have been found so far.
 
-        `first` is the index of the first block on the page.
+        `first` is the page index of `blocks[0]`.
         """
         for position, block in enumerate(blocks, first):
             self._builder.position = position

@@ -37,8 +37,8 @@ def is_required_cell(text: str) -> bool:
 def required_mark(description: str) -> bool | None:
     """Return whether a description marks the parameter as required; None without a mark.
 
-    A mark is at the start or the end of the description, or is a sentence of its own. Marks with a
-    condition, such as "required if", do not count.
+    A mark is at the start or the end of the description, or is a sentence of its own. "Required" with a
+    condition, such as "required if", does not count.
     """
     if _REQUIRED_START.match(description):
         return True

@@ -15,7 +15,7 @@ from ingestion.sources.api_roles import role_of_title
 from ingestion.text.markdown_blocks import MarkdownBlock
 
 Range = tuple[Mark, int, int]
-"""A mark with its range of blocks: the index of the first, and the index after the last."""
+"""A mention of a call with its blocks: the index of the first, and the index after the last."""
 
 MAX_NAME_CHARS = 80
 """Maximum length of a sentence that names an operation."""
@@ -82,7 +82,7 @@ def _start(
 
     This is the first that exists:
 
-    1. If the call is not a heading: the last of the topmost headings among those of `levels`, from
+    1. If the call is not a heading: of the headings with the smallest of `levels`, the last one from
        `first_index` to the call.
     2. If there is no heading of `levels`: the heading right above the call, or the call if that heading
        only labels a URL or method.

@@ -190,7 +190,7 @@ class _OperationTables:
         """Return whether a table may be nested below a parameter of `root`.
 
         A table before `root` or of another operation must be announced as a structure, because a heading
-        may also name the resource whose parameters the table lists.
+        such as "User" may name the resource instead of a structure.
         """
         is_after = structure in self._tables and structure.position > root.position
         return is_after or structure.is_structure

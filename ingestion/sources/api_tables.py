@@ -20,7 +20,7 @@ _OPTIONAL_IN_NAME = re.compile(
     r"[\s(（\[]*(?:\boptional\b|可选|选填|非必填)[)）\]]*|(?<=[\w\]])\?(?=[\\*\s]*$)", re.IGNORECASE
 )
 _NO_MARKS = ("name", "default", "example", "values")
-"""Columns whose cells do not say whether a parameter is required."""
+"""Columns that are not searched for marks; `_names_of` searches the name."""
 _INDENT = re.compile(
     r"^(?:\s|&nbsp;|&emsp;|&ensp;|&#160;|\u00a0|\u2003|\u3000|&gt;|[└├│─┗┣∟↳»›>·•▸\-–—+]|\.(?=[.\s]*\w)|└─)+"
 )
@@ -62,7 +62,7 @@ def parameters(
 
 
 def _without_wrappers(found: Sequence[Parameter]) -> Iterator[Parameter]:
-    """Yield the parameters, with a generated row for the whole body replaced by its children."""
+    """Yield the parameters. A row for the whole body (`body`, `anonymous`) is replaced by its children."""
     for parameter in found:
         is_body = parameter.name == "body" and parameter.location == "body"
         if parameter.children and (is_body or parameter.name == "anonymous"):
@@ -91,7 +91,7 @@ def _is_required(row: Sequence[str], columns: Columns, mark: bool | None) -> boo
 
 
 def _names_of(cell: str) -> tuple[int, list[str], bool | None]:
-    """Return the indentation in columns, the names in a cell, and whether they are marked as required.
+    """Return the indentation in characters, the names in a cell, and whether they are marked as required.
 
     The mark is True for required, False for optional, None without a mark. A cell such as `from / to` has
     several names; the second name in `point.lng / lat` is `point.lat`.

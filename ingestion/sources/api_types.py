@@ -17,7 +17,7 @@ TYPE = re.compile(
     r"|(?:字符|整|数|布尔|对象|列表|枚举|长整|浮点|时间|日期|文件)[\u4e00-\u9fff]*",
     re.IGNORECASE,
 )
-"""A type in parentheses. The facts next to it are limits and defaults."""
+"""A type among the facts about a field, as in `(string, at most 20)`."""
 SCALAR = re.compile(
     r"(?:string|integer|int(?:32|64)?|long|number|float|double|decimal|bool(?:ean)?|enum)\b[^\[\]<>]*",
     re.IGNORECASE,

@@ -89,7 +89,7 @@ def _fact_value(result: ScoredAnswer) -> float | None:
 
 
 def _grade_value(result: ScoredAnswer) -> float | None:
-    """Return the value of the grade. If the question has no facts, there is no grade and `right` counts."""
+    """Return the value of the grade. A question without facts has no grade; its `right` counts instead."""
     if result.judge_failure is not None:
         return None
     if not result.facts:

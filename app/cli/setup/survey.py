@@ -179,7 +179,7 @@ def _most_frequent_language(surveyed: list[_SurveyedSource], limits: SourceLimit
 def _sample_languages(
     surveyed: _SurveyedSource, limits: SourceLimits, problems: list[str]
 ) -> list[Language]:
-    """Return the languages of the first documents. Add the unusable files before them to `problems`."""
+    """Return the languages of the first documents. Add the unusable files read on the way to `problems`."""
     if summary := surveyed.summary:  # avoids fetching the description again
         return [summary.language] * min(summary.operations, LANGUAGE_SAMPLE_DOCUMENTS)
     languages: list[Language] = []

@@ -1,7 +1,7 @@
 """Answers questions for the command line, through a running server or in this process.
 
-A running server needs no startup time. If no server runs, or if the command line names a model, this
-process opens its own answer service, which takes two seconds.
+A running server needs no startup time. If no server uses the embedded index, or if the command line
+names a model, this process opens its own answer service, which takes two seconds.
 """
 
 import asyncio
@@ -184,7 +184,7 @@ async def open_local_answerer(settings: Settings) -> AsyncIterator[LocalAnswerer
 def open_terminal_answerer(
     settings: Settings, custom_model: bool
 ) -> AbstractAsyncContextManager[TerminalAnswerer]:
-    """Connect to the running server of the embedded store, or open an answer service in this process.
+    """Connect to the apidesk server that uses this index file, or open an answer service here.
 
     `custom_model` means that the command line names a model. In this case, this process answers, because
     the server would use its own model. Raises ApideskError when the context is entered.

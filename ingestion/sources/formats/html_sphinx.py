@@ -15,7 +15,7 @@ _PARAMETER = re.compile(r"\((?:[^():/]{1,40}:)?([\w-]{1,80})\)")
 """A parameter of a signature, possibly with its type: `(int:user_id)`."""
 _CLASSES = ["http", "get", "post", "put", "patch", "delete", "head", "options"]
 _TITLES = {"Parameters": "Path Parameters", "Form Parameters": "Body Form Parameters"}
-"""Maps the title of a list of fields to a title that says where the fields are sent."""
+"""Maps the title of a field to a title that says where its parameters are sent."""
 
 
 def mark_operations(content: Tag) -> None:
