@@ -43,16 +43,16 @@ class QuestionFields(ApiModel):
 
 
 QuestionInput = str | dict[str, Any] | QuestionFields | Question
-"""The text of a question, a dict with the fields of QuestionFields, or one of these objects."""
+"""The text of a question, QuestionFields or a dict with its fields, or a Question."""
 
 
 class AnswerPipeline(Runnable[QuestionInput, Answer]):
     """Answers questions. Its run contains the runs of the steps in `runnables.pipeline`.
 
     The run dispatches the custom events `structured`, `sources` and `step`. With `stream`, `astream` and
-    `astream_events`, it dispatches the steps while the answer is written. The iterators of `stream` and
+    `astream_events`, it dispatches `step` events while the answer is written. The iterators of `stream` and
     `astream` have one item, the answer. The methods raise ApideskError, pydantic.ValidationError for
-    input of the wrong form, and RuntimeError outside the block of the `Apidesk`.
+    input of the wrong form, and RuntimeError outside `with apidesk.open()`.
     """
 
     name = "apidesk"
@@ -81,13 +81,13 @@ class AnswerPipeline(Runnable[QuestionInput, Answer]):
     def stream(
         self, input: QuestionInput, config: RunnableConfig | None = None, **kwargs: Any
     ) -> Iterator[Answer]:
-        """Yield the answer. Callbacks receive each step before the answer is complete."""
+        """Yield the answer. Callbacks receive its parts before it is complete."""
         yield self._runner.run(self._answer(input, with_streaming(ensure_config(config))))
 
     async def astream(
         self, input: QuestionInput, config: RunnableConfig | None = None, **kwargs: Any
     ) -> AsyncIterator[Answer]:
-        """Yield the answer. Callbacks receive each step before the answer is complete."""
+        """Yield the answer. Callbacks receive its parts before it is complete."""
         run_config = with_streaming(ensure_config(config))
         yield await self._runner.arun(self._answer(input, run_config))
 
@@ -119,7 +119,7 @@ class DocumentRetriever(BaseRetriever):
 
     `k` and `filters` can also be passed to `invoke` and `ainvoke`, and bound with `bind`. The metadata of a
     document include its `page_url`, `title`, `section` and `score`. The methods raise ApideskError,
-    pydantic.ValidationError for invalid filters, and RuntimeError outside the block of the `Apidesk`.
+    pydantic.ValidationError for invalid filters, and RuntimeError outside `with apidesk.open()`.
     """
 
     model_config = ConfigDict(arbitrary_types_allowed=True)

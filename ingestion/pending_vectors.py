@@ -27,9 +27,9 @@ class PendingVectors:
 
     @classmethod
     def beside_snapshot(cls, settings: Settings) -> "PendingVectors | None":
-        """Return the vectors next to the embedded store of `settings`; None with a Milvus server.
+        """Return the vectors next to the Milvus Lite file of `settings`; None with a Milvus server.
 
-        A server is usually updated in place, so the next run finds there what this run has embedded.
+        An index on a server is usually updated in place, so the next run finds this run's vectors there.
         """
         if not settings.embedded:
             return None

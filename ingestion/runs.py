@@ -90,9 +90,9 @@ class IngestionRunStore:
     def exclusive_run(self) -> Iterator[None]:
         """Hold the ingestion lock of the collection on all machines that share a PostgreSQL database.
 
-        The server releases the lock if the process or its connection dies. With SQLite, whose file
-        belongs to one machine, there is no such lock. Raises IngestionRunning if another run holds the
-        lock.
+        The server releases the lock if the process or its connection dies. With SQLite, this does
+        nothing, because `run_lock` suffices on one machine. Raises IngestionRunning if another run holds
+        the lock.
         """
         if self.engine.dialect.name != "postgresql":
             yield

@@ -36,7 +36,7 @@ from schemas.platform import PageConfig, SourceConfig, SourceLimits
 MAX_VANISHED_SHARE = 0.3
 """If a larger share of a source's documents has vanished, these are kept unless `allow_deletes` is set.
 
-So many documents usually vanish by mistake.
+Such a loss is usually a mistake.
 """
 
 log = logging.getLogger(__name__)
@@ -81,7 +81,7 @@ class Sync:
         self._dropped_ids: set[str] = set()
         """Ids of the stored chunks to delete."""
         self._new_fingerprints: dict[DocumentKey, str] = {}
-        """File fingerprints of the documents with unchanged chunks, which are not written again."""
+        """File fingerprints of the documents with any chunk that is not written again."""
         self._was_interrupted = False
         """Whether the stored manifest is `incomplete`: the last run may have died during a write."""
 

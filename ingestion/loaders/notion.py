@@ -1,6 +1,6 @@
 """Loads Notion pages with their headings, tables, code and links.
 
-LangChain's NotionDBLoader reads only databases, and drops all of these.
+LangChain's NotionDBLoader reads only databases, as plain text.
 """
 
 from collections.abc import Iterator

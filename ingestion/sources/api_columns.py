@@ -147,8 +147,8 @@ class Columns:
 def columns_of(header: Sequence[str], rows: TableRows = ()) -> Columns:
     """Return the columns that a header row names.
 
-    If several columns have the same kind, the first is used. The kind `name` is an exception: of 字段名 and
-    变量名, the column with more identifiers in `rows` is used.
+    If several columns have the same kind, the first is used. The kind `name` is an exception: of several,
+    such as 字段名 and 变量名, the column with the most identifiers in `rows` is used.
     """
     at: dict[str, int] = {}
     for index, cell in enumerate(header):
@@ -198,7 +198,7 @@ _MEANINGS = ("description", "cause", "remedy")
 
 
 def is_error_table(columns: Columns) -> bool:
-    """Return whether a table has codes with a description, cause or remedy, and no types."""
+    """Return whether a table has codes with a description, cause or remedy, but no `type` or `required`."""
     is_described = any(kind in columns for kind in _MEANINGS)
     has_types = "type" in columns or "required" in columns
     return "code" in columns and is_described and not has_types
@@ -208,7 +208,8 @@ def is_status_table(columns: Columns, role: str) -> bool:
     """Return whether a table in a section with `role` lists HTTP statuses.
 
     It needs a column of statuses and a column that describes them. In a section of errors or responses, the
-    second may be missing if the table has no types. In a section with another role, the result is False.
+    second may be missing if the table has no types. The result is False for other roles, except the empty
+    one.
     """
     if "http_status" not in columns or role not in ("errors", "response", ""):
         return False

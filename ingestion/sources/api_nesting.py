@@ -27,7 +27,7 @@ def nest(flat: Sequence[tuple[int, Parameter]]) -> tuple[Parameter, ...]:
         name = parameter.name
         plain = _BRACKETS.sub("", name).strip(".")
         if above and plain.startswith(f"{above}."):
-            name = plain[len(above) + 1 :]  # indented, and with the full name
+            name = plain[len(above) + 1 :]  # drop the parent's repeated name
         head, _, tail = _BRACKETS.sub("", name).rpartition(".")
         full = f"{above}.{head}" if above and head else head
         if full in paths and NAME.match(tail):

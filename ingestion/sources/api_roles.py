@@ -73,7 +73,7 @@ class Announcements:
         self._labels: list[str] = []
         """Labels since the last heading."""
         self._section = ""
-        """The last label since the last heading that announces headers, parameters or a response."""
+        """The last label below the heading, if it announces headers, parameters or a response."""
         self._is_after_label = False
         self._is_after_heading = False
 
@@ -96,7 +96,7 @@ class Announcements:
             self._section = text if _names_request_or_response(text) else ""
 
     def end_announcement(self) -> None:
-        """Note that the block after the last label or heading has been read."""
+        """Record that the block after the last label or heading was read."""
         self._is_after_label = False
         self._is_after_heading = False
 

@@ -49,8 +49,8 @@ def _with_tables(component: re.Match[str]) -> str:
 def _table(component: str, attribute: str, value: str) -> str:
     """Return a list of objects as a table; empty if it describes no fields, errors or permissions.
 
-    The table is labelled with the name of the attribute or, if that announces nothing, of the component. If
-    neither announces anything, the table has no label.
+    The label of the table is the name of the attribute or, if `role_of_title` finds no role in it, of the
+    component. If it finds none in either, there is no label.
     """
     rows = list(_rows(objects_of(value), 0))
     names = list(dict.fromkeys(name for row in rows for name in row))

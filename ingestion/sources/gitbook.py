@@ -79,7 +79,7 @@ class _TagReplacer:
         return "" if _OTHER_TAGS.fullmatch(tag) else match[0]
 
     def _operation(self, values: Mapping[str, str]) -> str:
-        """Return a heading with the summary and the call of an operation; empty without a method."""
+        """Return an operation's summary as a heading, and its call below; empty without a method."""
         method = values.get("method", "")
         if not METHOD.fullmatch(method):
             return ""

@@ -105,7 +105,7 @@ def _file_documents(
 
 
 def parse_page(source: PageSourceConfig, path: Path, content: PageContent) -> ParsedPage | None:
-    """Parse the page at `path`; None when its file name does not match, it is skipped or it has no body.
+    """Parse the page at `path`; None when its file name does not match, it is skipped or it has no content.
 
     The values from the file's name and path are added to those of `content`. Raises ConfigurationError for
     a malformed `page_url`.
@@ -157,7 +157,7 @@ def _parse(source: PageConfig, page: SourcePage) -> ParsedPage | None:
 def documents_of_page(source: PageConfig, page: SourcePage) -> list[SourceDocument] | None:
     """Return the documents of `page`: one for the whole page, or those of its API operations.
 
-    Empty when the page has no body; None when it is skipped. Raises ConfigurationError for a malformed
+    Empty when the page has no content; None when it is skipped. Raises ConfigurationError for a malformed
     `page_url`.
     """
     if _is_skipped(source, page.content.values):
@@ -376,7 +376,7 @@ def lead_blocks(values: Mapping[str, object], title: str) -> list[MarkdownBlock]
 def with_lead(
     blocks: Sequence[MarkdownBlock], lead: Sequence[MarkdownBlock]
 ) -> list[MarkdownBlock]:
-    """Return a page's blocks with `lead` below the title, without paragraphs that the page already has."""
+    """Return a page's blocks, with those paragraphs of `lead` that it lacks below the title."""
     existing = {" ".join(block.text.split()) for block in blocks if block.kind == "paragraph"}
     added = [block for block in lead if block.text not in existing]
     start = 1 if blocks and blocks[0].kind == "heading" and blocks[0].level == 1 else 0

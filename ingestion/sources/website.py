@@ -183,7 +183,7 @@ class _Crawl:
     def _read_robots(self) -> Iterator[Waiting]:
         """Read robots.txt. If the site has none, all pages are allowed.
 
-        Raises SourceError if robots.txt disallows the start page. Also raises SourceError if the server
+        Raises SourceError if robots.txt disallows the first URL. Also raises SourceError if the server
         fails, because any page may then be disallowed.
         """
         url = str(self._start.join("/robots.txt"))

@@ -90,9 +90,9 @@ class _LoadedState:
 class EmbeddedCollection(Collection):
     """The collection in a snapshot. `Collection` documents the methods.
 
-    Reads see the last finished run, even one by another process. All reads within one call of `run` share
-    a transaction. Opening the collection loads no chunks. Only ingestion runs open Milvus Lite, to write to
-    it or to restore a missing snapshot from it.
+    Reads see the last finished ingestion, even one by another process. All reads within one call of `run`
+    share a transaction. Opening the collection loads no chunks. Only ingestion runs open Milvus Lite, to
+    write to it or to restore a missing snapshot from it.
     """
 
     def __init__(self, path: Path, record: LiteRecord, expected: CollectionManifest) -> None:
@@ -252,7 +252,7 @@ class EmbeddedCollection(Collection):
 
     def recover(self, rebuild: bool) -> None:
         # Completes an interrupted copy to Milvus Lite, or restores a missing snapshot from there. A rebuild
-        # replaces both. Without a snapshot, it checks that apidesk created the collection in Milvus Lite.
+        # needs neither. If the snapshot is missing, the collection in Milvus Lite is checked first.
         with self._reading() as (connection, state):
             manifest = state.manifest
             has_journal = connection.execute("SELECT 1 FROM journal LIMIT 1").fetchone() is not None

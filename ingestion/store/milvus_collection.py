@@ -87,7 +87,7 @@ class MilvusCollection(Collection):
 
     @classmethod
     def open(cls, settings: Settings) -> Self:
-        """Connect to the server in `settings`. Raises StoreUnavailable."""
+        """Connect to the Milvus or Milvus Lite server in `settings`. Raises StoreUnavailable."""
         client = open_milvus(settings)
         lite = is_lite(client)
         expected = expected_manifest(settings, "standard" if lite else "whitespace")

@@ -67,7 +67,7 @@ CREATE TABLE document (
     source TEXT, document_id TEXT, entry TEXT NOT NULL, PRIMARY KEY (source, document_id)
 ) WITHOUT ROWID;
 
--- Ids of chunks that were written or deleted and that Milvus Lite does not have yet.
+-- Ids of chunks whose writing or deletion has not reached Milvus Lite yet.
 CREATE TABLE journal (id TEXT PRIMARY KEY) WITHOUT ROWID;
 """
 

@@ -16,7 +16,7 @@ K = 5
 """Number of retrieved chunks that are searched for the facts."""
 
 Outcome = Literal["answered", "not_covered", "refused"]
-"""`refused`: the answer says that the question is off-topic; `not_covered`: no step cites a source."""
+"""`refused`: the answer says that the question is off-topic; `not_covered`: it cites no source."""
 
 CONFIDENCES: tuple[Confidence, ...] = get_args(Confidence)
 

@@ -89,7 +89,7 @@ class _Converter(MarkdownConverter):
         return text
 
     def escape(self, text: str, parent_tags: set[str]) -> str:
-        """Escape markup in headings, and elsewhere only text that would start a block.
+        """Escape markup in headings; elsewhere only markers of headings, rules and fences.
 
         `order_id` in a paragraph is unchanged.
         """

@@ -61,7 +61,7 @@ def mark_fields(content: Tag) -> None:
 
 
 def _head_and_rest(element: Tag) -> tuple[list[str], list[Tag]]:
-    """Return the texts in the head of a field and the blocks after it; no texts if it is not a field.
+    """Split `element` into the texts of a field's head and its other blocks; no texts if it is no field.
 
     The rest begins with the first block after the type that is more than a flag such as "required".
     """
@@ -81,7 +81,7 @@ def _head_and_rest(element: Tag) -> tuple[list[str], list[Tag]]:
 
 
 def _parent_name(head: Tag, names: dict[int, str]) -> str:
-    """Return the full name of the field whose element contains `head`; empty if there is none."""
+    """Return the name of the nearest field head before an ancestor of `head`; empty if there is none."""
     element = head.parent
     while element is not None:
         for sibling in element.previous_siblings:
@@ -236,7 +236,7 @@ def _span(cell: Tag, name: str) -> int:
 
 
 def _merge_spacers(table: Tag) -> None:
-    """Merge columns without a title into the column before them if no row has text in several of them.
+    """Merge a column and the untitled ones after it if no row has text in several of these.
 
     Empty cells before a name show how deeply it is nested; they become indentation.
     """

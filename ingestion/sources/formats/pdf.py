@@ -30,7 +30,7 @@ _OPERAND_COSTS = MappingProxyType({b"Tj": 5, b"'": 5, b'"': 5, b"TJ": 2, b"Do": 
 def read_pdf(data: bytes, limits: SourceLimits) -> PageContent:
     """Return the sections, each with the value `page`, and the document properties as values.
 
-    Raises SourceError if `data` is not a PDF, is encrypted, contains no text or exceeds a limit.
+    Raises SourceError if `data` is not a PDF, needs a password, contains no text or exceeds a limit.
     """
     from pypdf import PdfReader, apply_configuration
     from pypdf.errors import LimitReachedError

@@ -82,7 +82,7 @@ def _estimate_size(text: str) -> int:
 
 
 def _check_depth(value: object) -> None:
-    """Raise SourceError if lists and objects are nested more than MAX_DEPTH levels deep."""
+    """Raise SourceError if a list or object is more than MAX_DEPTH levels below the root."""
     level = [value]
     for _ in range(MAX_DEPTH + 1):
         level = [inner for outer in level for inner in _children(outer)]

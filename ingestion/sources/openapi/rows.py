@@ -88,7 +88,7 @@ class RowBuilder:
     def body(self, media: MediaContent, name: str, location: str) -> tuple[Parameter, ...]:
         """Return a row per property and variant of a body, or a row `[]` for an array. Raises SourceError.
 
-        Any other body has one row called `name`, or no row if it has neither a type nor a description.
+        Any other body has one row, named by `name`, or none if it has neither a type nor a description.
         """
         root = _Row("", self.reader.read(media.schema), True, location)
         self._expand(root)
@@ -163,7 +163,7 @@ class RowBuilder:
                 )
 
     def _variants(self, row: _Row, ancestors: frozenset[int]) -> Iterator[_Row]:
-        """Yield a row per alternative schema; none if all are scalar, because the row's type names them."""
+        """Yield a row per alternative schema; none if all are scalar, because the row's type lists them."""
         choices = row.inner.variants[: max(self.rows_left, 0) + 1]
         read = [(node, self.reader.read(node)) for node in choices]
         if not any(schema.structure for _, schema in read):
@@ -196,7 +196,7 @@ class RowBuilder:
         text = describe_schema(
             self.labels, row.schema, row.inner, row.parameter.node if row.parameter else None
         )
-        self.reader.spend(len(text) // 100)  # long texts count towards the limit of values
+        self.reader.spend(len(text) // 100)  # long texts count towards APIDESK_MAX_VALUES
         return f"{text} {row.mark}".strip()
 
 
