@@ -9,9 +9,9 @@ from click.testing import CliRunner
 
 from app.analytics.evaluation.answer_scoring import ScoredAnswer, missing_facts
 from app.analytics.evaluation.dataset import EvaluationQuestion
-from benchmarks.answers import index_cache
+from benchmarks.answers import index_cache, routes
 from benchmarks.answers.__main__ import main
-from benchmarks.answers.index_cache import index_digest, indexed_settings
+from benchmarks.answers.index_cache import embedded_settings, index_digest, indexed_settings
 from benchmarks.answers.report import document_text, retrieval_table, tables
 from benchmarks.answers.run import Measured, OffTopic, measure_part
 from benchmarks.answers.sets import (
@@ -27,6 +27,8 @@ from benchmarks.answers.sets import (
 from ingestion.platform_config import read_platform
 from schemas.settings import SAMPLE_PLATFORM
 from tests.conftest import SHARED_DATA, needs_shared_data
+from tests.model_server import ModelServer
+from tests.openai_objects import bigram_embedding
 
 
 def all_questions() -> list[EvaluationQuestion]:
@@ -135,6 +137,20 @@ def test_index_is_built_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) ->
     assert len(built) == 1
 
 
+def test_index_with_vectors_is_updated_in_each_run(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def build(settings: Any) -> None:
+        assert settings.embedding_model == "openai:scripted"
+        with Path(settings.milvus_uri).open("a") as file:
+            file.write("run ")
+
+    monkeypatch.setattr(index_cache, "_build", build)
+    for runs in ("run ", "run run "):
+        with embedded_settings(EVERYDAY, tmp_path, tmp_path, "openai:scripted") as settings:
+            assert Path(settings.milvus_uri).read_text() == runs
+
+
 # --- measuring ----------------------------------------------------------------------------------
 
 
@@ -213,3 +229,26 @@ def test_invalid_options_are_refused(
     assert run.exit_code == 2
     assert said in run.stderr
     assert not Path("d.jsonl").exists()
+
+
+@pytest.mark.acceptance
+def test_routes_are_compared_on_the_samples(tmp_path: Path, model_server: ModelServer) -> None:
+    model_server.embed = bigram_embedding
+    document = tmp_path / "figures.md"
+    document.write_text("<!-- routes -->\n<!-- /routes -->\n")
+    run = CliRunner().invoke(
+        routes.main,
+        f"--embedding-model openai:scripted --set {EVERYDAY} --document {document} "
+        f"--data {tmp_path} --cache {tmp_path / 'cache'}",
+        env={
+            "APIDESK_EMBEDDING_BASE_URL": model_server.base_url,
+            "APIDESK_EMBEDDING_API_KEY": "test-key",
+        },
+        catch_exceptions=False,
+    )
+    assert run.exit_code == 0, run.output
+    rows = [line for line in document.read_text().splitlines() if line.startswith("| ")]
+    questions = sum(bool(q.facts) for part in PARTS for q in read_set(EVERYDAY, part))
+    assert [row.split(" | ")[1] for row in rows[2:4]] == [str(questions)] * 2
+    assert rows[2].startswith(f"| {EVERYDAY} |")
+    assert sum("part |" in row for row in rows) == 6

@@ -13,6 +13,7 @@ from app.service.ask_command import AskCommand
 from benchmarks.answers.index_cache import indexed_settings
 from benchmarks.answers.sets import Part, is_available, read_set
 from runnables.retrieval.choose_chunks import EVIDENCE_DEPTH, fill_evidence
+from runnables.retrieval.retriever import RetrievalMode
 from schemas.settings import Settings
 
 TOKENS = (2_000, 4_000, 6_000)
@@ -41,14 +42,19 @@ async def _measure_set(
     settings: Settings, questions: Sequence[EvaluationQuestion]
 ) -> list[Mapping[int, bool]]:
     async with open_answer_service(settings) as answer_service:
-        return [await _measure(answer_service, each) for each in questions if each.facts]
+        return [
+            await measure_question(answer_service, each, "full_text")
+            for each in questions
+            if each.facts
+        ]
 
 
-async def _measure(
-    answer_service: AnswerService, question: EvaluationQuestion
+async def measure_question(
+    answer_service: AnswerService, question: EvaluationQuestion, mode: RetrievalMode
 ) -> Mapping[int, bool]:
+    """Return, by number of tokens, whether the chunks state all facts. Raises ApideskError."""
     command = AskCommand(question.question, k=EVIDENCE_DEPTH)
-    retriever = answer_service.retriever("full_text")
+    retriever = answer_service.retriever(mode)
     further = await retriever.ainvoke(answer_service.build_question(command))
     best = await retriever.ainvoke(
         answer_service.build_question(AskCommand(question.question, k=K))

@@ -11,10 +11,14 @@ from benchmarks.answers.sets import corpus_files, write_platform
 from benchmarks.retrieval_quality import settings_of
 from benchmarks.retrieval_sets import ROOT
 from ingestion.job import IngestionJob
-from schemas.settings import Settings
+from schemas.settings import Settings, read_settings
 
 INDEXING_CODE = ("ingestion", "prompts", "schemas")
 """Packages whose code and texts determine an index."""
+
+
+EMBEDDING_CHARS = 320
+"""APIDESK_EMBEDDING_CHARS of an index with vectors."""
 
 
 @contextmanager
@@ -25,15 +29,49 @@ def indexed_settings(name: str, data: Path, cache: Path) -> Iterator[Settings]:
     not have the index, it is built first. Raises ApideskError.
     """
     kept = cache / f"{name}-{index_digest(name, data)}"
+    with _copy_of(kept) as folder:
+        if not kept.is_dir():
+            _build(settings_of(folder, write_platform(name, data, folder)))
+            _keep(folder, kept)
+        yield settings_of(folder, write_platform(name, data, folder))
+
+
+@contextmanager
+def embedded_settings(
+    name: str, data: Path, cache: Path, embedding_model: str
+) -> Iterator[Settings]:
+    """Yield settings with an index that also has vectors of `embedding_model`, a `provider:model`.
+
+    The environment contains the address and the key of the provider, as for apidesk.
+    The index in `cache` is updated, so that only new and changed chunks are embedded. Raises ApideskError.
+    """
+    kept = cache / f"{name}-{sha256(embedding_model.encode()).hexdigest()[:16]}"
+    with _copy_of(kept) as folder:
+        provider = read_settings()
+        embedding = {
+            "embedding_model": embedding_model,
+            "embedding_base_url": provider.embedding_base_url,
+            "embedding_api_key": provider.embedding_api_key,
+            "embedding_chars": EMBEDDING_CHARS,
+        }
+        settings = settings_of(folder, write_platform(name, data, folder))
+        settings = settings.model_copy(update=embedding)
+        _build(settings)
+        shutil.rmtree(kept, ignore_errors=True)
+        _keep(folder, kept)
+        yield settings
+
+
+@contextmanager
+def _copy_of(kept: Path) -> Iterator[Path]:
+    """Yield a temporary folder with a copy of `kept`; it is empty if `kept` does not exist."""
     with tempfile.TemporaryDirectory() as temporary:
         folder = Path(temporary) / "index"
         if kept.is_dir():
             shutil.copytree(kept, folder)
         else:
             folder.mkdir()
-            _build(settings_of(folder, write_platform(name, data, folder)))
-            _keep(folder, kept)
-        yield settings_of(folder, write_platform(name, data, folder))
+        yield folder
 
 
 def index_digest(name: str, data: Path) -> str:
