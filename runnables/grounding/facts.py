@@ -46,6 +46,12 @@ _CONTAINERS = {
 }  # fmt: skip
 """Usual names of variables that contain a request or a response."""
 
+_RESPONSE_ATTRIBUTES = {
+    "content_type", "contentType", "is_success", "responseText", "statusCode", "statusText",
+    "status_code", "status_text",
+}  # fmt: skip
+"""Attributes of responses in HTTP libraries, which are not fields of the platform."""
+
 COMPOUND_NAME = re.compile(
     r"[A-Za-z_][A-Za-z0-9_]*(?:(?:\[[A-Za-z0-9_]*\])?[.:-][A-Za-z0-9_]+)*(?:\[\w*\])?", re.ASCII
 )
@@ -232,7 +238,7 @@ def _names_by_spelling(text: str) -> Iterator[Mention]:
         name = match[0]
         if not name.endswith("]"):
             name = name.rstrip("_") or name
-        first = name.partition(":")[0]  # a code may follow the colon
+        first = name.partition(":")[0]  # `code` of `code:40014`
         if not (is_example(first) or _VERSION.fullmatch(name) or is_standard(name)):
             yield from _compound_mentions(text, name, start, before == after == "`")
 
@@ -287,7 +293,8 @@ def _may_be_external(name: str, after: str) -> bool:
         or first[:1].isupper()
         or is_method(last)
         or after == "("
-        or ("[" not in name and is_snake_or_camel_case(last))
+        or last in _RESPONSE_ATTRIBUTES
+        or ("[" not in name and first not in _CONTAINERS and is_snake_or_camel_case(last))
     )
 
 

@@ -1,5 +1,6 @@
 """Checks each step of an answer against the chunks that the model was shown."""
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
@@ -17,6 +18,9 @@ from runnables.grounding.support import inferred_support, is_supported
 from schemas.answer import Refused
 from schemas.document import Chunk, RetrievedChunk
 from schemas.question import Question
+
+_PROMPT_TAG = re.compile(r"</(?:documents?|question|platform|json_schema)>")
+"""A closing tag of the prompts, which small models repeat and then continue with invented text."""
 
 MAX_STEP_CHARS = 4_000
 """Maximum length of a step, in characters; the rest is dropped."""
@@ -72,9 +76,12 @@ class Grounder:
     def check_step(self, text: str) -> GroundedStep:
         """Resolve citations, remove disallowed links, look up facts and measure support.
 
+        A step ends where the model repeats a closing tag of the prompt.
+
         A fact is verified if it occurs in the question or in a chunk that this or an earlier step cites.
         """
-        without_links, removed_links = self._links.remove_disallowed(text[:MAX_STEP_CHARS])
+        text = self._before_prompt_tag(text[:MAX_STEP_CHARS])
+        without_links, removed_links = self._links.remove_disallowed(text)
         cited = resolve_citations(without_links, len(self._chunks))
         refused = Refused(citations=cited.unknown_count, links=removed_links)
         facts = self._unverified_facts(cited)
@@ -128,10 +135,18 @@ class Grounder:
         """Return the chunks with these numbers."""
         return [self._chunks[number - 1] for number in numbers]
 
+    def _before_prompt_tag(self, text: str) -> str:
+        """Return `text` up to the first closing tag of the prompts that no chunk contains."""
+        for tag in _PROMPT_TAG.finditer(text):
+            if not any(tag[0] in chunk.text for chunk in self._chunks):
+                before = text[: tag.start()].rstrip(' }"`\n')
+                return before if any(map(str.isalnum, before)) else ""
+        return text
+
     def _unverified_facts(self, cited: CitedText) -> list[str]:
         """Return the facts of `cited` that neither the question nor the chunks cited so far contain.
 
-        The index of the previous call is extended or, if it contains other chunks, rebuilt.
+        The last call's index is extended or, if it has chunks that are not cited, rebuilt.
         """
         numbers = self._cited.union(cited.numbers)
         if not self._indexed <= numbers:
