@@ -37,7 +37,7 @@ EMBEDDING = {
 """Settings for a small embedding model that computes one text at a time."""
 
 
-@dataclass(frozen=True)
+@dataclass
 class ServiceHarness:
     """Serves platforms with real models, and asks questions of the service."""
 
@@ -47,6 +47,8 @@ class ServiceHarness:
     clock: ModelClock
     deadline_s: float
     """Time limit of a question in seconds."""
+    documents: str = ""
+    """The texts of all chunks of the platform that is served."""
 
     @contextmanager
     def serving(self, platform: Path, **settings: Any) -> Iterator[httpx.Client]:
@@ -70,6 +72,8 @@ class ServiceHarness:
             )
         )
         service.job.run(service.job.new_run("start"))
+        chunks = service.collection.sample(service.collection.manifest.rows)
+        self.documents = "\n".join(chunk.text for chunk in chunks)
         try:
             with (
                 live_server(service) as url,
@@ -91,7 +95,8 @@ class ServiceHarness:
             found = (f"{type(error).__name__}: {error}",)
         seconds = time.monotonic() - started
         if answer:
-            found = tuple(problems(answer, question, seconds, self.deadline_s + GRACE_S))
+            deadline_s = self.deadline_s + GRACE_S
+            found = tuple(problems(answer, question, self.documents, seconds, deadline_s))
         return Outcome(part, question, answer, seconds, self.clock.seconds(), found)
 
 
