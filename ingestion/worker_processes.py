@@ -1,7 +1,7 @@
 """Reads files and splits their documents into chunks in worker processes, one per core.
 
-Parsing Markdown and HTML is most of the work of a run, and Python runs on one core per process. The
-process of the run then only compares, embeds and writes chunks.
+Parsing Markdown and HTML is most of the work of a run, and Python runs on one core per process. The main
+process then only compares, embeds and writes chunks.
 """
 
 import multiprocessing

@@ -201,7 +201,7 @@ class Answer(ApiModel):
 
 
 FOOTER_FIELDS = ("confidence", "type", "answered_by")
-"""The fields below an answer on a terminal."""
+"""The fields that are shown with an answer."""
 
 CHAT_FIELDS = (
     "id", "type", "confidence", "sources", "related_url", "nearest", "unverified", "unsupported",

@@ -34,7 +34,7 @@ class Parameter(ApiModel):
     values: tuple[AllowedValue, ...] = ()
     children: tuple["Parameter", ...] = ()
     dimensions: int = 0
-    """Number of nested arrays around the children. Names of children show `[]` for each array."""
+    """Number of nested arrays around the children. Two are indexed as `items[][].id`."""
     location: str = ""
     """Location (query, path, body) to show in the indexed table; empty to show none."""
 

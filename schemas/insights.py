@@ -41,7 +41,7 @@ class QuestionRecord(ApiModel):
     question: str
     """The caller's wording."""
     understood: str = ""
-    """The standalone question without pasted details."""
+    """The standalone question, as answers repeat it."""
     language: Language | None
     """The requested language or, if none was requested, the language of the answer."""
     mode: AnswerMode

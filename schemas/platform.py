@@ -65,7 +65,7 @@ PageFormat = Literal["markdown", "html", "text"]
 """The format of a page.
 
 Pages in `markdown` and `html` are converted to plain Markdown, and API operations in them are
-recognised. The values `description` and `keywords` of `markdown` pages are indexed as text.
+recognised. `description` and `keywords` in metadata of `markdown` pages are indexed as text.
 """
 
 Pattern = Annotated[re.Pattern[str], Field(description="a regular expression with named groups")]
@@ -155,7 +155,7 @@ class MarkdownSourceConfig(PageSourceConfig):
 
     kind: Literal["markdown"]
     skip: tuple[str, ...] = ("draft", "hidden", "unlisted")
-    """See `PageConfig.skip`. The default names values of pages that generators do not publish or list."""
+    """See `PageConfig.skip`. By default, these mark pages that generators do not publish or list."""
 
 
 class FilesSourceConfig(PageSourceConfig):

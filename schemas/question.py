@@ -128,7 +128,7 @@ class ExtractedDetails:
 
     @property
     def shown(self) -> str:
-        """The question as answers repeat it.
+        """The question, as answers show it.
 
         This is the prose if the question also contains JSON or a query string; otherwise the whole text.
         """

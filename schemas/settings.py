@@ -73,7 +73,7 @@ class Settings(BaseSettings):
     """Context window of the chat model in tokens; default: LangChain's model profile, else 8,192."""
 
     max_reply_tokens: int = Field(default=1_500, ge=50, le=1_500)
-    """Maximum tokens of a reply, at most a quarter of the model's window; removed for reasoning models."""
+    """Maximum tokens of a reply, at most a quarter of the window; lifted if it cuts off reasoning."""
 
     chat_fallback_model: str | None = None
     """`provider:model` that is called when the chat model fails."""
@@ -94,7 +94,7 @@ class Settings(BaseSettings):
     """API key of the structure model; default: the provider's variable."""
 
     judge_model: str | None = None
-    """`provider:model` that checks each step against its citations; default: compare words and numbers."""
+    """`provider:model` that checks answer steps against citations; default: compare words and numbers."""
 
     judge_base_url: str | None = None
     """URL of the judge model's server; default: the provider's own."""

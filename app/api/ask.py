@@ -59,7 +59,7 @@ COMMON_ERRORS = (
 )
 """The errors that both routes declare.
 
-Retrieval continues without a model that fails, so only `POST /ask` raises the model errors.
+`POST /retrieve` declares the model errors too, but continues without a model that fails.
 """
 
 EXAMPLE_STEP = (

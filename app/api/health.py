@@ -89,7 +89,7 @@ async def ready(answer_service: NamedDependency[AnswerService]) -> Response[Read
 
 
 async def _check_models(answer_service: AnswerService) -> dict[str, Check]:
-    """Check each model.
+    """Check the chat models.
 
     If APIDESK_ON_MODEL_FAILURE is `extractive`, a failed model is `degraded` and not `failed`, because
     questions are still answered.

@@ -1,4 +1,4 @@
-"""Finds well-answered questions that are often asked with an API key, to suggest them to its users."""
+"""Finds the frequent, well-answered questions of an API key, to suggest them to that key's users."""
 
 import re
 import time

@@ -158,7 +158,7 @@ def _field_sentence(item: Any) -> str:
     key, message = item.get("key"), item.get("message", "invalid")
     if key is None:
         return "body: not a JSON object"
-    if message == "'data'":  # Litestar names a missing body after the parameter
+    if message == "'data'":  # Litestar's message if there is no body
         return "body: missing"
     return f"{key or 'body'}: {message}"
 

@@ -93,7 +93,7 @@ class SourceAbandoned(SourceError):
 
 
 class Deadline:
-    """The time limit for reading a source, without the time that the run needs between two results."""
+    """Time left to read a source; time that the run needs between two results does not count."""
 
     def __init__(self, seconds: float) -> None:
         self._seconds = seconds

@@ -1,6 +1,6 @@
 """The record of an embedded collection: its rows and vectors in Milvus Lite.
 
-Questions do not read it. Each run copies its changes from the snapshot to Milvus Lite, and a missing
+Questions read the snapshot (snapshot.py). Each run copies its changes to Milvus Lite, and a missing
 snapshot is restored from there. Milvus Lite is open only during these steps, because it locks its file.
 
 Milvus Lite and its client take about 190 MB, which stay in use after they are closed. A server therefore
@@ -65,7 +65,7 @@ class LiteRecord:
         self._settings = settings
 
     def replay_journal(self, connection: sqlite3.Connection, manifest: CollectionManifest) -> None:
-        """Copy the chunks in the journal of a snapshot to Milvus Lite, and empty the journal.
+        """Copy the chunks that the journal lists, or all, to Milvus Lite; empty the journal.
 
         `connection` must not have an open transaction. Raises StoreLocked if another process has the Milvus
         Lite file open, and StoreUnavailable. After an error, the journal remains and is copied by the next

@@ -1,9 +1,9 @@
 """The writers of a collection on a Milvus server.
 
 `NextCollectionWriter` builds a new collection and then moves the alias to it, so that searches use the
-old collection until the new one is complete. Rebuilds always use this writer. On a Milvus Lite server,
-every run uses it, because Milvus Lite weights words per segment and can miss rows during a flush (see
-`docs/decisions`). Other runs use `InPlaceWriter`, which updates and deletes rows.
+old collection until the new one is complete. First runs and rebuilds use this writer. On
+`milvus-lite server`, every run does, because Milvus Lite weighs words per segment and can miss rows
+during a flush (see `docs/decisions`). Others use `InPlaceWriter`, which updates and deletes rows.
 
 Both writers also update two smaller collections: the vocabulary, which contains the count of every word
 in the chunks, and the catalogue, which contains one row per document.

@@ -102,7 +102,7 @@ _BAR = re.compile(r"(?<!\\)\|")
 
 def replace_tags(text: str) -> str:
     """Return `text` with Markdown instead of tags and components; rows of tables stay on one line."""
-    # Most paragraphs have no tags. Code spans end at blank lines, so each paragraph can be converted alone.
+    # Most paragraphs have no tags. No code span has a blank line, so each paragraph can be converted alone.
     paragraphs = text.split("\n\n")
     return "\n\n".join(_replace_in(part) if "<" in part else part for part in paragraphs)
 

@@ -79,7 +79,7 @@ def zipf_frequency(word: str) -> float:
 def listed_words(language: Language) -> Iterator[tuple[str, float]]:
     """Yield the listed words of `language` with their Zipf frequencies, most frequent first.
 
-    Reads the file of wordfreq without importing the package, which takes longer and loads the names of all
+    Reads wordfreq's file directly, because importing the package takes longer and loads the names of all
     languages. The file contains lists of words: list `n` has those with a frequency of `-n` centibels.
     """
     import msgpack

@@ -41,7 +41,7 @@ _CODE_SPAN = (
     r"(?P<code>(?P<ticks>`++)"
     r"(?:(?:[^`\n]++|\n(?![ \t]*\n)|(?!(?P=ticks)(?!`))`++)*+(?P=ticks))?)"
 )
-"""A code span, which ends before a blank line, or backticks that do not open a code span."""
+"""A code span, which contains no blank line, or backticks that do not open a code span."""
 
 _SPAN = re.compile(_CODE_SPAN)
 
@@ -75,7 +75,7 @@ def _parse(markdown: str) -> list[Token]:
 
 
 def parse_blocks(markdown: str) -> list[MarkdownBlock]:
-    """Return the top-level blocks of `markdown` in order. Only blank lines may be missing."""
+    """Return the top-level blocks of `markdown` in order. Only blank lines are left out."""
     lines = _lines(markdown)
     tokens = _parse(markdown)
     blocks: list[MarkdownBlock] = []
@@ -153,7 +153,7 @@ def _dedent(lines: list[str]) -> list[str]:
 
 
 def cell_text(markdown: str) -> str:
-    """Return `markdown` as one line for a table cell. List items below another line begin after `<br>`."""
+    """Return `markdown` as one line for a table cell. List items after the first line follow a `<br>`."""
     if _ITEM_START.search(markdown):
         markdown = _ITEM_START.sub(lambda item: f"<br>{'&nbsp;' * len(item[1])}- ", markdown)
     return " ".join(markdown.split())

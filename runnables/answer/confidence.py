@@ -83,7 +83,7 @@ def _is_translated(question: str, language: Language) -> bool:
 def _quoted_probability(ranked: Sequence[QuotedPassage], quoted: Sequence[QuotedPassage]) -> float:
     """Return the probability that a passage of `quoted` is right, assuming that one of `ranked` is.
 
-    The weights of the features are log-odds, so the probabilities are the softmax of the relevance. If a
+    A passage's relevance is in log-odds, so the probabilities are the softmax of the relevance. If a
     quoted passage defines a code of the question, all passages that define such a code count as quoted.
     """
     has_code = any(passage.defines_code for passage in quoted)

@@ -1,4 +1,4 @@
-"""The step `answer` without a model, which quotes the passage that most likely answers the question."""
+"""The step `answer` without a model: quotes the passages that most likely answer the question."""
 
 import asyncio
 from collections.abc import Iterator, Mapping, Sequence
@@ -37,13 +37,12 @@ MAX_RELATED_PAGES = 3
 """Maximum number of pages that an answer names besides the first one."""
 
 MIN_ADDED_SHARE = 0.2
-"""Minimum sum of the shares of words and identifiers that a second passage adds in a comparison."""
+"""Minimum sum of word and identifier shares that a second passage adds if the question compares."""
 
 MAX_DISTANCE = 0.5
 """Maximum difference in relevance between the best passage and a second one, in nats.
 
-A passage at this distance is right 0.6 times as often as the best one, because the weights of the relevance
-are log-odds.
+A passage at this distance is right 0.6 times as often as the best one, because relevance is in log-odds.
 """
 
 MAX_DISTANCE_IN_DOCUMENT = 2.0
@@ -216,7 +215,7 @@ def _second_passage(ranked: Sequence[QuotedPassage], terms: QueryTerms) -> list[
 def _may_be_asked(kind: SectionKind, terms: QueryTerms) -> bool:
     """Return whether the question may ask for a section of this kind.
 
-    A question with needs asks for prose, for request parameters, and for the kinds that fit its needs.
+    If its needs are known, it asks for prose, request parameters, and the kinds that fit its needs.
     """
     return not terms.needs or kind in ("prose", "request_parameters") or fits(kind, terms.needs)
 

@@ -14,7 +14,7 @@ from schemas.question import Question, StructuredQuestion
 
 
 def build_acknowledge(platform_info: PlatformInfo, answered_by: str) -> AnswerFunction[Question]:
-    """Return the function that replies to small talk; `answered_by` is the value of that field."""
+    """Return the function that replies to small talk; its answers have this `answered_by`."""
 
     async def acknowledge(question: Question, config: RunnableConfig) -> Answer:
         answer = Answer(
@@ -37,7 +37,7 @@ def build_acknowledge(platform_info: PlatformInfo, answered_by: str) -> AnswerFu
 
 
 def build_refuse(platform_info: PlatformInfo, answered_by: str) -> AnswerFunction[PipelineState]:
-    """Return the function that replies to off-topic questions; `answered_by` is the value of that field."""
+    """Return the function that replies to off-topic questions; its answers have this `answered_by`."""
 
     async def refuse(state: PipelineState, config: RunnableConfig) -> Answer:
         question, on_topic = state["question"], state["classification"].on_topic

@@ -177,7 +177,7 @@ def _grow(relevance: Sequence[float], first: int, last: int, add: Callable[[int]
 
 
 def _further_rows(candidate: Candidate, relevance: Sequence[float], anchor: int) -> list[int]:
-    """Return the indices of the other rows of the table to quote.
+    """Return the indices of the rows to quote with the anchor.
 
     If the question names the row at `anchor`, these are the other named rows, in document order. If the
     question clearly asks for the row at `anchor`, these are the rows of similar relevance and, for a

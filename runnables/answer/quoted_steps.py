@@ -159,7 +159,7 @@ def _cut(text: str, max_chars: int) -> str:
 
 
 def cite(text: str, number: int) -> str:
-    """Return `text` with a citation: after code on a separate line, after a table in the last cell."""
+    """Return `text` with a citation at its end: below code, but inside the last cell of a table."""
     if _ends_in_table(text):
         return f"{text.removesuffix(' |')} [{number}] |"
     return f"{text}\n\n[{number}]" if text.endswith("```") else f"{text} [{number}]"

@@ -75,7 +75,7 @@ class CitedText:
 def resolve_citations(text: str, count: int) -> CitedText:
     """Rewrite the citation marks in `text` to the form `[n]`, for chunks numbered 1 to `count`.
 
-    Numbers without a chunk are removed. An interval such as `[0, 1]` is not a mark.
+    Numbers without a chunk are removed. A list with 0 (`[0, 1]`) is not a mark.
     """
     numbers: dict[int, None] = {}
     unknown_count = 0
@@ -162,7 +162,7 @@ class LinkPolicy:
         return _normalise(url) in self._allowed or self._is_documented_endpoint(url)
 
     def remove_disallowed(self, text: str) -> tuple[str, int]:
-        """Replace disallowed links with their labels, if any; return the text and the number of links."""
+        """Replace disallowed links with their labels, if any; return the text and the number removed."""
         removed = 0
 
         def replace(match: re.Match[str]) -> str:

@@ -18,8 +18,8 @@ from typing import Literal
 from runnables.word_lists import read_word_lists
 
 MentionKind = Literal["target", "name", "word", "number", "permission"]
-"""`target`: a URL or path; `name`: a name with `.`, `:` or `-`; `word`: any other name, such as `order_id`;
-`number`: an error code; `permission`: the name of a permission.
+"""`target`: a URL or path; `name`: a name with `.`, `:` or `-`; `word`: any other name, such as `order_id`,
+or a key in JSON or before `=`; `number`: an error code; `permission`: the name of a permission.
 """
 
 CONTEXT_CHARS = 20

@@ -19,7 +19,7 @@ NON_NOUN_FACTOR = 0.25
 """Weight of a word that is not a noun.
 
 It is low because colloquial questions use verbs that documents do not use, such as 弄 and 导出去. It was
-measured on pairs of colloquial questions. The samples answer only one question of each pair. That question
+measured on pairs of colloquial questions. Files in samples/ answer only one of each pair. That question
 has the higher coverage in 57 of 100 pairs with a weight of 1, in 62 with 0.5, and in 65 with 0.25. Public
 data sets show no difference.
 """
@@ -28,10 +28,10 @@ MIN_WORD_SHARE = 0.46
 """Share of a statement's content words that the cited chunks must contain.
 
 In tests/data/support.jsonl, paraphrases reach at least 0.5, statements about another section of the same
-page at most 0.43, and phrases that fit any page at most 0.2. All sentences of the samples pass with their
+page at most 0.43, and phrases that fit any page at most 0.2. All sentences in samples/ pass with their
 own chunk. 5 of 100 pass with a random chunk of another document, and most of these chunks say the same. Two
-variants do not separate paraphrases from other statements any better: counting half a match for a Chinese
-word of which only the characters occur, and weighting words by rarity.
+variants do not separate paraphrases from other statements any better: counting a Chinese word as half if
+only its separate characters occur, and weighting words by rarity.
 """
 
 MIN_INFERRED_SHARE, MIN_INFERRED_WORDS = 0.6, 3

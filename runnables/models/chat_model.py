@@ -167,7 +167,7 @@ class ChatModel:
         )
 
     def _learn_window(self, window: int) -> None:
-        """Use the provider's `window` if it is smaller; otherwise our estimate was too low: correct it."""
+        """Use the provider's `window` if it is smaller; otherwise raise the correction of token counts."""
         if window < self.window:
             self.window = window
         else:

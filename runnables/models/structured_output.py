@@ -11,7 +11,7 @@ The methods, in order:
 7. `text`: the plain text becomes the object, for calls with `from_text`.
 
 A mode (1 to 4) that a model refuses, or that ends in a server error twice before any reply, is not tried
-again. Every object is validated. Traces and metrics call the method `rung`.
+again. Every object is validated. Traces and metrics show methods as `rung`.
 """
 
 import asyncio

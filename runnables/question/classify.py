@@ -218,7 +218,7 @@ def _api_by_name(text: str, chunks: list[Chunk]) -> Chunk | None:
 
 
 def _contains_name(text: str, chunk: Chunk) -> bool:
-    """Return whether `text` contains the whole name of the chunk's API, if it has two or more words."""
+    """Return whether `text` contains the API's whole name, and the name has two or more words."""
     words = split_words(chunk.api_name)
     return len(words) > 1 and f" {' '.join(words)} " in f" {' '.join(split_words(text))} "
 

@@ -14,7 +14,7 @@ Need = Literal[
 ]  # fmt: skip
 
 CALL_NEEDS: frozenset[Need] = frozenset({"endpoint", "steps", "parameter"})
-"""If a question has one of these needs, an answer about an API says what a call requires."""
+"""If a question has one of these needs, an answer quotes an API's required parameters."""
 
 _PATTERNS: Mapping[Need, re.Pattern[str]] = {
     "error": re.compile(

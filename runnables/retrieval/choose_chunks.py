@@ -41,7 +41,7 @@ def build_expand_query(search: ChunkSearch, depth: int = 0) -> StateFunction:
     It finds `k` chunks, or `depth` chunks if that is more. The terms are in the language that the question
     is not in. The state stays unchanged if there are no terms, or if all documents are in the language of
     the question. It also stays unchanged if a retrieved chunk contains at least `SUFFICIENT_WORD_SHARE` of
-    the question's words, and every chunk found by the terms contains a smaller share of the terms.
+    the question's words, and this share exceeds the share of the terms in each chunk they find.
     """
 
     async def expand_query(state: PipelineState, config: RunnableConfig) -> PipelineState:

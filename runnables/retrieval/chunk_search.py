@@ -89,7 +89,7 @@ class ChunkSearch:
     async def _search_parts(
         self, query: str, question: Question, terms: Sequence[str], config: RunnableConfig
     ) -> list[RetrievedChunk]:
-        """Search for each part of `query`, the text of `question`, and interleave the results."""
+        """Search for each part of `query`, and interleave the results."""
         parts = [self._search_part(part, question, terms, config) for part in split_question(query)]
         return interleave(await asyncio.gather(*parts))
 
@@ -100,7 +100,7 @@ class ChunkSearch:
 
         The extra terms are `terms` and the glossary's equivalents of `query`. They are also searched alone,
         because the words of `query` outweigh extra terms in another language. Without extra terms, the
-        lexicon, which is less exact, adds synonyms, and missing request parameters of the first API are
+        less exact lexicon adds synonyms, and missing request parameters of the first result's API are
         added.
         """
         extra_terms = " ".join([*self._glossary.equivalents(query), *terms])

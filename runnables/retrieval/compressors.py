@@ -31,7 +31,7 @@ class Reranker(BaseDocumentCompressor, ABC):
     async def rank(
         self, question: str, passages: Sequence[str], config: RunnableConfig
     ) -> dict[int, float | None]:
-        """Return the indexes of the ranked passages, best first, each with its score, or None without one.
+        """Return the index of each ranked passage, best first, with its score, which may be None.
 
         Passages that were not ranked are missing. The deadline of `config` applies. Raises ModelError.
         """

@@ -37,7 +37,7 @@ MIN_SIMILARITY = 75
 DEFINED, LISTED = 2, 1
 """Strength with which a chunk defines an identifier.
 
-`LISTED` is the strength of an identifier in any other table column, or in a code span.
+`LISTED`: in a code span or, unless it is a number, in a cell that does not define it.
 """
 
 _CODE_COLUMN = re.compile(r"码|错误|code|status|error", re.IGNORECASE)

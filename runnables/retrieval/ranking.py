@@ -16,7 +16,7 @@ MIN_DENSE_WEIGHT = 0.1
 """Weight below which the dense route is not used, so that questions need not be embedded."""
 
 MAX_DENSE_WEIGHT = 0.5
-"""Upper bound of the dense weight, with which the best hit of full text stays first."""
+"""Upper bound of the dense weight, at which both routes have the same weight."""
 
 RANK_CONSTANT = 5
 """Constant of reciprocal rank fusion.

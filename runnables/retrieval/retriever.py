@@ -39,7 +39,7 @@ CANDIDATE_COUNT = 50
 """Number of chunks from which the best `k` are selected, unless `k` is larger."""
 
 DEFINITION_DEPTH = 200
-"""Number of hits among which chunks are looked for that define an identifier of the question."""
+"""Number of full-text hits by which chunks that define an identifier are ordered and scored."""
 
 MAX_DEFINITIONS = 2
 """Maximum number of chunks that come first because they define an identifier of the question.
@@ -159,10 +159,10 @@ class HybridSearch:
     def _read_best(
         self, candidates: ScoredHits, k: int, chunks: dict[ChunkHit, Chunk]
     ) -> list[RetrievedChunk]:
-        """Return the `k` best of `candidates`, diversified. No two of them have the same body.
+        """Return the `k` best of `candidates`, diversified. `chunks` have been read already.
 
-        `chunks` are the chunks that have been read already. Platforms publish the same section on several
-        pages, such as one page per edition or version.
+        No two results have the same body, because platforms publish the same section on several pages,
+        such as one page per edition or version.
         """
         while True:
             best = _diversify(candidates, k)

@@ -92,7 +92,7 @@ async def open_section(
     document: Annotated[str, "the document: its title, API name or path"],
     runtime: ToolContextRuntime,
     section: Annotated[
-        str, "its heading or a part of that, as `outline` and passages show it; empty lists them"
+        str, "its heading or a part of that, as `outline` and passages show it; empty to list all"
     ] = "",
 ) -> PassagesResult | OutlineResult:
     """Read one section of a document in full, or list its sections."""

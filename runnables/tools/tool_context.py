@@ -86,7 +86,7 @@ class CallJournal:
 
     @property
     def calls(self) -> tuple[Round, ...]:
-        """The calls in the format of the answer's field `rounds`."""
+        """The calls for the field `rounds`; a Round is one call."""
         return tuple(
             Round(
                 tool=entry.call["name"],

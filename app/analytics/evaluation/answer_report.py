@@ -29,7 +29,7 @@ SHARES = {
     "honest": "unanswerable: honest",
     "unanswerable_high": "unanswerable: high",
 }
-"""Maps the shares of `AnswerScores` that a comparison shows to their labels."""
+"""Labels of the shares of `AnswerScores` that a comparison shows."""
 
 MAX_BRIEF_CHARS = 160
 """Maximum length of an answer in a comparison, in characters."""
@@ -80,7 +80,7 @@ def _changed(label: str, answers: Sequence[ChangedAnswer]) -> list[Group]:
 
 
 def _brief(result: ScoredAnswer) -> str:
-    """Return the grade or the outcome of an answer, with the beginning of its text."""
+    """Return the grade or the label of an answer, with the beginning of its text."""
     text = " ".join(f"{result.grade or _label(result)}: {' '.join(result.steps)}".split())
     return text if len(text) <= MAX_BRIEF_CHARS else f"{text[: MAX_BRIEF_CHARS - 1]}…"
 
@@ -110,7 +110,7 @@ def _scores(scores: AnswerScores) -> Group:
         ("high and wrong", scores.high_and_wrong, "confidence high, but facts are missing"),
         ("refused", scores.refused, "refused as off-topic"),
         ("not covered", scores.not_covered, "the answer cites no source"),
-        ("grounded", scores.grounded, "the sources support the whole answer, if it cites any"),
+        ("grounded", scores.grounded, "of the answers that cite sources: fully supported"),
         *_judged(scores),
     )
     unanswerable = (
@@ -132,7 +132,7 @@ def _judged(scores: AnswerScores) -> tuple[tuple[str, float | None, str], ...]:
         (
             "agreement",
             scores.agreement,
-            "the grade is correct and the answer states all facts, or neither",
+            "graded correct and stating all facts, or neither of the two",
         ),
     )
 
@@ -173,7 +173,7 @@ def _wrong_answers(results: Sequence[ScoredAnswer]) -> list[Group]:
 def _wrong_answer(result: ScoredAnswer) -> Group:
     lines = [Text(f"{_label(result)}: {' '.join(result.steps)}")]
     if result.missing_facts:
-        found = "found" if result.evidence else "not found"
+        found = "but retrieved" if result.evidence else "not found"
         lines.append(Text(f"missing ({found}): {_facts(result.missing_facts)}", style="red"))
     if result.unanswerable:
         lines.append(Text("the documents do not answer this question", style="red"))

@@ -1,7 +1,7 @@
 """Computes retrieval metrics, most of them between 0 and 1 (higher is better), and other statistics.
 
-A ranking is a list of documents, best first. Gold is a list of sets of documents, one set per item to
-retrieve. Any document in a set is correct, because a gold name can refer to several documents.
+A ranking is a list of documents, best first. Gold is a list of sets of documents, one set per name in
+the question's `gold`. Any document in a set is correct, because a name can refer to several.
 """
 
 import math

@@ -53,7 +53,7 @@ class QuestionResult(ApiModel):
     rank: int | None
     """Rank of the first gold document, from 1; None if it is not among the first 20."""
     ranks: tuple[int | None, ...]
-    """Rank of the first document of each name in `gold`, as in `rank`."""
+    """`rank`, but for each name in `gold` separately."""
     milliseconds: float
     retrieved: tuple[RankedDocument, ...] = Field(alias="found")
     """The first k documents."""

@@ -1,4 +1,4 @@
-"""Counts recorded questions by type, API, error and feedback. Only the rated answers are kept in memory."""
+"""Counts recorded questions by type, API, named error and feedback. Only rated answers stay in memory."""
 
 from collections import Counter, defaultdict, deque
 from datetime import UTC, date

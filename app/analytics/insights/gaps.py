@@ -24,7 +24,7 @@ MIN_COVERAGE = 0.7
 """A question with less `GapQuestion.coverage` is a candidate.
 
 Measured: 0.57 is reached by three quarters of the questions that the documentation answers, and by a
-quarter of the questions about gaps. This value is higher, because each group is checked afterwards.
+quarter of the questions about gaps. The minimum is higher, because each group is checked later.
 """
 
 MIN_ON_TOPIC_SHARE = 0.5

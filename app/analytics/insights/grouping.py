@@ -27,8 +27,8 @@ MIN_SIMILARITY = 0.4
 
 Measured on four sets of 85 to 165 questions. In each set, 45 questions are about three topics, with
 fifteen wordings per topic. At 0.4 and 0.35, the topics are the three largest groups in all four sets; at
-0.3 and 0.25, in three of them. In reports on 400 questions each, the topics are the three largest groups
-in three quarters of the reports at 0.4, three eighths at 0.35, and a quarter at 0.3.
+0.3 and 0.25, in three of them. In reports on 400 questions that include the topics, they are the largest
+groups in three quarters of the reports at 0.4, three eighths at 0.35, a quarter at 0.3.
 """
 
 MIN_BRIDGE_SIMILARITY = 0.05

@@ -98,7 +98,7 @@ def _outcome_text(
 ) -> Text:
     """Return the text that shows one outcome of `replayed`.
 
-    The text is the error code of a failure. For the change `other words`, it is the first step that the
+    The text of a failure is its error code. For the change `other words`, it is the first step that the
     other answer lacks; for `other type`, it is the type. For any other change, the text lists the cited
     pages; pages in `changed` have the style `style`.
     """

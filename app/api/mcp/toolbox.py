@@ -52,7 +52,7 @@ def _answer_fields() -> dict[str, Any]:
 AnswerResult = create_model(
     "Answered", __base__=ApiModel, __doc__="The answer to a question.", **_answer_fields()
 )
-"""The result of `ask`, with the AGENT_FIELDS of the answer. Agents read the cited text with `open`."""
+"""The result of `ask`: the AGENT_FIELDS of the answer. The tool `open` returns the cited text."""
 
 
 def answer_result(answer: Answer) -> ApiModel:
@@ -136,7 +136,7 @@ class Document(ApiModel):
 
 
 class Documents(ApiModel):
-    """The result of `outline`: the documents that match the name, then others of their services."""
+    """The result of `outline`: the documents found by name, then others of the same services."""
 
     documents: list[Document]
 
@@ -197,7 +197,7 @@ async def unmetered() -> AsyncIterator[TokenMeter]:
 
 
 class Toolbox:
-    """The tools for one caller. Constructing the first one in a process is slow: use a worker thread."""
+    """The tools for one caller. Creating a process's first Toolbox is slow: use a worker thread."""
 
     def __init__(
         self,

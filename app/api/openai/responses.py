@@ -35,8 +35,8 @@ class InputItem(ChatMessage):
     def answer(self) -> str | None:
         """The steps of the answer, or None if the item contains no answer.
 
-        The steps are empty if the item only refers to an answer, because answers are not stored. The
-        question of that answer remains part of the history.
+        For an `item_reference` it is empty, because answers are not stored; None would drop the question
+        from the history.
         """
         return "" if self.type == "item_reference" else super().answer
 

@@ -134,7 +134,7 @@ class PipeInput:
     async def read(self) -> str | None:
         """Return the next line, or None at the end.
 
-        This method blocks the event loop, on which nothing else runs meanwhile. It does not read in a
+        This method blocks the event loop, which has no other work meanwhile. It does not read in a
         thread, because Ctrl-C could not stop that thread.
         """
         previous = signal.signal(signal.SIGINT, signal.default_int_handler)

@@ -1,4 +1,4 @@
-"""Downloads documents over HTTP from one host, within limits on bytes and time.
+"""Downloads documents over HTTP from one origin, within byte and time limits.
 
 Connections to private addresses are refused, unless the settings allow the host.
 """
@@ -44,7 +44,7 @@ class Download(NamedTuple):
 
 
 class OutsideHost(SourceError):
-    """A URL, or a redirect, leads to another host."""
+    """A URL or a redirect leads to another origin."""
 
 
 class StatusError(SourceError):
@@ -65,7 +65,7 @@ class Downloader:
     """
 
     def __init__(self, url: str, limits: SourceLimits, cache: Path | None = None) -> None:
-        """Allow downloads only from the host of `url`. Raises SourceError if the URL is invalid."""
+        """Allow only downloads from `url`'s origin. Raises SourceError if the URL is invalid."""
         self.limits = limits
         self.cache = cache
         self.origin = _origin(_parse_url(url))
@@ -73,9 +73,9 @@ class Downloader:
         self.seconds_left = limits.fetch_seconds
 
     def get(self, url: str) -> Download:
-        """Download the document at `url`, following redirects within its host.
+        """Download the document at `url`, following redirects in its origin.
 
-        Raises SourceError if the URL or a redirect leads to another host, if the address of the host is not
+        Raises SourceError if the URL or a redirect leads to another origin, if the host's address is not
         public, and if the download fails or exceeds a limit.
         """
         started = time.monotonic()
@@ -161,7 +161,7 @@ class _DownloadThread:
         if response.status_code != 200:
             raise StatusError(response.status_code, response.headers.get("retry-after", ""))
         encoding = response.headers.get("content-encoding", "").strip().lower()
-        # Several encodings at once are refused because their unpacked size is not limited.
+        # Several encodings at once are refused: a small piece could unpack to gigabytes.
         if encoding not in ("", "identity", "gzip", "deflate"):
             raise SourceError("unsupported content encoding: only gzip and deflate are accepted")
         body = bytearray()
