@@ -41,7 +41,7 @@ class GroundedStep:
     """A step of an answer after all checks."""
 
     text: str
-    """Empty if the step was removed."""
+    """Empty if the step was removed, or contains neither a letter nor a digit."""
     numbers: tuple[int, ...]
     """Numbers of the chunks that it cites."""
     unverified: tuple[str, ...]
@@ -92,7 +92,7 @@ class Grounder:
         statement = strip_citations(cited.text)
         evidence = self.chunks_numbered(cited.numbers)
         return GroundedStep(
-            text=cited.text if statement else "",
+            text=cited.text if any(map(str.isalnum, statement)) else "",
             numbers=cited.numbers,
             unverified=tuple(facts),
             supported=bool(statement) and is_supported(statement, evidence, self._question),
@@ -139,8 +139,7 @@ class Grounder:
         """Return `text` up to the first closing tag of the prompts that no chunk contains."""
         for tag in _PROMPT_TAG.finditer(text):
             if not any(tag[0] in chunk.text for chunk in self._chunks):
-                before = text[: tag.start()].rstrip(' }"`\n')
-                return before if any(map(str.isalnum, before)) else ""
+                return text[: tag.start()].rstrip(' }"`\n')
         return text
 
     def _unverified_facts(self, cited: CitedText) -> list[str]:
