@@ -293,5 +293,8 @@ def test_several_short_chunks_are_read_instead_of_a_long_one_of_a_better_rank() 
 
     assert fill_evidence([best], [best, long], room) == [best, long]
     assert fill_evidence([best], [best, long, *short], room) == [best, *short]
-    repeated = RetrievedChunk(chunk=page("copy", short[0].chunk.body)[0], score=1.0)
+    copy = short[0].chunk.model_copy(update={"id": "copy", "document_id": "copy"})
+    repeated = RetrievedChunk(chunk=copy, score=1.0)
     assert fill_evidence([best], [best, short[0], repeated], room) == [best, short[0]]
+    other = RetrievedChunk(chunk=copy.model_copy(update={"title": "Another API"}), score=1.0)
+    assert fill_evidence([best], [best, short[0], other], room) == [best, short[0], other]

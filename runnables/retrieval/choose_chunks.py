@@ -17,6 +17,7 @@ from runnables.retrieval.exact_search import (
     missing_identifiers,
     similar_identifiers,
 )
+from runnables.retrieval.ranking import content_of
 from runnables.run_context import named_step
 from runnables.state import PipelineState, StateFunction, with_retrieved
 from schemas.document import Chunk, RetrievedChunk
@@ -153,17 +154,17 @@ def fill_evidence(
 
     `ranking` is sorted, best first. The chunk with the smallest product of its rank and the square root of
     its tokens is added first, because several short chunks answer more questions than one long chunk of a
-    slightly better rank. docs/explanation/retrieval.md has the measurements. A chunk with the same body as
-    another one is skipped.
+    slightly better rank. docs/explanation/retrieval.md has the measurements. A chunk with the same content
+    as another one is skipped.
     """
     filled = list(chunks)
-    known = {retrieved.chunk.body for retrieved in chunks}
+    known = set(map(content_of, chunks))
     tokens_left = max_tokens - count_tokens(chunks)
     candidates = [(rank, count_tokens([r]), r) for rank, r in enumerate(ranking, start=1)]
     for _, tokens, retrieved in sorted(candidates, key=lambda each: each[0] * math.sqrt(each[1])):
-        if retrieved.chunk.body not in known and tokens <= tokens_left:
+        if content_of(retrieved) not in known and tokens <= tokens_left:
             filled.append(retrieved)
-            known.add(retrieved.chunk.body)
+            known.add(content_of(retrieved))
             tokens_left -= tokens
     return filled
 

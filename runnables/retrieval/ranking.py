@@ -101,12 +101,17 @@ def diversify(ranking: Iterable[Item], k: int, document: Callable[[Item], Hashab
     return selected
 
 
-def repeated_bodies(ranking: Sequence[RetrievedChunk]) -> set[str]:
-    """Return the ids of the chunks whose body is the same as that of a better chunk in `ranking`."""
-    best = dict[str, str]()
+def repeated_chunks(ranking: Sequence[RetrievedChunk]) -> set[str]:
+    """Return the ids of the chunks with the same content as a better chunk in `ranking`, best first."""
+    best = dict[tuple[str, str, str], str]()
     for retrieved in ranking:
-        best.setdefault(retrieved.chunk.body, retrieved.chunk.id)
+        best.setdefault(content_of(retrieved), retrieved.chunk.id)
     return {retrieved.chunk.id for retrieved in ranking} - set(best.values())
+
+
+def content_of(retrieved: RetrievedChunk) -> tuple[str, str, str]:
+    """Return the title, section and body of a chunk, which pages about several editions may share."""
+    return retrieved.chunk.title, retrieved.chunk.section, retrieved.chunk.body
 
 
 def retrieved_document(retrieved: RetrievedChunk) -> DocumentKey:

@@ -22,7 +22,7 @@ from runnables.retrieval.ranking import (
     dense_weight,
     diversify,
     fuse,
-    repeated_bodies,
+    repeated_chunks,
 )
 from runnables.retrieval.section_choice import weigh_sections
 from runnables.run_context import MODEL_FAILURE, dispatch_event
@@ -161,8 +161,8 @@ class HybridSearch:
     ) -> list[RetrievedChunk]:
         """Return the `k` best of `candidates`, diversified. `chunks` have been read already.
 
-        No two results have the same body, because platforms publish the same section on several pages,
-        such as one page per edition or version.
+        No two results have the same title, section and body, because platforms publish the same section on
+        several pages, such as one page per edition or version.
         """
         while True:
             best = _diversify(candidates, k)
@@ -171,7 +171,7 @@ class HybridSearch:
             found = [
                 RetrievedChunk(chunk=chunks[h], score=candidates[h]) for h in best if h in chunks
             ]
-            repeated = repeated_bodies(found)
+            repeated = repeated_chunks(found)
             if not repeated:
                 return found
             candidates = {h: s for h, s in candidates.items() if h.id not in repeated}
