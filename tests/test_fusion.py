@@ -68,7 +68,7 @@ def test_best_full_text_hit_stays_first_at_maximum_dense_weight() -> None:
         (None, UNCALIBRATED_DENSE_WEIGHT),
         (RouteCalibration(full_text=0.9, dense=0.9, rows=1), MAX_DENSE_WEIGHT),
         (RouteCalibration(full_text=0.2, dense=0.9, rows=1), MAX_DENSE_WEIGHT),
-        (RouteCalibration(full_text=0.8, dense=0.6, rows=1), 0.375),
+        (RouteCalibration(full_text=0.8, dense=0.6, rows=1), 0.3375),
         (RouteCalibration(full_text=0.9, dense=0.1, rows=1), 0.0),
         (RouteCalibration(full_text=0.5, dense=0.0, rows=1), 0.0),
         (RouteCalibration(full_text=0.0, dense=0.1, rows=1), MAX_DENSE_WEIGHT),
@@ -119,7 +119,7 @@ def full_text(sample_service: AnswerService) -> float:
 @pytest.mark.acceptance
 @pytest.mark.parametrize(
     ("embedding", "weight"),
-    [("noise", (0.0, 0.0)), ("bigrams", (0.1, 0.4)), ("oracle", (0.4, 0.5))],
+    [("noise", (0.0, 0.0)), ("bigrams", (0.1, 0.4)), ("oracle", (0.3, 0.45))],
 )
 def test_hybrid_search_is_as_good_as_the_better_route(
     make_service: ServiceFactory,
