@@ -52,7 +52,7 @@ def build_expand_query(search: ChunkSearch, depth: int = 0) -> StateFunction:
         share = best_word_share(question, state["retrieved"])
         if share >= SUFFICIENT_WORD_SHARE:
             terms_question = question.model_copy(update={"text": " ".join(terms)})
-            found_by_terms = await search.find(terms_question, (), config)
+            found_by_terms = await search.find(question, terms_question.text, config)
             if share > best_word_share(terms_question, found_by_terms):
                 return state
         found = await search.retrieve(question, config, terms, "expand-query", depth)

@@ -57,12 +57,15 @@ class ChunkSearch:
         return chunks
 
     async def find(
-        self, question: Question, terms: Sequence[str], config: RunnableConfig
+        self, question: Question, terms: str, config: RunnableConfig
     ) -> list[RetrievedChunk]:
-        """Do the same as `retrieve`, but without reranking and without a run in traces."""
-        query = details_of(question).search_query
-        chunks = await self._search_parts(query, question, terms, config)
-        return diversify(chunks, question.k, retrieved_document)
+        """Return the best chunks for a list of terms instead of `question`, without a run in traces.
+
+        In mode `hybrid`, only full text is searched.
+        """
+        return await self._search.search(
+            terms, question.k, question.filters, config, terms_only=True
+        )
 
     async def is_only_language(self, question: Question) -> bool:
         """Return whether all documents are in the language of `question`."""
