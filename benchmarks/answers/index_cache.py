@@ -16,7 +16,6 @@ from schemas.settings import Settings, read_settings
 INDEXING_CODE = ("ingestion", "prompts", "schemas")
 """Packages whose code and texts determine an index."""
 
-
 EMBEDDING_CHARS = 320
 """APIDESK_EMBEDDING_CHARS of an index with vectors."""
 
@@ -42,8 +41,8 @@ def embedded_settings(
 ) -> Iterator[Settings]:
     """Yield settings with an index that also has vectors of `embedding_model`, a `provider:model`.
 
-    The environment contains the address and the key of the provider, as for apidesk.
-    The index in `cache` is updated, so that only new and changed chunks are embedded. Raises ApideskError.
+    The address and the key of the provider are read from the environment. The index in `cache` is
+    updated, so that only new and changed chunks are embedded. Raises ApideskError.
     """
     kept = cache / f"{name}-{sha256(embedding_model.encode()).hexdigest()[:16]}"
     with _copy_of(kept) as folder:

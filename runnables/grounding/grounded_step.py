@@ -90,12 +90,13 @@ class Grounder:
             cited, facts = resolve_citations(remaining, len(self._chunks)), []
         self._cited.update(cited.numbers)
         statement = strip_citations(cited.text)
+        has_words = any(map(str.isalnum, statement))
         evidence = self.chunks_numbered(cited.numbers)
         return GroundedStep(
-            text=cited.text if any(map(str.isalnum, statement)) else "",
+            text=cited.text if has_words else "",
             numbers=cited.numbers,
             unverified=tuple(facts),
-            supported=bool(statement) and is_supported(statement, evidence, self._question),
+            supported=has_words and is_supported(statement, evidence, self._question),
             refused=refused,
         )
 
