@@ -12,7 +12,7 @@ from litestar.testing import TestClient
 
 from app.service.answer_service import open_answer_service
 from app.service.ask_command import AskCommand
-from runnables.answer.passages import MAX_CHARS
+from runnables.answer.passages import MAX_QUOTED_CHARS
 from runnables.answer.segments import Segment
 from schemas.answer import Answer
 from tests.small_platform import PLATFORM, settings_of
@@ -69,7 +69,7 @@ def test_answers_are_short_cited_and_well_formed(client: TestClient[Litestar]) -
         assert all(re.search(r"\s\[\d+\](?: \|)?$", step) for step in steps), steps
         assert len(set(steps)) == len(steps)
         assert all(step.count("```") % 2 == 0 for step in steps), steps
-        assert sum(map(len, steps)) <= 2 * MAX_CHARS
+        assert sum(map(len, steps)) <= 1.5 * MAX_QUOTED_CHARS
         assert {source["pageUrl"] for source in sources} <= set(answer["relatedUrl"])
         assert len(answer["relatedUrl"]) <= len(sources) + 3
 
@@ -128,6 +128,29 @@ def test_not_covered_is_not_cited_although_a_page_says_the_same(tmp_path: Path) 
     answered = asyncio.run(answer())
     assert answered.sources == []
     assert answered.confidence == "low"
+
+
+def test_similar_sections_of_other_pages_are_quoted_below_their_headings(tmp_path: Path) -> None:
+    (tmp_path / "platform.toml").write_text(PLATFORM)
+    (tmp_path / "guides").mkdir()
+    for name, hours in (("Refunds", 2), ("Payouts", 24)):
+        page = (
+            f"# {name}\n\n## Retries\n\nA failed webhook is delivered again after {hours} hours.\n"
+        )
+        (tmp_path / "guides" / f"{name.lower()}.md").write_text(page)
+    (tmp_path / "guides" / "colours.md").write_text("# Colours\n\nThe logo is blue and white.\n")
+
+    async def answer(question: str) -> Answer:
+        async with open_answer_service(settings_of(tmp_path)) as answer_service:
+            return await answer_service.ask(AskCommand(question))
+
+    answered = asyncio.run(answer("when is a failed webhook delivered again"))
+    assert {step.rpartition(" ")[0] for step in answered.answer} == {
+        "**Refunds > Retries**\n\nA failed webhook is delivered again after 2 hours.",
+        "**Payouts > Retries**\n\nA failed webhook is delivered again after 24 hours.",
+    }
+    (only,) = asyncio.run(answer("is the logo blue or white")).answer
+    assert only == "The logo is blue and white. [1]"
 
 
 def test_answer_is_framed_in_the_requested_language(client: TestClient[Litestar]) -> None:

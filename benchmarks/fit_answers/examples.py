@@ -123,7 +123,7 @@ class AskedCorpus:
             quotes = find_quotes(state, collection, self.glossary, weights)
             if not quotes.passages or state["missing_identifiers"]:
                 continue
-            features = answer_features(details_of(state["question"]), quotes)
+            features = answer_features(quotes)
             is_right = each.kind != "foreign" and self._is_right(each, quotes.passages)
             yield Example(self.name, each.kind, features, is_right, WEIGHTS.get(each.kind, 1.0))
 

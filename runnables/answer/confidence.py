@@ -9,7 +9,6 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from ingestion.text.language import detect_language
 from runnables.answer.coefficients import (
     ANSWER_INTERCEPT,
     ANSWER_WEIGHTS,
@@ -19,8 +18,6 @@ from runnables.answer.coefficients import (
 from runnables.answer.passages import QuotedPassage
 from runnables.question.query_terms import QueryTerms
 from schemas.answer import Confidence
-from schemas.choices import Language
-from schemas.question import ExtractedDetails
 
 HIGH = 0.75
 """Probability from which the confidence is `high`."""
@@ -60,40 +57,33 @@ class Quotes:
     """All passages for each part of the question, best first."""
 
 
-def answer_features(details: ExtractedDetails, quotes: Quotes) -> dict[str, float]:
+def answer_features(quotes: Quotes) -> dict[str, float]:
     """Return the features of an answer with `quotes`, which have at least one passage."""
     terms, passages = quotes.terms, quotes.passages
     words = frozenset[str]().union(*(passage.words for passage in passages))
     text = "\n".join(passage.text for passage in passages).lower()
     stated = sum(identifier in text for identifier in terms.identifiers)
     return {
-        "quoted": min(_quoted_probability(ranked, passages) for ranked in quotes.ranked),
+        "first": min(map(_first_probability, quotes.ranked)),
         "share": terms.share(words) if terms.weights else float(stated > 0),
         "found": math.log1p(len(words) + stated),
         "code": float(any(passage.defines_code for passage in passages)),
-        "translated": float(_is_translated(details.text, passages[0].chunk.language)),
     }
 
 
-def _is_translated(question: str, language: Language) -> bool:
-    """Return whether the language of `question` is not `language`; false if `question` has no letters."""
-    return any(map(str.isalpha, question)) and detect_language(question) != language
+def _first_probability(ranked: Sequence[QuotedPassage]) -> float:
+    """Return the probability that the first passage is right, assuming that one of `ranked` is.
 
-
-def _quoted_probability(ranked: Sequence[QuotedPassage], quoted: Sequence[QuotedPassage]) -> float:
-    """Return the probability that a passage of `quoted` is right, assuming that one of `ranked` is.
-
-    A passage's relevance is in log-odds, so the probabilities are the softmax of the relevance. If a
-    quoted passage defines a code of the question, all passages that define such a code count as quoted.
+    A passage's relevance is in log-odds, so the probabilities are the softmax of the relevance. If the
+    first passage defines a code of the question, all passages that define such a code count.
     """
-    has_code = any(passage.defines_code for passage in quoted)
-    quoted_weight = total = 0.0
+    first_weight = total = 0.0
     for passage in ranked:
         weight = math.exp(passage.relevance - ranked[0].relevance)
         total += weight
-        if any(passage is q for q in quoted) or (has_code and passage.defines_code):
-            quoted_weight += weight
-    return quoted_weight / total if total else 0.0
+        if passage is ranked[0] or (ranked[0].defines_code and passage.defines_code):
+            first_weight += weight
+    return first_weight / total if total else 0.0
 
 
 def _probability(

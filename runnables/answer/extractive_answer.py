@@ -15,7 +15,12 @@ from runnables.answer.confidence import (
     answer_probability,
 )
 from runnables.answer.fixed_answers import not_covered_sentence
-from runnables.answer.passages import MAX_CHARS, Candidate, QuotedPassage, rank_passages
+from runnables.answer.passages import (
+    MAX_QUOTED_CHARS,
+    Candidate,
+    QuotedPassage,
+    rank_passages,
+)
 from runnables.answer.quoted_steps import QuotedStep, cite, quoted_steps
 from runnables.answer.segments import Segment, split_chunk
 from runnables.answer.write_answer import NAME
@@ -39,14 +44,14 @@ MAX_RELATED_PAGES = 3
 MIN_ADDED_SHARE = 0.2
 """Minimum sum of word and identifier shares that a second passage adds if the question compares."""
 
-MAX_DISTANCE = 0.5
-"""Maximum difference in relevance between the best passage and a second one, in nats.
+MAX_PASSAGES = 3
+"""Maximum number of passages that an answer quotes, each from another section."""
 
-A passage at this distance is right 0.6 times as often as the best one, because relevance is in log-odds.
+MAX_DISTANCE = 2.0
+"""Maximum difference in relevance between the best passage and a further one, in nats.
+
+A passage at this distance is right 0.14 times as often as the best one, because relevance is in log-odds.
 """
-
-MAX_DISTANCE_IN_DOCUMENT = 2.0
-"""Maximum difference if the second passage is in the same document, and so continues the first."""
 
 QuotableSection = tuple[Chunk, Sequence[Segment]]
 """A chunk and those of its segments that may be quoted, at least one."""
@@ -69,11 +74,11 @@ def extractive_answer(
     state: PipelineState, collection: Collection, platform_info: PlatformInfo, glossary: Glossary
 ) -> PipelineState:
     """Return `state` with a draft, and with the quoted chunks before all others. Blocks the event loop."""
-    question, details = state["question"], details_of(state["question"])
+    question = state["question"]
     quotes = find_quotes(state, collection, glossary)
     probability = 0.0
     if quotes.passages and not state["missing_identifiers"]:
-        probability = answer_probability(answer_features(details, quotes))
+        probability = answer_probability(answer_features(quotes))
     is_covered = probability >= NOT_COVERED
     steps = quoted_steps(state, quotes.passages, collection) if is_covered else []
     chunks = _quoted_first(state["chunks"], steps)
@@ -93,7 +98,7 @@ def find_quotes(
     glossary: Glossary,
     weights: Mapping[str, float] = PASSAGE_WEIGHTS,
 ) -> Quotes:
-    """Return the ranked passages, and up to two to quote for each part of the question.
+    """Return the ranked passages, and those to quote for each part of the question.
 
     Blocks the event loop.
     """
@@ -111,7 +116,7 @@ def find_quotes(
     chosen = [
         passage
         for passages, part_terms in ranked
-        for passage in (*passages[:1], *_second_passage(passages, part_terms))
+        for passage in _choose_passages(passages, part_terms, len(parts))
     ]
     passages = list({passage.chunk.id: passage for passage in chosen}.values())
     return Quotes(terms, passages, [passages for passages, _ in ranked])
@@ -178,38 +183,46 @@ def _quotable(chunk: Chunk, segments: Sequence[Segment]) -> list[Segment]:
     ]
 
 
-def _second_passage(ranked: Sequence[QuotedPassage], terms: QueryTerms) -> list[QuotedPassage]:
-    """Return the passage of another section to quote after the best one; empty if there is none.
+def _choose_passages(
+    ranked: Sequence[QuotedPassage], terms: QueryTerms, parts: int
+) -> list[QuotedPassage]:
+    """Return the passages to quote for one of the `parts` of the question, best first.
 
-    In a comparison, it is the passage that adds the most words and identifiers of the question. In any
-    other question, the row of an error code needs no second passage. Otherwise it is the next best passage
-    that is likely enough to be right and short enough: both together must fit into `MAX_CHARS`.
+    These are the best passage and, from other sections, the next ones that are likely enough to be right
+    and short enough: all together must fit into `MAX_QUOTED_CHARS`. In a comparison, it is instead the
+    passage that adds the most words and identifiers of the question. In any other question, the row of an
+    error code is quoted alone.
     """
     if not ranked:
         return []
-    best = ranked[0]
-    others = [
-        passage
-        for passage in ranked
-        if passage.chunk.body != best.chunk.body and _may_be_asked(passage.chunk.kind, terms)
-    ]
+    best, *others = ranked
+    others = [passage for passage in others if _may_be_asked(passage.chunk.kind, terms)]
     if "comparison" in terms.needs:
-        added = [
-            terms.share(passage.words - best.words)
-            + terms.identifier_share(passage.identifiers - best.identifiers)
-            for passage in others
-        ]
-        most = max(added, default=0.0)
-        return [others[added.index(most)]] if most >= MIN_ADDED_SHARE else []
+        return [best, *_added_passage(best, others, terms)]
     if best.defines_code:
-        return []
-    limit = MAX_CHARS - len(best.text)
+        return [best]
+    chosen, left = [best], MAX_QUOTED_CHARS // parts - len(best.text)
     for passage in others:
-        is_same = passage.chunk.document_key == best.chunk.document_key
-        distance = MAX_DISTANCE_IN_DOCUMENT if is_same else MAX_DISTANCE
-        if best.relevance - passage.relevance <= distance and len(passage.text) <= limit:
-            return [passage]
-    return []
+        is_near = best.relevance - passage.relevance <= MAX_DISTANCE
+        is_new = all(passage.chunk.body != quoted.chunk.body for quoted in chosen)
+        if is_near and is_new and len(passage.text) <= left and len(chosen) * parts < MAX_PASSAGES:
+            chosen.append(passage)
+            left -= len(passage.text)
+    return chosen
+
+
+def _added_passage(
+    best: QuotedPassage, others: Sequence[QuotedPassage], terms: QueryTerms
+) -> list[QuotedPassage]:
+    """Return the passage that adds the most words and identifiers to `best`, if they are enough."""
+    others = [passage for passage in others if passage.chunk.body != best.chunk.body]
+    added = [
+        terms.share(passage.words - best.words)
+        + terms.identifier_share(passage.identifiers - best.identifiers)
+        for passage in others
+    ]
+    most = max(added, default=0.0)
+    return [others[added.index(most)]] if most >= MIN_ADDED_SHARE else []
 
 
 def _may_be_asked(kind: SectionKind, terms: QueryTerms) -> bool:

@@ -1,7 +1,7 @@
 """Finds the passages of the chunks that could answer a question, and ranks them.
 
-A passage consists of segments of one chunk in document order, at most about `MAX_CHARS` characters. Its
-relevance is a weighted sum of features; `benchmarks/fit_answers` fits the weights.
+A passage consists of segments of one chunk in document order. Its relevance is a weighted sum of features;
+`benchmarks/fit_answers` fits the weights.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -14,8 +14,14 @@ from runnables.question.query_terms import QueryTerms
 from runnables.question.question_needs import CALL_NEEDS, fits, states_quantity
 from schemas.document import Chunk, SectionKind
 
-MAX_CHARS = 900
+MAX_CHARS = 600
 """Maximum length of a passage in characters. Only a passage of one segment can be longer."""
+
+MAX_API_CHARS = 900
+"""Maximum length of a passage in a section of an API, such as the parameters of a call."""
+
+MAX_QUOTED_CHARS = 1_200
+"""Maximum length of all passages of an answer, in characters."""
 
 MAX_ANCHORS = 3
 """Maximum number of passages per chunk.
@@ -147,12 +153,13 @@ def _choose_segments(
     the row of an error code.
     """
     segments = candidate.segments
+    max_chars = MAX_CHARS if candidate.chunk.kind == "prose" else MAX_API_CHARS
     chosen: dict[int, int] = {}
     is_row = segments[anchor].kind == "row"
 
     def add(index: int) -> bool:
         length = len(segments[index].text)
-        if chosen and length + sum(chosen.values()) > MAX_CHARS:
+        if chosen and length + sum(chosen.values()) > max_chars:
             return False
         chosen[index] = length
         return True

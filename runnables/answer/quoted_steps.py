@@ -9,7 +9,7 @@ from ingestion.store.collection import Collection
 from ingestion.text.markdown_blocks import parse_list_items, plain_text
 from prompts.chat_prompts import load_quote_texts
 from prompts.user_text import user_text
-from runnables.answer.passages import MAX_CHARS, QuotedPassage
+from runnables.answer.passages import MAX_QUOTED_CHARS, QuotedPassage
 from runnables.answer.segments import Segment, list_item, split_chunk
 from runnables.question.question_needs import CALL_NEEDS, Need, needs_of
 from runnables.state import PipelineState
@@ -27,13 +27,19 @@ def quoted_steps(
     question = state["question"]
     needs = needs_of(question.text, state["classification"].structured)
     quoter = _Quoter(collection, question.language, needs)
-    fit = sum(len(passage.text) for passage in passages) <= MAX_CHARS
-    max_chars = MAX_CHARS if fit else MAX_CHARS // len(passages)
+    fit = sum(len(passage.text) for passage in passages) <= MAX_QUOTED_CHARS
+    max_chars = MAX_QUOTED_CHARS if fit else MAX_QUOTED_CHARS // len(passages)
     by_document: defaultdict[tuple[str, str], list[QuotedPassage]] = defaultdict(list)
     for passage in passages:
         by_document[passage.chunk.document_key].append(passage)
     return [
-        step for quoted in by_document.values() for step in quoter.quote_document(quoted, max_chars)
+        step
+        for rank, quoted in enumerate(by_document.values())
+        for step in (
+            quoter.quote_api(quoted, max_chars, is_best=rank == 0)
+            if quoted[0].chunk.api_url
+            else quoter.quote_page(quoted, max_chars, with_headings=len(passages) > 1)
+        )
     ]
 
 
@@ -46,11 +52,28 @@ class _Quoter:
         self._needs = needs
         self._templates: Any = load_quote_texts(language)
 
-    def quote_document(self, passages: Sequence[QuotedPassage], max_chars: int) -> list[QuotedStep]:
-        """Return the steps that quote `passages` of one document.
+    def quote_page(
+        self, passages: Sequence[QuotedPassage], max_chars: int, *, with_headings: bool
+    ) -> Iterator[QuotedStep]:
+        """Yield the steps that quote `passages` of one page.
 
-        Each passage is limited to about `max_chars` characters. If the document describes an API, the first
-        step begins with the API's name, method and address. If the section with the address is quoted, the
+        Each passage is limited to about `max_chars` characters. With `with_headings`, it begins with the
+        title of its page and the headings of its section.
+        """
+        for passage in passages:
+            chunk = passage.chunk
+            first, *others = _block_texts(passage.segments, max_chars)
+            if with_headings:
+                first = f"{self._templates.heading(chunk.title, chunk.section)}\n\n{first}"
+            yield from ((text, chunk) for text in (first, *others))
+
+    def quote_api(
+        self, passages: Sequence[QuotedPassage], max_chars: int, *, is_best: bool
+    ) -> list[QuotedStep]:
+        """Return the steps that quote `passages` of the document of one API.
+
+        Each passage is limited to about `max_chars` characters. The first step begins with the API's name,
+        method and address. If the section with the address is quoted and the document is the best one, the
         steps of `_steps_for_call` come last.
         """
         passages = sorted(passages, key=lambda passage: passage.chunk.kind != "request_url")
@@ -60,14 +83,12 @@ class _Quoter:
             for text in _block_texts(passage.segments, max_chars)
         ]
         first = passages[0].chunk
-        if not first.api_url:
-            return steps
         document = self._collection.chunks_of_document(first.document_id, first.source)
         sections = {chunk.kind: chunk for chunk in reversed(document)}
         if first.kind == "request_url":
             quoted = {passage.chunk.kind for passage in passages}
-            needed = self._steps_for_call({k: c for k, c in sections.items() if k not in quoted})
-            return [(self._api_line(first), first), *steps, *needed]
+            others = {k: c for k, c in sections.items() if k not in quoted} if is_best else {}
+            return [(self._api_line(first), first), *steps, *self._steps_for_call(others)]
         line = self._api_line(sections.get("request_url", first))
         return [(f"{line}\n\n{steps[0][0]}", first), *steps[1:]]
 
@@ -87,7 +108,7 @@ class _Quoter:
         needs_call = not self._needs or self._needs & CALL_NEEDS
         if needs_call and (chunk := sections.get("request_parameters")):
             rows = [s for s in split_chunk(chunk, self._language) if s.is_required]
-            if texts := _block_texts(rows, MAX_CHARS // 2):
+            if texts := _block_texts(rows, MAX_QUOTED_CHARS // 3):
                 yield texts[0], chunk
         needs_permission = needs_call or "permission" in self._needs
         if needs_permission and (chunk := sections.get("permission_package")):
