@@ -35,7 +35,7 @@ from ingestion.store.manifest import (
     RouteCalibration,
     expected_manifest,
 )
-from ingestion.store.postings import Lengths, Mask, Scores, best_numbers, score_terms
+from ingestion.store.postings import Bm25, Mask, Scores, best_numbers
 from ingestion.store.schema import Vector
 from ingestion.store.snapshot import (
     MAX_VARIABLES,
@@ -74,7 +74,7 @@ class _LoadedState:
 
     version: str
     manifest: CollectionManifest | None
-    lengths: Lengths
+    full_text: Bm25
     languages: frozenset[Language]
     hits: dict[int, ChunkHit]
     """The hits by chunk number, about 250 bytes each."""
@@ -102,7 +102,7 @@ class EmbeddedCollection(Collection):
         self._connection = open_snapshot(path)
         self._lock = RLock()
         """Held by the thread that uses the connection."""
-        self._state = _LoadedState("", None, Lengths({}), frozenset(), {})
+        self._state = _LoadedState("", None, Bm25({}), frozenset(), {})
 
     @classmethod
     def open(cls, settings: Settings, long_lived: bool = False) -> Self:
@@ -152,7 +152,7 @@ class EmbeddedCollection(Collection):
             mask = None if filters == NO_FILTERS else _mask(connection, state, filters)
             if vector is None:
                 terms = Counter(query_terms(question, synonyms))
-                scores = score_terms(connection, terms, state.lengths)
+                scores = state.full_text.scores(connection, terms)
                 minimum = 0.0
             else:
                 scores, minimum = _similarities(connection, state, vector), -2.0
@@ -343,7 +343,7 @@ def _load_state(connection: sqlite3.Connection, version: str) -> _LoadedState:
             chunk_id, intern(source), intern(document_id), kinds.setdefault(kind, kind)
         )
     return _LoadedState(
-        version, get_manifest(connection), Lengths(lengths), frozenset(languages), hits
+        version, get_manifest(connection), Bm25(lengths), frozenset(languages), hits
     )
 
 
@@ -361,7 +361,7 @@ def _mask(connection: sqlite3.Connection, state: _LoadedState, filters: Filters)
             conditions.append("(?, ?) IN (SELECT key, value FROM json_each(metadata))")
             values += [name, value]
         query = f"SELECT number FROM chunk WHERE {' AND '.join(conditions)}"
-        mask = np.zeros(len(state.lengths), dtype=np.bool_)
+        mask = np.zeros(len(state.full_text), dtype=np.bool_)
         mask[[number for (number,) in connection.execute(query, values)]] = True
         state.masks[key] = mask
     return state.masks[key]
@@ -370,7 +370,7 @@ def _mask(connection: sqlite3.Connection, state: _LoadedState, filters: Filters)
 def _similarities(connection: sqlite3.Connection, state: _LoadedState, vector: Vector) -> Scores:
     """Return the cosine similarity of `vector` to each chunk number; -2 for numbers without a vector."""
     if state.vectors is None:
-        state.vectors = _read_vectors(connection, len(state.lengths), len(vector))
+        state.vectors = _read_vectors(connection, len(state.full_text), len(vector))
     query = np.array(vector, dtype=np.float32)
     length = float(np.linalg.norm(query)) or 1.0
     similarities: Scores = state.vectors @ (query / length)

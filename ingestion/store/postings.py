@@ -6,13 +6,16 @@ writes only the posting lists of the terms in changed chunks. Precomputed scores
 length of any chunk.
 """
 
+import math
 import sqlite3
 from array import array
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
+from cachetools import LRUCache
 
 from ingestion.store.client import batches
 from ingestion.store.schema import BM25_PARAMS
@@ -23,6 +26,9 @@ K1, B = BM25_PARAMS["bm25_k1"], BM25_PARAMS["bm25_b"]
 MAX_COUNT = 2**16 - 1
 """Maximum stored number of occurrences of a term in a chunk."""
 
+MAX_CACHED_POSTINGS = 4_000_000
+"""Maximum number of postings to keep in memory with their scores, 16 bytes each."""
+
 Numbers = npt.NDArray[np.uint32]
 Scores = npt.NDArray[np.float32]
 Mask = npt.NDArray[np.bool_]
@@ -30,45 +36,63 @@ Mask = npt.NDArray[np.bool_]
 _CHUNK_TYPE, _COUNT_TYPE = np.dtype("<u4"), np.dtype("<u2")
 
 
-class Lengths:
-    """The lengths of all chunks, prepared for BM25.
+class TermScores(NamedTuple):
+    """The BM25 scores of one term, in the types that `numpy.bincount` takes without converting them."""
 
-    The length of a chunk is its number of indexed terms.
+    numbers: npt.NDArray[np.intp]
+    """The numbers of the chunks that contain the term."""
+    scores: npt.NDArray[np.float64]
+
+
+class Bm25:
+    """Scores the chunks of one version of a snapshot.
+
+    The scores of recently used terms stay in memory, because most questions contain some of the same
+    frequent terms, and their posting lists are the longest.
     """
 
     def __init__(self, lengths: Mapping[int, int]) -> None:
-        """`lengths` maps chunk numbers to lengths; the numbers may have gaps."""
-        size = max(lengths, default=-1) + 1
-        values = np.zeros(size, dtype=np.float32)
+        """`lengths` maps chunk numbers to numbers of indexed terms; the chunk numbers may have gaps."""
+        self._size = max(lengths, default=-1) + 1
+        values = np.zeros(self._size, dtype=np.float32)
         if lengths:
             values[np.fromiter(lengths, dtype=np.int64)] = np.fromiter(lengths.values(), np.float32)
-        self.chunks = len(lengths)
-        """Number of chunks."""
-        mean = float(values.sum()) / max(1, self.chunks)
-        self.norms = K1 * (1 - B + B * values / max(mean, 1.0))
+        self._chunks = len(lengths)
+        mean = float(values.sum()) / max(1, self._chunks)
+        self._norms = K1 * (1 - B + B * values / max(mean, 1.0))
         """The part of the BM25 denominator that depends on the length of the chunk, by chunk number."""
+        self._terms: LRUCache[str, TermScores] = LRUCache(
+            MAX_CACHED_POSTINGS, getsizeof=lambda term: len(term.numbers)
+        )
 
     def __len__(self) -> int:
         """Return the number of chunk numbers, including unused ones."""
-        return len(self.norms)
+        return self._size
 
+    def scores(self, connection: sqlite3.Connection, terms: Counter[str]) -> Scores:
+        """Return the score of every chunk number for `terms`; 0 for chunks without any of them.
 
-def score_terms(connection: sqlite3.Connection, terms: Counter[str], lengths: Lengths) -> Scores:
-    """Return the BM25 score of every chunk number for `terms`; 0 for chunks without any of them.
+        A term's count is its weight.
+        """
+        known = {term: self._terms[term] for term in terms if term in self._terms}
+        new = [term for term in terms if term not in known]
+        for term, numbers, counts in read_postings(connection, new):
+            known[term] = self._score(numbers, counts)
+            if len(numbers) <= MAX_CACHED_POSTINGS:
+                self._terms[term] = known[term]
+        found = [term for term in terms if term in known]
+        if not found:
+            return np.zeros(self._size, dtype=np.float32)
+        all_numbers = np.concatenate([known[term].numbers for term in found])
+        scores = np.concatenate([terms[term] * known[term].scores for term in found])
+        return np.bincount(all_numbers, scores, minlength=self._size).astype(np.float32)
 
-    A term's count is its weight.
-    """
-    postings = list(read_postings(connection, terms))
-    if not postings:
-        return np.zeros(len(lengths), dtype=np.float32)
-    frequencies = np.array([len(chunks) for _, chunks, _ in postings])
-    idf = np.log1p((lengths.chunks - frequencies + 0.5) / (frequencies + 0.5))
-    weights = np.array([terms[term] for term, *_ in postings]) * idf * (K1 + 1)
-    numbers = np.concatenate([chunks for _, chunks, _ in postings])
-    occurrences = np.concatenate([counts for *_, counts in postings]).astype(np.float32)
-    parts = np.repeat(weights.astype(np.float32), frequencies) * occurrences
-    parts /= occurrences + lengths.norms[numbers]
-    return np.bincount(numbers, parts, minlength=len(lengths)).astype(np.float32)
+    def _score(self, numbers: Numbers, counts: npt.NDArray[np.uint16]) -> TermScores:
+        """Return the scores of the term with these chunk numbers, and its occurrences in each chunk."""
+        idf = math.log1p((self._chunks - len(numbers) + 0.5) / (len(numbers) + 0.5))
+        occurrences = counts.astype(np.float64)
+        scores = idf * (K1 + 1) * occurrences / (occurrences + self._norms[numbers])
+        return TermScores(numbers.astype(np.intp), scores)
 
 
 def best_numbers(scores: Scores, k: int, mask: Mask | None, minimum: float) -> list[int]:
