@@ -44,7 +44,7 @@ def ask(client: TestClient[Litestar], question: str) -> dict[str, Any]:
         pytest.param("怎么发货", API + "1110", "`POST /dop/api/v1/order/ship`", "`request_id`", id="how to, over the API"),
         pytest.param("怎么签名", GUIDE + "signing", "sign", "", id="how to, of a guide"),
         pytest.param("How do I test in the sandbox?", GUIDE + "sandbox-testing", "", "1. Create an application", id="how to, a numbered list"),
-        pytest.param("order_no 是什么", API + "1102", "| `order_no` | string | 是 | 平台订单号", "", id="a field"),
+        pytest.param("order_no 是什么", API + "1102", "| `order_no` | string | 是 | 平台订单号", "| … |", id="a field"),
     ],
 )  # fmt: skip
 def test_requested_facts_come_first(
@@ -70,6 +70,9 @@ def test_answers_are_short_cited_and_well_formed(client: TestClient[Litestar]) -
         assert len(set(steps)) == len(steps)
         assert all(step.count("```") % 2 == 0 for step in steps), steps
         assert sum(map(len, steps)) <= 1.5 * MAX_QUOTED_CHARS
+        is_uncertain = "may not answer it" in answer["introduction"]
+        is_uncertain |= "不一定能回答" in answer["introduction"]
+        assert is_uncertain == (answer["confidence"] == "low")
         assert {source["pageUrl"] for source in sources} <= set(answer["relatedUrl"])
         assert len(answer["relatedUrl"]) <= len(sources) + 3
 
@@ -151,6 +154,28 @@ def test_similar_sections_of_other_pages_are_quoted_below_their_headings(tmp_pat
     }
     (only,) = asyncio.run(answer("is the logo blue or white")).answer
     assert only == "The logo is blue and white. [1]"
+
+
+def test_parameter_of_a_pasted_request_is_quoted(tmp_path: Path) -> None:
+    (tmp_path / "platform.toml").write_text(PLATFORM)
+    (tmp_path / "guides").mkdir()
+    rows = (f"| {name} | The {name} of a ban. {'It is kept. ' * 20}|" for name in ("user", "group"))
+    table = "\n".join(
+        [
+            "| Name | Description |",
+            "| --- | --- |",
+            *rows,
+            f"| lasts | Seconds. {'It is kept. ' * 20}|",
+        ]
+    )
+    (tmp_path / "guides" / "ban.md").write_text(f"# Ban a user of a group\n\n{table}\n")
+
+    async def answer() -> Answer:
+        async with open_answer_service(settings_of(tmp_path)) as answer_service:
+            return await answer_service.ask(AskCommand('ban a user of a group {"lasts": 30}'))
+
+    (step,) = asyncio.run(answer()).answer
+    assert "| lasts | Seconds." in step
 
 
 def test_answer_is_framed_in_the_requested_language(client: TestClient[Litestar]) -> None:

@@ -146,11 +146,16 @@ def _block_texts(segments: Sequence[Segment], max_chars: int) -> list[str]:
 
 
 def _table(rows: Sequence[Segment]) -> str:
-    """Return `rows` as a Markdown table, without the columns that are empty in all rows."""
+    """Return `rows` as a Markdown table, without the columns that are empty in all rows.
+
+    If the table has further parameters, an ellipsis is the last row, so that nobody takes it for complete.
+    """
     cells = [dict(row.cells) for row in rows]
     columns = [column for column in cells[0] if any(row.get(column) for row in cells)]
     lines = [columns, ["---"] * len(columns)]
     lines += [[row.get(column, "").replace("|", "\\|") for column in columns] for row in cells]
+    if len(rows) < rows[0].parameters:
+        lines.append(["…"] + [""] * (len(columns) - 1))
     return "\n".join(f"| {' | '.join(line)} |" for line in lines)
 
 

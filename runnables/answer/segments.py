@@ -54,6 +54,8 @@ class Segment:
     """The columns and cells of a table row, in Markdown."""
     number: int = 0
     """Position in a numbered list, from 1."""
+    parameters: int = 0
+    """Number of rows of its table if the rows are parameters."""
 
     @cached_property
     def is_introduction(self) -> bool:
@@ -99,10 +101,18 @@ def _split_block(section: _RowContext, index: int, block: MarkdownBlock) -> Iter
     if block.kind == "table":
         header, rows = _table_cells(block.text)
         required = _required_names(section, rows)
+        parameters = len(rows) if section.kind in PARAMETER_KINDS else 0
         for row in rows:
             cells = [quotable_markdown(cell) for cell in row]
             (text, shown), name = _quoted_row(section, header, cells), plain_text(row[0])
-            yield segment("row", text, name=name, is_required=name in required, cells=shown)
+            yield segment(
+                "row",
+                text,
+                name=name,
+                is_required=name in required,
+                cells=shown,
+                parameters=parameters,
+            )
     elif block.kind == "fence" and block.text.lstrip().startswith(("```", "~~~")):
         yield segment("code", textwrap.dedent(block.text))
     elif block.kind == "list":
@@ -114,7 +124,9 @@ def _split_block(section: _RowContext, index: int, block: MarkdownBlock) -> Iter
                 if is_ordered
                 else segment("bullet", list_item("-", item))
             )
-    elif text := quotable_markdown(textwrap.dedent(block.title or block.text)):
+    elif any(
+        map(str.isalnum, text := quotable_markdown(textwrap.dedent(block.title or block.text)))
+    ):
         sentences = _SENTENCE_END.split(text) if len(text) > MAX_SEGMENT_CHARS else [text]
         yield from (segment("paragraph", sentence) for sentence in sentences if sentence)
 

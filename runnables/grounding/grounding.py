@@ -167,7 +167,10 @@ def _pages(chunks: Sequence[RetrievedChunk]) -> dict[str, Page]:
 
 
 def _with_steps(answer: Answer, steps: Sequence[GroundedStep], state: PipelineState) -> Answer:
-    """Return the answer with its steps, the sources that they cite, and related pages."""
+    """Return the answer with its steps, the sources that they cite, and related pages.
+
+    If its confidence is low and the steps are quotes, the introduction says so.
+    """
     chunks, draft = state["chunks"], state["draft"]
     cited = sorted({number for step in steps for number in step.numbers})
     sources = [Source.from_chunk(number, chunks[number - 1]) for number in cited]
@@ -176,8 +179,14 @@ def _with_steps(answer: Answer, steps: Sequence[GroundedStep], state: PipelineSt
     cited_pages = {strip_anchor(source.page_url) for source in sources}
     related = suggested | cited_pages
     refused_links = answer.refused.links + len(suggested - pages.keys())
+    confidence = _confidence(state, answer.question, sources, steps)
+    introduction = answer.introduction
+    if draft.answered_by == EXTRACTIVE and confidence == "low":
+        uncertain = load_quote_texts(answer.language).uncertain()
+        introduction = f"{introduction} {uncertain}".strip()
     return answer.model_copy(
         update={
+            "introduction": introduction,
             "answer": [step.text for step in steps],
             "sources": sources,
             "related_url": [url for url in pages if url in related],
@@ -185,7 +194,7 @@ def _with_steps(answer: Answer, steps: Sequence[GroundedStep], state: PipelineSt
             "unverified": list(dict.fromkeys(fact for step in steps for fact in step.unverified)),
             "unsupported": [number for number, step in enumerate(steps, 1) if not step.supported],
             "refused": answer.refused.model_copy(update={"links": refused_links}),
-            "confidence": _confidence(state, answer.question, sources, steps),
+            "confidence": confidence,
         }
     )
 

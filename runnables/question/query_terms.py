@@ -32,7 +32,7 @@ class QueryTerms:
     letters: Sequence[str]
     """Sequences of two Chinese characters or three other ones, which also match words with typos."""
     identifiers: frozenset[str]
-    """Names, paths and codes, in lower case."""
+    """Names, paths, codes and the parameters of a pasted request, in lower case."""
     needs: frozenset[Need]
     """The kinds of content that the question asks for, such as errors or parameters."""
     quantities: frozenset[AskedQuantity]
@@ -60,11 +60,12 @@ class QueryTerms:
             for word in words
         }
         codes = [code.lower() for code in error_codes(details.text)]
+        sent = [name.lower() for name in details.request_param]
         return cls(
             weights=weights,
             equivalents=_equivalents(text, weights, glossary),
             letters=_letters(text),
-            identifiers=frozenset([*specific_identifiers(details.text), *codes]),
+            identifiers=frozenset([*specific_identifiers(details.text), *codes, *sent]),
             needs=needs_of(details.text, structured),
             quantities=asked_quantities(details.text),
         )
