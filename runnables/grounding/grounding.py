@@ -182,8 +182,7 @@ def _with_steps(answer: Answer, steps: Sequence[GroundedStep], state: PipelineSt
     confidence = _confidence(state, answer.question, sources, steps)
     introduction = answer.introduction
     if draft.answered_by == EXTRACTIVE and confidence == "low":
-        uncertain = load_quote_texts(answer.language).uncertain()
-        introduction = f"{introduction} {uncertain}".strip()
+        introduction = str(load_quote_texts(answer.language).uncertain(introduction)).strip()
     return answer.model_copy(
         update={
             "introduction": introduction,
