@@ -45,7 +45,7 @@ MIN_ADDED_SHARE = 0.2
 """Minimum sum of word and identifier shares that a second passage adds if the question compares."""
 
 MAX_PASSAGES = 3
-"""Maximum number of passages that an answer quotes, each from another section."""
+"""Maximum number of passages, each from another section; fewer for each part of a question with parts."""
 
 MAX_DISTANCE = 2.0
 """Maximum difference in relevance between the best passage and a further one, in nats.
