@@ -69,11 +69,9 @@ _SOURCES = TypeAdapter(dict[str, IndexedSource])
 
 
 @dataclass
-class _LoadedState:
-    """The part of a snapshot that is kept in memory, as of one version of the snapshot."""
+class _Documents:
+    """What is kept in memory of the documents of one version of the snapshot."""
 
-    version: str
-    manifest: CollectionManifest | None
     full_text: Bm25
     languages: frozenset[Language]
     hits: dict[int, ChunkHit]
@@ -85,6 +83,16 @@ class _LoadedState:
     """Decoded chunks by chunk number."""
     masks: dict[str, Mask] = field(default_factory=dict)
     """For each filter used so far, by its JSON: the chunk numbers that match."""
+
+
+@dataclass
+class _LoadedState:
+    """The part of one version of the snapshot that is kept in memory."""
+
+    version: str
+    manifest: CollectionManifest | None
+    documents: _Documents | None = None
+    """Loaded with the first read of a document, so that ingestion runs do without."""
 
 
 class EmbeddedCollection(Collection):
@@ -102,7 +110,7 @@ class EmbeddedCollection(Collection):
         self._connection = open_snapshot(path)
         self._lock = RLock()
         """Held by the thread that uses the connection."""
-        self._state = _LoadedState("", None, Bm25({}), frozenset(), {})
+        self._state = _LoadedState("", None)
 
     @classmethod
     def open(cls, settings: Settings, long_lived: bool = False) -> Self:
@@ -148,17 +156,17 @@ class EmbeddedCollection(Collection):
         filters: Filters = NO_FILTERS,
         synonyms: Sequence[str] = (),
     ) -> dict[ChunkHit, float]:
-        with self._reading_documents() as (connection, state):
-            mask = None if filters == NO_FILTERS else _mask(connection, state, filters)
+        with self._reading_documents() as (connection, documents):
+            mask = None if filters == NO_FILTERS else _mask(connection, documents, filters)
             if vector is None:
                 terms = Counter(query_terms(question, synonyms))
-                scores = state.full_text.scores(connection, terms)
+                scores = documents.full_text.scores(connection, terms)
                 minimum = 0.0
             else:
-                scores, minimum = _similarities(connection, state, vector), -2.0
+                scores, minimum = _similarities(connection, documents, vector), -2.0
         numbers = best_numbers(scores, k, mask, minimum)
         best: list[float] = scores[numbers].tolist()
-        return {state.hits[number]: score for number, score in zip(numbers, best, strict=True)}
+        return {documents.hits[number]: score for number, score in zip(numbers, best, strict=True)}
 
     def chunks_by_id(self, ids: Sequence[str]) -> list[Chunk]:
         wanted = list(dict.fromkeys(ids))
@@ -191,12 +199,12 @@ class EmbeddedCollection(Collection):
         return self._chunks("id IN (SELECT id FROM chunk ORDER BY id LIMIT ?)", [count])
 
     def catalogue(self) -> list[CatalogueEntry]:
-        with self._reading_documents() as (connection, state):
-            if state.catalogue is None:
+        with self._reading_documents() as (connection, documents):
+            if documents.catalogue is None:
                 rows = connection.execute("SELECT entry FROM document")
                 entries = (CatalogueEntry.model_validate_json(entry) for (entry,) in rows)
-                state.catalogue = sorted(entries, key=entry_key)
-            return state.catalogue
+                documents.catalogue = sorted(entries, key=entry_key)
+            return documents.catalogue
 
     def word_counts(self, words: Iterable[str]) -> dict[str, int]:
         counts: dict[str, int] = {}
@@ -207,8 +215,8 @@ class EmbeddedCollection(Collection):
         return counts
 
     def languages(self) -> frozenset[Language]:
-        with self._reading_documents() as (_, state):
-            return state.languages
+        with self._reading_documents() as (_, documents):
+            return documents.languages
 
     def stored_manifest(self) -> CollectionManifest | None:
         with self._reading() as (connection, _):
@@ -294,15 +302,17 @@ class EmbeddedCollection(Collection):
             with transaction(self._connection):
                 version = get_state(self._connection, VERSION_KEY)
                 if version != self._state.version:
-                    self._state = _load_state(self._connection, version)
+                    self._state = _LoadedState(version, get_manifest(self._connection))
                 yield self._connection, self._state
 
     @contextmanager
-    def _reading_documents(self) -> Iterator[tuple[sqlite3.Connection, _LoadedState]]:
+    def _reading_documents(self) -> Iterator[tuple[sqlite3.Connection, _Documents]]:
         """Read as `_reading` does. Raises CollectionMissing, and CollectionMismatch for other settings."""
         with self._reading() as (connection, state):
             self._check_manifest(require_manifest(state.manifest))
-            yield connection, state
+            if state.documents is None:
+                state.documents = _load_documents(connection)
+            yield connection, state.documents
 
     @contextmanager
     def _writing(self) -> Iterator[sqlite3.Connection]:
@@ -315,21 +325,22 @@ class EmbeddedCollection(Collection):
 
     def _chunks(self, condition: str, values: Sequence[object]) -> list[Chunk]:
         """Return the chunks that match `condition`, sorted by document and position."""
-        with self._reading_documents() as (connection, state):
+        with self._reading_documents() as (connection, documents):
             rows = connection.execute(
                 f"SELECT number FROM chunk WHERE {condition} ORDER BY source, document_id, position",
                 values,
             )
             numbers = [number for (number,) in rows]
-            chunks = {number: state.chunks[number] for number in numbers if number in state.chunks}
+            cached = documents.chunks
+            chunks = {number: cached[number] for number in numbers if number in cached}
             missing = [number for number in numbers if number not in chunks]
             for batch in batches(missing, MAX_VARIABLES):
                 chunks.update(select_chunks(connection, f"number IN {placeholders(batch)}", batch))
-            state.chunks.update({number: chunks[number] for number in missing})
+            cached.update({number: chunks[number] for number in missing})
             return [chunks[number] for number in numbers]
 
 
-def _load_state(connection: sqlite3.Connection, version: str) -> _LoadedState:
+def _load_documents(connection: sqlite3.Connection) -> _Documents:
     lengths, hits, languages = dict[int, int](), dict[int, ChunkHit](), set[Language]()
     kinds = dict[SectionKind, SectionKind]()
     rows = connection.execute(
@@ -342,15 +353,13 @@ def _load_state(connection: sqlite3.Connection, version: str) -> _LoadedState:
         hits[number] = ChunkHit(
             chunk_id, intern(source), intern(document_id), kinds.setdefault(kind, kind)
         )
-    return _LoadedState(
-        version, get_manifest(connection), Bm25(lengths), frozenset(languages), hits
-    )
+    return _Documents(Bm25(lengths), frozenset(languages), hits)
 
 
-def _mask(connection: sqlite3.Connection, state: _LoadedState, filters: Filters) -> Mask:
+def _mask(connection: sqlite3.Connection, documents: _Documents, filters: Filters) -> Mask:
     """Return which chunk numbers match `filters`; computed once per version of the snapshot."""
     key = filters.model_dump_json()
-    if key not in state.masks:
+    if key not in documents.masks:
         conditions, values = ["1"], list[object]()
         for column, value in (("service_id", filters.service), ("source", filters.source)):
             if value is not None:
@@ -361,20 +370,20 @@ def _mask(connection: sqlite3.Connection, state: _LoadedState, filters: Filters)
             conditions.append("(?, ?) IN (SELECT key, value FROM json_each(metadata))")
             values += [name, value]
         query = f"SELECT number FROM chunk WHERE {' AND '.join(conditions)}"
-        mask = np.zeros(len(state.full_text), dtype=np.bool_)
+        mask = np.zeros(len(documents.full_text), dtype=np.bool_)
         mask[[number for (number,) in connection.execute(query, values)]] = True
-        state.masks[key] = mask
-    return state.masks[key]
+        documents.masks[key] = mask
+    return documents.masks[key]
 
 
-def _similarities(connection: sqlite3.Connection, state: _LoadedState, vector: Vector) -> Scores:
+def _similarities(connection: sqlite3.Connection, documents: _Documents, vector: Vector) -> Scores:
     """Return the cosine similarity of `vector` to each chunk number; -2 for numbers without a vector."""
-    if state.vectors is None:
-        state.vectors = _read_vectors(connection, len(state.full_text), len(vector))
+    if documents.vectors is None:
+        documents.vectors = _read_vectors(connection, len(documents.full_text), len(vector))
     query = np.array(vector, dtype=np.float32)
     length = float(np.linalg.norm(query)) or 1.0
-    similarities: Scores = state.vectors @ (query / length)
-    similarities[~state.vectors.any(axis=1)] = -2.0
+    similarities: Scores = documents.vectors @ (query / length)
+    similarities[~documents.vectors.any(axis=1)] = -2.0
     return similarities
 
 
