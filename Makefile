@@ -73,7 +73,7 @@ screenshots: setup ## update the screenshots in docs/how-to/embed-the-page.md
 bench: setup ## compare speed and memory with other systems (40 minutes), update docs/explanation/performance.md
 	@$(BIN)/python -m benchmarks.performance
 
-bench-scale: setup ## compare full-text search over 50,000 chunks with other systems (6 minutes), update docs/explanation/performance.md
+bench-scale: setup ## compare full-text search over 50,000 chunks with other systems (8 minutes), update docs/explanation/performance.md
 	@$(BIN)/python -m benchmarks.scale
 
 bench-retrieval: setup ## measure retrieval quality, update docs/explanation/retrieval.md (DATA=...)

@@ -11,12 +11,12 @@ class Effort:
     """The numbers of starts, rounds and questions. The servers of all sizes are measured in turns."""
 
     starts: int = 3
-    warm_up: int = 10
+    warm_up: int = 50
     """Number of unmeasured questions per server."""
     rounds: int = 5
     asked: int = 20
     """Number of questions per round to `/ask`, one at a time."""
-    retrieved: int = 12
+    retrieved: int = 50
     """Number of questions per round to `/retrieve`, one at a time."""
     load_rounds: int = 3
     load_questions: int = 192
