@@ -70,7 +70,7 @@ _SOURCES = TypeAdapter(dict[str, IndexedSource])
 
 @dataclass
 class _Documents:
-    """What is kept in memory of the documents of one version of the snapshot."""
+    """The documents of one version of the snapshot, as far as they are kept in memory."""
 
     full_text: Bm25
     languages: frozenset[Language]
@@ -92,7 +92,7 @@ class _LoadedState:
     version: str
     manifest: CollectionManifest | None
     documents: _Documents | None = None
-    """Loaded with the first read of a document, so that ingestion runs do without."""
+    """None until documents are first read. Ingestion runs without embeddings never read them."""
 
 
 class EmbeddedCollection(Collection):
