@@ -136,6 +136,7 @@ def test_feedback_form_is_not_covered_by_the_question_box(open_page: Open) -> No
     button = page.get_by_role("button", name="Not helpful")
     button.evaluate("node => node.scrollIntoView({ block: 'end' })")
     button.click()
+    expect(page.locator(".comment")).to_be_visible()
     page.wait_for_function(
         """() => {
             const box = (name) => document.querySelector(name).getBoundingClientRect();
