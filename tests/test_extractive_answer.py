@@ -125,7 +125,7 @@ def test_not_covered_is_not_cited_although_a_page_says_the_same(tmp_path: Path) 
 
     async def answer() -> Answer:
         async with open_answer_service(settings_of(tmp_path)) as answer_service:
-            question = "does the documentation of Acme cover the question of order_teleport_no"
+            question = "what is order_teleport_no for?"
             return await answer_service.ask(AskCommand(question))
 
     answered = asyncio.run(answer())
@@ -205,3 +205,19 @@ def test_question_about_private_life_is_refused_although_it_shares_words(
 )
 def test_label_or_announcement_introduces_what_follows(text: str, is_introduction: bool) -> None:
     assert Segment(0, "paragraph", text).is_introduction == is_introduction
+
+
+@pytest.mark.parametrize(
+    "question",
+    [
+        "订单发货接口有哪些必填参数，fast_lane_no 要传吗？",
+        "Which parameters does Update SKU Price require besides fast_lane_no?",
+    ],
+)
+def test_an_unknown_name_beside_a_documented_question_lowers_the_confidence(
+    client: TestClient[Litestar], question: str
+) -> None:
+    answer = ask(client, question)
+    assert answer["confidence"] == "low"
+    assert answer["sources"], "the rest of the question is documented"
+    assert "fast_lane_no" in answer["introduction"]

@@ -25,6 +25,9 @@ HIGH = 0.75
 MEDIUM = 0.5
 """Probability from which the confidence is `medium`."""
 
+MAX_LOW = 0.49
+"""Probability of an answer to a question with an identifier that no document contains, if it is quoted."""
+
 NOT_COVERED = 0.04
 """Probability below which the answer says that the documents do not cover the question."""
 

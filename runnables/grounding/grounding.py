@@ -75,7 +75,7 @@ def build_ground(
                 )
         answer = _empty_answer(state, grounder, platform_info, _sum_refused(checked))
         if any(step.supported for step in steps):
-            answer = _with_steps(answer, steps, state)
+            answer = _with_steps(answer, steps, state, platform_info)
         else:
             answer = _not_covered(answer, state, platform_info)
         await emit_answer(config, answer)
@@ -151,13 +151,23 @@ def _not_covered(answer: Answer, state: PipelineState, platform_info: PlatformIn
 
     It names the identifiers of the question that no document contains, and similar ones.
     """
-    texts, missing = load_quote_texts(answer.language), state.get("missing_identifiers", {})
-    name = platform_info.name_in(answer.language)
-    sentences = [
-        str(texts.missing(name, identifier, similar)) for identifier, similar in missing.items()
-    ] or [str(texts.uncovered(name))]
+    sentences = _missing_sentences(answer, state, platform_info)
+    if not sentences:
+        texts = load_quote_texts(answer.language)
+        sentences = [str(texts.uncovered(platform_info.name_in(answer.language)))]
     nearest = list(_pages(state["chunks"]).values())[:MAX_NEAREST_PAGES]
     return answer.model_copy(update={"answer": sentences, "nearest": nearest})
+
+
+def _missing_sentences(
+    answer: Answer, state: PipelineState, platform_info: PlatformInfo
+) -> list[str]:
+    """Return a sentence for each identifier of the question that no document contains."""
+    texts, missing = load_quote_texts(answer.language), state.get("missing_identifiers", {})
+    name = platform_info.name_in(answer.language)
+    return [
+        str(texts.missing(name, identifier, similar)) for identifier, similar in missing.items()
+    ]
 
 
 def _pages(chunks: Sequence[RetrievedChunk]) -> dict[str, Page]:
@@ -166,10 +176,16 @@ def _pages(chunks: Sequence[RetrievedChunk]) -> dict[str, Page]:
     return {url: Page(title=title, page_url=url) for title, url in urls if url}
 
 
-def _with_steps(answer: Answer, steps: Sequence[GroundedStep], state: PipelineState) -> Answer:
+def _with_steps(
+    answer: Answer,
+    steps: Sequence[GroundedStep],
+    state: PipelineState,
+    platform_info: PlatformInfo,
+) -> Answer:
     """Return the answer with its steps, the sources that they cite, and related pages.
 
-    If its confidence is low and the steps are quotes, the introduction says so.
+    If its confidence is low and the steps are quotes, the introduction says so, and names the identifiers
+    of the question that no document contains.
     """
     chunks, draft = state["chunks"], state["draft"]
     cited = sorted({number for step in steps for number in step.numbers})
@@ -182,7 +198,8 @@ def _with_steps(answer: Answer, steps: Sequence[GroundedStep], state: PipelineSt
     confidence = _confidence(state, answer.question, sources, steps)
     introduction = answer.introduction
     if draft.answered_by == EXTRACTIVE and confidence == "low":
-        introduction = str(load_quote_texts(answer.language).uncertain(introduction)).strip()
+        uncertain = str(load_quote_texts(answer.language).uncertain(introduction)).strip()
+        introduction = "\n\n".join([uncertain, *_missing_sentences(answer, state, platform_info)])
     return answer.model_copy(
         update={
             "introduction": introduction,
