@@ -214,7 +214,7 @@ def test_label_or_announcement_introduces_what_follows(text: str, is_introductio
         "Which parameters does Update SKU Price require besides fast_lane_no?",
     ],
 )
-def test_an_unknown_name_beside_a_documented_question_lowers_the_confidence(
+def test_missing_identifier_in_a_documented_question_lowers_the_confidence(
     client: TestClient[Litestar], question: str
 ) -> None:
     answer = ask(client, question)

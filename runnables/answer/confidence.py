@@ -25,8 +25,8 @@ HIGH = 0.75
 MEDIUM = 0.5
 """Probability from which the confidence is `medium`."""
 
-MAX_LOW = 0.49
-"""Probability of an answer to a question with an identifier that no document contains, if it is quoted."""
+INCOMPLETE = 0.49
+"""Probability of an answer without an identifier of the question: low confidence; chosen, not measured."""
 
 NOT_COVERED = 0.04
 """Probability below which the answer says that the documents do not cover the question."""
@@ -58,6 +58,21 @@ class Quotes:
     passages: Sequence[QuotedPassage]
     ranked: Sequence[Sequence[QuotedPassage]]
     """All passages for each part of the question, best first."""
+
+
+def quotes_probability(quotes: Quotes, has_missing_identifiers: bool) -> float:
+    """Return the probability that `quotes` answer the question, 0 to 1.
+
+    If no document contains an identifier of the question, an answer that would otherwise have at least
+    medium confidence has low confidence, because the rest of the question is documented. Any other answer
+    then has probability 0.
+    """
+    if not quotes.passages:
+        return 0.0
+    probability = answer_probability(answer_features(quotes))
+    if not has_missing_identifiers:
+        return probability
+    return INCOMPLETE if probability >= MEDIUM else 0.0
 
 
 def answer_features(quotes: Quotes) -> dict[str, float]:

@@ -8,14 +8,7 @@ from langchain_core.runnables import Runnable, RunnableConfig
 from ingestion.store.collection import Collection
 from ingestion.text.words import split_words
 from runnables.answer.coefficients import PASSAGE_WEIGHTS
-from runnables.answer.confidence import (
-    MAX_LOW,
-    MEDIUM,
-    NOT_COVERED,
-    Quotes,
-    answer_features,
-    answer_probability,
-)
+from runnables.answer.confidence import NOT_COVERED, Quotes, quotes_probability
 from runnables.answer.fixed_answers import not_covered_sentence
 from runnables.answer.passages import (
     MAX_QUOTED_CHARS,
@@ -78,7 +71,7 @@ def extractive_answer(
     """Return `state` with a draft, and with the quoted chunks before all others. Blocks the event loop."""
     question = state["question"]
     quotes = find_quotes(state, collection, glossary)
-    probability = _probability(quotes, bool(state["missing_identifiers"]))
+    probability = quotes_probability(quotes, bool(state["missing_identifiers"]))
     is_covered = probability >= NOT_COVERED
     steps = quoted_steps(state, quotes.passages, collection) if is_covered else []
     chunks = _quoted_first(state["chunks"], steps)
@@ -90,21 +83,6 @@ def extractive_answer(
         related_url=[page for page in pages if page][: MAX_RELATED_PAGES + 1],
     )
     return with_draft(state, chunks, Draft(draft, EXTRACTIVE, probability=probability))
-
-
-def _probability(quotes: Quotes, has_unknown_identifier: bool) -> float:
-    """Return the probability that `quotes` answer the question, 0 to 1.
-
-    If no document contains an identifier of the question, an answer that would otherwise have at least
-    medium confidence has low confidence, because the rest of the question is documented. Any other answer
-    then has probability 0.
-    """
-    if not quotes.passages:
-        return 0.0
-    probability = answer_probability(answer_features(quotes))
-    if not has_unknown_identifier:
-        return probability
-    return MAX_LOW if probability >= MEDIUM else 0.0
 
 
 def find_quotes(
