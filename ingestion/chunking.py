@@ -1,6 +1,10 @@
-"""Splits documents into chunks: one per section, or several if the section is long."""
+"""Splits documents into chunks: one per section, or several if the section is long.
+
+Sections and chunks are rendered as Markdown with the Jinja2 templates in `templates`.
+"""
 
 import hashlib
+import json
 import math
 import re
 from collections import Counter
@@ -8,8 +12,8 @@ from collections.abc import Iterable, Iterator
 from functools import lru_cache
 
 import yaml
+from jinja2 import Environment, PackageLoader, StrictUndefined, Template
 
-from ingestion.sources.templates import load_template
 from ingestion.text.language import estimate_tokens
 from ingestion.text.markdown_blocks import MarkdownBlock, parse_blocks
 from schemas.document import Chunk, Section, SourceDocument
@@ -212,3 +216,35 @@ def _group_lines(
 def _weight(text: str) -> int:
     """Return the estimated tokens of `text`, but at least one per 5 bytes, so that it limits bytes, too."""
     return max(1, estimate_tokens(text), math.ceil(len(text.encode()) / 5))
+
+
+@lru_cache
+def load_template(name: str) -> Template:
+    """Return the template `templates/<name>.md.j2`."""
+    environment = Environment(
+        loader=PackageLoader(__package__),
+        undefined=StrictUndefined,
+        autoescape=False,
+        trim_blocks=False,
+        keep_trailing_newline=False,
+    )
+    environment.filters.update(cell=cell, pretty=pretty, fenced=fenced)
+    return environment.get_template(f"{name}.md.j2")
+
+
+def cell(value: object) -> str:
+    """Return `value` as the text of a Markdown table cell."""
+    return " ".join(str(value).split()).replace("|", "\\|")
+
+
+def pretty(value: object) -> str:
+    """Return `value` as indented JSON."""
+    return json.dumps(value, ensure_ascii=False, indent=2)
+
+
+def fenced(value: object) -> str:
+    """Return `value` as a fenced code block. A string is stripped; other values become JSON."""
+    if not isinstance(value, str):
+        return f"```json\n{pretty(value)}\n```"
+    fence = "`" * max(3, 1 + max(map(len, re.findall("`+", value)), default=0))
+    return f"{fence}\n{value.strip()}\n{fence}"

@@ -1,19 +1,23 @@
-"""Opens the embedding model and embeds chunks with it."""
+"""Opens the embedding model, embeds chunks with it, and keeps the vectors of an unfinished run."""
 
+import hashlib
 import logging
+import sqlite3
 import time
 import warnings
 from collections import deque
 from collections.abc import Callable, Generator, Iterable, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import closing
 from itertools import islice
+from pathlib import Path
 from typing import NamedTuple
 
+import numpy as np
 from langchain_core.embeddings import Embeddings
 from tenacity import RetryCallState, retry, stop_after_attempt
 
 from ingestion.local_models import LOCAL_PROVIDER, LocalEmbeddings, open_local_embeddings
-from ingestion.pending_vectors import PendingVectors
 from ingestion.providers import (
     ModelRole,
     connection_options,
@@ -23,6 +27,7 @@ from ingestion.providers import (
 )
 from ingestion.store.client import batches
 from ingestion.store.schema import Vector, embedded_text
+from ingestion.store.snapshot import MAX_VARIABLES, placeholders, snapshot_errors
 from schemas.document import Chunk
 from schemas.errors import ModelOutputInvalid, ModelTimeout, ModelUnavailable
 from schemas.settings import Settings
@@ -78,7 +83,7 @@ class ChunkEmbedder:
     """
 
     def __init__(
-        self, model: Embeddings, settings: Settings, pending: PendingVectors | None = None
+        self, model: Embeddings, settings: Settings, pending: "PendingVectors | None" = None
     ) -> None:
         """`pending` stores all vectors until `discard_pending_vectors` is called; None stores none."""
         self._model = model
@@ -238,3 +243,64 @@ def check_vectors(vectors: Sequence[Sequence[object]], text_count: int, role: Mo
         raise ModelOutputInvalid(
             f"{role.setting}: the server returned vectors of different lengths"
         )
+
+
+class PendingVectors:
+    """Vectors by text, in a file that exists until a run succeeds. For use in one thread.
+
+    `get` and `put` raise StoreUnavailable if the file cannot be used.
+    """
+
+    def __init__(self, path: Path, model: str) -> None:
+        """`model` identifies the model; vectors of other models are not returned."""
+        self._path = path
+        self._model = model
+
+    @classmethod
+    def beside_snapshot(cls, settings: Settings) -> "PendingVectors | None":
+        """Return the vectors next to the Milvus Lite file of `settings`; None with a Milvus server.
+
+        An index on a server is usually updated in place, so the next run finds this run's vectors there.
+        """
+        if not settings.embedded:
+            return None
+        path = Path(f"{settings.milvus_uri}.{settings.collection}.vectors")
+        return cls(path, f"{settings.embedding_model}\n{settings.embedding_base_url}")
+
+    def get(self, texts: Sequence[str]) -> dict[str, Vector]:
+        """Return the stored vectors of `texts`, by text; texts without a vector are omitted."""
+        if not self._path.exists():
+            return {}
+        keys = {self._key(text): text for text in texts}
+        vectors: dict[str, Vector] = {}
+        with snapshot_errors(self._path), closing(self._open()) as connection:
+            for batch in batches(keys, MAX_VARIABLES):
+                condition = f"key IN {placeholders(batch)}"
+                for key, data in connection.execute(
+                    f"SELECT * FROM vector WHERE {condition}", batch
+                ):
+                    vectors[keys[key]] = np.frombuffer(data, np.float32).tolist()
+        return vectors
+
+    def put(self, texts: Sequence[str], vectors: Sequence[Vector]) -> None:
+        """Store the vector of each of `texts`."""
+        rows = [
+            (self._key(text), np.array(vector, np.float32).tobytes())
+            for text, vector in zip(texts, vectors, strict=True)
+        ]
+        with snapshot_errors(self._path), closing(self._open()) as connection, connection:
+            connection.executemany("INSERT OR REPLACE INTO vector VALUES (?, ?)", rows)
+
+    def clear(self) -> None:
+        """Delete all vectors."""
+        self._path.unlink(missing_ok=True)
+
+    def _open(self) -> sqlite3.Connection:
+        connection = sqlite3.connect(self._path)
+        connection.execute(
+            "CREATE TABLE IF NOT EXISTS vector (key BLOB PRIMARY KEY, components BLOB) WITHOUT ROWID"
+        )
+        return connection
+
+    def _key(self, text: str) -> bytes:
+        return hashlib.sha256(f"{self._model}\n{text}".encode()).digest()

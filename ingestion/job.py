@@ -22,8 +22,7 @@ from langchain_core.embeddings import Embeddings
 from sqlalchemy.engine import Engine
 from structlog.contextvars import bound_contextvars
 
-from ingestion.embeddings import ChunkEmbedder, open_embeddings
-from ingestion.pending_vectors import PendingVectors
+from ingestion.embeddings import ChunkEmbedder, PendingVectors, open_embeddings
 from ingestion.platform_config import read_platform
 from ingestion.runs import IngestionRunStore
 from ingestion.store.collection import Collection

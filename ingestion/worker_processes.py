@@ -1,18 +1,20 @@
 """Reads files and splits their documents into chunks in worker processes, one per core.
 
 Parsing Markdown and HTML is most of the work of a run, and Python runs on one core per process. The main
-process then only compares, embeds and writes chunks.
+process then only compares, embeds and writes chunks. All child processes end with their parent, also the
+one that runs a single function for the store or for a loader.
 """
 
 import multiprocessing
 import os
+import signal
+import threading
 from collections import deque
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from concurrent.futures import Future, ProcessPoolExecutor
 from itertools import chain, islice
-from typing import Self
+from typing import ParamSpec, Self, TypeVar
 
-from ingestion.child_process import exit_with_parent
 from ingestion.chunking import chunk_document
 from ingestion.sources.registry import FileResult, FileTask, unexpected_error
 from schemas.document import Chunk, SourceDocument
@@ -26,6 +28,9 @@ BATCH_TASKS = 8
 
 BATCHES_PER_PROCESS = 3
 """Maximum number of batches in progress per process, which limits the memory for finished documents."""
+
+Parameters = ParamSpec("Parameters")
+Result = TypeVar("Result")
 
 
 class ChunkedDocument(SourceDocument):
@@ -115,3 +120,34 @@ def to_chunked_document(
         return unexpected_error(document.id, error)
     fields = {name: getattr(document, name) for name in SourceDocument.model_fields}
     return ChunkedDocument.model_construct(**fields | {"sections": (), "chunks": chunks})
+
+
+def run_in_child(
+    function: Callable[Parameters, Result], *args: Parameters.args, **kwargs: Parameters.kwargs
+) -> Result:
+    """Call `function` in a new process, and return its result when that process has ended.
+
+    The memory of the modules that the function imports is then free again. Blocks. Raises the errors of
+    `function`, and BrokenProcessPool if the process is killed.
+    """
+    context = multiprocessing.get_context("spawn")
+    with ProcessPoolExecutor(1, context, initializer=_prepare_child) as pool:
+        return pool.submit(function, *args, **kwargs).result()
+
+
+def exit_with_parent() -> None:
+    """End this child process when its parent dies; otherwise it would wait forever."""
+    parent = multiprocessing.parent_process()
+    assert parent is not None, "this is called in a child process"
+
+    def watch() -> None:
+        parent.join()
+        os._exit(1)
+
+    threading.Thread(target=watch, daemon=True).start()
+
+
+def _prepare_child() -> None:
+    """Ignore Ctrl-C, which the terminal also sends to the parent, and exit with the parent."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    exit_with_parent()

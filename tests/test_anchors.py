@@ -5,8 +5,7 @@ from pathlib import Path
 import pytest
 
 from ingestion.sources.registry import read_source
-from ingestion.text.anchors import AnchorRule, add_anchors, strip_anchor
-from ingestion.text.markdown_blocks import parse_blocks
+from ingestion.text.markdown_blocks import AnchorRule, add_anchors, parse_blocks, strip_anchor
 from schemas.document import SourceDocument
 from schemas.platform import MarkdownSourceConfig, SourceLimits
 

@@ -5,8 +5,8 @@ from pathlib import Path
 import pytest
 
 from ingestion.sources.api_lists import listed_parameters
-from ingestion.sources.api_required import required_mark
-from ingestion.text.object_literals import objects_of
+from ingestion.sources.api_parameters import required_mark
+from ingestion.text.components import objects_of
 from tests.api_page_lines import read_lines, read_operations
 
 SENTENCES_AFTER_DESCRIPTIONS = """# Kilns

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from ingestion.sources.gitbook import replace_gitbook_tags
+from ingestion.sources.page_components import replace_gitbook_tags
 from tests.api_page_lines import read_lines, read_operations
 
 WIDDERSHINS = """## createPets

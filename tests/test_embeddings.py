@@ -11,9 +11,8 @@ import pytest
 from click.testing import CliRunner
 
 from app.cli.main import main
-from ingestion.embeddings import MAX_ATTEMPTS, ChunkEmbedder, open_embeddings
+from ingestion.embeddings import MAX_ATTEMPTS, ChunkEmbedder, PendingVectors, open_embeddings
 from ingestion.job import IngestionJob
-from ingestion.pending_vectors import PendingVectors
 from schemas.document import Chunk
 from schemas.errors import (
     ModelError,

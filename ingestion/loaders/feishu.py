@@ -9,13 +9,15 @@ from urllib.parse import unquote
 from langchain_core.document_loaders import BaseLoader
 from langchain_core.documents import Document
 
-from ingestion.loaders.block_markdown import (
+from ingestion.loaders.wiki_api import (
+    ApiObject,
     ContentBlock,
     ContentKind,
+    JsonApi,
     TextRun,
     blocks_to_markdown,
+    read_pages,
 )
-from ingestion.loaders.json_api import ApiObject, JsonApi, read_pages
 
 NODE_PAGE_SIZE = 50
 BLOCK_PAGE_SIZE = 500

@@ -9,14 +9,16 @@ from typing import Any
 from langchain_core.document_loaders import BaseLoader
 from langchain_core.documents import Document
 
-from ingestion.loaders.block_markdown import (
+from ingestion.loaders.wiki_api import (
+    ApiObject,
     ContentBlock,
     ContentKind,
+    JsonApi,
     TextRun,
     blocks_to_markdown,
     inline_markdown,
+    read_pages,
 )
-from ingestion.loaders.json_api import ApiObject, JsonApi, read_pages
 
 NOTION_VERSION = "2022-06-28"
 PAGE_SIZE = 100

@@ -9,7 +9,7 @@ from collections.abc import Iterator, Sequence
 from langchain_core.document_loaders import BaseLoader
 from langchain_core.documents import Document
 
-from ingestion.loaders.json_api import ApiObject, JsonApi
+from ingestion.loaders.wiki_api import ApiObject, JsonApi
 
 PAGE_SIZE = 100
 

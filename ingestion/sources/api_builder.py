@@ -5,11 +5,10 @@ from dataclasses import replace
 
 from ingestion.sources.api_columns import Columns, text_of
 from ingestion.sources.api_errors import is_error_status
-from ingestion.sources.api_nesting import nest
 from ingestion.sources.api_operation import PageOperation, Role
+from ingestion.sources.api_parameters import is_simple_type, nest
 from ingestion.sources.api_roles import Announcements
 from ingestion.sources.api_structures import ParameterTable
-from ingestion.sources.api_types import is_simple_type
 from schemas.api_document import ErrorCode, Parameter, PermissionPackage
 
 PARAMETER_ROLES: tuple[Role, ...] = ("headers", "public", "request", "response")

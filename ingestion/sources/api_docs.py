@@ -6,8 +6,8 @@ from types import MappingProxyType
 
 from pydantic import ValidationError
 
+from ingestion.chunking import load_template
 from ingestion.sources.folder import FolderReader, PageValues, page_url, read_text
-from ingestion.sources.templates import load_template
 from prompts.user_text import SectionLabels, user_text
 from schemas.api_document import ApiDocument, Parameter
 from schemas.document import Section, SectionKind, SourceDocument

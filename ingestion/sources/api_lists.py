@@ -4,9 +4,16 @@ import re
 from collections.abc import Sequence
 
 from ingestion.sources.api_columns import text_of
-from ingestion.sources.api_nesting import nest
-from ingestion.sources.api_required import required_mark, without_final_mark
-from ingestion.sources.api_types import OBJECT, SCALAR, SIMPLE_TYPE, TYPE, is_simple_type
+from ingestion.sources.api_parameters import (
+    OBJECT,
+    SCALAR,
+    SIMPLE_TYPE,
+    TYPE,
+    is_simple_type,
+    nest,
+    required_mark,
+    without_final_mark,
+)
 from schemas.api_document import AllowedValue, Parameter
 
 _TYPE_NAME = (

@@ -13,8 +13,8 @@ from ingestion.sources.api_errors import (
     listed_errors,
     titled_error,
 )
-from ingestion.sources.api_labels import labelled_pairs
 from ingestion.sources.api_lists import are_typed_fields, enumerated_parameters, listed_parameters
+from ingestion.sources.api_marks import labelled_pairs
 from ingestion.sources.api_operation import PageOperation
 from ingestion.sources.api_permissions import (
     MAX_SENTENCE_CHARS,
@@ -26,7 +26,7 @@ from ingestion.sources.api_permissions import (
 )
 from ingestion.sources.api_roles import location_of, role_of_title
 from ingestion.sources.api_structures import ParameterTable
-from ingestion.sources.api_table_reader import TableReader
+from ingestion.sources.api_tables import TableReader
 from ingestion.text.markdown_blocks import MarkdownBlock, parse_list_items, parse_table
 
 _BOLD_TITLE = re.compile(r"\*\*([^*\n]{1,80})\*\*(?=\s|$)")

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from ingestion.sources.api_operation import PageOperation, Role
-from ingestion.sources.api_types import SIMPLE_TYPE, dimensions_of, is_simple_type
+from ingestion.sources.api_parameters import SIMPLE_TYPE, dimensions_of, is_simple_type
 from schemas.api_document import Parameter
 
 _NUMBER = re.compile(r"(?:表|\btable)\s*(\d+(?:[-.]\d+)*)", re.IGNORECASE)

@@ -1,15 +1,56 @@
-"""Reads the parameters in tables of API pages, with their nesting."""
+"""Decides what a table of an API operation contains, and reads it, with the nesting of its parameters."""
 
 import html
 import re
 from collections.abc import Iterator, Sequence
 
-from ingestion.sources.api_columns import Columns, TableRows, parts_of, text_of
-from ingestion.sources.api_lists import split_fields
-from ingestion.sources.api_nesting import NAME, nest
-from ingestion.sources.api_required import is_required_cell, required_mark, without_final_mark
-from ingestion.sources.api_types import dimensions_of
+from ingestion.sources.api_builder import PARAMETER_ROLES, OperationBuilder, table_name
+from ingestion.sources.api_columns import (
+    Columns,
+    TableRows,
+    columns_of,
+    is_error_table,
+    is_named_values,
+    is_parameter_table,
+    is_status_table,
+    parts_of,
+    text_of,
+)
+from ingestion.sources.api_errors import (
+    are_statuses,
+    errors_of_rows,
+    has_statuses,
+    is_error_status,
+)
+from ingestion.sources.api_lists import listed_parameters, split_fields
+from ingestion.sources.api_marks import is_call, is_fact_label
+from ingestion.sources.api_operation import Role
+from ingestion.sources.api_parameters import (
+    NAME,
+    dimensions_of,
+    is_required_cell,
+    nest,
+    required_mark,
+    without_final_mark,
+)
+from ingestion.sources.api_permissions import (
+    MAX_PERMISSIONS,
+    is_scope_label,
+    scopes_of_actions,
+    scopes_of_facts,
+    scopes_of_rows,
+    scopes_of_value,
+)
+from ingestion.sources.api_roles import is_titled_parameters, location_of_column, role_of_column
 from schemas.api_document import AllowedValue, Parameter
+
+_NAME_CELL = re.compile(r"([A-Za-z_$@][\w.$@\[\]{}-]*)\s*((?i:required|optional|必填|可选)?)")
+_FIELD_COLUMN = re.compile(
+    r"字段名?称?|属性名?|(?:field|attribute|property)(?: name)?s?", re.IGNORECASE
+)
+"""Titles of columns that contain the names of an object's fields."""
+_TYPE_CODE = re.compile(r"[A-Za-z][A-Za-z0-9]*(?:[_.-][A-Za-z0-9]+)+")
+"""An error code in a column titled "Type", such as `not_found`."""
 
 _REQUIRED_IN_TYPE = re.compile(r"\brequired\b|必填|必选", re.IGNORECASE)
 _REQUIRED_IN_NAME = re.compile(
@@ -32,6 +73,149 @@ _SEVERAL_NAMES = re.compile(
 _WORDS = re.compile(r"[A-Za-z]+(?: [A-Za-z]+){2,}")
 """A text that refers to fields described elsewhere: "all fields of Create"."""
 _VALUE = re.compile(r"`([^`]{1,60})`\s*[:：=\-–—]?\s*([^`;；,，|]*)")
+
+
+class TableReader:
+    """Adds what tables state to an operation."""
+
+    def __init__(self, builder: OperationBuilder) -> None:
+        self._builder = builder
+
+    def read(self, header: Sequence[str], rows: TableRows) -> bool:
+        """Add what a table states.
+
+        Return False if the table stays prose, even if permissions or error codes were read from it.
+        """
+        role = self._builder.above.role()
+        columns = _with_codes(columns_of(header, rows), header, rows, role)
+        is_codes = is_error_table(columns) or (role == "errors" and "code" in columns)
+        announces_statuses = role in ("errors", "response")
+        is_unannounced = not announces_statuses and are_statuses(rows, columns, "http_status")
+        is_statuses = is_status_table(columns, "" if is_unannounced else role)
+        is_statuses = is_statuses and has_statuses(rows, columns)
+        if is_codes or is_statuses:
+            found = errors_of_rows(rows, header, columns)
+            self._builder.add_errors(found, table_name(header))
+            return bool(found) and len(found) == len(rows)
+        if role == "permissions" and self._builder.add_permissions(scopes_of_rows(rows, columns)):
+            self._builder.add_evidence(table_name(header), "permissions")
+            return True
+        if not is_parameter_table(columns) and self._read_fact_table([header, *rows]):
+            return False
+        if self._builder.above.is_about_login() and (actions := scopes_of_actions(rows)):
+            return self._builder.add_permissions(actions)
+        if "scope" in columns and not is_parameter_table(columns):
+            cells = [columns.cell(row, "scope") for row in rows]
+            if len(rows) <= MAX_PERMISSIONS:
+                self._builder.add_permissions(
+                    [scope for cell in cells for scope in scopes_of_value(cell)]
+                )
+            return False
+        role = role_of_column(header, columns) or role
+        if not role and self._builder.operation.is_stated and is_titled_parameters(header, columns):
+            role = "request"
+        return self._add_parameter_table(header, rows, columns, role)
+
+    def _add_parameter_table(
+        self, header: Sequence[str], rows: TableRows, columns: Columns, role: Role
+    ) -> bool:
+        if role == "errors":
+            return False  # the fields of an error response
+        is_announced = role in PARAMETER_ROLES
+        is_described = "description" in columns or "required" in columns
+        if self._builder.above.is_about_login():
+            cells = [columns.cell(row, "description") for row in rows]
+            self._builder.add_permissions(
+                [scope for cell in cells for scope in scopes_of_facts("", cell)]
+            )
+            names = {text_of(columns.cell(row, "name")).lower() for row in rows}
+            if names == {"authorization"} or not is_described:
+                return False  # the credentials that every call needs
+        is_list = (
+            is_announced and is_named_values(columns) and not self._builder.above.is_about_values()
+        )
+        if is_parameter_table(columns) or is_list:
+            if self._is_resource(header, columns, role):
+                role = "response"
+            location = location_of_column(header, columns) or self._builder.above.location(role)
+            is_required = self._builder.above.says_required()
+            found = parameters(rows, columns, location, is_required=is_required)
+            return self._builder.add_parameters(found, role, columns, table_name(header))
+        if is_announced and not columns.at:
+            return self._add_rows_of_text([header, *rows] if any(header) else rows, role)
+        return False
+
+    def _is_resource(self, header: Sequence[str], columns: Columns, role: Role) -> bool:
+        """Return whether a table lists the fields of the resource that a `GET` operation returns."""
+        is_read = self._builder.operation.method == "GET" and role in ("request", "")
+        states_sending = any(kind in columns for kind in ("required", "optional", "location"))
+        is_fields = _FIELD_COLUMN.fullmatch(text_of(columns.cell(header, "name"))) is not None
+        is_first = len(self._builder.above.texts()) < 2  # right below the heading of the operation
+        return (
+            is_read
+            and is_fields
+            and not states_sending
+            and not is_first
+            and self._builder.above.is_about_fields()
+        )
+
+    def _add_rows_of_text(self, rows: TableRows, role: Role) -> bool:
+        """Read a table whose rows are a name and a text such as "string, required. The name."."""
+        if not rows:
+            return False
+        if len(rows[0]) == 1:
+            items = [f"- {row[0]}" for row in rows[1:] if row]
+        elif all(len(row) > 1 and _NAME_CELL.fullmatch(text_of(row[0])) for row in rows):
+            items = [
+                _NAME_CELL.sub(r"- `\1` \2 ", text_of(row[0])) + " ".join(row[1:]) for row in rows
+            ]
+        else:
+            return False
+        above = self._builder.above
+        found = listed_parameters(
+            "\n".join(items), above.location(role), is_required=above.says_required()
+        )
+        return self._builder.add_parameters(found, role, Columns({}), table_name(rows[0]))
+
+    def _read_fact_table(self, rows: TableRows) -> bool:
+        """Add the permissions in a table of facts such as URL and method. Return False for other tables."""
+        if len(rows) == 2 and len(rows[0]) > 2:
+            rows = list(zip(*rows, strict=False))  # the labels are in the header
+        labels = [text_of(row[0]) for row in rows if row]
+        values = ["\n".join(row[1:]) for row in rows if row]
+        is_untitled = not any(rows[0])  # all rows are facts
+        is_stated = is_untitled and any(map(is_scope_label, labels))
+        if not (is_stated or any(map(is_fact_label, labels)) or any(map(is_call, values))):
+            return False
+        for label, value in zip(labels, values, strict=True):
+            self._builder.add_permissions(scopes_of_facts(label, value))
+        return True
+
+
+def _with_codes(columns: Columns, header: Sequence[str], rows: TableRows, role: Role) -> Columns:
+    """Return the columns, with the kinds `code` and `http_status` that follow from the section's role.
+
+    In a section of errors:
+
+    - Types next to an HTTP status are codes if all are identifiers such as `not_found`.
+    - If all types are HTTP statuses, they are the statuses, and the names are the codes.
+    - If there are neither codes nor types, the names or, if there are none, the values are the codes,
+      unless the title of the names says that they are fields of the response.
+
+    In a section of responses, codes or names that are all HTTP statuses are the statuses.
+    """
+    types = [text_of(columns.cell(row, "type")) for row in rows]
+    if role == "errors" and "http_status" in columns and all(map(_TYPE_CODE.fullmatch, types)):
+        return columns.renamed("type", "code")
+    if role == "errors" and types and all(map(is_error_status, types)) and "name" in columns:
+        return columns.renamed("type", "http_status").renamed("name", "code")
+    are_fields = any(types) or _FIELD_COLUMN.fullmatch(text_of(columns.cell(header, "name")))
+    if role == "errors" and "code" not in columns and not are_fields:
+        return columns.renamed("name" if "name" in columns else "values", "code")
+    if role == "response" and "http_status" not in columns:
+        key = "code" if "code" in columns else "name"
+        return columns.renamed(key, "http_status") if are_statuses(rows, columns, key) else columns
+    return columns
 
 
 def parameters(

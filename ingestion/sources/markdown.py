@@ -16,14 +16,18 @@ import frontmatter
 import yaml
 from frontmatter.default_handlers import BaseHandler
 
-from ingestion.sources.component_lists import tables_of_lists
 from ingestion.sources.folder import PageValues, page_url, path_values, read_text
-from ingestion.sources.gitbook import replace_gitbook_tags
+from ingestion.sources.page_components import replace_gitbook_tags, tables_of_lists
 from ingestion.sources.pages import PageContent, PageFolderReader, PagePart
 from ingestion.text.clean_markdown import to_plain_markdown
-from ingestion.text.components import ATTRIBUTES, attributes_of, object_of
+from ingestion.text.components import (
+    ATTRIBUTES,
+    attributes_of,
+    object_of,
+    properties_of,
+    text_of_expression,
+)
 from ingestion.text.markdown_blocks import cell_text
-from ingestion.text.object_literals import properties_of, text_of_expression
 from schemas.errors import SourceError
 from schemas.platform import MarkdownSourceConfig, PageSourceConfig, SourceLimits
 

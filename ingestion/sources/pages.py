@@ -19,10 +19,9 @@ from ingestion.sources.api_docs import api_sections
 from ingestion.sources.api_operation import PageOperation
 from ingestion.sources.api_pages import ApiPage, read_operations
 from ingestion.sources.folder import FolderReader, PageValues, page_url, path_values
-from ingestion.text.anchors import add_anchors
 from ingestion.text.clean_markdown import clean_text
 from ingestion.text.language import detect_language
-from ingestion.text.markdown_blocks import MarkdownBlock, parse_blocks
+from ingestion.text.markdown_blocks import MarkdownBlock, add_anchors, parse_blocks
 from schemas.document import Section, SourceDocument
 from schemas.platform import PageConfig, PageFormat, PageSourceConfig, SourceLimits
 

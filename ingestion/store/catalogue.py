@@ -13,7 +13,7 @@ from itertools import accumulate
 from typing import TYPE_CHECKING
 
 from ingestion.store.client import MilvusRow, row_pages
-from ingestion.text.anchors import strip_anchor
+from ingestion.text.markdown_blocks import strip_anchor
 from schemas.document import CatalogueEntry
 
 if TYPE_CHECKING:

@@ -17,7 +17,6 @@ from typing import TYPE_CHECKING, ParamSpec
 
 import numpy as np
 
-from ingestion.child_process import run_in_child
 from ingestion.store.catalogue import drop_leftovers, move_alias
 from ingestion.store.client import batches, milvus_errors, open_milvus, row_pages
 from ingestion.store.manifest import (
@@ -43,6 +42,7 @@ from ingestion.store.snapshot import (
     snapshot_path,
     transaction,
 )
+from ingestion.worker_processes import run_in_child
 from schemas.document import Chunk
 from schemas.errors import StoreUnavailable
 from schemas.settings import Settings

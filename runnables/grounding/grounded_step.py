@@ -4,7 +4,7 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from ingestion.text.anchors import strip_anchor
+from ingestion.text.markdown_blocks import strip_anchor
 from runnables.grounding.facts import FactIndex, find_unverified_facts
 from runnables.grounding.markdown_text import (
     CitedText,

@@ -5,8 +5,8 @@ from collections.abc import Callable, Sequence
 
 from langchain_core.runnables import Runnable, RunnableConfig
 
-from ingestion.text.anchors import strip_anchor
 from ingestion.text.language import detect_language
+from ingestion.text.markdown_blocks import strip_anchor
 from ingestion.text.words import index_words, query_words
 from prompts.chat_prompts import load_quote_texts
 from runnables.answer.confidence import confidence_of

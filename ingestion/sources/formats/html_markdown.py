@@ -1,6 +1,6 @@
 """Converts a tree of HTML into Markdown with the same headings, tables, lists and code blocks.
 
-Operations, fields and tables are normalised first; see `html_sphinx` and `html_structure`.
+Operations, fields and tables are normalised first; see `html_structure`.
 """
 
 import re
@@ -10,8 +10,7 @@ from typing import Any
 from bs4 import Tag
 from markdownify import ATX, MarkdownConverter
 
-from ingestion.sources.formats.html_sphinx import mark_operations
-from ingestion.sources.formats.html_structure import mark_fields, normalise_tables
+from ingestion.sources.formats.html_structure import mark_fields, mark_operations, normalise_tables
 from ingestion.text.markdown_blocks import cell_text
 from schemas.errors import SourceError
 

@@ -1,4 +1,8 @@
-"""Normalises the fields and tables in the tree of an HTML page, so that Markdown can represent them.
+"""Normalises the operations, fields and tables of an HTML page, so that Markdown can represent them.
+
+The Sphinx extension `sphinxcontrib-httpdomain` writes an HTTP operation as a definition list. The term is
+the signature, such as `GET /users/(int:user_id)`. The definition contains a list of fields such as "Query
+Parameters".
 
 Some pages describe the fields of an API in `<div>` elements, without tables or lists. The head of such a
 field is an element with a name, a type and possibly "required", each in an element of its own. It becomes a
@@ -13,6 +17,14 @@ from itertools import pairwise, takewhile
 from bs4 import Tag
 
 from schemas.errors import SourceError
+
+_SIGNATURE = re.compile(r"(GET|POST|PUT|PATCH|DELETE|HEAD|OPTIONS)(/.*)")
+"""A signature without spaces."""
+_PATH_PARAMETER = re.compile(r"\((?:[^():/]{1,40}:)?([\w-]{1,80})\)")
+"""A parameter of a signature, possibly with its type: `(int:user_id)`."""
+_OPERATION_CLASSES = ["http", "get", "post", "put", "patch", "delete", "head", "options"]
+_FIELD_TITLES = {"Parameters": "Path Parameters", "Form Parameters": "Body Form Parameters"}
+"""Maps the title of a field to a title that says where its parameters are sent."""
 
 _NAME = re.compile(r"[A-Za-z_$][\w.$\[\]-]*", re.ASCII)
 _TYPE = re.compile(
@@ -37,6 +49,55 @@ A longer text appears only in the first row.
 """
 _LAYOUT_CONTENT = ["table", "h1", "h2", "h3", "h4", "h5", "h6"]
 _TABLE_PARTS = ["thead", "tbody", "tfoot", "tr", "td", "th"]
+
+
+def mark_operations(content: Tag) -> None:
+    """Turn the signatures of operations below `content` into code, and their fields into labels with lists.
+
+    A parameter in a signature becomes a placeholder such as `{user_id}`.
+    """
+    for description in content.find_all("dl", class_=_OPERATION_CLASSES):
+        terms = description.find_all("dt", recursive=False)
+        signatures = [_SIGNATURE.fullmatch("".join(term.get_text().split())) for term in terms]
+        if not all(signatures):
+            continue
+        for term, signature in zip(terms, filter(None, signatures), strict=True):
+            path = _PATH_PARAMETER.sub(r"{\1}", signature[2])
+            _replace_element(term, "p", "code", f"{signature[1]} {path}")
+        for definition in description.find_all("dd", recursive=False):
+            definition.name = "div"
+        description.name = "div"
+        for fields in description.find_all("dl", class_="field-list"):
+            _rewrite_fields(fields.find_all(["dt", "dd"], recursive=False))
+            fields.name = "div"
+        for fields in description.find_all("table", class_="field-list"):  # of Sphinx before 2.0
+            parts = fields.find_all(["th", "td"], class_=["field-name", "field-body"])
+            _rewrite_fields(parts)
+            fields.replace_with(*(part.extract() for part in parts))
+
+
+def _replace_element(element: Tag, name: str, mark: str, text: str) -> None:
+    """Rename `element`, and replace its content by an element `mark` that contains `text`."""
+    element.clear()
+    element.name = name
+    inner = Tag(name=mark)
+    inner.string = text
+    element.append(inner)
+
+
+def _rewrite_fields(parts: list[Tag]) -> None:
+    """Turn the titles of fields into bold labels, and the names of headers into code."""
+    title = ""
+    for part in parts:
+        if part.name in ("dt", "th"):
+            title = " ".join(part.get_text().split()).rstrip(": ")
+            _replace_element(part, "p", "strong", f"{_FIELD_TITLES.get(title, title)}:")
+            continue
+        part.name = "div"
+        for item in part.find_all("li") if title.endswith("Headers") else ():
+            link = item.find("a")
+            if link is not None and item.get_text().strip().startswith(link.get_text()):
+                link.name = "code"
 
 
 def mark_fields(content: Tag) -> None:

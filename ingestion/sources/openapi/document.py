@@ -13,8 +13,7 @@ from ingestion.sources.openapi.operations import (
 )
 from ingestion.sources.openapi.references import Node
 from ingestion.sources.openapi.rows import RowBuilder
-from ingestion.sources.openapi.schema import SchemaReader
-from ingestion.sources.openapi.schema_text import MAX_DESCRIPTION_CHARS
+from ingestion.sources.openapi.schema import MAX_DESCRIPTION_CHARS, SchemaReader
 from ingestion.sources.openapi.security import credential_parameters, permission_packages
 from prompts.user_text import SectionLabels, user_text
 from schemas.api_document import AllowedValue, ApiDocument, Example, Parameter

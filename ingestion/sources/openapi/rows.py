@@ -12,8 +12,13 @@ from ingestion.sources.openapi.operations import (
     short_example,
 )
 from ingestion.sources.openapi.references import Node
-from ingestion.sources.openapi.schema import Schema, SchemaReader
-from ingestion.sources.openapi.schema_text import allowed_values, describe_schema, type_name
+from ingestion.sources.openapi.schema import (
+    Schema,
+    SchemaReader,
+    allowed_values,
+    describe_schema,
+    type_name,
+)
 from prompts.user_text import SectionLabels
 from schemas.api_document import Parameter
 
