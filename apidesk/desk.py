@@ -18,7 +18,7 @@ from app.service.answer_service import open_answer_service
 from app.service.ask_command import AskCommand
 from app.service.middleware import SessionAnswerer
 from app.service.session_store import SessionStore
-from runnables.models.custom_models import CustomModels
+from runnables.models.chat_models import CustomModels
 from schemas.answer import Answer, Source
 from schemas.choices import Language
 from schemas.errors import ApideskError

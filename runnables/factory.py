@@ -8,14 +8,18 @@ from langchain_core.embeddings import Embeddings
 from langchain_core.runnables import Runnable
 
 from ingestion.store.collection import Collection
-from runnables.answer.extractive_answer import build_extractive_answer
-from runnables.answer.fixed_answers import build_acknowledge, build_decline, build_refuse
+from runnables.answer.extractive_answer import (
+    build_acknowledge,
+    build_decline,
+    build_extractive_answer,
+    build_refuse,
+)
 from runnables.answer.write_answer import build_write_answer
 from runnables.grounding.grounded_step import GroundingRules
 from runnables.grounding.grounding import build_ground
 from runnables.grounding.judge import build_judge
+from runnables.models.chat_model import ConcurrencyLimiter
 from runnables.models.chat_models import ChatModels
-from runnables.models.concurrency import ConcurrencyLimiter
 from runnables.pipeline import PipelineSteps, build_pipeline
 from runnables.question.classify import (
     build_model_classifier,
@@ -23,13 +27,14 @@ from runnables.question.classify import (
     classify_by_rules,
 )
 from runnables.question.condense import build_condense
-from runnables.retrieval.choose_chunks import (
+from runnables.retrieval.chunk_search import (
     EVIDENCE_DEPTH,
+    ChunkSearch,
+    RetrieveStep,
     build_add_evidence,
     build_boost_named_api,
     build_expand_query,
 )
-from runnables.retrieval.chunk_search import ChunkSearch, RetrieveStep
 from runnables.retrieval.query_analysis import Glossary
 from runnables.retrieval.rerank import build_rerank
 from runnables.retrieval.retriever import QueryEmbeddings, RetrievalMode, open_search

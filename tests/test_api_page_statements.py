@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from ingestion.sources.api_lists import listed_parameters
+from ingestion.sources.api_parameters import listed_parameters
 from tests.api_page_lines import read_lines
 
 CLAUSE_AFTER_CALL = """# 查询书架

@@ -11,8 +11,7 @@ from langchain_core.messages import HumanMessage
 from app.main import create_app
 from app.service.answer_service import AnswerService
 from app.service.ask_command import AskCommand
-from runnables.models.chat_model import FAILURE_THRESHOLD
-from runnables.models.concurrency import ConcurrencyLimiter
+from runnables.models.chat_model import FAILURE_THRESHOLD, ConcurrencyLimiter
 from runnables.models.structured_output import probe_model
 from runnables.run_context import with_deadline
 from schemas.answer import Answer

@@ -16,7 +16,7 @@ from runnables.retrieval.exact_search import (
     definition_strength,
     missing_identifiers,
 )
-from runnables.retrieval.identifiers import extract_identifiers
+from runnables.retrieval.query_analysis import extract_identifiers
 from schemas.document import SourceDocument
 from schemas.platform import SourceLimits
 from tests.chunks import page

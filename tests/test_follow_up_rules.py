@@ -10,8 +10,7 @@ from app.service.answer_service import AnswerService
 from runnables.question import follow_up
 from runnables.question.classify import classify_by_rules
 from runnables.question.extract_details import extract_details
-from runnables.question.follow_up import conversation_subject, make_standalone
-from runnables.question.small_talk import is_small_talk
+from runnables.question.follow_up import conversation_subject, is_small_talk, make_standalone
 from runnables.retrieval.query_analysis import Glossary
 from schemas.question import Turn
 from tests.conftest import SHARED_DATA, needs_shared_data

@@ -14,10 +14,9 @@ from app.main import create_app
 from app.service.answer_service import AnswerService
 from ingestion.store.collection import ChunkHit
 from ingestion.text.words import query_words
-from runnables.retrieval.choose_chunks import count_tokens, fill_evidence
+from runnables.retrieval.chunk_search import count_tokens, fill_evidence
 from runnables.retrieval.query_analysis import Glossary, general_lexicon, split_question
-from runnables.retrieval.ranking import diversify, retrieved_document
-from runnables.retrieval.section_choice import weigh_sections
+from runnables.retrieval.ranking import diversify, retrieved_document, weigh_sections
 from schemas.document import Chunk, RetrievedChunk, SectionKind
 from tests.acme import PLATFORM, write_pages
 from tests.chunks import page

@@ -13,7 +13,7 @@ from httpx_sse import ServerSentEvent, connect_sse
 from app.api import event_stream
 from app.cli.terminal.answer_output import live_answer
 from app.service.answer_service import AnswerService
-from runnables.answer.partial_answer import complete_steps
+from runnables.answer.write_answer import complete_steps
 from schemas.answer import Answer, Event, EventSink, Sources, Step
 from tests.live_server import live_server
 from tests.model_replies import STEPS, draft, interrupted_answer, is_classification, structured

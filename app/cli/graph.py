@@ -13,8 +13,8 @@ from ingestion.platform_config import read_platform
 from ingestion.store.manifest import expected_manifest
 from ingestion.store.milvus_collection import MilvusCollection
 from runnables.factory import PipelineFactory
+from runnables.models.chat_model import ConcurrencyLimiter
 from runnables.models.chat_models import open_chat_models
-from runnables.models.concurrency import ConcurrencyLimiter
 from runnables.pipeline import PipelineSteps
 from schemas.errors import ConfigurationError
 from schemas.question import AnswerMode

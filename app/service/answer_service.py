@@ -24,9 +24,13 @@ from ingestion.store.collection import WARM_UP_QUESTION
 from ingestion.text.language import detect_language
 from runnables.answer_events import AnswerEventHandler
 from runnables.factory import PipelineFactory
-from runnables.models.chat_models import open_chat_models
-from runnables.models.concurrency import ConcurrencyLimiter
-from runnables.models.custom_models import NO_CUSTOM_MODELS, CustomModels, client_name
+from runnables.models.chat_model import ConcurrencyLimiter
+from runnables.models.chat_models import (
+    NO_CUSTOM_MODELS,
+    CustomModels,
+    client_name,
+    open_chat_models,
+)
 from runnables.question.extract_details import extract_details
 from runnables.retrieval.retriever import RetrievalMode
 from runnables.run_context import with_deadline, with_streaming

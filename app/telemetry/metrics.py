@@ -36,8 +36,7 @@ from schemas.ingestion import IngestionRun
 from schemas.question import AnswerMode
 
 if TYPE_CHECKING:
-    from runnables.models.chat_model import ChatModel
-    from runnables.models.concurrency import ConcurrencyLimiter
+    from runnables.models.chat_model import ChatModel, ConcurrencyLimiter
 
 DURATION_BUCKETS_S = (0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 20, 30, 60)
 

@@ -12,7 +12,7 @@ from app.service.answer_service import AnswerService, open_answer_service
 from app.service.ask_command import AskCommand
 from benchmarks.answers.index_cache import indexed_settings
 from benchmarks.answers.sets import Part, is_available, read_set
-from runnables.retrieval.choose_chunks import EVIDENCE_DEPTH, fill_evidence
+from runnables.retrieval.chunk_search import EVIDENCE_DEPTH, fill_evidence
 from runnables.retrieval.retriever import RetrievalMode
 from schemas.settings import Settings
 

@@ -25,7 +25,7 @@ from runnables.answer.quoted_steps import quoted_steps
 from runnables.question.classify import search_candidates
 from runnables.question.extract_details import details_of
 from runnables.question.topic_gate import is_sure, stated_share, topic_features
-from runnables.retrieval.choose_chunks import build_boost_named_api
+from runnables.retrieval.chunk_search import build_boost_named_api
 from runnables.retrieval.query_analysis import Glossary
 from runnables.state import PipelineState
 from schemas.question import Question

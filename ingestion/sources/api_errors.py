@@ -4,7 +4,7 @@ import re
 from collections.abc import Sequence
 
 from ingestion.sources.api_columns import Columns, TableRows, header_pattern, text_of
-from ingestion.sources.api_lists import LIST_ITEM
+from ingestion.sources.api_parameters import LIST_ITEM
 from schemas.api_document import ErrorCode
 
 _MESSAGE = header_pattern(

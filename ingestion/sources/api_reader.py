@@ -13,9 +13,13 @@ from ingestion.sources.api_errors import (
     listed_errors,
     titled_error,
 )
-from ingestion.sources.api_lists import are_typed_fields, enumerated_parameters, listed_parameters
 from ingestion.sources.api_marks import labelled_pairs
 from ingestion.sources.api_operation import PageOperation
+from ingestion.sources.api_parameters import (
+    are_typed_fields,
+    enumerated_parameters,
+    listed_parameters,
+)
 from ingestion.sources.api_permissions import (
     MAX_SENTENCE_CHARS,
     is_scope_label,

@@ -22,15 +22,16 @@ from ingestion.sources.api_errors import (
     has_statuses,
     is_error_status,
 )
-from ingestion.sources.api_lists import listed_parameters, split_fields
 from ingestion.sources.api_marks import is_call, is_fact_label
 from ingestion.sources.api_operation import Role
 from ingestion.sources.api_parameters import (
     NAME,
     dimensions_of,
     is_required_cell,
+    listed_parameters,
     nest,
     required_mark,
+    split_fields,
     without_final_mark,
 )
 from ingestion.sources.api_permissions import (

@@ -6,13 +6,17 @@ as well. English words are indexed by their stems, Chinese ones by single charac
 
 Milvus receives text that is already split. Its own jieba tokenizer would split an unknown word differently
 next to other words, because it guesses with a hidden Markov model.
+
+The rules of the pipeline read their word lists with `read_word_lists`.
 """
 
 import re
+import tomllib
 import unicodedata
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import lru_cache
 from itertools import pairwise
+from pathlib import Path
 
 import Stemmer
 
@@ -209,3 +213,15 @@ def _forms(text: str) -> Iterator[str]:
 
 def _join(identifier: str) -> str:
     return re.sub(r"[^a-z0-9]", "", identifier)
+
+
+def read_word_lists(module_file: str, name: str) -> Mapping[str, frozenset[str]]:
+    """Return the word lists, by name, in the file `<name>.toml` next to the module at `module_file`.
+
+    A list is a string of words, with `_` for a space within a phrase.
+    """
+    text = Path(module_file).with_name(f"{name}.toml").read_text(encoding="utf-8")
+    return {
+        title: frozenset(word.replace("_", " ") for word in words.split())
+        for title, words in tomllib.loads(text).items()
+    }

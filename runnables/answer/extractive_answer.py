@@ -1,4 +1,7 @@
-"""The step `answer` without a model: quotes the passages that most likely answer the question."""
+"""The steps that answer without a model: quotes of the passages that most likely answer, and fixed answers.
+
+Fixed answers are for small talk, off-topic questions and questions that the documents do not cover.
+"""
 
 import asyncio
 from collections.abc import Iterator, Mapping, Sequence
@@ -7,9 +10,9 @@ from langchain_core.runnables import Runnable, RunnableConfig
 
 from ingestion.store.collection import Collection
 from ingestion.text.words import split_words
+from prompts.chat_prompts import load_quote_texts
 from runnables.answer.coefficients import PASSAGE_WEIGHTS
-from runnables.answer.confidence import NOT_COVERED, Quotes, quotes_probability
-from runnables.answer.fixed_answers import not_covered_sentence
+from runnables.answer.confidence import NOT_COVERED, Quotes, confidence_of, quotes_probability
 from runnables.answer.passages import (
     MAX_QUOTED_CHARS,
     Candidate,
@@ -21,14 +24,15 @@ from runnables.answer.segments import Segment, split_chunk
 from runnables.answer.write_answer import NAME
 from runnables.models.chat_models import EXTRACTIVE
 from runnables.question.extract_details import details_of
-from runnables.question.query_terms import QueryTerms
-from runnables.question.question_needs import fits
+from runnables.question.query_terms import QueryTerms, fits
 from runnables.retrieval.query_analysis import Glossary, split_question
-from runnables.run_context import named_step
-from runnables.state import Draft, PipelineState, with_draft
-from schemas.answer import AnswerDraft
+from runnables.run_context import emit_answer, named_step
+from runnables.state import AnswerFunction, Draft, PipelineState, StateFunction, with_draft
+from schemas.answer import Answer, AnswerDraft
+from schemas.choices import Language
 from schemas.document import Chunk, RetrievedChunk, SectionKind
 from schemas.platform import PlatformInfo
+from schemas.question import Question, StructuredQuestion
 
 MAX_CANDIDATES = 12
 """Maximum number of retrieved chunks in which passages are looked for."""
@@ -234,3 +238,72 @@ def _quoted_first(
     quoted = {chunk.id: chunk for _, chunk in steps}
     front = [RetrievedChunk(chunk=c, score=scores.get(i, 0.0)) for i, c in quoted.items()]
     return front + [retrieved for retrieved in chunks if retrieved.chunk.id not in quoted]
+
+
+def build_acknowledge(platform_info: PlatformInfo, answered_by: str) -> AnswerFunction[Question]:
+    """Return the function that replies to small talk; its answers have this `answered_by`."""
+
+    async def acknowledge(question: Question, config: RunnableConfig) -> Answer:
+        answer = Answer(
+            id=str(question.id),
+            question=question.original_text or question.text,
+            introduction="",
+            answer=[_sentence("welcome", platform_info, question.language)],
+            related_url=[],
+            type="unknown",
+            structured=StructuredQuestion(type="unknown"),
+            sources=[],
+            confidence="high",
+            language=question.language,
+            answered_by=answered_by,
+        )
+        await emit_answer(config, answer)
+        return answer
+
+    return acknowledge
+
+
+def build_refuse(platform_info: PlatformInfo, answered_by: str) -> AnswerFunction[PipelineState]:
+    """Return the function that replies to off-topic questions; its answers have this `answered_by`."""
+
+    async def refuse(state: PipelineState, config: RunnableConfig) -> Answer:
+        question, on_topic = state["question"], state["classification"].on_topic
+        answer = Answer(
+            id=str(question.id),
+            question=question.text,
+            introduction=platform_info.greeting.in_language(question.language),
+            answer=[platform_info.refusal.in_language(question.language)],
+            related_url=[],
+            type="unknown",
+            structured=state["classification"].structured,
+            sources=[],
+            # The confidence that the question is off-topic.
+            confidence="low" if on_topic is None else confidence_of(1 - on_topic),
+            language=question.language,
+            answered_by=answered_by,
+        )
+        await emit_answer(config, answer)
+        return answer
+
+    return refuse
+
+
+def build_decline(platform_info: PlatformInfo) -> StateFunction:
+    """Return the function that drafts the answer to a question that the documents do not answer."""
+
+    async def decline(state: PipelineState, config: RunnableConfig) -> PipelineState:
+        sentence = not_covered_sentence(platform_info, state["question"].language)
+        draft = Draft(AnswerDraft(answer=[sentence]), EXTRACTIVE)
+        return with_draft(state, state["chunks"], draft)
+
+    return decline
+
+
+def not_covered_sentence(platform_info: PlatformInfo, language: Language) -> str:
+    """Return the sentence for a question that the documents do not answer."""
+    return _sentence("uncovered", platform_info, language)
+
+
+def _sentence(macro: str, platform_info: PlatformInfo, language: Language) -> str:
+    sentences = load_quote_texts(language)
+    return str(getattr(sentences, macro)(platform_info.name_in(language)))

@@ -10,8 +10,7 @@ from functools import cached_property
 
 from runnables.answer.segments import Segment
 from runnables.question.extract_details import error_codes
-from runnables.question.query_terms import QueryTerms
-from runnables.question.question_needs import CALL_NEEDS, fits, states_quantity
+from runnables.question.query_terms import CALL_NEEDS, QueryTerms, fits, states_quantity
 from schemas.document import Chunk, SectionKind
 
 MAX_CHARS = 600

@@ -11,7 +11,7 @@ from prompts.chat_prompts import load_quote_texts
 from prompts.user_text import user_text
 from runnables.answer.passages import MAX_QUOTED_CHARS, QuotedPassage
 from runnables.answer.segments import Segment, list_item, split_chunk
-from runnables.question.question_needs import CALL_NEEDS, Need, needs_of
+from runnables.question.query_terms import CALL_NEEDS, Need, needs_of
 from runnables.state import PipelineState
 from schemas.choices import Language
 from schemas.document import Chunk, SectionKind

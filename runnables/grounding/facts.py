@@ -15,8 +15,10 @@ from runnables.grounding.names import (
     CAPITALISED_PROSE,
     LANGUAGE_WORDS,
     Mention,
+    PermissionIndex,
     extract_code_numbers,
     extract_names_in_context,
+    extract_permissions,
     is_example,
     is_file_or_domain,
     is_method,
@@ -25,7 +27,6 @@ from runnables.grounding.names import (
     surrounding_chars,
     take_json_keys,
 )
-from runnables.grounding.permissions import PermissionIndex, extract_permissions
 
 _MAX_NAME_PARTS = 10
 """Maximum number of parts of a dotted name that are indexed; fields are not nested deeper."""

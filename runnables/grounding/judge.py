@@ -8,9 +8,8 @@ from langchain_core.runnables import RunnableConfig
 
 from ingestion.text.language import estimate_tokens, truncate_to_tokens
 from prompts.chat_prompts import escape_data
-from runnables.models.chat_model import ChatModel
+from runnables.models.chat_model import ChatModel, ConcurrencyLimiter
 from runnables.models.chat_models import open_judge_model
-from runnables.models.concurrency import ConcurrencyLimiter
 from runnables.models.context_window import TAG_TOKENS, count_prompt_tokens, reserved_output_tokens
 from runnables.models.structured_output import PromptVariables, StructuredOutputCall
 from runnables.run_context import child_config, named_step, with_deadline

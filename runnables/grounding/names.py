@@ -1,8 +1,9 @@
-"""Finds names by their context, and recognises names that are not specific to a platform.
+"""Finds names by their context, names of permissions, and names that are not specific to a platform.
 
 Names from programming languages, standards and examples are not specific to a platform. A word is a name
 by its context if it is a key in JSON, a key or a one-word value in a `key=value` pair, the first cell of a
-table row, or next to a noun such as `field`.
+table row, or next to a noun such as `field`. A permission has a name such as 标签打印权限包 or "Parcel Read
+Package".
 """
 
 import builtins
@@ -15,7 +16,7 @@ from dataclasses import dataclass
 from http import HTTPMethod, HTTPStatus
 from typing import Literal
 
-from runnables.word_lists import read_word_lists
+from ingestion.text.words import dictionary_words, read_word_lists
 
 MentionKind = Literal["target", "name", "word", "number", "permission"]
 """`target`: a URL or path; `name`: a name with `.`, `:` or `-`; `word`: any other name, such as `order_id`,
@@ -28,7 +29,7 @@ CONTEXT_CHARS = 20
 METHODS = "|".join(HTTPMethod)
 """The HTTP methods as alternatives of a regular expression."""
 
-_WORDS = read_word_lists(__file__)
+_WORDS = read_word_lists(__file__, "names")
 
 NON_FIELD_WORDS = _WORDS["non_fields"]
 """Data types, and other words that occur in the positions of field names but are not fields."""
@@ -100,6 +101,18 @@ _RETURN_BEFORE = re.compile(
     r"[\s`\"'“的是为了到]{0,4}$"
 )
 """Words before a number that may be a code, but may also count something."""
+
+_PERMISSION_NOUN = re.compile(
+    r"权限[包组]|(?<=[A-Za-z0-9] )(?:[Pp]ermission )?Package\b|(?<=[A-Za-z0-9] )permission package\b"
+)
+"""The last word of a permission's name."""
+
+_TITLE_WORDS = re.compile(r"(?:\b[A-Z][A-Za-z0-9-]*\s)+$")
+_HAN_WORDS = re.compile(r"[\u4e00-\u9fff]+$")
+_MAX_TITLE_CHARS, _MAX_HAN_CHARS = 60, 14
+"""Maximum number of characters before the noun that are searched, so that the cost stays linear."""
+
+_NOT_IN_PERMISSIONS = _WORDS["not_in_permissions"]
 
 
 @dataclass(frozen=True)
@@ -213,3 +226,71 @@ def extract_code_numbers(text: str) -> Iterator[Mention]:
 def _is_unlikely_amount(number: str) -> bool:
     """Return whether `number` has five or more digits and is not a multiple of 1,000."""
     return len(number) > 4 and int(number) % 1000 != 0
+
+
+def extract_permissions(text: str) -> Iterator[Mention]:
+    """Yield the permissions that `text` names; an expression such as "this package" is not a name."""
+    for match in _PERMISSION_NOUN.finditer(text):
+        words = list(_permission_words(text, match.start()))
+        if words:
+            has_space = text[match.start() - 1] == " "
+            start = match.start() - sum(len(word) + has_space for word in words)
+            lowered = (match[0].lower(), *(word.lower() for word in words))
+            yield Mention("permission", text[start : match.end()], start, words=lowered)
+
+
+def _permission_words(text: str, end: int) -> Iterator[str]:
+    """Yield the words of the name that ends at `end`, last one first."""
+    for word in reversed(_words_before(text, end)):
+        if word in _NOT_IN_PERMISSIONS:
+            return
+        yield word
+
+
+def _words_before(text: str, end: int) -> tuple[str, ...]:
+    """Return the capitalised or Chinese words directly before `end`, in order."""
+    if text[end - 1 : end] == " ":
+        title = _TITLE_WORDS.search(text[max(0, end - _MAX_TITLE_CHARS) : end])
+        return tuple(title[0].split()) if title else ()
+    han = _HAN_WORDS.search(text[max(0, end - _MAX_HAN_CHARS) : end])
+    return dictionary_words(han[0]) if han else ()
+
+
+class PermissionIndex:
+    """Index of the permissions that documents name."""
+
+    def __init__(self) -> None:
+        self._names: set[tuple[str, ...]] = set()
+        self._endings: set[tuple[str, ...]] = set()
+
+    def add(self, text: str) -> None:
+        """Index the permissions in `text`."""
+        for mention in extract_permissions(text):
+            name = _permission_name(mention)
+            self._names.add(name)
+            self._endings.update(_endings(name))
+
+    def contains(self, mention: Mention) -> bool:
+        """Return whether this name and an indexed name are equal, or one ends with the other.
+
+        If all indexed permissions are in another language, the name counts as contained, because it may be
+        a translation.
+        """
+        name = _permission_name(mention)
+        if name[:1] not in self._endings:
+            return bool(self._names)
+        return name in self._endings or any(ending in self._names for ending in _endings(name))
+
+
+def _permission_name(mention: Mention) -> tuple[str, ...]:
+    """Return the language of the name, and its words without the noun, last one first.
+
+    Without the noun, names that end with 权限包 and 权限组 are equal.
+    """
+    noun, *words = mention.words
+    return ("en" if noun.isascii() else "zh", *words)
+
+
+def _endings(name: tuple[str, ...]) -> Iterator[tuple[str, ...]]:
+    """Return the language alone, with the name's last word, with its last two words, and so on."""
+    return (name[:end] for end in range(1, len(name) + 1))

@@ -1,6 +1,10 @@
-"""A chat model with retries, a circuit breaker, a deadline and a limit on concurrent calls."""
+"""A chat model with retries, a circuit breaker, a deadline and a limit on concurrent calls.
+
+Callers that wait for the limit are served in order of arrival.
+"""
 
 import asyncio
+import math
 import re
 import time
 from collections import Counter
@@ -28,9 +32,11 @@ from tenacity import (
 )
 
 from ingestion.providers import ModelRole, context_window_in, model_errors, retry_wait_s
-from runnables.models.concurrency import ConcurrencyLimiter
-from runnables.models.context_window import count_prompt_tokens
-from runnables.models.output_limit import is_cut_reasoning_reply, lift_output_limit
+from runnables.models.context_window import (
+    count_prompt_tokens,
+    is_cut_reasoning_reply,
+    lift_output_limit,
+)
 from runnables.run_context import (
     MODEL_FAILURE,
     MODEL_RETRY,
@@ -88,7 +94,7 @@ class ChatModel:
     client: BaseChatModel
     window: int
     """Size of the context window, in tokens."""
-    limiter: ConcurrencyLimiter = field(repr=False)
+    limiter: "ConcurrencyLimiter" = field(repr=False)
     """Limits concurrent calls; shared by all models of a process."""
     output_modes: list[OutputMode] = field(default_factory=list)
     """Output modes that the provider has not refused, best first; empty before the first reply."""
@@ -327,3 +333,56 @@ def _merge_system_message(messages: Sequence[BaseMessage]) -> Sequence[BaseMessa
         return messages
     system, human, *others = messages
     return [HumanMessage(f"{system.text}\n\n{human.text}"), *others]
+
+
+class ConcurrencyLimiter:
+    """A semaphore that counts running and waiting callers, for one event loop."""
+
+    def __init__(
+        self, size: int, on_change: "Callable[[ConcurrencyLimiter], None]" = lambda limiter: None
+    ) -> None:
+        """Allow `size` concurrent callers, and call `on_change` when `running` or `waiting` changes."""
+        self._on_change = on_change
+        self._semaphore = asyncio.Semaphore(size)
+        self._running = 0
+        self._waiting = 0
+
+    @property
+    def running(self) -> int:
+        """Number of callers in the block of `acquire`."""
+        return self._running
+
+    @property
+    def waiting(self) -> int:
+        """Number of callers that wait to enter the block of `acquire`."""
+        return self._waiting
+
+    @asynccontextmanager
+    async def acquire(self, timeout_s: float) -> AsyncIterator[None]:
+        """Wait until fewer than `size` callers run, then run the block.
+
+        Raises TimeoutError after waiting for `timeout_s` seconds. The block itself has no timeout.
+        """
+        await self._acquire(timeout_s)
+        self._count(running=1)
+        try:
+            yield
+        finally:
+            self._count(running=-1)
+            self._semaphore.release()
+
+    async def _acquire(self, timeout_s: float) -> None:
+        if not self._semaphore.locked():
+            await self._semaphore.acquire()  # without waiting
+            return
+        self._count(waiting=1)
+        try:
+            async with asyncio.timeout(None if math.isinf(timeout_s) else timeout_s):
+                await self._semaphore.acquire()
+        finally:
+            self._count(waiting=-1)
+
+    def _count(self, running: int = 0, waiting: int = 0) -> None:
+        self._running += running
+        self._waiting += waiting
+        self._on_change(self)

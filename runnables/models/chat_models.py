@@ -1,14 +1,19 @@
-"""Opens the chat models named in the settings."""
+"""Opens the chat models named in the settings, and holds models that a program passes as objects."""
 
 from dataclasses import dataclass
 from functools import partial
 
+from langchain_core.documents import BaseDocumentCompressor
 from langchain_core.language_models import BaseChatModel
 
 from ingestion.providers import ModelRole, connection_options, open_client
-from runnables.models.chat_model import ChatModel, disable_chunk_timeout, request_stream_usage
-from runnables.models.concurrency import ConcurrencyLimiter
-from runnables.models.output_limit import limit_output
+from runnables.models.chat_model import (
+    ChatModel,
+    ConcurrencyLimiter,
+    disable_chunk_timeout,
+    request_stream_usage,
+)
+from runnables.models.context_window import limit_output
 from schemas.settings import Settings
 
 EXTRACTIVE = "extractive"
@@ -104,3 +109,21 @@ def _chat_model(
     window = settings.chat_context_tokens or profile_window or DEFAULT_CONTEXT_TOKENS
     limit_output(client, settings.max_reply_tokens, window)
     return ChatModel(role, client, window, limiter)
+
+
+@dataclass(frozen=True)
+class CustomModels:
+    """A chat model and a reranker; None means that the settings choose."""
+
+    chat: BaseChatModel | None = None
+    reranker: BaseDocumentCompressor | None = None
+
+
+NO_CUSTOM_MODELS = CustomModels()
+
+
+def client_name(client: BaseChatModel) -> str:
+    """Return the name of a client's model as `provider:model`, such as `openai:gpt-4o-mini`."""
+    provider = type(client).__name__.removeprefix("Chat").lower()
+    model = getattr(client, "model_name", None) or getattr(client, "model", None)
+    return f"{provider}:{model or client.get_name()}"

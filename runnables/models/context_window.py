@@ -1,11 +1,18 @@
-"""Selection of the chunks that fit a model's context window, in one part or several."""
+"""Use of a model's context window: the chunks that fit it, and the limit on the length of replies.
+
+Chunks are selected in one part or several. The limit is set in the field that the model's client or server
+reads.
+"""
 
 import logging
 from collections.abc import Sequence
+from typing import Any
 
-from langchain_core.messages import BaseMessage
+from langchain_core.language_models import BaseChatModel
+from langchain_core.messages import AIMessage, BaseMessage
 
 from ingestion.text.language import estimate_tokens
+from runnables.models.json_text import strip_thinking
 from schemas.document import RetrievedChunk
 
 OUTPUT_TOKENS = 1_500
@@ -21,6 +28,12 @@ MAX_PARTS = 4
 """Maximum number of parts into which chunks are split; each part takes one model call."""
 
 log = logging.getLogger(__name__)
+
+_LIMIT_FIELDS = ("num_predict", "max_tokens")
+"""The field of LangChain's Ollama client, and the field of its other clients."""
+
+_CUT = ("length", "max_tokens")
+"""Values with which providers say that a reply ended because it reached the limit."""
 
 
 def reserved_output_tokens(window: int) -> float:
@@ -78,3 +91,51 @@ def _without(chunks: list[RetrievedChunk], others: list[RetrievedChunk]) -> list
     """Return the chunks whose ids are not among those of `others`."""
     ids = {retrieved.chunk.id for retrieved in others}  # comparing whole chunks is slow
     return [retrieved for retrieved in chunks if retrieved.chunk.id not in ids]
+
+
+def limit_output(client: BaseChatModel, max_tokens: int, window: int) -> None:
+    """Limit replies to `max_tokens` tokens, and to the share of the window that is reserved for them.
+
+    A limit that is already set in the same field is kept. Without a limit, a small model may repeat itself
+    until the deadline. A local server may even continue after the request has ended, until its window is
+    full.
+    """
+    tokens = int(min(max_tokens, reserved_output_tokens(window)))
+    limited: Any = client
+    if getattr(client, "openai_api_base", None):
+        # The client would send its own field as `max_completion_tokens`, which many servers ignore.
+        limited.extra_body = {"max_tokens": tokens} | (limited.extra_body or {})
+        return
+    name = _limit_field(client)
+    if name and getattr(client, name) is None:
+        setattr(limited, name, tokens)
+
+
+def lift_output_limit(client: BaseChatModel) -> bool:
+    """Remove the limit, and return whether there was one."""
+    limited: Any = client
+    extra_body = dict(getattr(client, "extra_body", None) or {})
+    if extra_body.pop("max_tokens", None) is not None:
+        limited.extra_body = extra_body
+        return True
+    name = _limit_field(client)
+    if name is None or getattr(client, name) is None:
+        return False
+    setattr(limited, name, None)
+    return True
+
+
+def is_cut_reasoning_reply(reply: AIMessage) -> bool:
+    """Return whether the limit ended a reply that reports tokens for reasoning, or that has no text."""
+    metadata = reply.response_metadata
+    ends = (metadata.get(name) for name in ("finish_reason", "stop_reason", "done_reason"))
+    if not any(end in _CUT for end in ends):
+        return False
+    usage = reply.usage_metadata
+    reasoned = usage and usage.get("output_token_details", {}).get("reasoning")
+    return bool(reasoned) or not strip_thinking(reply.text)
+
+
+def _limit_field(client: BaseChatModel) -> str | None:
+    fields = type(client).model_fields
+    return next((name for name in _LIMIT_FIELDS if name in fields), None)

@@ -18,8 +18,13 @@ from runnables.question.extract_details import (
     extract_details,
     take_json,
 )
-from runnables.question.follow_up import history_text, make_standalone, new_stems
-from runnables.question.small_talk import is_small_talk, strip_small_talk
+from runnables.question.follow_up import (
+    history_text,
+    is_small_talk,
+    make_standalone,
+    new_stems,
+    strip_small_talk,
+)
 from runnables.run_context import named_step, remaining_seconds, with_deadline
 from schemas.errors import ModelError
 from schemas.model_output import CondensedQuestion

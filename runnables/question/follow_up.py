@@ -1,4 +1,6 @@
-"""Rewrites a follow-up as a standalone question without a model.
+"""Recognises small talk, and rewrites a follow-up as a standalone question, without a model.
+
+Small talk is thanks, greetings and the like, in Chinese and English.
 
 A follow-up omits its subject: all its content words name a part of an API (错误码, "required
 parameters"), name an action on it (取消, "cancel"), or have occurred in the conversation. A text with
@@ -11,11 +13,9 @@ import re
 from collections.abc import Iterable, Sequence
 
 from ingestion.text.language import COMMON_ZIPF, detect_language, zipf_frequency
-from ingestion.text.words import split_words, stem, vocabulary_words
+from ingestion.text.words import read_word_lists, split_words, stem, vocabulary_words
 from runnables.question.extract_details import error_codes, extract_details
-from runnables.question.small_talk import CLAUSE_END, strip_small_talk
 from runnables.question.topic_scorer import DEVELOPER_WORDS
-from runnables.word_lists import read_word_lists
 from schemas.question import ExtractedDetails, Turn
 
 MAX_ELLIPTICAL_WORDS = 7
@@ -85,7 +85,10 @@ _QUESTION_FRAME = re.compile(
     re.I,
 )
 
-_STEMS = {name: frozenset(map(stem, words)) for name, words in read_word_lists(__file__).items()}
+_STEMS = {
+    name: frozenset(map(stem, words))
+    for name, words in read_word_lists(__file__, "follow_up").items()
+}
 _API_STEMS, _FRAME_STEMS = _STEMS["api"], _STEMS["frame"]
 _PROBLEM_STEMS, _ERROR_STEMS = _STEMS["problem"], _STEMS["error"]
 _IGNORED_STEMS = _API_STEMS | _FRAME_STEMS
@@ -244,3 +247,57 @@ def _content_stems(text: str) -> list[str]:
 
 def _stems(text: str) -> list[str]:
     return [stem(word) for word in vocabulary_words(text)]
+
+
+# --- small talk -----------------------------------------------------------------------------------
+
+CLAUSE_END = re.compile(r"(?:[，,。!！；;、~～\n]|\.(?![a-z0-9]))+|\s{1,9}-{1,3}\s")
+"""Matches the end of a clause, but not a full stop within a name such as `isv.invalid-sign`."""
+
+MAX_SMALL_TALK_CHARS = 200
+"""Maximum length of small talk, in characters."""
+
+
+def _phrase_pattern(phrases: Iterable[str]) -> re.Pattern[str]:
+    """Return a pattern that matches the phrases; English ones match whole words only."""
+    ordered = sorted(phrases, key=lambda phrase: (-len(phrase), phrase))
+    return re.compile(
+        "|".join(
+            rf"(?<![A-Za-z']){phrase}(?![A-Za-z'])" if phrase.isascii() else phrase
+            for phrase in ordered
+        ),
+        re.IGNORECASE,
+    )
+
+
+_SMALL_TALK_WORDS = read_word_lists(__file__, "small_talk")
+_SMALL_TALK_PATTERN = _phrase_pattern(_SMALL_TALK_WORDS["small_talk"])
+_FILLER_PATTERN = _phrase_pattern(_SMALL_TALK_WORDS["filler"])
+
+
+def is_small_talk(text: str) -> bool:
+    """Return whether `text` consists of thanks, a greeting, praise, a confirmation or emoji."""
+    if len(text) > MAX_SMALL_TALK_CHARS:
+        return False
+    text = text.replace("’", "'")
+    if not re.search(r"\w", text):
+        return _is_emoji(text)
+    rest, matches = _SMALL_TALK_PATTERN.subn(" ", text)
+    if not re.search(r"[?？]", text):  # in a question, filler may be the content
+        rest = _FILLER_PATTERN.sub(" ", rest)
+    return matches > 0 and not re.search(r"\w", rest)
+
+
+def strip_small_talk(text: str) -> str:
+    """Return `text` without the small talk at its beginning, unless nothing else would be left."""
+    rest = text.strip()
+    while (clause := CLAUSE_END.search(rest)) and is_small_talk(rest[: clause.start()]):
+        rest = rest[clause.end() :].lstrip()
+    return rest or text.strip()
+
+
+def _is_emoji(text: str) -> bool:
+    """Return whether `text` contains a symbol such as an emoji and no question mark."""
+    return not re.search(r"[?？]", text) and any(
+        ord(character) > 0x2190 and character.isprintable() for character in text
+    )

@@ -9,12 +9,11 @@ from collections.abc import Mapping, Sequence
 from functools import cache
 
 from ingestion.store.collection import Collection
-from ingestion.text.words import split_words
+from ingestion.text.words import read_word_lists, split_words
 from runnables.answer.confidence import topic_probability
 from runnables.question.query_terms import QueryTerms
 from runnables.question.topic_scorer import TopicScorer
 from runnables.retrieval.query_analysis import Glossary, general_lexicon
-from runnables.word_lists import read_word_lists
 from schemas.document import Chunk
 from schemas.question import ExtractedDetails
 
@@ -103,4 +102,6 @@ def stated_share(
 @cache
 def _private_life() -> Glossary:
     """Return the words of private life and general knowledge."""
-    return Glossary({word: () for words in read_word_lists(__file__).values() for word in words})
+    return Glossary(
+        {word: () for words in read_word_lists(__file__, "topic_gate").values() for word in words}
+    )

@@ -12,8 +12,7 @@ import math
 from collections.abc import Callable, Iterable
 
 from ingestion.text.language import COMMON_ZIPF, zipf_frequency
-from ingestion.text.words import vocabulary_words, words_within
-from runnables.word_lists import read_word_lists
+from ingestion.text.words import read_word_lists, vocabulary_words, words_within
 
 DOCUMENT_WEIGHT = 0.3
 """Weight of the documents in the language model that mixes them with everyday language."""
@@ -24,7 +23,7 @@ DEVELOPER_SHARE = 1e-3
 WordCounts = Callable[[Iterable[str]], dict[str, int]]
 """Function that returns the number of occurrences in the documents for each word that occurs there."""
 
-_WORDS = read_word_lists(__file__)
+_WORDS = read_word_lists(__file__, "topic_scorer")
 
 DEVELOPER_WORDS = _WORDS["developer"]
 """Words that developers use on every platform, whether or not its documents contain them."""

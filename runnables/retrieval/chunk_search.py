@@ -1,6 +1,11 @@
-"""Retrieval for a question: splits and expands it, searches, and reranks."""
+"""Retrieval for a question, and the steps that choose the chunks for its answer.
+
+Retrieval splits and expands the question, searches, and reranks. The steps then expand the query with terms
+of the other language, boost a named API, and add evidence.
+"""
 
 import asyncio
+import math
 from collections.abc import Sequence
 from functools import partial
 from typing import Any
@@ -8,15 +13,44 @@ from typing import Any
 from langchain_core.runnables import Runnable, RunnableConfig, ensure_config
 from langchain_core.runnables.config import get_async_callback_manager_for_config, patch_config
 
+from ingestion.store.collection import Collection
+from ingestion.text.language import estimate_tokens
+from ingestion.text.words import index_words, query_words
 from runnables.question.extract_details import details_of
 from runnables.retrieval.compressors import RERANK_DEPTH
+from runnables.retrieval.exact_search import (
+    api_url_candidates,
+    as_written,
+    missing_identifiers,
+    similar_identifiers,
+)
 from runnables.retrieval.query_analysis import Glossary, general_lexicon, split_question
-from runnables.retrieval.ranking import diversify, interleave, retrieved_document
+from runnables.retrieval.ranking import (
+    add_request_parameters,
+    content_of,
+    diversify,
+    interleave,
+    lacks_request_parameters,
+    retrieved_document,
+)
 from runnables.retrieval.rerank import RerankStep
 from runnables.retrieval.retriever import HybridSearch, to_document
-from runnables.retrieval.section_choice import add_request_parameters, lacks_request_parameters
-from schemas.document import RetrievedChunk
-from schemas.question import Question
+from runnables.run_context import named_step
+from runnables.state import PipelineState, StateFunction, with_retrieved
+from schemas.document import Chunk, RetrievedChunk
+from schemas.question import ExtractedDetails, Question, StructuredQuestion
+
+SUFFICIENT_WORD_SHARE = 0.8
+"""The first retrieval may suffice if one chunk contains at least this share of the question's words."""
+
+EVIDENCE_DEPTH = 50
+"""Number of best chunks from which further evidence for a model is selected."""
+
+MAX_NAMED_DOCUMENTS = 2
+"""Maximum number of documents to boost.
+
+A question may name several documents, because the versions of an API can share a URL or a name.
+"""
 
 
 class ChunkSearch:
@@ -145,3 +179,141 @@ class RetrieveStep(Runnable[Question, list[RetrievedChunk]]):
     ) -> list[RetrievedChunk]:
         """Return the best chunks for a question."""
         return await self._search.retrieve(input, ensure_config(config), depth=self._depth)
+
+
+def build_expand_query(search: ChunkSearch, depth: int = 0) -> StateFunction:
+    """Return the function that retrieves again with the search terms of the classification.
+
+    It finds `k` chunks, or `depth` chunks if that is more. The terms are in the language that the question
+    is not in. The state stays unchanged if there are no terms, or if all documents are in the language of
+    the question. It also stays unchanged if a retrieved chunk contains at least `SUFFICIENT_WORD_SHARE` of
+    the question's words, and this share exceeds the share of the terms in each chunk they find.
+    """
+
+    async def expand_query(state: PipelineState, config: RunnableConfig) -> PipelineState:
+        question, terms = state["question"], state["classification"].structured.search_terms
+        if not terms or await search.is_only_language(question):
+            return state
+        share = best_word_share(question, state["retrieved"])
+        if share >= SUFFICIENT_WORD_SHARE:
+            terms_question = question.model_copy(update={"text": " ".join(terms)})
+            found_by_terms = await search.find(question, terms_question.text, config)
+            if share > best_word_share(terms_question, found_by_terms):
+                return state
+        found = await search.retrieve(question, config, terms, "expand-query", depth)
+        return with_retrieved(state, found)
+
+    return expand_query
+
+
+def best_word_share(question: Question, chunks: Sequence[RetrievedChunk]) -> float:
+    """Return the largest share of the content words of `question` that a single chunk contains, 0 to 1."""
+    words = set(query_words(details_of(question).search_query))
+    if not words:
+        return 0.0
+    shares = (len(words & index_words(retrieved.chunk.text)) / len(words) for retrieved in chunks)
+    return max(shares, default=0.0)
+
+
+def build_boost_named_api(collection: Collection) -> Runnable[PipelineState, PipelineState]:
+    """Return the step that puts the chunks of the API that the question names before all others.
+
+    It also sets `missing_identifiers`: the identifiers of the question that no document contains, each with
+    similar ones from the documents.
+    """
+
+    async def boost_named_api(state: PipelineState, config: RunnableConfig) -> PipelineState:
+        return await collection.run(partial(_boost_named_api, collection, state))
+
+    return named_step("boost-named-api", boost_named_api)
+
+
+def _boost_named_api(collection: Collection, state: PipelineState) -> PipelineState:
+    structured, named = state["classification"].structured, list[Chunk]()
+    if structured.api_url or structured.api_name:
+        named = find_named_api_chunks(collection, structured)
+    allowed = [chunk for chunk in named if state["question"].filters.allow(chunk)]
+    chunks = _boost(allowed, state["retrieved"])
+    missing = _missing_identifiers(collection, details_of(state["question"]), chunks)
+    return {**state, "chunks": chunks, "missing_identifiers": missing}
+
+
+def _missing_identifiers(
+    collection: Collection, details: ExtractedDetails, chunks: Sequence[RetrievedChunk]
+) -> dict[str, Sequence[str]]:
+    searched = [retrieved.chunk for retrieved in chunks]
+    return {
+        as_written(identifier, details.text): similar_identifiers(collection, identifier, searched)
+        for identifier in missing_identifiers(collection, details)
+    }
+
+
+def find_named_api_chunks(collection: Collection, structured: StructuredQuestion) -> list[Chunk]:
+    """Return all chunks of the APIs that `structured` names. Blocks the event loop.
+
+    A URL takes precedence over a name, because it is more exact.
+    """
+    if structured.api_url and (
+        by_url := collection.chunks_by_api(api_url_candidates(structured.api_url), [])
+    ):
+        return by_url
+    return collection.chunks_by_api([], [structured.api_name] if structured.api_name else [])
+
+
+def _boost(named: list[Chunk], retrieved: list[RetrievedChunk]) -> list[RetrievedChunk]:
+    """Return the chunks of at most `MAX_NAMED_DOCUMENTS` named documents, then all other retrieved chunks.
+
+    Of the chunks of the named documents, the retrieved ones come first.
+    """
+    documents = list(dict.fromkeys(chunk.document_key for chunk in named))[:MAX_NAMED_DOCUMENTS]
+    scores = {r.chunk.id: r.score for r in retrieved}
+    boosted = [
+        RetrievedChunk(chunk=chunk, score=scores.get(chunk.id, 0.0))
+        for chunk in named
+        if chunk.document_key in documents
+    ]
+    boosted_ids = {retrieved.chunk.id for retrieved in boosted}
+    ranks = {r.chunk.id: rank for rank, r in enumerate(retrieved)}
+    boosted.sort(key=lambda retrieved: ranks.get(retrieved.chunk.id, len(ranks)))
+    return boosted + [r for r in retrieved if r.chunk.id not in boosted_ids]
+
+
+def build_add_evidence(max_tokens: int) -> StateFunction:
+    """Return the function that appends the next best chunks, because a model can read more than `k` chunks.
+
+    A chunk is skipped if the total would exceed about `max_tokens` tokens (see `fill_evidence`). The added
+    chunks come last, so that they are dropped first if the context window is too small.
+    """
+
+    async def add_evidence(state: PipelineState, config: RunnableConfig) -> PipelineState:
+        ranking = [*state["retrieved"], *state["further"]]
+        return {**state, "chunks": fill_evidence(state["chunks"], ranking, max_tokens)}
+
+    return add_evidence
+
+
+def fill_evidence(
+    chunks: Sequence[RetrievedChunk], ranking: Sequence[RetrievedChunk], max_tokens: int
+) -> list[RetrievedChunk]:
+    """Return `chunks`, followed by the chunks of `ranking` that still fit into `max_tokens` tokens.
+
+    `ranking` is sorted, best first. The chunk with the smallest product of its rank and the square root of
+    its tokens is added first, because several short chunks answer more questions than one long chunk of a
+    slightly better rank. docs/explanation/retrieval.md has the measurements. A chunk with the same content
+    as another one is skipped.
+    """
+    filled = list(chunks)
+    known = set(map(content_of, chunks))
+    tokens_left = max_tokens - count_tokens(chunks)
+    candidates = [(rank, count_tokens([r]), r) for rank, r in enumerate(ranking, start=1)]
+    for _, tokens, retrieved in sorted(candidates, key=lambda each: each[0] * math.sqrt(each[1])):
+        if content_of(retrieved) not in known and tokens <= tokens_left:
+            filled.append(retrieved)
+            known.add(content_of(retrieved))
+            tokens_left -= tokens
+    return filled
+
+
+def count_tokens(chunks: Sequence[RetrievedChunk]) -> int:
+    """Return the estimated number of tokens of the chunks' texts."""
+    return sum(estimate_tokens(retrieved.chunk.text) for retrieved in chunks)

@@ -15,7 +15,7 @@ from ingestion.store.collection import Collection
 from ingestion.text.markdown_blocks import plain_text
 from ingestion.text.words import joined_word
 from runnables.question.extract_details import error_codes
-from runnables.retrieval.identifiers import specific_identifiers
+from runnables.retrieval.query_analysis import specific_identifiers
 from schemas.document import Chunk
 from schemas.question import ExtractedDetails, Filters
 

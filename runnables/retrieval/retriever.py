@@ -17,14 +17,14 @@ from ingestion.providers import ModelRole, model_errors
 from ingestion.store.collection import ChunkHit, Collection
 from ingestion.store.schema import Vector
 from runnables.retrieval.exact_search import DEFINED, definition_strength, find_definitions
-from runnables.retrieval.identifiers import extract_identifiers
+from runnables.retrieval.query_analysis import extract_identifiers
 from runnables.retrieval.ranking import (
     dense_weight,
     diversify,
     fuse,
     repeated_chunks,
+    weigh_sections,
 )
-from runnables.retrieval.section_choice import weigh_sections
 from runnables.run_context import MODEL_FAILURE, dispatch_event
 from schemas.document import Chunk, RetrievedChunk
 from schemas.errors import ConfigurationError, ModelError

@@ -14,7 +14,7 @@ from langchain.tools import ToolException, ToolRuntime
 from langchain_core.runnables import RunnableConfig
 from langchain_core.tools import StructuredTool
 
-from runnables.retrieval.choose_chunks import best_word_share
+from runnables.retrieval.chunk_search import best_word_share
 from runnables.retrieval.retriever import CANDIDATE_COUNT
 from runnables.tools.tool_context import (
     CallJournal,
