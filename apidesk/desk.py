@@ -12,8 +12,7 @@ from langchain_core.documents import BaseDocumentCompressor
 from langchain_core.language_models import BaseChatModel
 from langchain_core.tools import BaseTool
 
-from apidesk.event_loop import EventLoopRunner
-from apidesk.interfaces import AnswerPipeline, DocumentRetriever, ToolFactory
+from apidesk.interfaces import AnswerPipeline, DocumentRetriever, EventLoopRunner, ToolFactory
 from app.service.answer_service import open_answer_service
 from app.service.ask_command import AskCommand
 from app.service.middleware import SessionAnswerer

@@ -1,23 +1,27 @@
-"""Creates the Litestar application with its routes, dependencies, guard, error handlers and OpenAPI."""
+"""Creates the Litestar application with its routes, dependencies, guard, error handlers and OpenAPI.
 
+The MCP SDK is imported at the first request to /mcp, so that startup is fast.
+"""
+
+import asyncio
 from importlib.metadata import metadata
+from types import ModuleType
 
-from litestar import Litestar, Router
+from litestar import Litestar, Router, asgi
 from litestar.di import Provide
 from litestar.exceptions import HTTPException, MethodNotAllowedException, NotFoundException
+from litestar.handlers import ASGIRouteHandler
 from litestar.openapi import OpenAPIConfig
 from litestar.openapi.plugins import JsonRenderPlugin, YamlRenderPlugin
 from litestar.plugins import PluginProtocol
 from litestar.plugins.problem_details import ProblemDetailsConfig, ProblemDetailsPlugin
 from litestar.plugins.pydantic import PydanticPlugin
-from litestar.types import ControllerRouterHandler
+from litestar.types import ControllerRouterHandler, Receive, Scope, Send
 
 from app.api.admin import get_ingestion, insights, list_ingestions, start_ingestion
-from app.api.ask import ask, retrieve
-from app.api.feedback import delete_session, give_feedback
+from app.api.ask import ask, delete_session, give_feedback, retrieve
 from app.api.health import live, metrics, metrics_head, ready
-from app.api.mcp.route import mcp_route
-from app.api.openai.errors import handle_unrouted
+from app.api.openai.protocol import handle_unrouted
 from app.api.openai.routes import openai_router
 from app.api.openapi import (
     SECURITY_REQUIREMENTS,
@@ -125,3 +129,27 @@ def _openapi_config() -> OpenAPIConfig:
         security=SECURITY_REQUIREMENTS,
         render_plugins=[JsonRenderPlugin(), YamlRenderPlugin()],
     )
+
+
+def mcp_route(services: Container) -> ASGIRouteHandler:
+    """Return the route of the MCP server, which has the same guard as all other routes.
+
+    The guard does not count requests to this route, because clients list the tools before each call.
+    Instead, each tool call and each resource read counts as a request.
+    """
+
+    @asgi("/mcp", copy_scope=True, needs="ask", limited=False)
+    async def mcp(scope: Scope, receive: Receive, send: Send) -> None:
+        if scope.get("method") != "POST":  # GET and DELETE need MCP sessions, which are not used
+            raise MethodNotAllowedException
+        server = await asyncio.to_thread(_import_server)
+        await server.handle_request(services, scope, receive, send)
+
+    return mcp
+
+
+def _import_server() -> ModuleType:
+    """Import the server module, which also imports the MCP SDK and LangChain's agents. Slow."""
+    from app.api.mcp import server
+
+    return server

@@ -15,8 +15,12 @@ from pathlib import Path
 
 from langsmith import tracing_context
 
-from app.analytics.evaluation.dataset import DocumentIndex, EvaluationQuestion, qualified_id
-from app.analytics.evaluation.measures import GoldDocuments
+from app.analytics.evaluation.dataset import (
+    DocumentIndex,
+    EvaluationQuestion,
+    GoldDocuments,
+    qualified_id,
+)
 from app.analytics.evaluation.run import MODES, RetrievalProbe
 from app.analytics.evaluation.scoring import Evaluation, QuestionResult, RouteResult, route_result
 from app.service.answer_service import open_answer_service

@@ -11,7 +11,7 @@ from statistics import median
 
 from langsmith import tracing_context
 
-from app.analytics.evaluation.measures import percentile
+from app.analytics.evaluation.scoring import percentile
 from app.service.answer_service import open_answer_service
 from app.service.ask_command import AskCommand
 from benchmarks.corpus import write_corpus

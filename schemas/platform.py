@@ -80,7 +80,7 @@ LinePattern = Annotated[Pattern, AfterValidator(_line_by_line)]
 
 
 class ApiDocsSourceConfig(ConfigModel):
-    """A folder of API documents in the JSON format of `schemas.api_document`."""
+    """A folder of API documents in the JSON format of `schemas.document`."""
 
     name: NonEmptyStr
     kind: Literal["api_docs"]

@@ -6,7 +6,7 @@ from pathlib import Path
 from ingestion.sources import files, markdown
 from ingestion.sources.api_operation import PageOperation
 from ingestion.sources.pages import parse_page
-from schemas.api_document import Parameter
+from schemas.document import Parameter
 from schemas.platform import FilesSourceConfig, MarkdownSourceConfig, SourceLimits
 
 SEVERAL = """# Boards

@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner, Result
 
+from app.analytics.evaluation.answer_report import compare_evaluations
 from app.analytics.evaluation.answer_scoring import (
     AnswerEvaluation,
     ScoredAnswer,
@@ -16,7 +17,6 @@ from app.analytics.evaluation.answer_scoring import (
     score_answer,
     score_retrieval,
 )
-from app.analytics.evaluation.comparison import compare_evaluations
 from app.analytics.evaluation.dataset import DocumentIndex, EvaluationQuestion
 from app.cli.main import main
 from schemas.answer import Answer, Confidence, Source

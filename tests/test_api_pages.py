@@ -9,8 +9,7 @@ from ingestion.sources.api_operation import PageOperation
 from ingestion.sources.api_pages import read_operations
 from ingestion.sources.registry import EmptyFile, read_source
 from ingestion.text.markdown_blocks import parse_blocks
-from schemas.api_document import Parameter
-from schemas.document import SourceDocument
+from schemas.document import Parameter, SourceDocument
 from schemas.platform import FilesSourceConfig, MarkdownSourceConfig, SourceLimits
 from tests.api_page_lines import SEVERAL
 

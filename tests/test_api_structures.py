@@ -7,7 +7,7 @@ import pytest
 from ingestion.sources.api_pages import read_operations
 from ingestion.sources.api_structures import Caption, caption_of
 from ingestion.text.markdown_blocks import parse_blocks
-from schemas.api_document import Parameter
+from schemas.document import Parameter
 
 CAPTIONS = r"""# 创建云服务器
 

@@ -25,8 +25,9 @@ from prompt_toolkit.output import DummyOutput
 from pydantic import SecretStr
 from rich.console import Console
 
-from app.cli.chat.chat import Chat, ChatCommand, read_command
-from app.cli.chat.line_input import (
+from app.cli.terminal.answerers import LocalAnswerer, RemoteAnswerer, TerminalAnswerer
+from app.cli.terminal.chat import Chat, ChatCommand, read_command
+from app.cli.terminal.line_input import (
     MaskedHistory,
     PipeInput,
     PromptInput,
@@ -34,7 +35,6 @@ from app.cli.chat.line_input import (
     copy_to_clipboard,
     open_history,
 )
-from app.cli.terminal.answerers import LocalAnswerer, RemoteAnswerer, TerminalAnswerer
 from app.service.answer_service import AnswerService
 from app.service.ask_command import AskCommand
 from app.serving.local_server import LocalServer, announce_server

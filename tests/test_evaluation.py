@@ -17,7 +17,7 @@ from app.analytics.evaluation.dataset import (
     write_questions,
 )
 from app.analytics.evaluation.generated_questions import generate_questions
-from app.analytics.evaluation.measures import (
+from app.analytics.evaluation.scoring import (
     confusion_matrix,
     distinct,
     first_rank,

@@ -14,8 +14,7 @@ from app.analytics.insights.gaps import (
     is_gap_candidate,
     report_gap,
 )
-from app.analytics.insights.grouping import MAX_TEXTS, group_texts
-from app.analytics.insights.terms import WordShares
+from app.analytics.insights.grouping import MAX_TEXTS, WordShares, group_texts
 from app.service.answer_service import AnswerService
 from runnables.grounding.support import coverage
 from runnables.retrieval.query_analysis import Glossary

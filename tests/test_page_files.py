@@ -10,8 +10,7 @@ import pytest
 from litestar import Litestar
 from litestar.testing import TestClient
 
-from app.api.accent import contrast, dark_colours, light_colours
-from app.api.page import STATIC
+from app.api.page import STATIC, contrast, dark_colours, light_colours
 from app.service.answer_service import AnswerService
 from ingestion.platform_config import read_platform
 from prompts.user_text import user_text

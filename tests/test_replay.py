@@ -10,14 +10,14 @@ import pytest
 from click.testing import CliRunner, Result
 
 from app.analytics.plots import plot_replay
-from app.analytics.replay.report import print_replay
-from app.analytics.replay.run import (
+from app.analytics.replay import (
     CHANGE_LABELS,
     Replay,
     ReplayedQuestion,
     ReplayOutcome,
     distinct_questions,
 )
+from app.analytics.replay_report import print_replay
 from app.cli.main import main
 from app.main import create_app
 from app.service.answer_service import AnswerService

@@ -19,7 +19,7 @@ from litestar.plugins.problem_details import ProblemDetailsConfig, ProblemDetail
 from litestar.testing import TestClient
 from pydantic import BaseModel, ValidationError
 
-from app.api.feedback import delete_session
+from app.api.ask import delete_session
 from app.api.fields import SessionId
 from app.api.problems import apidesk_problem, http_problem
 from app.security.api_keys import anonymous

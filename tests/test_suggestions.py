@@ -9,9 +9,8 @@ import pytest
 from litestar import Litestar
 from litestar.testing import TestClient
 
-from app.api import heading_questions
-from app.api.heading_questions import about, as_question
-from app.api.logged_questions import LoggedQuestions, frequent_questions
+from app.api import question_sources as heading_questions
+from app.api.question_sources import LoggedQuestions, about, as_question, frequent_questions
 from app.api.suggestions import SuggestedQuestions
 from app.service.answer_service import AnswerService
 from app.service.records import RecordStore

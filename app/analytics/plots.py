@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from app.analytics.evaluation.scoring import MAX_K, Evaluation, RouteResult
-from app.analytics.replay.run import CHANGE_LABELS, CHANGES, VERDICTS, Replay, ReplayChange
+from app.analytics.replay import CHANGE_LABELS, CHANGES, VERDICTS, Replay, ReplayChange
 from runnables.retrieval.retriever import RetrievalMode
 from schemas.errors import ConfigurationError
 

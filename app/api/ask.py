@@ -1,16 +1,20 @@
-"""POST /ask and POST /retrieve: answer a question, or only retrieve chunks for it.
+"""POST /ask and POST /retrieve, POST /answers/{id}/feedback and DELETE /sessions/{session}.
 
-An answer is sent as JSON or as server-sent events.
+They answer a question, only retrieve chunks for it, rate an answer, and delete a session. An answer is
+sent as JSON or as server-sent events.
 """
 
+import asyncio
 from collections.abc import AsyncGenerator
 from contextlib import aclosing
 from dataclasses import dataclass
 from functools import partial
 from typing import Annotated, Any
 
-from litestar import MediaType, Request, post
+from litestar import MediaType, Request, Response, delete, post
+from litestar.background_tasks import BackgroundTask
 from litestar.di import NamedDependency
+from litestar.exceptions import NotFoundException, ValidationException
 from litestar.openapi import ResponseSpec
 from litestar.openapi.spec import (
     Example,
@@ -21,17 +25,34 @@ from litestar.openapi.spec import (
     Schema,
 )
 from litestar.openapi.spec.enums import OpenAPIType
-from litestar.params import HeaderParameter, JSONBody
+from litestar.params import HeaderParameter, JSONBody, PathParameter
 from litestar.response import ServerSentEvent
 from litestar.response.sse import ServerSentEventMessage
+from pydantic import BeforeValidator, Field
+from pydantic_core import PydanticCustomError
 
 from app.api.event_stream import EVENT_STREAM, HEARTBEAT, open_events
-from app.api.fields import ChunkCount, QuestionText, SessionId
+from app.api.fields import (
+    SESSION_SCHEMA,
+    ChunkCount,
+    PathId,
+    QuestionText,
+    SessionId,
+    parse_id,
+    validate_session_id,
+    validate_whole_number,
+)
 from app.api.openapi import QUESTIONS_TAG
 from app.api.problems import problem_json
+from app.masking.masking import mask
 from app.security.access import get_caller
+from app.security.api_keys import Caller
+from app.service.answer_service import AnswerService
 from app.service.ask_command import Answerer, AskCommand
 from app.service.middleware import MeteringAnswerer
+from app.service.record_writer import RecordWriter
+from app.service.session_store import SessionStore
+from ingestion.text.language import storable_text
 from schemas.answer import Answer, Event, Source
 from schemas.base import ApiModel, examples
 from schemas.choices import Language
@@ -47,6 +68,7 @@ from schemas.errors import (
     ServiceBusy,
     StoreUnavailable,
 )
+from schemas.insights import Feedback, Score
 from schemas.question import AnswerMode, Filters, StructuredQuestion
 
 COMMON_ERRORS = (
@@ -248,3 +270,70 @@ async def retrieve(
     account = get_caller(request).account
     command = AskCommand(data.question, k=data.k, filters=data.filters, account=account)
     return Retrieved(sources=await metering.retrieve(command))
+
+
+class FeedbackRequest(ApiModel):
+    """The caller's rating of an answer."""
+
+    model_config = examples({"score": 1, "comment": "solved"})
+
+    score: Annotated[Score, BeforeValidator(validate_whole_number)]
+    """1: helpful, -1: not helpful, 0: removes the rating."""
+    comment: str = Field(default="", max_length=2_000)
+
+
+@post(
+    "/answers/{answer_id:str}/feedback",
+    status_code=204,
+    operation_id="feedback",
+    summary="Rate an answer",
+    # The handler returns a Response, which the OpenAPI document would otherwise describe as JSON.
+    responses={204: ResponseSpec(None, description="The rating is stored")},
+    tags=[QUESTIONS_TAG],
+    needs="ask",
+    errors=(StoreUnavailable,),
+)
+async def give_feedback(
+    answer_id: PathId,
+    data: JSONBody[FeedbackRequest],
+    record_writer: NamedDependency[RecordWriter],
+    answer_service: NamedDependency[AnswerService],
+    caller: NamedDependency[Caller],
+) -> Response[None]:
+    """Rate an answer as helpful (1) or not helpful (-1); 0 removes the rating.
+
+    Returns 404 if the question was asked with another key, or if the answer was not recorded.
+    """
+    feedback = Feedback(score=data.score, comment=mask(storable_text(data.comment)))
+    run_id = parse_id(answer_id)
+    if not await record_writer.rate(caller.id, run_id, feedback):
+        raise NotFoundException
+    send = BackgroundTask(asyncio.to_thread, answer_service.tracing.send_feedback, run_id, feedback)
+    return Response(None, background=send)
+
+
+@delete(
+    "/sessions/{session:str}",
+    operation_id="deleteSession",
+    summary="Delete a session",
+    response_description="The session is deleted",
+    tags=[QUESTIONS_TAG],
+    needs="ask",
+    errors=(StoreUnavailable,),
+)
+async def delete_session(
+    session: Annotated[str, PathParameter(schema_extra=SESSION_SCHEMA)],
+    session_store: NamedDependency[SessionStore],
+    caller: NamedDependency[Caller],
+) -> None:
+    """Delete the questions and answers of a session, but not their records for `GET /insights`.
+
+    Returns 404 if the session has no questions.
+    """
+    try:
+        validate_session_id(session)
+    except PydanticCustomError as error:  # Litestar only runs pydantic validators on bodies
+        problem = {"key": "session", "message": error.message()}
+        raise ValidationException(extra=[problem]) from None
+    if not await session_store.delete(caller.id, session):
+        raise NotFoundException

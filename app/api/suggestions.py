@@ -11,9 +11,8 @@ from litestar.params import FromQuery
 
 from app.analytics.evaluation.dataset import shuffle_key
 from app.analytics.evaluation.generated_questions import error_code_rows
-from app.api.heading_questions import about, as_question, is_subject
-from app.api.logged_questions import LoggedQuestions
 from app.api.openapi import QUESTIONS_TAG
+from app.api.question_sources import LoggedQuestions, about, as_question, is_subject
 from app.security.api_keys import Caller
 from app.service.answer_service import AnswerService
 from ingestion.store.catalogue import DocumentKey

@@ -1,13 +1,21 @@
-"""Masks secrets in texts. For example, mask("sign=9f8e…&page=1") returns "sign=‹sign›&page=1"."""
+"""Masks secrets and personal data in texts.
+
+For example, mask("sign=9f8e…&page=1") returns "sign=‹sign›&page=1".
+
+Personal data are e-mail addresses, telephone numbers, identity numbers (China, Hong Kong, Brazil, United
+States), IBANs and bank card numbers, except for reserved addresses, and for IBANs, card numbers and tax
+ids in examples. They are found by format and check digits.
+"""
 
 import re
-from collections.abc import Iterable, Mapping
+import string
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from datetime import date
 from functools import cached_property
-from string import ascii_letters, digits
 from types import MappingProxyType
 
 from app.masking.named_values import find_named_secrets, find_secrets_in_columns
-from app.masking.personal_data import find_personal_data, is_identity_number
+from app.masking.secret_names import is_placeholder
 from app.masking.secret_shapes import find_secrets_by_shape
 from app.masking.text_spans import TextSpan, blank_out
 
@@ -20,8 +28,10 @@ Such a secret must also contain a digit.
 _MIN_KNOWN_CHARS = 4
 """Minimum length, in characters, of a secret that is also masked in other texts."""
 
-_WIDE = "＠－＿．" + "".join(chr(0xFEE0 + ord(char)) for char in ascii_letters + digits)
-_NARROW = str.maketrans(_WIDE, "@-_." + ascii_letters + digits)
+_WIDE = "＠－＿．" + "".join(
+    chr(0xFEE0 + ord(char)) for char in string.ascii_letters + string.digits
+)
+_NARROW = str.maketrans(_WIDE, "@-_." + string.ascii_letters + string.digits)
 """Maps full-width characters to their usual forms, because a secret may be written in either form."""
 _WIDE_CHAR = re.compile(f"[{_WIDE}]")
 
@@ -125,3 +135,152 @@ def _merge_overlapping(spans: list[TextSpan]) -> list[TextSpan]:
         else:
             merged.append(span)
     return merged
+
+
+# --- personal data --------------------------------------------------------------------------------
+
+_EMAIL = re.compile(
+    r"(?<![A-Za-z0-9._+%-])(?!git@)[A-Za-z0-9][A-Za-z0-9._+-]*+(?:@|%(?:25){0,4}40)"
+    r"(?:[A-Za-z0-9-]{1,63}\.){1,8}(?!(?:png|jpe?g|gif|svg|webp)\b)[A-Za-z]{2,18}(?![A-Za-z0-9])"
+)
+_USER_INFO = re.compile(r"://[^\s/@]*$")
+_PHONE = re.compile(
+    r"(?<![A-Za-z0-9_+-])(?<!\d\.)(?:"
+    r"(?:(?:(?:\+|%2B|00)86|\(\+?86\)|86)[ -]?)?1[3-9]\d[ -]?\d{4}[ -]?\d{4}"
+    r"|(?:(?:\+|%2B)86[ -]?)?(?:\(0\d{2,3}\)[ -]?|0\d{2,3}[ -])\d{7,8}(?:-\d{1,6})?"
+    r"|[48]00-\d{3,4}-\d{3,4}"
+    r"|(?:\+|%2B)[1-9](?:[ ().-]{0,2}\d){7,14}"
+    r"|(?:\(\d{3}\)[ ]?|\d{3}-)\d{3}-\d{4}"
+    r")(?![A-Za-z0-9_]|-\d|\.\d)"
+)
+"""Chinese mobile, landline and service numbers, E.164 numbers, and the North American format."""
+
+_IDENTITY = re.compile(
+    r"(?<![A-Za-z0-9])[1-9]\d{5}[ -]?(?P<year>(?:18|19|20)\d{2})[ -]?(?P<month>\d{2})(?P<day>\d{2})"
+    r"[ -]?\d{3}[\dXx](?![A-Za-z0-9])"
+)
+_SOCIAL_SECURITY = re.compile(
+    r"(?<![A-Za-z0-9-])(?!000|666|9)\d{3}-(?!00)\d{2}-(?!0000)\d{4}(?![A-Za-z0-9-])"
+)
+"""A social security number of the United States, which has no check digit."""
+
+_CPF = re.compile(r"(?<![A-Za-z0-9.-])\d{3}\.\d{3}\.\d{3}-\d{2}(?![A-Za-z0-9-])")
+_HONG_KONG_IDENTITY = re.compile(
+    r"(?<![A-Za-z0-9])(?P<letters>[A-Z]{1,2})(?P<digits>\d{6})[(（](?P<check>[0-9A])[)）]"
+)
+_IBAN = re.compile(
+    r"(?<![A-Za-z0-9])[A-Z]{2}\d{2}(?:[ ]?[A-Z0-9]{4}){2,7}(?:[ ]?[A-Z0-9]{1,3})?(?![A-Za-z0-9])"
+)
+
+_CARD = re.compile(
+    r"(?<![A-Za-z0-9.])(?:62(?:[ -]?\d){14,17}|(?:4\d|5[1-5]|2[2-7]|35|65)(?:[ -]?\d){14}"
+    r"|6011(?:[ -]?\d){12}|3[47](?:[ -]?\d){13})(?![A-Za-z0-9]|-\d)"
+)
+"""Prefixes and lengths of card networks."""
+
+
+def is_identity_number(text: str) -> bool:
+    """Return whether `text` is a Chinese identity number."""
+    match = _IDENTITY.fullmatch(text)
+    return match is not None and _is_identity_number(match)
+
+
+def _is_identity_number(match: re.Match[str]) -> bool:
+    """Return whether the date and the check digit (GB 11643) are valid."""
+    try:
+        date(int(match["year"]), int(match["month"]), int(match["day"]))
+    except ValueError:
+        return False
+    digits = [10 if char in "Xx" else int(char) for char in match[0] if char.isalnum()]
+    return sum(digit << 17 - index for index, digit in enumerate(digits)) % 11 == 1
+
+
+def _is_cpf(match: re.Match[str]) -> bool:
+    """Return whether both check digits of a Brazilian taxpayer number (CPF) are valid."""
+    digits = [int(char) for char in match[0] if char.isdigit()]
+    return len(set(digits)) > 1 and all(
+        sum(digit * (count + 1 - index) for index, digit in enumerate(digits[:count]))
+        * 10
+        % 11
+        % 10
+        == digits[count]
+        for count in (9, 10)
+    )
+
+
+def _is_hong_kong_identity(match: re.Match[str]) -> bool:
+    """Return whether the check digit of a Hong Kong identity number is valid.
+
+    A missing second letter counts as a space, which has the value 36.
+    """
+    values = [int(char, 36) for char in match["letters"] + match["digits"] + match["check"]]
+    weighted = sum(value * weight for weight, value in enumerate(reversed(values), 1))
+    return (weighted + (36 * 9 if len(values) == 8 else 0)) % 11 == 0
+
+
+def _is_iban(match: re.Match[str]) -> bool:
+    """Return whether the check digits (ISO 13616) are valid."""
+    text = match[0].replace(" ", "")
+    return int("".join(str(int(char, 36)) for char in text[4:] + text[:4])) % 97 == 1
+
+
+def _is_email(match: re.Match[str]) -> bool:
+    """Return whether the address may belong to a person.
+
+    An address in a reserved domain, or in a URL such as https://user:pass@host, does not.
+    """
+    return (
+        not is_placeholder(match[0])
+        and _USER_INFO.search(match.string, max(match.start() - 80, 0), match.start()) is None
+    )
+
+
+def _is_bank_card(match: re.Match[str]) -> bool:
+    """Return whether the check digit (ISO/IEC 7812) is valid and the number is not a test number.
+
+    Test numbers, such as 4111 1111 1111 1111, have few different digits.
+    """
+    if len(set(filter(str.isdigit, match[0]))) <= _MAX_TEST_DIGITS:
+        return False
+    digits = [int(character) for character in reversed(match[0]) if character.isdigit()]
+    doubled = (sum(divmod(2 * digit, 10)) for digit in digits[1::2])
+    return (sum(digits[::2]) + sum(doubled)) % 10 == 0
+
+
+_PERSONAL_DATA: Sequence[tuple[str, re.Pattern[str], Callable[[re.Match[str]], bool]]] = (
+    ("email", _EMAIL, _is_email),
+    ("phone", _PHONE, bool),
+    ("id_card", _IDENTITY, _is_identity_number),
+    ("tax_id", _SOCIAL_SECURITY, bool),
+    ("tax_id", _CPF, _is_cpf),
+    ("id_card", _HONG_KONG_IDENTITY, _is_hong_kong_identity),
+    ("iban", _IBAN, _is_iban),
+    ("bank_card", _CARD, _is_bank_card),
+)
+"""Label, format, and check of each kind."""
+
+_NUMBERS_WITH_EXAMPLES = {"iban", "bank_card", "tax_id"}
+"""The kinds for which documentation publishes valid test numbers."""
+
+_MAX_TEST_DIGITS = 4
+"""Maximum number of different digits in a test number of a bank card."""
+
+_EXAMPLE = re.compile(
+    r"(?:\b(?:test|sample|example|doc(?:s|umentation)?)\b|测试|示例|样例|文档)[^,.;:，。；：\n]{0,24}$",
+    re.IGNORECASE,
+)
+
+
+def _is_example(text: str, match: re.Match[str]) -> bool:
+    """Return whether the words before `match` present it as an example."""
+    return _EXAMPLE.search(text, max(match.start() - 40, 0), match.start()) is not None
+
+
+def find_personal_data(text: str) -> Iterator[TextSpan]:
+    """Yield each item of personal data in `text`; spans may overlap."""
+    for label, pattern, is_valid in _PERSONAL_DATA:
+        for match in pattern.finditer(text):
+            if is_valid(match) and not (
+                label in _NUMBERS_WITH_EXAMPLES and _is_example(text, match)
+            ):
+                yield TextSpan(*match.span(), label)

@@ -5,7 +5,7 @@ from collections.abc import AsyncIterator, Mapping
 from contextlib import AsyncExitStack, asynccontextmanager
 
 from app.analytics.insights.report import InsightsReports
-from app.api.logged_questions import LoggedQuestions
+from app.api.question_sources import LoggedQuestions
 from app.api.suggestions import SuggestedQuestions
 from app.security.api_keys import ApiKeyStore, Keyring
 from app.security.rate_limits import RateLimiter

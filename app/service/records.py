@@ -9,7 +9,7 @@ from sqlalchemy.dialects.postgresql import insert as insert_in_postgresql
 from sqlalchemy.dialects.sqlite import insert as insert_in_sqlite
 from sqlalchemy.engine import Engine
 
-from app.analytics.insights.terms import MAX_QUESTION_CHARS
+from app.analytics.insights.grouping import MAX_QUESTION_CHARS
 from app.masking.masking import SecretScan, mask
 from app.service.ask_command import AskCommand
 from ingestion.database.engine import database_errors

@@ -4,7 +4,7 @@ from collections.abc import Iterable, Sequence
 from statistics import median
 from typing import TypeVar
 
-from app.analytics.evaluation.measures import percentile
+from app.analytics.evaluation.scoring import percentile
 
 T = TypeVar("T")
 

@@ -22,10 +22,6 @@ MAX_RETRY_S = 60.0
 
 _TRANSIENT_STATUSES = {408, 425, 429, 500, 502, 503, 504}
 
-ContentKind = Literal["text", "heading", "bullet", "number", "quote", "code", "table", "group"]
-
-MAX_HEADING_LEVEL = 6
-
 
 class JsonApi:
     """Sends requests with `headers` to the API at `base_url`; `timeout_s` limits each, in seconds.
@@ -91,6 +87,13 @@ def read_pages(
         if not page["has_more"]:
             return
         parameters = {cursor: page[next_cursor]}
+
+
+# --- blocks ---------------------------------------------------------------------------------------
+
+ContentKind = Literal["text", "heading", "bullet", "number", "quote", "code", "table", "group"]
+
+MAX_HEADING_LEVEL = 6
 
 
 @dataclass(frozen=True)

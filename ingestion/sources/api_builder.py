@@ -9,7 +9,7 @@ from ingestion.sources.api_operation import PageOperation, Role
 from ingestion.sources.api_parameters import is_simple_type, nest
 from ingestion.sources.api_roles import Announcements
 from ingestion.sources.api_structures import ParameterTable
-from schemas.api_document import ErrorCode, Parameter, PermissionPackage
+from schemas.document import ErrorCode, Parameter, PermissionPackage
 
 PARAMETER_ROLES: tuple[Role, ...] = ("headers", "public", "request", "response")
 

@@ -1,4 +1,4 @@
-"""API documents in the JSON format of `schemas.api_document`: one file per operation."""
+"""API documents in the JSON format of `schemas.document`: one file per operation."""
 
 from collections.abc import Iterable, Iterator
 from pathlib import Path
@@ -9,8 +9,7 @@ from pydantic import ValidationError
 from ingestion.chunking import load_template
 from ingestion.sources.folder import FolderReader, PageValues, page_url, read_text
 from prompts.user_text import SectionLabels, user_text
-from schemas.api_document import ApiDocument, Parameter
-from schemas.document import Section, SectionKind, SourceDocument
+from schemas.document import ApiDocument, Parameter, Section, SectionKind, SourceDocument
 from schemas.errors import SourceError
 from schemas.platform import ApiDocsSourceConfig, OpenApiSourceConfig, SourceLimits
 

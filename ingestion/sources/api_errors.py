@@ -5,7 +5,7 @@ from collections.abc import Sequence
 
 from ingestion.sources.api_columns import Columns, TableRows, header_pattern, text_of
 from ingestion.sources.api_parameters import LIST_ITEM
-from schemas.api_document import ErrorCode
+from schemas.document import ErrorCode
 
 _MESSAGE = header_pattern(
     r"(?:错误|返回|提示|异常|响应)?(?:信息|消息|提示|文案|名称)|错误码取值",

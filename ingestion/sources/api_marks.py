@@ -60,17 +60,6 @@ _EXAMPLE = re.compile(r"\b(?:examples?|samples?)\b|示例|样例|举例|范例|�
 _FACT_IN_CODE = re.compile(rf"`(?:(?P<method>{METHODS})|(?P<url>{TARGET}))`")
 """A method or URL in code. A labelled line may give both: "Method: `POST`, path `/v1/x`"."""
 
-_LABELLED_LINE = re.compile(
-    r"\A[\s>*\-+•]*(?:(?:(?:\*\*|__|`)\s*)?([^\s:：|*`][^:：|*`]{0,23}?)(?:\s*(?:\*\*|__|`))?\s*[:：]"
-    r"(?:\s*(?:\*\*|__))?|\*\*\s*([^\s:：|*`][^:：|*`]{0,23})\*\*)\s*(\S.*)$"
-)
-_HAS_LABEL = re.compile(r"\A(?:[^:：]{1,40}[:：]|\W*\*\*)")
-_LABEL_ITEM = re.compile(
-    r"\A(\s*)[-*+] (?:\*\*|__)?([^:：|*`_]{1,24})[:：]?(?:\*\*|__)?[:：]?\s*\Z"
-)
-"""An item of a list that is only a label."""
-_ITEM = re.compile(r"\A(\s*)[-*+] +(?=\S)")
-
 
 @dataclass(frozen=True)
 class Mark:
@@ -300,6 +289,20 @@ def _table_pairs(block: MarkdownBlock) -> list[tuple[str, str]]:
     pairs = [(row[0], row[1]) for row in rows if 2 <= len(row) <= 3]
     calls = [value for _, value in pairs if is_call(value)]
     return [("URL", calls[0])] if len(calls) == 1 else pairs
+
+
+# --- labels ---------------------------------------------------------------------------------------
+
+_LABELLED_LINE = re.compile(
+    r"\A[\s>*\-+•]*(?:(?:(?:\*\*|__|`)\s*)?([^\s:：|*`][^:：|*`]{0,23}?)(?:\s*(?:\*\*|__|`))?\s*[:：]"
+    r"(?:\s*(?:\*\*|__))?|\*\*\s*([^\s:：|*`][^:：|*`]{0,23})\*\*)\s*(\S.*)$"
+)
+_HAS_LABEL = re.compile(r"\A(?:[^:：]{1,40}[:：]|\W*\*\*)")
+_LABEL_ITEM = re.compile(
+    r"\A(\s*)[-*+] (?:\*\*|__)?([^:：|*`_]{1,24})[:：]?(?:\*\*|__)?[:：]?\s*\Z"
+)
+"""An item of a list that is only a label."""
+_ITEM = re.compile(r"\A(\s*)[-*+] +(?=\S)")
 
 
 def labelled_pairs(block: MarkdownBlock) -> list[tuple[str, str]]:

@@ -13,8 +13,8 @@ from ingestion.sources.api_calls import CALL, METHOD_ALONE, METHODS, TARGET, Cal
 from ingestion.sources.api_columns import columns_of, text_of
 from ingestion.sources.api_permissions import is_scope_label, scopes_of_value
 from ingestion.text.markdown_blocks import MarkdownBlock, parse_table
-from schemas.api_document import ApiDocument, ErrorCode, Parameter, PermissionPackage
 from schemas.choices import Language
+from schemas.document import ApiDocument, ErrorCode, Parameter, PermissionPackage
 
 MAX_DESCRIPTION_CHARS = 300
 """Maximum length of the description that is taken from the text of a page, in characters."""

@@ -23,7 +23,7 @@ from ingestion.sources.api_sections import (
 )
 from ingestion.sources.api_structures import ParameterTable, add_parameters, normal_name
 from ingestion.text.markdown_blocks import MarkdownBlock, parse_blocks
-from schemas.api_document import ErrorCode, Parameter, PermissionPackage
+from schemas.document import ErrorCode, Parameter, PermissionPackage
 
 _QUOTE = re.compile(r"^> ?", re.MULTILINE)
 _JSON_EXAMPLE = re.compile(r"^\s*[{\[]", re.MULTILINE)

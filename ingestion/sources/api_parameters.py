@@ -8,7 +8,7 @@ import re
 from collections.abc import Sequence
 
 from ingestion.sources.api_columns import text_of
-from schemas.api_document import AllowedValue, Parameter
+from schemas.document import AllowedValue, Parameter
 
 _TYPE_NAME = (
     r"(?:string|str|integer|int(?:32|64)?|number|boolean|bool|object|long|float|double|decimal|enum|hash|map"

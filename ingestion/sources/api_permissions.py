@@ -3,7 +3,7 @@
 import re
 
 from ingestion.sources.api_columns import Columns, TableRows, text_of
-from schemas.api_document import PermissionPackage
+from schemas.document import PermissionPackage
 
 MAX_PERMISSIONS = 12
 """Maximum number of rows in a table of permissions.

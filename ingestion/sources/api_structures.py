@@ -12,7 +12,7 @@ from functools import cached_property
 
 from ingestion.sources.api_operation import PageOperation, Role
 from ingestion.sources.api_parameters import SIMPLE_TYPE, dimensions_of, is_simple_type
-from schemas.api_document import Parameter
+from schemas.document import Parameter
 
 _NUMBER = re.compile(r"(?:表|\btable)\s*(\d+(?:[-.]\d+)*)", re.IGNORECASE)
 _SECTION_NUMBER = re.compile(r"^\d+(?:\.\d+)*[.、)）]?\s")

@@ -43,7 +43,7 @@ from ingestion.sources.api_permissions import (
     scopes_of_value,
 )
 from ingestion.sources.api_roles import is_titled_parameters, location_of_column, role_of_column
-from schemas.api_document import AllowedValue, Parameter
+from schemas.document import AllowedValue, Parameter
 
 _NAME_CELL = re.compile(r"([A-Za-z_$@][\w.$@\[\]{}-]*)\s*((?i:required|optional|必填|可选)?)")
 _FIELD_COLUMN = re.compile(
@@ -52,28 +52,6 @@ _FIELD_COLUMN = re.compile(
 """Titles of columns that contain the names of an object's fields."""
 _TYPE_CODE = re.compile(r"[A-Za-z][A-Za-z0-9]*(?:[_.-][A-Za-z0-9]+)+")
 """An error code in a column titled "Type", such as `not_found`."""
-
-_REQUIRED_IN_TYPE = re.compile(r"\brequired\b|必填|必选", re.IGNORECASE)
-_REQUIRED_IN_NAME = re.compile(
-    r"(?:[\s(（\[]*(?:\brequired\b|\bmandatory\b|必填|必选|必传)[)）\]]*|(?<=\w)\s*\*+\s*$|^\s*\*\s*(?=\w))",
-    re.IGNORECASE,
-)
-_OPTIONAL_IN_NAME = re.compile(
-    r"[\s(（\[]*(?:\boptional\b|可选|选填|非必填)[)）\]]*|(?<=[\w\]])\?(?=[\\*\s]*$)", re.IGNORECASE
-)
-_NO_MARKS = ("name", "default", "example", "values")
-"""Columns that are not searched for marks; `_names_of` searches the name."""
-_INDENT = re.compile(
-    r"^(?:\s|&nbsp;|&emsp;|&ensp;|&#160;|\u00a0|\u2003|\u3000|&gt;|[└├│─┗┣∟↳»›>·•▸\-–—+]|\.(?=[.\s]*\w)|└─)+"
-)
-_ENTITY = re.compile(r"&(?:nbsp|emsp|ensp|gt|#160);")
-_NAME_SEPARATOR = re.compile(r"\s+[/|]\s+|\s*[,，、]\s*")
-_SEVERAL_NAMES = re.compile(
-    rf"[A-Za-z_]\w*(?:\.\w+)*(?:(?:{_NAME_SEPARATOR.pattern})[A-Za-z_]\w*(?:\.\w+)*)+"
-)
-_WORDS = re.compile(r"[A-Za-z]+(?: [A-Za-z]+){2,}")
-"""A text that refers to fields described elsewhere: "all fields of Create"."""
-_VALUE = re.compile(r"`([^`]{1,60})`\s*[:：=\-–—]?\s*([^`;；,，|]*)")
 
 
 class TableReader:
@@ -217,6 +195,31 @@ def _with_codes(columns: Columns, header: Sequence[str], rows: TableRows, role: 
         key = "code" if "code" in columns else "name"
         return columns.renamed(key, "http_status") if are_statuses(rows, columns, key) else columns
     return columns
+
+
+# --- parameters -----------------------------------------------------------------------------------
+
+_REQUIRED_IN_TYPE = re.compile(r"\brequired\b|必填|必选", re.IGNORECASE)
+_REQUIRED_IN_NAME = re.compile(
+    r"(?:[\s(（\[]*(?:\brequired\b|\bmandatory\b|必填|必选|必传)[)）\]]*|(?<=\w)\s*\*+\s*$|^\s*\*\s*(?=\w))",
+    re.IGNORECASE,
+)
+_OPTIONAL_IN_NAME = re.compile(
+    r"[\s(（\[]*(?:\boptional\b|可选|选填|非必填)[)）\]]*|(?<=[\w\]])\?(?=[\\*\s]*$)", re.IGNORECASE
+)
+_NO_MARKS = ("name", "default", "example", "values")
+"""Columns that are not searched for marks; `_names_of` searches the name."""
+_INDENT = re.compile(
+    r"^(?:\s|&nbsp;|&emsp;|&ensp;|&#160;|\u00a0|\u2003|\u3000|&gt;|[└├│─┗┣∟↳»›>·•▸\-–—+]|\.(?=[.\s]*\w)|└─)+"
+)
+_ENTITY = re.compile(r"&(?:nbsp|emsp|ensp|gt|#160);")
+_NAME_SEPARATOR = re.compile(r"\s+[/|]\s+|\s*[,，、]\s*")
+_SEVERAL_NAMES = re.compile(
+    rf"[A-Za-z_]\w*(?:\.\w+)*(?:(?:{_NAME_SEPARATOR.pattern})[A-Za-z_]\w*(?:\.\w+)*)+"
+)
+_WORDS = re.compile(r"[A-Za-z]+(?: [A-Za-z]+){2,}")
+"""A text that refers to fields described elsewhere: "all fields of Create"."""
+_VALUE = re.compile(r"`([^`]{1,60})`\s*[:：=\-–—]?\s*([^`;；,，|]*)")
 
 
 def parameters(

@@ -43,16 +43,6 @@ _OTHER_TAGS = re.compile(
 _GROUP = re.compile(r"api-method-(path|query|body|form-data|headers)(?:-parameters)?")
 _LOCATIONS = {"form-data": "body", "headers": "header"}
 
-MAX_DEPTH = 10
-"""Maximum depth of nested lists of fields."""
-
-_COMPONENT = re.compile(rf"^[ \t]*<([A-Z][\w.]*){ATTRIBUTES}\s*/?>", re.MULTILINE)
-_LIST_ATTRIBUTE = re.compile(r"=\s*\{\s*\[\s*\{")
-_WORD_START = re.compile(r"(?<=[a-z])(?=[A-Z])")
-_BAR = re.compile(r"(?<!\\)\|")
-
-_Row = Mapping[str, str]
-
 
 def replace_gitbook_tags(text: str) -> str:
     """Return a page with headings and components instead of the block tags of GitBook.
@@ -137,6 +127,19 @@ def _url(base: str, path: str) -> str:
 def _attribute(name: str, value: str) -> str:
     text = " ".join(value.split()).replace('"', "'")
     return f'{name}="{text}"'
+
+
+# --- lists of objects -----------------------------------------------------------------------------
+
+MAX_DEPTH = 10
+"""Maximum depth of nested lists of fields."""
+
+_COMPONENT = re.compile(rf"^[ \t]*<([A-Z][\w.]*){ATTRIBUTES}\s*/?>", re.MULTILINE)
+_LIST_ATTRIBUTE = re.compile(r"=\s*\{\s*\[\s*\{")
+_WORD_START = re.compile(r"(?<=[a-z])(?=[A-Z])")
+_BAR = re.compile(r"(?<!\\)\|")
+
+_Row = Mapping[str, str]
 
 
 def tables_of_lists(text: str) -> str:

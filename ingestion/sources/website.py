@@ -288,6 +288,9 @@ def _page_id(url: str) -> str:
     return f"{path}?{parts.query.decode('ascii')}" if parts.query else path
 
 
+# --- links and sitemaps ---------------------------------------------------------------------------
+
+
 @dataclass(frozen=True)
 class PageLinks:
     """The links of a page, and what its `<meta>` elements named `robots` or `apidesk` allow."""

@@ -38,18 +38,6 @@ _SCOPES_OR_NAMES = re.compile(rf"{_SCOPES.pattern}|names?|values?|ids?|items|lis
 _SCOPE_NAME = re.compile(r"[\w.:*/-]+")
 _TARGET = re.compile(r"(?:https?://|/)[^\s\"'`]*")
 
-_TOKEN = re.compile(
-    r"\"(?:[^\"\\\n]|\\.)*+\"|'(?:[^'\\\n]|\\.)*+'|`(?:[^`\\]|\\.)*+`|\\."
-    r"|<>[^<]*+(?:<(?!/?>)[^<]*+)*+</>|(?<=\s)//[^\n]*|/\*\*?[^*]*+\*/|.",
-    re.DOTALL,
-)
-"""A string, an escape, a fragment of JSX, a comment, or any other character."""
-_COMMENT = ("//", "/*")
-_QUOTES = ("'", '"', "`")
-_ESCAPE = re.compile(r"\\(.)", re.DOTALL)
-_FRAGMENT = re.compile(r"</?>")
-_JSX_STRING = re.compile(r"\{\s*(?P<quote>['\"`])([^'\"`{}]*)(?P=quote)\s*\}")
-
 
 def attributes_of(text: str) -> dict[str, str]:
     """Return the attributes of a tag by name.
@@ -117,6 +105,21 @@ def title_of(values: Mapping[str, str], names: Iterable[str]) -> str:
     """
     texts = (values.get(name, "") for name in names)
     return next((text for text in texts if text and not _NO_TEXT.match(text)), "")
+
+
+# --- object literals ------------------------------------------------------------------------------
+
+_TOKEN = re.compile(
+    r"\"(?:[^\"\\\n]|\\.)*+\"|'(?:[^'\\\n]|\\.)*+'|`(?:[^`\\]|\\.)*+`|\\."
+    r"|<>[^<]*+(?:<(?!/?>)[^<]*+)*+</>|(?<=\s)//[^\n]*|/\*\*?[^*]*+\*/|.",
+    re.DOTALL,
+)
+"""A string, an escape, a fragment of JSX, a comment, or any other character."""
+_COMMENT = ("//", "/*")
+_QUOTES = ("'", '"', "`")
+_ESCAPE = re.compile(r"\\(.)", re.DOTALL)
+_FRAGMENT = re.compile(r"</?>")
+_JSX_STRING = re.compile(r"\{\s*(?P<quote>['\"`])([^'\"`{}]*)(?P=quote)\s*\}")
 
 
 def properties_of(text: str) -> dict[str, str]:

@@ -49,11 +49,6 @@ _CODE_SPAN = (
 
 _SPAN = re.compile(_CODE_SPAN)
 
-AnchorRule = Literal["github", "docusaurus", "vitepress", "mkdocs"]
-
-_CUSTOM_ID = re.compile(r"\{\s*#([\w:.-]+)[^}]*\}\s*#*\s*$")
-_ANCHOR = re.compile(r"#[^/?=!&#]*$")
-
 
 @dataclass(frozen=True)
 class MarkdownBlock:
@@ -227,6 +222,14 @@ def change_outside_code(change: Callable[[str], str], text: str) -> str:
         parts += [change(text[done : match.start()]), match[0]]
         done = match.end()
     return "".join([*parts, change(text[done:])])
+
+
+# --- anchors --------------------------------------------------------------------------------------
+
+AnchorRule = Literal["github", "docusaurus", "vitepress", "mkdocs"]
+
+_CUSTOM_ID = re.compile(r"\{\s*#([\w:.-]+)[^}]*\}\s*#*\s*$")
+_ANCHOR = re.compile(r"#[^/?=!&#]*$")
 
 
 def add_anchors(blocks: Iterable[MarkdownBlock], rule: AnchorRule) -> Iterator[MarkdownBlock]:

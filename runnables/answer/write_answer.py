@@ -53,15 +53,6 @@ log = logging.getLogger(__name__)
 
 _STEP_NUMBER = re.compile(r"^\s*(?:[-*•]|\d{1,2}[.)、])\s+")
 
-MAX_STREAMED_CHARS = 50_000
-"""Number of characters of a reply after which its steps are no longer streamed."""
-
-MAX_PARSES = 300
-"""Number of times that a reply is parsed before its steps are no longer streamed."""
-
-_QUOTE = re.compile(r'(?<!\\)"')
-"""A quotation mark that may end a step; one inside a step is escaped."""
-
 
 def build_write_answer(
     models: ChatModels, platform_info: PlatformInfo, rules: GroundingRules, refine: bool = False
@@ -249,6 +240,19 @@ def _answer_from_lines(text: str, model: ChatModel) -> AnswerDraft:
     if not steps:
         raise ModelOutputInvalid(f"{model.role.setting}: the reply is empty")
     return AnswerDraft(answer=steps)
+
+
+# --- streaming ------------------------------------------------------------------------------------
+
+
+MAX_STREAMED_CHARS = 50_000
+"""Number of characters of a reply after which its steps are no longer streamed."""
+
+MAX_PARSES = 300
+"""Number of times that a reply is parsed before its steps are no longer streamed."""
+
+_QUOTE = re.compile(r'(?<!\\)"')
+"""A quotation mark that may end a step; one inside a step is escaped."""
 
 
 class PartialAnswerParser:

@@ -102,18 +102,6 @@ _RETURN_BEFORE = re.compile(
 )
 """Words before a number that may be a code, but may also count something."""
 
-_PERMISSION_NOUN = re.compile(
-    r"权限[包组]|(?<=[A-Za-z0-9] )(?:[Pp]ermission )?Package\b|(?<=[A-Za-z0-9] )permission package\b"
-)
-"""The last word of a permission's name."""
-
-_TITLE_WORDS = re.compile(r"(?:\b[A-Z][A-Za-z0-9-]*\s)+$")
-_HAN_WORDS = re.compile(r"[\u4e00-\u9fff]+$")
-_MAX_TITLE_CHARS, _MAX_HAN_CHARS = 60, 14
-"""Maximum number of characters before the noun that are searched, so that the cost stays linear."""
-
-_NOT_IN_PERMISSIONS = _WORDS["not_in_permissions"]
-
 
 @dataclass(frozen=True)
 class Mention:
@@ -226,6 +214,21 @@ def extract_code_numbers(text: str) -> Iterator[Mention]:
 def _is_unlikely_amount(number: str) -> bool:
     """Return whether `number` has five or more digits and is not a multiple of 1,000."""
     return len(number) > 4 and int(number) % 1000 != 0
+
+
+# --- permissions ----------------------------------------------------------------------------------
+
+_PERMISSION_NOUN = re.compile(
+    r"权限[包组]|(?<=[A-Za-z0-9] )(?:[Pp]ermission )?Package\b|(?<=[A-Za-z0-9] )permission package\b"
+)
+"""The last word of a permission's name."""
+
+_TITLE_WORDS = re.compile(r"(?:\b[A-Z][A-Za-z0-9-]*\s)+$")
+_HAN_WORDS = re.compile(r"[\u4e00-\u9fff]+$")
+_MAX_TITLE_CHARS, _MAX_HAN_CHARS = 60, 14
+"""Maximum number of characters before the noun that are searched, so that the cost stays linear."""
+
+_NOT_IN_PERMISSIONS = _WORDS["not_in_permissions"]
 
 
 def extract_permissions(text: str) -> Iterator[Mention]:

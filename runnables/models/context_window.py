@@ -29,12 +29,6 @@ MAX_PARTS = 4
 
 log = logging.getLogger(__name__)
 
-_LIMIT_FIELDS = ("num_predict", "max_tokens")
-"""The field of LangChain's Ollama client, and the field of its other clients."""
-
-_CUT = ("length", "max_tokens")
-"""Values with which providers say that a reply ended because it reached the limit."""
-
 
 def reserved_output_tokens(window: int) -> float:
     """Return how many tokens of a context window are reserved for the reply."""
@@ -91,6 +85,15 @@ def _without(chunks: list[RetrievedChunk], others: list[RetrievedChunk]) -> list
     """Return the chunks whose ids are not among those of `others`."""
     ids = {retrieved.chunk.id for retrieved in others}  # comparing whole chunks is slow
     return [retrieved for retrieved in chunks if retrieved.chunk.id not in ids]
+
+
+# --- length of replies ----------------------------------------------------------------------------
+
+_LIMIT_FIELDS = ("num_predict", "max_tokens")
+"""The field of LangChain's Ollama client, and the field of its other clients."""
+
+_CUT = ("length", "max_tokens")
+"""Values with which providers say that a reply ended because it reached the limit."""
 
 
 def limit_output(client: BaseChatModel, max_tokens: int, window: int) -> None:

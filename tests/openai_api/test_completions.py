@@ -14,7 +14,7 @@ from openai.types.chat import ChatCompletionChunk
 
 from app.api import event_stream
 from app.api.openai.answer_text import parse_answer_text
-from app.api.openai.request import ChatMessage, read_conversation
+from app.api.openai.protocol import ChatMessage, read_conversation
 from app.service.answer_service import AnswerService
 from schemas.errors import QuestionError
 from tests.model_replies import STEPS, draft, interrupted_answer, is_classification, structured

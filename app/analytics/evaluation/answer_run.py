@@ -11,12 +11,14 @@ from pathlib import Path
 
 from langsmith import tracing_context
 
-from app.analytics.evaluation.answer_judge import AnswerJudge, count_grades, open_answer_judge
 from app.analytics.evaluation.answer_scoring import (
     AnswerEvaluation,
+    AnswerJudge,
     K,
     ScoredAnswer,
     answer_scores,
+    count_grades,
+    open_answer_judge,
     question_scores,
     score_answer,
     score_retrieval,

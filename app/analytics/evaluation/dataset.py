@@ -2,7 +2,7 @@
 
 import re
 from collections import defaultdict
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from hashlib import sha256
 from itertools import islice
 from pathlib import Path, PurePosixPath
@@ -10,7 +10,6 @@ from typing import Annotated, Literal
 
 from pydantic import AliasChoices, BaseModel, BeforeValidator, ConfigDict, Field, ValidationError
 
-from app.analytics.evaluation.measures import GoldDocuments
 from ingestion.store.collection import Collection
 from schemas.base import NonEmptyStr
 from schemas.document import Chunk
@@ -19,6 +18,9 @@ from schemas.question import QuestionType
 
 GeneratedFrom = Literal["title", "link", "error_code", "sentence"]
 """The part of a document that a question was generated from."""
+
+GoldDocuments = Sequence[frozenset[str]]
+"""The documents of each name in a question's `gold`."""
 
 UNANSWERABLE = "unanswerable"
 """The kind of a question about the platform that the documents do not answer."""

@@ -20,12 +20,12 @@ from app.analytics.evaluation.dataset import (
     SAMPLE_DOCUMENTS,
     DocumentIndex,
     EvaluationQuestion,
+    GoldDocuments,
     read_questions,
     write_questions,
 )
 from app.analytics.evaluation.experiments import ExperimentLog, LoggedResult
 from app.analytics.evaluation.generated_questions import generate_questions
-from app.analytics.evaluation.measures import GoldDocuments, confusion_matrix
 from app.analytics.evaluation.scoring import (
     MAX_K,
     ClassificationResult,
@@ -33,6 +33,7 @@ from app.analytics.evaluation.scoring import (
     GeneratedQuestions,
     ProbeResult,
     best_documents,
+    confusion_matrix,
     question_scores,
     route_result,
 )

@@ -13,8 +13,13 @@ from datetime import date, datetime
 
 from app.analytics.insights.counts import day_of
 from app.analytics.insights.gap_naming import QuestionGrouper, join_groups
-from app.analytics.insights.grouping import MAX_TEXTS, TextGroup, group_texts
-from app.analytics.insights.terms import MAX_QUESTION_CHARS, WordShares
+from app.analytics.insights.grouping import (
+    MAX_QUESTION_CHARS,
+    MAX_TEXTS,
+    TextGroup,
+    WordShares,
+    group_texts,
+)
 from runnables.retrieval.query_analysis import Glossary
 from schemas.answer import Confidence, Page
 from schemas.insights import Gap, QuestionRecord

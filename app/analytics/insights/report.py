@@ -19,7 +19,7 @@ from app.analytics.insights.gaps import (
     find_gaps,
     report_gap,
 )
-from app.analytics.insights.terms import WordShares
+from app.analytics.insights.grouping import WordShares
 from app.service.answer_service import AnswerService
 from app.service.records import RecordStore
 from ingestion.providers import ModelRole, model_errors

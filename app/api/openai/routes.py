@@ -19,10 +19,13 @@ from litestar.response.sse import ServerSentEventMessage
 from app.api.event_stream import EVENT_STREAM, HEARTBEAT, open_events
 from app.api.markdown import render_markdown
 from app.api.openai.answer_text import PageNumbers, StreamedText
-from app.api.openai.chat_completion import ChatRequest, CompletionBuilder
-from app.api.openai.errors import OPENAI_EXCEPTION_HANDLERS, OPENAI_PREFIX, RESPONSES_PATH
-from app.api.openai.request import read_conversation
-from app.api.openai.responses import ResponseBuilder, ResponsesRequest
+from app.api.openai.protocol import (
+    OPENAI_EXCEPTION_HANDLERS,
+    OPENAI_PREFIX,
+    RESPONSES_PATH,
+    read_conversation,
+)
+from app.api.openai.replies import ChatRequest, CompletionBuilder, ResponseBuilder, ResponsesRequest
 from app.security.api_keys import Caller
 from app.service.answer_service import AnswerService
 from app.service.ask_command import Answerer, AskCommand

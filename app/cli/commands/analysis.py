@@ -22,7 +22,7 @@ from schemas.choices import TABLES, Table
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
-    from app.analytics.evaluation.answer_judge import Grade
+    from app.analytics.evaluation.answer_scoring import Grade
     from schemas.settings import Settings
 
 RETRIEVAL_OPTIONS = ("k", "mode", "plot", "min_recall", "save")
@@ -130,9 +130,14 @@ def _evaluate_answers(
     judge: str | None,
     compare: Path | None,
 ) -> None:
-    from app.analytics.evaluation.answer_report import print_answers, print_comparison, share_text
+    from app.analytics.evaluation.answer_report import (
+        compare_evaluations,
+        print_answers,
+        print_comparison,
+        read_evaluation,
+        share_text,
+    )
     from app.analytics.evaluation.answer_run import evaluate_answers
-    from app.analytics.evaluation.comparison import compare_evaluations, read_evaluation
     from app.telemetry.progress import question_progress
 
     earlier = read_evaluation(compare) if compare else None
@@ -283,9 +288,9 @@ def replay(
     model or k. Nothing is recorded.
     """
     from app.analytics.plots import check_plot, plot_replay
-    from app.analytics.replay.report import print_replay
-    from app.analytics.replay.run import ReplayOptions
-    from app.analytics.replay.run import replay as replay_questions
+    from app.analytics.replay import ReplayOptions
+    from app.analytics.replay import replay as replay_questions
+    from app.analytics.replay_report import print_replay
     from app.telemetry.progress import question_progress
 
     if plot:

@@ -7,7 +7,7 @@ from http import HTTPStatus
 
 from ingestion.sources.openapi.operations import NamedExample, Operation, OperationResponse
 from ingestion.sources.openapi.schema import Schema, SchemaReader
-from schemas.api_document import ErrorCode
+from schemas.document import ErrorCode
 
 MAX_ERROR_CODES = 300
 """Maximum number of error codes of one operation."""

@@ -10,7 +10,7 @@ from urllib.parse import urljoin, urlsplit
 from pydantic import ValidationError
 
 from ingestion.sources.openapi.references import Node, quote_text
-from schemas.api_document import ApiDocument, Example
+from schemas.document import ApiDocument, Example
 from schemas.errors import SourceError
 
 MAX_EXAMPLES = 30

@@ -20,7 +20,7 @@ from ingestion.sources.openapi.schema import (
     type_name,
 )
 from prompts.user_text import SectionLabels
-from schemas.api_document import Parameter
+from schemas.document import Parameter
 
 MAX_ROWS = 600
 """Maximum number of rows in all tables of a request or of a response.

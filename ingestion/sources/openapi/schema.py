@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from ingestion.sources.openapi.operations import as_text
 from ingestion.sources.openapi.references import Node
 from prompts.user_text import SectionLabels
-from schemas.api_document import AllowedValue
+from schemas.document import AllowedValue
 from schemas.errors import SourceError
 
 MAX_SCHEMA_PARTS = 150
@@ -24,24 +24,6 @@ _STRUCTURE_KEYWORDS = (
     "additionalProperties",
     "patternProperties",
 )
-
-MAX_ENUM_VALUES = 200
-"""Maximum number of values of one enumeration."""
-
-MAX_DESCRIPTION_CHARS = 20_000
-"""Maximum length of a description, in characters."""
-
-_MAX_VALUE_CHARS = 200
-_MAX_TYPES = 6
-_MAX_TYPE_DEPTH = 3
-_MEANING_KEYS = (
-    "x-enum-descriptions",
-    "x-enumDescriptions",
-    "x-enumNames",
-    "x-enum-varnames",
-)
-_SENTENCE_ENDS = ".。!！?？;；:："
-_BINARY_FORMATS = ("binary", "file")
 
 
 @dataclass(frozen=True)
@@ -199,6 +181,27 @@ def _informative_alternatives(part: Node) -> Iterator[Node]:
 
 def _is_null(node: Node) -> bool:
     return node["type"].value == "null" or node["enum"].value == [None]
+
+
+# --- text -----------------------------------------------------------------------------------------
+
+MAX_ENUM_VALUES = 200
+"""Maximum number of values of one enumeration."""
+
+MAX_DESCRIPTION_CHARS = 20_000
+"""Maximum length of a description, in characters."""
+
+_MAX_VALUE_CHARS = 200
+_MAX_TYPES = 6
+_MAX_TYPE_DEPTH = 3
+_MEANING_KEYS = (
+    "x-enum-descriptions",
+    "x-enumDescriptions",
+    "x-enumNames",
+    "x-enum-varnames",
+)
+_SENTENCE_ENDS = ".。!！?？;；:："
+_BINARY_FORMATS = ("binary", "file")
 
 
 def type_name(reader: SchemaReader, schema: Schema, depth: int = 0) -> str:

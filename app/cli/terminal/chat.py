@@ -10,13 +10,6 @@ from rich.console import Console
 from rich.style import Style
 from rich.text import Text
 
-from app.cli.chat.line_input import (
-    LineInput,
-    cancel_on_interrupt,
-    copy_to_clipboard,
-    history_path,
-    open_line_input,
-)
 from app.cli.terminal.answer_output import (
     Markdown,
     live_answer,
@@ -26,6 +19,13 @@ from app.cli.terminal.answer_output import (
     source_heading,
 )
 from app.cli.terminal.answerers import TerminalAnswerer, open_terminal_answerer
+from app.cli.terminal.line_input import (
+    LineInput,
+    cancel_on_interrupt,
+    copy_to_clipboard,
+    history_path,
+    open_line_input,
+)
 from app.service.ask_command import AskCommand, check_question
 from ingestion.platform_config import read_platform
 from ingestion.text.language import replace_surrogates

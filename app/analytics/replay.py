@@ -11,13 +11,13 @@ from typing import Literal, NamedTuple, Self, get_args
 from langsmith import tracing_context
 from pydantic import Field, computed_field
 
-from app.analytics.evaluation.answer_judge import (
+from app.analytics.evaluation.answer_scoring import (
+    CITATION,
     AnswerJudge,
     Grade,
     count_grades,
     open_answer_judge,
 )
-from app.analytics.evaluation.answer_scoring import CITATION
 from app.service.answer_service import open_answer_service
 from app.service.ask_command import Answerer, AskCommand
 from app.service.records import RecordStore, build_failed_record, build_record

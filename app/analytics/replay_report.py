@@ -7,7 +7,7 @@ from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
 
-from app.analytics.replay.run import (
+from app.analytics.replay import (
     CHANGE_LABELS,
     CHANGES,
     Replay,

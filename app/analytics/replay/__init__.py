@@ -1,1 +1,0 @@
-"""Asks recorded questions again, to compare their answers."""
