@@ -13,7 +13,7 @@ from benchmarks.answers import index_cache, routes
 from benchmarks.answers.__main__ import main
 from benchmarks.answers.index_cache import embedded_settings, index_digest, indexed_settings
 from benchmarks.answers.report import document_text, retrieval_table, tables
-from benchmarks.answers.run import Measured, OffTopic, measure_part
+from benchmarks.answers.run import Measured, RefusalFigures, measure_part
 from benchmarks.answers.sets import (
     CORPORA,
     EVERYDAY,
@@ -180,8 +180,9 @@ def test_off_topic_questions_are_asked_over_the_samples(tmp_path: Path) -> None:
     )
     measured = measure_part("work", ["offtopic"], tmp_path, tmp_path / "cache")
     assert measured.results == {}
-    assert measured.off_topic is not None
-    assert (measured.off_topic.off_topic, measured.off_topic.let_through) == (2, 0.5)
+    assert list(measured.refusals) == ["general", "public", EVERYDAY]
+    assert measured.refusals["public"] == RefusalFigures(questions=2, refused=0.5, answered=0.5)
+    assert measured.refusals["general"].refused > 0.5 > measured.refusals[EVERYDAY].refused
 
 
 # --- tables -------------------------------------------------------------------------------------
@@ -196,17 +197,19 @@ def test_tables_show_each_set_and_the_total() -> None:
             answered(unanswerable=True, gold=(), facts=(), page=None, evidence=None, right=False),
         ],
     }
-    text = tables(Measured("work", results, OffTopic(10, 0.1, 0.0, 5, 0.2)))
+    refusals = {"public": RefusalFigures(10, 0.9, 0.1), EVERYDAY: RefusalFigures(5, 0.2, 0.8)}
+    text = tables(Measured("work", results, refusals))
     assert "| one | 2 | 0.50 | 1.00 | 0.50 | 0.50 | 0.50 | 0.00 | 0.00 |" in text
     assert "| two | 2 | 1.00 | 0.50 | 0.00 | 0.00 | 0.50 | 0.50 | 0.00 |" in text
     assert "| total | 4 | 0.75 | 0.75 | 0.25 | 0.33 | 0.50 | 0.25 | 0.00 |" in text
     assert "| two | 1 | 0.00 | 1.00 |" in text
     assert "| high | 3 | 0.33 |" in text
-    assert "| off-topic | 10 | 0.10 | 0.00 |  |" in text
+    assert "| off-topic: public | 10 | 0.90 | 0.10 |" in text
+    assert f"| on-topic: {EVERYDAY} | 5 | 0.20 | 0.80 |" in text
 
 
 def test_document_has_both_parts() -> None:
-    parts = [Measured(part, {"one": [answered()]}, None) for part in PARTS]
+    parts = [Measured(part, {"one": [answered()]}) for part in PARTS]
     text = document_text(parts)
     assert text.index("### Working part") < text.index("### Measuring part")
     assert "| one | 1 | 1.00 | 1.00 | 1 | 1.00 | 1.00 |" in retrieval_table(parts)

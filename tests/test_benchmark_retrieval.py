@@ -108,7 +108,7 @@ def test_hybrid_is_compared_with_the_better_route(
 
 def test_report_names_losses_and_missing_sets(measured: Measured) -> None:
     losing = with_hits(measured, full_text=0.9, dense=0.3, hybrid=0.8)
-    developers = [MeasuredPart(part, {}, None) for part in PARTS]
+    developers = [MeasuredPart(part, {}) for part in PARTS]
     text = report([losing], developers, [SPEED], ["xquad_zh"], cores=2)
     assert "on a machine with 2 cores" in text
     assert "| set | work: n | page@5 | evidence@5 | measure: n | page@5 | evidence@5 |" in text

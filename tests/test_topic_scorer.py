@@ -2,7 +2,6 @@
 
 from collections.abc import Iterable
 
-from runnables.question.topic_gate import SURE_TOPIC_SCORE, is_sure
 from runnables.question.topic_scorer import TopicScorer
 
 DOCUMENTED = {"发票": 50, "开票": 20, "订单": 100}
@@ -21,10 +20,3 @@ def test_unknown_chinese_word_is_scored_by_the_documented_words_within_it() -> N
 def test_word_without_documented_parts_lowers_the_score() -> None:
     scorer = TopicScorer(count_words, total=10_000)
     assert scorer.word_scores("天气预报")["天气预报"] < 0
-
-
-def test_question_that_is_not_private_and_has_a_high_score_is_sure() -> None:
-    assert is_sure({"topic": SURE_TOPIC_SCORE + 1, "mean": 1, "private": 0, "personal": 0})
-    assert not is_sure({"topic": SURE_TOPIC_SCORE + 1, "mean": 1, "private": 1, "personal": 0})
-    assert not is_sure({"topic": SURE_TOPIC_SCORE - 1, "mean": 1, "private": 0, "personal": 0})
-    assert not is_sure({"topic": SURE_TOPIC_SCORE + 1, "mean": 1, "private": 0, "personal": 1})

@@ -4,8 +4,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from app.analytics.evaluation.answer_scoring import AnswerScores, ScoredAnswer, answer_scores
-from benchmarks.answers.run import Measured, OffTopic
-from benchmarks.answers.sets import Part
+from benchmarks.answers.run import Measured, RefusalFigures
+from benchmarks.answers.sets import EVERYDAY, Part
 from benchmarks.document import prose, table
 
 ANSWERABLE = (
@@ -34,9 +34,8 @@ MEASURES = """
     the question. evidence@5: these chunks state all facts that a right answer states. answer: the answer
     states all facts. answer/evidence: answer divided by evidence@5. high and wrong: the confidence is
     `high`, but the answer does not state all facts. refused: the question was refused as off-topic. not
-    covered: the answer cites no source. The shares by confidence include the unanswerable questions. An
-    off-topic question is let through if it is not refused, and answered if a passage is quoted. all facts
-    are read: the chunks that a model reads state all facts.
+    covered: the answer cites no source. The shares by confidence include the unanswerable questions.
+    answered: a passage was quoted. all facts are read: the chunks that a model reads state all facts.
 """
 
 
@@ -82,12 +81,14 @@ def reliability_table(scored: Scored) -> str:
     return table(["confidence", "answers", "right"], rows)
 
 
-def off_topic_table(measured: OffTopic) -> str:
+def refusals_table(refusals: Mapping[str, RefusalFigures]) -> str:
     """Return the table of the off-topic questions, and of the on-topic questions asked with them."""
-    head = ["over the samples", "n", "let through", "answered", "refused"]
-    off = ["off-topic", str(measured.off_topic), _figure(measured.let_through)]
-    on = ["on-topic", str(measured.on_topic), "", "", _figure(measured.refused)]
-    return table(head, [[*off, _figure(measured.answered), ""], on])
+    rows = []
+    for name, figures in refusals.items():
+        topic = "on-topic" if name == EVERYDAY else "off-topic"
+        shares = map(_figure, (figures.refused, figures.answered))
+        rows.append([f"{topic}: {name}", str(figures.questions), *shares])
+    return table(["over the samples", "n", "refused", "answered"], rows)
 
 
 def tables(measured: Measured) -> str:
@@ -100,8 +101,8 @@ def tables(measured: Measured) -> str:
             parts.append(unanswerable_table(scored))
         if scored.total.right is not None:
             parts.append(reliability_table(scored))
-    if measured.off_topic:
-        parts.append(off_topic_table(measured.off_topic))
+    if measured.refusals:
+        parts.append(refusals_table(measured.refusals))
     if measured.evidence:
         head = ["APIDESK_EVIDENCE_TOKENS", *(f"{tokens:,}" for tokens in measured.evidence)]
         shares = ["all facts are read", *map(_figure, measured.evidence.values())]

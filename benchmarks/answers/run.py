@@ -21,7 +21,7 @@ from schemas.answer import Answer
 from schemas.settings import Settings
 
 OFF_TOPIC = "offtopic"
-"""Name of the set of questions that are not about any developer platform."""
+"""Name of the sets of questions that are not about any developer platform."""
 
 OnDetail = Callable[[dict[str, Any]], None]
 """Receives the details of a question as a JSON object."""
@@ -34,19 +34,14 @@ Some of them are in the details anyway. The others differ between runs or explai
 
 
 @dataclass(frozen=True)
-class OffTopic:
-    """The outcomes of the off-topic questions and of the set `everyday`, both asked about the samples."""
+class RefusalFigures:
+    """The outcomes of a set of questions that were asked about the samples."""
 
-    off_topic: int
-    """Number of off-topic questions."""
-    let_through: float
-    """Share of the off-topic questions that are not refused."""
-    answered: float
-    """Share of the off-topic questions that are answered with a quote."""
-    on_topic: int
-    """Number of questions of the set `everyday`."""
+    questions: int
     refused: float
-    """Share of the questions of the set `everyday` that are refused."""
+    """Share of the questions that are refused."""
+    answered: float
+    """Share of the questions that are answered with a quote."""
 
 
 @dataclass(frozen=True)
@@ -56,8 +51,8 @@ class Measured:
     part: Part
     results: dict[str, list[ScoredAnswer]]
     """The results of each set whose documents are available."""
-    off_topic: OffTopic | None
-    """None if it was not measured."""
+    refusals: Mapping[str, RefusalFigures] = field(default_factory=dict)
+    """The outcomes of each off-topic set, and of the set `everyday`; empty if not measured."""
     evidence: Mapping[int, float] = field(default_factory=dict)
     """Share of the questions all of whose facts a model reads, by APIDESK_EVIDENCE_TOKENS.
 
@@ -89,9 +84,9 @@ def measure_part(
         seconds = time.monotonic() - started
         tell(f"{part}, {name}: {len(results[name])} questions, {seconds:.0f} s")
     if OFF_TOPIC not in names or retrieval_only:
-        return Measured(part, results, None)
-    off_topic = measure_off_topic(part, data, cache, on_detail)
-    return Measured(part, results, off_topic, measure_evidence(part, list(results), data, cache))
+        return Measured(part, results)
+    refusals = measure_refusals(part, data, cache, on_detail)
+    return Measured(part, results, refusals, measure_evidence(part, list(results), data, cache))
 
 
 def measure_set(
@@ -112,30 +107,22 @@ def measure_set(
     return results
 
 
-def measure_off_topic(
+def measure_refusals(
     part: Part, data: Path, cache: Path, on_detail: OnDetail = lambda detail: None
-) -> OffTopic | None:
-    """Ask the off-topic questions and those of the set `everyday` about the samples.
-
-    Returns None if the file of off-topic questions is missing. Raises ApideskError.
-    """
-    off_topic = off_topic_questions(data)
-    if not off_topic:
-        return None
+) -> dict[str, RefusalFigures]:
+    """Ask the off-topic questions and the set `everyday` about the samples. Raises ApideskError."""
     on_topic = [question.question for question in read_set(EVERYDAY, part)]
+    sets = {**off_topic_questions(part, data), EVERYDAY: on_topic}
+    figures = {}
     with tracing_context(enabled=False), indexed_settings(EVERYDAY, data, cache) as settings:
-        outcomes = asyncio.run(_outcomes(settings, [*off_topic, *on_topic]))
-    outside, inside = outcomes[: len(off_topic)], outcomes[len(off_topic) :]
-    for topic, texts, found in (("off", off_topic, outside), ("on", on_topic, inside)):
-        for text, outcome in zip(texts, found, strict=True):
-            on_detail({"set": OFF_TOPIC, "question": text, "topic": topic, "outcome": outcome})
-    return OffTopic(
-        off_topic=len(outside),
-        let_through=1 - _share(outside, "refused"),
-        answered=_share(outside, "answered"),
-        on_topic=len(inside),
-        refused=_share(inside, "refused"),
-    )
+        for name, texts in sets.items():
+            outcomes = asyncio.run(_outcomes(settings, texts))
+            for text, outcome in zip(texts, outcomes, strict=True):
+                on_detail({"set": OFF_TOPIC, "topic": name, "question": text, "outcome": outcome})
+            figures[name] = RefusalFigures(
+                len(texts), _share(outcomes, "refused"), _share(outcomes, "answered")
+            )
+    return figures
 
 
 async def _ask_all(

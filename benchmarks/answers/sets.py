@@ -166,12 +166,20 @@ def corpus_files(name: str, data: Path) -> Iterator[Path]:
     yield from [root] if root.is_file() else sorted(p for p in root.rglob("*") if p.is_file())
 
 
-def off_topic_questions(data: Path) -> list[str]:
-    """Return the questions that are not about any developer platform; empty if the file is missing."""
-    path = data / "offtopic.jsonl"
-    if not path.is_file():
-        return []
-    return [json.loads(line)["query"] for line in path.read_text(encoding="utf-8").splitlines()]
+def off_topic_questions(part: Part, data: Path) -> dict[str, list[str]]:
+    """Return the questions that are not about any platform, by the name of their set.
+
+    `general` is our own set, of which one part is returned. `public` is in the folder of the data; it is
+    only measured, and missing if its file is.
+    """
+    sets = {"general": _read_lines(QUESTIONS / part / "general.jsonl", "question")}
+    if (public := data / "offtopic.jsonl").is_file():
+        sets["public"] = _read_lines(public, "query")
+    return sets
+
+
+def _read_lines(path: Path, key: str) -> list[str]:
+    return [json.loads(line)[key] for line in path.read_text(encoding="utf-8").splitlines()]
 
 
 def _corpus(name: str) -> Corpus:

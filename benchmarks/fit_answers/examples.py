@@ -16,7 +16,7 @@ from app.analytics.evaluation.dataset import DocumentIndex, EvaluationQuestion
 from app.service.answer_service import AnswerService, open_answer_service
 from app.service.ask_command import AskCommand
 from benchmarks.answers.index_cache import indexed_settings
-from benchmarks.answers.sets import EVERYDAY, SETS, is_available, off_topic_questions, read_set
+from benchmarks.answers.sets import SETS, is_available, off_topic_questions, read_set
 from benchmarks.fit_answers.plain_questions import plain_questions
 from runnables.answer.confidence import answer_features
 from runnables.answer.extractive_answer import find_quotes
@@ -24,7 +24,7 @@ from runnables.answer.passages import QuotedPassage
 from runnables.answer.quoted_steps import quoted_steps
 from runnables.question.classify import search_candidates
 from runnables.question.extract_details import details_of
-from runnables.question.topic_gate import is_sure, stated_share, topic_features
+from runnables.question.topic_gate import topic_features
 from runnables.retrieval.chunk_search import build_boost_named_api
 from runnables.retrieval.query_analysis import Glossary
 from runnables.state import PipelineState
@@ -32,9 +32,6 @@ from schemas.question import Question
 
 FOREIGN_STEP = 5
 """Of the questions about other platforms, every fifth is asked."""
-
-OFF_TOPIC_STEP = 4
-"""Of the off-topic questions, every fourth is asked about a corpus other than the samples."""
 
 WEIGHTS = {"foreign": 0.3, "removed": 0.3, "off-topic": 0.04, "plain": 0.3}
 """Weights of the kinds of questions that are more frequent in the examples than among users' questions.
@@ -133,12 +130,12 @@ class AskedCorpus:
         for each in self.asked:
             if each.kind in ("removed", "foreign", "plain"):
                 continue
+            if each.state["classification"].on_topic == 1:
+                continue
             details = details_of(each.state["question"])
-            expanded, chunks = search_candidates(details, collection, glossary)
-            features = topic_features(details, expanded, collection)
-            if not is_sure(features):
-                features["share"] = stated_share(details, collection, glossary, chunks)
-                yield Example(self.name, each.kind, features, each.kind != "off-topic")
+            chunks = search_candidates(details, collection, glossary)
+            features = topic_features(details, collection, glossary, chunks)
+            yield Example(self.name, each.kind, features, each.kind != "off-topic")
 
     def _is_right(self, each: AskedQuestion, passages: Sequence[QuotedPassage]) -> bool:
         if each.question is None or not each.question.facts:
@@ -152,14 +149,13 @@ async def ask_corpora(data: Path, cache: Path) -> AsyncIterator[list[AskedCorpus
     """Yield all corpora whose documents are available, with the questions of the working part."""
     names = [name for name in SETS if is_available(name, data)]
     questions = {name: read_set(name, "work") for name in names}
+    off_topic = off_topic_questions("work", data)["general"]
     with tracing_context(enabled=False):
         async with AsyncExitStack() as stack:
             corpora = []
             for name in names:
                 settings = stack.enter_context(indexed_settings(name, data, cache))
                 service = await stack.enter_async_context(open_answer_service(settings))
-                step = 1 if name == EVERYDAY else OFF_TOPIC_STEP
-                off_topic = off_topic_questions(data)[::step]
                 corpora.append(await _ask_corpus(name, service, questions, off_topic))
             yield corpora
 

@@ -1,6 +1,6 @@
 """Coefficients of the ranking of passages, of the confidence and of the topic gate.
 
-Fitted by `make fit-answers` on 2026-11-23. Do not edit this module: the command
+Fitted by `make fit-answers` on 2026-11-28. Do not edit this module: the command
 rewrites it. docs/explanation/answers.md has the figures.
 A right passage is ranked first for 306 of 506 questions, cross-validated over the corpora.
 """
@@ -18,25 +18,25 @@ PASSAGE_WEIGHTS = {
 }
 """Weights of the features by which passages are ranked."""
 
-ANSWER_INTERCEPT = -4.31
+ANSWER_INTERCEPT = -4.30
 """Log-odds that an answer is right, if all features are 0."""
 
 ANSWER_WEIGHTS = {
-    "first": 1.78,
-    "share": 2.13,
-    "found": 1.02,
-    "code": 1.13,
+    "first": 1.79,
+    "share": 2.12,
+    "found": 1.03,
+    "code": 1.12,
 }
 """Weights of the features by which the probability of a right answer is estimated."""
 
-TOPIC_INTERCEPT = -0.32
+TOPIC_INTERCEPT = -2.02
 """Log-odds that a question is about the platform, if all features are 0."""
 
 TOPIC_WEIGHTS = {
-    "topic": 0.18,
-    "mean": 2.84,
-    "private": -2.82,
-    "personal": -2.63,
-    "share": 2.48,
+    "topic": 0.23,
+    "mean": 1.66,
+    "private": -2.70,
+    "personal": -1.56,
+    "share": 4.17,
 }
 """Weights of the features by which the probability of such a question is estimated."""

@@ -14,7 +14,7 @@ from ingestion.text.words import split_words
 from runnables.models.chat_models import ChatModels
 from runnables.models.structured_output import StructuredOutputCall
 from runnables.question.extract_details import details_of, error_codes
-from runnables.question.topic_gate import ON_TOPIC, estimate_on_topic
+from runnables.question.topic_gate import CERTAINLY_ON_TOPIC, ON_TOPIC, estimate_on_topic
 from runnables.question.topic_scorer import TopicScorer
 from runnables.retrieval.exact_search import api_url_candidates
 from runnables.retrieval.query_analysis import Glossary
@@ -90,7 +90,7 @@ def build_model_classifier(
         classification = Classification(reply.value)
         if reply.value.type == "unknown":
             by_rules = await asyncio.to_thread(classify_by_rules, details_of(question))
-            if by_rules.is_exact or by_rules.on_topic == 1:
+            if by_rules.is_exact or (by_rules.on_topic or 0) >= CERTAINLY_ON_TOPIC:
                 classification = by_rules
             else:
                 classification = replace(classification, on_topic=by_rules.on_topic)
@@ -123,12 +123,12 @@ def classify_by_rules(
     Blocks the event loop.
     """
     text = details.text
-    expanded, chunks = search_candidates(details, collection, glossary)
+    chunks = search_candidates(details, collection, glossary)
     code, api_of_code = _indexed_error_code(text, chunks)
     path, api = _api_by_path(details, collection)
     probability = 1.0
     if not (details.trace_id or code or api):
-        probability = estimate_on_topic(details, expanded, collection, glossary, chunks)
+        probability = estimate_on_topic(details, collection, glossary, chunks)
     if probability < ON_TOPIC:
         return Classification(StructuredQuestion(type="unknown"), on_topic=probability)
     named = api or _api_by_name(text, chunks) or api_of_code
@@ -149,11 +149,10 @@ def classify_by_rules(
 
 def search_candidates(
     details: ExtractedDetails, collection: Collection, glossary: Glossary
-) -> tuple[str, list[Chunk]]:
-    """Return the search query with equivalent terms, and the chunks it finds. Blocks the event loop."""
+) -> list[Chunk]:
+    """Return the chunks that a search for the question finds. Blocks the event loop."""
     expanded = " ".join([details.search_query, *glossary.equivalents(details.text)])
-    found = collection.search(expanded, CANDIDATE_CHUNKS)
-    return expanded, [retrieved.chunk for retrieved in found]
+    return [retrieved.chunk for retrieved in collection.search(expanded, CANDIDATE_CHUNKS)]
 
 
 def _question_type(

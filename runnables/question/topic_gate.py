@@ -1,11 +1,12 @@
 """Decides without a model whether a question is about the platform.
 
-A high topic score suffices if the question has no word of private life and does not speak of the asker's
-own affairs. For other questions, a logistic regression estimates the probability.
+A logistic regression estimates the probability from the question's words, the words of the documents and
+the chunks that a search finds.
 """
 
 import re
-from collections.abc import Mapping, Sequence
+from collections import defaultdict
+from collections.abc import Iterable, Sequence
 from functools import cache
 
 from ingestion.store.collection import Collection
@@ -17,14 +18,14 @@ from runnables.retrieval.query_analysis import Glossary, general_lexicon
 from schemas.document import Chunk
 from schemas.question import ExtractedDetails
 
-ON_TOPIC = 0.65
+ON_TOPIC = 0.35
 """Probability below which a question is refused.
 
 The probability assumes that questions on and off topic are equally frequent.
 """
 
-SURE_TOPIC_SCORE = 8.0
-"""Topic score above which a question that is not private is about the platform."""
+CERTAINLY_ON_TOPIC = 0.95
+"""Probability from which a question is answered even if a model classifies it as off-topic."""
 
 _FIRST_PERSON = re.compile(
     r"\b(?:my|mine|me|myself)\b|我的|我家|(?:给|帮|提醒|告诉)我", re.IGNORECASE
@@ -33,48 +34,50 @@ _FIRST_PERSON = re.compile(
 
 
 def estimate_on_topic(
-    details: ExtractedDetails,
-    expanded: str,
-    collection: Collection,
-    glossary: Glossary,
-    chunks: Sequence[Chunk],
+    details: ExtractedDetails, collection: Collection, glossary: Glossary, chunks: Sequence[Chunk]
 ) -> float:
-    """Return the probability that a question is about the platform; 1 if it certainly is.
+    """Return the probability that a question is about the platform. Blocks the event loop.
 
-    `expanded` is the question with equivalent terms, and `chunks` are its search results. Blocks the event
-    loop.
+    `chunks` are the question's search results.
     """
-    features = topic_features(details, expanded, collection)
-    if is_sure(features):
-        return 1.0
-    return topic_probability(
-        {**features, "share": stated_share(details, collection, glossary, chunks)}
-    )
+    return topic_probability(topic_features(details, collection, glossary, chunks))
 
 
 def topic_features(
-    details: ExtractedDetails, expanded: str, collection: Collection
+    details: ExtractedDetails, collection: Collection, glossary: Glossary, chunks: Sequence[Chunk]
 ) -> dict[str, float]:
-    """Return the features of a question that do not depend on chunks. Blocks the event loop.
+    """Return the features from which the probability is estimated. Blocks the event loop.
 
-    These are its topic score (with equivalent terms, if they raise the score), the mean score of its words,
-    whether it has a word of private life, and whether it mentions the asker.
+    These are the topic score with equivalent terms, the mean score of the question's words, whether it has
+    a word of private life, whether it mentions the asker, and the largest share of its words in one chunk.
     """
     topic = TopicScorer(collection.word_counts, collection.manifest.words)
     scores = topic.word_scores(details.text).values()
-    equivalents = general_lexicon().equivalents(details.text)
+    gain = _gain_by_equivalents(details.text, topic, (glossary, general_lexicon()))
     return {
-        "topic": max(sum(scores), topic.score(" ".join([expanded, *equivalents]))),
+        "topic": sum(scores) + gain,
         "mean": sum(scores) / max(len(scores), 1),
         "private": float(_has_private_word(details, collection)),
         "personal": float(_FIRST_PERSON.search(details.text) is not None),
+        "share": _stated_share(details, collection, glossary, chunks),
     }
 
 
-def is_sure(features: Mapping[str, float]) -> bool:
-    """Return whether a question with these features is certainly about the platform."""
-    private = features["private"] or features["personal"]
-    return features["topic"] > SURE_TOPIC_SCORE and not private
+def _gain_by_equivalents(text: str, topic: TopicScorer, lexicons: Iterable[Glossary]) -> float:
+    """Return by how much the topic score of `text` rises, in nats.
+
+    Each term of `text` is replaced by the one of its equivalents that has the highest score. Terms that are
+    equivalent to each other count once.
+    """
+    terms_by_group: defaultdict[Sequence[str], list[str]] = defaultdict(list)
+    for lexicon in lexicons:
+        for term, group in lexicon.groups(text):
+            terms_by_group[group].append(term)
+
+    def best_score(terms: Iterable[str]) -> float:
+        return max(0.0, *map(topic.score, terms))
+
+    return sum(best_score(group) - best_score(terms) for group, terms in terms_by_group.items())
 
 
 def _has_private_word(details: ExtractedDetails, collection: Collection) -> bool:
@@ -87,7 +90,7 @@ def _has_private_word(details: ExtractedDetails, collection: Collection) -> bool
     return any(part not in counts for parts in words.values() for part in parts)
 
 
-def stated_share(
+def _stated_share(
     details: ExtractedDetails, collection: Collection, glossary: Glossary, chunks: Sequence[Chunk]
 ) -> float:
     """Return the largest weighted share of the question's words that a single chunk contains, 0 to 1.
