@@ -9,6 +9,7 @@ from langchain_core.runnables import Runnable
 
 from ingestion.store.collection import Collection
 from runnables.answer.extractive_answer import (
+    MAX_CANDIDATES,
     build_acknowledge,
     build_decline,
     build_extractive_answer,
@@ -94,7 +95,7 @@ class PipelineFactory:
         quote = build_extractive_answer(self._collection, info, self._glossary)
         judge = build_judge(settings, info, self._limiter)
         falls_back = settings.on_model_failure == "extractive"
-        depth = EVIDENCE_DEPTH if self._models else 0
+        depth = EVIDENCE_DEPTH if self._models else MAX_CANDIDATES
         return PipelineSteps(
             condense=build_condense(self._models, info, settings.on_model_failure),
             acknowledge=build_acknowledge(info, settings.chat_model),

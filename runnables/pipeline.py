@@ -59,7 +59,7 @@ class PipelineSteps:
     classify: Runnable[Question, Classification]
     """Extracts what the question is about."""
     retrieve: Runnable[Question, list[RetrievedChunk]]
-    """Returns the k best chunks, reranked if the settings name a reranker, and further ones for a model."""
+    """Returns the k best chunks, reranked if the settings name a reranker, and then further ones."""
     refuse: AnswerFunction[PipelineState]
     """Replies to an off-topic question."""
     expand_query: StateFunction

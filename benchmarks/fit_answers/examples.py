@@ -19,7 +19,7 @@ from benchmarks.answers.index_cache import indexed_settings
 from benchmarks.answers.sets import SETS, is_available, off_topic_questions, read_set
 from benchmarks.fit_answers.plain_questions import plain_questions
 from runnables.answer.confidence import answer_features
-from runnables.answer.extractive_answer import find_quotes
+from runnables.answer.extractive_answer import MAX_CANDIDATES, find_quotes
 from runnables.answer.passages import QuotedPassage
 from runnables.answer.quoted_steps import quoted_steps
 from runnables.question.classify import search_candidates
@@ -28,6 +28,7 @@ from runnables.question.topic_gate import topic_features
 from runnables.retrieval.chunk_search import build_boost_named_api
 from runnables.retrieval.query_analysis import Glossary
 from runnables.state import PipelineState
+from schemas.document import RetrievedChunk
 from schemas.question import Question
 
 FOREIGN_STEP = 5
@@ -189,11 +190,13 @@ async def _ask_corpus(
 async def _state(service: AnswerService, text: str) -> PipelineState:
     """Return the state before the answer is drafted, even if the pipeline would refuse the question."""
     question: Question = service.build_question(AskCommand(text))
+    deeper = question.model_copy(update={"k": MAX_CANDIDATES})
+    found = await service.retriever("full_text").ainvoke(deeper)
     state: PipelineState = {
         "question": question,
         "classification": await service.classify.ainvoke(question),
-        "retrieved": await service.retriever("full_text").ainvoke(question),
-        "further": [],
+        "retrieved": found[: question.k],
+        "further": found[question.k :],
     }
     return await build_boost_named_api(service.collection).ainvoke(state)
 
@@ -203,9 +206,11 @@ def _without(state: PipelineState, documents: frozenset[str]) -> PipelineState |
 
     The result is None if the state has no chunks of these documents, or no other chunks.
     """
-    kept = [
-        retrieved
-        for retrieved in state["chunks"]
-        if f"{retrieved.chunk.source}/{retrieved.chunk.document_id}" not in documents
-    ]
-    return {**state, "chunks": kept} if kept and len(kept) < len(state["chunks"]) else None
+
+    def kept(ranking: Sequence[RetrievedChunk]) -> list[RetrievedChunk]:
+        return [r for r in ranking if f"{r.chunk.source}/{r.chunk.document_id}" not in documents]
+
+    chunks = kept(state["chunks"])
+    if not chunks or len(chunks) == len(state["chunks"]):
+        return None
+    return {**state, "chunks": chunks, "further": kept(state["further"])}

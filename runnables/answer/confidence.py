@@ -19,11 +19,14 @@ from runnables.answer.passages import QuotedPassage
 from runnables.question.query_terms import QueryTerms
 from schemas.answer import Confidence
 
-HIGH = 0.75
+HIGH = 0.8
 """Probability from which the confidence is `high`."""
 
 MEDIUM = 0.5
 """Probability from which the confidence is `medium`."""
+
+REST_DOCUMENTED = 0.55
+"""Probability from which a question with an identifier that no document contains is answered in part."""
 
 INCOMPLETE = 0.49
 """Probability of an answer without an identifier of the question: low confidence; chosen, not measured."""
@@ -63,16 +66,16 @@ class Quotes:
 def quotes_probability(quotes: Quotes, has_missing_identifiers: bool) -> float:
     """Return the probability that `quotes` answer the question, 0 to 1.
 
-    If no document contains an identifier of the question, an answer that would otherwise have at least
-    medium confidence has low confidence, because the rest of the question is documented. Any other answer
-    then has probability 0.
+    If no document contains an identifier of the question, an answer that would otherwise have at least the
+    probability `REST_DOCUMENTED` has low confidence, because the rest of the question is documented. Any
+    other answer then has probability 0.
     """
     if not quotes.passages:
         return 0.0
     probability = answer_probability(answer_features(quotes))
     if not has_missing_identifiers:
         return probability
-    return INCOMPLETE if probability >= MEDIUM else 0.0
+    return INCOMPLETE if probability >= REST_DOCUMENTED else 0.0
 
 
 def answer_features(quotes: Quotes) -> dict[str, float]:

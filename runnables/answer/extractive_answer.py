@@ -34,17 +34,14 @@ from schemas.document import Chunk, RetrievedChunk, SectionKind
 from schemas.platform import PlatformInfo
 from schemas.question import Question, StructuredQuestion
 
-MAX_CANDIDATES = 12
-"""Maximum number of retrieved chunks in which passages are looked for."""
+MAX_CANDIDATES = 20
+"""Maximum number of retrieved chunks in which passages are looked for; more did not improve answers."""
 
 MAX_RELATED_PAGES = 3
 """Maximum number of pages that an answer names besides the first one."""
 
 MIN_ADDED_SHARE = 0.2
 """Minimum sum of word and identifier shares that a second passage adds if the question compares."""
-
-MAX_PASSAGES = 3
-"""Maximum number of passages, each from another section; fewer for each part of a question with parts."""
 
 MAX_DISTANCE = 2.0
 """Maximum difference in relevance between the best passage and a further one, in nats.
@@ -78,7 +75,7 @@ def extractive_answer(
     probability = quotes_probability(quotes, bool(state["missing_identifiers"]))
     is_covered = probability >= NOT_COVERED
     steps = quoted_steps(state, quotes.passages, collection) if is_covered else []
-    chunks = _quoted_first(state["chunks"], steps)
+    chunks = _quoted_first(state, steps)
     numbers = {retrieved.chunk.id: number for number, retrieved in enumerate(chunks, 1)}
     answer = [cite(text, numbers[chunk.id]) for text, chunk in steps]
     pages = dict.fromkeys(retrieved.chunk.page_url for retrieved in chunks)
@@ -108,7 +105,7 @@ def find_quotes(
         part_terms = terms
         if len(parts) > 1:
             part_terms = QueryTerms.of(details, structured, collection, glossary, part)
-        candidates = _candidates(sections, part_terms, state["chunks"])
+        candidates = _candidates(sections, part_terms, _candidate_chunks(state))
         ranked.append((rank_passages(candidates, weights), part_terms))
     chosen = [
         passage
@@ -117,6 +114,12 @@ def find_quotes(
     ]
     passages = list({passage.chunk.id: passage for passage in chosen}.values())
     return Quotes(terms, passages, [passages for passages, _ in ranked])
+
+
+def _candidate_chunks(state: PipelineState) -> list[RetrievedChunk]:
+    """Return the chunks of `state`, followed by the next best ones."""
+    ids = {retrieved.chunk.id for retrieved in state["chunks"]}
+    return [*state["chunks"], *(r for r in state["further"] if r.chunk.id not in ids)]
 
 
 def _sections(
@@ -128,7 +131,7 @@ def _sections(
     the document's title says. If the question names the API of the best chunk and compares nothing, only
     sections of that API are read.
     """
-    chunks = [retrieved.chunk for retrieved in state["chunks"][:MAX_CANDIDATES]]
+    chunks = [retrieved.chunk for retrieved in _candidate_chunks(state)[:MAX_CANDIDATES]]
     if chunks and "comparison" not in terms.needs and _is_named(chunks[0], state["question"].text):
         chunks = [chunk for chunk in chunks if chunk.document_key == chunks[0].document_key]
     found = {chunk.id: chunk for chunk in chunks}
@@ -202,7 +205,7 @@ def _choose_passages(
     for passage in others:
         is_near = best.relevance - passage.relevance <= MAX_DISTANCE
         is_new = all(passage.chunk.body != quoted.chunk.body for quoted in chosen)
-        if is_near and is_new and len(passage.text) <= left and len(chosen) * parts < MAX_PASSAGES:
+        if is_near and is_new and len(passage.text) <= left:
             chosen.append(passage)
             left -= len(passage.text)
     return chosen
@@ -230,14 +233,12 @@ def _may_be_asked(kind: SectionKind, terms: QueryTerms) -> bool:
     return not terms.needs or kind in ("prose", "request_parameters") or fits(kind, terms.needs)
 
 
-def _quoted_first(
-    chunks: Sequence[RetrievedChunk], steps: Sequence[QuotedStep]
-) -> list[RetrievedChunk]:
-    """Return all chunks: first the quoted ones in the order of `steps`, so that citations start at 1."""
-    scores = {retrieved.chunk.id: retrieved.score for retrieved in chunks}
+def _quoted_first(state: PipelineState, steps: Sequence[QuotedStep]) -> list[RetrievedChunk]:
+    """Return the quoted chunks in the order of `steps`, so that citations start at 1, then all others."""
+    scores = {retrieved.chunk.id: retrieved.score for retrieved in _candidate_chunks(state)}
     quoted = {chunk.id: chunk for _, chunk in steps}
     front = [RetrievedChunk(chunk=c, score=scores.get(i, 0.0)) for i, c in quoted.items()]
-    return front + [retrieved for retrieved in chunks if retrieved.chunk.id not in quoted]
+    return front + [retrieved for retrieved in state["chunks"] if retrieved.chunk.id not in quoted]
 
 
 def build_acknowledge(platform_info: PlatformInfo, answered_by: str) -> AnswerFunction[Question]:

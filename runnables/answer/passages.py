@@ -10,10 +10,10 @@ from functools import cached_property
 
 from runnables.answer.segments import Segment
 from runnables.question.extract_details import error_codes
-from runnables.question.query_terms import CALL_NEEDS, QueryTerms, fits, states_quantity
+from runnables.question.query_terms import CALL_NEEDS, Need, QueryTerms, fits, states_quantity
 from schemas.document import Chunk, SectionKind
 
-MAX_CHARS = 600
+MAX_CHARS = 750
 """Maximum length of a passage in characters. Only a passage of one segment can be longer."""
 
 MAX_API_CHARS = 900
@@ -43,6 +43,12 @@ An anchor is compared with the best segment of its chunk, and a further row with
 
 CLEAR_SHARE = 0.3
 """Minimum relevance of a row that is clearly asked for, relative to the weight of all question words."""
+
+ASKED_SECTIONS: Mapping[SectionKind, Need] = {
+    "request_parameters": "parameter",
+    "request_url": "endpoint",
+}
+"""Sections of an API that usually answer a question with this need."""
 
 RARELY_ASKED: frozenset[SectionKind] = frozenset(
     {"response_parameters", "request_headers", "public_parameters", "permission_package"}
@@ -220,7 +226,7 @@ def _passage(
         "identifiers": terms.identifier_share(identifiers),
         "headings": terms.share(candidate.heading_words),
         "quantity": float(states_quantity(text, terms.quantities)),
-        "parameters": float(chunk.kind == "request_parameters" and "parameter" in terms.needs),
+        "asked": float(ASKED_SECTIONS.get(chunk.kind) in terms.needs),
         "unasked": float(chunk.kind in RARELY_ASKED and not fits(chunk.kind, terms.needs)),
         "rank": 1 / (1 + candidate.rank),
         "score": candidate.score,

@@ -209,9 +209,13 @@ _SECTIONS: Mapping[SectionKind, frozenset[Need]] = {
 }
 
 
+_PATH = re.compile(r"[\w.:{}-]*(?:/[\w.:{}-]+)+", re.ASCII)
+
+
 def needs_of(text: str, structured: StructuredQuestion | None = None) -> frozenset[Need]:
-    """Return the needs of a question; empty if its words show none."""
-    needs = {need for need, pattern in _PATTERNS.items() if pattern.search(text)}
+    """Return the needs of a question; empty if its words show none. Words in paths and URLs are ignored."""
+    words = _PATH.sub(" ", text)
+    needs = {need for need, pattern in _PATTERNS.items() if pattern.search(words)}
     if (structured and structured.error) or error_codes(text):
         needs.add("error")
     return frozenset(needs)
