@@ -265,7 +265,8 @@ async def retrieve(
 ) -> Retrieved:
     """Return the best chunks for a question, without answering it.
 
-    A chat model is called only if APIDESK_RERANK is `model`.
+    The text of a short chunk includes neighbouring sections of its document, each below its headings. A
+    chat model is called only if APIDESK_RERANK is `model`.
     """
     account = get_caller(request).account
     command = AskCommand(data.question, k=data.k, filters=data.filters, account=account)

@@ -32,6 +32,7 @@ from runnables.models.chat_models import (
     open_chat_models,
 )
 from runnables.question.extract_details import extract_details
+from runnables.retrieval.neighbours import add_neighbours
 from runnables.retrieval.retriever import RetrievalMode
 from runnables.run_context import with_deadline, with_streaming
 from schemas.answer import Answer, DegradedReason, EventSink, Source
@@ -171,10 +172,16 @@ class AnswerService:
     async def retrieve_chunks(
         self, question: Question, config: RunnableConfig
     ) -> list[RetrievedChunk]:
-        """Return the best chunks in a run with `config`. Raises ApideskError."""
+        """Return the best chunks, in a run with `config`. Short ones are extended by `add_neighbours`.
+
+        Raises ApideskError.
+        """
         observer = RunObserver(self.metrics)
-        return await self._retrieve.ainvoke(
+        chunks = await self._retrieve.ainvoke(
             question, merge_configs(config, {"callbacks": [observer]})
+        )
+        return await self.collection.run(
+            partial(add_neighbours, self.collection, chunks, question.filters)
         )
 
     def build_question(self, command: AskCommand) -> Question:

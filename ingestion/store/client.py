@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from schemas.choices import Language
+from schemas.document import Chunk
 from schemas.errors import ConfigurationError, StoreLocked, StoreUnavailable
 from schemas.question import Filters
 from schemas.settings import Settings
@@ -200,6 +201,15 @@ def of_documents(documents: Iterable[tuple[str, str]]) -> str:
     return " or ".join(
         f"(source == {literal(source)} and document_id == {literal(document)})"
         for source, document in documents
+    )
+
+
+def near(chunks: Iterable[Chunk], distance: int) -> str:
+    """Return a filter for the chunks at most `distance` positions from `chunks`; empty without chunks."""
+    return " or ".join(
+        f"({of_documents([chunk.document_key])} and position >= {chunk.position - distance}"
+        f" and position <= {chunk.position + distance})"
+        for chunk in chunks
     )
 
 

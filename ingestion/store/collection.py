@@ -168,6 +168,13 @@ class Collection(ABC):
         """Return all chunks of these documents, sorted by document and position."""
 
     @abstractmethod
+    def neighbours(self, chunks: Iterable[Chunk], distance: int) -> list[Chunk]:
+        """Return the chunks at most `distance` positions from one of `chunks` in the same document.
+
+        They include `chunks` themselves, and are sorted by document and position.
+        """
+
+    @abstractmethod
     def chunks_by_api(self, urls: Sequence[str], names: Sequence[str]) -> list[Chunk]:
         """Return all chunks of the APIs with these URLs or names, sorted by document and position."""
 

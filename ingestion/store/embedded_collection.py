@@ -186,6 +186,15 @@ class EmbeddedCollection(Collection):
             ]
         return sorted(chunks, key=lambda chunk: (chunk.source, chunk.document_id, chunk.position))
 
+    def neighbours(self, chunks: Iterable[Chunk], distance: int) -> list[Chunk]:
+        near = "(source = ? AND document_id = ? AND position BETWEEN ? AND ?)"
+        ranges = [
+            (*chunk.document_key, chunk.position - distance, chunk.position + distance)
+            for chunk in chunks
+        ]
+        values = [value for each in ranges for value in each]
+        return self._chunks(" OR ".join([near] * len(ranges)), values) if ranges else []
+
     def chunks_by_api(self, urls: Sequence[str], names: Sequence[str]) -> list[Chunk]:
         conditions = [
             f"({column} IN {placeholders(values)} AND {column} <> '')"

@@ -11,6 +11,7 @@ from ingestion.store.client import (
     literal,
     matching,
     milvus_errors,
+    near,
     of_apis,
     of_documents,
     open_milvus,
@@ -167,6 +168,10 @@ class MilvusCollection(Collection):
 
     def chunks_of_documents(self, documents: Iterable[DocumentKey]) -> list[Chunk]:
         expression = of_documents(documents)
+        return self._query_chunks(expression) if expression else []
+
+    def neighbours(self, chunks: Iterable[Chunk], distance: int) -> list[Chunk]:
+        expression = near(chunks, distance)
         return self._query_chunks(expression) if expression else []
 
     def chunks_by_api(self, urls: Sequence[str], names: Sequence[str]) -> list[Chunk]:

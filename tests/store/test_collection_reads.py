@@ -90,6 +90,14 @@ def test_chunks_of_document_are_ordered_by_position(docs: Collection) -> None:
     assert docs.chunks_of_document("1180", "elsewhere") == []
 
 
+def test_neighbours_are_the_chunks_around_a_chunk(docs: Collection) -> None:
+    address, parameters = docs.chunks_of_document("1180", "guides")
+    assert docs.neighbours([address], 1) == [address, parameters]
+    assert docs.neighbours([address, parameters], 1) == [address, parameters]
+    assert docs.neighbours([parameters], 0) == [parameters]
+    assert docs.neighbours([], 1) == []
+
+
 @pytest.mark.parametrize(
     ("urls", "wanted", "expected"),
     [

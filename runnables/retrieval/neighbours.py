@@ -1,0 +1,77 @@
+"""Extends short retrieved sections with their neighbours in the document, for readers of a few results.
+
+A section is often too short to be read alone: its table is introduced by the section before it, or its
+exception is the section after it. Search still compares single sections, which is more precise. This is
+known as parent-document or small-to-big retrieval.
+"""
+
+from collections import defaultdict
+from collections.abc import Sequence
+
+from ingestion.store.catalogue import DocumentKey
+from ingestion.store.collection import Collection
+from schemas.document import Chunk, RetrievedChunk
+from schemas.question import Filters
+
+MAX_BYTES = 2_000
+"""Maximum size of a section with its neighbours in UTF-8; about 500 tokens in English and in Chinese.
+
+Longer sections are left as they are.
+"""
+
+MAX_DISTANCE = 2
+"""Maximum number of neighbours on each side."""
+
+Sections = dict[int, Chunk]
+"""The sections of a document by position."""
+
+
+def add_neighbours(
+    collection: Collection, retrieved: Sequence[RetrievedChunk], filters: Filters
+) -> list[RetrievedChunk]:
+    """Return `retrieved` with the bodies and texts of short sections extended. Blocks the event loop.
+
+    The following section is added first, then the one before, and so on, while the section with its
+    neighbours has at most `MAX_BYTES`. Only sections that match `filters` are added, and none that is
+    in the results already.
+    """
+    short = [r.chunk for r in retrieved if _size(r.chunk) < MAX_BYTES]
+    sections: defaultdict[DocumentKey, Sections] = defaultdict(dict)
+    for chunk in collection.neighbours(short, MAX_DISTANCE):
+        if filters.allow(chunk):
+            sections[chunk.document_key][chunk.position] = chunk
+    shown = {r.chunk.id for r in retrieved}
+    extended = []
+    for each in retrieved:
+        passage = _extend(each.chunk, sections[each.chunk.document_key], shown)
+        shown |= {section.id for section in passage}
+        extended.append(each if len(passage) == 1 else _merge(each, passage))
+    return extended
+
+
+def _extend(chunk: Chunk, sections: Sections, shown: set[str]) -> list[Chunk]:
+    """Return `chunk` and the neighbours that fit, in document order."""
+    passage, left = [chunk], MAX_BYTES - _size(chunk)
+    open_sides = [1, -1]
+    while open_sides:
+        side = open_sides.pop(0)
+        edge = passage[-1 if side > 0 else 0]
+        section = sections.get(edge.position + side)
+        if section is not None and section.id not in shown and _size(section) <= left:
+            passage = [*passage, section] if side > 0 else [section, *passage]
+            left -= _size(section)
+            open_sides.append(side)
+    return passage
+
+
+def _merge(retrieved: RetrievedChunk, passage: Sequence[Chunk]) -> RetrievedChunk:
+    """Return `retrieved` with the bodies of `passage`, each below its headings."""
+    chunk = retrieved.chunk
+    body = "\n\n".join(f"## {each.section or each.title}\n\n{each.body}" for each in passage)
+    text = chunk.text.removesuffix(chunk.body) + body
+    extended = chunk.model_copy(update={"body": body, "text": text})
+    return RetrievedChunk(chunk=extended, score=retrieved.score)
+
+
+def _size(chunk: Chunk) -> int:
+    return len(chunk.body.encode())
