@@ -156,26 +156,65 @@ def test_similar_sections_of_other_pages_are_quoted_below_their_headings(tmp_pat
     assert only == "The logo is blue and white. [1]"
 
 
-def test_parameter_of_a_pasted_request_is_quoted(tmp_path: Path) -> None:
-    (tmp_path / "platform.toml").write_text(PLATFORM)
-    (tmp_path / "guides").mkdir()
-    rows = (f"| {name} | The {name} of a ban. {'It is kept. ' * 20}|" for name in ("user", "group"))
-    table = "\n".join(
-        [
-            "| Name | Description |",
-            "| --- | --- |",
-            *rows,
-            f"| lasts | Seconds. {'It is kept. ' * 20}|",
-        ]
-    )
-    (tmp_path / "guides" / "ban.md").write_text(f"# Ban a user of a group\n\n{table}\n")
+def quoted_page(folder: Path, page: str, question: str) -> str:
+    """Return the answer to `question` about a platform with one page."""
+    (folder / "platform.toml").write_text(PLATFORM)
+    (folder / "guides").mkdir()
+    (folder / "guides" / "page.md").write_text(page)
 
     async def answer() -> Answer:
-        async with open_answer_service(settings_of(tmp_path)) as answer_service:
-            return await answer_service.ask(AskCommand('ban a user of a group {"lasts": 30}'))
+        async with open_answer_service(settings_of(folder)) as answer_service:
+            return await answer_service.ask(AskCommand(question))
 
-    (step,) = asyncio.run(answer()).answer
-    assert "| lasts | Seconds." in step
+    return "\n\n".join(asyncio.run(answer()).answer)
+
+
+def page_of_parameters(**descriptions: str) -> str:
+    """Return a page about bans whose table has a long row per parameter."""
+    filler = "It is kept. " * 20
+    rows = [f"| {name} | {text} {filler}|" for name, text in descriptions.items()]
+    lines = ["# Ban a user of a group", "", "| Name | Description |", "| --- | --- |", *rows]
+    return "\n".join(lines)
+
+
+def test_parameter_of_a_pasted_request_is_quoted(tmp_path: Path) -> None:
+    page = page_of_parameters(user="The user.", group="The group.", lasts="Seconds.")
+    text = quoted_page(tmp_path, page, 'ban a user of a group {"lasts": 30}')
+    assert "| lasts | Seconds." in text
+
+
+def test_row_that_is_asked_for_follows_the_rows_of_a_pasted_request(tmp_path: Path) -> None:
+    page = page_of_parameters(
+        lasts="Seconds.", other="Another one.", notice="Explains the moderator's decision."
+    )
+    question = '{"lasts": 30} which one explains the moderator\'s decision?'
+    text = quoted_page(tmp_path, page, question)
+    assert text.index("| lasts |") < text.index("| notice |")
+    assert "| other |" not in text
+
+
+def test_row_named_by_a_word_of_the_question_is_quoted(tmp_path: Path) -> None:
+    page = page_of_parameters(
+        batch_size="Defaults to 1000.", output="Defaults to all.", limit="Defaults to -1."
+    )
+    text = quoted_page(tmp_path, page, "what are the defaults for batch_size and limit of a ban?")
+    assert "| batch_size |" in text
+    assert "| limit |" in text
+    assert "| output |" not in text
+
+
+def test_items_keep_their_numbers(tmp_path: Path) -> None:
+    page = "# Set up a webhook\n\n1. Open the console.\n2. Add a webhook.\n\n> It is free.\n\n3. Save it.\n"
+    text = quoted_page(tmp_path, page, "how to set up a webhook")
+    assert "2. Add a webhook. [1]" in text
+    assert "3. Save it. [1]" in text
+
+
+def test_code_is_quoted_below_the_paragraph_that_explains_it(tmp_path: Path) -> None:
+    filler = "\n".join(f"flamingo_{n} = {n}" for n in range(60))
+    page = f"# Birds\n\nThis prepares the cage.\n\n```\n{filler}\n```\n\nAll birds are counted at night.\n"
+    text = quoted_page(tmp_path, page, "flamingo_12")
+    assert text.startswith("This prepares the cage.")
 
 
 def test_answer_is_framed_in_the_requested_language(client: TestClient[Litestar]) -> None:

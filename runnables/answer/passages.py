@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
+from ingestion.text.words import stem
 from runnables.answer.segments import Segment
 from runnables.question.extract_details import error_codes
 from runnables.question.query_terms import CALL_NEEDS, Need, QueryTerms, fits, states_quantity
@@ -87,8 +88,9 @@ class Candidate:
         return [self.terms.found_in(segment.text) for segment in self.segments]
 
     def is_named(self, index: int) -> bool:
-        """Return whether the segment is a table row whose name the question contains."""
-        return self.segments[index].name.lower() in self.terms.identifiers
+        """Return whether the segment is a table row whose name the question contains, also as a word."""
+        name = self.segments[index].name.lower()
+        return name in self.terms.identifiers or (bool(name) and stem(name) in self.terms.weights)
 
     def defines_code(self, index: int) -> bool:
         """Return whether the segment is the row of an error code in the question."""
@@ -171,11 +173,17 @@ def _choose_segments(
 
     for index in [anchor, *(_further_rows(candidate, relevance, anchor) if is_row else ())]:
         add(index)
-    if (before := min(chosen) - 1) >= 0 and segments[before].is_introduction:
-        add(before)
+    if (before := min(chosen) - 1) >= 0 and _introduces(segments, before):
+        chosen[before] = 0  # free, because what follows is unclear without it
     if not (is_row and (candidate.defines_code(anchor) or candidate.chunk.kind != "prose")):
         _grow(relevance, min(chosen), max(chosen), add)
     return tuple(sorted(chosen))
+
+
+def _introduces(segments: Sequence[Segment], index: int) -> bool:
+    """Return whether the segment announces the next one, or is a paragraph before code."""
+    segment, following = segments[index], segments[index + 1]
+    return segment.is_introduction or (segment.kind, following.kind) == ("paragraph", "code")
 
 
 def _grow(relevance: Sequence[float], first: int, last: int, add: Callable[[int], bool]) -> None:
@@ -191,16 +199,21 @@ def _grow(relevance: Sequence[float], first: int, last: int, add: Callable[[int]
 def _further_rows(candidate: Candidate, relevance: Sequence[float], anchor: int) -> list[int]:
     """Return the indices of the rows to quote with the anchor.
 
-    If the question names the row at `anchor`, these are the other named rows, in document order. If the
+    If the question names the row at `anchor`, these are the other named rows and, unless it is the row of
+    an error code, the rows that the question clearly asks for: a pasted request names rows, too. If the
     question clearly asks for the row at `anchor`, these are the rows of similar relevance and, for a
-    question about a call, the required parameters. Otherwise these are all other rows. In the last two
-    cases, the best rows come first.
+    question about a call, the required parameters. Otherwise these are all other rows. The best rows come
+    first.
     """
     segments, terms = candidate.segments, candidate.terms
+    clear = CLEAR_SHARE * terms.total
     rows = [i for i, s in enumerate(segments) if s.block == segments[anchor].block and i != anchor]
     if candidate.is_named(anchor):
-        return [i for i in rows if candidate.is_named(i)]
-    if relevance[anchor] >= CLEAR_SHARE * terms.total:
+        only_codes = candidate.defines_code(anchor)
+        rows = [
+            i for i in rows if candidate.is_named(i) or (relevance[i] >= clear and not only_codes)
+        ]
+    elif relevance[anchor] >= clear:
         min_relevance = SIMILAR_SHARE * relevance[anchor]
         needs_call = terms.needs & CALL_NEEDS
         rows = [

@@ -32,6 +32,7 @@ _SENTENCE_END = re.compile(r"(?<=[。！？；])\s*|(?<=[.!?])\s+(?=[A-Z`\"'(])"
 _LINK = re.compile(r"(?P<image>!?)\[(?P<label>[^\]]*)\]\((?P<address>[^)\s]*)(?:\s[^)]*)?\)")
 _TAG = re.compile(r"</?[A-Za-z][^>`]*>|\{#[^}]*\}")
 _CELL_BORDER = re.compile(r"(?<!\\)\|")
+_FIRST_NUMBER = re.compile(r"\s*(\d{1,9})")
 _CODE = re.compile(r"(`[^`\n]*`)")
 _LABEL = re.compile(r"\*\*[^*\n]{1,40}\*\*")
 
@@ -53,7 +54,7 @@ class Segment:
     cells: tuple[tuple[str, str], ...] = ()
     """The columns and cells of a table row, in Markdown."""
     number: int = 0
-    """Position in a numbered list, from 1."""
+    """Number in a numbered list."""
     parameters: int = 0
     """Number of rows of its table if the rows are parameters."""
 
@@ -116,9 +117,9 @@ def _split_block(section: _RowContext, index: int, block: MarkdownBlock) -> Iter
     elif block.kind == "fence" and block.text.lstrip().startswith(("```", "~~~")):
         yield segment("code", textwrap.dedent(block.text))
     elif block.kind == "list":
-        is_ordered = block.text.lstrip()[:1].isdigit()
+        is_ordered = (first := _FIRST_NUMBER.match(block.text)) is not None
         items = [quotable_markdown(item) for item in split_list_items(block.text)]
-        for number, item in enumerate(filter(None, items), 1):
+        for number, item in enumerate(filter(None, items), int(first[1]) if first else 1):
             yield (
                 segment("item", item, number=number)
                 if is_ordered
