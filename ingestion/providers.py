@@ -53,7 +53,7 @@ class ModelRole:
     """A configured model and its use. The use determines the names of the settings."""
 
     prefix: str
-    """As in the names of the settings: `CHAT`, `CHAT_FALLBACK`, `STRUCTURE`, `JUDGE` or `EMBEDDING`."""
+    """`CHAT`, `CHAT_FALLBACK`, `STRUCTURE`, `JUDGE` or `EMBEDDING`, as in `APIDESK_CHAT_MODEL`."""
     model: str
     """`provider:model`."""
 
@@ -75,21 +75,21 @@ class ModelRole:
 def open_client(factory: Callable[..., Client], role: ModelRole, options: dict[str, Any]) -> Client:
     """Return a client of the role's model, created by `factory` with `options`.
 
-    `factory` is LangChain's init_chat_model or init_embeddings. A client with a `base_url` needs no key.
-    Raises ConfigurationError if the client cannot be created; its message names the setting and, if
-    needed, the extra to install.
+    `factory` is LangChain's init_chat_model or init_embeddings. A client with a `base_url` needs no key,
+    except for Azure. Raises ConfigurationError if the client cannot be created; its message names the
+    setting and, if needed, the extra to install.
     """
     provider, _, name = role.model.partition(":")
     if not provider or not name:  # LangChain would guess the provider
         raise ConfigurationError(
-            f"{role.setting}: name it as provider:model, such as openai:gpt-4o-mini"
+            f"{role.setting}: must have the form provider:model, such as openai:NAME"
         )
     if provider == AZURE and "base_url" in options:
         options = {**options, "azure_endpoint": options["base_url"]}
         del options["base_url"]
     try:
-        client = factory(role.model, **options)
-    except (ImportError, AttributeError) as error:  # the latter from langchain-community
+        return _create_client(factory, role, options)
+    except (ImportError, AttributeError) as error:  # langchain-community raises AttributeError
         if provider not in PROVIDER_EXTRAS:
             raise ConfigurationError(f"{role.setting}: {_first_line(error)}") from None
         command = f"pip install 'apidesk[{provider}]'"
@@ -98,9 +98,16 @@ def open_client(factory: Callable[..., Client], role: ModelRole, options: dict[s
         if _is_missing_key(error) and "base_url" in options and "api_key" not in options:
             return open_client(factory, role, {**options, "api_key": NO_KEY})
         raise ConfigurationError(f"{role.setting}: {_reason(error, role)}") from None
-    # Anthropic's client reports a missing key only with the first request.
+
+
+def _create_client(
+    factory: Callable[..., Client], role: ModelRole, options: dict[str, Any]
+) -> Client:
+    """Call `factory`. Raises ValueError if Anthropic's client has no key."""
+    client = factory(role.model, **options)
+    # Anthropic's client itself reports a missing key only with the first request.
     if getattr(client, "anthropic_api_key", None) == SecretStr(""):
-        raise ConfigurationError(f"{role.setting}: {_missing_key(role)}")
+        raise ValueError("no api_key")
     return client
 
 
@@ -116,7 +123,10 @@ def connection_options(base_url: str | None, api_key: SecretStr | None) -> dict[
 
 @contextmanager
 def model_errors(role: ModelRole) -> Iterator[None]:
-    """Convert a provider's error within the block to a ModelError that names the setting to check."""
+    """Convert a provider's error within the block to a ModelError.
+
+    Its message names the model's setting and, for some errors, another setting to check.
+    """
     try:
         yield
     except ApideskError:
@@ -185,7 +195,7 @@ def _retry_after_s(error: Exception) -> float | None:
 def _provider_reason(error: Exception) -> str:
     """Return the message in the body of an error response, in parentheses; empty if there is none.
 
-    Keys are removed. Fields other than the message may repeat the request and are left out.
+    API keys are replaced by an ellipsis. Other fields may repeat the request and are left out.
     """
     body = getattr(error, "body", None)
     for name in ("error", "message", "detail"):

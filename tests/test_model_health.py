@@ -99,7 +99,7 @@ def test_check_shows_how_a_model_returns_json(
 @pytest.mark.parametrize(
     ("model", "sentence"),
     [
-        ("gpt-4o-mini", "name it as provider:model"),
+        ("gpt-4o-mini", "must have the form provider:model"),
         ("nobody:gpt", "no provider is called nobody"),
         ("openai:gpt", "no key; set APIDESK_CHAT_API_KEY"),
     ],

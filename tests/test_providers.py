@@ -301,6 +301,23 @@ def test_server_with_an_address_needs_no_key(
     assert ask(client, QUESTION)["degraded"] is None
 
 
+def test_anthropic_server_with_an_address_needs_no_key(serve_samples: MakeClient) -> None:
+    with AnthropicServer() as server:
+        client = serve_samples(chat_model="anthropic:local", chat_base_url=server.base_url)
+        server.reply(structured(), draft("用“订单发货”接口。[1]"))
+
+        assert ask(client, QUESTION)["degraded"] is None
+
+
+def test_azure_needs_a_key_even_with_an_address() -> None:
+    message = refused(
+        chat_model="azure_openai:deployment",
+        chat_base_url="https://resource.openai.azure.com",
+        model_options={"chat": {"api_version": "2024-10-21"}},
+    )
+    assert "no key; set APIDESK_CHAT_API_KEY" in message
+
+
 def test_key_of_the_provider_is_sent_to_an_address(
     serve_samples: MakeClient, model_server: ModelServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
