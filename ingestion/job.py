@@ -72,7 +72,7 @@ class IngestionJob:
         """Connect to the stores in `settings` and return a job. Blocks.
 
         `engine` is the database of `settings` if the caller has opened it already. `long_lived` says that
-        this process goes on after a run, so that a run must free its memory. Raises ConfigurationError or
+        this process keeps running after a run, so a run must free its memory. Raises ConfigurationError or
         StoreUnavailable.
         """
         embeddings = open_embeddings(settings)
@@ -102,7 +102,7 @@ class IngestionJob:
 
     @asynccontextmanager
     async def scheduling(self) -> AsyncIterator[None]:
-        """Wait until no other process on this machine schedules ingestions, then run the block.
+        """Wait until no other process on this machine schedules runs of the collection, then run the block.
 
         Therefore, only one worker of a server starts scheduled runs. If it dies, another worker takes over.
         """
@@ -166,7 +166,7 @@ async def run_in_thread(
         job.stop()
         await asyncio.wait({task})
         if not task.cancelled():
-            task.exception()  # or asyncio would log the error, which the report already contains
+            task.exception()  # otherwise, asyncio would log the error, which the report contains
         raise
 
 
@@ -174,7 +174,7 @@ async def run_in_thread(
 def run_lock(settings: Settings, run: IngestionRun) -> Iterator[None]:
     """Hold the lock of the collection in `settings`; the system releases it if the process dies.
 
-    Raises IngestionRunning if another run holds the lock; the message names its process.
+    Raises IngestionRunning if another run holds the lock; the message describes that run if it can.
     """
     path = _lock_path(settings)
     holder_path = path.with_suffix(".json")
@@ -206,7 +206,7 @@ def _describe_holder(path: Path) -> str:
         text = path.with_suffix(".json").read_text(encoding="utf-8")
         return IngestionRun.model_validate_json(text, by_name=True).describe()
     except (OSError, ValueError):
-        return "a process that has just started"
+        return "no details are available"
 
 
 class _RunReporter:
@@ -230,7 +230,9 @@ class _RunReporter:
     def update(self) -> None:
         """Report progress. Raises IngestionStopped if the job was stopped."""
         if self._stopping.is_set():
-            raise IngestionStopped("the run was stopped before its end; the next run continues it")
+            raise IngestionStopped(
+                "the run was stopped before it finished; the next run continues it"
+            )
         self._progress(self._run)
         if time.monotonic() - self._saved_at > SAVE_INTERVAL_S:
             self._save()

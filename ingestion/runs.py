@@ -28,15 +28,15 @@ MAX_LISTED_RUNS = 50
 """Maximum number of listed runs. Older runs stay in the database."""
 
 MAX_SLEEP_S = 30.0
-"""Maximum seconds of one sleep, so that clock changes and system suspends are noticed within this time."""
+"""Maximum seconds per sleep. A changed clock, or a suspended system, is noticed within this time."""
 
 log = logging.getLogger(__name__)
 
 
 class IngestionRunStore:
-    """Stores the runs of one collection. Every method blocks; call them in a worker thread.
+    """Stores the runs of one collection. Its methods block; call them in a worker thread.
 
-    Every method raises StoreUnavailable if the database does not answer.
+    Methods that use the database raise StoreUnavailable if it cannot be used.
     """
 
     def __init__(self, engine: Engine, collection: str) -> None:
@@ -112,7 +112,7 @@ class IngestionRunStore:
 
     def _describe_running(self) -> str:
         running = next((run for run in self.latest() if run.state == "running"), None)
-        return running.describe() if running else "a process that has just started"
+        return running.describe() if running else "no details are available"
 
     def _select(self, *where: object, limit: int = 1) -> list[IngestionRun]:
         query = (

@@ -44,11 +44,11 @@ BAD_BODIES = {
     "a string": (b'"a"', 400, NOT_AN_OBJECT),
     "null": (b"null", 400, NOT_AN_OBJECT),
     "no question": (b"{}", 400, "question: "),
-    "empty question": (b'{"question": ""}', 400, "question: must not be empty"),
+    "empty question": (b'{"question": ""}', 400, "question: must not be blank"),
     "blank question": (
         '{"question": " \\t\\n\u3000"}'.encode(),
         400,
-        "question: must not be empty",
+        "question: must not be blank",
     ),
     "null question": (b'{"question": null}', 400, "question: "),
     "number as question": (b'{"question": 1}', 400, "question: "),

@@ -331,7 +331,7 @@ def test_min_recall_sets_the_exit_code(evaluate: Evaluate, tmp_path: Path) -> No
         ({"question": "a"}, [], "no question names a document"),
         ({"question": "a", "gold": ["1110"]}, ["--mode", "dense"], "APIDESK_EMBEDDING_MODEL"),
         ({"question": "a", "gold": ["1110"]}, ["--plot", "a.pdf"], "must end in .svg or .png"),
-        ({"question": "a", "gold": ["1110"]}, ["--plot", "no/a.svg"], "no such folder"),
+        ({"question": "a", "gold": ["1110"]}, ["--plot", "no/a.svg"], "folder no does not exist"),
     ],
 )
 def test_invalid_input_is_one_line_and_exit_code_2(
@@ -352,7 +352,7 @@ def test_embedding_model_adds_dense_and_hybrid_routes(
     assert found["judged"] == "hybrid"
     texts = {e.text for e in ElementTree.parse(drawn).iter() if e.tag.endswith("}text")}
     assert {"full text", "dense", "hybrid", "Recall over k", "k, number of documents"} <= texts
-    assert "recall@k, share of the gold documents" in texts
+    assert "recall@k, share of the gold names found" in texts
     assert any((text or "").startswith("k = 5: ") for text in texts)
     assert "hybrid *" in evaluate_with_embeddings(questions).stdout
 

@@ -336,9 +336,9 @@ def test_init_refuses_the_store_of_another_platform(empty_folder: Path) -> None:
 
 
 INVALID_ARGUMENTS: dict[str, tuple[list[str], str]] = {
-    "a folder as description": (["--openapi", "docs"], "docs: not an OpenAPI description; use --documents for a folder"),
+    "a folder as description": (["--openapi", "docs"], "docs: not an OpenAPI description; for a folder, pass --documents instead"),
     "a page as description": (["--openapi", "docs/a.md"], "a.md: "),
-    "no title": (["--openapi", "untitled.json"], "the description has no title: pass --name"),
+    "no title": (["--openapi", "untitled.json"], "the OpenAPI description has no title: pass --name"),
     "nothing about the platform": (["--openapi", "bare.json", "--name", "Acme"], "nothing about the platform: pass --about"),
     "a template without names": (["--openapi", "api.json", "--page-url", "https://a.example/"], "no placeholder in braces"),
     "a template with an open brace": (["--openapi", "api.json", "--page-url", "https://a.example/{x"], "expected '}'"),

@@ -202,9 +202,9 @@ def test_missing_documents_are_reported(
         ("write", {}, "unknown tool: write; available: ask, outline, search, open"),
         ("ask", {}, "question: Field required"),
         ("ask", {"question": 7}, "question: Input should be a valid string"),
-        ("ask", {"question": " "}, "question: must not be empty"),
-        ("search", {"query": " "}, "query: must not be empty"),
-        ("outline", {"name": ""}, "name: must not be empty"),
+        ("ask", {"question": " "}, "question: must not be blank"),
+        ("search", {"query": " "}, "query: must not be blank"),
+        ("outline", {"name": ""}, "name: must not be blank"),
         (
             "search",
             {"query": "问" * 20_001},

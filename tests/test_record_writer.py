@@ -143,6 +143,7 @@ def test_unwritable_outbox_is_logged(
     record_writer = RecordWriter(engine, settings.model_copy(update={"spool": tmp_path / "file"}))
     run_writer(record_writer, lambda: record_writer.write(record("a")))
     assert "questions cannot be recorded" in caplog.text
+    assert f"question not recorded: the outbox in {record_writer.folder} could not" in caplog.text
 
 
 def test_full_disk_loses_only_the_record_that_does_not_fit(

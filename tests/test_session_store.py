@@ -358,7 +358,7 @@ def test_runs_are_saved_updated_and_listed(url: str) -> None:
         (
             "sqlite:////proc",
             StoreUnavailable,
-            "it cannot be written: check its folder's permissions",
+            "it cannot be opened: check its path",
         ),
         ("postgresql://u:secret@127.0.0.1:1/x", StoreUnavailable, "connection"),
         ("postgres://u:secret@127.0.0.1:1/x", StoreUnavailable, "connection"),
@@ -384,7 +384,7 @@ def test_missing_driver_names_the_package(url: str, monkeypatch: pytest.MonkeyPa
         open_engine(make_settings(url))
     assert (
         str(raised.value)
-        == "APIDESK_DATABASE_URL: needs a package: pip install 'apidesk[postgres]'"
+        == "APIDESK_DATABASE_URL: PostgreSQL needs a package: pip install 'apidesk[postgres]'"
     )
 
 
@@ -473,7 +473,7 @@ def test_invalid_session_name_returns_400(http: TestClient[Litestar], name: str)
     response = http.delete(f"/sessions/{name}")
     assert (response.status_code, response.json()["code"]) == (400, "invalid_input")
     assert response.json()["detail"] == (
-        "session: must be 1 to 64 of the characters A-Z a-z 0-9 . _ -, and not only dots"
+        "session: must have 1 to 64 of the characters A-Z, a-z, 0-9, '.', '_' and '-', and not only dots"
     )
 
 
@@ -488,5 +488,5 @@ def test_valid_session_names(name: str) -> None:
 
 @pytest.mark.parametrize("name", INVALID_NAMES)
 def test_invalid_session_names(name: str) -> None:
-    with pytest.raises(ValidationError, match="must be 1 to 64"):
+    with pytest.raises(ValidationError, match="must have 1 to 64"):
         Body(session=name)

@@ -17,7 +17,7 @@ from tests.serving_process import APIDESK, TIMEOUT_S, wait_until
 
 pytestmark = pytest.mark.acceptance
 
-STOPPED = "the run was stopped before its end; the next run continues it"
+STOPPED = "the run was stopped before it finished; the next run continues it"
 
 
 @pytest.fixture

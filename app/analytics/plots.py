@@ -65,7 +65,7 @@ def check_plot(path: Path) -> None:
     if path.suffix.lower() not in (".svg", ".png"):
         raise ConfigurationError(f"--plot {path}: the name must end in .svg or .png")
     if not path.resolve().parent.is_dir():
-        raise ConfigurationError(f"--plot {path}: no such folder")
+        raise ConfigurationError(f"--plot {path}: the folder {path.parent} does not exist")
     if find_spec("matplotlib") is None:
         raise ConfigurationError("--plot needs matplotlib: pip install 'apidesk[evaluate]'")
 
@@ -90,7 +90,7 @@ def _open_figure(path: Path, width: float, height: float) -> "Iterator[Figure]":
 
 
 def plot_recall(evaluation: Evaluation, path: Path) -> None:
-    """Plot recall over k into the file at `path`, with one line per route. Raises ConfigurationError."""
+    """Plot recall over k, one line per route, and save the plot to `path`. Raises ConfigurationError."""
     with _open_figure(path, 7.2, 4.5) as figure:
         axes = figure.add_subplot()
         _draw_axes(axes, evaluation)
@@ -103,7 +103,7 @@ def plot_recall(evaluation: Evaluation, path: Path) -> None:
 def _draw_axes(axes: "Axes", evaluation: Evaluation) -> None:
     """Draw the title, the axes and the grid.
 
-    The y axis starts at a multiple of 0.1 that is at least 0.05 below the lowest value, but not below 0.
+    The y axis starts at the largest multiple of 0.1 that is at least 0.05 below the lowest value, or at 0.
     """
     lowest = min(min(route.recall[0], *route.chunk_recall) for route in evaluation.routes)
     floor = max(0.0, math.floor(lowest * 10 - 0.5) / 10)
@@ -111,7 +111,7 @@ def _draw_axes(axes: "Axes", evaluation: Evaluation) -> None:
     axes.set_ylim(floor, 1.0 + 0.02 * (1 - floor))
     axes.set_xticks([1, *range(2, MAX_K + 1, 2), *{evaluation.k} - {1}])
     axes.set_xlabel("k, number of documents")
-    axes.set_ylabel("recall@k, share of the gold documents")
+    axes.set_ylabel("recall@k, share of the gold names found")
     axes.set_title("Recall over k", loc="left", fontsize=13, fontweight="bold", color=INK, pad=22)
     subtitle = f"{evaluation.with_gold} questions, {evaluation.documents} documents"
     if evaluation.generated:
@@ -143,7 +143,7 @@ def _draw_route(axes: "Axes", route: RouteResult) -> None:
 def _draw_current_k(axes: "Axes", evaluation: Evaluation) -> None:
     """Mark the evaluation's k and its recall.
 
-    If recall in k chunks differs from recall in k documents, also draw the curve for chunks.
+    Also draw the primary route's recall curve for chunks, if it differs from the curve for documents.
     """
     k, route = evaluation.k, evaluation.primary_route
     ks = range(1, MAX_K + 1)
@@ -163,7 +163,7 @@ def _draw_current_k(axes: "Axes", evaluation: Evaluation) -> None:
 
 
 def plot_replay(replay: Replay, path: Path) -> None:
-    """Plot `replay` into the .svg or .png file at `path`. Raises ConfigurationError."""
+    """Plot `replay`, and save the plot to `path`, an .svg or .png file. Raises ConfigurationError."""
     with _open_figure(path, 9.2, 4.2) as figure:
         figure.get_layout_engine().set(w_pad=0.12, h_pad=0.08)  # type: ignore[union-attr,call-arg]
         left, right = figure.subplots(1, 2, width_ratios=(1.15, 1))

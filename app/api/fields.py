@@ -27,7 +27,7 @@ _SESSION_PATTERN = re.compile(SESSION_SCHEMA["pattern"].strip("^$"))
 
 def _validate_not_blank(text: str) -> str:
     if not text.strip():
-        raise PydanticCustomError("blank", "must not be empty")
+        raise PydanticCustomError("blank", "must not be blank")
     return text
 
 
@@ -49,7 +49,9 @@ def validate_session_id(session: str) -> str:
     An id of dots alone is invalid, because clients remove "." and ".." from paths.
     """
     if len(session) > SESSION_SCHEMA["maxLength"] or not _SESSION_PATTERN.fullmatch(session):
-        message = "must be 1 to 64 of the characters A-Z a-z 0-9 . _ -, and not only dots"
+        message = (
+            "must have 1 to 64 of the characters A-Z, a-z, 0-9, '.', '_' and '-', and not only dots"
+        )
         raise PydanticCustomError("session", message)
     return session
 

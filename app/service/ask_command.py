@@ -57,7 +57,7 @@ class Answerer(Protocol):
 def check_question(text: str, settings: Settings, field: str = "question") -> None:
     """Raise QuestionError if the question is blank or too long. The message begins with `field`."""
     if not text.strip():
-        raise QuestionError(f"{field}: must not be empty", field=field)
+        raise QuestionError(f"{field}: must not be blank", field=field)
     if len(text) > settings.max_question_chars:
         raise QuestionTooLong(
             f"{field}: {len(text)} characters, at most {settings.max_question_chars} are allowed",

@@ -57,7 +57,8 @@ log = logging.getLogger(__name__)
 class Outbox:
     """Keeps the records of this process in a folder that processes share. Thread-safe.
 
-    If the folder is not writable, records are lost, and errors are logged.
+    If the outbox cannot be opened, for example because the folder is not writable, records are lost, and
+    errors are logged.
     """
 
     def __init__(self, folder: Path, max_bytes: int = MAX_OUTBOX_BYTES) -> None:
@@ -69,7 +70,7 @@ class Outbox:
         self._file: int | None = None
         self._file_number = 0
         self._closed_bytes = 0
-        """Size of the files before the current one that are not delivered yet."""
+        """Total size of the undelivered files of this process when the current file was opened."""
         self._lock = FileLock(folder / f"{self._name}.lock", thread_local=False)
         self._is_open = self._open()
 
@@ -118,7 +119,7 @@ class Outbox:
 
     def _next_file(self) -> int:
         if not self._is_open:
-            raise OSError(f"{self._folder} is not writable")
+            raise OSError(f"the outbox in {self._folder} could not be opened")
         self._closed_bytes = sum(map(_size, self._files_of(self._name)))
         self._file_number += 1
         path = self._folder / f"{self._name}.{self._file_number:09d}.jsonl"
@@ -171,7 +172,7 @@ def _read_records(path: Path) -> Iterator[QuestionRecord]:
 class RecordWriter:
     """Writes the question records of a server, and deletes expired ones.
 
-    With APIDESK_KEEP_QUESTIONS=false, nothing is written, but older records are still deleted.
+    With APIDESK_KEEP_QUESTIONS=false, nothing is written, but expired records are still deleted.
     """
 
     def __init__(self, engine: Engine, settings: Settings) -> None:

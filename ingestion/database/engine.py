@@ -99,7 +99,7 @@ def open_engine(settings: Settings) -> Engine:
     """Open the database in `settings` and upgrade its tables. Blocks.
 
     Raises ConfigurationError for an invalid URL, for a missing driver, and for a database that a newer
-    apidesk has changed. Raises StoreUnavailable if the database does not answer.
+    apidesk has changed. Raises StoreUnavailable if the database cannot be used.
     """
     engine = _create_engine(_parse_url(settings.database_url))
     try:
@@ -120,7 +120,8 @@ def open_engine(settings: Settings) -> Engine:
 def database_errors() -> Iterator[None]:
     """Convert SQLAlchemy's errors to StoreUnavailable.
 
-    The message gives only known causes of SQLite errors; others may name hosts and are only logged.
+    The message names only known causes of SQLite errors. The texts of other errors may name hosts, and are
+    only logged.
     """
     try:
         yield
@@ -150,7 +151,7 @@ def _create_engine(url: URL) -> Engine:
         Path(str(url.database)).parent.mkdir(parents=True, exist_ok=True)
         return create_engine(url, pool_pre_ping=True)
     except ImportError as error:
-        install = "needs a package: pip install 'apidesk[postgres]'"
+        install = "PostgreSQL needs a package: pip install 'apidesk[postgres]'"
         reason = install if url.drivername == PSYCOPG else _first_line(error)
         raise ConfigurationError(f"{SETTING}: {reason}") from None
     except (ArgumentError, OSError, ValueError) as error:

@@ -1,21 +1,25 @@
-"""Explains why SQLite cannot use a file, because SQLite's own messages do not say what to do."""
+"""Explains why SQLite cannot use a file, because SQLite's own messages do not name the likely causes."""
 
 import sqlite3
 
-_DISK = "no space is left on its disk, or the disk fails"
+_DISK = "no space is left on its disk, or the disk is failing"
 _READ_ONLY = (
     "it cannot be written: check its folder's permissions and whether the disk is read-only"
+)
+_NOT_OPENED = (
+    "it cannot be opened: check its path, its folder's permissions "
+    "and whether the disk is read-only"
 )
 _DAMAGED = "it is damaged"
 _PROBLEMS = {
     sqlite3.SQLITE_FULL: _DISK,
     sqlite3.SQLITE_IOERR: _DISK,
     sqlite3.SQLITE_READONLY: _READ_ONLY,
-    sqlite3.SQLITE_CANTOPEN: _READ_ONLY,
+    sqlite3.SQLITE_CANTOPEN: _NOT_OPENED,
     sqlite3.SQLITE_PERM: _READ_ONLY,
     sqlite3.SQLITE_CORRUPT: _DAMAGED,
     sqlite3.SQLITE_NOTADB: _DAMAGED,
-    sqlite3.SQLITE_BUSY: "another process is writing it",
+    sqlite3.SQLITE_BUSY: "another process is writing to it",
 }
 
 

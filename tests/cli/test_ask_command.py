@@ -33,8 +33,8 @@ HEAVY_MODULES = [
 ]
 
 BAD_QUESTIONS: dict[str, tuple[str, dict[str, str], str]] = {
-    "empty": ("", {}, "question: must not be empty"),
-    "blank": (" \t\n\u3000", {}, "question: must not be empty"),
+    "empty": ("", {}, "question: must not be blank"),
+    "blank": (" \t\n\u3000", {}, "question: must not be blank"),
     "too long": ("a" * 20_001, {}, "question: 20001 characters, at most 20000"),
     "longer than a setting": ("abc", {"APIDESK_MAX_QUESTION_CHARS": "2"}, "at most 2 are allowed"),
     "top_k is 0": ("a", {"APIDESK_TOP_K": "0"}, "APIDESK_TOP_K: "),

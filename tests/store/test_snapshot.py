@@ -214,7 +214,7 @@ def test_full_disk_is_named_and_keeps_the_previous_state(
     with full_disk(snapshot_path(settings)), pytest.raises(StoreUnavailable) as raised:
         write(collection, chunks)
     assert str(raised.value) == (
-        f"{snapshot_path(settings)} cannot be used: no space is left on its disk, or the disk fails"
+        f"{snapshot_path(settings)} cannot be used: no space is left on its disk, or the disk is failing"
     )
     assert [hit.chunk.document_id for hit in collection.search("退款", 3)] == ["a"]
     write(collection, chunks)

@@ -89,7 +89,7 @@ def check_page_url(template: str) -> str:
 
 
 def describe_platform(survey: DocumentSurvey) -> str:
-    """Return a text about the platform, taken from an OpenAPI description; empty if there is none."""
+    """Return text about the platform from the OpenAPI description; empty if there is no description."""
     if survey.summary is None:
         return ""
     first = replace_surrogates(survey.summary.description).strip().partition("\n\n")[0]
@@ -147,14 +147,14 @@ def render(draft: PlatformDraft, folder: Path) -> str:
 
 
 def _toml(value: str | tuple[str, ...]) -> str:
-    """Format a string or an array of strings as TOML, which has the same escapes as JSON."""
+    """Format a string or an array of strings as TOML. JSON of a printable string is also valid TOML."""
     if isinstance(value, str):
         return json.dumps(_printable(value), ensure_ascii=False)
     return f"[{', '.join(map(_toml, value))}]"
 
 
 def _printable(text: str) -> str:
-    """Return `text` on one line, without the characters that TOML forbids in strings and comments."""
+    """Return `text` on one line, without unprintable characters, some of which TOML forbids."""
     words = " ".join(replace_surrogates(text).split())
     return "".join(character for character in words if character.isprintable())
 
@@ -181,7 +181,7 @@ def interview(given: InterviewAnswers, limits: SourceLimits) -> PlatformDraft:
     Raises ApideskError for an invalid answer in `given`.
     """
     surveyed = _prompt(
-        "Where are the documents? A folder, or an OpenAPI file or url",
+        "Where are the documents? A folder, or the file or URL of an OpenAPI description",
         given.documents,
         lambda where: survey_documents(where, limits),
         "docs",
@@ -192,14 +192,14 @@ def interview(given: InterviewAnswers, limits: SourceLimits) -> PlatformDraft:
         survey=surveyed,
         name=_prompt("What is the platform called?", given.name, _one_line, title),
         about=_prompt(
-            "What is the platform for, and what do its developers ask about?",
+            "What is the platform for, and what do the developers who use it ask about?",
             given.about,
             _one_line,
             describe_platform(surveyed),
         ),
         language=given.language or _prompt_language(surveyed),
         page_url=_prompt(
-            "URL of a page, such as https://docs.example.com/{page_path} (Enter: none)",
+            "URL template of pages, such as https://docs.example.com/{page_path} (press Enter for none)",
             given.page_url,
             check_page_url,
             "",
@@ -208,21 +208,26 @@ def interview(given: InterviewAnswers, limits: SourceLimits) -> PlatformDraft:
 
 
 def draft_from_openapi(given: InterviewAnswers, limits: SourceLimits) -> PlatformDraft:
-    """Build a draft without asking. Missing answers are taken from the OpenAPI description.
+    """Build a draft without asking.
 
-    Raises ApideskError if an answer is invalid, or is neither given nor in the description.
+    A missing name and a missing text about the platform are taken from the OpenAPI description, and a
+    missing language is that of most documents. Without a URL template, pages have no URL. Raises
+    ApideskError if there is no OpenAPI description, if an answer is invalid, or if the name or the text is
+    neither given nor in the description.
     """
     surveyed = survey_documents(given.documents or "", limits)
     if surveyed.summary is None:
         raise ConfigurationError(
-            f"{given.documents}: not an OpenAPI description; use --documents for a folder"
+            f"{given.documents}: not an OpenAPI description; for a folder, pass --documents instead"
         )
     name = given.name or surveyed.summary.title
     if not name.strip():
-        raise ConfigurationError("the description has no title: pass --name")
+        raise ConfigurationError("the OpenAPI description has no title: pass --name")
     about = given.about or describe_platform(surveyed)
     if not about:
-        raise ConfigurationError("the description says nothing about the platform: pass --about")
+        raise ConfigurationError(
+            "the OpenAPI description says nothing about the platform: pass --about"
+        )
     return PlatformDraft(
         survey=surveyed,
         name=_one_line(name),
@@ -260,5 +265,5 @@ def _prompt_language(surveyed: DocumentSurvey) -> Language:
 def _one_line(text: str) -> str:
     line = " ".join(text.split())
     if not line:
-        raise ConfigurationError("the answer must not be empty")
+        raise ConfigurationError("the answer must not be blank")
     return line
