@@ -1,6 +1,6 @@
-"""Creates the Litestar application with its routes, dependencies, guard, error handlers and OpenAPI.
+"""Creates the Litestar application: routes, dependencies, guard, error handlers and OpenAPI document.
 
-The MCP SDK is imported at the first request to /mcp, so that startup is fast.
+The MCP SDK is imported on the first POST request to /mcp, so that startup is fast.
 """
 
 import asyncio
@@ -44,11 +44,11 @@ from schemas.errors import ApideskError
 
 
 def create_app(answer_service: AnswerService, local_key: str | None = None) -> Litestar:
-    """Return the application for an open answer service. Blocks while the database is read.
+    """Return the application for `answer_service`. Blocks while the database is read.
 
-    The caller must close the answer service. `local_key` is an API key that has every scope and is accepted
-    only from this machine; None means that there is no such key. Raises ConfigurationError for invalid
-    settings, and StoreUnavailable if the database does not answer.
+    The caller opens and closes the answer service. `local_key` is an API key that has every scope and is
+    accepted only from this machine; None means that there is no such key. Raises ConfigurationError for
+    invalid settings, and StoreUnavailable if the database cannot be used.
     """
     services = Container(answer_service, local_key)
     app = Litestar(

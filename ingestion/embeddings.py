@@ -38,7 +38,7 @@ MAX_ATTEMPTS = 5
 """Maximum number of attempts per request. `_may_succeed_later` says which errors are retried."""
 
 FIRST_BATCH_SIZE = 4
-"""Number of texts in the first request, whose duration is measured."""
+"""Maximum number of texts in the first request, whose duration is measured."""
 
 log = logging.getLogger(__name__)
 
@@ -54,11 +54,12 @@ def open_embeddings(settings: Settings) -> Embeddings | None:
         return open_local_embeddings(settings)
     from langchain.embeddings import init_embeddings
 
-    # openai's client warns of each vector that is not a list of numbers; `check_vectors` raises an error.
+    # openai's client warns about each vector that is not a list of numbers. `check_vectors` reports these
+    # vectors as an error, so the warning is not needed.
     warnings.filterwarnings("ignore", "Pydantic serializer warnings", UserWarning)
     options = connection_options(settings.embedding_base_url, settings.embedding_api_key)
     if settings.embedding_model.startswith(("openai:", "azure_openai:")):
-        # Send texts, not token ids: only OpenAI accepts ids, and its token tables need a download.
+        # Send texts, not token ids: many servers do not accept ids, and the tokenizer needs a download.
         options |= {
             "check_embedding_ctx_length": False,
             "timeout": settings.request_timeout,
@@ -76,7 +77,7 @@ def _may_succeed_later(state: RetryCallState) -> bool:
 
 
 class ChunkEmbedder:
-    """Embeds chunks with the embedding model. Does not read more chunks ahead than it can send.
+    """Embeds chunks with the embedding model. Reads at most one batch ahead of the requests.
 
     The first request is small. Its duration determines the size of the following requests and how many are
     sent at once, so that all end in time even on a server that processes one request at a time.
@@ -85,7 +86,7 @@ class ChunkEmbedder:
     def __init__(
         self, model: Embeddings, settings: Settings, pending: "PendingVectors | None" = None
     ) -> None:
-        """`pending` stores all vectors until `discard_pending_vectors` is called; None stores none."""
+        """`pending` stores all vectors until `discard_pending_vectors` is called; None means no storage."""
         self._model = model
         self._role = ModelRole("EMBEDDING", settings.embedding_model or "")
         # A local model uses its own threads, so several requests at once would only compete for them.
@@ -133,12 +134,12 @@ class ChunkEmbedder:
         return [vector for vectors in requests for vector in vectors]
 
     def discard_pending_vectors(self) -> None:
-        """Delete the pending vectors. Call this when a run has succeeded."""
+        """Delete the pending vectors. Call this when a run has ended without an error."""
         if self._pending is not None:
             self._pending.clear()
 
     def _send(self, pool: ThreadPoolExecutor, batch: list[Chunk]) -> "_BatchRequest":
-        """Send the texts of `batch` to the model, except those with a vector of an unfinished run."""
+        """Send the texts of `batch` to the model, except those with a pending vector."""
         texts = [embedded_text(self._truncated(chunk)) for chunk in batch]
         pending = self._pending.get(texts) if self._pending is not None else {}
         missing = [text for text in dict.fromkeys(texts) if text not in pending]
@@ -179,7 +180,8 @@ class ChunkEmbedder:
     def _set_pace(self, seconds_per_text: float) -> None:
         """Set the size and number of simultaneous requests.
 
-        They take at most half of the time limit even if the server processes them one after the other.
+        Together, the requests take at most half of the time limit, even if the server processes one at a
+        time. If a single text takes longer than that, each request has one text.
         """
         text_count = max(1, int(self._timeout_s / 2 / max(seconds_per_text, 1e-6)))
         self._batch_size = min(self._max_batch_size, text_count)
@@ -188,7 +190,7 @@ class ChunkEmbedder:
     def _slow_down(self, batch_size: int) -> None:
         """Limit new batches to `batch_size` texts, and send one at a time.
 
-        Then wait for the time limit, so that the server can finish the request that timed out.
+        Then sleep as long as the time limit, so that the server can finish the request that timed out.
         """
         self._batch_size = min(self._batch_size, batch_size)
         self._request_limit = 1
@@ -218,7 +220,7 @@ class _BatchRequest(NamedTuple):
 
     texts: list[str]
     pending: dict[str, Vector]
-    """Pending vectors of a previous run, by text."""
+    """Vectors that were already pending, by text."""
     missing: list[str]
     """Texts without a pending vector."""
     vectors: Future[list[Vector]]
@@ -246,7 +248,7 @@ def check_vectors(vectors: Sequence[Sequence[object]], text_count: int, role: Mo
 
 
 class PendingVectors:
-    """Vectors by text, in a file that exists until a run succeeds. For use in one thread.
+    """Vectors by text, in a file that exists until a run ends without an error. For use in one thread.
 
     `get` and `put` raise StoreUnavailable if the file cannot be used.
     """

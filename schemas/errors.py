@@ -198,7 +198,7 @@ class Unauthorized(AccessError):
 
 
 class Forbidden(AccessError):
-    """The key lacks the scope, or no key is configured and the request comes from another host."""
+    """The key lacks the required scope, or no key is configured and the request comes from another host."""
 
     code = "forbidden"
 

@@ -38,7 +38,8 @@ CSV = "text/csv"
 REPORT_RESPONSE = ResponseSpec(
     Insights,
     generate_examples=False,
-    description="The report, or only the given `table`; CSV with `Accept: text/csv`",
+    description="The report, or only the given `table`; "
+    "one table as CSV with `format=csv`, or with `Accept: text/csv` and no `format`",
 )
 
 
@@ -137,6 +138,7 @@ async def insights(
     """Return question counts, documentation gaps, errors and feedback of the last `days` days.
 
     With `Accept: text/csv` or `format=csv`, return one table as CSV: `table`, or `gaps` by default.
+    `format` takes precedence over `Accept`.
     """
     if not (format == "csv" or (format is None and _prefers_csv(request))):
         return Response((await reports.build(days, table)).as_json(table))

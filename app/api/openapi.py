@@ -87,7 +87,7 @@ SECURITY_SCHEMES = Components(
 
 ACCESS_PROBLEMS = {
     401: "The API key is missing, unknown, revoked or expired",
-    403: "The API key lacks the scope; or no API key is configured and the request is not local",
+    403: "The API key lacks the required scope, or no API key is configured and the request is not local",
     429: "The rate limit is exceeded; `Retry-After` gives the seconds to wait",
 }
 """Descriptions of the guard's error responses, by status, for routes that require a scope."""
@@ -95,7 +95,10 @@ ACCESS_PROBLEMS = {
 PUBLIC_ACCESS_PROBLEMS = {403: "No API key is configured and the request is not local"}
 """Descriptions of the guard's error responses, by status, for public routes."""
 
-INVALID_REQUEST = "The request does not match this document; `detail` names the field"
+INVALID_REQUEST = (
+    "The request does not match this OpenAPI document; "
+    "`detail` names the field, or says that the body is not JSON"
+)
 NOT_FOUND = "The resource does not exist or belongs to another caller"
 TOO_LARGE = "The body or one of its fields exceeds the limits of this server"
 INTERNAL_ERROR = "An unexpected error occurred"
@@ -108,8 +111,8 @@ _PARAMETER_KINDS = (BodyKwarg, PathParameter, QueryParameter, HeaderParameter)
 class OpenApiModelsPlugin(OpenAPISchemaPlugin):
     """Describes pydantic models with pydantic's own JSON Schema.
 
-    Litestar's pydantic plugin loses the constraints of nullable fields, `additionalProperties` and
-    the docstrings of fields.
+    Litestar's pydantic plugin loses `additionalProperties`, the docstrings of fields, and the
+    constraints of nullable fields.
     """
 
     @staticmethod

@@ -1,4 +1,4 @@
-"""Finds questions to suggest: frequent logged questions of an API key, and headings as natural questions.
+"""Finds questions to suggest: frequent logged questions of an API key, and headings rewritten as questions.
 
 Logged questions are suggested only to users of the same key. The grammatical form of a heading determines
 its question.
@@ -183,7 +183,7 @@ def about(title: str, language: Language) -> str:
 
 def _as_words(heading: str, language: Language) -> str:
     """Return `heading` as part of a sentence, without the capitals of an English title."""
-    # Nouns of other languages may have capitals.
+    # Other languages may capitalise nouns within a sentence, so their headings are not changed.
     if not heading.isascii() or language not in _FORMS:
         return heading
     return _CAPITALISED.sub(lambda match: match[0].lower(), heading)

@@ -2,9 +2,10 @@
 
 For example, mask("sign=9f8e…&page=1") returns "sign=‹sign›&page=1".
 
-Personal data are e-mail addresses, telephone numbers, identity numbers (China, Hong Kong, Brazil, United
-States), IBANs and bank card numbers, except for reserved addresses, and for IBANs, card numbers and tax
-ids in examples. They are found by format and check digits.
+Personal data are e-mail addresses, telephone numbers, identity numbers (China, Hong Kong), tax ids (Brazil,
+United States), IBANs and bank card numbers. They are found by their format and, if they have any, their
+check digits. E-mail addresses in reserved domains and test card numbers are not masked. IBANs, card numbers
+and tax ids are not masked either if the words before them say that they are examples.
 """
 
 import re
@@ -97,7 +98,7 @@ def _secrets(text: str) -> list[TextSpan]:
 
 
 def _narrow(text: str) -> str:
-    """Return `text` with the usual forms of full-width characters. The length does not change."""
+    """Return `text` with full-width characters replaced by their usual forms, at the same length."""
     return text.translate(_NARROW) if _WIDE_CHAR.search(text) else text  # translating is slow
 
 
@@ -196,7 +197,10 @@ def _is_identity_number(match: re.Match[str]) -> bool:
 
 
 def _is_cpf(match: re.Match[str]) -> bool:
-    """Return whether both check digits of a Brazilian taxpayer number (CPF) are valid."""
+    """Return whether both check digits of a Brazilian taxpayer number (CPF) are valid.
+
+    A number whose digits are all the same is not a CPF.
+    """
     digits = [int(char) for char in match[0] if char.isdigit()]
     return len(set(digits)) > 1 and all(
         sum(digit * (count + 1 - index) for index, digit in enumerate(digits[:count]))
@@ -211,7 +215,7 @@ def _is_cpf(match: re.Match[str]) -> bool:
 def _is_hong_kong_identity(match: re.Match[str]) -> bool:
     """Return whether the check digit of a Hong Kong identity number is valid.
 
-    A missing second letter counts as a space, which has the value 36.
+    If there is only one letter, a space, which has the value 36, counts as the letter before it.
     """
     values = [int(char, 36) for char in match["letters"] + match["digits"] + match["check"]]
     weighted = sum(value * weight for weight, value in enumerate(reversed(values), 1))
@@ -263,7 +267,7 @@ _NUMBERS_WITH_EXAMPLES = {"iban", "bank_card", "tax_id"}
 """The kinds for which documentation publishes valid test numbers."""
 
 _MAX_TEST_DIGITS = 4
-"""Maximum number of different digits in a test number of a bank card."""
+"""Maximum number of different digits in a test card number."""
 
 _EXAMPLE = re.compile(
     r"(?:\b(?:test|sample|example|doc(?:s|umentation)?)\b|测试|示例|样例|文档)[^,.;:，。；：\n]{0,24}$",

@@ -28,7 +28,8 @@ _VERB = (
     r"|(?:(?!code|id\b|num|order|trace|request)[a-z]{1,12} ){0,7}(?:is|was|be|equals|set to)(?=[ :]):?"
     r"|(?<=password )to(?= )|(?:for|of|on|in) [a-z0-9 _.-]{1,30}:"
 )
-# Each named key of `_CONFIDENCE` is a group below; its comment is an example for `token`.
+# The keys of `_CONFIDENCE` are the names of the groups below. The comments show what a group matches after
+# the name `token`.
 _SEPARATOR = re.compile(
     rf"(?P<closed>{QUOTE}|\*\*|[”’」』])?\]?(?:{_SPACE}[（(][^()（）\n]{{0,30}}[)）])?{_SPACE}(?:"
     rf"(?P<pair>,?\s{{0,40}}{QUOTE}?value{QUOTE}?\s{{0,4}}[:=])"  # {"name": "token", "value": "…"}
@@ -111,9 +112,9 @@ class _ValueStart(NamedTuple):
     position: int
     confidence: SyntaxConfidence
     syntax: str
-    """The name of the group in `_SEPARATOR` that matched."""
+    """The name of the group in `_SEPARATOR` that matched; "assigned" for an option (`--token`)."""
     level: str = ""
-    """Shows how often the separator is encoded: "" for `%3D`, "25" for `%253D`, "2525" for `%25253D`."""
+    """Shows how many times the separator is encoded: "" for `%3D`, "25" for `%253D`, and so on."""
     closing_quote: str = ""
     """The closing quotation mark or `**` after the name, if any."""
 
@@ -243,7 +244,7 @@ def _secret_after(text: str, start: int, end: int, kind: SecretKind) -> TextSpan
     ):
         return None
     if name.lower() == "pass" and literal is None:
-        kind = SecretKind.OPAQUE  # "pass" may be a verb, or the label of a number of passed tests
+        kind = SecretKind.OPAQUE  # "pass" may be a verb, or the label of a count of passed tests
     secret_start, secret_end = literal or _find_unquoted(text, value_start, kind)
     if kind is SecretKind.AUTHORIZATION:
         secret_start = _skip_auth_scheme(text, secret_start)
@@ -268,7 +269,7 @@ def _syntax_confidence(
 ) -> SyntaxConfidence:
     """Return the confidence in a value that ends at `end`.
 
-    An unquoted value with more words after it is part of a sentence.
+    An unquoted value after a colon, a `pair` or a space is part of a sentence if more words follow it.
     """
     if value_start.syntax in ("argument", "call", "verb"):
         return value_start.confidence
@@ -340,7 +341,7 @@ def _secrets_under(headers: list[str], line: str, position: int) -> Iterator[Tex
 
 
 def _cells(line: str) -> list[re.Match[str]]:
-    """Return the cells of a row. A bar at the start adds no empty cell; the last cell may be empty."""
+    """Return the cells of a row, and an empty cell after them. A bar at the start adds no empty cell."""
     row = line.strip()
     start = line.index(row) + row.startswith("|")
     return list(_CELL.finditer(line, start, len(line.rstrip())))

@@ -90,7 +90,7 @@ _TYPED = re.compile(
     r"(?P<value>[A-Za-z0-9][^\s\"'`,;:，。；：、（）()<>{}‹›|=&/\\]{7,60})",
     re.IGNORECASE,
 )
-"""A text that may be typed at a login, as in "log in with …" or "admin / …"."""
+"""A string that someone may have entered to log in, as in "log in with …" or "admin / …"."""
 
 _VERSION = re.compile(r"[A-Za-z]+[-_ ]?v?[0-9.]+")
 
@@ -114,9 +114,9 @@ _SECRET_PREFIX = re.compile(
 )
 _PREFIX = re.compile(r"(?:[a-z]{1,12}[0-9]?[_-]){1,3}(?=[A-Za-z0-9]+$)")
 _MIN_UNNAMED_CHARS = 32
-"""Length in characters from which a random string is a secret even if its line is not about secrets.
+"""Minimum length, in characters, of a random string that is a secret even if its line is not about secrets.
 
-After a prefix that does not name a secret, the string must be longer than this.
+`_is_secret_in_any_line` has the other conditions, and those for strings with a prefix.
 """
 
 _PUBLIC_BLOCK = re.compile(
@@ -204,9 +204,9 @@ def _lines_around(text: str, match: re.Match[str], lines_before: int = 0) -> str
 def _random_strings(text: str) -> Iterator[TextSpan]:
     """Yield long hexadecimal and base64 strings that are probably secrets.
 
-    Most random strings are ids and digests. A string counts as a secret if its prefix names a secret, if it
-    is too long for an id, or if it has no prefix and its line is about secrets. UUIDs, file names, digests,
-    certificates and public keys are left out.
+    Most random strings are ids and digests. A string counts as a secret if `_is_secret_in_any_line` returns
+    True, or if it has no prefix and its line is about secrets. UUIDs, file names, digests, certificates and
+    public keys are left out.
     """
     text = _PUBLIC_BLOCK.sub(lambda match: "\0" * len(match[0]), text)
     uuids = {match.span() for match in _UUID.finditer(text)}
@@ -243,8 +243,8 @@ def _is_secret_in_any_line(text: str) -> bool:
 def _is_random_string(text: str) -> bool:
     """Return whether `text` and one of its parts between dashes, slashes and underscores are random.
 
-    For a hexadecimal string, only the whole is checked, with a higher `max_mean_run`, because few
-    hexadecimal strings of this length are not random.
+    For a hexadecimal string, only the whole is checked, with a higher `max_mean_run`, because
+    nearly all hexadecimal strings of this length are random.
     """
     if _HEX.fullmatch(text[match_end(_PREFIX, text, 0) :]):
         return is_random(text, max_mean_run=8)

@@ -31,7 +31,7 @@ SECRET_BYTES = 32
 """Length of the random part of a key, in bytes."""
 
 REFRESH_INTERVAL_S = 2.0
-"""Seconds between refreshes of the snapshot. New and revoked keys take effect at the next refresh."""
+"""Seconds between refreshes of the snapshot. New keys and revocations take effect at the next refresh."""
 
 RETRY_INTERVAL_S = 10.0
 """Seconds between refreshes while the database does not answer; the last snapshot stays in use."""
@@ -76,7 +76,7 @@ class ApiKeyStore:
     def open(cls, settings: Settings) -> "ApiKeyStore":
         """Open the store in the configured database.
 
-        Raises ConfigurationError for an invalid URL, and StoreUnavailable if the database does not answer.
+        Raises ConfigurationError for an invalid URL, and StoreUnavailable if the database cannot be used.
         """
         return cls(open_engine(settings))
 
@@ -130,9 +130,10 @@ class ApiKeyStore:
 
 
 def hash_secret(secret: str) -> str:
-    """Return the digest of a secret, which is stored instead of the secret.
+    """Return the digest of `secret`. Of a key in the database, only the digest is stored.
 
-    A fast hash is sufficient, because secrets are 256 random bits and not passwords that can be guessed.
+    A fast hash is sufficient, because the secret of such a key is 256 random bits, not a password that can
+    be guessed.
     """
     return sha256(secret.encode()).hexdigest()
 
@@ -153,7 +154,7 @@ class Caller:
     """The authenticated sender of a request."""
 
     id: str
-    """The owner id of the caller's sessions and records; empty if no key is required."""
+    """The owner id of the caller's sessions and records; empty for a request without a key."""
     name: str
     scopes: tuple[Scope, ...]
     account: str

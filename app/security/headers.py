@@ -44,7 +44,9 @@ DATA_POLICY = HeaderPolicy("default-src 'none'; frame-ancestors 'none'")
 def page_policy(
     embedded_by: Iterable[str] = (), cache_control: str | None = "no-store"
 ) -> HeaderPolicy:
-    """Return the policy of a page that loads only resources of this server and no inline code.
+    """Return the policy of a page that loads only this server's resources and `data:` images.
+
+    The page may not contain inline code.
 
     Only the origins in `embedded_by` may frame the page. `cache_control` is None if the handler sets
     Cache-Control.

@@ -76,12 +76,12 @@ class AnswerService:
             settings.max_concurrency,
             partial(update_limiter_gauge, self.metrics.questions_under_way),
         )
-        """Limits how many model-answered questions run at once."""
+        """Limits how many questions are answered with a model at once."""
         self.call_limiter = ConcurrencyLimiter(
             settings.max_concurrency,
             partial(update_limiter_gauge, self.metrics.model_calls_under_way),
         )
-        """Limits how many calls of chat models run at once."""
+        """Limits how many calls to chat models run at once."""
         self.models = open_chat_models(settings, self.call_limiter, models.chat)
         self._factory = PipelineFactory(
             settings,

@@ -1,4 +1,4 @@
-"""Creates the objects that the routes use: the answer service with its middleware, and the stores."""
+"""Creates the objects that the routes use, such as the stores and the middleware of the answer service."""
 
 import asyncio
 from collections.abc import AsyncIterator, Mapping
@@ -29,7 +29,7 @@ class Container:
     """Contains the objects that the routes use. The stores share the database of the answer service.
 
     The constructor blocks. It raises ConfigurationError for invalid settings, and StoreUnavailable if the
-    database does not answer.
+    database cannot be used.
     """
 
     def __init__(self, answer_service: AnswerService, local_key: str | None = None) -> None:

@@ -25,7 +25,7 @@ MAX_TEXT_CHARS = 20_000
 """Maximum length of a recorded text, in characters; longer texts are truncated."""
 
 MAX_NAME_CHARS = 200
-"""Maximum length of a recorded API name, path or error, in characters; longer ones are truncated."""
+"""Maximum length, in characters, of an API name, path or error in a question; longer ones are truncated."""
 
 PAGE_SIZE = 1_000
 """Number of records that are read from the database at a time."""
@@ -133,7 +133,7 @@ def _mask_name(text: str | None, secrets: Mapping[str, str]) -> str | None:
 class RecordStore:
     """Reads and writes question records.
 
-    Every method blocks, and raises StoreUnavailable if the database does not answer.
+    Every method blocks, and raises StoreUnavailable if the database cannot be used.
     """
 
     def __init__(self, engine: Engine) -> None:

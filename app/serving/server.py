@@ -98,7 +98,7 @@ class _AnnouncedServer(uvicorn.Server):
 def check_bind_address(settings: Settings, engine: Engine, host: str) -> None:
     """Check that an API key is configured or `host` is a loopback address. Blocks the event loop.
 
-    Raises ConfigurationError if neither is the case, and StoreUnavailable if the database does not answer.
+    Raises ConfigurationError if neither is the case, and StoreUnavailable if the database cannot be used.
     """
     if Keyring(ApiKeyStore(engine), settings.admin_key).required:
         return

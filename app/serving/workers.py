@@ -36,7 +36,10 @@ METRICS_DIRECTORY_VARIABLE = "PROMETHEUS_MULTIPROC_DIR"
 """Environment variable of prometheus-client for the directory in which processes share their metrics."""
 
 HEALTH_CHECK_TIMEOUT_S = 30
-"""Seconds after which a worker that answers no health check is killed. It also answers while it starts."""
+"""Seconds after which a worker that does not answer a health check is killed.
+
+A worker already answers while it opens its answer service.
+"""
 
 STORE_TIMEOUT_S = 300
 """Seconds that a starting worker waits for a store that is not available."""

@@ -39,7 +39,8 @@ _fields: ContextVar[dict[str, object] | None] = ContextVar("request_fields", def
 def configure_logging(level: str, log_format: LogFormat = "auto") -> None:
     """Log to stderr. Loggers of the application use `level`, and libraries use WARNING.
 
-    If the root logger already has handlers, none is added, and only those for stderr are changed.
+    If the root logger already has handlers, none is added, the level of libraries does not change, and only
+    handlers for stderr get the new format.
     """
     logging.basicConfig(level=logging.WARNING)
     for handler in logging.getLogger().handlers:

@@ -98,7 +98,8 @@ def progress_line(sources: Sequence[SourceReport], elapsed_s: float) -> str:
     """Return a line with the documents, chunks and chunks per second of a run, and with the time left for
     the source that is being read.
 
-    The time left is omitted until the number of files in this source is known and a document is read.
+    The time left is given only if the number of documents in this source is known, and some but not all of
+    them have been read.
     """
     documents = sum(source.documents for source in sources)
     chunks = sum(source.chunks for source in sources)
@@ -127,7 +128,10 @@ def question_progress() -> Iterator[QuestionProgress]:
 
 
 def print_run_table(run: IngestionRun, console: Console) -> None:
-    """Print each source's counts and notes, what was refused (documents, deletions) and the duration."""
+    """Print each source's counts and notes, the refused documents and deletions, and the duration.
+
+    The duration of a failed run is not printed.
+    """
     counts = ("documents", "added", "changed", "unchanged", "deleted", "kept")
     table = Table(box=None, header_style="bold", pad_edge=False)
     table.add_column("source")

@@ -51,7 +51,10 @@ class RequestLog(ASGIMiddleware):
         self._metrics = metrics
 
     async def handle(self, scope: Scope, receive: Receive, send: Send, next_app: ASGIApp) -> None:
-        """Handle one request. An exception of `next_app` is logged as status 500 and raised again."""
+        """Handle one request. An exception raised by `next_app` is logged and raised again.
+
+        It is logged as status 500, or as 499 if the client has disconnected.
+        """
         exchange = _Exchange(_request_id(scope), receive, send)
         path = quote(scope["path"], errors="replace")[:MAX_PATH_CHARS]
         with bound_contextvars(request_id=exchange.request_id), log_context() as fields:
@@ -99,7 +102,7 @@ class _Exchange:
 
     @property
     def outcome(self) -> int:
-        """The response's status, or CLIENT_CLOSED_REQUEST if the client disconnected before its end."""
+        """The response's status, or CLIENT_CLOSED_REQUEST if the client disconnected too early."""
         return CLIENT_CLOSED_REQUEST if self._has_disconnected else int(self.status)
 
     @property

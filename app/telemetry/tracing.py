@@ -39,7 +39,7 @@ CLOSE_TIMEOUT_S = 3.0
 """Seconds to wait for the pending traces of each destination when tracing is closed."""
 
 SPAN_TTL_VARIABLE = "LANGSMITH_OTEL_SPAN_TTL_SECONDS"
-"""LangSmith's environment variable that sets for how long its client keeps spans of an unfinished run."""
+"""LangSmith's environment variable that sets how long its client keeps the spans of an unfinished run."""
 
 SPAN_TTL_MARGIN_S = 60
 """Seconds for which the spans of a question are kept in addition to APIDESK_REQUEST_TIMEOUT."""
@@ -140,14 +140,17 @@ class Tracing:
             self._feedback_sender.send(answer_id, feedback)
 
     def flush(self) -> None:
-        """Wait until pending traces are sent to LangSmith. Blocks."""
+        """Wait until the client has processed the pending traces. Blocks.
+
+        This does not wait until spans reach the OpenTelemetry collector.
+        """
         if self._client:
             self._client.flush()
 
     def close(self) -> None:
         """Send pending traces. Those that a destination does not accept within CLOSE_TIMEOUT_S are lost."""
         if self._client:
-            # Waits for pending traces, but not until the client's threads have ended.
+            # Waits for pending traces, but not for the client's threads to end.
             self._client.close(timeout=CLOSE_TIMEOUT_S)
         if self._spans:
             self._spans.close(CLOSE_TIMEOUT_S)
@@ -255,7 +258,8 @@ KEPT_METADATA = {
 }
 """Metadata that are kept in redacted traces, because they contain no text of a question or an answer.
 
-LangSmith's own metadata, which name the model, begin with `ls_` and are kept too.
+LangSmith's own metadata, such as the name and parameters of the model, are kept too. Their keys begin with
+`ls_`.
 """
 
 SHOWN_METADATA = ("title", "section", "page_url", "score")
@@ -267,7 +271,8 @@ _ERROR_NAME = re.compile(r"[A-Za-z_]\w*(?=\()", re.ASCII)
 def summarise_chunks(fields: dict[str, Any]) -> dict[str, Any]:
     """Return the inputs or outputs of a run without the texts of chunks.
 
-    Only the ids and scores of chunks remain. LangChain Documents and prompts keep their texts.
+    A chunk is reduced to its id and score, and an Answer loses the texts of its sources. LangChain's
+    Documents and prompts keep their texts, but Documents keep only SHOWN_METADATA of their metadata.
     """
     return {key: _summarise(value) for key, value in fields.items()}
 
@@ -294,7 +299,8 @@ def _summarise(value: Any) -> Any:
 def redact_run(fields: dict[str, Any]) -> dict[str, Any]:
     """Return the fields of a run without texts.
 
-    The token usage, the ids and scores of documents, the type of an error, and KEPT_METADATA remain.
+    The token usage, the ids and scores of documents, the type of an error, KEPT_METADATA, and fields whose
+    keys begin with `ls_` remain.
     LangSmith's client calls this function for the outputs of a run, for its metadata, and for its error,
     which it passes as `{"error": text}`.
     """

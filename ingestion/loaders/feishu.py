@@ -38,7 +38,7 @@ _DOCUMENT_TYPE = "docx"
 
 
 TRANSIENT_CODES = {BUSY_CODE, 1500, 131001, 1771001}
-"""BUSY_CODE, and the codes for server errors: 1500 of any API, 131001 of the wiki, 1771001 of documents."""
+"""BUSY_CODE, and the codes for server errors: 1500 (all APIs), 131001 (wikis) and 1771001 (documents)."""
 
 
 class FeishuError(Exception):
@@ -54,8 +54,8 @@ class FeishuWikiLoader(BaseLoader):
     """Loads the documents of a wiki space.
 
     `app_id` and `app_secret` are the credentials of an app that may read the space `space_id`. `base_url`
-    is the address of the API, and `wiki_url` the start of the URLs of pages. `timeout_s` limits each
-    request, in seconds.
+    is the address of the API without `/open-apis`, and the URLs of pages begin with `wiki_url`. `timeout_s`
+    limits each request, in seconds.
     """
 
     def __init__(

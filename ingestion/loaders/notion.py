@@ -128,7 +128,7 @@ def _runs(rich_text: Any) -> list[TextRun]:
 
 
 def _property_value(value: ApiObject) -> object:
-    """Return the value of a property as text, a number, a boolean or a list; None for other types."""
+    """Return a property as text, a number, a boolean or a list; None if it is empty or of another type."""
     content = value.get(value.get("type", ""))
     match content:
         case [{"plain_text": _}, *_]:

@@ -18,9 +18,9 @@ _FORMATS = {"markdown", "lake"}
 
 
 class YuqueLoader(BaseLoader):
-    """Loads the published documents of `books`. A book is given as in its URL, such as `group/book`.
+    """Loads the published documents of `books`, given as the paths in their URLs, such as `group/book`.
 
-    `access_token` is a token of the API. `base_url` is the address of Yuque. `timeout_s` limits each
+    `access_token` is an API token. `base_url` is the address of Yuque. `timeout_s` limits each
     request, in seconds.
     """
 

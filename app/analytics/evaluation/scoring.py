@@ -29,7 +29,8 @@ from schemas.question import QuestionType
 MAX_K = 20
 """The largest k for which metrics are computed."""
 
-RankedDocuments = Sequence[str]
+Ranking = Sequence[str]
+"""Document keys, best first."""
 
 NORMAL_95 = 1.96
 """The 97.5th percentile of the standard normal distribution, for two-sided 95% intervals."""
@@ -163,7 +164,7 @@ def route_result(
     results: Sequence[ProbeResult],
     k: int,
 ) -> RouteResult:
-    """Compute the metrics of the route `mode`. `golds` and `results` have the order of `questions`."""
+    """Compute the metrics of the route `mode`. `golds` and `results` are in the order of `questions`."""
     by_document = list(zip([result.ranking for result in results], golds, strict=True))
     by_chunk = list(zip([result.documents for result in results], golds, strict=True))
     times = [result.milliseconds for result in results]
@@ -212,7 +213,7 @@ def best_documents(result: ProbeResult, gold: GoldDocuments, k: int) -> list[Ran
 
 
 def _curve(
-    measure: Callable[[int, RankedDocuments, GoldDocuments], float],
+    measure: Callable[[int, Ranking, GoldDocuments], float],
     rankings: Iterable[tuple[list[str], GoldDocuments]],
 ) -> tuple[float, ...]:
     """Return the mean of `measure` over all rankings, for k = 1 to 20."""
@@ -249,7 +250,7 @@ def distinct(documents: Iterable[str]) -> list[str]:
     return list(dict.fromkeys(documents))
 
 
-def hit_at(k: int, ranking: RankedDocuments, gold: GoldDocuments) -> float:
+def hit_at(k: int, ranking: Ranking, gold: GoldDocuments) -> float:
     """Return 1 if a gold document is among the first `k`, and 0 otherwise.
 
     Also called success@k, and top-k accuracy by Karpukhin et al., Dense Passage Retrieval, EMNLP 2020.
@@ -257,8 +258,8 @@ def hit_at(k: int, ranking: RankedDocuments, gold: GoldDocuments) -> float:
     return float(recall_at(k, ranking, gold) > 0)
 
 
-def recall_at(k: int, ranking: RankedDocuments, gold: GoldDocuments) -> float:
-    """Return the share of `gold` items that are among the first `k` documents.
+def recall_at(k: int, ranking: Ranking, gold: GoldDocuments) -> float:
+    """Return the share of the sets in `gold` that have a document among the first `k`.
 
     Manning, Raghavan and Schütze, Introduction to Information Retrieval, 2008, sections 8.3 and 8.4.
     """
@@ -266,14 +267,14 @@ def recall_at(k: int, ranking: RankedDocuments, gold: GoldDocuments) -> float:
     return fmean(not top.isdisjoint(documents) for documents in gold)
 
 
-def first_rank(ranking: RankedDocuments, gold: GoldDocuments) -> int | None:
-    """Return the rank of the first gold document, from 1; None if no gold document was retrieved."""
+def first_rank(ranking: Ranking, gold: GoldDocuments) -> int | None:
+    """Return the rank of the first gold document, from 1; None if `ranking` contains none."""
     relevant = frozenset[str]().union(*gold)
     return next((rank for rank, document in enumerate(ranking, 1) if document in relevant), None)
 
 
-def reciprocal_rank(ranking: RankedDocuments, gold: GoldDocuments) -> float:
-    """Return 1 / `first_rank`, or 0 if no gold document was retrieved. The mean over questions is the MRR.
+def reciprocal_rank(ranking: Ranking, gold: GoldDocuments) -> float:
+    """Return 1 / `first_rank`, or 0 if `ranking` contains no gold document. The mean is the MRR.
 
     Voorhees, The TREC-8 Question Answering Track Report, 1999.
     """
@@ -307,7 +308,7 @@ def percentile(values: Sequence[float], share: float) -> float:
 def confusion_matrix(
     pairs: Iterable[tuple[QuestionType, QuestionType]],
 ) -> dict[QuestionType, dict[QuestionType, int]]:
-    """Return the number of `pairs` of a label (outer key) and a predicted type (inner key).
+    """Count the `pairs` of each label (outer key) and predicted type (inner key).
 
     Manning, Raghavan and Schütze, 2008, section 13.6.
     """

@@ -26,10 +26,11 @@ from schemas.insights import Gap, QuestionRecord
 from schemas.question import QuestionType
 
 MIN_COVERAGE = 0.7
-"""A question with less `GapQuestion.coverage` is a candidate.
+"""An unrated question with lower `GapQuestion.coverage` is a candidate.
 
-Measured: 0.57 is reached by three quarters of the questions that the documentation answers, and by a
-quarter of the questions about gaps. The minimum is higher, because each group is checked later.
+Measured: three quarters of the questions that the documentation answers have a coverage of at least 0.57,
+but only a quarter of the questions about gaps. The minimum is higher so that fewer gaps are missed. More
+answered questions become candidates as well, but each group is checked later.
 """
 
 MIN_ON_TOPIC_SHARE = 0.5
@@ -180,7 +181,10 @@ class GapCandidates:
 
 
 def gap_question(record: QuestionRecord) -> GapQuestion:
-    """Convert the record of an answered question. The text of a follow-up is the standalone question."""
+    """Convert the record of an answered question.
+
+    In a session, the text is the standalone question, `record.understood`, if there is one.
+    """
     assert record.type is not None, "the question must have been answered"
     text = record.understood if record.session and record.understood else record.question
     return GapQuestion(
@@ -198,13 +202,12 @@ def gap_question(record: QuestionRecord) -> GapQuestion:
 def report_gap(group: TextGroup, questions: Sequence[GapQuestion]) -> Gap:
     """Return `group` as a gap of the report. The members of `group` are indices into `questions`.
 
-    The nearest page is the most frequent one. Each answer counts for the page that it suggests or, without
-    a suggestion, for the first page that it cites.
+    The nearest page of the gap is the most frequent `nearest` page of its members.
     """
     members = [questions[index] for index in group.members]
     wordings = dict.fromkeys(map(_shorten, _wordings(group, questions)))
     times = [member.asked_at for member in members]
-    pages = Counter(page for member in members for page in _pages(member))
+    pages = Counter(member.nearest for member in members if member.nearest)
     nearest = max(pages, key=pages.__getitem__, default=None)
     missing = group.undocumented
     return Gap(
@@ -213,14 +216,10 @@ def report_gap(group: TextGroup, questions: Sequence[GapQuestion]) -> Gap:
         size=len(members),
         wordings=tuple(wordings)[:MAX_WORDINGS],
         missing=tuple(word for word in missing if not _is_substring(word, missing)),
-        nearest=nearest and Page(title=nearest.title, page_url=nearest.page_url),
+        nearest=nearest,
         first_asked=min(times),
         last_asked=max(times),
     )
-
-
-def _pages(question: GapQuestion) -> tuple[Page, ...]:
-    return (question.nearest,) if question.nearest else question.cited[:1]
 
 
 def _is_substring(word: str, words: Iterable[str]) -> bool:

@@ -1,4 +1,4 @@
-"""The MCP server, built with the official SDK, over stateless HTTP or over stdin and stdout (stdio).
+"""Serves MCP with the official SDK, over stateless HTTP or over stdin and stdout (stdio).
 
 The server has the tools of `toolbox`. Its resources are the documents of the collection, as Markdown.
 """
@@ -221,7 +221,7 @@ def open_toolbox(services: Container, connection: Connection) -> Toolbox:
 async def handle_request(services: Container, scope: Scope, receive: Receive, send: Send) -> None:
     """Handle one HTTP request with a new server, so that any worker process can handle the next request.
 
-    If the client disconnects, the call is cancelled.
+    If the client disconnects, the request is cancelled.
     """
     answer_service = services.answer_service
     toolbox = await asyncio.to_thread(open_toolbox, services, ASGIConnection(scope))

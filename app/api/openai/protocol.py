@@ -23,11 +23,11 @@ from schemas.question import Turn
 from schemas.settings import Settings
 
 TEXT_PARTS = ("text", "input_text", "output_text")
-"""The types of text parts: in a chat message, and in input and output messages of `/v1/responses`."""
+"""The types of text parts: `text` in chat messages, and the others in messages of `/v1/responses`."""
 
 
 class RequestModel(BaseModel):
-    """The base class of the request models. Unknown parameters of clients are ignored."""
+    """The base class of the request models. Unknown parameters in a request are ignored."""
 
     model_config = ConfigDict(extra="ignore", frozen=True)
 
@@ -59,7 +59,7 @@ class ChatMessage(RequestModel):
 
     @property
     def answer(self) -> str | None:
-        """The steps of the answer in this message, or None if the message contains no answer."""
+        """The answer in this message as one text; None unless an assistant wrote one."""
         return (parse_answer_text(self.text) or None) if self.role == "assistant" else None
 
 
@@ -149,8 +149,8 @@ def stream_error(error: Exception) -> dict[str, str | None]:
 
 def _handle(request: Request[Any, Any, Any], error: Exception) -> Response[dict[str, Any]]:
     problem = to_problem(error)
-    is_response = request.scope["path"].endswith(RESPONSES_PATH)
-    fields = _error_fields(error, problem, "input" if is_response else "messages")
+    is_responses_request = request.scope["path"].endswith(RESPONSES_PATH)
+    fields = _error_fields(error, problem, "input" if is_responses_request else "messages")
     return Response(
         {"error": fields},
         status_code=problem.status_code,

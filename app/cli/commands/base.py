@@ -63,7 +63,7 @@ def load_settings(platform: Path | None, **options: object) -> "Settings":
 def run_until_signal(work: Coroutine[Any, Any, T]) -> T:
     """Run `work` and return its result. Raises KeyboardInterrupt after SIGTERM or Ctrl-C."""
     on_terminate = signal.signal(signal.SIGTERM, lambda *_: signal.raise_signal(signal.SIGINT))
-    # A shell starts background processes with SIGINT ignored, and asyncio then leaves it ignored.
+    # A shell script starts background processes with SIGINT ignored, which asyncio does not change.
     on_interrupt = signal.signal(signal.SIGINT, signal.default_int_handler)
     try:
         return asyncio.run(work)

@@ -18,7 +18,10 @@ from schemas.settings import Settings
 
 
 def explain_lines(settings: Settings, page: Path) -> list[str]:
-    """Return lines that explain how `page` is read, and why. Raises ConfigurationError or SourceError."""
+    """Return lines that say how `page` is read, with the reasons.
+
+    Raises ConfigurationError or SourceError.
+    """
     from ingestion.sources.explain import explain_page
 
     sources = read_platform(settings.platform).sources
@@ -41,10 +44,11 @@ async def run_ingestion_and_watch(
     on_run: Callable[[IngestionRun], None],
     on_error: Callable[[str], None],
 ) -> None:
-    """Run an ingestion now and after each change of platform.toml or a document, until cancelled.
+    """Run an ingestion now and after each change on disk, until cancelled.
 
+    Changes are noticed in the folder of platform.toml and in the files and folders of the sources.
     `options` apply only to the first run. `on_run` receives each finished run, and `on_error` receives the
-    error of a later run. Raises the errors of `run_ingestion` if the first run fails.
+    message of an ApideskError in a later run. Raises the errors of `run_ingestion` if the first run fails.
     """
     async with _open_job(settings) as job:
         on_run(await _run(job, "command", options))

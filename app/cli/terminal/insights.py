@@ -60,7 +60,7 @@ TYPES: Mapping[QuestionType | None, str] = {
 async def load_insights(settings: Settings, days: int, table: Table | None) -> Insights:
     """Build the report on the last `days` days, with gaps if `table` is None or "gaps".
 
-    Raises ConfigurationError for invalid settings, and StoreUnavailable if the database does not answer.
+    Raises ConfigurationError for invalid settings, and StoreUnavailable if the database cannot be used.
     """
     async with AsyncExitStack() as stack:
         documentation = None
