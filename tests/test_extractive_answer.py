@@ -260,3 +260,13 @@ def test_missing_identifier_in_a_documented_question_lowers_the_confidence(
     assert answer["confidence"] == "low"
     assert answer["sources"], "the rest of the question is documented"
     assert "fast_lane_no" in answer["introduction"]
+
+
+def test_identifier_within_a_hyphenated_name_is_not_missing(tmp_path: Path) -> None:
+    text = quoted_page(
+        tmp_path,
+        "# Discounts\n\nA second request with the same number returns 400-NUMBER_TAKEN.\n",
+        "why does the second request return NUMBER_TAKEN?",
+    )
+    assert "400-NUMBER_TAKEN" in text
+    assert "does not contain" not in text

@@ -6,6 +6,7 @@ of the other language, boost a named API, and add evidence.
 
 import asyncio
 import math
+import re
 from collections.abc import Sequence
 from functools import partial
 from typing import Any
@@ -242,10 +243,17 @@ def _missing_identifiers(
     collection: Collection, details: ExtractedDetails, chunks: Sequence[RetrievedChunk]
 ) -> dict[str, Sequence[str]]:
     searched = [retrieved.chunk for retrieved in chunks]
+    text = "\n".join(chunk.body for chunk in searched).lower()
     return {
         as_written(identifier, details.text): similar_identifiers(collection, identifier, searched)
         for identifier in missing_identifiers(collection, details)
+        if not _contains_part(text, identifier)
     }
+
+
+def _contains_part(text: str, identifier: str) -> bool:
+    """Return whether `identifier` is in `text` as a part of a hyphenated name, such as `400-CODE`."""
+    return re.search(rf"(?<![\w./]){re.escape(identifier)}(?![\w/])", text) is not None
 
 
 def find_named_api_chunks(collection: Collection, structured: StructuredQuestion) -> list[Chunk]:
