@@ -93,7 +93,7 @@ def test_pasted_call_is_extracted(client: TestClient[Litestar]) -> None:
 def test_off_topic_questions_are_refused(is_stopped: Stops) -> None:
     questions = [line["query"] for line in read_lines(SHARED_DATA / "offtopic.jsonl")]
     passed = [q for q in questions if not is_stopped(q)]
-    assert len(passed) / len(questions) <= 0.15, passed
+    assert len(passed) / len(questions) <= 0.12, passed
 
 
 @pytest.mark.acceptance

@@ -18,7 +18,7 @@ from runnables.retrieval.query_analysis import Glossary, general_lexicon
 from schemas.document import Chunk
 from schemas.question import ExtractedDetails
 
-ON_TOPIC = 0.3
+ON_TOPIC = 0.35
 """Probability below which a question is refused.
 
 The probability assumes that questions on and off topic are equally frequent.
