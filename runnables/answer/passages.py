@@ -15,7 +15,10 @@ from runnables.question.query_terms import CALL_NEEDS, Need, QueryTerms, fits, s
 from schemas.document import Chunk, SectionKind
 
 MAX_CHARS = 750
-"""Maximum length of a passage in characters. Only a passage of one segment can be longer."""
+"""Maximum length of a passage in characters, without the introduction of its first segment.
+
+Only a passage of one segment can be longer.
+"""
 
 MAX_API_CHARS = 900
 """Maximum length of a passage in a section of an API, such as the parameters of a call."""
