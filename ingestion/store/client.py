@@ -83,13 +83,18 @@ def open_milvus(settings: Settings) -> "MilvusClient":
     options = {"grpc.keepalive_time_ms": KEEPALIVE_MS} if settings.embedded else _server_options()
     timeout = None if settings.embedded else CONNECT_TIMEOUT_S
     try:
-        return MilvusClient(settings.milvus_uri, token=token, timeout=timeout, grpc_options=options)
+        client = MilvusClient(
+            settings.milvus_uri, token=token, timeout=timeout, grpc_options=options
+        )
     except MilvusException as error:
         if settings.embedded:
             raise StoreLocked(
                 f"{settings.milvus_uri} is in use by another process, or is not a Milvus Lite file"
             ) from error
         raise StoreUnavailable(UNREACHABLE) from error
+    if settings.embedded:
+        _delete_index_files(Path(settings.milvus_uri))
+    return client
 
 
 def is_lite(client: "MilvusClient") -> bool:
@@ -154,6 +159,16 @@ def _quiet_pymilvus() -> None:
     servicer = "milvus_lite.adapter.grpc.servicer"
     for name in ("pymilvus.client.connection_manager", "pymilvus.decorators", servicer):
         logging.getLogger(name).setLevel(logging.CRITICAL)
+
+
+def _delete_index_files(database: Path) -> None:
+    """Delete the index files of a Milvus Lite database that this process has open.
+
+    Milvus Lite builds a missing index again from the rows. It does not write these files atomically, and
+    cannot load a collection for which a killed process has left an incomplete one.
+    """
+    for path in database.glob("collections/*/partitions/*/indexes/*.idx"):
+        path.unlink(missing_ok=True)
 
 
 def _server_options() -> dict[str, Any]:

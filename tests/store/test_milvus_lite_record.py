@@ -161,6 +161,18 @@ def test_restored_snapshot_is_equal_to_the_lost_one(folder: Folder) -> None:
     assert contents(folder.settings) == lost
 
 
+def test_index_file_that_a_killed_run_left_unfinished_is_built_again(folder: Folder) -> None:
+    lost = contents(folder.settings)
+    remove_snapshot(folder.settings)
+    release_milvus(folder.settings)
+    indexes = list(Path(folder.settings.milvus_uri).rglob("*.idx"))
+    assert indexes
+    for path in indexes:
+        path.write_bytes(path.read_bytes()[:100])
+    folder.sync()
+    assert contents(folder.settings) == lost
+
+
 def contents(settings: Settings) -> dict[str, object]:
     """What a collection answers with, without chunk numbers, which depend on the order of writing."""
     collection = Collection.connect(settings)
