@@ -134,8 +134,8 @@ def _openapi_config() -> OpenAPIConfig:
 def mcp_route(services: Container) -> ASGIRouteHandler:
     """Return the route of the MCP server, which has the same guard as all other routes.
 
-    The guard does not count requests to this route, because clients list the tools before each call.
-    Instead, each tool call and each resource read counts as a request.
+    The guard does not count requests to this route towards the rate limit, because clients list the tools
+    before each call. Instead, each tool call and each resource read counts as a request.
     """
 
     @asgi("/mcp", copy_scope=True, needs="ask", limited=False)

@@ -22,7 +22,7 @@ CHUNKER_VERSION = 3
 """Version of the chunking. Increment it whenever the chunks change; collections must then be rebuilt."""
 
 API_SECTION_FACTOR = 6
-"""Maximum size of a chunk with several blocks of an API section, as a multiple of that of prose."""
+"""How many times larger than a chunk of prose a chunk with several blocks of an API section may be."""
 
 MAX_BLOCK_CHARS = 12_000
 """Maximum length of a block in characters. Longer ones are split: Milvus limits text to 65,535 bytes."""
@@ -30,7 +30,7 @@ MAX_BLOCK_CHARS = 12_000
 MAX_CHUNK_WEIGHT = 8_000
 """Maximum `_weight` of a chunk of several blocks.
 
-Its blocks then have at most 40,000 bytes, and the blank lines between them at most 16,000.
+Its blocks then have at most 40,000 bytes, and the blank lines between them at most 16,000 bytes.
 """
 
 _OPENING_FENCE = re.compile(r" {0,3}(`{3,}|~{3,})")
@@ -214,7 +214,7 @@ def _group_lines(
 
 
 def _weight(text: str) -> int:
-    """Return the estimated tokens of `text`, but at least one per 5 bytes, so that it limits bytes, too."""
+    """Return the estimated tokens of `text`, but at least one per 5 bytes to limit the bytes, too."""
     return max(1, estimate_tokens(text), math.ceil(len(text.encode()) / 5))
 
 

@@ -54,7 +54,7 @@ def open_embeddings(settings: Settings) -> Embeddings | None:
         return open_local_embeddings(settings)
     from langchain.embeddings import init_embeddings
 
-    # openai's client warns about each vector that is not a list of numbers. `check_vectors` reports these
+    # openai's client warns about each vector that is a list of lists. `check_vectors` reports these
     # vectors as an error, so the warning is not needed.
     warnings.filterwarnings("ignore", "Pydantic serializer warnings", UserWarning)
     options = connection_options(settings.embedding_base_url, settings.embedding_api_key)
@@ -77,16 +77,16 @@ def _may_succeed_later(state: RetryCallState) -> bool:
 
 
 class ChunkEmbedder:
-    """Embeds chunks with the embedding model. Reads at most one batch ahead of the requests.
+    """Embeds chunks with the embedding model. Takes at most one batch of chunks more than it has sent.
 
     The first request is small. Its duration determines the size of the following requests and how many are
     sent at once, so that all end in time even on a server that processes one request at a time.
     """
 
     def __init__(
-        self, model: Embeddings, settings: Settings, pending: "PendingVectors | None" = None
+        self, model: Embeddings, settings: Settings, saved: "SavedVectors | None" = None
     ) -> None:
-        """`pending` stores all vectors until `discard_pending_vectors` is called; None means no storage."""
+        """`saved` stores all vectors until `discard_saved_vectors` is called; None means no storage."""
         self._model = model
         self._role = ModelRole("EMBEDDING", settings.embedding_model or "")
         # A local model uses its own threads, so several requests at once would only compete for them.
@@ -98,12 +98,12 @@ class ChunkEmbedder:
         """Maximum number of simultaneous requests; 0 until a request has been measured."""
         self._batch_size = min(FIRST_BATCH_SIZE, self._max_batch_size)
         self._max_chars = settings.embedding_chars
-        self._pending = pending
+        self._saved = saved
 
     def embed(self, chunks: Iterable[Chunk]) -> Generator[tuple[list[Chunk], list[Vector]]]:
         """Yield batches of `chunks` in order, each with one vector per chunk.
 
-        Raises ModelError, and StoreUnavailable if the pending vectors cannot be read or stored.
+        Raises ModelError, and StoreUnavailable if the saved vectors cannot be read or stored.
         """
         requests: deque[tuple[list[Chunk], _BatchRequest]] = deque()
         iterator = iter(chunks)
@@ -133,26 +133,26 @@ class ChunkEmbedder:
         requests = (self._embed(embed, batch) for batch in batches(texts, self._max_batch_size))
         return [vector for vectors in requests for vector in vectors]
 
-    def discard_pending_vectors(self) -> None:
-        """Delete the pending vectors. Call this when a run has ended without an error."""
-        if self._pending is not None:
-            self._pending.clear()
+    def discard_saved_vectors(self) -> None:
+        """Delete the saved vectors. Call this when a run has ended without an error."""
+        if self._saved is not None:
+            self._saved.clear()
 
     def _send(self, pool: ThreadPoolExecutor, batch: list[Chunk]) -> "_BatchRequest":
-        """Send the texts of `batch` to the model, except those with a pending vector."""
+        """Send the texts of `batch` to the model, except those with a saved vector."""
         texts = [embedded_text(self._truncated(chunk)) for chunk in batch]
-        pending = self._pending.get(texts) if self._pending is not None else {}
-        missing = [text for text in dict.fromkeys(texts) if text not in pending]
+        saved = self._saved.get(texts) if self._saved is not None else {}
+        missing = [text for text in dict.fromkeys(texts) if text not in saved]
         vectors = pool.submit(self._embed, self._model.embed_documents, missing)
-        return _BatchRequest(texts, pending, missing, vectors)
+        return _BatchRequest(texts, saved, missing, vectors)
 
     def _result(
         self, batch: list[Chunk], request: "_BatchRequest"
     ) -> tuple[list[Chunk], list[Vector]]:
         vectors = request.vectors.result()
-        if self._pending is not None and vectors:
-            self._pending.put(request.missing, vectors)
-        by_text = request.pending | dict(zip(request.missing, vectors, strict=True))
+        if self._saved is not None and vectors:
+            self._saved.put(request.missing, vectors)
+        by_text = request.saved | dict(zip(request.missing, vectors, strict=True))
         return batch, [by_text[text] for text in request.texts]
 
     def _truncated(self, chunk: Chunk) -> Chunk:
@@ -169,7 +169,7 @@ class ChunkEmbedder:
             if not half:
                 raise ModelTimeout(
                     f"{self._role.setting}: one text takes longer than APIDESK_REQUEST_TIMEOUT: raise "
-                    "it, or lower APIDESK_EMBEDDING_CHARS or APIDESK_EMBEDDING_REQUESTS"
+                    "this limit, or lower APIDESK_EMBEDDING_CHARS or APIDESK_EMBEDDING_REQUESTS"
                 ) from None
             self._slow_down(half)
             return self._embed(embed, texts[:half]) + self._embed(embed, texts[half:])
@@ -219,10 +219,10 @@ class _BatchRequest(NamedTuple):
     """A batch of texts whose missing vectors were requested."""
 
     texts: list[str]
-    pending: dict[str, Vector]
-    """Vectors that were already pending, by text."""
+    saved: dict[str, Vector]
+    """Vectors that were already saved, by text."""
     missing: list[str]
-    """Texts without a pending vector."""
+    """Texts without a saved vector."""
     vectors: Future[list[Vector]]
     """The vectors of `missing`."""
 
@@ -247,7 +247,7 @@ def check_vectors(vectors: Sequence[Sequence[object]], text_count: int, role: Mo
         )
 
 
-class PendingVectors:
+class SavedVectors:
     """Vectors by text, in a file that exists until a run ends without an error. For use in one thread.
 
     `get` and `put` raise StoreUnavailable if the file cannot be used.
@@ -259,7 +259,7 @@ class PendingVectors:
         self._model = model
 
     @classmethod
-    def beside_snapshot(cls, settings: Settings) -> "PendingVectors | None":
+    def beside_snapshot(cls, settings: Settings) -> "SavedVectors | None":
         """Return the vectors next to the Milvus Lite file of `settings`; None with a Milvus server.
 
         An index on a server is usually updated in place, so the next run finds this run's vectors there.

@@ -22,7 +22,7 @@ from langchain_core.embeddings import Embeddings
 from sqlalchemy.engine import Engine
 from structlog.contextvars import bound_contextvars
 
-from ingestion.embeddings import ChunkEmbedder, PendingVectors, open_embeddings
+from ingestion.embeddings import ChunkEmbedder, SavedVectors, open_embeddings
 from ingestion.platform_config import read_platform
 from ingestion.runs import IngestionRunStore
 from ingestion.store.collection import Collection
@@ -58,8 +58,8 @@ class IngestionJob:
         self.embeddings = embeddings
         self.runs = runs
         self._settings = settings
-        pending = PendingVectors.beside_snapshot(settings)
-        self._embedder = ChunkEmbedder(embeddings, settings, pending) if embeddings else None
+        saved = SavedVectors.beside_snapshot(settings)
+        self._embedder = ChunkEmbedder(embeddings, settings, saved) if embeddings else None
         self._read_options = ReadOptions(
             SourceLimits.from_settings(settings), settings.chunk_tokens
         )
@@ -149,7 +149,7 @@ class IngestionJob:
         run.sources = sync.reports
         sync.run(platform.sources)
         if self._embedder is not None and not run.options.dry_run:
-            self._embedder.discard_pending_vectors()
+            self._embedder.discard_saved_vectors()
 
 
 async def run_in_thread(

@@ -60,7 +60,7 @@ class PipelineState(TypedDict):
     retrieved: list[RetrievedChunk]
     """The `k` best chunks, best first. Set by `retrieve`, replaced by `expand-query`."""
     further: list[RetrievedChunk]
-    """The next best chunks, which a model may read or a quote may come from. Set with `retrieved`."""
+    """The next best chunks. A model may read them, and a quote may come from them. Set with `retrieved`."""
     chunks: NotRequired[list[RetrievedChunk]]
     """The chunks that the answer may cite; the first one is number 1.
 

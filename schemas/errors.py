@@ -55,7 +55,7 @@ class CollectionMismatch(ConfigurationError):
 
 
 class SourceError(ApideskError):
-    """A source or one of its documents cannot be read. The caller adds the name of the file."""
+    """A source or one of its documents cannot be read. Code that catches it adds the name of the file."""
 
     code = "bad_source"
 
@@ -159,7 +159,7 @@ class ModelRefused(ModelError):
 
 
 class ContextExceeded(ModelRefused):
-    """The prompt and the reply exceed the context window, of `window` tokens."""
+    """The prompt and the reply exceed the context window of `window` tokens."""
 
     def __init__(self, message: str, status: int, window: int) -> None:
         super().__init__(message, status)

@@ -11,7 +11,7 @@ import pytest
 from click.testing import CliRunner
 
 from app.cli.main import main
-from ingestion.embeddings import MAX_ATTEMPTS, ChunkEmbedder, PendingVectors, open_embeddings
+from ingestion.embeddings import MAX_ATTEMPTS, ChunkEmbedder, SavedVectors, open_embeddings
 from ingestion.job import IngestionJob
 from schemas.document import Chunk
 from schemas.errors import (
@@ -43,8 +43,8 @@ def embedder(server: ModelServer, **overrides: object) -> ChunkEmbedder:
     )
     model = open_embeddings(settings)
     assert model is not None
-    pending = PendingVectors.beside_snapshot(settings) if "milvus_uri" in overrides else None
-    return ChunkEmbedder(model, settings, pending)
+    saved = SavedVectors.beside_snapshot(settings) if "milvus_uri" in overrides else None
+    return ChunkEmbedder(model, settings, saved)
 
 
 def sections(count: int) -> list[Chunk]:
@@ -237,7 +237,7 @@ def test_batches_that_time_out_are_halved(model_server: ModelServer) -> None:
 def test_text_that_takes_too_long_names_the_settings(model_server: ModelServer) -> None:
     model_server.embedding_reply = Reply(delay=2)
     model = embedder(model_server, embedding_batch=2, request_timeout=0.3)
-    words = "one text takes longer than APIDESK_REQUEST_TIMEOUT: raise it, or lower APIDESK_EMBED"
+    words = "one text takes longer than APIDESK_REQUEST_TIMEOUT: raise this limit, or lower APIDESK_EMBED"
     with pytest.raises(ModelTimeout, match=words):
         list(model.embed(iter(sections(2))))
 
@@ -267,7 +267,7 @@ def test_failed_run_is_resumed_without_embedding_again(
     sent = [text for request in model_server.embedding_requests[before:] for text in texts(request)]
     assert len(sent) == 12
     assert list(tmp_path.glob("*.vectors"))
-    resumed.discard_pending_vectors()
+    resumed.discard_saved_vectors()
     assert not list(tmp_path.glob("*.vectors"))
 
 

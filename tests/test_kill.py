@@ -156,5 +156,6 @@ def check_repaired(found: dict[str, Any], expected: object, killed: bool) -> Non
     (last, *earlier) = found["runs"]
     assert last == "succeeded"
     assert "running" not in earlier
-    assert len(earlier) == 1
+    # A run that is killed at once has not been recorded.
+    assert len(earlier) <= 1
     assert killed or earlier == ["succeeded"]

@@ -42,7 +42,7 @@ from tests.openapi_descriptions import (
         ('{"openapi": 4}', "not an OpenAPI"), ('{"openapi": ["3"]}', "not an OpenAPI"),
         ('{"openapi": "3.0.0",', "api.json: not valid JSON"), ("a: b: c", "api.json: not valid YAML"),
         ("a: [", "api.json: not valid YAML"), ("a: *b", "api.json: not valid YAML"), (b"\xff\xfa\x00", "api.json: not UTF-8"), (b"\xff\xfea\x00b", "api.json: not UTF-16 (byte 4)"),
-        ("a: &a [*a]", "api.json: contains an alias within its own anchor"), ("&a {b: {c: *a}}", "api.json: contains an alias within its own anchor"),
+        ("a: &a [*a]", "api.json: contains an alias inside the value that it refers to"), ("&a {b: {c: *a}}", "api.json: contains an alias inside the value that it refers to"),
         ("? [a]\n: b", "api.json: a key is a list"), ("[" * 5_000, "api.json: n"),
         ('{"a":' * 5_000 + "1" + "}" * 5_000, "api.json: nests lists and objects more than"), ("- " * 100_000, "api.json: nests lists and objects more than"),
         ("{" * 100_000, "api.json: n"), ("a: !!python/object/apply:os.system [x]", "not an OpenAPI"),

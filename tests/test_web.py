@@ -501,8 +501,8 @@ def test_no_web_search_by_default(monkeypatch: pytest.MonkeyPatch) -> None:
     [
         ({"web_api_key": None}, f"{SETTING} needs APIDESK_WEB_API_KEY or TAVILY_API_KEY"),
         ({"web_api_key": SecretStr(" ")}, f"{SETTING} needs APIDESK_WEB_API_KEY or"),
-        ({"web_api_key": SecretStr(f"{KEY}\nX-A: b")}, "APIDESK_WEB_API_KEY: contains characters"),
-        ({"web_api_key": SecretStr(f"{KEY}键")}, "APIDESK_WEB_API_KEY: contains characters"),
+        ({"web_api_key": SecretStr(f"{KEY}\nX-A: b")}, "APIDESK_WEB_API_KEY: contains a space"),
+        ({"web_api_key": SecretStr(f"{KEY}键")}, "APIDESK_WEB_API_KEY: contains a space"),
         ({"web_base_url": f"h.example/{KEY}"}, "APIDESK_WEB_BASE_URL: must be a URL"),
         ({"web_base_url": "ftp://h.example"}, "APIDESK_WEB_BASE_URL: must be a URL"),
         ({"web_base_url": "http://"}, "APIDESK_WEB_BASE_URL: must be a URL"),

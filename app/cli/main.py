@@ -1,4 +1,4 @@
-"""The entry point of the command line: the group `apidesk`, with `ask`, `chat` and `completion`.
+"""The entry point of the command line, with the commands `ask`, `chat` and `completion`.
 
 Commands import heavy modules inside their functions, so that `--help` is fast.
 """
@@ -84,10 +84,10 @@ def chat(model: str | None, tools: bool, platform: Path | None) -> None:
 
 
 @click.command()
-@click.argument("shell", type=click.Choice(SHELLS))
+@click.argument("shell", type=click.Choice(SHELLS), metavar="SHELL")
 @click.pass_context
 def completion(context: click.Context, shell: str) -> None:
-    """Print the completion script for SHELL."""
+    """Print the completion script for SHELL: bash, zsh or fish."""
     from click.shell_completion import get_completion_class
 
     program = context.find_root()

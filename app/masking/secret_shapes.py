@@ -116,7 +116,7 @@ _PREFIX = re.compile(r"(?:[a-z]{1,12}[0-9]?[_-]){1,3}(?=[A-Za-z0-9]+$)")
 _MIN_UNNAMED_CHARS = 32
 """Minimum length, in characters, of a random string that is a secret even if its line is not about secrets.
 
-`_is_secret_in_any_line` has the other conditions, and those for strings with a prefix.
+See `_is_secret_without_topic` for the other conditions, and for strings with a prefix.
 """
 
 _PUBLIC_BLOCK = re.compile(
@@ -172,8 +172,8 @@ def _typed_passwords(text: str) -> Iterator[TextSpan]:
     """Yield words that a person would choose as a password, in lines about a login."""
     for match in _TYPED.finditer(text):
         value = match["value"]
-        has_both_cases = not value.islower() and not value.isupper()
-        is_chosen = has_both_cases and sum(map(str.isdigit, value)) >= 2
+        is_one_case = value.islower() or value.isupper()
+        is_chosen = not is_one_case and sum(map(str.isdigit, value)) >= 2
         if (
             is_chosen
             and not _VERSION.fullmatch(value)
@@ -204,9 +204,9 @@ def _lines_around(text: str, match: re.Match[str], lines_before: int = 0) -> str
 def _random_strings(text: str) -> Iterator[TextSpan]:
     """Yield long hexadecimal and base64 strings that are probably secrets.
 
-    Most random strings are ids and digests. A string counts as a secret if `_is_secret_in_any_line` returns
-    True, or if it has no prefix and its line is about secrets. UUIDs, file names, digests, certificates and
-    public keys are left out.
+    Most random strings are ids and digests. A string counts as a secret if `_is_secret_without_topic`
+    returns True, or if it has no prefix and its line is about secrets. UUIDs, file names, digests,
+    certificates and public keys are left out.
     """
     text = _PUBLIC_BLOCK.sub(lambda match: "\0" * len(match[0]), text)
     uuids = {match.span() for match in _UUID.finditer(text)}
@@ -217,7 +217,7 @@ def _random_strings(text: str) -> Iterator[TextSpan]:
             if is_placeholder(match[0]):
                 continue
             is_file = _FILE.match(text, match.end()) is not None
-            is_secret = _is_secret_in_any_line(match[0]) or (
+            is_secret = _is_secret_without_topic(match[0]) or (
                 _SECRET_TOPIC.search(_lines_around(text, match)) is not None
                 and _PREFIX.match(match[0]) is None
             )
@@ -225,26 +225,27 @@ def _random_strings(text: str) -> Iterator[TextSpan]:
                 yield TextSpan(*match.span(), "secret")
 
 
-def _is_secret_in_any_line(text: str) -> bool:
+def _is_secret_without_topic(text: str) -> bool:
     """Return whether the random string `text` is probably a secret even if its line is not about secrets.
 
-    This is the case if the prefix names a secret (api_key_…), if another prefix is followed by more than
-    `_MIN_UNNAMED_CHARS` characters (ids such as pi_… are shorter), or if a string without a prefix has at
-    least `_MIN_UNNAMED_CHARS` characters, among them three of each case.
+    This is the case if the prefix names a secret (api_key_…), if any other prefix is followed by more
+    than `_MIN_UNNAMED_CHARS` characters (ids such as pi_… are shorter), or if a string without a prefix has
+    at least `_MIN_UNNAMED_CHARS` characters, among them at least three lowercase and three uppercase
+    letters.
     """
     if _SECRET_PREFIX.match(text):
         return True
     if (prefix := _PREFIX.match(text)) is not None:
         return len(text) - prefix.end() > _MIN_UNNAMED_CHARS
-    has_both_cases = min(sum(map(str.islower, text)), sum(map(str.isupper, text))) >= 3
-    return has_both_cases and len(text) >= _MIN_UNNAMED_CHARS
+    has_several_of_each_case = min(sum(map(str.islower, text)), sum(map(str.isupper, text))) >= 3
+    return has_several_of_each_case and len(text) >= _MIN_UNNAMED_CHARS
 
 
 def _is_random_string(text: str) -> bool:
     """Return whether `text` and one of its parts between dashes, slashes and underscores are random.
 
-    For a hexadecimal string, only the whole is checked, with a higher `max_mean_run`, because
-    nearly all hexadecimal strings of this length are random.
+    For a hexadecimal string, only the whole is checked, and less strictly (a higher `max_mean_run`),
+    because nearly all hexadecimal strings of this length are random.
     """
     if _HEX.fullmatch(text[match_end(_PREFIX, text, 0) :]):
         return is_random(text, max_mean_run=8)

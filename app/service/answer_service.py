@@ -58,7 +58,7 @@ class AnswerService:
         engine: Engine | None = None,
         models: CustomModels = NO_CUSTOM_MODELS,
     ) -> None:
-        """Create the service. Without `engine`, open the database in `settings`, which blocks.
+        """Create the service. Without `engine`, open the database in `settings`; opening it blocks.
 
         `models` take precedence over those of the settings.
         """
@@ -276,8 +276,8 @@ def connect_answer_service(
     """Return a service that is connected to its store, without loading the collection.
 
     Blocks. Pass `engine` if the database in `settings` is already open. `models` take
-    precedence over those of the settings. With `long_lived`, ingestion runs free their memory at the
-    end. Raises ApideskError.
+    precedence over those of the settings. With `long_lived`, each ingestion run frees its memory when it
+    ends. Raises ApideskError.
     """
     platform = read_platform(settings.platform)
     job = IngestionJob.connect(settings, engine, long_lived=long_lived)
@@ -298,7 +298,7 @@ async def open_answer_service(
     If the platform has never been indexed, it is indexed first, and `progress` is called with the state of
     the run. Pass `engine` if the database in `settings` is already open; the engine is closed with the
     service. `models` take precedence over those of the settings. `long_lived` is meant for servers:
-    ingestion runs then free their memory at the end. Raises ApideskError.
+    each ingestion run then frees its memory when it ends. Raises ApideskError.
     """
     connect = partial(connect_answer_service, long_lived=long_lived)
     answer_service = await asyncio.to_thread(connect, settings, engine, models)

@@ -43,7 +43,7 @@ def log_ingestion_run(run: IngestionRun) -> None:
 
 
 class IngestionService:
-    """Starts and lists the runs of this server's ingestion job."""
+    """Starts ingestion runs in this process, and lists those of all processes."""
 
     def __init__(self, job: IngestionJob) -> None:
         self._job = job
@@ -79,7 +79,9 @@ class IngestionService:
 
     @asynccontextmanager
     async def running(self, plan: IngestionSchedule | None) -> AsyncIterator[None]:
-        """Follow the schedule of `plan`, if any, within the block; at its end, stop the run in progress.
+        """Follow the schedule of `plan`, if any, within the block.
+
+        When the block ends, the run in progress is stopped.
 
         If several processes run on this machine, only one of them follows the schedule.
         """

@@ -60,7 +60,8 @@ class RecordingAnswerer:
         milliseconds = round((time.monotonic() - started) * 1000)
         try:
             self._record_writer.write(build(milliseconds))
-        except Exception as error:  # only the type, because the message may contain the question
+        except Exception as error:
+            # Log only the type, because the message may contain the question.
             log.error("question not recorded: %s", type(error).__name__)
 
 
@@ -139,8 +140,8 @@ class CachingAnswerer:
     ) -> Answer:
         """Return the cached answer, or ask the wrapped answerer.
 
-        The lookup is part of the shared call. Otherwise, an answer could be stored after a caller's lookup
-        and before it joins, and that caller would ask the model again.
+        The lookup is part of the shared call. Otherwise, an answer could be stored after a caller has
+        looked it up and before the caller joins, and that caller would ask the model again.
         """
         cached = await self._look_up(key)
         if cached is None:
@@ -241,9 +242,9 @@ def _build_turn(command: AskCommand, answer: Answer) -> Turn:
 def _is_cacheable(command: AskCommand, answer: Answer) -> bool:
     """Return whether the answer can be reused until one of its documents changes.
 
-    An answer without sources or with low confidence may improve when documents are added. A degraded answer
-    may improve within minutes. An answer that came from the cache, or whose question contains a secret, is
-    not stored either.
+    Not reused are answers without sources or with low confidence, which may improve when documents are
+    added, degraded answers, which may improve within minutes, answers that came from the cache, and answers
+    to questions that contain a secret.
     """
     is_sound = bool(answer.sources) and answer.confidence != "low" and not answer.degraded
     return not answer.cached and is_sound and not scan_secrets(command).has_secret

@@ -48,7 +48,7 @@ LAG_INTERVAL_S = 0.1
 """Seconds between two measurements of the lag."""
 
 LAG_WINDOW = 600
-"""Number of latest measurements whose longest lag is reported: those of one minute."""
+"""Number of the latest measurements, of about one minute, among which the longest lag is reported."""
 
 DATABASE_TIMEOUT_S = 2.0
 """Seconds to wait for the database during a scrape, which Prometheus cancels after ten seconds."""
@@ -215,7 +215,7 @@ async def measure_loop_lag(metrics: Metrics) -> None:
 class IngestionMetrics(Collector):
     """Collects metrics of the last runs, the number of chunks and the version of apidesk.
 
-    A field is None if its store is not available; the metrics of this field then have no sample.
+    A field is None if it could not be read; its metrics then have no sample.
     """
 
     runs: Sequence[IngestionRun] | None

@@ -35,7 +35,7 @@ _KINDS: dict[str, ContentKind] = {
     "callout": "quote",
     "code": "code",
 }
-_PAGE_FIELDS = ("results", "start_cursor", "next_cursor")
+_PAGINATION_FIELDS = ("results", "start_cursor", "next_cursor")
 _SEPARATE_PAGES = {"child_page", "child_database"}
 
 
@@ -84,7 +84,7 @@ class NotionLoader(BaseLoader):
             path, body = f"databases/{self._database_id}/query", {}
         return read_pages(
             lambda cursor: self._api.post(path, {**body, **cursor, "page_size": PAGE_SIZE}),
-            *_PAGE_FIELDS,
+            *_PAGINATION_FIELDS,
         )
 
     def _blocks(self, parent_id: str) -> list[ContentBlock]:
@@ -94,7 +94,7 @@ class NotionLoader(BaseLoader):
     def _children(self, parent_id: str) -> Iterator[ApiObject]:
         path = f"blocks/{parent_id}/children"
         return read_pages(
-            lambda cursor: self._api.get(path, page_size=PAGE_SIZE, **cursor), *_PAGE_FIELDS
+            lambda cursor: self._api.get(path, page_size=PAGE_SIZE, **cursor), *_PAGINATION_FIELDS
         )
 
     def _block(self, block: ApiObject) -> ContentBlock | None:

@@ -14,7 +14,7 @@ _MESSAGE = header_pattern(
 _NO_CODE = re.compile(r"^(?:[\W_]*|default)$", re.IGNORECASE)
 _STATUS = re.compile(r"[1-5](?:\d\d|xx)\b.*|default", re.IGNORECASE)
 _STATUS_PHRASE = re.compile(r"([45]\d\d)[\s:：,-]+(\D+)")
-"""A status with its name, such as `404 Not Found`."""
+"""The status of an error with its name, such as `404 Not Found`."""
 _SUCCESS_TEXT = (
     r"(?:(?:操作|请求|调用|处理|执行|接口|业务|返回){0,2}(?:成功|正常)"
     r"|(?:request )?(?:ok|no error|success|succeeded|successful(?: request)?))"
@@ -23,7 +23,7 @@ _NO_ERROR_TEXT = re.compile(rf"{_SUCCESS_TEXT}(?:\s?{_SUCCESS_TEXT})?[.。!！]?
 """A message that means success."""
 _NO_ERROR_STATUS = re.compile(r"[123](?:\d\d|xx)\b.*", re.IGNORECASE)
 
-_SUCCESS = re.compile(r"20\d(?!\w).*")
+_SUCCESS_CODE = re.compile(r"20\d(?!\w).*")
 
 
 def errors_of_rows(
@@ -52,7 +52,7 @@ def errors_of_rows(
         if not code or len(code) > 300 or _NO_CODE.match(code.replace("-", "")):
             continue
         if (key == "http_status" and _NO_ERROR_STATUS.fullmatch(code)) or (
-            are_all_statuses and _SUCCESS.fullmatch(code)
+            are_all_statuses and _SUCCESS_CODE.fullmatch(code)
         ):
             continue
         message = text_of(row[message_at]) if 0 <= message_at < len(row) else ""
@@ -100,7 +100,7 @@ _STATUS_ITEM = re.compile(
 _ERROR_NAME = re.compile(
     r"`([^`\s]+)`|([A-Za-z][\w.]*_[\w.]+|[A-Z]{1,6}-?\d{2,}|\d{4,})(?=[*`]*\s*(?:[:：(（—–\-,，]|$))"
 )
-"""A code in a code span, or a word that must be a code: `not_found`, `E1002`, `40001`."""
+"""An error code in backquotes, or a word that must be an error code: `not_found`, `E1002`, `40001`."""
 _CAMEL_CASE = re.compile(r"()([A-Z][a-z]+(?:[A-Z][a-z]+)+)\b")
 """A code such as `NotFound`. The empty group gives the pattern the same groups as `_ERROR_NAME`."""
 
@@ -134,31 +134,34 @@ _ERROR_SENTENCE = re.compile(
     r"((?:if|when|unless)\s[^.。\n]{1,200})",
     re.IGNORECASE,
 )
-"""A sentence such as "Returns `not_found` if there is no such boat."."""
+"""A sentence such as "Returns `not_found` if there is no such boat.".
+
+The first group is empty for verbs that always mean a failure, such as "raises".
+"""
 
 
 def labelled_errors(text: str) -> tuple[ErrorCode, ...]:
-    """Return the error codes in `text`, the value of a label such as "Error code"; may be empty.
+    """Return the error codes in `text`, the value of a label such as "Error code".
 
-    The text names codes only, or begins with a code and describes it.
+    The result is empty unless the text only names codes, or begins with a code and describes it.
     """
     match = _LABELLED_ERROR.match(text)
     if match is None:
         return stated_errors(text)
     code, message = match[1] or match[2], text_of(match[3]).strip(" :：-–—()（）")
-    is_success = _SUCCESS.fullmatch(code) or _NO_ERROR_TEXT.fullmatch(message)
+    is_success = _SUCCESS_CODE.fullmatch(code) or _NO_ERROR_TEXT.fullmatch(message)
     return () if is_success else (ErrorCode(code=code, message=message),)
 
 
 def errors_of_sentences(text: str, *, is_about_errors: bool) -> list[ErrorCode]:
     """Return the error codes of sentences that say when a call fails.
 
-    A sentence such as "Returns `x` if" counts only in a section about errors, or if `x` is an HTTP status.
+    A sentence such as "Returns `x` if" counts only in a section about errors, or if `x` is an error status.
     """
     return [
         ErrorCode(code=code, message=text_of(cause))
-        for verb, code, cause in _ERROR_SENTENCE.findall(text)
-        if is_about_errors or not verb or is_error_status(code)
+        for neutral_verb, code, cause in _ERROR_SENTENCE.findall(text)
+        if is_about_errors or not neutral_verb or is_error_status(code)
     ]
 
 
@@ -175,7 +178,7 @@ def are_status_items(items: Sequence[str]) -> bool:
 def listed_errors(items: Sequence[str]) -> tuple[ErrorCode, ...]:
     """Return the error codes of a list such as "`code`: meaning"; empty if an item has another form.
 
-    Items about HTTP statuses below 400 are left out.
+    Items about HTTP statuses below 400, or whose message means success, are left out.
     """
     found = [_listed_error(_LINK.sub(r"\1", item)) for item in items]
     if None in found:

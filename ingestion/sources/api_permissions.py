@@ -1,4 +1,7 @@
-"""Reads the permissions that API pages state in tables, lists, lines and sentences."""
+"""Reads the permissions that API pages state in tables, lists, lines and sentences.
+
+Platforms call them permissions, scopes, privileges or roles. A `PermissionPackage` is one of them.
+"""
 
 import re
 
@@ -31,25 +34,25 @@ _STATEMENT = re.compile(
 _NAME = re.compile(
     r"`((?=[^`]*[A-Za-z])[^`\s\[\](){}]{2,80})`|(?<![\w./:@-])([a-z][\w-]*(?:[:.](?:[\w-]+|\*(?!\*)))+)(?![\w/])"
 )
-_CODE_OR_QUALIFIED = (
+_CODE_OR_DOTTED = (
     r"(?:`[^`\s]{2,80}`|(?<![\w./:@-])(?:\*\*|__|[*_\"“])?[a-z][\w-]*(?:[:.](?:[\w-]+|\*(?!\*)))+)"
     r"(?:\*\*|__|[*_\"”])?"
 )
-_NAMES = (
-    rf"{_CODE_OR_QUALIFIED}(?:(?:\s*[,，、/和或]\s*|,?\s+(?:and|or)\s+){_CODE_OR_QUALIFIED}){{0,5}}"
+_ENUMERATION = (
+    rf"{_CODE_OR_DOTTED}(?:(?:\s*[,，、/和或]\s*|,?\s+(?:and|or)\s+){_CODE_OR_DOTTED}){{0,5}}"
 )
 _NAMED_SCOPE = re.compile(
-    rf"{_NAMES}\s*(?:(?:(?:oauth|access) )?(?:scope|permission|privilege)s?\b|权限)",
+    rf"{_ENUMERATION}\s*(?:(?:(?:oauth|access) )?(?:scope|permission|privilege)s?\b|权限)",
     re.IGNORECASE,
 )
-"""Names right before a word for permissions: "with the `files:read` scope"."""
+"""Names and a word for permissions right after them: "with the `files:read` scope"."""
 _CALLER = r"\b(?:keys?|tokens?|callers?|users?|accounts?|members?|apps?|clients?|you)\b"
 _ROLE_OF_CALLER = re.compile(
     rf"(?:\bonly\b.{{0,40}}{_CALLER}|{_CALLER}.{{0,20}}\b(?:must|ha(?:s|ve) to)\b).{{0,60}}\broles?\b",
     re.IGNORECASE,
 )
 """A condition such as "Only users with the `editor` role" or "The key must have the role `editor`"."""
-_NAMED_ROLE = re.compile(rf"{_NAMES}\s?roles?\b|\broles?\s?{_NAMES}", re.IGNORECASE)
+_NAMED_ROLE = re.compile(rf"{_ENUMERATION}\s?roles?\b|\broles?\s?{_ENUMERATION}", re.IGNORECASE)
 _CONSTANT = r"[A-Z][A-Z\d]{0,40}(?:_[A-Z\d]{1,40}){1,8}(?!\w)"
 _CONSTANT_SCOPE = re.compile(
     rf"(?:\b(?i:scope|permission|privilege|role)s?|权限)\s?[:：]?\s?({_CONSTANT})"
@@ -59,12 +62,12 @@ _CONSTANT_SCOPE = re.compile(
 _SEPARATOR = re.compile(r"<br\s*/?>|\n|[;；、,，]\s*(?=`)|</li>")
 _WORD = re.compile(r"(?!(?:none|any)$)[A-Za-z][\w.:*-]{2,79}", re.IGNORECASE)
 _COLON_NAME = re.compile(r"`([a-z][\w.-]*(?::[a-z*][\w.*-]*)+)`")
-_QUALIFIED = re.compile(r"[\w.-]:[\w*]")
+_COLON = re.compile(r"[\w.-]:[\w*]")
 _ACTION = re.compile(r"[a-z][\w.-]*(?::[\w.*-]+)+", re.IGNORECASE)
 _LETTER = re.compile(r"[^\W\d_]")
 _NEED = re.compile(r"\b(?:needs?|requires?|required|only)\b|需要|要求|所需", re.IGNORECASE)
 _SCOPE_AND_NAME = re.compile(r"(?:\b(?:scopes?|permissions?)|权限)\s*[:：]?\s*`", re.IGNORECASE)
-_COLON_NAMES = re.compile(r"\A[^`]*(?:`[a-z][\w.-]*(?::[\w.*-]+)+`[^`]*)+")
+_ONLY_COLON_NAMES = re.compile(r"\A[^`]*(?:`[a-z][\w.-]*(?::[\w.*-]+)+`[^`]*)+")
 
 
 def is_scope_label(label: str) -> bool:
@@ -83,11 +86,11 @@ def scopes_in(text: str) -> list[PermissionPackage]:
             about = text_of(line[match.end() :]).strip(" :：-–—|()（）.。")
             found.setdefault(match[1] or match[2], about)
     # If there are names such as `files:read`, other code spans are conditions: "with `mode` = `all`".
-    is_qualified = any(map(_QUALIFIED.search, found))
+    has_colon_name = any(map(_COLON.search, found))
     return [
         PermissionPackage(name=name, description=about)
         for name, about in found.items()
-        if not is_qualified or _QUALIFIED.search(name)
+        if not has_colon_name or _COLON.search(name)
     ]
 
 
@@ -100,7 +103,7 @@ def scopes_of_sentences(paragraph: str) -> list[PermissionPackage]:
     for text in _SENTENCE_END.split(paragraph):
         if len(text) <= MAX_SENTENCE_CHARS and _STATEMENT.search(text):
             found += scopes_in(text) or _scopes_in_capitals(text)
-        elif len(text) <= MAX_SENTENCE_CHARS and (named := _names_next_to_word(text)):
+        elif len(text) <= MAX_SENTENCE_CHARS and (named := _names_with_word(text)):
             found += [scope for names in named for scope in scopes_in(names)]
         elif len(text) <= MAX_SENTENCE_CHARS and _NEED.search(text):
             found += [PermissionPackage(name=name) for name in _COLON_NAME.findall(text)]
@@ -114,8 +117,8 @@ def _scopes_in_capitals(sentence: str) -> list[PermissionPackage]:
     return [PermissionPackage(name=before or after) for before, after in names]
 
 
-def _names_next_to_word(sentence: str) -> list[str]:
-    """Return the names next to words for permissions, or next to "role" if callers must have the role."""
+def _names_with_word(sentence: str) -> list[str]:
+    """Return the phrases of names and a word for permissions, or "role" if callers must have the role."""
     is_role = _ROLE_OF_CALLER.search(sentence) is not None
     return _NAMED_SCOPE.findall(sentence) or (_NAMED_ROLE.findall(sentence) if is_role else [])
 
@@ -130,8 +133,8 @@ def scopes_of_value(value: str) -> list[PermissionPackage]:
         return found
     words = [word for word in re.split(r"[\s、,，;；|]+", text_of(value)) if word]
     is_list = bool(words) and all(map(_WORD.fullmatch, words))
-    is_names = is_list and (len(words) == 1 or all(re.search(r"[_:.]", word) for word in words))
-    return [PermissionPackage(name=word) for word in words] if is_names else []
+    are_names = is_list and (len(words) == 1 or all(re.search(r"[_:.]", word) for word in words))
+    return [PermissionPackage(name=word) for word in words] if are_names else []
 
 
 def scopes_of_facts(label: str, value: str) -> list[PermissionPackage]:
@@ -142,16 +145,16 @@ def scopes_of_facts(label: str, value: str) -> list[PermissionPackage]:
     """
     if is_scope_label(label):
         return scopes_of_value(value)
-    is_stated = _SCOPE_AND_NAME.search(value) or _COLON_NAMES.fullmatch(value)
+    is_stated = _SCOPE_AND_NAME.search(value) or _ONLY_COLON_NAMES.fullmatch(value)
     return scopes_in(value) if is_stated else []
 
 
 def scopes_of_rows(rows: TableRows, columns: Columns) -> list[PermissionPackage]:
-    """Return a permission for each row; empty if there are more than `MAX_PERMISSIONS` rows.
+    """Return the permissions of the rows; empty if there are more than `MAX_PERMISSIONS` rows.
 
     If a column with a title such as "Permission" contains code, the code spans are the permissions.
     Otherwise, the names are in the column with the most identifiers, and the descriptions are in the first
-    other column.
+    of the other columns.
     """
     if len(rows) > MAX_PERMISSIONS:
         return []

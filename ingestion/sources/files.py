@@ -39,7 +39,7 @@ def file_suffixes(source: FilesSourceConfig) -> set[str]:
 
 
 def read_content(source: FilesSourceConfig, limits: SourceLimits, path: Path) -> PageContent:
-    """Return the content of a file, which has no parts if the file is empty. Raises SourceError."""
+    """Return the content of a file; the content of an empty file has no parts. Raises SourceError."""
     data = read_bytes(path)
     if not data.strip():
         return PageContent({}, [])

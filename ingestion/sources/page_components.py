@@ -1,8 +1,8 @@
 """Replaces the block tags of GitBook, and adds tables for the lists of objects in MDX components.
 
 GitBook describes an operation with the tags `swagger`, `swagger-parameter` and `swagger-response`;
-until 2021, with `api-method` and tags whose names begin with it. Block tags such as `{% hint %}` become
-headings and MDX components.
+until 2021, with `api-method` and tags whose names begin with it. Operations get headings; block tags such
+as `{% hint %}` become MDX components, and tags that only arrange their content are removed.
 
 `<Endpoint errors={[{ code: 'sold_out', text: 'Nothing left' }]} />` gets a table with the columns `code`
 and `text` below it, labelled "errors".

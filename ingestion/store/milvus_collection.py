@@ -62,8 +62,8 @@ MAX_CACHED_CHUNKS = 1_000
 class MilvusCollection(Collection):
     """The collection that a Milvus alias points to. `Collection` documents the methods.
 
-    Reads check, at most once a second, whether another process has written the collection, and load it
-    again if so.
+    Each method that reads checks, at most once a second, whether another process has changed the
+    collection, and loads it again if so.
     """
 
     def __init__(
@@ -71,7 +71,7 @@ class MilvusCollection(Collection):
     ) -> None:
         """Initialise the collection; `load` must be called before searching.
 
-        `expected` is the manifest of a collection that is created with the current settings. If
+        `expected` is the manifest that a collection created with the current settings would have. If
         `in_place` is true, an ingestion run updates the rows of an existing collection, unless it rebuilds
         the collection. Otherwise, each ingestion run writes a new collection.
         """
@@ -88,7 +88,7 @@ class MilvusCollection(Collection):
 
     @classmethod
     def open(cls, settings: Settings) -> Self:
-        """Connect to the Milvus or Milvus Lite server in `settings`. Raises StoreUnavailable."""
+        """Connect to the server in `settings`, Milvus or Milvus Lite. Raises StoreUnavailable."""
         client = open_milvus(settings)
         lite = is_lite(client)
         expected = expected_manifest(settings, "standard" if lite else "whitespace")
@@ -272,7 +272,7 @@ class MilvusCollection(Collection):
                 yield from (StoredChunk(**row) for row in page)
 
     def recover(self, rebuild: bool) -> None:
-        self.stored_manifest()  # raises CollectionMismatch
+        self.stored_manifest()  # raises CollectionMismatch if apidesk did not create it
         with milvus_errors():
             drop_leftovers(self._client, self._alias)
 

@@ -2,7 +2,7 @@
 
 `to_plain_markdown` converts a whole page before it is cut into blocks: comments, MDX, admonitions,
 tabs, HTML and images. `clean_text` cleans the text of a block: entities, escapes, highlights and
-white space. Code is never changed.
+white space. Code stays as it is, except that several blank lines become one.
 """
 
 import html
@@ -44,10 +44,10 @@ _MODULE_LINE = re.compile(
     r"|export\s+(?:const|default|function|let|var)\b.*)$\n?",
     re.MULTILINE,
 )
-_TITLED = r"[ \t]*(?:\[([^\]]*)\]|\"([^\"]*)\"|([^{\n]*))?(?:\{[^}]*\})?[ \t]*$"
-_CONTAINER = re.compile(rf"^(\s*):{{3,}}[ \t]*([A-Za-z][\w-]*)?{_TITLED}")
+_TITLE_AT_END = r"[ \t]*(?:\[([^\]]*)\]|\"([^\"]*)\"|([^{\n]*))?(?:\{[^}]*\})?[ \t]*$"
+_CONTAINER = re.compile(rf"^(\s*):{{3,}}[ \t]*([A-Za-z][\w-]*)?{_TITLE_AT_END}")
 _ALERT = re.compile(r"^(\s*(?:>\s*)+)\\?\[!(\w+)\\?\][-+]?[ \t]*(.*)$")
-_INDENTED = re.compile(
+_INDENTED_BLOCK_START = re.compile(
     r"^(\s*)(?:!!!|\?\?\?\+?|===[!+]?)[ \t]+(?:([\w-]+)[ \t]*)?(?:\"([^\"]*)\")?[ \t]*$"
 )
 _ADMONITION_STRINGS = (":::", "[!", "!!!", "???", "===")
@@ -130,7 +130,7 @@ def _admonitions(lines: Iterable[str]) -> Iterator[str]:
     for line in lines:
         if indents and line.strip() and len(line) - len(line.lstrip()) <= indents[-1]:
             indents.pop()
-        if match := _INDENTED.match(line):
+        if match := _INDENTED_BLOCK_START.match(line):
             indents.append(len(match[1]))
             yield from ("", match[1] + bold_title(match[2] or "", match[3]), "")
             continue

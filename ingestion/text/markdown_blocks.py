@@ -45,7 +45,7 @@ _CODE_SPAN = (
     r"(?P<code>(?P<ticks>`++)"
     r"(?:(?:[^`\n]++|\n(?![ \t]*\n)|(?!(?P=ticks)(?!`))`++)*+(?P=ticks))?)"
 )
-"""A code span, which contains no blank line, or backticks that do not open a code span."""
+"""Either a code span, without a blank line, or backticks that do not open a code span."""
 
 _SPAN = re.compile(_CODE_SPAN)
 
@@ -136,7 +136,7 @@ def _parse_table(markdown: str) -> tuple[tuple[str, ...], ...]:
 
 
 def parse_list_items(markdown: str) -> list[str]:
-    """Return each top-level list item in `markdown` as one line of text without its bullet or number."""
+    """Return each top-level list item in `markdown` as a line of Markdown without its bullet or number."""
     return [" ".join(map(str.strip, item.split("\n"))) for item in split_list_items(markdown)]
 
 
@@ -172,9 +172,8 @@ def plain_text(inline: str) -> str:
         )
     text = re.sub(r"!\[([^\]]*)\]\([^)]*\)", r"\1", text)
     text = re.sub(r"\[([^\]]*)\]\([^)]*\)", r"\1", text)
-    text = re.sub(
-        r"<(?![A-Z]\w*>)[^>]*>|(?<!\w)<[A-Z]\w*>|\{#[^}]*\}", "", text
-    )  # not `List<Item>`
+    # Tags and anchors are removed; `List<Item>` stays.
+    text = re.sub(r"<(?![A-Z]\w*>)[^>]*>|(?<!\w)<[A-Z]\w*>|\{#[^}]*\}", "", text)
     text = re.sub(r"[*`]|(?<!\w)_|_(?!\w)", "", text).strip()
     return _HIDDEN_CHARACTER.sub(lambda match: chr(ord(match[0]) - _HIDDEN), text)
 
@@ -233,9 +232,10 @@ _ANCHOR = re.compile(r"#[^/?=!&#]*$")
 
 
 def add_anchors(blocks: Iterable[MarkdownBlock], rule: AnchorRule) -> Iterator[MarkdownBlock]:
-    """Yield the blocks of a page; headings have the anchors that `rule` gives them, unique in the page.
+    """Yield the blocks of a page; headings have the anchors that `rule` gives them.
 
-    A heading's own id, `{#id}`, takes precedence, except on GitHub, which does not read it.
+    A heading's own id, `{#id}`, takes precedence, except on GitHub, which does not read it. All other
+    anchors are unique in the page.
     """
     used: set[str] = set()
     for block in blocks:

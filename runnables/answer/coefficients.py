@@ -8,7 +8,7 @@ A right passage is ranked first for 313 of 506 questions, cross-validated over t
 PASSAGE_WEIGHTS = {
     "words": 3.37,
     "headings": 3.22,
-    "letters": 2.14,
+    "ngrams": 2.14,
     "identifiers": 2.78,
     "quantity": 1.96,
     "asked": 0.91,

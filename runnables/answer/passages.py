@@ -238,7 +238,7 @@ def _passage(
     identifiers = terms.identifiers_in(whole)
     features = {
         "words": len(words) / max(len(terms.weights), 1),
-        "letters": terms.letter_share(whole),
+        "ngrams": terms.ngram_share(whole),
         "identifiers": terms.identifier_share(identifiers),
         "headings": terms.share(candidate.heading_words),
         "quantity": float(states_quantity(text, terms.quantities)),

@@ -52,7 +52,7 @@ def build_ground(
     that supports it best.
 
     If no step of a model's draft is supported, the draft of `quote` replaces it, provided that the
-    confidence of the quote is high. If the final draft has no supported step either, the answer says that
+    confidence of the quote is high. If the draft that remains has no supported step, the answer says that
     the documents do not answer the question.
     """
 
@@ -149,9 +149,9 @@ def _empty_answer(
 def _not_covered(answer: Answer, state: PipelineState, platform_info: PlatformInfo) -> Answer:
     """Return an answer which says that the documents do not answer the question, with the nearest pages.
 
-    It names the identifiers of the question that no document contains, and similar ones.
+    It names the identifiers in the question that occur in no document, and similar ones.
     """
-    sentences = _missing_sentences(answer, state, platform_info)
+    sentences = _sentences_on_missing_identifiers(answer, state, platform_info)
     if not sentences:
         texts = load_quote_texts(answer.language)
         sentences = [str(texts.uncovered(platform_info.name_in(answer.language)))]
@@ -159,10 +159,10 @@ def _not_covered(answer: Answer, state: PipelineState, platform_info: PlatformIn
     return answer.model_copy(update={"answer": sentences, "nearest": nearest})
 
 
-def _missing_sentences(
+def _sentences_on_missing_identifiers(
     answer: Answer, state: PipelineState, platform_info: PlatformInfo
 ) -> list[str]:
-    """Return a sentence for each identifier of the question that no document contains."""
+    """Return a sentence for each identifier in the question that occurs in no document."""
     texts, missing = load_quote_texts(answer.language), state.get("missing_identifiers", {})
     name = platform_info.name_in(answer.language)
     return [
@@ -185,7 +185,7 @@ def _with_steps(
     """Return the answer with its steps, the sources that they cite, and related pages.
 
     If its confidence is low and the steps are quotes, the introduction says so, and names the identifiers
-    of the question that no document contains.
+    in the question that occur in no document.
     """
     chunks, draft = state["chunks"], state["draft"]
     cited = sorted({number for step in steps for number in step.numbers})
@@ -199,7 +199,9 @@ def _with_steps(
     introduction = answer.introduction
     if draft.answered_by == EXTRACTIVE and confidence == "low":
         uncertain = str(load_quote_texts(answer.language).uncertain(introduction)).strip()
-        introduction = "\n\n".join([uncertain, *_missing_sentences(answer, state, platform_info)])
+        introduction = "\n\n".join(
+            [uncertain, *_sentences_on_missing_identifiers(answer, state, platform_info)]
+        )
     return answer.model_copy(
         update={
             "introduction": introduction,
@@ -220,14 +222,13 @@ def _confidence(
 ) -> Confidence:
     """Rate the evidence of an answer.
 
-    The confidence of a quoted answer follows from the probability that it is right, but it is not `high` if
-    the draft is degraded. The confidence of an answer that a model wrote is:
+    The confidence is `low` if the draft was plain text instead of JSON, or if at least half of the steps
+    are unsupported or contain unverified facts. It can be `high` only if all steps are supported and
+    verified, the steps have their own citations, and the draft is not degraded.
 
-    - `low`: the draft was plain text instead of JSON, or at least half of the steps are unsupported or
-      contain unverified facts.
-    - `high`: all steps are supported and verified, the model cited its sources, the draft is not degraded,
-      and the sources cover the question (see `_covers`).
-    - `medium`: everything else.
+    Within these limits, the confidence of a quoted answer follows from the probability that it is right.
+    That of an answer that a model wrote is `high` if the sources cover the question (see `_covers`), and
+    otherwise `medium`.
     """
     draft = state["draft"]
     doubtful = sum(not step.supported or bool(step.unverified) for step in steps)

@@ -153,7 +153,7 @@ def build_judge(
 ) -> Judge | None:
     """Return the judge that `settings` configure, or None if they name no judge model.
 
-    `limiter` limits the concurrent calls of the judge model. Raises ConfigurationError if the model's name
+    `limiter` limits the concurrent calls to the judge model. Raises ConfigurationError if the model's name
     or provider is invalid.
     """
     model = open_judge_model(settings, limiter)

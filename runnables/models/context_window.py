@@ -45,9 +45,9 @@ def fit_chunks(
 ) -> list[RetrievedChunk]:
     """Return the chunks that fit a window of `window` tokens together with the prompt and the reply.
 
-    `prompt_tokens` is the length of the prompt without chunks, which is never cut: the question, the schema
-    and the instructions. The order of the chunks is kept. A chunk that does not fit is omitted as a whole,
-    and its id is logged; a smaller chunk after it may still fit.
+    `prompt_tokens` is the length of the prompt without chunks. This part, which consists of the question,
+    the schema and the instructions, is never cut. The order of the chunks is kept. A chunk that does not
+    fit is omitted as a whole, and its id is logged; a smaller chunk after it may still fit.
     """
     tokens_left = window - reserved_output_tokens(window) - prompt_tokens
     fitting: list[RetrievedChunk] = []
@@ -90,7 +90,7 @@ def _without(chunks: list[RetrievedChunk], others: list[RetrievedChunk]) -> list
 # --- length of replies ----------------------------------------------------------------------------
 
 _LIMIT_FIELDS = ("num_predict", "max_tokens")
-"""The field of LangChain's Ollama client, and the field of its other clients."""
+"""The field for the limit in LangChain's Ollama client, and in LangChain's other clients."""
 
 _CUT = ("length", "max_tokens")
 """Values with which providers say that a reply ended because it reached the limit."""
@@ -129,7 +129,7 @@ def lift_output_limit(client: BaseChatModel) -> bool:
 
 
 def is_cut_reasoning_reply(reply: AIMessage) -> bool:
-    """Return whether the limit ended a reply that reports tokens for reasoning, or that has no text."""
+    """Return whether the limit ended a reply that reports tokens for reasoning, or has no other text."""
     metadata = reply.response_metadata
     ends = (metadata.get(name) for name in ("finish_reason", "stop_reason", "done_reason"))
     if not any(end in _CUT for end in ends):

@@ -1,7 +1,7 @@
 """The terms of a question to look for in chunks: weighted words, identifiers and kinds of content.
 
-The kinds of content are the needs of the question, which sections of certain kinds meet, and the quantities
-that it asks for.
+There are two kinds of content: the needs of the question, each of which sections of certain kinds meet, and
+the quantities that it asks for.
 """
 
 import math
@@ -27,7 +27,7 @@ Need = Literal[
 AskedQuantity = Literal["time", "size", "length", "count", "money"]
 
 NON_NOUN_FACTOR = 0.5
-"""Weight of a word that is not a noun; questions and documents use different verbs."""
+"""Factor for the weight of a word that is not a noun: questions and documents use different verbs."""
 
 _PIECE = re.compile(r"[a-z0-9]+|[^\x00-\x7f]+")
 
@@ -40,8 +40,8 @@ class QueryTerms:
     """Information content of each stem in the documents, in nats; less if it is not a noun."""
     equivalents: Mapping[str, Sequence[str]]
     """Equivalent terms by stem, stemmed and in lower case; stems without equivalents are missing."""
-    letters: Sequence[str]
-    """Sequences of two Chinese characters or three other ones, which also match words with typos."""
+    ngrams: Sequence[str]
+    """Sequences of two Chinese or three other characters, which also match words with typos."""
     identifiers: frozenset[str]
     """Names, paths, codes and the parameters of a pasted request, in lower case."""
     needs: frozenset[Need]
@@ -58,9 +58,9 @@ class QueryTerms:
         glossary: Glossary,
         part: str = "",
     ) -> "QueryTerms":
-        """Return the terms of a question. `part` limits the words to one part of its text.
+        """Return the terms of a question. Blocks the event loop.
 
-        Blocks the event loop.
+        If `part` is given, the words and n-grams come only from this part of the question's text.
         """
         text = normalise(part or details.search_query)
         words = [word for word in dict.fromkeys(split_words(text)) if is_content_word(word)]
@@ -75,7 +75,7 @@ class QueryTerms:
         return cls(
             weights=weights,
             equivalents=_equivalents(text, weights, glossary),
-            letters=_letters(text),
+            ngrams=_ngrams(text),
             identifiers=frozenset([*specific_identifiers(details.text), *codes, *sent]),
             needs=needs_of(details.text, structured),
             quantities=asked_quantities(details.text),
@@ -113,10 +113,10 @@ class QueryTerms:
         """Return the weight of `words` relative to all words, 0 to 1."""
         return self.weight(words) / self.total if self.total else 0.0
 
-    def letter_share(self, text: str) -> float:
-        """Return the share of `letters` that `text` contains, 0 to 1. `text` is in lower case."""
-        found = sum(letters in text for letters in self.letters)
-        return found / len(self.letters) if self.letters else 0.0
+    def ngram_share(self, text: str) -> float:
+        """Return the share of `ngrams` that `text` contains, 0 to 1. `text` is in lower case."""
+        found = sum(ngram in text for ngram in self.ngrams)
+        return found / len(self.ngrams) if self.ngrams else 0.0
 
     def identifiers_in(self, text: str) -> frozenset[str]:
         """Return the identifiers that `text` contains. `text` is in lower case."""
@@ -139,7 +139,7 @@ def _equivalents(text: str, stems: Iterable[str], glossary: Glossary) -> dict[st
     return found
 
 
-def _letters(text: str) -> tuple[str, ...]:
+def _ngrams(text: str) -> tuple[str, ...]:
     lowered = " ".join(text.lower().split())
     sequences = (
         lowered[i : i + 3] if lowered[i : i + 3].isascii() else lowered[i : i + 2]

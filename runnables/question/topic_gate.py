@@ -1,4 +1,4 @@
-"""Decides without a model whether a question is about the platform.
+"""Estimates, without a language model, how likely it is that a question is about the platform.
 
 A logistic regression estimates the probability from the question's words, the words of the documents and
 the chunks that a search finds.
@@ -30,7 +30,7 @@ CERTAINLY_ON_TOPIC = 0.95
 _FIRST_PERSON = re.compile(
     r"\b(?:my|mine|me|myself)\b|我的|我家|(?:给|帮|提醒|告诉)我", re.IGNORECASE
 )
-"""Words for the asker as a person, about four times as frequent in general questions as in developers'."""
+"""Words for the asker as a person, about four times as frequent in general as in developers' questions."""
 
 
 def estimate_on_topic(
@@ -49,7 +49,8 @@ def topic_features(
     """Return the features from which the probability is estimated. Blocks the event loop.
 
     These are the topic score with equivalent terms, the mean score of the question's words, whether it has
-    a word of private life, whether it mentions the asker, and the largest share of its words in one chunk.
+    a word of private life or general knowledge, whether it mentions the asker, and the largest share of its
+    words in one chunk.
     """
     topic = TopicScorer(collection.word_counts, collection.manifest.words)
     scores = topic.word_scores(details.text).values()
@@ -64,10 +65,9 @@ def topic_features(
 
 
 def _gain_by_equivalents(text: str, topic: TopicScorer, lexicons: Iterable[Glossary]) -> float:
-    """Return by how much the topic score of `text` rises, in nats.
+    """Return by how much the topic score of `text` rises if its terms are replaced by equivalents, in nats.
 
-    Each term of `text` is replaced by the one of its equivalents that has the highest score. Terms that are
-    equivalent to each other count once.
+    The equivalent with the highest score counts. Terms that are equivalent to each other count once.
     """
     terms_by_group: defaultdict[Sequence[str], list[str]] = defaultdict(list)
     for lexicon in lexicons:
@@ -81,7 +81,7 @@ def _gain_by_equivalents(text: str, topic: TopicScorer, lexicons: Iterable[Gloss
 
 
 def _has_private_word(details: ExtractedDetails, collection: Collection) -> bool:
-    """Return whether the question has a word of private life that the documents do not contain.
+    """Return whether a word of private life or general knowledge is in the question and in no document.
 
     Blocks the event loop.
     """

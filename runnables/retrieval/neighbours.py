@@ -1,7 +1,7 @@
-"""Extends short retrieved sections with their neighbours in the document, for readers of a few results.
+"""Extends short retrieved sections with their neighbours in the document, if only few results are read.
 
-A section is often too short to be read alone: its table is introduced by the section before it, or its
-exception is the section after it. Search still compares single sections, which is more precise. This is
+A section is often too short to be read alone: the section before it introduces its table, or the section
+after it states an exception. Search still compares single sections, which is more precise. This is
 known as parent-document or small-to-big retrieval.
 """
 
@@ -14,9 +14,9 @@ from schemas.document import Chunk, RetrievedChunk
 from schemas.question import Filters
 
 MAX_BYTES = 2_000
-"""Maximum size of a section with its neighbours in UTF-8; about 500 tokens in English and in Chinese.
+"""Maximum size of the bodies of a section and its neighbours, in bytes of UTF-8: about 500 tokens.
 
-Longer sections are left as they are.
+Longer sections are bytes_left as they are.
 """
 
 MAX_DISTANCE = 2
@@ -31,8 +31,8 @@ def add_neighbours(
 ) -> list[RetrievedChunk]:
     """Return `retrieved` with the bodies and texts of short sections extended. Blocks the event loop.
 
-    The following section is added first, then the one before, and so on, while the section with its
-    neighbours has at most `MAX_BYTES`. Only sections that match `filters` are added, and none that is
+    The following section is added first, then the one before, and so on, while the bodies have at
+    most `MAX_BYTES` together. Only sections that match `filters` are added, and none that is
     in the results already.
     """
     short = [r.chunk for r in retrieved if _size(r.chunk) < MAX_BYTES]
@@ -51,15 +51,15 @@ def add_neighbours(
 
 def _extend(chunk: Chunk, sections: Sections, shown: set[str]) -> list[Chunk]:
     """Return `chunk` and the neighbours that fit, in document order."""
-    passage, left = [chunk], MAX_BYTES - _size(chunk)
+    passage, bytes_left = [chunk], MAX_BYTES - _size(chunk)
     open_sides = [1, -1]
     while open_sides:
         side = open_sides.pop(0)
         edge = passage[-1 if side > 0 else 0]
         section = sections.get(edge.position + side)
-        if section is not None and section.id not in shown and _size(section) <= left:
+        if section is not None and section.id not in shown and _size(section) <= bytes_left:
             passage = [*passage, section] if side > 0 else [section, *passage]
-            left -= _size(section)
+            bytes_left -= _size(section)
             open_sides.append(side)
     return passage
 

@@ -1,4 +1,4 @@
-"""Web search with Tavily, whose results follow the retrieved chunks.
+"""Web search with Tavily. Its results are appended to the retrieved chunks.
 
 It uses the optional dependency `tavily-python`, which accepts an httpx client and therefore a base URL, a
 deadline and TLS settings. langchain-tavily is not used, because it has no timeout and its HTTP client,
@@ -38,15 +38,13 @@ MAX_QUERY_CHARS = 400
 """Maximum length of a query, in characters; Tavily rejects longer ones."""
 
 _REFUSALS = {
-    "InvalidAPIKeyError": "Tavily refuses the key; check APIDESK_WEB_API_KEY",
+    "InvalidAPIKeyError": "Tavily refuses the key; check APIDESK_WEB_API_KEY",  # 401
+    # 403, 432 or 433
     "ForbiddenError": "the plan or limit of the key does not allow the request; see Tavily's dashboard",
-    "UsageLimitExceededError": "too many requests with this key",
-    "BadRequestError": "Tavily refuses the request; check APIDESK_WEB_DOMAINS",
+    "UsageLimitExceededError": "too many requests with this key",  # 429
+    "BadRequestError": "Tavily refuses the request; check APIDESK_WEB_DOMAINS",  # 400
 }
-"""Error messages by the class name of the exception that Tavily's client raises.
-
-The client raises them for the HTTP statuses 401; 403, 432 or 433; 429; and 400, in this order.
-"""
+"""Error messages by the class name of the exception that Tavily's client raises for an HTTP status."""
 
 log = logging.getLogger(__name__)
 
@@ -154,7 +152,7 @@ def _require_key(key: SecretStr | None) -> SecretStr:
         raise ConfigurationError(f"{SETTING} needs APIDESK_WEB_API_KEY or TAVILY_API_KEY")
     if not re.fullmatch("[!-~]+", secret):
         raise ConfigurationError(
-            "APIDESK_WEB_API_KEY: contains characters other than printable ASCII"
+            "APIDESK_WEB_API_KEY: contains a space or a character that is not printable ASCII"
         )
     return SecretStr(secret)
 
@@ -205,7 +203,7 @@ MAX_TITLE_CHARS = 200
 MAX_URL_CHARS = 2_000
 
 _URL = re.compile(r"https?://[^\s<>\"`\\]+", re.IGNORECASE)
-"""A URL without white space and other characters that could end a link or a quoted HTML attribute."""
+"""A URL without white space or other characters that could end a link or a quoted HTML attribute."""
 
 _PASSAGE_SEPARATOR = re.compile(r"\s*\[(?:\.{3}|…)\]\s*")
 """The separator that Tavily puts between two passages of a page."""

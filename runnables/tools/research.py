@@ -102,7 +102,7 @@ async def _research_with_fallbacks(
 ) -> tuple[CallJournal, DegradedReason | None]:
     """Return the journal of the last agent that was tried, and why the answer is degraded, or None.
 
-    The agents are tried in order until one does not fail. Further agents are not tried if one fails after
+    The agents are tried in order until one succeeds. Further agents are not tried if one fails after
     a tool call, times out or does not support tools.
     """
     journal = CallJournal(0)
@@ -172,7 +172,10 @@ class ResearchAgent:
 
     @property
     def _token_budget(self) -> int:
-        """Number of tokens in the model's window, less those reserved for a reply."""
+        """Estimated number of tokens for the prompt and the results of tools.
+
+        This is the corrected window, less the share `MAX_OUTPUT_SHARE` of it for the reply.
+        """
         return int(self._model.window / self._model.token_correction * (1 - MAX_OUTPUT_SHARE))
 
     def _prompt(self, state: PipelineState) -> list[BaseMessage]:

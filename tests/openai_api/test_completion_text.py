@@ -3,7 +3,7 @@
 import pytest
 
 from app.api.markdown import render_markdown
-from app.api.openai.answer_text import PageNumbers, StreamedText, parse_answer_text, url_citations
+from app.api.openai.answer_text import PageNumbering, StreamedText, parse_answer_text, url_citations
 from schemas.answer import Answer, CompleteSources, Event, Page, Source, Sources, Step
 from schemas.question import StructuredQuestion
 
@@ -69,7 +69,7 @@ def test_citations_are_numbered_by_page() -> None:
     shown = [source(n, page_url=url) for n, url in ((1, a), (2, b), (3, c), (4, b), (5, b))]
     steps = ("x [4][5], y [2]", "z `[5]` items[3] [3]", "w [9]")
     answer = answer_of(*steps).model_copy(update={"sources": shown[1:]})
-    numbers = PageNumbers()
+    numbers = PageNumbering()
     numbers.apply(Event("sources", Sources(sources=shown)))
     streamed = [
         numbers.apply(Event("step", Step(number=1, text=text, unverified=[], supported=True))).data

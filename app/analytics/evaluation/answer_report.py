@@ -43,7 +43,7 @@ GRADE_VALUES: dict[Grade, float] = {"correct": 1.0, "partly": 0.5, "wrong": 0.0}
 """The values of grades in a comparison. An answer that cites no source counts as wrong."""
 
 
-class ChangedAnswer(NamedTuple):
+class AnswerPair(NamedTuple):
     """The results of one question in both evaluations."""
 
     before: ScoredAnswer
@@ -58,8 +58,8 @@ class AnswerComparison(NamedTuple):
     """Whether answers are compared by the grades of a judge, and not by the facts that they state."""
     before: AnswerScores
     after: AnswerScores
-    better: tuple[ChangedAnswer, ...]
-    worse: tuple[ChangedAnswer, ...]
+    better: tuple[AnswerPair, ...]
+    worse: tuple[AnswerPair, ...]
 
 
 def read_evaluation(path: Path) -> AnswerEvaluation:
@@ -84,7 +84,7 @@ def compare_evaluations(before: AnswerEvaluation, after: AnswerEvaluation) -> An
     """
     earlier = {result.question: result for result in before.questions}
     pairs = [
-        ChangedAnswer(earlier[result.question], result)
+        AnswerPair(earlier[result.question], result)
         for result in after.questions
         if result.question in earlier
     ]
@@ -102,7 +102,7 @@ def compare_evaluations(before: AnswerEvaluation, after: AnswerEvaluation) -> An
     )
 
 
-def _change(pair: ChangedAnswer, value: Callable[[ScoredAnswer], float | None]) -> float:
+def _change(pair: AnswerPair, value: Callable[[ScoredAnswer], float | None]) -> float:
     """Return how much the value has increased; 0 if the value before or after is unknown."""
     before, after = value(pair.before), value(pair.after)
     return 0.0 if before is None or after is None else after - before
@@ -154,7 +154,7 @@ def print_comparison(comparison: AnswerComparison) -> None:
     print_parts(parts)
 
 
-def _changed(label: str, answers: Sequence[ChangedAnswer]) -> list[Group]:
+def _changed(label: str, answers: Sequence[AnswerPair]) -> list[Group]:
     return [
         Group(
             Text.assemble((f"{label}: ", "bold"), before.question),
@@ -183,7 +183,7 @@ def _answers_heading(evaluation: AnswerEvaluation) -> Group:
         Text(f"answered by: {evaluation.answered_by}"),
     ]
     if degraded := sum(result.degraded is not None for result in evaluation.questions):
-        lines.append(Text(f"{degraded} answers are degraded: see `apidesk check`", style="yellow"))
+        lines.append(Text(f"degraded answers: {degraded}; see `apidesk check`", style="yellow"))
     return Group(*lines)
 
 
@@ -196,7 +196,7 @@ def _scores(scores: AnswerScores) -> Group:
         ("high and wrong", scores.high_and_wrong, "confidence high, but facts are missing"),
         ("refused", scores.refused, "refused as off-topic"),
         ("not covered", scores.not_covered, "the answer cites no source"),
-        ("grounded", scores.grounded, "of the answers that cite sources: fully supported"),
+        ("grounded", scores.grounded, "of all answers that cite sources: fully supported"),
         *_judged(scores),
     )
     unanswerable = (
@@ -259,7 +259,7 @@ def _wrong_answers(results: Sequence[ScoredAnswer]) -> list[Group]:
 def _wrong_answer(result: ScoredAnswer) -> Group:
     lines = [Text(f"{_label(result)}: {' '.join(result.steps)}")]
     if result.missing_facts:
-        found = "but retrieved" if result.evidence else "not found"
+        found = "all retrieved" if result.evidence else "not all retrieved"
         lines.append(Text(f"missing ({found}): {_facts(result.missing_facts)}", style="red"))
     if result.unanswerable:
         lines.append(Text("the documents do not answer this question", style="red"))

@@ -76,7 +76,7 @@ class ScoredAnswer(ApiModel):
     """None if only retrieval is measured. The fields below then have their default values."""
     confidence: Confidence | None = None
     right: bool | None = None
-    """Answerable question: whether the answer states all facts; None if it has no facts.
+    """Answerable question: whether the answer states all facts; None if the question has no facts.
 
     Unanswerable question: whether the answer cites no source.
     """
@@ -108,7 +108,7 @@ class Reliability(ApiModel):
 
 
 class AnswerScores(ApiModel):
-    """Shares over the questions, from 0 to 1, except `right_of_evidence`, a ratio that can exceed 1.
+    """Numbers and shares of questions. `right_of_evidence` is a ratio that can exceed 1.
 
     A question counts only for the shares that apply to it: without facts, for example, it does not count
     for `right`. A share is None if no question counts for it.
@@ -208,7 +208,7 @@ def score_answer(result: ScoredAnswer, answer: Answer) -> ScoredAnswer:
 
 
 def outcome_of(answer: Answer) -> Outcome:
-    """Return whether `answer` refuses, says that the documents do not cover the question, or answers."""
+    """Return whether `answer` refuses, cites no source, or answers."""
     if answer.type == "unknown":
         return "refused"
     numbers = {source.number for source in answer.sources}

@@ -21,7 +21,7 @@ from schemas.answer import CHAT_FIELDS, Answer, CompleteSources, Event, Source, 
 from schemas.document import document_uri
 
 
-class PageNumbers:
+class PageNumbering:
     """Numbers pages from 1, in the order in which the steps of one answer cite them.
 
     Clients such as Open WebUI read `[2]` as the second distinct URL among the annotations. In an

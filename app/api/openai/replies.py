@@ -141,10 +141,10 @@ class InputItem(ChatMessage):
 
     @property
     def answer(self) -> str | None:
-        """The steps of the answer, or None if the item contains no answer.
+        """The text of the answer, or None if the item contains no answer.
 
-        For an `item_reference` it is empty, because answers are not stored; None would drop the question
-        from the history.
+        An `item_reference` stands for an earlier answer, which is not stored, so its text is empty. None
+        would also remove the question before it from the history.
         """
         return "" if self.type == "item_reference" else super().answer
 

@@ -18,7 +18,7 @@ from litestar.response.sse import ServerSentEventMessage
 
 from app.api.event_stream import EVENT_STREAM, HEARTBEAT, open_events
 from app.api.markdown import render_markdown
-from app.api.openai.answer_text import PageNumbers, StreamedText
+from app.api.openai.answer_text import PageNumbering, StreamedText
 from app.api.openai.protocol import (
     OPENAI_EXCEPTION_HANDLERS,
     OPENAI_PREFIX,
@@ -122,7 +122,7 @@ class ChatResponder:
         )
         if data.stream:
             return await self._stream(command, builder)
-        answer = PageNumbers().answer(await self.answerer.ask(command))
+        answer = PageNumbering().answer(await self.answerer.ask(command))
         return builder.complete(render_markdown(answer), answer)
 
     async def _stream(self, command: AskCommand, builder: ReplyBuilder) -> ServerSentEvent:
@@ -167,7 +167,7 @@ async def _stream_messages(
     events: AsyncGenerator[Event | None], builder: ReplyBuilder
 ) -> AsyncGenerator[ServerSentEventMessage]:
     """Yield the messages that `builder` builds from the events of an answer. Closes `events` at the end."""
-    streamed, numbers = StreamedText(), PageNumbers()
+    streamed, numbers = StreamedText(), PageNumbering()
     async with aclosing(events):
         for message in builder.start():
             yield message

@@ -97,8 +97,8 @@ def evaluate(
     Each line of QUESTIONS is {"question": "...", "gold": ["..."], "facts": [["..."]], "type": "general"}.
     gold lists the documents that answer the question, each by id, page url, api url, api name, file path
     or operation (POST /orders). facts lists what a right answer states, each fact as a list of
-    alternative strings; --answers looks for them in the answer. If a question has neither gold nor facts,
-    the documents do not answer it. type is optional.
+    alternative strings; --answers looks for them in the answer. A question without gold and facts is
+    one that the documents do not answer. type is optional.
     """
     if not answers:
         if min_answer is not None or judge is not None or compare is not None:
@@ -152,7 +152,9 @@ def _evaluate_answers(
         print_comparison(compare_evaluations(earlier, result))
     _report_judge_failures([question.judge_failure for question in result.questions], result.grades)
     right = result.scores.right
-    if min_answer is not None and (right is None or right < min_answer):
+    if min_answer is not None and right is None:
+        fail("--min-answer cannot be checked: no question has facts", EXIT_FAILED)
+    if min_answer is not None and right is not None and right < min_answer:
         fail(f"the share of right answers is {share_text(right)}, below {min_answer}", EXIT_FAILED)
 
 

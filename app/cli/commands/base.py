@@ -21,7 +21,7 @@ EXIT_BAD_INPUT = 2
 
 
 def report_errors(command: F) -> F:
-    """Decorate `command` to report an ApideskError as a line on stderr and exit with an error code.
+    """Decorate `command` to report an ApideskError as a line on stderr and exit with status 1 or 2.
 
     Only errors are logged, unless the command changes the log level.
     """
@@ -62,14 +62,14 @@ def load_settings(platform: Path | None, **options: object) -> "Settings":
 
 def run_until_signal(work: Coroutine[Any, Any, T]) -> T:
     """Run `work` and return its result. Raises KeyboardInterrupt after SIGTERM or Ctrl-C."""
-    on_terminate = signal.signal(signal.SIGTERM, lambda *_: signal.raise_signal(signal.SIGINT))
+    previous_sigterm = signal.signal(signal.SIGTERM, lambda *_: signal.raise_signal(signal.SIGINT))
     # A shell script starts background processes with SIGINT ignored, which asyncio does not change.
-    on_interrupt = signal.signal(signal.SIGINT, signal.default_int_handler)
+    previous_sigint = signal.signal(signal.SIGINT, signal.default_int_handler)
     try:
         return asyncio.run(work)
     finally:
-        signal.signal(signal.SIGTERM, on_terminate)
-        signal.signal(signal.SIGINT, on_interrupt)
+        signal.signal(signal.SIGTERM, previous_sigterm)
+        signal.signal(signal.SIGINT, previous_sigint)
 
 
 def print_error(message: str) -> None:

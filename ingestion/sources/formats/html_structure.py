@@ -8,7 +8,8 @@ Some pages describe the fields of an API in `<div>` elements, without tables or 
 field is an element with a name, a type and possibly "required", each in an element of its own. It becomes a
 paragraph such as "`owner.name` string required" with the full name of the field.
 
-A table gets one header row and no spans; a table that only positions other content becomes a `<div>`.
+A table keeps at most one header row and no spans; a table that only positions other content becomes a
+`<div>`.
 """
 
 import re
@@ -23,8 +24,8 @@ _SIGNATURE = re.compile(r"(GET|POST|PUT|PATCH|DELETE|HEAD|OPTIONS)(/.*)")
 _PATH_PARAMETER = re.compile(r"\((?:[^():/]{1,40}:)?([\w-]{1,80})\)")
 """A parameter of a signature, possibly with its type: `(int:user_id)`."""
 _OPERATION_CLASSES = ["http", "get", "post", "put", "patch", "delete", "head", "options"]
-_FIELD_TITLES = {"Parameters": "Path Parameters", "Form Parameters": "Body Form Parameters"}
-"""Maps the title of a field to a title that says where its parameters are sent."""
+_FIELD_LIST_TITLES = {"Parameters": "Path Parameters", "Form Parameters": "Body Form Parameters"}
+"""Maps the title of a list of parameters to a title that says where its parameters are sent."""
 
 _NAME = re.compile(r"[A-Za-z_$][\w.$\[\]-]*", re.ASCII)
 _TYPE = re.compile(
@@ -52,7 +53,7 @@ _TABLE_PARTS = ["thead", "tbody", "tfoot", "tr", "td", "th"]
 
 
 def mark_operations(content: Tag) -> None:
-    """Turn the signatures of operations below `content` into code, and their fields into labels with lists.
+    """Turn the signatures of operations in `content` into code, and their fields into labels with lists.
 
     A parameter in a signature becomes a placeholder such as `{user_id}`.
     """
@@ -68,11 +69,11 @@ def mark_operations(content: Tag) -> None:
             definition.name = "div"
         description.name = "div"
         for fields in description.find_all("dl", class_="field-list"):
-            _rewrite_fields(fields.find_all(["dt", "dd"], recursive=False))
+            _rewrite_field_list(fields.find_all(["dt", "dd"], recursive=False))
             fields.name = "div"
         for fields in description.find_all("table", class_="field-list"):  # of Sphinx before 2.0
             parts = fields.find_all(["th", "td"], class_=["field-name", "field-body"])
-            _rewrite_fields(parts)
+            _rewrite_field_list(parts)
             fields.replace_with(*(part.extract() for part in parts))
 
 
@@ -85,13 +86,13 @@ def _replace_element(element: Tag, name: str, mark: str, text: str) -> None:
     element.append(inner)
 
 
-def _rewrite_fields(parts: list[Tag]) -> None:
-    """Turn the titles of fields into bold labels, and the names of headers into code."""
+def _rewrite_field_list(parts: list[Tag]) -> None:
+    """Turn the titles of a Sphinx field list into bold labels, and the names of HTTP headers into code."""
     title = ""
     for part in parts:
         if part.name in ("dt", "th"):
             title = " ".join(part.get_text().split()).rstrip(": ")
-            _replace_element(part, "p", "strong", f"{_FIELD_TITLES.get(title, title)}:")
+            _replace_element(part, "p", "strong", f"{_FIELD_LIST_TITLES.get(title, title)}:")
             continue
         part.name = "div"
         for item in part.find_all("li") if title.endswith("Headers") else ():
@@ -101,7 +102,7 @@ def _rewrite_fields(parts: list[Tag]) -> None:
 
 
 def mark_fields(content: Tag) -> None:
-    """Turn each head of a field below `content` into a paragraph with its full name."""
+    """Turn each head of a field in `content` into a paragraph with its full name."""
     names: dict[int, str] = {}
     for head in content.find_all(_HEADS):
         if head.find_parent(["table", "li", "dl", "pre"]):
@@ -122,9 +123,9 @@ def mark_fields(content: Tag) -> None:
 
 
 def _head_and_rest(element: Tag) -> tuple[list[str], list[Tag]]:
-    """Split `element` into the texts of a field's head and its other blocks; no texts if it is no field.
+    """Split `element` into the texts of a field's head and its other blocks; both empty if it is no field.
 
-    The rest begins with the first block after the type that is more than a flag such as "required".
+    After the type, the first block that is not just a flag such as "required" begins the rest.
     """
     tags = [part for part in element.children if isinstance(part, Tag)]
     pairs = [(tag, text) for tag in tags if (text := " ".join(tag.get_text(" ").split()))]
@@ -142,7 +143,10 @@ def _head_and_rest(element: Tag) -> tuple[list[str], list[Tag]]:
 
 
 def _parent_name(head: Tag, names: dict[int, str]) -> str:
-    """Return the name of the nearest field head before an ancestor of `head`; empty if there is none."""
+    """Return the name of the nearest field head among the preceding siblings of the ancestors of `head`.
+
+    The result is empty if there is none.
+    """
     element = head.parent
     while element is not None:
         for sibling in element.previous_siblings:
@@ -153,7 +157,7 @@ def _parent_name(head: Tag, names: dict[int, str]) -> str:
 
 
 def normalise_tables(content: Tag) -> None:
-    """Make every table below `content` regular, and set `data-columns` on its first row.
+    """Make every table in `content` regular, and set `data-columns` on its first row.
 
     Raises SourceError if spans add too many cells.
     """
@@ -276,7 +280,9 @@ class _TableNormaliser:
     def _append(self, row: Tag, text: str) -> None:
         self.cells_left -= 1
         if self.cells_left < 0:
-            raise SourceError(f"table cells span more than {MAX_SPANNED_CELLS} other cells")
+            raise SourceError(
+                f"the cells of its tables span more than {MAX_SPANNED_CELLS} other cells"
+            )
         cell = Tag(name="td")
         cell.string = text
         row.append(cell)
@@ -297,7 +303,7 @@ def _span(cell: Tag, name: str) -> int:
 
 
 def _merge_spacers(table: Tag) -> None:
-    """Merge a column and the untitled ones after it if no row has text in several of these.
+    """Merge a titled column with the untitled columns after it if each row has text in one of them at most.
 
     Empty cells before a name show how deeply it is nested; they become indentation.
     """

@@ -28,7 +28,7 @@ _OPERAND_COSTS = MappingProxyType({b"Tj": 5, b"'": 5, b'"': 5, b"TJ": 2, b"Do": 
 
 
 def read_pdf(data: bytes, limits: SourceLimits) -> PageContent:
-    """Return the sections, each with the value `page`, and the document properties as values.
+    """Return the sections, each with its page number as the value `page`, and the document's properties.
 
     Raises SourceError if `data` is not a PDF, needs a password, contains no text or exceeds a limit.
     """
@@ -51,7 +51,7 @@ def read_pdf(data: bytes, limits: SourceLimits) -> PageContent:
     except SourceError:
         raise
     except LimitReachedError as error:
-        raise SourceError(f"text extraction costs too much: {_one_line(error)}") from None
+        raise SourceError(f"extracting the text takes too much work: {_one_line(error)}") from None
     except Exception as error:  # pypdf: "broken PDF files might cause other Exceptions"
         raise SourceError(f"not a readable PDF ({_one_line(error)})") from None
 
@@ -62,7 +62,7 @@ def _one_line(error: Exception) -> str:
 
 def _read(reader: "PdfReader", limits: SourceLimits) -> PageContent:
     if reader.is_encrypted and not reader.decrypt(""):
-        raise SourceError("encrypted")
+        raise SourceError("needs a password")
     work = _WorkBudget(limits)
     pages = [_page_lines(page, work) for page in reader.pages]
     lines = remove_page_furniture(pages)
@@ -87,7 +87,7 @@ class _WorkBudget:
     def spend(self, cost: int) -> None:
         self.cost_left -= cost
         if self.cost_left < 0:
-            raise SourceError("text extraction costs too much")
+            raise SourceError("extracting the text takes too much work")
 
     def spend_operator(self, operator: bytes, operands: Any) -> None:
         """Spend the cost of an operator, which grows with its operands and with the page's text so far."""
@@ -120,7 +120,7 @@ def _page_lines(page: "PageObject", work: _WorkBudget) -> list[PdfLine]:
     page.extract_text(
         visitor_text=show, visitor_operand_before=lambda op, args, *_: work.spend_operator(op, args)
     )
-    work.spend(0)  # pypdf catches errors raised inside a form, so check the budget again here
+    work.spend(0)  # pypdf catches errors raised inside a form, so check the cost again here
     return lines.finish()
 
 

@@ -70,10 +70,12 @@ def typical_width(lines: list[PdfLine]) -> int:
 
 def lines_to_markdown(lines: list[PdfLine], width: int) -> str:
     """Return the lines of a section as Markdown; `width` is the typical width of a line."""
-    all_code = all(line.monospaced for line in lines) and len(lines) > 50
-    # A long section in one monospaced font is text.
+    # A long section entirely in a monospaced font is text, not code.
+    is_monospaced_text = all(line.monospaced for line in lines) and len(lines) > 50
     blocks: list[str] = []
-    for is_code, group in groupby(lines, key=lambda line: line.monospaced and not all_code):
+    for is_code, group in groupby(
+        lines, key=lambda line: line.monospaced and not is_monospaced_text
+    ):
         run = list(group)
         blocks.append(_code_block(run) if is_code else _text_to_markdown(run, width))
     return "\n\n".join(blocks)
@@ -226,7 +228,7 @@ def _group_lines(lines: list[PdfLine], level_of: _HeadingLevel) -> Iterator[_Lin
 
 
 def _demote_long_heading(run: _LineRun) -> _LineRun:
-    """Return a run with too many lines for a heading as body text, and other runs unchanged."""
+    """Turn a run that has too many lines for a heading into body text; return other runs unchanged."""
     return run if len(run.lines) <= MAX_HEADING_LINES else _LineRun(0, run.lines)
 
 
@@ -252,7 +254,7 @@ def _heading_levels(lines: list[PdfLine], outline: PdfOutline) -> _HeadingLevel:
         return _levels_from_outline(outline)
     sizes = sorted({line.size for line in larger}, reverse=True)
     levels = {size: min(level, 5) for level, size in enumerate(sizes, 1)}
-    lowest = max(levels.values(), default=0)
+    deepest = max(levels.values(), default=0)
     body_is_bold = sum(line.bold for line in lines) * 2 > len(lines)
 
     def level(line: PdfLine) -> int:
@@ -260,7 +262,7 @@ def _heading_levels(lines: list[PdfLine], outline: PdfOutline) -> _HeadingLevel:
             return 0
         number = _SECTION_NUMBER.match(line.text)
         if line.size == body_size and line.bold and not body_is_bold and number:
-            return min(lowest + 1 + number[1].count("."), 9)
+            return min(deepest + 1 + number[1].count("."), 9)
         return levels.get(line.size, 0)
 
     return level

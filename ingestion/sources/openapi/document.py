@@ -34,7 +34,7 @@ MAX_SUCCESS_RESPONSES = 4
 
 
 class ApiDocumentBuilder:
-    """Builds the documents of one description in one language."""
+    """Builds the documents of one OpenAPI description, in one language."""
 
     def __init__(self, root: Node, language: Language, reader: SchemaReader) -> None:
         self.info = root["info"]
@@ -44,10 +44,10 @@ class ApiDocumentBuilder:
         self.reader = reader
 
     def build(self, operation: Operation, api_id: str) -> ApiDocument:
-        """Build the document of `operation` with the id `api_id`. Raises SourceError."""
+        """Build the document of `operation`; the document gets the id `api_id`. Raises SourceError."""
         node, item = operation.path_operation.node, operation.path_operation.item
         name = node.text("summary") or item.text("summary") or node.text("operationId")
-        headers, public, request = self._request_tables(operation)
+        headers, common, request = self._request_tables(operation)
         responses = _shown_responses(operation)
         bodies = [media for response in responses for media in response.media]
         tag = first_tag(node)
@@ -62,7 +62,7 @@ class ApiDocumentBuilder:
             deprecated=node.flag("deprecated"),
             description=self._description(node, item),
             request_headers=headers,
-            public_parameters=public,
+            public_parameters=common,
             request_parameters=request,
             response_parameters=self._response_parameters(responses),
             error_codes=errors_of_operation(operation, self.reader),
@@ -120,7 +120,10 @@ class ApiDocumentBuilder:
         return tuple(parameters)
 
     def _response_parameters(self, responses: list[OperationResponse]) -> tuple[Parameter, ...]:
-        """Return the rows of all responses. If there are several bodies, each row names its body."""
+        """Return the rows of all responses.
+
+        If there are several bodies, each row of a body names it. Rows of headers do not.
+        """
         rows = RowBuilder(self.reader, self.labels, "response")
         bodies = [
             (response, media)
@@ -205,7 +208,7 @@ def _content_type_header(operation: Operation) -> list[Parameter]:
 
 
 def _distinct_schemas(media: Iterable[MediaContent]) -> list[MediaContent]:
-    """Return `media` without repeated schemas, because media types usually share one schema."""
+    """Return the media that have a schema, one for each schema: media types usually share one."""
     by_schema: dict[object, MediaContent] = {}
     for content in media:
         if content.schema.is_object:
@@ -301,7 +304,7 @@ def _scope_text(scheme: Node, scope: str) -> str:
 
 
 def _scheme_label(scheme: Node) -> str:
-    """Return the type of a scheme, such as `HTTP bearer`, ``apiKey: header `X-Key` `` or `oauth2, https://…`."""
+    """Return a label for a scheme, such as `HTTP bearer`, ``apiKey: header `X-Key` `` or `oauth2, https://…`."""
     kind = scheme.text("type")
     if kind == "apiKey":
         return f"apiKey: {scheme.text('in')} `{scheme.text('name')}`"

@@ -15,7 +15,7 @@ _ESCAPED_SURROGATE = re.compile(r"\\u[dD][89a-fA-F]")
 _QUOTED = re.compile(r'"(?:[^"\\]|\\.)*+"', re.DOTALL)
 
 MAX_DEPTH = 150
-"""Maximum depth of nested lists and objects, with aliases expanded."""
+"""Maximum number of levels of lists and objects below the root, with aliases expanded."""
 
 _Loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 
@@ -42,7 +42,7 @@ def parse_json_or_yaml(data: bytes, limits: SourceLimits) -> object:
     except ValueError as error:
         if text.lstrip()[1:].lstrip()[:1] in ('"', "{", "["):
             raise SourceError(f"not valid JSON: {error}") from None
-        return parse_yaml(text, limits)  # a YAML flow mapping, whose keys need no quotes
+        return parse_yaml(text, limits)  # YAML in flow style, which needs no quotes
 
 
 def _decode(data: bytes) -> str:
@@ -189,14 +189,14 @@ class _ValueBuilder:
         if built is None:
             raise SourceError("not valid YAML: an alias has no anchor")
         if not built.is_complete:
-            raise SourceError("contains an alias within its own anchor")
+            raise SourceError("contains an alias inside the value that it refers to")
         return built
 
     def _begin(self, anchor: str | None, value: object) -> None:
         built = _BuiltValue(value, depth=1, is_complete=False)
         self._set_anchor(anchor, built)
         self.stack.append(_OpenCollection(built))
-        if len(self.stack) > MAX_DEPTH:
+        if len(self.stack) > MAX_DEPTH + 1:
             raise depth_limit_error()
 
     def _end(self) -> None:

@@ -1,4 +1,4 @@
-"""The operations of a description and their examples, as data types independent of the OpenAPI version."""
+"""The operations of an OpenAPI description and their examples, as data types for all its versions."""
 
 import json
 from collections.abc import Iterator
@@ -33,7 +33,7 @@ METHODS = tuple(get_args(ApiDocument.model_fields["method"].annotation))
 
 
 class NamedExample(NamedTuple):
-    """An example and its name in the description."""
+    """An example and its name in the OpenAPI description."""
 
     name: str
     example: Example
@@ -95,7 +95,7 @@ def _declared_examples(holder: Node) -> Iterator[object]:
 
 @dataclass(frozen=True)
 class OperationParameter:
-    """A parameter, or a header of a response, as the description declares it."""
+    """A parameter, or a header of a response, as the OpenAPI description declares it."""
 
     name: str
     location: str
@@ -185,9 +185,9 @@ def base_path(servers: tuple[str, ...]) -> str:
 
 
 def absolute_server_url(server: str, document: str) -> str:
-    """Return `server` as an absolute URL, resolved against `document`, the URL of the description.
+    """Return `server` as an absolute URL, resolved against `document`, the URL of the OpenAPI description.
 
-    If the description is a file, `server` is returned unchanged.
+    If the OpenAPI description is a file, `server` is returned unchanged.
     """
     try:
         return urljoin(document, server) if document.startswith("http") else server
@@ -196,7 +196,7 @@ def absolute_server_url(server: str, document: str) -> str:
 
 
 def path_error(subject: str, reason: str) -> SourceError:
-    """Return an error about a path or operation; the message contains the text `subject` in short form."""
+    """Return an error about a path or operation; the message begins with `subject`, shortened."""
     return SourceError(f"{quote_text(subject)[1:-1]}: {reason}")
 
 
