@@ -25,6 +25,14 @@ from schemas.platform import MarkdownSourceConfig, SourceLimits
         ("![A chart](a.png) and <img alt='B'>", "A chart and B"),
         ("Use <your_token> and `<b>`", "Use <your_token> and `<b>`"),
         ("```html\n<b>&gt;</b>\n```", "```html\n<b>&gt;</b>\n```"),
+        ("a\n\n{{fragments/code.md}}\n\nb", "a\n\nb"),
+        ('a\n\n{{< include "x.md" >}}\n\nb', "a\n\nb"),
+        ("{{% notice tip %}}\nBody\n{{% /notice %}}", "Body"),
+        ("a\n\n{% include 'x.md' %}\n\nb", "a\n\nb"),
+        ('a\n\n--8<-- "x.md"\n\nb', "a\n\nb"),
+        ("a\n\n<<< @/snippets/a.js\n\nb", "a\n\nb"),
+        ("Hello {{ user.name }}\n\n{{ user.name }}", "Hello {{ user.name }}\n\n{{ user.name }}"),
+        ("```\n{{fragments/code.md}}\n```", "```\n{{fragments/code.md}}\n```"),
     ],
 )
 def test_markup_is_converted(written: str, plain: str) -> None:

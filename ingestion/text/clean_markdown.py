@@ -29,7 +29,7 @@ _WIDE_SPACE = re.compile(f"[{_WIDE}]")
 _WIDE_INDENT = re.compile(rf"(^\s*|\|[ \t]*)([{_WIDE}]+)")
 _CONVERTED_CHARACTER = re.compile(f"[<{_WIDE}]")
 _CONVERTED_STRINGS = (
-    "{/*", "{{", "{'", '{"', ":::", "[!", "![", "!!!", "???", "===", "import ", "export ",
+    "{/*", "{{", "{% include", "{'", '{"', ":::", "[!", "![", "!!!", "???", "===", "import ", "export ",
 )  # fmt: skip
 """Text is unchanged if it has none of these, no `_CONVERTED_CHARACTER` and no `_LABEL_BELOW_TABLE`."""
 _INDENTED_IN_COMPONENT = re.compile(r"^ *<[A-Z][\w.]*(?:\s[^<>]*)?>\s*\n {4}", re.MULTILINE)
@@ -44,6 +44,12 @@ _MODULE_LINE = re.compile(
     r"|export\s+(?:const|default|function|let|var)\b.*)$\n?",
     re.MULTILINE,
 )
+_INSERTION_LINE = re.compile(
+    r"^[ \t]*(?:\{\{[<%].*[%>]\}\}|\{\{[ \t]*[\w.-]*/[\w./-]+[ \t]*\}\}|\{%-?[ \t]*include\b.*%\}"
+    r"|--8<--.*|<<<[ \t].*)[ \t]*$\n?",
+    re.MULTILINE,
+)
+"""A line that inserts a file, or a shortcode of Hugo: `{{fragments/code.md}}`, `{{< note >}}`."""
 _TITLE_AT_END = r"[ \t]*(?:\[([^\]]*)\]|\"([^\"]*)\"|([^{\n]*))?(?:\{[^}]*\})?[ \t]*$"
 _CONTAINER = re.compile(rf"^(\s*):{{3,}}[ \t]*([A-Za-z][\w-]*)?{_TITLE_AT_END}")
 _ALERT = re.compile(r"^(\s*(?:>\s*)+)\\?\[!(\w+)\\?\][-+]?[ \t]*(.*)$")
@@ -71,9 +77,9 @@ _SPACES = outside_code(r"(?<=[^\s|])[ \t]{2,}(?=[^\s|])")
 def to_plain_markdown(text: str, table_to_markdown: Callable[[str], str] | None = None) -> str:
     """Return the page `text` as plain Markdown.
 
-    Comments, and the imports and exports of MDX, are removed; admonitions, tabs, HTML and images are
-    converted. `table_to_markdown` converts the HTML tables that `regular_table` cannot convert. If it is
-    None, all tables lose their tags and keep their text.
+    Comments, the imports and exports of MDX, and lines that insert files are removed; admonitions, tabs,
+    HTML and images are converted. `table_to_markdown` converts the HTML tables that `regular_table` cannot
+    convert. If it is None, all tables lose their tags and keep their text.
     """
     text = text.replace("\r\n", "\n")
     if "<" in text and _INDENTED_IN_COMPONENT.search(text):
@@ -102,7 +108,7 @@ def _convert(text: str, table_to_markdown: Callable[[str], str] | None) -> str:
             f"\n\n{regular_table(part) or table_to_markdown(part)}\n\n" if is_table else part
             for is_table, part in split_tables(text)
         )
-    text = _MODULE_LINE.sub("", text)
+    text = _INSERTION_LINE.sub("", _MODULE_LINE.sub("", text))
     if any(string in text for string in _ADMONITION_STRINGS):
         text = "\n".join(_admonitions(text.split("\n")))
     if "![" in text:
