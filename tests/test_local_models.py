@@ -277,12 +277,12 @@ def refused(folder: Path, **overrides: object) -> str:
 def test_model_that_cannot_be_fetched_names_its_folder(tmp_path: Path) -> None:
     folder = tmp_path / BGE_ZH
     assert refused(tmp_path, embedding_model=f"local:{BGE_ZH}") == (
-        f"APIDESK_EMBEDDING_MODEL=local:{BGE_ZH}: the model is not in {folder} and it cannot be "
+        f"APIDESK_EMBEDDING_MODEL=local:{BGE_ZH}: the model is not in {folder}, and it cannot be "
         "downloaded (ConnectionError); copy these files to that folder: config.json, "
         "model_optimized.onnx, tokenizer.json, tokenizer_config.json"
     )
     assert refused(tmp_path, rerank=f"local:{RERANKER}").startswith(
-        f"APIDESK_RERANK=local:{RERANKER}: the model is not in {tmp_path / RERANKER} and it cannot"
+        f"APIDESK_RERANK=local:{RERANKER}: the model is not in {tmp_path / RERANKER}, and it "
     )
 
 

@@ -211,7 +211,11 @@ def test_missing_documents_are_reported(
             "query: 20001 characters, at most 20000 are allowed",
         ),
         ("ask", {"question": "a", "language": "fr"}, "language: Input should be 'zh' or 'en'"),
-        ("open", {"document": "订单发货", "section": "qqqq"}, "no such section; there are: "),
+        (
+            "open",
+            {"document": "订单发货", "section": "qqqq"},
+            "no such section; the document has: ",
+        ),
     ],
 )
 def test_invalid_call_returns_one_sentence(

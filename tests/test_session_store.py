@@ -473,7 +473,7 @@ def test_invalid_session_name_returns_400(http: TestClient[Litestar], name: str)
     response = http.delete(f"/sessions/{name}")
     assert (response.status_code, response.json()["code"]) == (400, "invalid_input")
     assert response.json()["detail"] == (
-        "session: must have 1 to 64 of the characters A-Z, a-z, 0-9, '.', '_' and '-', and not only dots"
+        "session: must consist of 1 to 64 characters from A-Z, a-z, 0-9, '.', '_' and '-', not all of them dots"
     )
 
 
@@ -488,5 +488,5 @@ def test_valid_session_names(name: str) -> None:
 
 @pytest.mark.parametrize("name", INVALID_NAMES)
 def test_invalid_session_names(name: str) -> None:
-    with pytest.raises(ValidationError, match="must have 1 to 64"):
+    with pytest.raises(ValidationError, match="must consist of 1 to 64"):
         Body(session=name)

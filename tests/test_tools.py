@@ -174,7 +174,7 @@ FAILING: dict[str, LookupTool] = {
         pytest.param(ToolCall("stalled"), "stalled timed out", id="stalls"),
         pytest.param(
             ToolCall("open", {"document": "订单发货", "section": "nonesuch"}),
-            "no such section; there are: ",
+            "no such section; the document has: ",
             id="no such section",
         ),
     ],

@@ -230,7 +230,7 @@ def test_tools_answer_and_look_up(desk: apidesk.Apidesk) -> None:
     assert message.artifact.confidence == "high"
 
     call = {"document": "Update SKU Price", "section": "no such section"}
-    assert "there are: Request headers" in tools["open"].invoke(call)
+    assert "the document has: Request headers" in tools["open"].invoke(call)
 
 
 def test_runs_of_the_desk_are_children_of_the_calling_chain(desk: apidesk.Apidesk) -> None:

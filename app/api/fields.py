@@ -50,7 +50,8 @@ def validate_session_id(session: str) -> str:
     """
     if len(session) > SESSION_SCHEMA["maxLength"] or not _SESSION_PATTERN.fullmatch(session):
         message = (
-            "must have 1 to 64 of the characters A-Z, a-z, 0-9, '.', '_' and '-', and not only dots"
+            "must consist of 1 to 64 characters from A-Z, a-z, 0-9, '.', '_' and '-', "
+            "not all of them dots"
         )
         raise PydanticCustomError("session", message)
     return session

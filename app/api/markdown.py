@@ -24,8 +24,8 @@ def doubt_notes(answer: Answer) -> Iterator[str]:
     such as a refusal.
     """
     labels = user_text(answer.language).answer
-    rests_on_pages = bool(answer.sources or answer.unsupported)
-    doubt = labels.doubt.get(answer.confidence) if rests_on_pages else None
+    makes_statements = bool(answer.sources or answer.unsupported)
+    doubt = labels.doubt.get(answer.confidence) if makes_statements else None
     sentences = [*([doubt] if doubt else []), *warnings(answer)]
     if sentences:
         yield note_start(labels) + "  \n> ".join(sentences)
@@ -47,7 +47,7 @@ def warnings(answer: Answer) -> Iterator[str]:
         yield texts.answer.degraded.format(reason=texts.degraded_sentence(answer.degraded))
 
 
-def cited_pages(answer: Answer) -> list[list[Source]]:
+def sources_by_number(answer: Answer) -> list[list[Source]]:
     """Return the sources of `answer`, grouped by number.
 
     Sources share a number only in the OpenAI-compatible API, which numbers them by page.
@@ -75,7 +75,7 @@ def link_lists(answer: Answer) -> Iterator[str]:
     """Yield a list of the sources and a list of the nearest pages; empty lists are omitted."""
     labels = user_text(answer.language).answer
     if answer.sources:
-        pages = cited_pages(answer)
+        pages = sources_by_number(answer)
         links = (f"[{sources[0].number}] {source_link(sources)}" for sources in pages)
         yield _list(labels.sources, links)
     if answer.nearest:

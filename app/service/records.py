@@ -65,7 +65,7 @@ def build_failed_record(command: AskCommand, code: str, milliseconds: int) -> Qu
 
 
 def scan_secrets(command: AskCommand) -> SecretScan:
-    """Return the scan of the question for secrets.
+    """Return the scan of the question for secrets: that of the command, or a new one.
 
     RecordingAnswerer stores a scan in the command, so that a question is scanned only once.
     """

@@ -26,7 +26,10 @@ class SpanExport:
         self.provider.add_span_processor(ErrorStatusProcessor(self._exporter))
 
     def close(self, timeout_s: float) -> None:
-        """Send pending spans for at most `timeout_s` seconds; the provider alone would try for 30."""
+        """Send pending spans for at most `timeout_s` seconds, then stop within another second.
+
+        Without this limit, the provider would try for 30 seconds.
+        """
         closing = threading.Thread(target=self.provider.shutdown, name="trace-close", daemon=True)
         closing.start()
         closing.join(timeout_s)
@@ -56,7 +59,7 @@ class LossReportingExporter(OTLPSpanExporter):
         self._on_loss = on_loss
 
     def export(self, spans: Sequence[ReadableSpan]) -> SpanExportResult:
-        """Export the spans and report a failure."""
+        """Export the spans, and call `on_loss` if this fails."""
         result = super().export(spans)
         if result is not SpanExportResult.SUCCESS:
             self._on_loss()

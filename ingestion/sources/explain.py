@@ -7,7 +7,7 @@ from ingestion.sources.api_operation import PageOperation
 from ingestion.sources.pages import PageContent, PageFolderReader, ParsedPage, parse_page
 from ingestion.sources.registry import get_reader
 from schemas.errors import SourceError
-from schemas.platform import PageSourceConfig, SourceConfig, SourceLimits
+from schemas.platform import PageFolderConfig, SourceConfig, SourceLimits
 
 
 def explain_page(sources: Sequence[SourceConfig], limits: SourceLimits, path: Path) -> list[str]:
@@ -18,7 +18,7 @@ def explain_page(sources: Sequence[SourceConfig], limits: SourceLimits, path: Pa
     page_path = path.resolve()
     for source in sources:
         reader = get_reader(source.kind)
-        if not isinstance(source, PageSourceConfig) or not isinstance(reader, PageFolderReader):
+        if not isinstance(source, PageFolderConfig) or not isinstance(reader, PageFolderReader):
             continue
         is_accepted = page_path.suffix.lower() in reader.suffixes(source)
         if is_accepted and page_path.is_relative_to(root := source.path.resolve()):
@@ -28,7 +28,7 @@ def explain_page(sources: Sequence[SourceConfig], limits: SourceLimits, path: Pa
     raise SourceError(f"{path}: no folder of pages among the sources reads this file")
 
 
-def _explanation(path: Path, source: PageSourceConfig, content: PageContent) -> Iterator[str]:
+def _explanation(path: Path, source: PageFolderConfig, content: PageContent) -> Iterator[str]:
     page = parse_page(source, path, content)
     name = f"{path.relative_to(source.path).as_posix()} in {source.name}"
     if page is None:
@@ -51,7 +51,7 @@ def _operation(operation: PageOperation) -> Iterator[str]:
     yield from (f"  {line}" for line in operation.evidence)
 
 
-def _missing(source: PageSourceConfig, content: PageContent, page: ParsedPage) -> Iterator[str]:
+def _missing(source: PageFolderConfig, content: PageContent, page: ParsedPage) -> Iterator[str]:
     """Yield what the page lacks to be read as an API page."""
     if not source.api_pages:
         yield "  api_pages = false for this source"

@@ -17,7 +17,7 @@ from ingestion.sources.registry import (
 )
 from schemas.document import SourceDocument
 from schemas.errors import ConfigurationError, SourceError
-from schemas.platform import ApiDocsSourceConfig, PageSourceConfig, SourceLimits
+from schemas.platform import ApiDocsSourceConfig, PageFolderConfig, SourceLimits
 
 READER_VERSION = 16
 """Increase it when the same file yields a different document, so that indexed files are read again."""
@@ -32,7 +32,7 @@ _OPTIONAL_NAMES = ("page_path", "folder", "anchor")
 `folder` for a page at the top level, and `anchor` for text above the first heading of a page.
 """
 
-FolderSource = ApiDocsSourceConfig | PageSourceConfig
+FolderSource = ApiDocsSourceConfig | PageFolderConfig
 FolderT = TypeVar("FolderT", bound=FolderSource)
 
 

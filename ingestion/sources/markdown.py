@@ -29,7 +29,7 @@ from ingestion.text.components import (
 )
 from ingestion.text.markdown_blocks import cell_text
 from schemas.errors import SourceError
-from schemas.platform import MarkdownSourceConfig, PageSourceConfig, SourceLimits
+from schemas.platform import MarkdownSourceConfig, PageFolderConfig, SourceLimits
 
 SUFFIXES = {".md", ".mdx"}
 
@@ -143,7 +143,7 @@ class LinkResolver:
     """Resolves links within one source. `front_matter` returns the values of a page's front matter."""
 
     def __init__(
-        self, source: PageSourceConfig, front_matter: Callable[[Path], PageValues]
+        self, source: PageFolderConfig, front_matter: Callable[[Path], PageValues]
     ) -> None:
         self._source = source
         self._front_matter = front_matter

@@ -23,7 +23,7 @@ from ingestion.text.clean_markdown import clean_text
 from ingestion.text.language import detect_language
 from ingestion.text.markdown_blocks import MarkdownBlock, add_anchors, parse_blocks
 from schemas.document import Section, SourceDocument
-from schemas.platform import PageConfig, PageFormat, PageSourceConfig, SourceLimits
+from schemas.platform import PageFolderConfig, PageFormat, PageSourceConfig, SourceLimits
 
 MAX_TITLE_CHARS = 500
 
@@ -74,7 +74,7 @@ class ParsedPage:
     """Returns the URL of the section that has the given anchor."""
 
 
-PagesT = TypeVar("PagesT", bound=PageSourceConfig)
+PagesT = TypeVar("PagesT", bound=PageFolderConfig)
 ReadContent = Callable[[PagesT, SourceLimits, Path], PageContent]
 """Returns the content of a file. Raises SourceError for a file that is refused."""
 
@@ -103,7 +103,7 @@ def _file_documents(
     return None if page is None else documents_of_page(source, page)
 
 
-def parse_page(source: PageSourceConfig, path: Path, content: PageContent) -> ParsedPage | None:
+def parse_page(source: PageFolderConfig, path: Path, content: PageContent) -> ParsedPage | None:
     """Parse the page at `path`; None when its file name does not match, it is skipped or it has no content.
 
     The values from the file's name and path are added to those of `content`. Raises ConfigurationError for
@@ -115,7 +115,7 @@ def parse_page(source: PageSourceConfig, path: Path, content: PageContent) -> Pa
     return _parse(source, page)
 
 
-def _page_of_file(source: PageSourceConfig, path: Path, content: PageContent) -> SourcePage | None:
+def _page_of_file(source: PageFolderConfig, path: Path, content: PageContent) -> SourcePage | None:
     """Return the page at `path`; None when its file name does not match."""
     merged = _merge_values(source, path, content.values)
     if merged is None:
@@ -124,7 +124,7 @@ def _page_of_file(source: PageSourceConfig, path: Path, content: PageContent) ->
     return SourcePage(document_id, content._replace(values=merged))
 
 
-def _parse(source: PageConfig, page: SourcePage) -> ParsedPage | None:
+def _parse(source: PageSourceConfig, page: SourcePage) -> ParsedPage | None:
     """Parse `page`; None when it has no body and its front matter names no API operation."""
     values, parts, page_format = page.content
     parsed = [
@@ -153,7 +153,7 @@ def _parse(source: PageConfig, page: SourcePage) -> ParsedPage | None:
     )
 
 
-def documents_of_page(source: PageConfig, page: SourcePage) -> list[SourceDocument] | None:
+def documents_of_page(source: PageSourceConfig, page: SourcePage) -> list[SourceDocument] | None:
     """Return the documents of `page`: one for the whole page, or those of its API operations.
 
     Empty when the page has no content; None when it is skipped. Raises ConfigurationError for a malformed
@@ -176,7 +176,7 @@ def documents_of_page(source: PageConfig, page: SourcePage) -> list[SourceDocume
 
 
 def _document(
-    source: PageConfig, page: ParsedPage, sections: tuple[Section, ...]
+    source: PageSourceConfig, page: ParsedPage, sections: tuple[Section, ...]
 ) -> SourceDocument:
     return SourceDocument(
         id=page.document_id,
@@ -189,7 +189,7 @@ def _document(
     )
 
 
-def _operation_documents(source: PageConfig, page: ParsedPage) -> Iterator[SourceDocument]:
+def _operation_documents(source: PageSourceConfig, page: ParsedPage) -> Iterator[SourceDocument]:
     """Yield a document per operation, then one with the prose around several operations."""
     operations = page.api.operations
     seen: set[str] = set()
@@ -207,7 +207,7 @@ def _operation_documents(source: PageConfig, page: ParsedPage) -> Iterator[Sourc
 
 
 def _operation_document(
-    source: PageConfig, page: ParsedPage, operation: PageOperation, document_id: str
+    source: PageSourceConfig, page: ParsedPage, operation: PageOperation, document_id: str
 ) -> SourceDocument:
     """Return the document of an operation: its API sections, then the rest of its text as prose."""
     prose = tuple(_sections(operation.prose, operation.name, (), True, page.url_at))
@@ -240,7 +240,7 @@ def _operation_url(page: ParsedPage, operation: PageOperation) -> str:
     return page.url_at(next((b.anchor for b in blocks if b.title == operation.name), ""))
 
 
-def _page_title(source: PageConfig, values: PageValues) -> str:
+def _page_title(source: PageSourceConfig, values: PageValues) -> str:
     names = (source.title, *TITLE_NAMES) if source.title == "title" else (source.title,)
     return next(filter(None, (text_of_value(values.get(name)) for name in names)), "")
 
@@ -250,7 +250,7 @@ def _slug(text: str) -> str:
 
 
 def _merge_values(
-    source: PageSourceConfig, path: Path, values: PageValues
+    source: PageFolderConfig, path: Path, values: PageValues
 ) -> dict[str, object] | None:
     """Add the values of the file name and path; None when the file name does not match."""
     groups: dict[str, object] = {}
@@ -262,7 +262,7 @@ def _merge_values(
     return {**groups, **values, **path_values(path, source.path)}
 
 
-def _is_skipped(source: PageConfig, values: PageValues) -> bool:
+def _is_skipped(source: PageSourceConfig, values: PageValues) -> bool:
     return any(_is_true(values.get(key)) for key in source.skip)
 
 
@@ -270,13 +270,13 @@ def _is_true(value: object) -> bool:
     return value is True or text_of_value(value).lower() in ("true", "yes", "1")
 
 
-def _metadata(source: PageConfig, values: PageValues) -> dict[str, str]:
+def _metadata(source: PageSourceConfig, values: PageValues) -> dict[str, str]:
     texts = {name: text_of_value(values.get(key)) for name, key in source.metadata.items()}
     return {name: text for name, text in texts.items() if text}
 
 
 def _apply_part_values(
-    source: PageConfig,
+    source: PageSourceConfig,
     values: PageValues,
     part: PagePart,
     section: Section,

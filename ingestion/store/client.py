@@ -68,8 +68,8 @@ def open_milvus(settings: Settings) -> "MilvusClient":
     """Connect to the Milvus server in `settings` or, if the store is embedded, open its Milvus Lite file.
 
     Raises StoreUnavailable if a server does not answer. For a file, raises ConfigurationError if its folder
-    cannot be created, and StoreLocked if it is not a Milvus Lite file or another process has it open. Only
-    ingestion runs open the file.
+    cannot be created, and StoreLocked if it is not a Milvus Lite file or another process has it open. The
+    file is opened only by ingestion runs.
     """
     from pymilvus import MilvusClient
     from pymilvus.exceptions import MilvusException
@@ -165,14 +165,14 @@ def _delete_index_files(database: Path) -> None:
     """Delete the index files of a Milvus Lite database that this process has open.
 
     Milvus Lite builds a missing index again from the rows. It does not write these files atomically, and
-    cannot load a collection for which a killed process has left an incomplete one.
+    cannot load a collection if a killed process has left one of its index files incomplete.
     """
     for path in database.glob("collections/*/partitions/*/indexes/*.idx"):
         path.unlink(missing_ok=True)
 
 
 def _server_options() -> dict[str, Any]:
-    """Return gRPC options that set a timeout for reads and reconnect quickly."""
+    """Return gRPC options that set a timeout for reads and make the client reconnect quickly."""
     service = "milvus.proto.milvus.MilvusService"
     reads = {
         "name": [{"service": service, "method": method} for method in READ_METHODS],

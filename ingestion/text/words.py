@@ -1,6 +1,6 @@
 """Splits text into words for full-text search, in the same way for documents and questions.
 
-Identifiers are split at `_`, `/`, `.` and `-`. To be found as a whole, an identifier such as
+Identifiers are split at `_`, `/`, `.`, `:` and `-`. To be found as a whole, an identifier such as
 `cancel_pick_up` is also indexed in joined form (`cancelpickup`). The parts of camelCase words are indexed
 as well. English words are indexed by their stems, Chinese ones by single characters and pairs.
 
@@ -130,13 +130,13 @@ def stem(word: str) -> str:
 
 
 def index_terms(text: str, words: Iterable[str]) -> list[str]:
-    """Return the terms of the full-text index for `text`, whose unstemmed `vocabulary_words` are `words`.
+    """Return the terms of `text` in the full-text index; `words` must be `vocabulary_words(text)`.
 
-    These are the stems of Latin words, each Chinese character, and each pair of adjacent characters. Pairs
-    find a word even if the dictionary splits it differently next to other words, and single characters find
-    泄露 for the question 泄漏.
+    These are the stems of words that are not Chinese, each Chinese character, and each pair of adjacent
+    characters. Pairs find a word even if the dictionary splits it differently next to other words, and
+    single characters find 泄露 for the question 泄漏.
     """
-    return [*_latin_stems(words), *_character_terms(normalise(text))]
+    return [*_non_chinese_stems(words), *_character_terms(normalise(text))]
 
 
 def query_terms(question: str, synonyms: Iterable[str] = ()) -> Sequence[str]:
@@ -154,13 +154,13 @@ def query_terms(question: str, synonyms: Iterable[str] = ()) -> Sequence[str]:
 
 @lru_cache(maxsize=2_000)
 def _informative_terms(question: str) -> tuple[str, ...]:
-    """Return the terms of a question or a synonym; cached because synonyms are searched for often."""
+    """Return the terms of a question or a synonym; cached because many questions have the same synonyms."""
     words = vocabulary_words(question)
     informative = [word for word in words if _is_informative(word)]
     if not informative:
         return tuple(index_terms(question, words))
     runs = "".join(word if _is_informative(word) else " " for word in _chinese_words(question))
-    return (*_latin_stems(informative), *_character_terms(runs))
+    return (*_non_chinese_stems(informative), *_character_terms(runs))
 
 
 def _is_informative(word: str) -> bool:
@@ -168,7 +168,7 @@ def _is_informative(word: str) -> bool:
     return zipf_frequency(word) < COMMON_ZIPF
 
 
-def _latin_stems(words: Iterable[str]) -> Iterator[str]:
+def _non_chinese_stems(words: Iterable[str]) -> Iterator[str]:
     """Yield the stems of the words that are not Chinese."""
     return (stem(word) for word in words if not _CJK.search(word))
 
@@ -191,7 +191,7 @@ def _chinese_words(text: str) -> Iterator[str]:
 def joined_word(identifier: str) -> str:
     """Return the word under which `identifier` is indexed as a whole; empty without a letter or digit.
 
-    If it contains brackets or braces, only the last part in or after them counts: `name` for
+    Brackets and braces separate parts, and only the last part with a letter or digit counts: `name` for
     `filter[name]`, `id` for `items[0].id`.
     """
     parts = [part for part in re.split(r"[\[\]{}]+", normalise(identifier).lower()) if _join(part)]

@@ -1,4 +1,6 @@
-"""Finds names by their context, names of permissions, and names that are not specific to a platform.
+"""Finds error codes, names of permissions, and words that are names by their context.
+
+Also recognises names that are not specific to a platform.
 
 Names from programming languages, standards and examples are not specific to a platform. A word is a name
 by its context if it is a key in JSON, a key or a one-word value in a `key=value` pair, the first cell of a
@@ -20,7 +22,8 @@ from ingestion.text.words import dictionary_words, read_word_lists
 
 MentionKind = Literal["target", "name", "word", "number", "permission"]
 """`target`: a URL or path; `name`: a name with `.`, `:` or `-`; `word`: any other name, such as `order_id`,
-or a key in JSON or before `=`; `number`: an error code; `permission`: the name of a permission.
+any key in JSON, or a key before `=` that has no `-`; `number`: an error code; `permission`: the name of a
+permission.
 """
 
 CONTEXT_CHARS = 20
@@ -105,7 +108,7 @@ _RETURN_BEFORE = re.compile(
 
 @dataclass(frozen=True)
 class Mention:
-    """An occurrence of a name in a text. It may state a fact about the platform."""
+    """A name, URL, path or number in a text. It may be a fact about the platform that needs a source."""
 
     kind: MentionKind
     text: str
@@ -201,11 +204,11 @@ def extract_code_numbers(text: str) -> Iterator[Mention]:
     """Yield the numbers in `text` that are or may be error codes (see `Mention.is_explicit`)."""
     for match in _CODE_NUMBER.finditer(text):
         start, end = match.span()
-        is_called_code = is_code_span(text, start, end) or any(
+        is_marked_as_code = is_code_span(text, start, end) or any(
             is_preceded_by(pattern, text, start) for pattern in (_CODE_BEFORE, _CELL_BEFORE)
         )
-        if is_called_code or not _UNIT.match(text, end):
-            is_explicit = is_called_code or (
+        if is_marked_as_code or not _UNIT.match(text, end):
+            is_explicit = is_marked_as_code or (
                 _is_unlikely_amount(match[0]) and is_preceded_by(_RETURN_BEFORE, text, start)
             )
             yield Mention("number", match[0], start, is_explicit=is_explicit)
@@ -221,7 +224,7 @@ def _is_unlikely_amount(number: str) -> bool:
 _PERMISSION_NOUN = re.compile(
     r"权限[包组]|(?<=[A-Za-z0-9] )(?:[Pp]ermission )?Package\b|(?<=[A-Za-z0-9] )permission package\b"
 )
-"""The last word of a permission's name."""
+"""The noun at the end of a permission's name."""
 
 _TITLE_WORDS = re.compile(r"(?:\b[A-Z][A-Za-z0-9-]*\s)+$")
 _HAN_WORDS = re.compile(r"[\u4e00-\u9fff]+$")
@@ -288,12 +291,12 @@ class PermissionIndex:
 def _permission_name(mention: Mention) -> tuple[str, ...]:
     """Return the language of the name, and its words without the noun, last one first.
 
-    Without the noun, names that end with 权限包 and 权限组 are equal.
+    Without the noun, two names that differ only in 权限包 and 权限组 are equal.
     """
     noun, *words = mention.words
     return ("en" if noun.isascii() else "zh", *words)
 
 
 def _endings(name: tuple[str, ...]) -> Iterator[tuple[str, ...]]:
-    """Return the language alone, with the name's last word, with its last two words, and so on."""
+    """Return (language,), (language, last word), (language, last word, last but one), and so on."""
     return (name[:end] for end in range(1, len(name) + 1))

@@ -33,10 +33,10 @@ MIN_WORD_SHARE = 0.46
 """Share of a statement's content words that the cited chunks must contain.
 
 In tests/data/support.jsonl, paraphrases reach at least 0.5, statements about another section of the same
-page at most 0.43, and phrases that fit any page at most 0.2. All sentences in samples/ pass with their
-own chunk. 5 of 100 pass with a random chunk of another document, and most of these chunks say the same. Two
-variants do not separate paraphrases from other statements any better: counting a Chinese word as half if
-only its separate characters occur, and weighting words by rarity.
+page at most 0.43, and phrases that fit any page at most 0.2. All sentences in samples/ pass with their own
+chunk. Of 100, 5 pass with a random chunk of another document, and most of these chunks say the same as the
+sentence. Two variants do not separate paraphrases from other statements any better: counting a Chinese word
+as half if only its separate characters occur, and weighting words by rarity.
 """
 
 MIN_INFERRED_SHARE, MIN_INFERRED_WORDS = 0.6, 3
@@ -95,8 +95,8 @@ def is_supported(statement: str, cited: Sequence[Chunk], question: str) -> bool:
     Numbers may also come from the question. Citation marks and step numbers are ignored, and so are
     numbers in code spans, URLs and identifiers. Without chunks, nothing is supported.
 
-    Words cannot be compared with chunks in another language. Such chunks support a statement if they
-    contain its numbers and at least one of its identifiers, if it has any.
+    Words cannot be compared with chunks in another language. For such chunks, it is enough that they
+    contain the numbers of the statement and, if it has identifiers, at least one of them.
     """
     if not cited:
         return False
@@ -124,15 +124,15 @@ def inferred_support(statement: str, chunk: Chunk, question: str) -> float:
 
     The share is that of content words or, if the chunk is in another language, of identifiers. The result
     is 0 if the share is less than `MIN_INFERRED_SHARE`, or if the chunk does not support the statement.
-    Content words are compared only if there are at least `MIN_INFERRED_WORDS`, because a statement such as
-    "the documentation does not say" shares its words with many pages.
+    With fewer than `MIN_INFERRED_WORDS` content words, their share is 0, because a statement such as "the
+    documentation does not say" shares its words with many pages.
     """
     if not is_supported(statement, [chunk], question):
         return 0.0
     text = _chunk_text(chunk)
     if detect_language(_prose(statement)) == detect_language(text):
-        is_distinct = len(_content_words(statement)) >= MIN_INFERRED_WORDS
-        share = word_share(statement, text) if is_distinct else 0.0
+        has_enough_words = len(_content_words(statement)) >= MIN_INFERRED_WORDS
+        share = word_share(statement, text) if has_enough_words else 0.0
     else:
         identifiers = _IDENTIFIER.findall(statement)
         found = sum(identifier.lower() in text.lower() for identifier in identifiers)
@@ -173,7 +173,7 @@ def _contains_numbers(text: str, prose: str) -> bool:
     """Return whether `text` contains all numbers of `prose`.
 
     A number with a known unit matches an equal quantity, or the same number without a unit. A number
-    without a known unit matches the same number with any unit.
+    without a known unit matches the same number with or without a unit.
     """
     stated = [quantity for quantity in extract_quantities(prose) if _is_checked(quantity)]
     if not stated:
@@ -292,9 +292,9 @@ class Quantity:
     value: str
     """The number in digits, without thousands separators; `2026-1-31` for a date, `9:30` for a time."""
     amount: tuple[QuantityKind, Decimal] | None = None
-    """Amount in seconds, bytes, fen (0.01 yuan), per cent, or minutes after 12 o'clock.
+    """Kind of unit, and amount in seconds, bytes, fen (0.01 yuan), per cent, or minutes after 12 o'clock.
 
-    None if the number has no known unit.
+    None if the number has no known unit, or cannot be converted.
     """
     has_counter: bool = False
     """Whether a Chinese word that is not a known unit follows, as in `10 个包裹`."""

@@ -55,7 +55,11 @@ from schemas.errors import (
 from schemas.settings import PREFIX
 
 OutputMode = Literal["json_schema", "json_object", "json_mode", "plain"]
-"""The way in which JSON is requested from the provider."""
+"""The way in which JSON is requested from the provider.
+
+`json_schema`: it enforces a schema; `json_object`: its JSON mode, with a schema in the request;
+`json_mode`: its JSON mode, with the schema in the prompt only; `plain`: in the prompt only.
+"""
 
 CircuitState = Literal["closed", "half_open", "open"]
 """`closed`: the model is called; `half_open`: one call tests it; `open`: it is not called."""
@@ -107,7 +111,7 @@ class ChatModel:
     has_system_role: bool = True
     """Whether the model accepts system messages; false once it has refused one."""
     token_correction: float = 1.0
-    """Factor by which the provider counts more tokens than `estimate_tokens`; at least 1, never lowered."""
+    """Factor by which the provider counts more tokens than apidesk; at least 1, never lowered."""
     last_error: ModelError | None = None
     """The error of the last call; None if it succeeded.
 
@@ -145,7 +149,7 @@ class ChatModel:
         if self.circuit == "open":
             seconds = max(1, self._circuit.open_remaining)
             raise ModelUnavailable(
-                f"{self.role.setting}: down, tried again in {seconds} s", seconds
+                f"{self.role.setting}: the model is down and is not called for {seconds} s", seconds
             )
         metadata = {**config.get("metadata", {}), **self.role.labels}
         run: RunnableConfig = {**config, "metadata": metadata}
@@ -211,16 +215,16 @@ class ChatModel:
             try:
                 with model_errors(self.role):
                     async with deadline_timeout(call.config):
-                        return await self._reply_as_supported(call)
+                        return await self._send_without_refused_options(call)
             except ModelUnavailable as error:
                 if call.is_proven or error.status not in MODE_ERRORS:
                     raise
                 raise ModelRefused(str(error), error.status) from error
 
-    async def _reply_as_supported(self, call: "_Call") -> AIMessage:
+    async def _send_without_refused_options(self, call: "_Call") -> AIMessage:
         """Send the request without the options that the provider refuses, such as a temperature.
 
-        The limit on the length of replies is also lifted if it ends the reply of a reasoning model (see
+        The limit on the length of replies is also lifted if it cuts off the reply of a reasoning model (see
         `is_cut_reasoning_reply`).
         """
         while True:
@@ -241,7 +245,7 @@ class ChatModel:
         is_refusal = status in (400, 422)
         has_usage = getattr(self.client, "stream_usage", False)
         if is_refusal and has_usage and _USAGE_REFUSAL.search(message):
-            request_stream_usage(self.client, False)
+            set_stream_usage(self.client, False)
             return True
         # The chat templates of some models, such as Gemma 2 and Mistral 7B, fail with status 500.
         may_refuse_role = self.has_system_role and (is_refusal or status == 500)
@@ -318,7 +322,7 @@ def disable_chunk_timeout(client: BaseChatModel) -> None:
         client.stream_chunk_timeout = None  # type: ignore[attr-defined]
 
 
-def request_stream_usage(client: BaseChatModel, enabled: bool) -> None:
+def set_stream_usage(client: BaseChatModel, enabled: bool) -> None:
     """Set whether the client requests the token usage of streamed replies.
 
     By default, OpenAI's client requests it only from OpenAI's own address.
@@ -328,7 +332,7 @@ def request_stream_usage(client: BaseChatModel, enabled: bool) -> None:
 
 
 def _merge_system_message(messages: Sequence[BaseMessage]) -> Sequence[BaseMessage]:
-    """Return `messages` with the text of a system message at the start of the next message."""
+    """Move the text of a leading system message to the start of the next message; return the messages."""
     if not isinstance(messages[0], SystemMessage):
         return messages
     system, human, *others = messages

@@ -11,7 +11,7 @@ from runnables.models.chat_model import (
     ChatModel,
     ConcurrencyLimiter,
     disable_chunk_timeout,
-    request_stream_usage,
+    set_stream_usage,
 )
 from runnables.models.context_window import limit_output
 from schemas.settings import Settings
@@ -103,7 +103,7 @@ def _chat_model(
     role: ModelRole, client: BaseChatModel, settings: Settings, limiter: ConcurrencyLimiter
 ) -> ChatModel:
     """Configure `client`, and return it as the model of `role`."""
-    request_stream_usage(client, True)
+    set_stream_usage(client, True)
     disable_chunk_timeout(client)
     profile_window = (client.profile or {}).get("max_input_tokens")
     window = settings.chat_context_tokens or profile_window or DEFAULT_CONTEXT_TOKENS

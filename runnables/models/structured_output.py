@@ -10,8 +10,8 @@ The methods, in order:
 6. `re-ask`: one more call shows the model its own reply and the problem with it.
 7. `text`: the plain text becomes the object, for calls with `from_text`.
 
-A mode (1 to 4) that a model refuses, or that ends in a server error twice before any reply, is not tried
-again. Every object is validated. Traces and metrics show methods as `rung`.
+A mode (1 to 4) is not tried again if a model refuses it, or if it has caused two server errors and never
+produced a reply. Every object is validated. Traces and metrics show methods as `rung`.
 """
 
 import asyncio
@@ -60,7 +60,7 @@ Longer replies, and those that need repair, are parsed in a thread.
 """
 
 MAX_SERVER_ERRORS = 2
-"""Number of server errors after which a mode that has never brought a reply is not tried again."""
+"""Number of server errors after which a mode that has never produced a reply is not tried again."""
 
 MAX_QUOTED_REPLY_CHARS = 4_000
 """Maximum length of the reply that is quoted in method `re-ask`, in characters."""

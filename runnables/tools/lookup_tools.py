@@ -37,7 +37,10 @@ MAX_HEADINGS = 40
 """Maximum number of headings that `outline` lists for one document."""
 
 MAX_DOCUMENTS_OF_NAME = 2
-"""Maximum number of documents that a name selects. Two, because versions of an API share a name."""
+"""Maximum number of documents that a name selects in `search` and `open`.
+
+Two, because versions of an API share a name.
+"""
 
 MAX_SUGGESTED_HEADINGS = 20
 """Maximum number of headings that `open` suggests if the requested one does not exist."""
@@ -52,7 +55,7 @@ async def outline(
     ],
     runtime: ToolContextRuntime,
 ) -> OutlineResult:
-    """List the documents of a service, a guide or an API with their headings: what is there to read."""
+    """List the documents of a service, a guide or an API with the headings that can be read."""
     return await asyncio.to_thread(_outline, runtime.context, name)
 
 
@@ -61,9 +64,9 @@ async def search(
     runtime: ToolContextRuntime,
     service: Annotated[str | None, "only this service: its id or name"] = None,
     document: Annotated[str | None, "only this document: its title, API name or path"] = None,
-    section: Annotated[str | None, "only sections whose heading holds this"] = None,
+    section: Annotated[str | None, "only sections whose heading contains this"] = None,
 ) -> PassagesResult:
-    """Search the documentation by meaning, all of it or a part; gives the best passages in full."""
+    """Search the whole documentation or a part of it; return the best passages in full."""
     library, original = runtime.context.library, runtime.context.question
     question = original.model_copy(update={"text": query})
     if service:
@@ -243,5 +246,5 @@ def _open_section(
         dict.fromkeys(retrieved.chunk.section for retrieved in chunks if retrieved.chunk.section)
     )
     raise ToolException(
-        f"no such section; there are: {', '.join(headings[:MAX_SUGGESTED_HEADINGS])}"
+        f"no such section; the document has: {', '.join(headings[:MAX_SUGGESTED_HEADINGS])}"
     )

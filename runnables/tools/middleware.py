@@ -45,7 +45,7 @@ MAX_ARGUMENT_CHARS = 4_000
 """Maximum length of a call's arguments, in characters; longer ones are not parsed."""
 
 MAX_QUOTED_ARGUMENT_CHARS = 200
-"""Maximum length of the text that is kept of unreadable arguments, in characters."""
+"""Maximum length of the part of unreadable arguments that is kept, in characters."""
 
 MAX_RESULT_TOKENS = 3_000
 """Maximum length of the result of one call in the prompt, in tokens."""
@@ -74,7 +74,7 @@ class ToolCallsUnsupported(ModelRefused):
         self.certain = certain
 
 
-def is_tool_refusal(error: ModelError) -> bool:
+def may_be_tool_refusal(error: ModelError) -> bool:
     """Return whether a request may have failed because it contains tools."""
     refused = isinstance(error, ModelRefused) and error.status in TOOL_REFUSAL_STATUSES
     return refused or mentions_tools(error)
@@ -167,7 +167,7 @@ class ModelCallMiddleware(AgentMiddleware[AgentState[Any], ToolContext]):
         except NotImplementedError:
             raise ToolCallsUnsupported(self._model, certain=True) from None
         except ModelError as error:
-            if is_first and is_tool_refusal(error):
+            if is_first and may_be_tool_refusal(error):
                 raise ToolCallsUnsupported(self._model, mentions_tools(error)) from error
             raise
         reply = sanitize_tool_calls(reply, journal)

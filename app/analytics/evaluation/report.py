@@ -87,7 +87,7 @@ def _measures(evaluation: Evaluation) -> Table:
 
 
 def _by_k(evaluation: Evaluation) -> Group:
-    """Return a table of recall by k. Hit, and recall in k chunks, are added if they differ from it."""
+    """Return a table of recall by k. Rows of hit@k and of recall in k chunks are added if they differ."""
     k, ks = evaluation.k, sorted({*REPORTED_KS, evaluation.k})
     table = new_table("", *(f"k = {k}" for k in ks))
     for route in evaluation.routes:
@@ -156,7 +156,7 @@ def _worst(evaluation: Evaluation) -> list[Group]:
 
 
 def _missed_question(question: QuestionResult) -> Group:
-    """Return a question with the ranks of its gold documents and the best irrelevant documents."""
+    """Return a question, the ranks of its gold documents, and the best-ranked irrelevant documents."""
     gold = Table.grid(padding=(0, 2))
     gold.add_column(overflow="fold")
     gold.add_column()

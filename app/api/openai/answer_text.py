@@ -5,7 +5,6 @@ from itertools import chain
 from typing import Any
 
 from app.api.markdown import (
-    cited_pages,
     doubt_notes,
     join_paragraphs,
     link_lists,
@@ -13,6 +12,7 @@ from app.api.markdown import (
     note_start,
     source_link,
     source_name,
+    sources_by_number,
 )
 from prompts.user_text import all_user_texts, user_text
 from runnables.answer_events import StreamedAnswer
@@ -145,7 +145,7 @@ def url_citations(text: str, answer: Answer) -> list[dict[str, Any]]:
     A document without a page has its URI as URL, so that the n-th citation always belongs to `[n]`.
     """
     citations = []
-    for sources in cited_pages(answer):
+    for sources in sources_by_number(answer):
         label, link = f"- [{sources[0].number}] ", source_link(sources)
         listed = text.rfind(label + link)
         if listed >= 0:

@@ -67,11 +67,11 @@ def _link_style(url: str) -> Style:
 
 def as_markdown(answer: Answer) -> str:
     """Return the answer and its footnotes as Markdown, for pasting."""
-    notes = [
+    footnotes = [
         f"[{source.number}] {source_heading(source)} {source.page_url}".rstrip()
         for source in answer.sources
     ]
-    return "\n\n".join([*answer.answer, *(["\n".join(notes)] if notes else [])])
+    return "\n\n".join([*answer.answer, *(["\n".join(footnotes)] if footnotes else [])])
 
 
 COMMANDS: tuple[ChatCommandName, ...] = get_args(ChatCommandName)

@@ -93,7 +93,10 @@ def _candidate_encodings(data: bytes, declared: str | None) -> Iterator[tuple[by
 
 
 def _try_decode(data: bytes, encoding: str) -> str:
-    """Return the decoded text, or an empty string if `data` is not valid in `encoding`."""
+    """Return the decoded text, or an empty string if `data` is not valid in `encoding`.
+
+    The result is also empty if `encoding` is GB18030 and the text is not Chinese.
+    """
     try:
         text = data.decode(encoding)
     except UnicodeDecodeError:
@@ -106,8 +109,8 @@ def _is_chinese(text: str) -> bool:
 
     Almost any bytes are valid GB18030, but only Chinese text decodes to common Chinese characters.
     """
-    foreign = "".join(char for char in text[:_SAMPLE_BYTES] if not char.isascii())
-    return len(foreign.encode("gb2312", "ignore")) >= 2 * 0.9 * len(foreign)
+    non_ascii = "".join(char for char in text[:_SAMPLE_BYTES] if not char.isascii())
+    return len(non_ascii.encode("gb2312", "ignore")) >= 2 * 0.9 * len(non_ascii)
 
 
 def _decode_by_guess(data: bytes) -> str:

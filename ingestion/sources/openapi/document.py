@@ -116,7 +116,7 @@ class ApiDocumentBuilder:
             location = "formData" if content.is_form else "body"
             if len(distinct) > 1:
                 location = f"{location} ({content.type})"
-            parameters += rows.body(content, "body", location)
+            parameters += rows.body_rows(content, "body", location)
         return tuple(parameters)
 
     def _response_parameters(self, responses: list[OperationResponse]) -> tuple[Parameter, ...]:
@@ -135,7 +135,7 @@ class ApiDocumentBuilder:
         for response, media in bodies:
             media_type = media.type if len(bodies) > 1 else ""
             status = response.status if len(statuses) > 1 else ""
-            parameters += rows.body(media, "response", f"{status} {media_type}".strip())
+            parameters += rows.body_rows(media, "response", f"{status} {media_type}".strip())
         for response in responses:
             named = ((name, header.resolve()) for name, header in response.headers.items() if name)
             parameters += rows.parameter_rows(

@@ -18,7 +18,7 @@ from ingestion.sources.openapi.operations import (
 )
 from ingestion.sources.openapi.references import DescriptionDocuments, Node
 from ingestion.sources.openapi.schema import SchemaReader
-from ingestion.sources.openapi.versions import description_version
+from ingestion.sources.openapi.versions import reader_for_version
 from ingestion.sources.registry import FileResult, KnownFiles, unexpected_error
 from ingestion.text.language import detect_language
 from schemas.choices import Language
@@ -33,7 +33,7 @@ MAX_URL_BYTES = 4_000
 """Maximum length of a document's URL in bytes. Longer ones are omitted."""
 
 MAX_PARAMETERS = 500
-"""Maximum number of entries in a list `parameters`, of a path or of an operation."""
+"""Maximum number of entries in the `parameters` list of a path or of an operation."""
 
 _MAX_LOCATION_CHARS = 40
 
@@ -55,7 +55,7 @@ class OpenApiReader:
         `page_url` templates may use the document's fields and `{operationId}`, `{tag}` (the first
         tag), `{method}` and `{path}` (without its leading slash). These four are percent-encoded.
 
-        Raises SourceError if the description cannot be read and ConfigurationError if `page_url` is
+        Raises SourceError if the description cannot be read, and ConfigurationError if `page_url` is
         malformed.
         """
         return _Description(source, limits).documents()
@@ -89,7 +89,7 @@ class _Description:
     def __init__(self, source: OpenApiSourceConfig, limits: SourceLimits) -> None:
         self.source = source
         self.root = _read_root(source, limits)
-        self.version = description_version(self.root)
+        self.operation_reader = reader_for_version(self.root)
         self.path_operations = list(path_operations(self.root))
         self.common_parameters = self._find_common_parameters()
         self.reader = SchemaReader(limits.values)
@@ -102,7 +102,7 @@ class _Description:
         valid = self._valid_operations()
         servers: tuple[str, ...] = ()
         if valid:
-            servers = self.version.read_operation(valid[0], ()).servers
+            servers = self.operation_reader.read_operation(valid[0], ()).servers
         declared = (tag.text("name") for tag in self.root["tags"].elements())
         used = (first_tag(operation.node) for operation in valid)
         return DescriptionSummary(
@@ -134,7 +134,7 @@ class _Description:
         if len(path_operation.path) > MAX_PATH_CHARS:
             raise SourceError(f"path is longer than {MAX_PATH_CHARS} characters")
         parameters = self._read_parameters(path_operation)
-        operation = self.version.read_operation(path_operation, parameters)
+        operation = self.operation_reader.read_operation(path_operation, parameters)
         try:
             api = self.builder.build(operation, self._choose_id(path_operation))
         except ValidationError as error:  # a value that no earlier check rejects
@@ -180,7 +180,7 @@ class _Description:
                     holder is path_operation.item or id(node.value) in self.common_parameters
                 )
                 is_common = is_shared and location not in ("path", "body")
-                parameters[name, location] = self.version.read_parameter(
+                parameters[name, location] = self.operation_reader.read_parameter(
                     name, location[:_MAX_LOCATION_CHARS], node, is_common
                 )
         return tuple(parameters.values())
@@ -191,7 +191,7 @@ class _Description:
 
     def _find_common_parameters(self) -> set[int]:
         """Return the Python object ids of the reusable parameters to which most operations refer."""
-        reusable = {id(node.value) for _, node in self.version.shared_parameters.items()}
+        reusable = {id(node.value) for _, node in self.operation_reader.shared_parameters.items()}
         valid = self._valid_operations()
         uses: Counter[int] = Counter()
         for path_operation in valid:

@@ -69,7 +69,7 @@ class Node:
         return str(inner).strip()
 
     def flag(self, key: str) -> bool:
-        """Return whether the value of `key` is true."""
+        """Return whether the value of `key` is true or the string `true`."""
         inner = self.value.get(key) if isinstance(self.value, dict) else None
         return inner is True or inner == "true"
 
@@ -87,7 +87,9 @@ class Node:
             if reference is None:
                 return node
             node = node.documents.lookup(node.base, reference)
-        raise SourceError(f"$ref {quote_text(self.reference or '')} is circular")
+        raise SourceError(
+            f"$ref {quote_text(self.reference or '')} is circular, or leads through too many others"
+        )
 
 
 class DescriptionDocuments:
@@ -102,7 +104,7 @@ class DescriptionDocuments:
 
     def root(self) -> Node:
         """Load the main document. Raises SourceError."""
-        data, address = self.loader.root()
+        data, address = self.loader.main_document()
         contents = parse_json_or_yaml(data, self.limits)
         self.loaded[address] = _OPAQUE.create_resource(contents)
         return Node(contents, address, self)
@@ -147,13 +149,13 @@ class DescriptionDocuments:
 class _FileLoader:
     """Loads the files of a description. Files to which it refers must be below one folder."""
 
-    def __init__(self, path: Path, root: Path | None, limits: SourceLimits) -> None:
+    def __init__(self, path: Path, folder: Path | None, limits: SourceLimits) -> None:
         self.path = path
-        self.folder = (root or path.parent).resolve()
+        self.folder = (folder or path.parent).resolve()
         self.limits = limits
         self.bytes_loaded = 0
 
-    def root(self) -> tuple[bytes, str]:
+    def main_document(self) -> tuple[bytes, str]:
         """Load the main file. It may be outside the folder because platform.toml contains its path."""
         path = self.path.resolve()
         return self._data(path), path.as_uri()
@@ -193,7 +195,7 @@ class _HttpLoader:
         self.url = url
         self.downloader = Downloader(url, limits)
 
-    def root(self) -> tuple[bytes, str]:
+    def main_document(self) -> tuple[bytes, str]:
         download = self.downloader.get(self.url)
         return download.data, download.url.partition("#")[0]
 

@@ -55,12 +55,12 @@ class _Row:
     inner: Schema = field(default_factory=Schema)
     """The schema of the elements, if the schema is an array; otherwise the schema itself."""
     mark: str = ""
-    """A note if rows below this one are omitted, or are the same as above."""
+    """A note if children are omitted because of a limit, or because an ancestor already shows them."""
     children: list["_Row"] = field(default_factory=list)
     variants: list["_Row"] = field(default_factory=list)
 
     @property
-    def prefix(self) -> str:
+    def name_with_brackets(self) -> str:
         """The name followed by `[]` for each array."""
         return self.name + "[]" * self.dimensions
 
@@ -90,7 +90,7 @@ class RowBuilder:
             parameter,
         )
 
-    def body(self, media: MediaContent, name: str, location: str) -> tuple[Parameter, ...]:
+    def body_rows(self, media: MediaContent, name: str, location: str) -> tuple[Parameter, ...]:
         """Return a row per property and variant of a body, or a row `[]` for an array. Raises SourceError.
 
         Any other body has one row, named by `name`, or none if it has neither a type nor a description.
@@ -98,7 +98,7 @@ class RowBuilder:
         root = _Row("", self.reader.read(media.schema), True, location)
         self._expand(root)
         if root.dimensions:
-            root.name, root.dimensions = root.prefix, 0
+            root.name, root.dimensions = root.name_with_brackets, 0
             return self._table([root])
         if root.children or root.variants:
             return self._table(root.children + root.variants)
@@ -119,11 +119,11 @@ class RowBuilder:
 
     def _expand(self, row: _Row) -> None:
         """Add the children and variants of `row`."""
-        structure = self._unwrap(row)
+        ancestors = self._unwrap(row)
         if row.mark:
             return
-        children = list(self._children(row, structure))
-        variants = list(self._variants(row, structure))
+        children = list(self._children(row, ancestors))
+        variants = list(self._variants(row, ancestors))
         allowed = max(0, self.rows_left) if row.depth < MAX_DEPTH else 0
         if len(children) + len(variants) > allowed:
             row.mark = self.labels.fields_omitted
@@ -174,7 +174,7 @@ class RowBuilder:
         if not any(schema.structure for _, schema in read):
             return
         for number, (node, schema) in enumerate(read, 1):
-            name = f"{row.prefix} ({_variant_label(node, schema, number)})".strip()
+            name = f"{row.name_with_brackets} ({_variant_label(node, schema, number)})".strip()
             yield _Row(name, schema, False, row.location, ancestors=ancestors, depth=row.depth + 1)
 
     def _finish(self, row: _Row) -> Iterator[Parameter]:

@@ -37,7 +37,7 @@ class OpenApi3:
     def read_parameter(
         self, name: str, location: str, node: Node, is_common: bool
     ) -> OperationParameter:
-        """Return a parameter. Its schema is that of `schema` or of the first media type in `content`."""
+        """Return a parameter. Its schema is `schema` or that of the first media type in `content`."""
         schema = node["schema"]
         if not schema.is_object:
             schema = next((media["schema"] for _, media in node["content"].items()), schema)
@@ -131,8 +131,8 @@ class Swagger2:
 
     def _servers(self, path_operation: PathOperation) -> Iterator[str]:
         root = self._root
-        host, base = root.text("host"), root.text("basePath").strip("/")
-        path = f"/{base}" if base else ""
+        host, base_path = root.text("host"), root.text("basePath").strip("/")
+        path = f"/{base_path}" if base_path else ""
         if not host:
             if path or root.base.startswith("http"):
                 yield absolute_server_url(path or "/", root.base)
@@ -143,7 +143,7 @@ class Swagger2:
             yield f"{scheme}://{host}{path}"
 
 
-def description_version(root: Node) -> OpenApi3 | Swagger2:
+def reader_for_version(root: Node) -> OpenApi3 | Swagger2:
     """Return the reader for the version that a description declares. Raises SourceError."""
     if root.text("swagger").startswith("2"):
         return Swagger2(root)
