@@ -160,6 +160,14 @@ def test_large_branch_does_not_use_up_the_rows_of_others(tmp_path: Path) -> None
     assert any("left out" in row[3] for row in rows)
 
 
+def test_properties_of_a_body_count_once_towards_the_limit(tmp_path: Path) -> None:
+    properties: Json = {f"p{n}": {"type": "string"} for n in range(400)}
+    nested: Json = {"properties": {f"q{n}": {"type": "string"} for n in range(100)}}
+    rows = answer_rows(tmp_path, {"properties": {**properties, "last": nested}})
+    assert len(rows) == 501
+    assert not any("left out" in row[3] for row in rows)
+
+
 @pytest.mark.parametrize(
     "circle",
     [

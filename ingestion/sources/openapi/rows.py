@@ -79,7 +79,9 @@ class RowBuilder:
 
     def parameter_rows(self, parameters: Iterable[OperationParameter]) -> tuple[Parameter, ...]:
         """Return the rows of parameters that are not part of a body. Raises SourceError."""
-        return self._table([self._parameter_row(parameter) for parameter in parameters])
+        rows = [self._parameter_row(parameter) for parameter in parameters]
+        self.rows_left -= len(rows)
+        return self._table(rows)
 
     def _parameter_row(self, parameter: OperationParameter) -> _Row:
         return _Row(
@@ -109,7 +111,6 @@ class RowBuilder:
 
     def _table(self, rows: list[_Row]) -> tuple[Parameter, ...]:
         queue = deque(rows)
-        self.rows_left -= len(rows)
         while queue:
             row = queue.popleft()
             if not row.children and not row.variants:
