@@ -7,8 +7,8 @@ A right passage is ranked first for 313 of 506 questions, cross-validated over t
 
 PASSAGE_WEIGHTS = {
     "words": 3.37,
-    "headings": 3.22,
-    "ngrams": 2.14,
+    "headings": 3.23,
+    "ngrams": 2.15,
     "identifiers": 2.78,
     "quantity": 1.96,
     "asked": 0.91,
@@ -18,25 +18,25 @@ PASSAGE_WEIGHTS = {
 }
 """Weights of the features by which passages are ranked."""
 
-ANSWER_INTERCEPT = -3.90
+ANSWER_INTERCEPT = -4.16
 """Log-odds that an answer is right, if all features are 0."""
 
 ANSWER_WEIGHTS = {
-    "first": 2.18,
-    "share": 1.87,
-    "found": 0.87,
-    "code": 0.79,
+    "first": 2.14,
+    "share": 1.95,
+    "found": 0.99,
+    "code": 0.85,
 }
 """Weights of the features by which the probability of a right answer is estimated."""
 
-TOPIC_INTERCEPT = -2.02
+TOPIC_INTERCEPT = -2.17
 """Log-odds that a question is about the platform, if all features are 0."""
 
 TOPIC_WEIGHTS = {
-    "topic": 0.23,
-    "mean": 1.66,
-    "private": -2.70,
-    "personal": -1.56,
-    "share": 4.17,
+    "topic": 0.35,
+    "mean": 1.42,
+    "private": -3.10,
+    "personal": -1.53,
+    "share": 3.88,
 }
 """Weights of the features by which the probability of such a question is estimated."""
