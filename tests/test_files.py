@@ -65,6 +65,9 @@ def test_html_page_has_sections_and_metadata(tmp_path: Path) -> None:
     ("html", "body"),
     [
         ("<body><header>head</header><h1>T</h1>text<footer>foot</footer>", "text"),
+        ("<div class='top navbar'><a href=/>Acme</a> <a href=/b>Blog</a></div><h1>T</h1>text", "text"),
+        ("<ul id=toc><li><a href=#a>A</a></ul><h1>T</h1>text", "text"),
+        ("<h1>T</h1><div class=sidebar>text with a <a href=/b>link</a></div>", "text with a link"),
         ("<body>menu<article><header><h1>T</h1></header>text</article>", "text"),
         ("<body>menu<div role=main><h1>T</h1>text</div>", "text"),
         ("<form><h1>T</h1>text<button>Send</button></form>", "text"),
@@ -80,6 +83,21 @@ def test_html_page_has_sections_and_metadata(tmp_path: Path) -> None:
 def test_html_boilerplate_is_removed(tmp_path: Path, html: str, body: str) -> None:
     document = read(tmp_path, "p.htm", html)
     assert (document.title, document.sections[0].body) == ("T", body)
+
+
+@pytest.mark.parametrize(
+    ("title", "expected"),
+    [
+        ("Views | Acme", "Views"),
+        ("1 - Views - Acme", "1 - Views"),
+        ("Views - Reference", "Views - Reference"),
+    ],
+)
+def test_html_title_ends_before_the_name_of_the_site(
+    tmp_path: Path, title: str, expected: str
+) -> None:
+    html = f"<title>{title}</title><nav><a href=/>Acme</a></nav><h1>Class-based views</h1>text"
+    assert read(tmp_path, "p.html", html).title == expected
 
 
 @pytest.mark.parametrize(

@@ -1,7 +1,7 @@
 """Reads HTML pages: parses a page within limits, finds its content and converts it to Markdown."""
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Set
 from types import MappingProxyType
 from typing import Any
 
@@ -59,6 +59,11 @@ _BOILERPLATE = (
     " textarea, object, [hidden]:not([role=tabpanel]), [aria-hidden=true], [role=navigation],"
     " [role=search], a.headerlink, a.hash-link, a.anchor-link, .linenos"
 )
+_NAVIGATION = re.compile(
+    r"(?:^|[\s_-])(?:nav|navbar|navigation|menu|sidebar|sidenav|toc|breadcrumbs?)(?:$|[\s_-])",
+    re.IGNORECASE,
+)
+"""Classes and ids of navigation. Only elements that are mostly links are removed."""
 _NOTE = re.compile(r"note|tip|hint|info|warning|caution|danger|important|admonition|callout")
 _FORM_CONTENT = ["h1", "h2", "h3", "h4", "h5", "h6", "header", "section", "table", "dl"]
 _HEADINGS = ["h1", "h2", "h3", "h4", "h5", "h6"]
@@ -97,11 +102,11 @@ def html_page(html: str) -> PageContent:
 
     tree = _parse_within_limits(_remove_scripts(html))
     values = dict(_read_values(tree))
+    names = {_line_text(link) for link in tree.find_all("a")}
     content = _find_content(tree)
     _remove_boilerplate(content)
-    title = str(values.get("title", ""))
     heading = content.find("h1")
-    if heading is not None and (short := _short_title(title, _line_text(heading))):
+    if short := _short_title(str(values.get("title", "")), heading, names):
         values["title"] = short
     return PageContent(values, [PagePart(html_to_markdown(content))], "html")
 
@@ -158,10 +163,18 @@ def _read_values(tree: Tag) -> Iterator[tuple[str, object]]:
         yield "title", _line_text(title)
 
 
-def _short_title(title: str, heading: str) -> str:
-    """Return `heading` if `title` is `heading` with the site's name before or after it, otherwise empty."""
-    name = rf"(.+\s[|·•:»–—-]+\s+)?{re.escape(heading)}(\s+[|·•:«–—-]+\s.+)?"
-    return heading if heading and re.fullmatch(name, title) else ""
+def _short_title(title: str, heading: Tag | None, link_texts: Set[str]) -> str:
+    """Return `title` without the site's name before or after it; empty if it has no such name.
+
+    The site's name is what surrounds the text of `heading`, or a last part that is also the text of a link,
+    such as the link to the home page.
+    """
+    text = _line_text(heading) if heading is not None else ""
+    name = rf"(.+\s[|·•:»–—-]+\s+)?{re.escape(text)}(\s+[|·•:«–—-]+\s.+)?"
+    if text and re.fullmatch(name, title):
+        return text
+    last = re.fullmatch(r"(.+)\s+[|·•:«–—-]+\s+(.+)", title)
+    return last[1] if last and last[2] in link_texts else ""
 
 
 def _find_content(tree: Tag) -> Tag:
@@ -184,6 +197,7 @@ def _remove_boilerplate(content: Tag) -> None:
         if len(list(button.stripped_strings)) > 1:  # the title of a collapsible section
             button.name = "div"
     unwanted = [aside for aside in content.find_all("aside") if not _is_content(aside, content)]
+    unwanted += [tag for tag in content.find_all(_is_navigation) if _is_mostly_links(tag)]
     if content.name in ("body", "[document]"):
         unwanted += [
             header
@@ -206,8 +220,20 @@ def _is_content(aside: Tag, content: Tag) -> bool:
     """Return whether an aside is a note, or text within the main element that is not mostly links."""
     if _NOTE.search(f"{aside.get('class')} {aside.get('role')}"):
         return True
-    linked = sum(len(_line_text(link)) for link in aside.find_all("a"))
-    return content.name not in ("body", "[document]") and linked * 2 < len(_line_text(aside))
+    return content.name not in ("body", "[document]") and not _is_mostly_links(aside)
+
+
+def _is_navigation(tag: Tag) -> bool:
+    """Return whether a class or the id of `tag` says that it is navigation."""
+    return tag.name in ("div", "ul", "ol") and bool(
+        _NAVIGATION.search(" ".join([*(tag.get("class") or ()), str(tag.get("id", ""))]))
+    )
+
+
+def _is_mostly_links(tag: Tag) -> bool:
+    """Return whether at least half of the text is in links."""
+    linked = sum(len(_line_text(link)) for link in tag.find_all("a"))
+    return linked * 2 >= len(_line_text(tag))
 
 
 def _line_text(tag: Tag) -> str:
