@@ -100,6 +100,15 @@ def test_parse_table_returns_the_rows(markdown: str, expected: list[list[str]]) 
 
 
 @pytest.mark.parametrize(
+    "table", ["a | b\n--|--\n1 | 2", "  a | b |\n  --|--|\n  1 | 2 |", "a | b\n--|--\n| 1 | 2"]
+)
+def test_table_gets_its_outer_borders(table: str) -> None:
+    (block,) = parse_blocks(table)
+    assert all(line.startswith("| ") and line.endswith(" |") for line in block.text.split("\n"))
+    assert parse_table(block.text) == [["a", "b"], ["1", "2"]]
+
+
+@pytest.mark.parametrize(
     ("markdown", "expected"),
     [
         ("no list", []),

@@ -40,6 +40,7 @@ _MARKUP = re.compile(r"[*_<{\[]")
 """Characters that are markup outside code, but text in code."""
 _HIDDEN_CHARACTER = re.compile("[\ue021-\ue07e]")
 _FENCE_LINE = re.compile(r"^[ \t>]*(`{3,}|~{3,})([^\n]*)$", re.MULTILINE)
+_OUTER_BORDER = re.compile(r"^\||(?<!\\)\|$")
 _ITEM_START = re.compile(r"\n([ \t]*)[-*+•][ \t]+(?=\S)")
 _CODE_SPAN = (
     r"(?P<code>(?P<ticks>`++)"
@@ -107,6 +108,8 @@ def _block(token: Token, following: Token | None, lines: list[str]) -> MarkdownB
     assert token.map is not None
     kind = _KINDS.get(token.type, "other")
     text = "\n".join(lines[slice(*token.map)]).strip("\n")
+    if kind == "table":
+        return MarkdownBlock(kind, _with_borders(text))
     if kind != "heading" or following is None:
         return MarkdownBlock(kind, text)
     if len(text) > MAX_HEADING_CHARS:
@@ -114,6 +117,14 @@ def _block(token: Token, following: Token | None, lines: list[str]) -> MarkdownB
     return MarkdownBlock(
         kind, text, int(token.tag[1]), " ".join(plain_text(following.content).split())
     )
+
+
+def _with_borders(table: str) -> str:
+    """Return a table in which each line begins and ends with `|`, which Markdown does not require."""
+    if table.lstrip().startswith("|"):
+        return table
+    lines = (_OUTER_BORDER.sub("", line.strip()) for line in table.split("\n"))
+    return "\n".join(f"| {line.strip()} |" for line in lines)
 
 
 def parse_table(markdown: str) -> list[list[str]]:
