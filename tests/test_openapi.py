@@ -132,6 +132,27 @@ def test_operation_without_details_has_a_request_url_section(tmp_path: Path) -> 
     assert [section.kind for section in document.sections] == ["request_url"]
 
 
+def test_descriptions_of_the_api_and_of_its_tags_become_a_document(tmp_path: Path) -> None:
+    limits = "Each key may send 20 requests per second. More requests are answered with status 429."
+    description = small(
+        {"operationId": "overview", "tags": ["plays"]},
+        info={"title": "Hall", "description": f"Sells tickets.\n\n## Limits\n\n{limits}"},
+        tags=[{"name": "plays", "description": limits}, {"name": "seats", "description": "Seats"}],
+        externalDocs={"url": "https://hall.example.com/docs"},
+    )
+    overview, operation = read(write(tmp_path / "a.json", description))
+    assert isinstance(overview, SourceDocument)
+    assert (overview.id, overview.title) == ("overview", "Hall")
+    assert overview.page_url == "https://hall.example.com/docs"
+    assert [(section.heading, section.body) for section in overview.sections] == [
+        ((), "Sells tickets."),
+        (("Limits",), limits),
+        (("plays",), limits),
+    ]
+    assert isinstance(operation, SourceDocument)
+    assert operation.id == "GET /plays"
+
+
 def test_duplicate_operation_ids_are_made_unique(tmp_path: Path) -> None:
     item = {
         "get": {"operationId": "a"},

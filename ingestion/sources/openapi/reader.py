@@ -1,4 +1,4 @@
-"""Reads OpenAPI descriptions as sources: one document per operation."""
+"""Reads OpenAPI descriptions as sources: one document per operation, and one about the whole API."""
 
 from collections import Counter
 from collections.abc import Iterator
@@ -16,6 +16,7 @@ from ingestion.sources.openapi.operations import (
     path_error,
     path_operations,
 )
+from ingestion.sources.openapi.overview import OVERVIEW_ID, overview_documents
 from ingestion.sources.openapi.references import DescriptionDocuments, Node
 from ingestion.sources.openapi.schema import SchemaReader
 from ingestion.sources.openapi.versions import reader_for_version
@@ -47,7 +48,7 @@ class OpenApiReader:
     def read(
         self, source: OpenApiSourceConfig, limits: SourceLimits, known: KnownFiles
     ) -> Iterator[FileResult]:
-        """Yield a document per operation, in the order of the description.
+        """Yield the document about the whole API, then one per operation, in the order of the description.
 
         An operation that cannot be read yields a SourceError. `known` is ignored because a description
         may consist of several files.
@@ -95,7 +96,7 @@ class _Description:
         self.reader = SchemaReader(limits.values)
         language = source.language or _detect_description_language(self.root)
         self.builder = ApiDocumentBuilder(self.root, language, self.reader)
-        self.ids: set[str] = set()
+        self.ids = {OVERVIEW_ID}
 
     def summary(self) -> DescriptionSummary:
         info = self.root["info"]
@@ -115,6 +116,7 @@ class _Description:
         )
 
     def documents(self) -> Iterator[FileResult]:
+        yield from self._overview()
         for path_operation in self.path_operations:
             if isinstance(path_operation, SourceError):
                 yield path_operation
@@ -127,6 +129,12 @@ class _Description:
                 raise
             except Exception as error:
                 yield unexpected_error(str(path_operation), error)
+
+    def _overview(self) -> Iterator[FileResult]:
+        try:
+            yield from overview_documents(self.source, self.root)
+        except SourceError as error:
+            yield path_error("info", str(error))
 
     def _read_document(self, path_operation: PathOperation) -> SourceDocument:
         if not path_operation.node.is_object:

@@ -1,0 +1,41 @@
+"""Reads the prose of an OpenAPI description: the texts about the API as a whole and about its tags.
+
+Many descriptions explain authentication, errors and limits only there.
+"""
+
+from collections.abc import Iterator
+
+from ingestion.sources.markdown import markdown_content
+from ingestion.sources.openapi.references import Node
+from ingestion.sources.pages import SourcePage, documents_of_page
+from schemas.document import SourceDocument
+from schemas.platform import OpenApiSourceConfig, PageSourceConfig
+
+OVERVIEW_ID = "overview"
+"""Id of the document. An operation with the same operationId gets another id."""
+
+MIN_CHARS = 80
+"""Minimum length of a text in characters; shorter ones repeat the name of the API or the tag."""
+
+
+def overview_documents(source: OpenApiSourceConfig, root: Node) -> list[SourceDocument]:
+    """Return a document with the descriptions of the API and of its tags, or nothing if they are short.
+
+    A tag's text has the tag's name as its heading. Raises SourceError.
+    """
+    text = "\n\n".join(_texts(root))
+    if not text:
+        return []
+    title, docs_url = root["info"].text("title"), root["externalDocs"].text("url")
+    content = markdown_content(text)
+    page = SourcePage(OVERVIEW_ID, content._replace(values={"title": title, "url": docs_url}))
+    config = PageSourceConfig(name=source.name, page_url=("{url}",), api_pages=False)
+    return documents_of_page(config, page) or []
+
+
+def _texts(root: Node) -> Iterator[str]:
+    if len(text := root["info"].text("description")) >= MIN_CHARS:
+        yield text
+    for tag in root["tags"].elements():
+        if len(text := tag.text("description")) >= MIN_CHARS:
+            yield f"# {tag.text('x-displayName') or tag.text('name')}\n\n{text}"
