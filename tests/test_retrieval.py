@@ -165,7 +165,11 @@ def test_retrieval_covers_all_parts_of_a_question(client: TestClient[Litestar]) 
         ("how do I ship and then issue an invoice", ["how do I ship", "issue an invoice"]),
         ("先取消揽收再退款要调哪两个接口", ["取消揽收", "退款要调哪两个接口"]),
         ("怎么发货，然后开票？", ["怎么发货", "开票"]),
-        ("what is the limit, and how do I raise it?", ["what is the limit", "how do I raise it"]),
+        (
+            "what is the limit, and how do I raise it?",
+            ["what is the limit, and how do I raise it?"],
+        ),
+        ("怎么建门店，然后怎么删除它", ["怎么建门店，然后怎么删除它"]),
         ("怎么签名？签名错了报什么错？", ["怎么签名", "签名错了报什么错"]),
         ("批量发货以及如何开发票", ["批量发货", "开发票"]),
         ("怎么发货？请说明。", ["怎么发货？请说明。"]),

@@ -17,7 +17,7 @@ from runnables.question.extract_details import details_of, error_codes
 from runnables.question.topic_gate import CERTAINLY_ON_TOPIC, ON_TOPIC, estimate_on_topic
 from runnables.question.topic_scorer import TopicScorer
 from runnables.retrieval.exact_search import api_url_candidates
-from runnables.retrieval.query_analysis import Glossary
+from runnables.retrieval.query_analysis import Glossary, asks_about_code
 from runnables.run_context import emit, named_step, remaining_seconds, with_deadline
 from runnables.state import Classification
 from schemas.answer import DegradedReason, Event
@@ -127,7 +127,7 @@ def classify_by_rules(
     code, api_of_code = _indexed_error_code(text, chunks)
     path, api = _api_by_path(details, collection)
     probability = 1.0
-    if not (details.trace_id or code or api):
+    if not (details.trace_id or code or api or asks_about_code(details.asked)):
         probability = estimate_on_topic(details, collection, glossary, chunks)
     if probability < ON_TOPIC:
         return Classification(StructuredQuestion(type="unknown"), on_topic=probability)

@@ -28,6 +28,10 @@ _CHINESE_SEPARATOR = re.compile(
     r"[，,、；;]?\s*(?:然后再|然后|之后再|接着再|接着|以及怎么|以及如何|并且怎么|还有怎么|，?同时怎么|另外)\s*|[？?；;]\s*(?=\S)"
 )
 _FIRST_THEN = re.compile(r"先(?P<first>[^，,。？?]{2,30}?)[，,]?再(?P<then>[^。？?]{2,40})")
+_PRONOUN = re.compile(
+    r"\b(?:it|its|that|this|them|those|these|one|instead)\b|它|这个|那个|该", re.IGNORECASE
+)
+"""A word in a part of a question that stands for something in an earlier part."""
 _INTERROGATIVE = re.compile(
     r"怎么|如何|怎样|什么|哪|吗|多少|几|能不能|能否|可以|是否|为何|为什么|"
     r"\b(?:how|what|which|where|when|why|who|can|could|do|does|is|are|should|may)\b",
@@ -46,6 +50,13 @@ _ERROR_WORD = re.compile(
     r"|(?<![a-z])(?:err|errors?|err_?code|ret_?code|http|status|code)(?![a-z])",
     re.IGNORECASE,
 )
+_ASKED_CODE = re.compile(
+    r"\bwhat(?:'s|\s+is|\s+does)?\s+(?:an?\s+)?\d{3}\b(?!\s+\w{3,}s\b)|\b\d{3}\s+means?\b"
+    r"|\b(?:gets?\s+an?|(?:got|getting|gives?|returns?|returned|throws)(?:\s+an?)?)\s+[45]\d\d\b"
+    r"|(?<!\d)\d{3}\s*(?:是什么|是啥|什么意思|啥意思|代表|表示)|(?:返回|报|出现)了?\s*[45]\d\d(?!\d)",
+    re.IGNORECASE,
+)
+"""A question about a number of three digits, or about a status that an API returns."""
 _WORD = re.compile(r"[A-Za-z][A-Za-z0-9_]*")
 _CODE_WORD = re.compile(
     r"(?:错误码|返回码|状态码|err_?code|error[ _-]?code|\berror)[\s:：=\"'`]{1,3}"
@@ -112,7 +123,8 @@ def split_question(question: str) -> list[str]:
     """Split `question` into its parts; return `[question]` if it has one part, or more than `MAX_PARTS`.
 
     A question is split at phrases such as "and then", "and how" or 先…再…, and after a question mark or
-    semicolon. Nouns joined by "and" are one question.
+    semicolon. Nouns joined by "and" are one question. A question is not split before a part that refers to
+    an earlier one, such as "and how do I delete it".
     """
     if match := _FIRST_THEN.search(question):
         tail = question[match.end() :].strip(" ，,？?。")
@@ -123,7 +135,8 @@ def split_question(question: str) -> list[str]:
         separator = _CHINESE_SEPARATOR if is_chinese else _ENGLISH_SEPARATOR
         parts = [part.strip(" ，,。.?？") for part in separator.split(question)]
     parts = [part for part in parts if len(part.encode()) >= MIN_PART_BYTES]
-    return parts if 1 < len(parts) <= MAX_PARTS and _are_questions(question, parts) else [question]
+    is_split = 1 < len(parts) <= MAX_PARTS and _are_questions(question, parts)
+    return parts if is_split and not any(map(_PRONOUN.search, parts[1:])) else [question]
 
 
 def _are_questions(question: str, parts: list[str]) -> bool:
@@ -141,7 +154,7 @@ def extract_identifiers(question: str) -> list[str]:
     asks for.
     """
     text = _URL_OR_EMAIL.sub(" ", question)
-    short = _SHORT_CODE.findall(text) if _ERROR_WORD.search(text) else []
+    short = _SHORT_CODE.findall(text) if _is_about_errors(text) else []
     names = [
         *error_codes(text),
         *short,
@@ -157,8 +170,17 @@ def specific_identifiers(question: str) -> list[str]:
 
     If the question is about errors, numbers are also returned.
     """
-    about_errors = _ERROR_WORD.search(question) is not None
+    about_errors = _is_about_errors(question)
     return [name for name in extract_identifiers(question) if _is_specific(name, about_errors)]
+
+
+def asks_about_code(question: str) -> bool:
+    """Return whether `question` asks about a number that is an error code or a status."""
+    return any(name.lstrip("-").isdigit() for name in specific_identifiers(question))
+
+
+def _is_about_errors(question: str) -> bool:
+    return bool(_ERROR_WORD.search(question) or _ASKED_CODE.search(question))
 
 
 def _is_specific(name: str, about_errors: bool) -> bool:
