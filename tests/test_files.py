@@ -65,7 +65,10 @@ def test_html_page_has_sections_and_metadata(tmp_path: Path) -> None:
     ("html", "body"),
     [
         ("<body><header>head</header><h1>T</h1>text<footer>foot</footer>", "text"),
-        ("<div class='top navbar'><a href=/>Acme</a> <a href=/b>Blog</a></div><h1>T</h1>text", "text"),
+        (
+            "<div class='top navbar'><a href=/>Acme</a> <a href=/b>Blog</a></div><h1>T</h1>text",
+            "text",
+        ),
         ("<ul id=toc><li><a href=#a>A</a></ul><h1>T</h1>text", "text"),
         ("<h1>T</h1><div class=sidebar>text with a <a href=/b>link</a></div>", "text with a link"),
         ("<body>menu<article><header><h1>T</h1></header>text</article>", "text"),
