@@ -9,10 +9,15 @@ from typing import Literal, get_args
 from app.analytics.evaluation.dataset import EvaluationQuestion, read_questions
 from schemas.settings import SAMPLE_PLATFORM
 
-QUESTIONS = Path(__file__).resolve().parents[1] / "questions"
+ROOT = Path(__file__).resolve().parents[2]
 
-PLATFORMS = Path(__file__).resolve().parents[1] / "platforms"
+QUESTIONS = ROOT / "benchmarks" / "questions"
+
+PLATFORMS = ROOT / "benchmarks" / "platforms"
 """The documentation of the invented platforms."""
+
+PACKAGES = ROOT / "build" / "packages"
+"""Documentation that `python -m benchmarks.answers.packages` copies from packages."""
 
 Part = Literal["work", "measure"]
 """The part of a set for development, and the part that is only measured."""
@@ -44,18 +49,19 @@ class Corpus:
     title: str
     description: str
     language: Literal["zh", "en"]
-    kind: Literal["markdown", "openapi"]
+    kind: Literal["markdown", "openapi", "files"]
     path: str
-    """Path below the folder of the data or, for an invented platform, below `PLATFORMS`."""
-    is_invented: bool = False
-    """Whether the platform was invented for this benchmark; its documents are then in the repository."""
+    """Path of the documents below the folder of their origin."""
+    origin: Literal["data", "invented", "package"] = "data"
+    """The folder of the data, `PLATFORMS` with the invented platforms, or `PACKAGES`."""
 
     def documents(self, data: Path) -> Path:
-        """Return the file or folder with the documents; those of real platforms are below `data`."""
-        return (PLATFORMS if self.is_invented else data).joinpath(self.path).resolve()
+        """Return the file or folder with the documents. `data` is the folder of the data."""
+        folders = {"data": data, "invented": PLATFORMS, "package": PACKAGES}
+        return folders[self.origin].joinpath(self.path).resolve()
 
     def platform_toml(self, data: Path) -> str:
-        """Return the text of platform.toml; documents of real platforms are below `data`."""
+        """Return the text of platform.toml. `data` is the folder of the data."""
         return PLATFORM_TEMPLATE.format(
             name=_quote(self.title),
             description=_quote(self.description),
@@ -122,7 +128,7 @@ CORPORA = (
         "zh",
         "markdown",
         "yunli",
-        is_invented=True,
+        origin="invented",
     ),
     Corpus(
         "ferrylane",
@@ -131,7 +137,43 @@ CORPORA = (
         "en",
         "markdown",
         "ferrylane",
-        is_invented=True,
+        origin="invented",
+    ),
+    Corpus(
+        "tushare",
+        "Tushare",
+        "Tushare：股票、基金、期货、债券、指数和宏观经济的数据接口",
+        "zh",
+        "markdown",
+        "tushare/docs",
+        origin="package",
+    ),
+    Corpus(
+        "icinga",
+        "Icinga 2",
+        "Icinga 2: monitoring configuration, REST API, command line and distributed monitoring",
+        "en",
+        "markdown",
+        "icinga/markdown",
+        origin="package",
+    ),
+    Corpus(
+        "blockfrost",
+        "Blockfrost",
+        "The Blockfrost API: accounts, blocks, transactions, assets and pools of Cardano, and IPFS",
+        "en",
+        "openapi",
+        "blockfrost/openapi.yaml",
+        origin="package",
+    ),
+    Corpus(
+        "drf",
+        "Django REST framework",
+        "Django REST framework: API guide, topics and tutorial",
+        "en",
+        "files",
+        "drf",
+        origin="package",
     ),
 )
 

@@ -130,7 +130,7 @@ def ask_all_parts(harness: ServiceHarness) -> Iterator[Outcome]:
 
 def ask_many(harness: ServiceHarness, count: int) -> Iterator[Outcome]:
     """Ask `count` questions about the samples and the two invented platforms, full text only."""
-    invented = {corpus.name: corpus for corpus in CORPORA if corpus.is_invented}
+    invented = {corpus.name: corpus for corpus in CORPORA if corpus.origin == "invented"}
     sets = [("samples", SAMPLE_PLATFORM, sample_questions())]
     for name, corpus in invented.items():
         platform = harness.folder / f"{name}.toml"

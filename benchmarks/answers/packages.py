@@ -1,0 +1,93 @@
+"""Downloads the documentation that packages contain, for the question sets about it.
+
+    python -m benchmarks.answers.packages
+
+Needs pip, npm, and apt-get with dpkg-deb. A package that cannot be downloaded is reported, and the set
+about it is skipped.
+"""
+
+import gzip
+import shutil
+import subprocess
+import sys
+import tempfile
+from dataclasses import dataclass
+from pathlib import Path
+
+from benchmarks.answers.sets import PACKAGES
+
+PIP = (sys.executable, "-m", "pip", "download", "--quiet", "--no-deps")
+NPM = ("npm", "pack", "--silent")
+APT = ("apt-get", "download", "--quiet")
+
+
+@dataclass(frozen=True)
+class Package:
+    """A package that contains documentation."""
+
+    name: str
+    """The folder below `PACKAGES` that the documents are copied to."""
+    download: tuple[str, ...]
+    """The command that downloads the package into the current folder."""
+    documents: tuple[str, ...]
+    """The files and folders of the package that are copied."""
+
+
+TUSHARE = Package("tushare", (*PIP, "tushare-docs-mcp==0.2.0"), ("tushare_docs_mcp/docs",))
+BLOCKFROST = Package("blockfrost", (*NPM, "@blockfrost/openapi@0.1.93"), ("package/openapi.yaml",))
+ICINGA = Package("icinga", (*APT, "icinga2-doc"), ("usr/share/doc/icinga2/markdown",))
+DRF = Package(
+    "drf",
+    (*APT, "python-djangorestframework-doc"),
+    tuple(
+        f"usr/share/doc/python3-djangorestframework/html/{folder}"
+        for folder in ("api-guide", "coreapi", "topics", "tutorial")
+    ),
+)
+
+
+def main() -> None:
+    """Download and unpack all packages."""
+    for package in (TUSHARE, BLOCKFROST, ICINGA, DRF):
+        try:
+            copy_documents(package, PACKAGES / package.name)
+        except (OSError, subprocess.CalledProcessError, shutil.ReadError) as error:
+            sys.stderr.write(f"{package.name}: {error}\n")
+
+
+def copy_documents(package: Package, target: Path) -> None:
+    """Replace the folder `target` by the documents of `package`, decompressed.
+
+    Raises OSError, CalledProcessError, and shutil.ReadError for an archive that cannot be read.
+    """
+    with tempfile.TemporaryDirectory() as folder:
+        content = Path(folder, "content")
+        content.mkdir()
+        subprocess.run(package.download, cwd=folder, check=True)
+        for archive in [path for path in Path(folder).iterdir() if path.is_file()]:
+            _unpack(archive, content)
+        shutil.rmtree(target, ignore_errors=True)
+        target.mkdir(parents=True)
+        for path in package.documents:
+            _copy(content / path, target / Path(path).name)
+    for compressed in list(target.rglob("*.gz")):
+        compressed.with_suffix("").write_bytes(gzip.decompress(compressed.read_bytes()))
+        compressed.unlink()
+
+
+def _unpack(archive: Path, folder: Path) -> None:
+    if archive.suffix == ".deb":
+        subprocess.run(("dpkg-deb", "--extract", archive, folder), check=True)
+    else:
+        shutil.unpack_archive(archive, folder, "zip" if archive.suffix == ".whl" else None)
+
+
+def _copy(source: Path, target: Path) -> None:
+    if source.is_dir():
+        shutil.copytree(source, target)
+    else:
+        shutil.copy(source, target)
+
+
+if __name__ == "__main__":
+    main()
