@@ -246,6 +246,14 @@ def test_label_or_announcement_introduces_what_follows(text: str, is_introductio
     assert Segment(0, "paragraph", text).is_introduction == is_introduction
 
 
+def test_passage_does_not_end_with_the_label_of_what_is_not_quoted(tmp_path: Path) -> None:
+    table = f"| Name | Note |\n| --- | --- |\n| receipt | {'Shown to the buyer. ' * 60}|"
+    page = f"# Refunds\n\nA refund takes three days.\n\nOutput of the call\n\n{table}\n"
+    text = quoted_page(tmp_path, page, "how long does a refund take?")
+    assert "three days" in text
+    assert "Output of the call" not in text
+
+
 @pytest.mark.parametrize(
     "question",
     [

@@ -6,9 +6,11 @@ that the documents do not answer; docs/explanation/answers.md has the figures.
 """
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import chain
 
+from ingestion.text.words import split_words, stem
 from runnables.answer.coefficients import (
     ANSWER_INTERCEPT,
     ANSWER_WEIGHTS,
@@ -17,16 +19,20 @@ from runnables.answer.coefficients import (
 )
 from runnables.answer.passages import QuotedPassage
 from runnables.question.query_terms import QueryTerms
+from runnables.question.topic_scorer import DEVELOPER_WORDS
 from schemas.answer import Confidence
 
-HIGH = 0.8
+HIGH = 0.82
 """Probability from which the confidence is `high`."""
 
 MEDIUM = 0.5
 """Probability from which the confidence is `medium`."""
 
-REST_DOCUMENTED = 0.55
-"""Probability from which a question with an identifier that no document contains is answered in part."""
+MIN_OTHER_WORDS = 2
+"""Minimum number of other words if a question with an undocumented identifier is to be answered.
+
+Words that developers use on every platform, such as "error", do not count.
+"""
 
 INCOMPLETE = 0.49
 """Probability of an answer without an identifier of the question: low confidence; chosen, not measured."""
@@ -63,19 +69,22 @@ class Quotes:
     """All passages for each part of the question, best first."""
 
 
-def quotes_probability(quotes: Quotes, has_missing_identifiers: bool) -> float:
+def quotes_probability(quotes: Quotes, missing_identifiers: Collection[str]) -> float:
     """Return the probability that `quotes` answer the question, 0 to 1.
 
-    If no document contains an identifier of the question, an answer that would otherwise have at least the
-    probability `REST_DOCUMENTED` has low confidence, because the rest of the question is documented. Any
-    other answer then has probability 0.
+    `missing_identifiers` are the identifiers of the question that no document contains. If there are any,
+    the answer has low confidence, or probability 0 if the question is only about them.
     """
     if not quotes.passages:
         return 0.0
     probability = answer_probability(answer_features(quotes))
-    if not has_missing_identifiers:
+    if not missing_identifiers:
         return probability
-    return INCOMPLETE if probability >= REST_DOCUMENTED else 0.0
+    known = chain(missing_identifiers, DEVELOPER_WORDS)
+    others = quotes.terms.weights.keys() - {
+        stem(word) for text in known for word in split_words(text)
+    }
+    return min(probability, INCOMPLETE) if len(others) >= MIN_OTHER_WORDS else 0.0
 
 
 def answer_features(quotes: Quotes) -> dict[str, float]:

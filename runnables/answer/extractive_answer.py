@@ -24,13 +24,13 @@ from runnables.answer.segments import Segment, split_chunk
 from runnables.answer.write_answer import NAME
 from runnables.models.chat_models import EXTRACTIVE
 from runnables.question.extract_details import details_of
-from runnables.question.query_terms import QueryTerms, fits
+from runnables.question.query_terms import QueryTerms
 from runnables.retrieval.query_analysis import Glossary, split_question
 from runnables.run_context import emit_answer, named_step
 from runnables.state import AnswerFunction, Draft, PipelineState, StateFunction, with_draft
 from schemas.answer import Answer, AnswerDraft
 from schemas.choices import Language
-from schemas.document import Chunk, RetrievedChunk, SectionKind
+from schemas.document import Chunk, RetrievedChunk
 from schemas.platform import PlatformInfo
 from schemas.question import Question, StructuredQuestion
 
@@ -39,9 +39,6 @@ MAX_CANDIDATES = 20
 
 MAX_RELATED_PAGES = 3
 """Maximum number of pages that an answer names besides the first one."""
-
-MIN_ADDED_SHARE = 0.2
-"""Minimum sum of word and identifier shares that a second passage adds if the question compares."""
 
 MAX_DISTANCE = 2.0
 """Maximum difference in relevance between the best passage and a further one, in nats.
@@ -72,7 +69,7 @@ def extractive_answer(
     """Return `state` with a draft, and with the quoted chunks before all others. Blocks the event loop."""
     question = state["question"]
     quotes = find_quotes(state, collection, glossary)
-    probability = quotes_probability(quotes, bool(state["missing_identifiers"]))
+    probability = quotes_probability(quotes, state["missing_identifiers"])
     is_covered = probability >= NOT_COVERED
     steps = quoted_steps(state, quotes.passages, collection) if is_covered else []
     chunks = _quoted_first(state, steps)
@@ -98,7 +95,7 @@ def find_quotes(
     """
     details, structured = details_of(state["question"]), state["classification"].structured
     terms = QueryTerms.of(details, structured, collection, glossary)
-    sections = list(_sections(state, terms, collection))
+    sections = list(_sections(state, terms))
     parts = split_question(details.search_query)
     ranked = []
     for part in parts:
@@ -106,14 +103,10 @@ def find_quotes(
         if len(parts) > 1:
             part_terms = QueryTerms.of(details, structured, collection, glossary, part)
         candidates = _candidates(sections, part_terms, _candidate_chunks(state))
-        ranked.append((rank_passages(candidates, weights), part_terms))
-    chosen = [
-        passage
-        for passages, part_terms in ranked
-        for passage in _choose_passages(passages, part_terms, len(parts))
-    ]
+        ranked.append(rank_passages(candidates, weights))
+    chosen = [passage for passages in ranked for passage in _choose_passages(passages, len(parts))]
     passages = list({passage.chunk.id: passage for passage in chosen}.values())
-    return Quotes(terms, passages, [passages for passages, _ in ranked])
+    return Quotes(terms, passages, ranked)
 
 
 def _candidate_chunks(state: PipelineState) -> list[RetrievedChunk]:
@@ -122,26 +115,15 @@ def _candidate_chunks(state: PipelineState) -> list[RetrievedChunk]:
     return [*state["chunks"], *(r for r in state["further"] if r.chunk.id not in ids)]
 
 
-def _sections(
-    state: PipelineState, terms: QueryTerms, collection: Collection
-) -> Iterator[QuotableSection]:
-    """Yield the best chunks with their segments, then the other sections of the best chunk's document.
+def _sections(state: PipelineState, terms: QueryTerms) -> Iterator[QuotableSection]:
+    """Yield the best chunks with those of their segments that may be quoted.
 
-    The other sections are read if the document describes an API, or if the question asks how to do what
-    the document's title says. If the question names the API of the best chunk and compares nothing, only
-    sections of that API are read.
+    If the question names the API of the best chunk and compares nothing, only sections of that API follow.
     """
     chunks = [retrieved.chunk for retrieved in _candidate_chunks(state)[:MAX_CANDIDATES]]
     if chunks and "comparison" not in terms.needs and _is_named(chunks[0], state["question"].text):
         chunks = [chunk for chunk in chunks if chunk.document_key == chunks[0].document_key]
-    found = {chunk.id: chunk for chunk in chunks}
-    if chunks:
-        first = chunks[0]
-        is_guide = "steps" in terms.needs and terms.share(terms.found_in(first.title)) == 1
-        if first.api_url or is_guide:
-            page = collection.chunks_of_document(first.document_id, first.source)
-            found |= {chunk.id: chunk for chunk in page}
-    for chunk in found.values():
+    for chunk in chunks:
         if segments := _quotable(chunk, split_chunk(chunk, state["question"].language)):
             yield chunk, segments
 
@@ -157,8 +139,8 @@ def _candidates(
 ) -> Iterator[Candidate]:
     """Yield the sections with their ranks and their scores relative to the best score.
 
-    A section without a score was not retrieved itself, but belongs to the document of the best chunk or to
-    the named API. It gets the best score.
+    A section without a score was not retrieved itself, but belongs to the named API. It gets the best
+    score.
     """
     scores = {retrieved.chunk.id: retrieved.score for retrieved in chunks}
     best = max(scores.values(), default=0.0) or 1.0
@@ -183,54 +165,25 @@ def _quotable(chunk: Chunk, segments: Sequence[Segment]) -> list[Segment]:
     ]
 
 
-def _choose_passages(
-    ranked: Sequence[QuotedPassage], terms: QueryTerms, parts: int
-) -> list[QuotedPassage]:
+def _choose_passages(ranked: Sequence[QuotedPassage], parts: int) -> list[QuotedPassage]:
     """Return the passages to quote for one of the `parts` of the question, best first.
 
-    These are the best passage and, from other sections, the next ones that are likely enough to be right
-    and short enough: all together must fit into `MAX_QUOTED_CHARS`. In a comparison, it is instead the
-    passage that adds the most words and identifiers of the question. In any other question, the row of an
-    error code is quoted alone.
+    These are the best passage and, from other sections that the question may ask for, the next ones that
+    are likely enough to be right and short enough: all together must fit into `MAX_QUOTED_CHARS`. The row
+    of an error code is quoted alone.
     """
-    if not ranked:
-        return []
+    if not ranked or ranked[0].defines_code:
+        return list(ranked[:1])
     best, *others = ranked
-    others = [passage for passage in others if _may_be_asked(passage.chunk.kind, terms)]
-    if "comparison" in terms.needs:
-        return [best, *_added_passage(best, others, terms)]
-    if best.defines_code:
-        return [best]
     chosen, left = [best], MAX_QUOTED_CHARS // parts - len(best.text)
     for passage in others:
         is_near = best.relevance - passage.relevance <= MAX_DISTANCE
         is_new = all(passage.chunk.body != quoted.chunk.body for quoted in chosen)
-        if is_near and is_new and len(passage.text) <= left:
+        is_asked = not passage.features["unasked"]
+        if is_asked and is_near and is_new and len(passage.text) <= left:
             chosen.append(passage)
             left -= len(passage.text)
     return chosen
-
-
-def _added_passage(
-    best: QuotedPassage, others: Sequence[QuotedPassage], terms: QueryTerms
-) -> list[QuotedPassage]:
-    """Return the passage that adds the most words and identifiers to `best`, if they are enough."""
-    others = [passage for passage in others if passage.chunk.body != best.chunk.body]
-    added = [
-        terms.share(passage.words - best.words)
-        + terms.identifier_share(passage.identifiers - best.identifiers)
-        for passage in others
-    ]
-    most = max(added, default=0.0)
-    return [others[added.index(most)]] if most >= MIN_ADDED_SHARE else []
-
-
-def _may_be_asked(kind: SectionKind, terms: QueryTerms) -> bool:
-    """Return whether the question may ask for a section of this kind.
-
-    If its needs are known, it asks for prose, request parameters, and the kinds that fit its needs.
-    """
-    return not terms.needs or kind in ("prose", "request_parameters") or fits(kind, terms.needs)
 
 
 def _quoted_first(state: PipelineState, steps: Sequence[QuotedStep]) -> list[RetrievedChunk]:

@@ -14,14 +14,11 @@ from runnables.question.extract_details import error_codes
 from runnables.question.query_terms import CALL_NEEDS, Need, QueryTerms, fits, states_quantity
 from schemas.document import Chunk, SectionKind
 
-MAX_CHARS = 750
+MAX_CHARS = 900
 """Maximum length of a passage in characters, without the introduction of its first segment.
 
 Only a passage of one segment can be longer.
 """
-
-MAX_API_CHARS = 900
-"""Maximum length of a passage in a section of an API, such as the parameters of a call."""
 
 MAX_QUOTED_CHARS = 1_200
 """Maximum length of all passages of an answer, in characters."""
@@ -33,13 +30,13 @@ Each passage extends around an anchor: one of the most relevant segments or, if 
 the chunk, a named row.
 """
 
+MAX_LABEL_CHARS = 40
+"""Maximum length of a paragraph that only labels the table after it, in characters."""
+
 HEADING_FACTOR = 0.3
 """Factor for the weight of a word that is also in the heading, and so does not distinguish segments."""
 
-QUANTITY_FACTOR = 1.3
-"""Factor for the relevance of a segment with a quantity of the kind that the question asks for."""
-
-SIMILAR_SHARE = 0.5
+SIMILAR_SHARE = 0.6
 """Minimum relevance of a similar segment, relative to the segment with which it is compared.
 
 An anchor is compared with the best segment of its chunk, and a further row with its anchor.
@@ -55,7 +52,13 @@ ASKED_SECTIONS: Mapping[SectionKind, Need] = {
 """Sections of an API that usually answer a question with this need."""
 
 RARELY_ASKED: frozenset[SectionKind] = frozenset(
-    {"response_parameters", "request_headers", "public_parameters", "permission_package"}
+    {
+        "response_parameters",
+        "request_headers",
+        "public_parameters",
+        "permission_package",
+        "error_codes",
+    }
 )
 """Sections of an API that rarely answer a question that does not ask for them."""
 
@@ -141,16 +144,12 @@ def _passages(candidate: Candidate, weights: Mapping[str, float]) -> Iterator[Qu
 def _relevance(candidate: Candidate, index: int) -> float:
     """Return the weight of the question's words in the segment; words in the heading count less.
 
-    The result is higher if the segment states a quantity that the question asks for, or if the question
-    names the segment.
+    The result is higher if the question names the segment.
     """
     terms, words = candidate.terms, candidate.words[index]
-    relevance = terms.weight(words) - (1 - HEADING_FACTOR) * terms.weight(
-        words & candidate.heading_words
-    )
-    if states_quantity(candidate.segments[index].text, terms.quantities):
-        relevance *= QUANTITY_FACTOR
-    return relevance + terms.total * candidate.is_named(index)
+    in_heading = terms.weight(words & candidate.heading_words)
+    named = terms.total * candidate.is_named(index)
+    return terms.weight(words) - (1 - HEADING_FACTOR) * in_heading + named
 
 
 def _choose_segments(
@@ -163,13 +162,12 @@ def _choose_segments(
     the row of an error code.
     """
     segments = candidate.segments
-    max_chars = MAX_CHARS if candidate.chunk.kind == "prose" else MAX_API_CHARS
     chosen: dict[int, int] = {}
     is_row = segments[anchor].kind == "row"
 
     def add(index: int) -> bool:
         length = len(segments[index].text)
-        if chosen and length + sum(chosen.values()) > max_chars:
+        if chosen and length + sum(chosen.values()) > MAX_CHARS:
             return False
         chosen[index] = length
         return True
@@ -180,13 +178,22 @@ def _choose_segments(
         chosen[before] = 0  # free, because what follows is unclear without it
     if not (is_row and (candidate.defines_code(anchor) or candidate.chunk.kind != "prose")):
         _grow(relevance, min(chosen), max(chosen), add)
+    while (last := max(chosen)) != anchor and _introduces(segments, last):
+        del chosen[last]
     return tuple(sorted(chosen))
 
 
 def _introduces(segments: Sequence[Segment], index: int) -> bool:
-    """Return whether the segment announces the next one, or is a paragraph before code."""
-    segment, following = segments[index], segments[index + 1]
-    return segment.is_introduction or (segment.kind, following.kind) == ("paragraph", "code")
+    """Return whether the segment announces the next one.
+
+    It may also be a paragraph before code, or a short one, such as a label, before a table.
+    """
+    segment, following = segments[index], segments[index + 1 : index + 2]
+    next_kind = following[0].kind if following else ""
+    is_label = next_kind == "row" and len(segment.text) <= MAX_LABEL_CHARS
+    return segment.is_introduction or (
+        segment.kind == "paragraph" and (next_kind == "code" or is_label)
+    )
 
 
 def _grow(relevance: Sequence[float], first: int, last: int, add: Callable[[int], bool]) -> None:
