@@ -31,7 +31,7 @@ the chunk, a named row.
 """
 
 MAX_LABEL_CHARS = 40
-"""Maximum length of a paragraph that only labels the table after it, in characters."""
+"""Maximum length of a label, which is a paragraph without punctuation at its end, in characters."""
 
 HEADING_FACTOR = 0.3
 """Factor for the weight of a word that is also in the heading, and so does not distinguish segments."""
@@ -186,13 +186,14 @@ def _choose_segments(
 def _introduces(segments: Sequence[Segment], index: int) -> bool:
     """Return whether the segment announces the next one.
 
-    It may also be a paragraph before code, or a short one, such as a label, before a table.
+    It may also be a paragraph before code, or a label before a table or the end of the chunk.
     """
     segment, following = segments[index], segments[index + 1 : index + 2]
     next_kind = following[0].kind if following else ""
-    is_label = next_kind == "row" and len(segment.text) <= MAX_LABEL_CHARS
+    is_label = len(segment.text) <= MAX_LABEL_CHARS and segment.text[-1:].isalnum()
     return segment.is_introduction or (
-        segment.kind == "paragraph" and (next_kind == "code" or is_label)
+        segment.kind == "paragraph"
+        and (next_kind == "code" or (is_label and next_kind in ("row", "")))
     )
 
 
