@@ -43,6 +43,14 @@ def text_of(document: SourceDocument) -> str:
     return "\n\n".join(section.body for section in document.sections)
 
 
+def test_hidden_and_generated_folders_are_not_read(tmp_path: Path) -> None:
+    for folder in (".git", "node_modules", "guide/_static", "guide/_partials"):
+        (tmp_path / folder).mkdir(parents=True)
+        (tmp_path / folder / "page.txt").write_text(f"Text in {folder}.")
+    documents = read_results(tmp_path, LIMITS)
+    assert [d.id for d in documents if isinstance(d, SourceDocument)] == ["guide/_partials/page"]
+
+
 def test_html_page_has_sections_and_metadata(tmp_path: Path) -> None:
     wanted = {"about": "description", "lang": "lang"}
     document = read(
@@ -94,6 +102,7 @@ def test_html_boilerplate_is_removed(tmp_path: Path, html: str, body: str) -> No
         ("Views | Acme", "Views"),
         ("1 - Views - Acme", "1 - Views"),
         ("Views - Reference", "Views - Reference"),
+        ("Acme Docs: Class-based views", "Class-based views"),
     ],
 )
 def test_html_title_ends_before_the_name_of_the_site(

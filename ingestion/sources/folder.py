@@ -25,6 +25,12 @@ READER_VERSION = 17
 PageValues = Mapping[str, object]
 """Values by name that fill `page_url` templates, titles and metadata."""
 
+SKIPPED_FOLDERS = {"node_modules", "_modules", "_sources", "_static"}
+"""Names of folders whose files are not read: installed packages, and what Sphinx writes besides pages.
+
+Folders whose names begin with a dot are not read either.
+"""
+
 _INDEX_NAMES = {"index", "_index", "readme"}
 
 _OPTIONAL_NAMES = ("page_path", "folder", "anchor")
@@ -93,17 +99,27 @@ class FolderReader(Generic[FolderT]):
 
 
 def list_files(folder: Path, suffixes: Iterable[str]) -> list[Path]:
-    """Return the files below `folder` with one of `suffixes`, sorted.
+    """Return the files below `folder` with one of `suffixes`, sorted, without those in skipped folders.
 
     Raises SourceError if there is no such folder or no such file.
     """
     if not folder.is_dir():
         raise SourceError(f"{folder.name}: no such folder")
     wanted = set(suffixes)
-    files = sorted(p for p in folder.rglob("*") if p.is_file() and p.suffix.lower() in wanted)
+    files = sorted(
+        path
+        for path in folder.rglob("*")
+        if path.suffix.lower() in wanted
+        and not any(map(_is_skipped, path.relative_to(folder).parts[:-1]))
+        and path.is_file()
+    )
     if not files:
         raise SourceError(f"{folder.name}: contains no {' or '.join(sorted(wanted))} file")
     return files
+
+
+def _is_skipped(folder_name: str) -> bool:
+    return folder_name.startswith(".") or folder_name in SKIPPED_FOLDERS
 
 
 def _reader_version(source: FolderSource, limits: SourceLimits) -> str:

@@ -170,7 +170,7 @@ def _short_title(title: str, heading: Tag | None, link_texts: Set[str]) -> str:
     such as the link to the home page.
     """
     text = _line_text(heading) if heading is not None else ""
-    name = rf"(.+\s[|·•:»–—-]+\s+)?{re.escape(text)}(\s+[|·•:«–—-]+\s.+)?"
+    name = rf"(.+(?:\s[|·•:»–—-]+|:)\s+)?{re.escape(text)}(\s+[|·•:«–—-]+\s.+)?"
     if text and re.fullmatch(name, title):
         return text
     last = re.fullmatch(r"(.+)\s+[|·•:«–—-]+\s+(.+)", title)
