@@ -29,16 +29,32 @@ MEDIUM = 0.5
 """Probability from which the confidence is `medium`."""
 
 MIN_OTHER_WORDS = 2
-"""Minimum number of other words if a question with an undocumented identifier is to be answered.
+"""Minimum number of words besides codes and names if a question asks for more than their meaning.
 
 Words that developers use on every platform, such as "error", do not count.
 """
+
+DEFINED = 0.9
+"""Minimum probability of an answer that defines the only code in question; chosen, not measured."""
 
 INCOMPLETE = 0.49
 """Probability of an answer without an identifier of the question: low confidence; chosen, not measured."""
 
 NOT_COVERED = 0.04
 """Probability below which the answer says that the documents do not cover the question."""
+
+
+ON_TOPIC_SHARE = 0.8
+"""Assumed share of a platform's questions that are on topic.
+
+The probability of the topic gate assumes 0.5 instead.
+"""
+
+
+def refusal_confidence(on_topic: float) -> Confidence:
+    """Return the confidence of a refusal. `on_topic` is the probability of the topic gate."""
+    odds = on_topic / max(1 - on_topic, 1e-9) * ON_TOPIC_SHARE / (1 - ON_TOPIC_SHARE)
+    return confidence_of(1 / (1 + odds))
 
 
 def confidence_of(probability: float) -> Confidence:
@@ -73,18 +89,26 @@ def quotes_probability(quotes: Quotes, missing_identifiers: Collection[str]) -> 
     """Return the probability that `quotes` answer the question, 0 to 1.
 
     `missing_identifiers` are the identifiers of the question that no document contains. If there are any,
-    the answer has low confidence, or probability 0 if the question is only about them.
+    the answer has low confidence, or probability 0 if the question is only about them. An answer that
+    defines a code has at least the probability `DEFINED` if the question is only about the code.
     """
     if not quotes.passages:
         return 0.0
-    probability = answer_probability(answer_features(quotes))
-    if not missing_identifiers:
-        return probability
-    known = chain(missing_identifiers, DEVELOPER_WORDS)
-    others = quotes.terms.weights.keys() - {
-        stem(word) for text in known for word in split_words(text)
-    }
-    return min(probability, INCOMPLETE) if len(others) >= MIN_OTHER_WORDS else 0.0
+    terms, probability = quotes.terms, answer_probability(answer_features(quotes))
+    if missing_identifiers:
+        has_others = _has_other_words(terms, missing_identifiers)
+        return min(probability, INCOMPLETE) if has_others else 0.0
+    is_defined = any(passage.defines_code for passage in quotes.passages)
+    if is_defined and not _has_other_words(terms, terms.identifiers):
+        return max(probability, DEFINED)
+    return probability
+
+
+def _has_other_words(terms: QueryTerms, names: Collection[str]) -> bool:
+    """Return whether the question has at least `MIN_OTHER_WORDS` words that are not in `names`."""
+    texts = chain(names, DEVELOPER_WORDS)
+    known = {stem(word) for text in texts for word in split_words(text)}
+    return len(terms.weights.keys() - known) >= MIN_OTHER_WORDS
 
 
 def answer_features(quotes: Quotes) -> dict[str, float]:
@@ -97,7 +121,6 @@ def answer_features(quotes: Quotes) -> dict[str, float]:
         "first": min(map(_first_probability, quotes.ranked)),
         "share": terms.share(words) if terms.weights else float(stated > 0),
         "found": math.log1p(len(words) + stated),
-        "code": float(any(passage.defines_code for passage in passages)),
     }
 
 

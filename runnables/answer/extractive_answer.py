@@ -12,7 +12,7 @@ from ingestion.store.collection import Collection
 from ingestion.text.words import split_words
 from prompts.chat_prompts import load_quote_texts
 from runnables.answer.coefficients import PASSAGE_WEIGHTS
-from runnables.answer.confidence import NOT_COVERED, Quotes, confidence_of, quotes_probability
+from runnables.answer.confidence import NOT_COVERED, Quotes, quotes_probability, refusal_confidence
 from runnables.answer.passages import (
     MAX_QUOTED_CHARS,
     Candidate,
@@ -232,7 +232,7 @@ def build_refuse(platform_info: PlatformInfo, answered_by: str) -> AnswerFunctio
             structured=state["classification"].structured,
             sources=[],
             # The confidence that the question is off-topic.
-            confidence="low" if on_topic is None else confidence_of(1 - on_topic),
+            confidence="low" if on_topic is None else refusal_confidence(on_topic),
             language=question.language,
             answered_by=answered_by,
         )
