@@ -43,7 +43,6 @@ INCOMPLETE = 0.49
 NOT_COVERED = 0.04
 """Probability below which the answer says that the documents do not cover the question."""
 
-
 ON_TOPIC_SHARE = 0.8
 """Assumed share of a platform's questions that are on topic.
 

@@ -21,7 +21,7 @@ from schemas.question import ExtractedDetails, StructuredQuestion
 
 Need = Literal[
     "error", "permission", "parameter", "common", "header", "response", "quantity", "endpoint",
-    "comparison", "steps",
+    "comparison", "steps", "field",
 ]  # fmt: skip
 
 AskedQuantity = Literal["time", "size", "length", "count", "money"]
@@ -179,6 +179,10 @@ _PATTERNS: Mapping[Need, re.Pattern[str]] = {
         r"|options?|settings?|default)\b",
         re.I,
     ),
+    "field": re.compile(
+        r"字段|[哪那][一]?列|取值|枚举|类型|状态|\b(?:fields?|columns?|types?|enums?|attributes?|propert(?:y|ies)|values?|status(?:es)?)\b",
+        re.I,
+    ),
     "common": re.compile(r"公共|通用|\b(?:common|public|every call|all (?:apis|calls))\b", re.I),
     "header": re.compile(r"请求头|消息头|(?<![a-z])headers?(?![a-z])", re.I),
     "quantity": re.compile(
@@ -201,7 +205,7 @@ _PATTERNS: Mapping[Need, re.Pattern[str]] = {
 _SECTIONS: Mapping[SectionKind, frozenset[Need]] = {
     "request_url": frozenset({"endpoint", "steps"}),
     "request_parameters": frozenset({"parameter", "quantity", "steps"}),
-    "response_parameters": frozenset({"response"}),
+    "response_parameters": frozenset({"response", "field"}),
     "public_parameters": frozenset({"common"}),
     "request_headers": frozenset({"header"}),
     "error_codes": frozenset({"error"}),
