@@ -25,7 +25,7 @@ from schemas.answer import Confidence
 HIGH = 0.82
 """Probability from which the confidence is `high`."""
 
-MEDIUM = 0.5
+MEDIUM = 0.45
 """Probability from which the confidence is `medium`."""
 
 MIN_OTHER_WORDS = 2
@@ -37,7 +37,7 @@ Words that developers use on every platform, such as "error", do not count.
 DEFINED = 0.9
 """Minimum probability of an answer that defines the only code in question; chosen, not measured."""
 
-INCOMPLETE = 0.49
+INCOMPLETE = 0.4
 """Probability of an answer without an identifier of the question: low confidence; chosen, not measured."""
 
 NOT_COVERED = 0.04
