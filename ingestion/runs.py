@@ -91,8 +91,8 @@ class IngestionRunStore:
         """Hold the ingestion lock of the collection on all machines that share a PostgreSQL database.
 
         The server releases the lock if the process or its connection dies. With SQLite, this does
-        nothing, because `run_lock` suffices on one machine. Raises IngestionRunning if another run holds
-        the lock.
+        nothing, because the caller also holds `run_lock` (ingestion/job.py), which suffices on one
+        machine. Raises IngestionRunning if another run holds the lock.
         """
         if self.engine.dialect.name != "postgresql":
             yield

@@ -1,7 +1,7 @@
 """POST /ask and POST /retrieve, POST /answers/{id}/feedback and DELETE /sessions/{session}.
 
-They answer a question, only retrieve chunks for it, rate an answer, and delete a session. An answer is
-sent as JSON or as server-sent events.
+In this order, they answer a question, retrieve chunks without answering, rate an answer, and delete a
+session. An answer is sent as JSON or as server-sent events.
 """
 
 import asyncio
@@ -79,9 +79,9 @@ COMMON_ERRORS = (
     ModelRefused,
     ModelTimeout,
 )
-"""The errors that both routes declare.
+"""The errors that `POST /ask` and `POST /retrieve` declare.
 
-`POST /retrieve` declares the model errors too, but continues without a model that fails.
+`POST /retrieve` returns none of the model errors, because it continues without a model that fails.
 """
 
 EXAMPLE_STEP = (

@@ -39,7 +39,7 @@ TOPIC_INTERCEPT = {topic_intercept}
 """Log-odds that a question is about the platform, if all features are 0."""
 
 TOPIC_WEIGHTS = {topic}
-"""Weights of the features by which the probability of such a question is estimated."""
+"""Weights of the features by which the probability that a question is about the platform is estimated."""
 '''
 
 INTRODUCTION = """

@@ -220,7 +220,7 @@ def digest_source(source: SourceConfig, limits: SourceLimits) -> str:
 def combine_fingerprints(fingerprints: Sequence[str]) -> str:
     """Return one digest of several files' fingerprints; empty when any of them is empty.
 
-    Equal fingerprints, as of one file's documents, count once.
+    A fingerprint that occurs several times counts once: one file may have several documents.
     """
     distinct = dict.fromkeys(fingerprints)
     return hashlib.sha256("".join(distinct).encode()).hexdigest() if all(distinct) else ""

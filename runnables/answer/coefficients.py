@@ -38,4 +38,4 @@ TOPIC_WEIGHTS = {
     "personal": -1.55,
     "share": 3.69,
 }
-"""Weights of the features by which the probability of such a question is estimated."""
+"""Weights of the features by which the probability that a question is about the platform is estimated."""

@@ -29,16 +29,22 @@ MEDIUM = 0.45
 """Probability from which the confidence is `medium`."""
 
 MIN_OTHER_WORDS = 2
-"""Minimum number of words besides codes and names if a question asks for more than their meaning.
+"""Number of words besides codes and names from which a question asks for more than their meaning.
 
 Words that developers use on every platform, such as "error", do not count.
 """
 
 DEFINED = 0.9
-"""Minimum probability of an answer that defines the only code in question; chosen, not measured."""
+"""Minimum probability of an answer that defines a code, if the question asks for nothing else.
+
+It is chosen, not measured.
+"""
 
 INCOMPLETE = 0.4
-"""Probability of an answer without an identifier of the question: low confidence; chosen, not measured."""
+"""Maximum probability of an answer if no document contains an identifier of the question.
+
+It is chosen, not measured; the confidence is low.
+"""
 
 NOT_COVERED = 0.04
 """Probability below which the answer says that the documents do not cover the question."""
@@ -127,7 +133,8 @@ def _first_probability(ranked: Sequence[QuotedPassage]) -> float:
     """Return the probability that the first passage is right, assuming that one of `ranked` is.
 
     A passage's relevance is in log-odds, so the probabilities are the softmax of the relevance. If the
-    first passage defines a code of the question, all passages that define such a code count.
+    first passage defines a code of the question, the probabilities of the others that define such a code
+    are added.
     """
     first_weight = total = 0.0
     for passage in ranked:

@@ -139,8 +139,8 @@ def _candidates(
 ) -> Iterator[Candidate]:
     """Yield the sections with their ranks and their scores relative to the best score.
 
-    A section without a score was not retrieved itself, but belongs to the named API. It gets the best
-    score.
+    A chunk with score 0 was not found by the search, but added because the question names its API. It gets
+    the best score.
     """
     scores = {retrieved.chunk.id: retrieved.score for retrieved in chunks}
     best = max(scores.values(), default=0.0) or 1.0
@@ -168,9 +168,9 @@ def _quotable(chunk: Chunk, segments: Sequence[Segment]) -> list[Segment]:
 def _choose_passages(ranked: Sequence[QuotedPassage], parts: int) -> list[QuotedPassage]:
     """Return the passages to quote for one of the `parts` of the question, best first.
 
-    These are the best passage and, from other sections that the question may ask for, the next ones that
-    are likely enough to be right and short enough: all together must fit into `MAX_QUOTED_CHARS`. The row
-    of an error code is quoted alone.
+    These are the best passage and the next ones that are within `MAX_DISTANCE` of it, are from sections
+    with another text, and are of a kind that the question may ask for. Together they must fit into this
+    part's share of `MAX_QUOTED_CHARS`. The row of an error code is quoted alone.
     """
     if not ranked or ranked[0].defines_code:
         return list(ranked[:1])

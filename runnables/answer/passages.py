@@ -94,7 +94,7 @@ class Candidate:
         return [self.terms.found_in(segment.text) for segment in self.segments]
 
     def is_named(self, index: int) -> bool:
-        """Return whether the segment is a table row whose name the question contains, also as a word."""
+        """Return whether the segment is a table row named by an identifier or a word of the question."""
         name = self.segments[index].name.lower()
         return name in self.terms.identifiers or (bool(name) and stem(name) in self.terms.weights)
 
@@ -184,9 +184,10 @@ def _choose_segments(
 
 
 def _introduces(segments: Sequence[Segment], index: int) -> bool:
-    """Return whether the segment announces the next one.
+    """Return whether the segment is incomplete without the next one.
 
-    It may also be a paragraph before code, or a label before a table or the end of the chunk.
+    This is true of introductions, paragraphs before code, and labels before a table or at the end of the
+    chunk.
     """
     segment, following = segments[index], segments[index + 1 : index + 2]
     next_kind = following[0].kind if following else ""
@@ -210,11 +211,11 @@ def _grow(relevance: Sequence[float], first: int, last: int, add: Callable[[int]
 def _further_rows(candidate: Candidate, relevance: Sequence[float], anchor: int) -> list[int]:
     """Return the indices of the rows to quote with the anchor.
 
-    If the question names the row at `anchor`, these are the other named rows and, unless it is the row of
-    an error code, the rows that the question clearly asks for: a pasted request names rows, too. If the
-    question clearly asks for the row at `anchor`, these are the rows of similar relevance and, for a
-    question about a call, the required parameters. Otherwise these are all other rows. The best rows come
-    first.
+    Only rows of the anchor's table are returned. If the question names the anchor, these are the other
+    named rows. Rows that the question clearly asks for are added, because its names may come from a pasted
+    request, unless the anchor is the row of an error code. If the question does not name the anchor, but
+    clearly asks for it, these are the rows of similar relevance and, for a question about a call, the
+    required parameters. Otherwise these are all other rows. The best rows come first.
     """
     segments, terms = candidate.segments, candidate.terms
     clear = CLEAR_SHARE * terms.total

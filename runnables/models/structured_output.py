@@ -11,7 +11,7 @@ The methods, in order:
 7. `text`: the plain text becomes the object, for calls with `from_text`.
 
 A mode (1 to 4) is not tried again if a model refuses it, or if it has caused two server errors and never
-produced a reply. Every object is validated. Traces and metrics show methods as `rung`.
+produced a reply. Every object is validated. In traces and metrics, the field `rung` has the method.
 """
 
 import asyncio
@@ -95,9 +95,9 @@ class StructuredOutputCall(Generic[T]):
     language: Language
     schema: type[T]
     from_text: Callable[[str], T | None] | None = None
-    """Converts a reply without valid JSON to an object, or returns None if the reply is unusable.
+    """Converts the first reply to an object if neither repair nor asking again gives a valid one.
 
-    Without this function, such a reply is an error.
+    It returns None if the reply is unusable. Without this function, the call then fails.
     """
 
     async def ask_first(

@@ -19,7 +19,10 @@ MIN_DENSE_WEIGHT = 0.1
 """Weight below which the dense route is not used, so that questions need not be embedded."""
 
 MAX_DENSE_WEIGHT = 0.45
-"""Weight of a dense route that is at least as good as full text; mediocre embeddings lose more with 0.5."""
+"""Weight of a dense route that is at least as good as full text; a weaker route gets a share of it.
+
+With 0.5, hybrid search with a mediocre embedding found fewer documents than full text.
+"""
 
 RANK_CONSTANT = 5
 """Constant of reciprocal rank fusion.
@@ -105,7 +108,7 @@ def diversify(ranking: Iterable[Item], k: int, document: Callable[[Item], Hashab
 
 
 def repeated_chunks(ranking: Sequence[RetrievedChunk]) -> set[str]:
-    """Return the ids of the chunks with the same content as a better chunk in `ranking`, best first."""
+    """Return the ids of the chunks with the same content as an earlier chunk in `ranking`."""
     best = dict[tuple[str, str, str], str]()
     for retrieved in ranking:
         best.setdefault(content_of(retrieved), retrieved.chunk.id)
@@ -113,7 +116,7 @@ def repeated_chunks(ranking: Sequence[RetrievedChunk]) -> set[str]:
 
 
 def content_of(retrieved: RetrievedChunk) -> tuple[str, str, str]:
-    """Return the title, section and body of a chunk, which pages about several editions may share."""
+    """Return the title, section and body of a chunk; pages about different editions may have the same."""
     return retrieved.chunk.title, retrieved.chunk.section, retrieved.chunk.body
 
 

@@ -1,8 +1,8 @@
 """Web search with Tavily. Its results are appended to the retrieved chunks.
 
-It uses the optional dependency `tavily-python`, which accepts an httpx client and therefore a base URL, a
-deadline and TLS settings. langchain-tavily is not used, because it has no timeout and its HTTP client,
-aiohttp, follows redirects. Results are cleaned, deduplicated by page, and split into chunks.
+It uses the optional dependency `tavily-python`, which accepts an httpx client with a base URL, TLS settings
+and without redirects. langchain-tavily is not used, because its HTTP client, aiohttp, follows redirects.
+Results are cleaned, deduplicated by page, and split into chunks.
 """
 
 import html
@@ -203,7 +203,7 @@ MAX_TITLE_CHARS = 200
 MAX_URL_CHARS = 2_000
 
 _URL = re.compile(r"https?://[^\s<>\"`\\]+", re.IGNORECASE)
-"""A URL without white space or other characters that could end a link or a quoted HTML attribute."""
+"""A URL without white space, angle brackets, double quotes, backquotes and backslashes."""
 
 _PASSAGE_SEPARATOR = re.compile(r"\s*\[(?:\.{3}|…)\]\s*")
 """The separator that Tavily puts between two passages of a page."""

@@ -142,9 +142,7 @@ class _AnswerRun:
         return graded
 
     async def _grade(self, result: ScoredAnswer) -> ScoredAnswer:
-        """Return `result`, with a grade if there is a judge, the question has facts and the answer cites a
-        source.
-        """
+        """Return `result`, with a grade if there is a judge, the question has facts and it was answered."""
         if self._judge is None or result.outcome != "answered" or not result.facts:
             return result
         grade, failure = await self._judge.judge(result.question, result.facts, result.steps)

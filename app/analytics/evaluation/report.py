@@ -87,7 +87,11 @@ def _measures(evaluation: Evaluation) -> Table:
 
 
 def _by_k(evaluation: Evaluation) -> Group:
-    """Return a table of recall by k. Rows of hit@k and of recall in k chunks are added if they differ."""
+    """Return a table of recall by k.
+
+    A route whose hit@k differs from its recall has a second row. The last row is the primary route's recall
+    in k chunks, if it differs.
+    """
     k, ks = evaluation.k, sorted({*REPORTED_KS, evaluation.k})
     table = new_table("", *(f"k = {k}" for k in ks))
     for route in evaluation.routes:

@@ -1,4 +1,4 @@
-"""Counts recorded questions by type, API, named error and feedback. Only rated answers stay in memory."""
+"""Counts recorded questions by type, API and named error, and collects the rated answers."""
 
 from collections import Counter, defaultdict, deque
 from datetime import UTC, date

@@ -164,10 +164,10 @@ def _read_values(tree: Tag) -> Iterator[tuple[str, object]]:
 
 
 def _short_title(title: str, heading: Tag | None, link_texts: Set[str]) -> str:
-    """Return `title` without the site's name before or after it; empty if it has no such name.
+    """Return `title` without the site's name before or after it; empty if no such name is recognised.
 
-    The site's name is what surrounds the text of `heading`, or a last part that is also the text of a link,
-    such as the link to the home page.
+    The site's name is separated by a character such as `|` from the text of `heading`. Otherwise, it is the
+    part after the last separator if that is also the text of a link, such as the link to the home page.
     """
     text = _line_text(heading) if heading is not None else ""
     name = rf"(.+(?:\s[|·•:»–—-]+|:)\s+)?{re.escape(text)}(\s+[|·•:«–—-]+\s.+)?"

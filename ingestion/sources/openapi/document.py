@@ -122,7 +122,8 @@ class ApiDocumentBuilder:
     def _response_parameters(self, responses: list[OperationResponse]) -> tuple[Parameter, ...]:
         """Return the rows of all responses.
 
-        If there are several bodies, each row of a body names it. Rows of headers do not.
+        If there are several bodies, each row of a body states its media type and, if they differ, its
+        status.
         """
         rows = RowBuilder(self.reader, self.labels, "response")
         bodies = [
@@ -254,7 +255,8 @@ def permission_packages(
 ) -> tuple[PermissionPackage, ...]:
     """Return a package for each required scope, and for each required scheme without scopes.
 
-    If there are alternatives, every description lists them. Raises SourceError.
+    If there are alternatives, every description lists their names. If a call without credentials is one of
+    them, the last description says so. Raises SourceError.
     """
     alternatives = list(_alternatives(operation))
     note = f"{labels.any_of} {_join_names(alternatives)}" if len(alternatives) > 1 else ""

@@ -110,7 +110,7 @@ class DescriptionDocuments:
         return Node(contents, address, self)
 
     def lookup(self, base: str, reference: str) -> Node:
-        """Return the target of `reference` in the document at `base`.
+        """Return the target of a `reference` in the document at `base`; it may be in another document.
 
         Raises SourceError if it cannot be resolved within the limits; the message quotes the reference.
         """
