@@ -96,7 +96,8 @@ def test_samples_state_the_facts_of_everyday_questions(part: Part) -> None:
 def test_platform_of_each_corpus_is_valid(corpus: Any, tmp_path: Path) -> None:
     platform = read_platform(write_platform(corpus.name, SHARED_DATA, tmp_path))
     assert platform.platform.name == corpus.title
-    assert next(iter(corpus_files(corpus.name, SHARED_DATA))).is_file()
+    if corpus.origin != "package":  # the documents of packages are copied on request
+        assert next(iter(corpus_files(corpus.name, SHARED_DATA))).is_file()
 
 
 # --- the cache of indexes -----------------------------------------------------------------------

@@ -49,7 +49,7 @@ It is chosen, not measured; the confidence is low.
 NOT_COVERED = 0.04
 """Probability below which the answer says that the documents do not cover the question."""
 
-ON_TOPIC_SHARE = 0.8
+ON_TOPIC_SHARE = 0.75
 """Assumed share of a platform's questions that are on topic.
 
 The probability of the topic gate assumes 0.5 instead.
