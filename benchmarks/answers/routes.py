@@ -65,7 +65,7 @@ def main(
     results: dict[str, Mapping[RetrievalMode, Sequence[RouteQuestion]]] = {}
     for name in names or SETS:
         if not is_available(name, data):
-            tell(f"{name}: left out, its documents are not in {data}")
+            tell(f"{name}: left out, its documents are missing")
             continue
         with (
             tracing_context(enabled=False),

@@ -77,7 +77,7 @@ def measure_part(
     results = {}
     for name in (name for name in names if name != OFF_TOPIC):
         if not is_available(name, data):
-            tell(f"{part}, {name}: left out, its documents are not in {data}")
+            tell(f"{part}, {name}: left out, its documents are missing")
             continue
         started = time.monotonic()
         results[name] = measure_set(name, part, data, cache, on_detail, retrieval_only)
