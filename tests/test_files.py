@@ -78,6 +78,10 @@ def test_html_page_has_sections_and_metadata(tmp_path: Path) -> None:
             "text",
         ),
         ("<ul id=toc><li><a href=#a>A</a></ul><h1>T</h1>text", "text"),
+        (
+            "<div class=with-sidebar><ul class=sidebar><li><a href=/a>Another page</a></ul><h1>T</h1>text</div>",
+            "text",
+        ),
         ("<h1>T</h1><div class=sidebar>text with a <a href=/b>link</a></div>", "text with a link"),
         ("<body>menu<article><header><h1>T</h1></header>text</article>", "text"),
         ("<body>menu<div role=main><h1>T</h1>text</div>", "text"),

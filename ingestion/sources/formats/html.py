@@ -63,7 +63,9 @@ _NAVIGATION = re.compile(
     r"(?:^|[\s_-])(?:nav|navbar|navigation|menu|sidebar|sidenav|toc|breadcrumbs?)(?:$|[\s_-])",
     re.IGNORECASE,
 )
-"""Classes and ids of navigation. Only elements that are mostly links are removed."""
+"""Classes and ids of navigation, but also of a page "with-sidebar"."""
+_PAGE_CONTENT = ["h1", "h2", "pre", "table", "article", "main"]
+"""Elements that a page has and its navigation lacks."""
 _NOTE = re.compile(r"note|tip|hint|info|warning|caution|danger|important|admonition|callout")
 _FORM_CONTENT = ["h1", "h2", "h3", "h4", "h5", "h6", "header", "section", "table", "dl"]
 _HEADINGS = ["h1", "h2", "h3", "h4", "h5", "h6"]
@@ -224,10 +226,11 @@ def _is_content(aside: Tag, content: Tag) -> bool:
 
 
 def _is_navigation(tag: Tag) -> bool:
-    """Return whether a class or the id of `tag` says that it is navigation."""
-    return tag.name in ("div", "ul", "ol") and bool(
-        _NAVIGATION.search(" ".join([*(tag.get("class") or ()), str(tag.get("id", ""))]))
-    )
+    """Return whether `tag` is navigation according to its class or id, and has no content of a page."""
+    if tag.name not in ("div", "ul", "ol"):
+        return False
+    names = " ".join([*(tag.get("class") or ()), str(tag.get("id", ""))])
+    return _NAVIGATION.search(names) is not None and tag.find(_PAGE_CONTENT) is None
 
 
 def _is_mostly_links(tag: Tag) -> bool:
