@@ -7,9 +7,8 @@ from pathlib import Path
 from typing import Literal, get_args
 
 from app.analytics.evaluation.dataset import EvaluationQuestion, read_questions
+from benchmarks.retrieval_sets import ROOT
 from schemas.settings import SAMPLE_PLATFORM
-
-ROOT = Path(__file__).resolve().parents[2]
 
 QUESTIONS = ROOT / "benchmarks" / "questions"
 

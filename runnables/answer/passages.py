@@ -113,8 +113,6 @@ class QuotedPassage:
     """The text of the segments."""
     words: frozenset[str]
     """The words of the question in the segments and in the headings above them."""
-    identifiers: frozenset[str]
-    """The identifiers of the question in the segments and in the headings above them."""
     defines_code: bool
     """Whether one of its rows defines an error code of the question."""
     features: Mapping[str, float]
@@ -244,11 +242,10 @@ def _passage(
     words = candidate.heading_words.union(*(candidate.words[i] for i in indices))
     text = "\n".join(segment.text for segment in segments)
     whole = f"{candidate.heading}\n{text}".lower()
-    identifiers = terms.identifiers_in(whole)
     features = {
         "words": len(words) / max(len(terms.weights), 1),
         "ngrams": terms.ngram_share(whole),
-        "identifiers": terms.identifier_share(identifiers),
+        "identifiers": terms.identifier_share(terms.identifiers_in(whole)),
         "headings": terms.share(candidate.heading_words),
         "quantity": float(states_quantity(text, terms.quantities)),
         "asked": float(ASKED_SECTIONS.get(chunk.kind) in terms.needs),
@@ -258,6 +255,4 @@ def _passage(
     }
     relevance = sum(weight * features[name] for name, weight in weights.items())
     defines_code = any(map(candidate.defines_code, indices))
-    return QuotedPassage(
-        chunk, segments, text, words, identifiers, defines_code, features, relevance
-    )
+    return QuotedPassage(chunk, segments, text, words, defines_code, features, relevance)

@@ -180,7 +180,8 @@ _PATTERNS: Mapping[Need, re.Pattern[str]] = {
         re.I,
     ),
     "field": re.compile(
-        r"字段|[哪那][一]?列|取值|枚举|类型|状态|\b(?:fields?|columns?|types?|enums?|attributes?|propert(?:y|ies)|values?|status(?:es)?)\b",
+        r"字段|[哪那]一?列|取值|枚举|类型|状态"
+        r"|\b(?:fields?|columns?|types?|enums?|attributes?|propert(?:y|ies)|values?|status(?:es)?)\b",
         re.I,
     ),
     "common": re.compile(r"公共|通用|\b(?:common|public|every call|all (?:apis|calls))\b", re.I),
