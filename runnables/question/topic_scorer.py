@@ -28,8 +28,8 @@ _WORDS = read_word_lists(__file__, "topic_scorer")
 DEVELOPER_WORDS = _WORDS["developer"]
 """Words that developers use on every platform, whether or not its documents contain them."""
 
-QUESTION_WORDS = _WORDS["question"]
-"""Words that make a sentence a question or a request, whatever its subject."""
+STOP_WORDS = _WORDS["stop"]
+"""Words of questions and requests, and function words; they say nothing about the subject."""
 
 
 def is_uncommon_word(word: str) -> bool:
@@ -39,8 +39,8 @@ def is_uncommon_word(word: str) -> bool:
 
 
 def is_content_word(word: str) -> bool:
-    """Return whether `word` can indicate a topic, that is, is uncommon and not a question word."""
-    return word not in QUESTION_WORDS and is_uncommon_word(word)
+    """Return whether `word` can indicate a topic, that is, is uncommon and not a stop word."""
+    return word not in STOP_WORDS and is_uncommon_word(word)
 
 
 class TopicScorer:
