@@ -77,7 +77,7 @@ def _may_succeed_later(state: RetryCallState) -> bool:
 
 
 class ChunkEmbedder:
-    """Embeds chunks with the embedding model. Takes at most one batch of chunks more than it has sent.
+    """Embeds chunks with the embedding model. Reads at most one batch of chunks ahead.
 
     The first request is small. Its duration determines the size of the following requests and how many are
     sent at once, so that all end in time even on a server that processes one request at a time.
@@ -188,14 +188,14 @@ class ChunkEmbedder:
         self._request_limit = min(self._max_requests, max(1, text_count // self._batch_size))
 
     def _slow_down(self, batch_size: int) -> None:
-        """Limit new batches to `batch_size` texts, and send one at a time.
+        """Limit new batches of chunks to `batch_size` texts, and send one at a time.
 
         Then sleep as long as the time limit, so that the server can finish the request that timed out.
         """
         self._batch_size = min(self._batch_size, batch_size)
         self._request_limit = 1
         log.warning(
-            "%s: no answer in time: new batches have at most %d texts and are sent one at a time; "
+            "%s: no answer in time: new batches of chunks have at most %d texts and are sent one by one; "
             "see APIDESK_EMBEDDING_BATCH, APIDESK_EMBEDDING_REQUESTS and APIDESK_REQUEST_TIMEOUT",
             self._role.setting,
             self._batch_size,

@@ -51,9 +51,10 @@ class RequestLog(ASGIMiddleware):
         self._metrics = metrics
 
     async def handle(self, scope: Scope, receive: Receive, send: Send, next_app: ASGIApp) -> None:
-        """Handle one request. An exception raised by `next_app` is logged and raised again.
+        """Handle one request and log it.
 
-        It is logged as status 500, or as 499 if the client has disconnected.
+        If `next_app` raises an exception, the request is logged with status 500, or with 499 if the client
+        has disconnected, and the exception is raised again.
         """
         exchange = _Exchange(_request_id(scope), receive, send)
         path = quote(scope["path"], errors="replace")[:MAX_PATH_CHARS]

@@ -113,7 +113,7 @@ class FeishuWikiLoader(BaseLoader):
 
 
 def _checked(reply: ApiObject) -> ApiObject:
-    """Return `reply`. Raises FeishuError if it reports an error, even with the HTTP status 200."""
+    """Return `reply`. Raises FeishuError if it reports an error, which it may do with HTTP status 200."""
     if reply.get("code") != 0:
         raise FeishuError(reply.get("code"), reply.get("msg"))
     return reply

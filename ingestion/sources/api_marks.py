@@ -1,7 +1,7 @@
 """Finds where a Markdown page states the method and path of an API operation.
 
 A statement is a heading (`POST /v1/x`), a table or labelled lines (`Method: POST`), or a line that begins
-with the call. Examples of a call, such as curl commands, count only on a page without statements.
+with the call. Examples of a call, such as curl commands, count only if nothing else states a call.
 """
 
 import re
@@ -52,7 +52,7 @@ _FACT_WORD = re.compile(
 )
 """Each label of a URL or a method contains one of these words, in upper or lower case."""
 _CODE_LANGUAGE = re.compile(r"\A\s*(?:`{3,}|~{3,})\s*\{?(?!https?\b|te?xt\b|plain)\w")
-"""The opening of a code block in a programming language, in which `path: '/'` is no fact."""
+"""The opening of a code block in a programming language, in which `path: '/'` is code, not a label."""
 _ONLY_CALL = re.compile(rf"\A[`*\s]*{CALL.pattern}[`*\s]*")
 _EXAMPLE = re.compile(r"\b(?:examples?|samples?)\b|示例|样例|举例|范例|例子", re.IGNORECASE)
 
@@ -77,9 +77,11 @@ class Mark:
 
 
 def find_marks(blocks: Sequence[MarkdownBlock], declared: str) -> list[Mark]:
-    """Return the first mark of each operation, in page order.
+    """Return one mark per operation, in page order.
 
-    `declared` is the operation that the front matter names; may be empty.
+    If an operation has several marks, the first of these counts: front matter, statement, list of calls,
+    table of contents, request or example. `declared` is the operation that the front matter names; may be
+    empty.
     """
     has_calls = may_have_calls(blocks)
     found = list(_stated_marks(blocks)) if has_calls else []
@@ -131,7 +133,7 @@ def _listed_marks(
     """Yield marks for blocks with several calls.
 
     If the name of a call is or begins with the title of a heading, the call has its mark at the heading. A
-    block with one of the calls in `stated` is a table of contents and gets no marks.
+    block with one of the calls in `stated` only repeats them and gets no marks.
     """
     headings = {block.title: i for i, block in enumerate(blocks) if block.kind == "heading"}
     for index, block in enumerate(blocks):
@@ -278,8 +280,8 @@ def _table_pairs(block: MarkdownBlock) -> list[tuple[str, str]]:
     """Return label and value of each row.
 
     If a table with a single row below the header has a column for the URL, the column titles are labels of
-    the cells, too. If exactly one value is a whole call, its label does not matter, as in
-    "Resource: `GET /v1/x`".
+    the cells, too. If exactly one value is a whole call, as in "Resource: `GET /v1/x`", only this value is
+    returned, with the label "URL".
     """
     rows = parse_table(block.text)
     if len(rows) == 2:

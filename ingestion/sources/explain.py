@@ -13,7 +13,7 @@ from schemas.platform import PageFolderConfig, SourceConfig, SourceLimits
 def explain_page(sources: Sequence[SourceConfig], limits: SourceLimits, path: Path) -> list[str]:
     """Return lines that tell how the page at `path` is read and on what evidence.
 
-    Raises SourceError if no source that is a folder of pages reads the page, or if the page is refused.
+    Raises SourceError if the page is not in a folder of pages among `sources`, or if its reader refuses it.
     """
     page_path = path.resolve()
     for source in sources:

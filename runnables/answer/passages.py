@@ -43,7 +43,7 @@ An anchor is compared with the best segment of its chunk, and a further row with
 """
 
 CLEAR_SHARE = 0.3
-"""Minimum relevance of a row that is clearly asked for, relative to the weight of all question words."""
+"""Minimum relevance of a row that is clearly asked for, relative to the weight of the question."""
 
 ASKED_SECTIONS: Mapping[SectionKind, Need] = {
     "request_parameters": "parameter",

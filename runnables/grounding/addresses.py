@@ -58,7 +58,8 @@ _Path = tuple[str, ...]
 def take_targets(text: str) -> tuple[str, list[Mention]]:
     """Return `text` without its URLs and paths, and the URLs and paths as mentions.
 
-    Spaces replace each URL or path and its HTTP method, if it has one. Query strings stay in the text.
+    Spaces replace each URL or path and its HTTP method, if it has one. Query strings stay in the text, with
+    a method after them.
     """
     mentions: list[Mention] = []
 
@@ -132,9 +133,9 @@ class AddressIndex:
     def contains(self, mention: Mention) -> bool:
         """Return whether the host and path of `mention` are indexed, and the path with its method, if any.
 
-        A path that ends with `/` is also contained if an indexed path starts with it; its method is not
-        checked. A target that may be external counts as contained, unless it is a path whose first two
-        segments are indexed.
+        A path that ends with `/` and is not indexed is also contained if an indexed path starts with it;
+        its method is then not checked. A target that may be external counts as contained, unless it is a
+        path whose first two segments are indexed.
         """
         host, path = _split_address(mention.target)
         if mention.maybe_external and (host or path[:2] not in self._prefixes):

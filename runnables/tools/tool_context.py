@@ -18,7 +18,7 @@ from schemas.document import CatalogueEntry, RetrievedChunk
 from schemas.question import Filters, Question
 
 NOT_FINISHED = "not finished in time"
-"""Error of a call until it returns. The call keeps this error if the research ends first."""
+"""Error of a call until it returns. The call keeps this error if the run ends first."""
 
 
 class PassagesResult(NamedTuple):
@@ -86,7 +86,7 @@ class CallJournal:
 
     @property
     def calls(self) -> tuple[Round, ...]:
-        """The calls for the field `rounds`; a Round is one call."""
+        """The tool calls for the field `rounds` of the answer, each as one Round."""
         return tuple(
             Round(
                 tool=entry.call["name"],
@@ -115,7 +115,7 @@ def without_duplicates(results: Iterable[object]) -> list[RetrievedChunk]:
 
 
 class DocumentLibrary:
-    """Lookup of the indexed documents for tools. All methods except those of `search` block."""
+    """Lookup of the indexed documents for tools. All methods are blocking, except those of `search`."""
 
     def __init__(self, collection: Collection, search: ChunkSearch, glossary: Glossary) -> None:
         self.collection = collection

@@ -71,7 +71,8 @@ class ExperimentLog:
     ) -> list[T]:
         """Call `ask` with the index of each question, and log the results as the experiment `name`.
 
-        At most `concurrency` calls run at once. Raises ApideskError if `ask` or LangSmith fails.
+        At most `concurrency` calls run at once. Raises the first ApideskError of `ask`, or one if
+        LangSmith fails.
         """
         results: dict[int, LoggedResult[T]] = {}
         failures: list[ApideskError] = []
