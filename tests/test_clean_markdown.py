@@ -22,6 +22,10 @@ from schemas.platform import MarkdownSourceConfig, SourceLimits
         ('<Accordion title="Why `x`?">Because</Accordion>', "**Why `x`?**\n\nBecause"),
         ("Do <em>not</em> <b> stop </b>", "Do *not* **stop**"),
         ("import X from 'y'\n\ntext {/* hidden */}<!-- too -->", "text "),
+        (
+            "a\n\n<!-- old\n```\nx\n``` -->\n\n# b\n\n```\n<!-- kept\n```",
+            "a\n\n# b\n\n```\n<!-- kept\n```",
+        ),
         ("![A chart](a.png) and <img alt='B'>", "A chart and B"),
         ("Use <your_token> and `<b>`", "Use <your_token> and `<b>`"),
         ("```html\n<b>&gt;</b>\n```", "```html\n<b>&gt;</b>\n```"),

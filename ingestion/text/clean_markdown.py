@@ -36,6 +36,9 @@ _INDENTED_IN_COMPONENT = re.compile(r"^ *<[A-Z][\w.]*(?:\s[^<>]*)?>\s*\n {4}", r
 _STRING = outside_code(r"(?<!=)\{(?P<quote>['\"])(?P<text>[^'\"`<>\n]*)(?P=quote)\}")
 """A string in braces, as MDX needs it for braces in text: `/v1/{'{id}'}` stands for `/v1/{id}`."""
 _COMMENT = outside_code(r"<!--.*?(?:-->|\Z)|\{/\*.*?\*/\}")
+_COMMENT_AROUND_CODE = re.compile(r"^ {0,3}<!--(?!.*-->)", re.MULTILINE | re.DOTALL)
+"""The start of a comment that does not end in the text before the next code block."""
+_COMMENT_END = "-->"
 _IMAGE = outside_code(
     r"!\[(?P<alt>[^\]]*)\]\([^)\s]*(?:\s+(?:\"[^\"]*\"|'[^']*'))?\s*\)(?:\{[^}]*\})?"
 )
@@ -84,11 +87,38 @@ def to_plain_markdown(text: str, table_to_markdown: Callable[[str], str] | None 
     text = text.replace("\r\n", "\n")
     if "<" in text and _INDENTED_IN_COMPONENT.search(text):
         text = outdent_components(text)
+    if "<!--" in text:
+        text = _remove_comments_around_code(text)
     parts = (
         part if is_code or not _needs_conversion(part) else _convert(part, table_to_markdown)
         for is_code, part in split_code(text)
     )
     return _BLANK_LINES.sub("\n\n", "".join(parts)).strip("\n")
+
+
+def _remove_comments_around_code(text: str) -> str:
+    """Return `text` without the comments that contain code blocks.
+
+    The last fence in such a comment may be followed by the end of the comment, so it would not close its
+    code block.
+    """
+    while (span := _comment_around_code(text)) is not None:
+        start, end = span
+        text = text[:start] + text[end:]
+    return text
+
+
+def _comment_around_code(text: str) -> tuple[int, int] | None:
+    """Return the start and end of the first comment that contains a code block."""
+    position = 0
+    for is_code, part in split_code(text):
+        comment = None if is_code else _COMMENT_AROUND_CODE.search(part)
+        if comment is not None:
+            start = position + comment.start()
+            end = text.find(_COMMENT_END, start)
+            return (start, end + len(_COMMENT_END)) if end >= 0 else None
+        position += len(part)
+    return None
 
 
 def _needs_conversion(text: str) -> bool:
