@@ -27,6 +27,8 @@ MAX_PASTED_WORDS = 6
 """Maximum number of words in pasted JSON that are searched for."""
 
 _WORD = re.compile(r"[A-Za-z]+(?:[_-][A-Za-z]+)*")
+_COMPOUND = re.compile(r"[A-Za-z]+(?:_[A-Za-z0-9]+)+|[a-z]+(?:[A-Z][a-z0-9]*)+")
+"""A name of several words; a name of one, such as `id`, is in most documents."""
 
 
 class Turn(ApiModel):
@@ -142,24 +144,34 @@ class ExtractedDetails:
 
     @property
     def search_query(self) -> str:
-        """The text to search for: the question, and the values in pasted JSON that are words.
+        """The text to search for: the question, and the words in pasted JSON.
 
-        Other pasted values, such as ids and amounts, are omitted, because documents do not contain them. A
-        question that contains only such values is returned unchanged.
+        These are values of one word, such as `provider_rejected`, and compound names of fields, such as
+        `lostPackets`; names are left out if there is an error, which tells more. Other pasted values, such
+        as ids and amounts, are omitted, because documents do not contain them. A question that contains
+        only such values is returned unchanged.
         """
-        values = _words_in([self.response, self.request_param])
-        words = islice((word for word in values if word not in self.asked), MAX_PASTED_WORDS)
-        return " ".join(part for part in (self.asked, *words) if part) or self.text
+        strings = _strings_in([self.response, self.request_param])
+        pattern = {"name": _COMPOUND, "value": _WORD} if not self.error else {"value": _WORD}
+        words = (
+            text
+            for role, text in strings
+            if role in pattern and pattern[role].fullmatch(text) and text not in self.asked
+        )
+        return " ".join([self.asked, *islice(words, MAX_PASTED_WORDS)]).strip() or self.text
 
 
-def _words_in(value: JsonValue) -> Iterator[str]:
-    """Yield the strings within `value` that are one word, such as `provider_rejected`."""
+def _strings_in(value: JsonValue) -> Iterator[tuple[str, str]]:
+    """Yield the strings within `value`, each as its role, `name` or `value`, and its text."""
     if isinstance(value, str):
-        if _WORD.fullmatch(value):
-            yield value
-    elif isinstance(value, (dict, list)):
-        for inner in value.values() if isinstance(value, dict) else value:
-            yield from _words_in(inner)
+        yield "value", value
+    elif isinstance(value, list):
+        for inner in value:
+            yield from _strings_in(inner)
+    elif isinstance(value, dict):
+        for name, inner in value.items():
+            yield "name", name
+            yield from _strings_in(inner)
 
 
 class Question(ApiModel):

@@ -63,6 +63,7 @@ def test_details_are_extracted(question: str, expected: dict[str, Any]) -> None:
         ("2026-07-03 12:00", []),
         ("INVALID_SIGN, BIL-0017 and CPN1001", ["INVALID_SIGN", "BIL-0017", "CPN1001"]),
         ("isv.missing_sign", ["isv.missing_sign"]),
+        ("USG.206110004 and Node.js 3.5", ["USG.206110004"]),
         ("错误码43001，以及 43002", ["43001", "43002"]),
     ],
 )
@@ -85,6 +86,8 @@ def test_long_repetitions_do_not_hang(unit: str) -> None:
         ('{"status": "failed", "retcode": 1400, "data": null}', "1400"),
         ('{"err_no": 28001003, "err_msg": "token expired", "data": {}}', "28001003 token expired"),
         ('{"sub_code": "isv.invalid-sign", "sub_msg": "bad sign"}', "isv.invalid-sign bad sign"),
+        ('{"error_code": "USG.206110004", "error_msg": "full"}', "USG.206110004 full"),
+        ('{"errorCode": "NoApp", "errorMessage": "no such app"}', "NoApp no such app"),
         ('{"retcode": 0, "data": {"level": 3}}', None),
     ],
 )
@@ -102,3 +105,10 @@ def test_words_in_pasted_json_are_searched_for_but_not_its_other_values() -> Non
     )
     assert details.asked == "now what?"
     assert details.search_query == "now what? bank_rejected"
+
+
+def test_compound_names_in_pasted_json_are_searched_for_unless_there_is_an_error() -> None:
+    body = '{"lostPackets": 35, "delay": 48, "meeting_id": 7}'
+    assert extract_details(f"{body} ok?").search_query == "ok? lostPackets meeting_id"
+    failed = extract_details(f'{body} {{"code": 40014, "msg": "denied", "trace_id": "a1"}} why?')
+    assert failed.search_query == "why? 40014 denied"

@@ -31,17 +31,18 @@ _ERROR = re.compile(
 )
 _ERROR_CODE = re.compile(
     r"(?<![A-Za-z0-9_.-])(?:[a-z]{1,40}(?:[.-][a-z_]{1,40}){1,6}|-?\d{4,9}"
-    r"|[A-Z][A-Z0-9]{0,40}(?:_[A-Z0-9]{1,40}){1,8}|[A-Z]{2,8}-?\d{3,9})(?![A-Za-z0-9_-]|\.\w)"
+    r"|[A-Z][A-Z0-9]{0,40}(?:_[A-Z0-9]{1,40}){1,8}|[A-Z]{2,8}[.-]?\d{3,9})(?![A-Za-z0-9_-]|\.\w)"
 )
 _MESSAGE_KEYS = (
-    "code", "errcode", "error_code", "err_code", "retcode", "ret_code", "err_no", "errno", "error",
-    "sub_code", "message", "msg", "errmsg", "err_msg", "sub_msg",
+    "code", "errcode", "errorcode", "retcode", "errno", "error", "subcode",
+    "message", "msg", "errmsg", "errormsg", "errormessage", "errordescription", "retmsg", "submsg",
 )  # fmt: skip
-"""Keys of the code and the message in the response of a failed call, in the order in which `_error_of`
-reads them.
+"""Keys of the code and the message in the response of a failed call, as `_normalised` returns them.
+
+`_error_of` reads them in this order.
 """
 
-_RESPONSE_KEYS = {*_MESSAGE_KEYS, "trace_id", "traceid", "request_id", "success", "errors", "data"}
+_RESPONSE_KEYS = {*_MESSAGE_KEYS, "traceid", "requestid", "success", "errors", "data"}
 _SUCCESS = {"0", "200", "success", "ok", "true"}
 
 
@@ -81,7 +82,7 @@ def error_codes(text: str) -> list[str]:
     """Return the codes in `text`, such as `40014`, `-1001`, `isv.invalid-sign`, `SIGN_ERROR`, `BIL-0017`.
 
     They are numbers of 4 to 9 digits, dotted lower-case words, words in capitals joined by `_`, and
-    two to eight capitals followed by digits.
+    two to eight capitals followed by digits, with or without a dot or hyphen between them.
     """
     return [code for code in _ERROR_CODE.findall(text) if "." in code or not code.islower()]
 
@@ -131,7 +132,7 @@ def _assign_body(body: JsonObject, details: ExtractedDetails) -> None:
 
     The first body with at least two keys of a response, or with one such key and no other, is the response.
     """
-    keys = {key.lower() for key in body}
+    keys = _normalised(body).keys()
     if details.response is None and len(keys & _RESPONSE_KEYS) >= min(2, len(keys)) > 0:
         details.response = body
     else:
@@ -141,7 +142,7 @@ def _assign_body(body: JsonObject, details: ExtractedDetails) -> None:
 def _trace_id_of(response: JsonValue) -> str | None:
     if not isinstance(response, dict):
         return None
-    values = (response.get(key) for key in ("trace_id", "traceId", "request_id", "requestId"))
+    values = map(_normalised(response).get, ("traceid", "requestid"))
     return next((str(value) for value in values if value), None)
 
 
@@ -149,10 +150,16 @@ def _error_of(response: JsonValue) -> str | None:
     """Return the code and message of a failed response; None for any other value."""
     if not isinstance(response, dict):
         return None
-    values = [str(response[key]) for key in _MESSAGE_KEYS if response.get(key) not in (None, "")]
+    fields = _normalised(response)
+    values = [str(fields[key]) for key in _MESSAGE_KEYS if fields.get(key) not in (None, "")]
     if not values or values[0].lower() in _SUCCESS:
         return None
     return " ".join(values)
+
+
+def _normalised(body: JsonObject) -> JsonObject:
+    """Return `body` with its keys in lower case and without underscores and hyphens."""
+    return {re.sub("[_-]", "", key).lower(): value for key, value in body.items()}
 
 
 def _one_line(text: str) -> str:
