@@ -8,9 +8,11 @@ about it is skipped.
 
 import gzip
 import shutil
+import sqlite3
 import subprocess
 import sys
 import tempfile
+from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -45,10 +47,25 @@ DRF = Package(
     ),
 )
 
+MEETING = Package(
+    "meeting",
+    (*PIP, "huaweicloud-mcp-server==0.3.1"),
+    ("huaweicloud_services_server/mcp_server_meeting/src/mcp_server_meeting/config/meeting.json",),
+)
+PHONEPE = Package(
+    "phonepe",
+    (*PIP, "phonepe-pg-docs-mcp==1.0.2"),
+    ("phonepe_docs_mcp/knowledge/doc_index.db",),
+)
+GITHUB = Package(
+    "github", (*NPM, "@octokit/openapi@23.0.2"), ("package/generated/api.github.com.json",)
+)
+CLOUDBASE = Package("cloudbase", (*NPM, "tcb-admin-node@1.23.0"), ("package/docs",))
+
 
 def main() -> None:
     """Download and unpack all packages."""
-    for package in (TUSHARE, BLOCKFROST, ICINGA, DRF):
+    for package in (TUSHARE, BLOCKFROST, ICINGA, DRF, MEETING, PHONEPE, GITHUB, CLOUDBASE):
         try:
             copy_documents(package, PACKAGES / package.name)
         except (OSError, subprocess.CalledProcessError, shutil.ReadError) as error:
@@ -73,6 +90,18 @@ def copy_documents(package: Package, target: Path) -> None:
     for compressed in list(target.rglob("*.gz")):
         compressed.with_suffix("").write_bytes(gzip.decompress(compressed.read_bytes()))
         compressed.unlink()
+    for database in list(target.rglob("*.db")):
+        _write_pages(database)
+        database.unlink()
+
+
+def _write_pages(database: Path) -> None:
+    """Write the pages in the SQLite database of phonepe-pg-docs-mcp as Markdown files beside it."""
+    with closing(sqlite3.connect(database)) as connection:
+        for name, text in connection.execute("SELECT section_key, content FROM doc_sections"):
+            page = database.parent / f"{name}.md"
+            page.parent.mkdir(parents=True, exist_ok=True)
+            page.write_text(text, encoding="utf-8")
 
 
 def _unpack(archive: Path, folder: Path) -> None:

@@ -174,6 +174,42 @@ CORPORA = (
         "drf",
         origin="package",
     ),
+    Corpus(
+        "meeting",
+        "华为云会议",
+        "华为云会议：会议的预约和控制、会议室、录制、用户、部门和企业资源接口",
+        "zh",
+        "openapi",
+        "meeting/meeting.json",
+        origin="package",
+    ),
+    Corpus(
+        "phonepe",
+        "PhonePe Payment Gateway",
+        "PhonePe Payment Gateway: checkout, SDKs, payment links, autopay, refunds and webhooks",
+        "en",
+        "markdown",
+        "phonepe",
+        origin="package",
+    ),
+    Corpus(
+        "github",
+        "GitHub",
+        "The GitHub REST API: repositories, issues, pull requests, actions, users and organizations",
+        "en",
+        "openapi",
+        "github/api.github.com.json",
+        origin="package",
+    ),
+    Corpus(
+        "cloudbase",
+        "云开发",
+        "云开发服务端 SDK：数据库、云函数、云存储、登录和日志",
+        "zh",
+        "markdown",
+        "cloudbase/docs",
+        origin="package",
+    ),
 )
 
 EVERYDAY = "everyday"
