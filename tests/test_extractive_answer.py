@@ -100,6 +100,20 @@ def test_questions_about_other_things_get_low_confidence(
     assert ask(client, question)["confidence"] == "low"
 
 
+def test_probably_off_topic_question_is_not_answered_but_gets_the_nearest_pages(
+    client: TestClient[Litestar],
+) -> None:
+    answer = ask(client, "每天的帐去哪拿")
+    assert answer["type"] == "unknown"
+    assert (answer["sources"], answer["confidence"]) == ([], "low")
+    assert GUIDE + "reconciliation" in [page["pageUrl"] for page in answer["nearest"]]
+
+
+def test_off_topic_question_gets_no_pages(client: TestClient[Litestar]) -> None:
+    answer = ask(client, "how do I poach an egg")
+    assert (answer["type"], answer["nearest"]) == ("unknown", [])
+
+
 @pytest.mark.parametrize(
     "question",
     [
@@ -156,9 +170,9 @@ def test_similar_sections_of_other_pages_are_quoted_below_their_headings(tmp_pat
     assert only == "The logo is blue and white. [1]"
 
 
-def quoted_page(folder: Path, page: str, question: str) -> str:
-    """Return the answer to `question` about a platform with one page."""
-    (folder / "platform.toml").write_text(PLATFORM)
+def quoted_page(folder: Path, page: str, question: str, source: str = "") -> str:
+    """Return the answer to `question` about a platform with one page and, in TOML, another source."""
+    (folder / "platform.toml").write_text(PLATFORM + source)
     (folder / "guides").mkdir()
     (folder / "guides" / "page.md").write_text(page)
 
@@ -278,3 +292,27 @@ def test_identifier_within_a_hyphenated_name_is_not_missing(tmp_path: Path) -> N
     )
     assert "400-NUMBER_TAKEN" in text
     assert "does not contain" not in text
+
+
+def test_small_table_of_parameters_is_quoted_as_a_whole(tmp_path: Path) -> None:
+    rows = "| days | Length. |\n| scope | Where. |"
+    page = f"# Ban a user of a group\n\n| Name | Description |\n| --- | --- |\n{rows}\n"
+    text = quoted_page(tmp_path, page, 'Ban a user: {"days": 3}, did I forget a parameter?')
+    assert "| days | Length. |" in text
+    assert "| scope | Where. " in text
+
+
+def test_only_the_status_whose_cause_has_the_code_is_quoted(tmp_path: Path) -> None:
+    causes = {"400": "AP.0011 - too many apps", "403": "AP.0004 - no such role"}
+    responses = {status: {"description": cause} for status, cause in causes.items()}
+    operation = {"operationId": "addApp", "summary": "Add an app", "responses": responses}
+    api = {"openapi": "3.0.0", "info": {"title": "Acme", "version": "1"}}
+    (tmp_path / "api.json").write_text(json.dumps({**api, "paths": {"/apps": {"post": operation}}}))
+    text = quoted_page(
+        tmp_path,
+        "# Start\n\nHello.\n",
+        "what is AP.0011",
+        '[[sources]]\nname = "api"\nkind = "openapi"\npath = "api.json"\n',
+    )
+    assert "AP.0011 - too many apps" in text
+    assert "AP.0004" not in text

@@ -22,7 +22,7 @@ from runnables.question.query_terms import QueryTerms
 from runnables.question.topic_scorer import DEVELOPER_WORDS
 from schemas.answer import Confidence
 
-HIGH = 0.82
+HIGH = 0.84
 """Probability from which the confidence is `high`."""
 
 MEDIUM = 0.45

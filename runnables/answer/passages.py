@@ -30,6 +30,9 @@ Each passage extends around an anchor: one of the most relevant segments or, if 
 the chunk, a named row.
 """
 
+SMALL_TABLE_CHARS = 500
+"""Maximum length of a table that is quoted as a whole, in characters."""
+
 MAX_LABEL_CHARS = 40
 """Maximum length of a label, which is a paragraph without punctuation at its end, in characters."""
 
@@ -96,11 +99,21 @@ class Candidate:
     def is_named(self, index: int) -> bool:
         """Return whether the segment is a table row named by an identifier or a word of the question."""
         name = self.segments[index].name.lower()
-        return name in self.terms.identifiers or (bool(name) and stem(name) in self.terms.weights)
+        is_named = name in self.terms.identifiers or bool(name and stem(name) in self.terms.weights)
+        return is_named or self._describes_code(index)
 
     def defines_code(self, index: int) -> bool:
         """Return whether the segment is the row of an error code in the question."""
-        return self.is_named(index) and bool(error_codes(self.segments[index].name))
+        has_code = bool(error_codes(self.segments[index].name))
+        return (has_code and self.is_named(index)) or self._describes_code(index)
+
+    def _describes_code(self, index: int) -> bool:
+        """Return whether the segment is the row of an HTTP status and describes a code of the question."""
+        segment = self.segments[index]
+        if self.chunk.kind != "error_codes" or segment.kind != "row":
+            return False
+        codes = (code.lower() for code in error_codes(segment.text) if not code.isdigit())
+        return any(code in self.terms.identifiers for code in codes)
 
 
 @dataclass(frozen=True)
@@ -209,20 +222,23 @@ def _grow(relevance: Sequence[float], first: int, last: int, add: Callable[[int]
 def _further_rows(candidate: Candidate, relevance: Sequence[float], anchor: int) -> list[int]:
     """Return the indices of the rows to quote with the anchor.
 
-    Only rows of the anchor's table are returned. If the question names the anchor, these are the other
-    named rows. Rows that the question clearly asks for are added, because its names may come from a pasted
-    request, unless the anchor is the row of an error code. If the question does not name the anchor, but
-    clearly asks for it, these are the rows of similar relevance and, for a question about a call, the
-    required parameters. Otherwise these are all other rows. The best rows come first.
+    Only rows of the anchor's table are returned: all of a small table, unless the anchor is the row of an
+    error code, or the question only asks for the meaning of a name. If the question names the anchor, these
+    are the other named rows. Rows that the question clearly asks for are added, because its names may come
+    from a pasted request. If the question does not name the anchor, but clearly asks for it, these are the
+    rows of similar relevance and, for a question about a call, the required parameters. Otherwise these are
+    all other rows. The best rows come first.
     """
     segments, terms = candidate.segments, candidate.terms
     clear = CLEAR_SHARE * terms.total
-    rows = [i for i, s in enumerate(segments) if s.block == segments[anchor].block and i != anchor]
-    if candidate.is_named(anchor):
-        only_codes = candidate.defines_code(anchor)
-        rows = [
-            i for i in rows if candidate.is_named(i) or (relevance[i] >= clear and not only_codes)
-        ]
+    table = [i for i, segment in enumerate(segments) if segment.block == segments[anchor].block]
+    rows = [i for i in table if i != anchor]
+    if candidate.defines_code(anchor):
+        rows = [i for i in rows if candidate.is_named(i)]
+    elif terms.needs and sum(len(segments[i].text) for i in table) <= SMALL_TABLE_CHARS:
+        pass
+    elif candidate.is_named(anchor):
+        rows = [i for i in rows if candidate.is_named(i) or relevance[i] >= clear]
     elif relevance[anchor] >= clear:
         min_relevance = SIMILAR_SHARE * relevance[anchor]
         needs_call = terms.needs & CALL_NEEDS
