@@ -8,7 +8,8 @@ brackets depend on the question, on the settings or on the caller.
       structured-question      what the question is about; in parallel with:
       retrieve                 the k best chunks
         [retrieve/rerank]
-                               an off-topic question gets a fixed reply
+                               an off-topic question gets a fixed reply; if the rules are not sure of
+                               it, the reply names the nearest pages (ground)
       [expand-query]           retrieve again with terms in the documents' language
       boost-named-api          chunks of the API that the question names come first
       [research]               mode `tools`: a model looks up more
@@ -33,6 +34,7 @@ from dataclasses import dataclass
 
 from langchain_core.runnables import Runnable, RunnableConfig
 
+from runnables.question.topic_gate import OFF_TOPIC
 from runnables.run_context import named_step
 from runnables.state import (
     AnswerFunction,
@@ -81,7 +83,8 @@ class PipelineSteps:
     decline: StateFunction
     """Drafts an answer which says that the documents do not cover the question.
 
-    Used if no model could classify or answer the question, and rules find it off-topic.
+    Used if the question is probably, but not clearly, off-topic. Also used if no model could classify or
+    answer the question, and rules find it off-topic.
     """
     ground: Runnable[PipelineState, Answer]
     """Checks the citations, links and facts of the draft, and whether the cited chunks support it."""
@@ -112,7 +115,7 @@ def build_pipeline(steps: PipelineSteps) -> Runnable[Question, Answer]:
             further=retrieved[question.k :],
         )
         if classification.structured.type == "unknown":
-            return await steps.refuse(state, config)
+            return await _answer_off_topic(steps, state, config)
         state = await steps.expand_query(state, config)
         state = await steps.boost_named_api.ainvoke(state, config)
         if steps.research is not None:
@@ -121,6 +124,16 @@ def build_pipeline(steps: PipelineSteps) -> Runnable[Question, Answer]:
         return await steps.ground.ainvoke(state, config)
 
     return named_step("ask", ask)
+
+
+async def _answer_off_topic(
+    steps: PipelineSteps, state: PipelineState, config: RunnableConfig
+) -> Answer:
+    """Return the reply to an off-topic question; it names the nearest pages if the rules are not sure."""
+    if (state["classification"].on_topic or 0.0) < OFF_TOPIC:
+        return await steps.refuse(state, config)
+    state = await steps.decline({**state, "chunks": state["retrieved"]}, config)
+    return await steps.ground.ainvoke(state, config)
 
 
 def _build_draft_answer(steps: PipelineSteps) -> StateFunction:

@@ -291,5 +291,5 @@ def test_refusal_of_a_model_is_high_only_if_the_words_say_so(
 ) -> None:
     model_server.default = structured(type="unknown", api_name=None)
     client = model_client()
-    assert ask(client, "今天天气怎么样")["confidence"] == "high"
+    assert ask(client, "给我讲个笑话")["confidence"] == "high"
     assert ask(client, "两单能一起寄嘛")["confidence"] == "low"

@@ -19,9 +19,15 @@ from schemas.document import Chunk
 from schemas.question import ExtractedDetails
 
 ON_TOPIC = 0.35
-"""Probability below which a question is refused.
+"""Probability below which a question is not answered.
 
 The probability assumes that questions on and off topic are equally frequent.
+"""
+
+OFF_TOPIC = 0.1
+"""Probability below which the reply says that the question is off-topic.
+
+Between this and `ON_TOPIC`, it says that the documents do not cover the question.
 """
 
 CERTAINLY_ON_TOPIC = 0.95

@@ -28,7 +28,7 @@ K = 5
 """Number of retrieved chunks that are searched for the facts."""
 
 Outcome = Literal["answered", "not_covered", "refused"]
-"""`refused`: the answer says that the question is off-topic; `not_covered`: it cites no source."""
+"""`refused`: the answer says that the question is off-topic; `not_covered`: it only names pages."""
 
 CONFIDENCES: tuple[Confidence, ...] = get_args(Confidence)
 
@@ -209,7 +209,7 @@ def score_answer(result: ScoredAnswer, answer: Answer) -> ScoredAnswer:
 
 def outcome_of(answer: Answer) -> Outcome:
     """Return whether `answer` refuses, cites no source, or answers."""
-    if answer.type == "unknown":
+    if answer.type == "unknown" and not answer.nearest:
         return "refused"
     numbers = {source.number for source in answer.sources}
     cited = {int(number) for step in answer.answer for number in CITATION.findall(step)}

@@ -11,7 +11,7 @@ import { renderPages } from "./pages.js";
 
 /** `refused` (off topic), `uncovered` (not covered by the documentation) or `answered`. */
 export function outcome(answer) {
-  if (answer.type === "unknown") return "refused";
+  if (answer.type === "unknown" && !answer.nearest.length) return "refused";
   return answer.sources.length ? "answered" : "uncovered";
 }
 
