@@ -54,7 +54,7 @@ def open_embeddings(settings: Settings) -> Embeddings | None:
         return open_local_embeddings(settings)
     from langchain.embeddings import init_embeddings
 
-    # openai's client warns about each vector that is a list of lists. `check_vectors` reports these
+    # OpenAI's client warns about each vector that is a list of lists. `check_vectors` reports these
     # vectors as an error, so the warning is not needed.
     warnings.filterwarnings("ignore", "Pydantic serializer warnings", UserWarning)
     options = connection_options(settings.embedding_base_url, settings.embedding_api_key)
@@ -70,23 +70,26 @@ def open_embeddings(settings: Settings) -> Embeddings | None:
 
 
 def _may_succeed_later(state: RetryCallState) -> bool:
-    """Return whether to repeat a request. After a timeout, requests of several texts are halved instead."""
+    """Return whether to repeat a request. If one with several texts times out, `_embed` splits it."""
     error = state.outcome.exception() if state.outcome else None
     is_single = len(state.args[-1]) == 1
     return isinstance(error, ModelUnavailable) or (is_single and isinstance(error, ModelTimeout))
 
 
 class ChunkEmbedder:
-    """Embeds chunks with the embedding model. Reads at most one batch of chunks ahead.
+    """Embeds chunks with the embedding model, in concurrent requests of one batch each.
+
+    Reads ahead at most one batch more than the number of concurrent requests.
 
     The first request is small. Its duration determines the size of the following requests and how many are
-    sent at once, so that all end in time even on a server that processes one request at a time.
+    sent at once, so that all of them end within the time limit even on a server that processes one request
+    at a time.
     """
 
     def __init__(
         self, model: Embeddings, settings: Settings, saved: "SavedVectors | None" = None
     ) -> None:
-        """`saved` stores all vectors until `discard_saved_vectors` is called; None means no storage."""
+        """`saved` stores all vectors until `discard_saved_vectors` is called. If None, none are stored."""
         self._model = model
         self._role = ModelRole("EMBEDDING", settings.embedding_model or "")
         # A local model uses its own threads, so several requests at once would only compete for them.
@@ -95,7 +98,7 @@ class ChunkEmbedder:
         self._max_batch_size = settings.embedding_batch
         self._timeout_s = settings.request_timeout
         self._request_limit = 0
-        """Maximum number of simultaneous requests; 0 until a request has been measured."""
+        """Maximum number of concurrent requests; 0 until the duration of a request has been measured."""
         self._batch_size = min(FIRST_BATCH_SIZE, self._max_batch_size)
         self._max_chars = settings.embedding_chars
         self._saved = saved
@@ -178,7 +181,7 @@ class ChunkEmbedder:
         return vectors
 
     def _set_pace(self, seconds_per_text: float) -> None:
-        """Set the size and number of simultaneous requests.
+        """Set the size of requests and the maximum number of concurrent requests.
 
         Together, the requests take at most half of the time limit, even if the server processes one at a
         time. If a single text takes longer than that, each request has one text.
@@ -216,7 +219,7 @@ class ChunkEmbedder:
 
 
 class _BatchRequest(NamedTuple):
-    """A batch of texts whose missing vectors were requested."""
+    """A batch of texts, and the request for those vectors that are not saved."""
 
     texts: list[str]
     saved: dict[str, Vector]
@@ -260,7 +263,7 @@ class SavedVectors:
 
     @classmethod
     def beside_snapshot(cls, settings: Settings) -> "SavedVectors | None":
-        """Return the vectors next to the Milvus Lite file of `settings`; None with a Milvus server.
+        """Return the saved vectors in a file next to that of Milvus Lite; None with a Milvus server.
 
         An index on a server is usually updated in place, so the next run finds this run's vectors there.
         """

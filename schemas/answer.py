@@ -16,8 +16,9 @@ from schemas.question import QuestionType, StructuredQuestion
 class DegradedReason(StrEnum):
     """Why an answer is degraded. The value is the code in the answer's field `degraded`.
 
-    Each of the first five is the code of a ModelError with which the first chat model failed. The
-    field `answered_by` then names the model that answered instead, or is `extractive`.
+    The first five are the codes of the ModelError with which the chat model failed. Another model then
+    wrote the answer or did the research, or the answer quotes the documents, and `answered_by` is
+    `extractive`.
     """
 
     MODEL_UNAVAILABLE = "model_unavailable"
@@ -53,7 +54,7 @@ Confidence = Literal["high", "medium", "low"]
 def _steps(value: object) -> object:
     """Convert the steps to a list without blank texts.
 
-    An object becomes one text: its values, joined by spaces.
+    A step that is an object becomes one text: its values, joined by spaces.
     """
     if isinstance(value, str):
         value = [value]
@@ -76,10 +77,11 @@ def _empty_if_null(value: object) -> object:
 class AnswerDraft(ApiModel):
     """An answer in steps that cite the documents."""
 
-    # As the model writes it, before it is grounded. Extra keys are ignored.
+    # A draft is what the model writes, before grounding checks it. Extra keys are ignored.
     model_config = ConfigDict(extra="ignore")
 
-    # First, because models follow the order of the schema, and each step is streamed when complete.
+    # `answer` is the first field, because models write the fields in the order of the schema, and each
+    # step of the answer is streamed as soon as it is complete.
     answer: Annotated[list[str], BeforeValidator(_steps)] = Field(
         min_length=1,
         description="the answer in steps; each statement ends with the numbers of the chunks it "
@@ -182,14 +184,14 @@ class Answer(ApiModel):
     sources: list[Source]
     confidence: Confidence
     unverified: list[str] = Field(default_factory=list)
-    """Paths, names and codes in the answer that neither the cited chunks nor the question contain."""
+    """Facts (paths, names, codes) in the answer that neither the cited chunks nor the question contain."""
     unsupported: list[int] = Field(default_factory=list)
     """Numbers of the steps, from 1, that their citations do not support."""
     refused: Refused = Refused()
     language: Language
     answered_by: str
     degraded: str | None = None
-    """A `DegradedReason` if the answer was not made as configured and requested; otherwise null."""
+    """The code of the reason if the answer was not made as configured and requested; otherwise null."""
     cached: bool = False
     """Whether the answer is reused, from the cache or from a concurrent caller with the same question."""
     session: str | None = None
@@ -197,11 +199,11 @@ class Answer(ApiModel):
     rounds: list[Round] = Field(default_factory=list)
     """The tool calls before the answer (`mode: "tools"`)."""
     timings: dict[str, int] = Field(default_factory=dict)
-    """Milliseconds per step, and `total`."""
+    """Duration of each step of the pipeline, and of the whole question as `total`, in milliseconds."""
 
 
 FOOTER_FIELDS = ("confidence", "type", "answered_by")
-"""The fields that are shown with an answer."""
+"""The fields that the question page and the terminal show below an answer, in this order."""
 
 CHAT_FIELDS = (
     "id", "type", "confidence", "sources", "related_url", "nearest", "unverified", "unsupported",
@@ -218,20 +220,20 @@ EventName = Literal["structured", "sources", "step", "answer", "error"]
 
 
 class Event(NamedTuple):
-    """An event of the stream, with its name and its JSON body."""
+    """An event of the stream: its name, and the model that is its JSON body."""
 
     name: EventName
     data: ApiModel
 
 
 class Sources(ApiModel):
-    """The numbered chunks from which the answer is written. Discard all steps before this event."""
+    """The numbered chunks from which the answer is written. This event invalidates all earlier steps."""
 
     sources: list[Source]
 
 
 class CompleteSources(Sources):
-    """The sources of a complete answer. All of its steps follow at once."""
+    """The sources of an answer that is already complete, so that all of its steps follow at once."""
 
 
 class Step(ApiModel):

@@ -8,10 +8,10 @@ from pydantic import Field
 from schemas.base import ApiModel, examples
 
 Trigger = Literal["command", "request", "schedule", "watch", "start"]
-"""What started a run: `apidesk ingest`, POST /ingestions, the schedule, a file change, a first start."""
+"""What started a run: a command, POST /ingestions, the schedule, a file change, or the first start."""
 
 RunState = Literal["running", "succeeded", "partial", "failed"]
-"""`partial`: some documents were refused, or kept although the source lacks them."""
+"""`partial`: the run finished, but a document could not be read or a deletion was refused."""
 
 
 class IngestionOptions(ApiModel):
@@ -34,9 +34,9 @@ class SourceReport(ApiModel, frozen=False):
     expected: int | None = None
     """Number of files to read, if known in advance."""
     documents: int = 0
-    """Documents read so far."""
+    """Documents found so far, including those of unchanged files, which are not read again."""
     chunks: int = 0
-    """Chunks of the documents read."""
+    """Chunks of these documents."""
     added: int = 0
     changed: int = 0
     unchanged: int = 0
@@ -44,11 +44,11 @@ class SourceReport(ApiModel, frozen=False):
     written: int = 0
     """Chunks written, and embedded if there is an embedding model."""
     kept: int = 0
-    """Indexed documents that the source no longer has but that were not deleted."""
+    """Indexed documents that were not found in the source, but were not deleted either."""
     operations: int = 0
-    """API operations among the pages read in this run."""
+    """API operations found on pages that this run read. OpenAPI descriptions do not count."""
     empty: list[str] = Field(default_factory=list)
-    """Paths, within the source, of the files read in this run that have no body."""
+    """Paths, within the source, of the files that have no body."""
     refused: list[str] = Field(default_factory=list)
     """One line per unreadable document and per refused deletion."""
 
@@ -75,6 +75,6 @@ class IngestionRun(ApiModel, frozen=False):
         return [f"{source.name}: {line}" for source in self.sources for line in source.refused]
 
     def describe(self) -> str:
-        """Return the process of the run and its start, for messages."""
+        """Return a phrase for messages that names the run's process, trigger and start time."""
         since = f"{self.started_at.astimezone(UTC):%Y-%m-%d %H:%M:%S} UTC"
         return f"process {self.pid} on {self.host}, started by {self.trigger} at {since}"

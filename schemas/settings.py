@@ -70,10 +70,11 @@ class Settings(BaseSettings):
     """API key of the chat model; default: the provider's variable, such as `OPENAI_API_KEY`."""
 
     chat_context_tokens: int | None = Field(default=None, ge=1_000)
-    """Context window of the chat model in tokens; default: LangChain's model profile, else 8,192."""
+    """Context window of each chat model in tokens; default: LangChain's model profile, else 8,192."""
 
     max_reply_tokens: int = Field(default=1_500, ge=50, le=1_500)
-    """Maximum tokens of a reply, at most a quarter of the window; lifted if it cuts off reasoning."""
+    """Maximum tokens of a model's reply, at most a quarter of its context window. If the limit cuts off a
+    model's reasoning, replies of this model are no longer limited."""
 
     chat_fallback_model: str | None = None
     """`provider:model` that is called when the chat model fails."""
@@ -103,7 +104,8 @@ class Settings(BaseSettings):
     """API key of the judge model; default: the provider's variable."""
 
     model_options: ModelOptions = Field(default={})
-    """More arguments of LangChain's clients, as JSON, such as `{"chat": {"api_version": "2024-10-21"}}`."""
+    """JSON object with additional keyword arguments for the LangChain client of each model, such as
+    `{"chat": {"api_version": "2024-10-21"}}`."""
 
     judge_timeout: float = Field(default=10, gt=0)
     """Time limit of the judge in seconds; after it, words and numbers are compared."""
@@ -112,7 +114,8 @@ class Settings(BaseSettings):
     """If all models fail: `extractive` quotes documents and sets `degraded`, `error` returns an error."""
 
     unverified: Literal["list", "remove"] = "list"
-    """Facts found in no cited chunk: `list` them, or `remove` the sentences that contain them."""
+    """Facts (paths, names, codes) that neither the cited chunks nor the question contain: `list` them,
+    or `remove` the sentences that contain them."""
 
     synthesis: Literal["fit", "refine"] = "fit"
     """If the chunks exceed the context window: `fit` uses those that fit, `refine` makes further calls."""
@@ -133,7 +136,7 @@ class Settings(BaseSettings):
     """Maximum concurrent embedding requests during ingestion; a local model gets one at a time."""
 
     embedding_chars: int | None = Field(default=None, ge=50)
-    """Characters of a chunk to embed after its title and heading; default: the whole chunk."""
+    """Maximum characters of a chunk's body to embed, in addition to its title and heading; default: all."""
 
     retrieval: Literal["auto", "full_text", "dense", "hybrid"] = "auto"
     """Retrieval mode; `auto` is `hybrid` with an embedding model and `full_text` without one."""
@@ -142,7 +145,8 @@ class Settings(BaseSettings):
     """Number of chunks to retrieve if the request does not specify `k`."""
 
     evidence_tokens: int = Field(default=6_000, ge=0, le=200_000)
-    """Maximum tokens of the chunks for a chat model: the `k` best, then the next best that fit."""
+    """Further chunks are added to the `k` best for a chat model, as long as all of them together have at
+    most this many tokens."""
 
     rerank: str = Field(
         default="none", pattern=r"^(none|endpoint|model|local:.+|[A-Za-z_]\w*(\.[A-Za-z_]\w*)+)$"
@@ -204,16 +208,17 @@ class Settings(BaseSettings):
     """Name (alias) of the Milvus collection."""
 
     database_url: str = "sqlite:///./data/apidesk.db"
-    """Database of runs, sessions and questions: SQLite, or `postgresql://` (extra `postgres`)."""
+    """Database of ingestion runs, sessions, recorded questions, cached answers and API keys: SQLite, or
+    `postgresql://` (extra `postgres`)."""
 
     history_turns: int = Field(default=10, ge=0, le=1_000)
-    """Number of questions and answers kept per session; 0 keeps none."""
+    """Maximum number of turns (a question with its answer) that a session keeps; 0 keeps none."""
 
     history_chars: int = Field(default=8_000, ge=1_000)
     """Maximum characters of a session's history; the oldest turns are dropped first."""
 
     history_days: int = Field(default=30, ge=1, le=36_500)
-    """Days after which a question and its answer are deleted from the session."""
+    """Days after which a turn is deleted from its session."""
 
     cache_answers: bool = True
     """Whether to reuse the answer to a question until a document that it cites changes."""
@@ -228,7 +233,7 @@ class Settings(BaseSettings):
     """Days after which a recorded question is deleted."""
 
     spool: Path = Path("./data/spool")
-    """Folder for records that are not yet in the database; it should outlive the process."""
+    """Folder for question records that are not yet in the database; it should outlive the process."""
 
     website_cache: Path = Path("./data/websites.db")
     """File with pages of web sites, so that unchanged ones are not downloaded again; at most 1 GB."""
@@ -240,10 +245,11 @@ class Settings(BaseSettings):
     """Comma-separated origins of sites that may embed the widget; default: none."""
 
     request_timeout: float = Field(default=60, gt=0)
-    """Time limit of a question in seconds."""
+    """Time limit in seconds of a question, of a lookup by an MCP tool, and of one embedding request to an
+    OpenAI-compatible server."""
 
     max_concurrency: int = Field(default=32, ge=1, le=10_000)
-    """Maximum questions that models answer at a time, and maximum model calls at a time, per process."""
+    """Maximum concurrent questions with a model, and maximum concurrent chat model calls, per process."""
 
     queue_timeout: float = Field(default=5, ge=0)
     """Seconds that a question over `APIDESK_MAX_CONCURRENCY` waits before it is refused with 503."""
@@ -267,7 +273,8 @@ class Settings(BaseSettings):
     """Maximum unpacked size of a docx or pdf file in bytes; larger ones are skipped."""
 
     max_values: int = Field(default=2_000_000, ge=1)
-    """Maximum values of a YAML or JSON document, with aliases expanded; larger ones are skipped."""
+    """Maximum number of values in a YAML or JSON document after aliases and `$ref` are expanded; larger
+    documents are skipped and reported."""
 
     fetch_timeout: float = Field(default=30, gt=0)
     """Time limit in seconds for downloading an OpenAPI description or a page of a web site."""
@@ -292,7 +299,8 @@ class Settings(BaseSettings):
     Default: unlimited."""
 
     redis_url: SecretStr | None = None
-    """Redis that shares limits between servers (extra `redis`); default: each server has its own."""
+    """URL of a Redis server in which several servers share rate and token limits (extra `redis`);
+    default: each server has its own limits."""
 
     cors_origins: Annotated[tuple[str, ...], NoDecode] = ()
     """Comma-separated origins whose pages may call the API from a browser; `*` for all."""
@@ -335,7 +343,7 @@ class Settings(BaseSettings):
     @classmethod
     def _split_commas(cls, value: object) -> object:
         if isinstance(value, str):
-            return tuple(host.strip().lower() for host in value.split(",") if host.strip())
+            return tuple(entry.strip().lower() for entry in value.split(",") if entry.strip())
         return value
 
     @field_validator("admin_key")

@@ -320,7 +320,10 @@ def test_init_asks_five_questions(empty_folder: Path) -> None:
     options = [part for pair in four.items() for part in pair]
     other = init("other.toml", *options, answers="\n")
     assert other.exit_code == 2
-    assert "documents that are not in the sources of other.toml (reference)" in other.stderr
+    assert (
+        "documents that are not in the sources of other.toml (indexed from: reference)"
+        in other.stderr
+    )
     (source,) = read_platform(empty_folder / "other.toml").sources
     assert (source.name, source.page_url) == ("pages", ())
 
@@ -330,7 +333,9 @@ def test_init_refuses_the_store_of_another_platform(empty_folder: Path) -> None:
     assert init("a.toml", "--openapi", "a.json").exit_code == 0
     other = init("b.toml", "--openapi", "b.json")
     assert other.exit_code == 2
-    assert "contains documents that are not in the sources of b.toml (reference)" in other.stderr
+    assert (
+        "documents that are not in the sources of b.toml (indexed from: reference)" in other.stderr
+    )
     again = init("a.toml", "--openapi", "a.json", "--force")
     assert again.exit_code == 0, again.output
 

@@ -103,7 +103,8 @@ def plot_recall(evaluation: Evaluation, path: Path) -> None:
 def _draw_axes(axes: "Axes", evaluation: Evaluation) -> None:
     """Draw the title, the axes and the grid.
 
-    The y axis starts at the largest multiple of 0.1 that is at least 0.05 below the lowest value, or at 0.
+    The y axis starts at the largest multiple of 0.1 that is at least 0.05 below the lowest recall of all
+    routes, or at 0.
     """
     lowest = min(min(route.recall[0], *route.chunk_recall) for route in evaluation.routes)
     floor = max(0.0, math.floor(lowest * 10 - 0.5) / 10)
@@ -115,7 +116,7 @@ def _draw_axes(axes: "Axes", evaluation: Evaluation) -> None:
     axes.set_title("Recall over k", loc="left", fontsize=13, fontweight="bold", color=INK, pad=22)
     subtitle = f"{evaluation.with_gold} questions, {evaluation.documents} documents"
     if evaluation.generated:
-        subtitle += "; questions made from the documents, so recall is too high"
+        subtitle += "; questions generated from the documents, so recall is too high"
     axes.text(0, 1.02, subtitle, transform=axes.transAxes, color=MUTED, fontsize=9, va="bottom")
     axes.grid(axis="y", color=GRID, linewidth=0.8)
     axes.set_axisbelow(True)

@@ -38,7 +38,7 @@ class JsonRequest(Request[Any, Any, Any]):
     async def json(self) -> Any:
         """Return the body's JSON value, with unpaired surrogates replaced.
 
-        Raises ClientException if the body is not valid JSON or is too deeply nested.
+        Raises ClientException if the body is not valid JSON in UTF-8, or is too deeply nested.
         """
         try:
             return _decode(await self.body())
@@ -58,9 +58,9 @@ class AllowHeaderPlugin(ReceiveRoutePlugin):
         self._first_routes: dict[str, HTTPRoute] = {}
 
     def receive_route(self, route: BaseRoute) -> None:
-        """Copy the methods of `route` to the first route of its path.
+        """Copy the methods of `route` to the first route of its path, whose OPTIONS handler stays in use.
 
-        Each further handler of a path creates a new route, whose methods include the earlier ones.
+        For each further handler of a path, Litestar creates a route with the methods of all its handlers.
         """
         if isinstance(route, HTTPRoute):
             self._first_routes.setdefault(route.path, route).methods = route.methods

@@ -28,7 +28,7 @@ from schemas.insights import Feedback, QuestionRecord
 from schemas.settings import Settings
 
 MAX_OUTBOX_BYTES = 256_000_000
-"""Maximum size of the files of one process, in bytes. A long database failure must not fill the disk."""
+"""Maximum total size of the files of one process, in bytes, so that they do not fill the disk."""
 
 BATCH_SIZE = 500
 """Maximum number of records that are delivered at a time."""
@@ -55,9 +55,9 @@ log = logging.getLogger(__name__)
 
 
 class Outbox:
-    """Keeps the records of this process in a folder that processes share. Thread-safe.
+    """Stores the records of this process in a folder that several processes share. Thread-safe.
 
-    If the outbox cannot be opened, for example because the folder is not writable, records are lost, and
+    If the outbox cannot be opened, for example because the folder is not writable, records are lost and
     errors are logged.
     """
 
@@ -95,14 +95,14 @@ class Outbox:
         """Pass the records of this process and of processes that have ended to `write_batch`.
 
         Blocks; call it in a worker thread. A file is deleted after all of its records have been written.
-        Raises the errors of `write_batch`, and OSError if a file cannot be read.
+        Raises the errors of `write_batch`, and OSError if a file cannot be read, locked or deleted.
         """
         with self._drain_lock:
             _drain_files(self._rotate(), write_batch)
             self._drain_ended_processes(write_batch)
 
     def close(self) -> None:
-        """Release the lock, so that other processes deliver the remaining records."""
+        """Close the current file and release the lock, so that other processes deliver its records."""
         if self._is_open:
             if not self._rotate():
                 Path(self._lock.lock_file).unlink(missing_ok=True)
@@ -185,7 +185,7 @@ class RecordWriter:
         self._has_records = asyncio.Event()
 
     def write(self, record: QuestionRecord) -> None:
-        """Append `record` to the outbox. Takes microseconds and raises no errors."""
+        """Append `record` to the outbox, if questions are recorded. Fast, and raises no errors."""
         if self._outbox:
             self._outbox.append(record)
             self._has_records.set()
@@ -212,9 +212,9 @@ class RecordWriter:
 
     @asynccontextmanager
     async def running(self) -> AsyncIterator[None]:
-        """Move records to the database and delete expired ones within the block.
+        """Within the block, deliver records to the database, and delete expired ones from it.
 
-        At the end of the block, the remaining records are moved.
+        At its end, deliver the remaining records. If that fails, another process delivers them later.
         """
         tasks = [asyncio.create_task(self._sweep())]
         if self._outbox:
@@ -230,7 +230,11 @@ class RecordWriter:
                 self._outbox.close()
 
     def _may_be_undelivered(self, answer_id: UUID) -> bool:
-        """Return whether the record may still be in an outbox, because its UUID (version 7) is recent."""
+        """Return whether the record of an answer may still be in an outbox.
+
+        The id is a UUID of version 7, which contains its creation time. The record may be undelivered
+        if that time is less than `_max_delay_s` from now.
+        """
         age_s = time.time() - (answer_id.int >> 80) / 1_000
         return answer_id.version == 7 and abs(age_s) < self._max_delay_s
 
@@ -243,7 +247,7 @@ class RecordWriter:
                     await self._has_records.wait()
 
     async def _drain(self, outbox: Outbox) -> bool:
-        """Move the records to the database, and return whether all of them were moved."""
+        """Deliver the records that `outbox.drain` finds, and return whether there was no error."""
         self._has_records.clear()
         try:
             await asyncio.to_thread(outbox.drain, self._store.add)
@@ -251,7 +255,7 @@ class RecordWriter:
             self._has_records.set()
             return False
         except OSError as error:
-            log.error("the outbox cannot be read: %s", error)
+            log.error("the records in the outbox cannot be delivered: %s", error)
             return False
         return True
 

@@ -12,19 +12,22 @@ import httpx
 ApiObject = dict[str, Any]
 
 MAX_ATTEMPTS = 3
-"""Maximum number of times that a request is sent while the server replies with a transient status."""
+"""Maximum number of times that a request is sent; `JsonApi` describes when it is repeated."""
 
 FIRST_RETRY_S = 1.0
-"""Delay before the first retry, in seconds, if there is no `Retry-After`; it doubles with each retry."""
+"""Delay before the first retry, in seconds, unless `Retry-After` is a number; doubles with each retry."""
 
 MAX_RETRY_S = 60.0
-"""Maximum delay before a request is repeated, in seconds."""
+"""Maximum delay before a retry, in seconds, even if `Retry-After` is larger."""
 
 _TRANSIENT_STATUSES = {408, 425, 429, 500, 502, 503, 504}
 
 
 class JsonApi:
-    """Sends requests with `headers` to the API at `base_url`; `timeout_s` limits each, in seconds.
+    """Sends requests with `headers` to the API at `base_url`.
+
+    `timeout_s` is the timeout of httpx: the maximum seconds to connect, and to wait for each part of a
+    response. It does not limit a request as a whole.
 
     A request is repeated after a transient status, such as 429, and after status 400 with `busy_code` in
     the body. If `busy_code` is 0, the API has no such code.
@@ -55,8 +58,9 @@ class JsonApi:
             response = self.client.request(method, path, **arguments)
             if not self._is_transient(response) or attempt == MAX_ATTEMPTS - 1:
                 break
-            stated = response.headers.get("Retry-After", "")
-            delay = float(stated) if stated.isdecimal() else FIRST_RETRY_S * 2**attempt
+            retry_after = response.headers.get("Retry-After", "")
+            is_number = retry_after.isdecimal()
+            delay = float(retry_after) if is_number else FIRST_RETRY_S * 2**attempt
             time.sleep(min(delay, MAX_RETRY_S))
         response.raise_for_status()
         reply = response.json()
@@ -74,11 +78,12 @@ class JsonApi:
 def read_pages(
     request: Callable[[ApiObject], ApiObject], items: str, cursor: str, next_cursor: str
 ) -> Iterator[ApiObject]:
-    """Yield the elements of a paginated list, page by page, until the `has_more` of a page is false.
+    """Yield the items of all pages of a paginated list. The last page is the one with a false `has_more`.
 
-    `request` returns the page for the given parameters, which are empty for the first page. `items` names
-    the field of a page that contains its elements. `next_cursor` names the field that contains the
-    position of the next page, and `cursor` names the request parameter for this position.
+    `request` takes the parameters of a request, which are empty for the first page, and returns the page.
+    `items` is the name of the page's field that contains its items. `next_cursor` is the name of the field
+    that contains the position of the next page. `cursor` is the name of the request parameter that takes
+    this position.
     """
     parameters: ApiObject = {}
     while True:
@@ -98,7 +103,7 @@ MAX_HEADING_LEVEL = 6
 
 @dataclass(frozen=True)
 class TextRun:
-    """A piece of text in one style."""
+    """A piece of text whose characters have the same style and link."""
 
     text: str
     is_code: bool = False
@@ -127,7 +132,7 @@ def blocks_to_markdown(blocks: Sequence[ContentBlock]) -> str:
 
 
 def inline_markdown(runs: Sequence[TextRun]) -> str:
-    """Return `runs` as the Markdown of one paragraph. Only http(s) links are kept."""
+    """Return `runs` as the Markdown of one paragraph. Links that are not http(s) become plain text."""
     return "".join(map(_run, runs)).strip()
 
 

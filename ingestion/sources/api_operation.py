@@ -42,17 +42,17 @@ class PageOperation:
     error_codes: list[ErrorCode] = field(default_factory=list)
     permissions: list[PermissionPackage] = field(default_factory=list)
     prose: list[MarkdownBlock] = field(default_factory=list)
-    """The blocks that stay text, in order."""
+    """The blocks that stay prose, in page order; permissions and errors may also be read from them."""
     evidence: list[str] = field(default_factory=list)
-    """Explains to users why the page is read as an operation: one clause per mark, table and list."""
+    """Lines for `apidesk ingest --explain`: how the call and each table and list on the page were read."""
     has_labelled_parameters: bool = False
-    """Whether parameters with a known role are in a list, or in a table that says which of them are
-    required."""
+    """Whether a list or table of parameters with a known role was read. A table counts only if it says
+    which parameters are required."""
     is_stated: bool = True
     """Whether the page states the method and the URL; otherwise they are from an example of a call."""
 
     def document(self, api_id: str, service_id: str, language: Language) -> ApiDocument:
-        """Return the operation as an API document; a host in the URL becomes the document's server."""
+        """Return the operation as an API document. The scheme and host of a full URL become its server."""
         address = urlsplit(self.url)
         return ApiDocument(
             service_id=service_id,
@@ -77,7 +77,10 @@ class PageOperation:
         return next(described, "")[:MAX_DESCRIPTION_CHARS]
 
     def parameters_of(self, role: Role) -> list[Parameter]:
-        """Return the list that parameters of `role` belong to."""
+        """Return the list of this operation that contains the parameters of `role`.
+
+        A role without a list of its own, such as an unknown role, uses the list of request parameters.
+        """
         lists: dict[Role, list[Parameter]] = {
             "headers": self.request_headers,
             "public": self.public_parameters,
@@ -88,28 +91,36 @@ class PageOperation:
 
 @dataclass(frozen=True)
 class ListedCall:
-    """One of several calls in a block."""
+    """A call from a table or code block that contains several calls."""
 
     call: Call
     name: str = ""
-    """Name of the operation in its row; may be empty."""
+    """Name of the operation in the row of the call; empty if the row contains no name."""
     scopes: str = ""
-    """Markdown of the cell with the permissions of the operation; may be empty."""
+    """Markdown of the cell that gives the permissions of the operation; empty without such a cell.
+
+    The cell is in the row of the call, or in a row for all calls of the table.
+    """
 
 
 def listed_calls(block: MarkdownBlock) -> list[ListedCall]:
-    """Return the calls of a table if most rows contain one; empty if there are fewer than two calls."""
+    """Return the calls in a table; empty for fewer than two, or if at most half of the rows contain one."""
     if block.kind != "table" or not METHOD_ALONE.search(block.text):
         return []
     header, *rows = parse_table(block.text) or [[]]
     scope_at = columns_of(header).at.get("scope", -1)
-    shared = next((row[1] for row in rows if len(row) > 1 and is_scope_label(text_of(row[0]))), "")
-    found = [listed for row in rows if (listed := _listed_call(row, scope_at, shared))]
+    labelled_scopes = (row[1] for row in rows if len(row) > 1 and is_scope_label(text_of(row[0])))
+    shared_scopes = next(labelled_scopes, "")
+    found = [listed for row in rows if (listed := _listed_call(row, scope_at, shared_scopes))]
     return found if len(found) > 1 and 2 * len(found) > len(rows) else []
 
 
-def _listed_call(row: Sequence[str], scope_at: int, shared: str) -> ListedCall | None:
-    """Return the call of a row, in one cell or with method and path in two cells; None without a call."""
+def _listed_call(row: Sequence[str], scope_at: int, shared_scopes: str) -> ListedCall | None:
+    """Return the call in a row of a table, or None if the row contains none.
+
+    The method and the path are in the same cell or in two cells. `scope_at` is the index of the column of
+    permissions, or -1 if there is none. Without a cell in this column, the permissions are `shared_scopes`.
+    """
     method = path = name = ""
     for index, cell in enumerate(row):
         text = text_of(cell)
@@ -123,17 +134,23 @@ def _listed_call(row: Sequence[str], scope_at: int, shared: str) -> ListedCall |
             name = name or text
     if not (method and path):
         return None
-    scopes = row[scope_at] if 0 <= scope_at < len(row) else shared
+    scopes = row[scope_at] if 0 <= scope_at < len(row) else shared_scopes
     return ListedCall(call_of(method, path), name, scopes)
 
 
 def listed_operations(first: PageOperation, listed: Sequence[ListedCall]) -> list[PageOperation]:
-    """Return the operations of `listed` except for the first, which has been read from the whole section.
+    """Return the operations of all calls in `listed` except the first call, whose operation is `first`.
 
-    All of them get the error codes of `first`. Operations with the method of `first` also get its
-    parameters. Operations without names, as in a code block, get its parameters and its permissions. If the
-    method of `first` has no body, its body parameters move to the first operation whose method has one, if
-    any.
+    `first` has been read from the section that all calls share. If `listed` gives permissions for the first
+    call, they replace those of `first`.
+
+    Each returned operation gets the error codes of `first`. If it has the method of `first`, or if `listed`
+    gives no name for it, as in a code block, it also gets the request and response parameters of `first`.
+    An operation with a name has the permissions that `listed` gives for it. An operation without a name has
+    the permissions of `first`, and a name made from that of `first` and the method.
+
+    If the method of `first` has no body, the body parameters of `first` move to the first other operation
+    whose method has one. If there is no such operation, they stay.
     """
     if listed and listed[0].scopes:
         first.permissions = scopes_of_value(listed[0].scopes)

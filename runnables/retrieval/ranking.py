@@ -13,13 +13,13 @@ from schemas.document import Chunk, RetrievedChunk, SectionKind
 from schemas.question import Filters
 
 UNCALIBRATED_DENSE_WEIGHT = 0.3
-"""Weight of the dense route if its reliability has not been measured."""
+"""Weight of the dense route if the routes have not been calibrated."""
 
 MIN_DENSE_WEIGHT = 0.1
 """Weight below which the dense route is not used, so that questions need not be embedded."""
 
 MAX_DENSE_WEIGHT = 0.45
-"""Weight of a dense route that is at least as good as full text; a weaker route gets a share of it.
+"""Weight of a dense route that is at least as good as full text; that of a weaker route is smaller.
 
 With 0.5, hybrid search with a mediocre embedding found fewer documents than full text.
 """
@@ -27,7 +27,7 @@ With 0.5, hybrid search with a mediocre embedding found fewer documents than ful
 RANK_CONSTANT = 5
 """Constant of reciprocal rank fusion.
 
-With the usual 60, a chunk that is far down in both rankings is better than the best chunk of one ranking.
+With the usual 60, a chunk that is far down in both rankings scores higher than the best chunk of only one.
 """
 
 DIVERSITY_WINDOW = 5
@@ -46,11 +46,13 @@ Item = TypeVar("Item")
 
 
 def dense_weight(calibration: RouteCalibration | None) -> float:
-    """Return the weight of the dense route, 0 or from 0.1 to 0.45.
+    """Return the weight of the dense route: 0, or from `MIN_DENSE_WEIGHT` to `MAX_DENSE_WEIGHT`.
 
-    The weight is 0.45 times `dense / full_text`, the ratio of the mean reciprocal ranks (MRR) of the
-    routes, which counts as 1 if it is larger. A weight below 0.1 becomes 0. docs/explanation/retrieval.md
-    has the measurements.
+    `calibration` contains the mean reciprocal ranks (MRR) of the two routes. The weight is the maximum
+    times the ratio `dense / full_text`, which is limited to 1. A weight below the minimum becomes 0. If the
+    MRR of full text is 0, the weight is the maximum, or 0 if the MRR of the dense route is 0 as well.
+    Without a calibration, the weight is `UNCALIBRATED_DENSE_WEIGHT`. docs/explanation/retrieval.md has the
+    measurements.
     """
     if calibration is None:
         return UNCALIBRATED_DENSE_WEIGHT
@@ -116,7 +118,10 @@ def repeated_chunks(ranking: Sequence[RetrievedChunk]) -> set[str]:
 
 
 def content_of(retrieved: RetrievedChunk) -> tuple[str, str, str]:
-    """Return the title, section and body of a chunk; pages about different editions may have the same."""
+    """Return the title, section and body of a chunk, which copies of a page have in common.
+
+    Pages about several editions of a product, for example, may be copies of each other.
+    """
     return retrieved.chunk.title, retrieved.chunk.section, retrieved.chunk.body
 
 
@@ -128,13 +133,13 @@ def retrieved_document(retrieved: RetrievedChunk) -> DocumentKey:
 # --- sections of an API ---------------------------------------------------------------------------
 
 FITTING_FACTOR = 1.2
-"""Factor for the score of a section of the kind that usually contains what the question asks for."""
+"""Factor for the score of a section whose kind fits the question, such as error codes for an error."""
 
 SHARED_FACTOR = 0.7
-"""Factor for the score of a section that most APIs share, unless the question asks for it."""
+"""Factor for the score of a section that is similar in most APIs, unless its kind fits the question."""
 
 PARAMETERS_INDEX = 2
-"""Maximum index, from 0, at which the request parameters of the best API are placed."""
+"""Maximum index, from 0, of the request parameters of the first chunk's API in a ranking."""
 
 _SHARED_SECTIONS: frozenset[SectionKind] = frozenset(
     {"request_headers", "public_parameters", "permission_package"}
@@ -142,10 +147,11 @@ _SHARED_SECTIONS: frozenset[SectionKind] = frozenset(
 
 
 def weigh_sections(hits: Mapping[ChunkHit, float], question: str) -> dict[ChunkHit, float]:
-    """Return `hits`, best first, with scores that depend on what `question` asks for.
+    """Return `hits` with their scores adjusted to what `question` asks for, best first.
 
-    All sections of an API's document contain its title, so full text alone ranks them by their
-    lengths. Words for errors, parameters, limits and so on say which section is meant.
+    Every section of an API document contains the document's title. A question that only names the API
+    therefore matches all sections, and full text ranks the shortest one first. Other words of the question,
+    such as "error", "parameter" or "limit", show which kind of section it asks for.
     """
     needs = needs_of(question)
     weighed = {hit: score * _factor(hit.kind, needs) for hit, score in hits.items()}
@@ -153,7 +159,10 @@ def weigh_sections(hits: Mapping[ChunkHit, float], question: str) -> dict[ChunkH
 
 
 def lacks_request_parameters(ranking: Sequence[RetrievedChunk]) -> bool:
-    """Return whether the first chunk is of an API whose request parameters are not in the first three."""
+    """Return whether the first three chunks lack the request parameters of the first chunk's API.
+
+    False if the first chunk is not of an API.
+    """
     if not ranking or ranking[0].chunk.kind == "prose":
         return False
     first = ranking[: PARAMETERS_INDEX + 1]
@@ -163,11 +172,13 @@ def lacks_request_parameters(ranking: Sequence[RetrievedChunk]) -> bool:
 def add_request_parameters(
     ranking: Sequence[RetrievedChunk], collection: Collection, filters: Filters
 ) -> list[RetrievedChunk]:
-    """Return `ranking` with the request parameters of its first API in third place.
+    """Return `ranking` with the request parameters of the first chunk's API in third place.
 
-    The ranking is unchanged if the API has no request parameters. `lacks_request_parameters` must be true
-    for `ranking`. A caller of the API needs its parameters, even if the words of the question are in
-    another section. Blocks the event loop.
+    In a shorter ranking, they come last. The ranking is unchanged if the API has no request parameters that
+    `filters` allow. `lacks_request_parameters` must be true for `ranking`. A caller of the API needs its
+    parameters, even if the words of the question are in another section.
+
+    Blocks; call it in a worker thread.
     """
     best = ranking[0].chunk
     ranked = [r for r in ranking if _is_parameters_of(best, r.chunk)]

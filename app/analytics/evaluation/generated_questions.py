@@ -58,9 +58,10 @@ class QuestionCandidate(NamedTuple):
 def generate_questions(
     documents: DocumentIndex, limit: int = MAX_QUESTIONS
 ) -> list[EvaluationQuestion]:
-    """Return at most `limit` questions, evenly distributed over kinds and sources.
+    """Return at most `limit // len(KINDS)` questions of each kind, taken from the sources in turn.
 
-    Texts that occur for several documents are not used.
+    A text is not used if it is a candidate for several documents, or if no name refers only to its
+    document.
     """
     names = {qualified_id(chunks[0]): documents.name_of(chunks) for chunks in documents.sample}
     kinds: dict[GeneratedFrom, dict[str, list[QuestionCandidate]]] = defaultdict(
@@ -81,9 +82,10 @@ def generate_questions(
 
 
 def _unambiguous_candidates(documents: DocumentIndex) -> Iterator[QuestionCandidate]:
-    """Yield one candidate for each text that identifies a single document.
+    """Yield one candidate for each text that is a candidate for only one document.
 
-    If a text is a candidate of several kinds, the kind that comes first in `KINDS` is used.
+    Texts that differ only in case are the same text. If a text is a candidate of several kinds, the kind
+    that comes first in `KINDS` is used.
     """
     by_text: dict[str, list[QuestionCandidate]] = defaultdict(list)
     for chunks in documents.sample:
@@ -121,9 +123,9 @@ def _candidates(chunks: list[Chunk], documents: DocumentIndex) -> Iterator[Quest
 
 
 def _first_sentence(chunks: list[Chunk], title: str) -> str | None:
-    """Return the first sentence of the document without the words of its title.
+    """Return the first sentence of the document's first paragraph without the words of its title.
 
-    Return None if fewer than `MIN_SENTENCE_WORDS` words remain.
+    Words of one character are not removed. Return None if fewer than `MIN_SENTENCE_WORDS` words remain.
     """
     blocks = (block for chunk in chunks for block in parse_blocks(chunk.body))
     paragraph = next((plain_text(block.text) for block in blocks if block.kind == "paragraph"), "")
@@ -138,7 +140,11 @@ def _first_sentence(chunks: list[Chunk], title: str) -> str | None:
 
 
 def error_code_rows(chunk: Chunk) -> Iterator[str]:
-    """Yield each error code in the first column of a table, followed by the meaning in the same row."""
+    """Yield each error code in the first column of a table, followed by its meaning.
+
+    The header of the column must name codes. The meaning is the first other cell of the row that is neither
+    empty nor a number; a row without a meaning is skipped.
+    """
     for block in parse_blocks(chunk.body):
         rows = parse_table(block.text) if block.kind == "table" else []
         if not rows or not rows[0] or not _CODE_HEADER.search(rows[0][0]):
@@ -150,7 +156,7 @@ def error_code_rows(chunk: Chunk) -> Iterator[str]:
 
 
 def _links(chunk: Chunk, documents: DocumentIndex) -> Iterator[tuple[str, str]]:
-    """Yield the text and the target document of each link that leads to exactly one indexed document.
+    """Yield the text and the document key of each link that leads to exactly one indexed document.
 
     Links with a generic text, such as "here", or a text of one character are skipped.
     """

@@ -27,8 +27,8 @@ class Trial:
 async def run_trial(settings: Settings, progress: ProgressCallback) -> Trial:
     """Index the platform in `settings`, as `apidesk ingest` does, and ask a suggested question.
 
-    Raises ApideskError, in particular ConfigurationError if the store contains documents of another
-    platform.
+    Raises ApideskError, in particular ConfigurationError if the store contains documents that the sources
+    of the platform do not contain, and SourceError if no document was indexed.
     """
     answer_service = await asyncio.to_thread(connect_answer_service, settings)
     try:
@@ -49,18 +49,19 @@ async def run_trial(settings: Settings, progress: ProgressCallback) -> Trial:
 async def _check_store(answer_service: AnswerService) -> None:
     """Raise ConfigurationError if the store contains documents that the sources do not contain.
 
-    They belong to another platform, and the run would delete them or mix them with its own.
+    Such documents usually belong to another platform. The run would delete them, or index its own
+    documents next to them.
     """
     if not await asyncio.to_thread(answer_service.collection.exists):
         return
     job, settings = answer_service.job, answer_service.settings
     dry_run = job.new_run("command", IngestionOptions(dry_run=True))
     compared = (await run_in_thread(job, dry_run)).sources
-    if others := [source.name for source in compared if source.deleted or source.kept]:
+    if indexed_from := [source.name for source in compared if source.deleted or source.kept]:
         raise ConfigurationError(
             f"{settings.milvus_uri} contains documents that are not in the sources of "
-            f"{settings.platform.name} ({', '.join(others)}): set APIDESK_MILVUS_URI to another store, "
-            "or run `apidesk ingest --allow-deletes` to delete them"
+            f"{settings.platform.name} (indexed from: {', '.join(indexed_from)}): set APIDESK_MILVUS_URI "
+            "to another store, or run `apidesk ingest --allow-deletes` to delete them"
         )
 
 
