@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from cronsim import CronSim
 
 MAX_LISTED_RUNS = 50
-"""Maximum number of listed runs. Older runs stay in the database."""
+"""Number of runs that are listed by default. Older runs stay in the database."""
 
 MAX_SLEEP_S = 30.0
 """Maximum seconds per sleep. A changed clock, or a suspended system, is noticed within this time."""
@@ -76,23 +76,24 @@ class IngestionRunStore:
         return self._select(limit=count)
 
     def fail_orphaned_runs(self) -> None:
-        """Mark the latest runs that are still `running` as failed, because their processes have ended.
+        """Mark runs as failed if their state is `running` although their process has ended.
 
-        Call this only while holding the ingestion lock.
+        Only the latest MAX_LISTED_RUNS runs are checked. Call this only while holding the ingestion lock:
+        then no other run can be in progress.
         """
         for run in self.latest():
             if run.state == "running":
                 run.state = "failed"
-                run.error = "its process ended before the run did"
+                run.error = "the process ended before the run finished"
                 self.save(run)
 
     @contextmanager
     def exclusive_run(self) -> Iterator[None]:
         """Hold the ingestion lock of the collection on all machines that share a PostgreSQL database.
 
-        The server releases the lock if the process or its connection dies. With SQLite, this does
-        nothing, because the caller also holds `run_lock` (ingestion/job.py), which suffices on one
-        machine. Raises IngestionRunning if another run holds the lock.
+        The server releases the lock if the process ends or loses its connection. With SQLite, this method
+        does nothing: the caller also holds `run_lock` (ingestion/job.py), which suffices on one machine.
+        Raises IngestionRunning if another run holds the lock.
         """
         if self.engine.dialect.name != "postgresql":
             yield
@@ -128,7 +129,7 @@ class IngestionRunStore:
 
 
 def _unlock(connection: Connection, key: dict[str, int]) -> None:
-    with suppress(SQLAlchemyError):  # the server has released the lock if the connection is lost
+    with suppress(SQLAlchemyError):  # a server that lost the connection has released the lock
         connection.execute(text("SELECT pg_advisory_unlock(:key)"), key)
 
 
@@ -143,7 +144,7 @@ def cron(schedule: IngestionSchedule, after: datetime) -> "CronSim":
         zone = ZoneInfo(schedule.timezone)
     except (ZoneInfoNotFoundError, ValueError, OSError):
         raise ConfigurationError(
-            f"ingestion.timezone: no zone is called {schedule.timezone!r}"
+            f"ingestion.timezone: unknown time zone {schedule.timezone!r}"
         ) from None
     try:
         return CronSim(schedule.schedule or "", after.astimezone(zone))
@@ -154,7 +155,10 @@ def cron(schedule: IngestionSchedule, after: datetime) -> "CronSim":
 async def run_on_schedule(
     schedule: IngestionSchedule, run: Callable[[], Awaitable[object]]
 ) -> None:
-    """Await `run` at each scheduled time, until cancelled. Times that pass during a run are skipped."""
+    """Await `run` at each scheduled time, until cancelled. Retry a failed run as `schedule` specifies.
+
+    Scheduled times that pass during a run or its retries are skipped.
+    """
     while True:
         await _sleep_until(next(cron(schedule, datetime.now(UTC))))
         await _run_with_retries(schedule, run)

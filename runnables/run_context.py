@@ -1,4 +1,7 @@
-"""The context that all steps of a run share, custom events, and named steps."""
+"""The context of a run, its custom events, and named pipeline steps.
+
+An answer also consists of steps; these are called answer steps here.
+"""
 
 import asyncio
 import math
@@ -15,13 +18,19 @@ from runnables.answer_events import StreamedAnswer, missing_events
 from schemas.answer import Answer, Event
 
 STRUCTURED_OUTPUT = "structured-output"
-"""Custom event: a model returned a valid object. Data: `step` and `rung` (the output method)."""
+"""Custom event: a model returned a valid object.
+
+Data: `step` (the pipeline step) and `rung` (the output method).
+"""
 
 MODEL_RETRY = "model-retry"
 """Custom event: a model call is retried. Data: `role` and `model`."""
 
 MODEL_FAILURE = "model-failure"
-"""Custom event: a call failed after any retries, or its reply is invalid. Data: `role`, `model`, `code`."""
+"""Custom event: a model call failed, despite any retries, or its reply is invalid.
+
+Data: `role`, `model` and `code`.
+"""
 
 _CONFIG_KEY = "__run_context"
 """Key of the context in `configurable`.
@@ -35,16 +44,16 @@ Output = TypeVar("Output")
 
 @dataclass(frozen=True)
 class RunContext:
-    """The deadline and the streamed answer that all steps of one run share."""
+    """The deadline and the streamed answer that all pipeline steps of one run share."""
 
     deadline: float = math.inf
     """`time.monotonic()` at which the run has to end; infinite without a deadline."""
     streamed: StreamedAnswer | None = None
-    """The part of the answer that was dispatched; None if the caller does not stream."""
+    """The part of the answer that has been dispatched; None if the caller does not stream."""
 
 
 def run_context(config: RunnableConfig) -> RunContext:
-    """Return the context that `config` carries, or an empty one."""
+    """Return the context that `config` carries, or one without deadline and streaming."""
     context: RunContext = config.get("configurable", {}).get(_CONFIG_KEY) or RunContext()
     return context
 
@@ -57,7 +66,7 @@ def with_deadline(config: RunnableConfig, timeout_s: float) -> RunnableConfig:
 
 
 def with_streaming(config: RunnableConfig) -> RunnableConfig:
-    """Return `config` for a run that dispatches each step of the answer as soon as it is written."""
+    """Return `config` for a run that dispatches each answer step as soon as it is written."""
     return _with_context(config, replace(run_context(config), streamed=StreamedAnswer()))
 
 
@@ -80,7 +89,7 @@ async def emit(config: RunnableConfig, event: Event) -> None:
 
 
 async def emit_answer(config: RunnableConfig, answer: Answer) -> None:
-    """Dispatch the sources and steps of `answer`, unless these steps were dispatched already."""
+    """Dispatch the sources and answer steps of `answer`, unless its steps were dispatched already."""
     streamed = run_context(config).streamed or StreamedAnswer()
     for event in missing_events(streamed, answer):
         if event.name != "structured":  # only the classification dispatches it
@@ -94,7 +103,7 @@ async def dispatch_event(config: RunnableConfig, event: str, **data: str) -> Non
 
 async def _dispatch(config: RunnableConfig, event: str, data: object) -> None:
     callbacks = config.get("callbacks")
-    # Not LangChain's `adispatch_custom_event`, which configures another callback manager each time.
+    # LangChain's `adispatch_custom_event` would configure another callback manager for each event.
     if isinstance(callbacks, AsyncCallbackManager) and callbacks.parent_run_id is not None:
         await callbacks.on_custom_event(event, data, run_id=callbacks.parent_run_id)
 
@@ -105,10 +114,10 @@ def child_config(config: RunnableConfig, name: str, **metadata: str) -> Runnable
 
 
 class NamedStep(RunnableLambda[Input, Output]):
-    """An asynchronous function as a named run.
+    """A pipeline step: an asynchronous function whose calls are traced as runs with a name.
 
-    A call takes a third of the time of RunnableLambda, which inspects its function at every call and runs
-    it in a task of its own. The function gets its config as an argument, not from a context variable.
+    A call takes about a third of the time of RunnableLambda, which inspects its function at every call and
+    runs it in a task of its own. The function gets its config as an argument, not from a context variable.
     """
 
     def __init__(

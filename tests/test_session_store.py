@@ -397,7 +397,9 @@ async def assert_unavailable(store: SessionStore) -> None:
     ):
         with pytest.raises(StoreUnavailable) as raised:
             await attempt
-        assert str(raised.value) == "the database does not answer: see APIDESK_DATABASE_URL"
+        assert str(raised.value) == (
+            "a database operation failed: see the log and APIDESK_DATABASE_URL"
+        )
 
 
 def test_missing_table_makes_store_unavailable(tmp_path: Path) -> None:

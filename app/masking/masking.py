@@ -1,11 +1,16 @@
 """Masks secrets and personal data in texts.
 
-For example, mask("sign=9f8e…&page=1") returns "sign=‹sign›&page=1".
+For example, mask("sign=9f8e7d6c5b4a3210&page=1") returns "sign=‹sign›&page=1".
 
 Personal data are e-mail addresses, telephone numbers, identity numbers (China, Hong Kong), tax ids (Brazil,
 United States), IBANs and bank card numbers. They are found by their format and, if they have any, their
-check digits. E-mail addresses in reserved domains and test card numbers are not masked. IBANs, card numbers
-and tax ids are not masked either if the words before them say that they are examples.
+check digits. These are not masked:
+
+- e-mail addresses in reserved domains, such as example.com
+- card numbers with at most four different digits, such as the test number 4111 1111 1111 1111
+- IBANs, card numbers and tax ids after words that introduce an example, such as "test card"
+
+After a name such as `card_no` or `passport`, any plausible number is masked.
 """
 
 import re
@@ -15,7 +20,7 @@ from datetime import date
 from functools import cached_property
 from types import MappingProxyType
 
-from app.masking.named_values import find_named_secrets, find_secrets_in_columns
+from app.masking.named_values import find_named_values, find_secrets_in_columns
 from app.masking.secret_names import is_placeholder
 from app.masking.secret_shapes import find_secrets_by_shape
 from app.masking.text_spans import TextSpan, blank_out
@@ -33,7 +38,7 @@ _WIDE = "＠－＿．" + "".join(
     chr(0xFEE0 + ord(char)) for char in string.ascii_letters + string.digits
 )
 _NARROW = str.maketrans(_WIDE, "@-_." + string.ascii_letters + string.digits)
-"""Maps full-width characters to their usual forms, because a secret may be written in either form."""
+"""Maps full-width characters to ASCII, because a secret may be written in either form."""
 _WIDE_CHAR = re.compile(f"[{_WIDE}]")
 
 
@@ -44,7 +49,7 @@ def mask(text: str, known_secrets: Mapping[str, str] = MappingProxyType({})) -> 
     text. These secrets are replaced as well. Masking a masked text does not change it.
     """
     narrow = _narrow(text)
-    known = _repeated(narrow, known_secrets)
+    known = _occurrences(narrow, known_secrets)
     return _replace(text, _merge_overlapping([*_secrets(narrow), *known]))
 
 
@@ -66,7 +71,7 @@ class SecretScan:
 
     @property
     def secrets(self) -> Mapping[str, str]:
-        """The secrets with their names, for masking other texts that quote this text.
+        """Maps each secret to its name, for masking other texts that quote this text.
 
         Such a text may lack the syntax by which a secret is recognised. Secrets shorter than
         `_MIN_KNOWN_CHARS` are left out.
@@ -80,17 +85,19 @@ class SecretScan:
 
 
 def _secrets(text: str) -> list[TextSpan]:
-    """Return the spans of secrets in `text`, in order and without overlaps."""
+    """Return the spans of secrets and personal data in `text`, in order and without overlaps."""
     text = _narrow(text)
-    named, public = find_named_secrets(text)
+    named, public = find_named_values(text)
     named += find_secrets_in_columns(text)
     rest = blank_out(text, named)
     labels = _labels(text, named)
     repeated = list(
-        _repeated(rest, {key: labels[key] for key in filter(_is_maskable_anywhere, labels)})
+        _occurrences(rest, {key: labels[key] for key in filter(_is_maskable_anywhere, labels)})
     )
-    # The value of a public name such as `cert_no` is still masked if it is an identity number.
-    public = [span for span in public if not is_identity_number(text[span.start : span.end])]
+    # The value of a public name such as `cert_no` is masked if it is a Chinese identity number.
+    public = [
+        span for span in public if not _is_chinese_identity_number(text[span.start : span.end])
+    ]
     rest = blank_out(rest, [*public, *repeated])
     shaped = list(find_secrets_by_shape(rest))
     personal = find_personal_data(blank_out(rest, shaped))
@@ -98,12 +105,12 @@ def _secrets(text: str) -> list[TextSpan]:
 
 
 def _narrow(text: str) -> str:
-    """Return `text` with full-width characters replaced by their usual forms, at the same length."""
+    """Return `text` with full-width characters replaced by ASCII characters, at the same length."""
     return text.translate(_NARROW) if _WIDE_CHAR.search(text) else text  # translating is slow
 
 
 def _replace(text: str, spans: Iterable[TextSpan]) -> str:
-    """Return `text` with each span replaced by its label."""
+    """Return `text` with each span replaced by ‹label›. `spans` is sorted and without overlaps."""
     parts, position = [], 0
     for span in spans:
         parts += [text[position : span.start], span.quote, f"‹{span.label}›", span.quote]
@@ -119,7 +126,8 @@ def _is_maskable_anywhere(secret: str) -> bool:
     return len(secret) >= _MIN_REPEATED_CHARS and any(map(str.isdigit, secret))
 
 
-def _repeated(text: str, labels: Mapping[str, str]) -> Iterable[TextSpan]:
+def _occurrences(text: str, labels: Mapping[str, str]) -> Iterable[TextSpan]:
+    """Yield a span for each occurrence in `text` of a secret in `labels`, which maps secrets to labels."""
     for secret, label in labels.items():
         start = text.find(secret)
         while start >= 0:
@@ -154,16 +162,16 @@ _PHONE = re.compile(
     r"|(?:\(\d{3}\)[ ]?|\d{3}-)\d{3}-\d{4}"
     r")(?![A-Za-z0-9_]|-\d|\.\d)"
 )
-"""Chinese mobile, landline and service numbers, E.164 numbers, and the North American format."""
+"""Matches Chinese mobile, landline and service numbers, E.164 numbers, and North American numbers."""
 
-_IDENTITY = re.compile(
+_CHINESE_IDENTITY = re.compile(
     r"(?<![A-Za-z0-9])[1-9]\d{5}[ -]?(?P<year>(?:18|19|20)\d{2})[ -]?(?P<month>\d{2})(?P<day>\d{2})"
     r"[ -]?\d{3}[\dXx](?![A-Za-z0-9])"
 )
 _SOCIAL_SECURITY = re.compile(
     r"(?<![A-Za-z0-9-])(?!000|666|9)\d{3}-(?!00)\d{2}-(?!0000)\d{4}(?![A-Za-z0-9-])"
 )
-"""A social security number of the United States, which has no check digit."""
+"""Matches a social security number of the United States, which has no check digit."""
 
 _CPF = re.compile(r"(?<![A-Za-z0-9.-])\d{3}\.\d{3}\.\d{3}-\d{2}(?![A-Za-z0-9-])")
 _HONG_KONG_IDENTITY = re.compile(
@@ -177,17 +185,16 @@ _CARD = re.compile(
     r"(?<![A-Za-z0-9.])(?:62(?:[ -]?\d){14,17}|(?:4\d|5[1-5]|2[2-7]|35|65)(?:[ -]?\d){14}"
     r"|6011(?:[ -]?\d){12}|3[47](?:[ -]?\d){13})(?![A-Za-z0-9]|-\d)"
 )
-"""Prefixes and lengths of card networks."""
+"""Matches the prefixes and lengths of UnionPay, Visa, Mastercard, JCB, Discover and American Express."""
 
 
-def is_identity_number(text: str) -> bool:
-    """Return whether `text` is a Chinese identity number."""
-    match = _IDENTITY.fullmatch(text)
-    return match is not None and _is_identity_number(match)
+def _is_chinese_identity_number(text: str) -> bool:
+    match = _CHINESE_IDENTITY.fullmatch(text)
+    return match is not None and _is_chinese_identity(match)
 
 
-def _is_identity_number(match: re.Match[str]) -> bool:
-    """Return whether the date and the check digit (GB 11643) are valid."""
+def _is_chinese_identity(match: re.Match[str]) -> bool:
+    """Return whether the date and the check digit (GB 11643) of a Chinese identity number are valid."""
     try:
         date(int(match["year"]), int(match["month"]), int(match["day"]))
     except ValueError:
@@ -215,7 +222,7 @@ def _is_cpf(match: re.Match[str]) -> bool:
 def _is_hong_kong_identity(match: re.Match[str]) -> bool:
     """Return whether the check digit of a Hong Kong identity number is valid.
 
-    If there is only one letter, a space, which has the value 36, counts as the letter before it.
+    A number with one letter is checked as if a space, which has the value 36, preceded the letter.
     """
     values = [int(char, 36) for char in match["letters"] + match["digits"] + match["check"]]
     weighted = sum(value * weight for weight, value in enumerate(reversed(values), 1))
@@ -223,7 +230,7 @@ def _is_hong_kong_identity(match: re.Match[str]) -> bool:
 
 
 def _is_iban(match: re.Match[str]) -> bool:
-    """Return whether the check digits (ISO 13616) are valid."""
+    """Return whether the check digits of an IBAN (ISO 13616) are valid."""
     text = match[0].replace(" ", "")
     return int("".join(str(int(char, 36)) for char in text[4:] + text[:4])) % 97 == 1
 
@@ -231,7 +238,8 @@ def _is_iban(match: re.Match[str]) -> bool:
 def _is_email(match: re.Match[str]) -> bool:
     """Return whether the address may belong to a person.
 
-    An address in a reserved domain, or in a URL such as https://user:pass@host, does not.
+    Placeholders and addresses in reserved domains do not. Neither does `pass@host` in a URL such as
+    https://user:pass@host.
     """
     return (
         not is_placeholder(match[0])
@@ -242,7 +250,7 @@ def _is_email(match: re.Match[str]) -> bool:
 def _is_bank_card(match: re.Match[str]) -> bool:
     """Return whether the check digit (ISO/IEC 7812) is valid and the number is not a test number.
 
-    Test numbers, such as 4111 1111 1111 1111, have few different digits.
+    A number with at most `_MAX_TEST_DIGITS` different digits counts as a test number.
     """
     if len(set(filter(str.isdigit, match[0]))) <= _MAX_TEST_DIGITS:
         return False
@@ -254,20 +262,23 @@ def _is_bank_card(match: re.Match[str]) -> bool:
 _PERSONAL_DATA: Sequence[tuple[str, re.Pattern[str], Callable[[re.Match[str]], bool]]] = (
     ("email", _EMAIL, _is_email),
     ("phone", _PHONE, bool),
-    ("id_card", _IDENTITY, _is_identity_number),
+    ("id_card", _CHINESE_IDENTITY, _is_chinese_identity),
     ("tax_id", _SOCIAL_SECURITY, bool),
     ("tax_id", _CPF, _is_cpf),
     ("id_card", _HONG_KONG_IDENTITY, _is_hong_kong_identity),
     ("iban", _IBAN, _is_iban),
     ("bank_card", _CARD, _is_bank_card),
 )
-"""Label, format, and check of each kind."""
+"""The label, format and validity check of each kind of personal data."""
 
 _NUMBERS_WITH_EXAMPLES = {"iban", "bank_card", "tax_id"}
-"""The kinds for which documentation publishes valid test numbers."""
+"""Labels of the numbers of which documentation often contains valid examples."""
 
 _MAX_TEST_DIGITS = 4
-"""Maximum number of different digits in a test card number."""
+"""Maximum number of different digits in a card number that counts as a test number.
+
+Many published test numbers, such as 4111 1111 1111 1111, have few different digits.
+"""
 
 _EXAMPLE = re.compile(
     r"(?:\b(?:test|sample|example|doc(?:s|umentation)?)\b|测试|示例|样例|文档)[^,.;:，。；：\n]{0,24}$",
@@ -276,7 +287,7 @@ _EXAMPLE = re.compile(
 
 
 def _is_example(text: str, match: re.Match[str]) -> bool:
-    """Return whether the words before `match` present it as an example."""
+    """Return whether the words just before `match` say that it is an example."""
     return _EXAMPLE.search(text, max(match.start() - 40, 0), match.start()) is not None
 
 

@@ -1,8 +1,9 @@
-"""Finds the secrets that follow a name, in the syntaxes that developers paste.
+"""Finds secrets by the name before them, such as `token` or `password`, in what developers paste.
 
 The name can be in code, in a request or log, in a table, or in a sentence. A value is found in three steps:
 match the separator after the name, find where the value ends, and check that the value is plausible for the
-name. In a table, the value is in the same row after the name, or in the column under the name.
+name. Without a separator, as in "password hunter22", a stricter check applies. In a table, the value is in
+the same row after the name, or in the column under the name.
 """
 
 import re
@@ -28,8 +29,8 @@ _VERB = (
     r"|(?:(?!code|id\b|num|order|trace|request)[a-z]{1,12} ){0,7}(?:is|was|be|equals|set to)(?=[ :]):?"
     r"|(?<=password )to(?= )|(?:for|of|on|in) [a-z0-9 _.-]{1,30}:"
 )
-# The keys of `_CONFIDENCE` are the names of the groups below. The comments show what a group matches after
-# the name `token`.
+# Each separator is a group, and the keys of `_CONFIDENCE` are the names of these groups. The comment at a
+# group shows a text in which it matches after the name `token`.
 _SEPARATOR = re.compile(
     rf"(?P<closed>{QUOTE}|\*\*|[”’」』])?\]?(?:{_SPACE}[（(][^()（）\n]{{0,30}}[)）])?{_SPACE}(?:"
     rf"(?P<pair>,?\s{{0,40}}{QUOTE}?value{QUOTE}?\s{{0,4}}[:=])"  # {"name": "token", "value": "…"}
@@ -87,21 +88,21 @@ _PUBLIC_VALUE = re.compile(
     r"(?P<value>(?:W/\")?[A-Za-z0-9][A-Za-z0-9+/=_-]{5,1000})"
 )
 _LAST_ARGUMENT = re.compile(rf"{QUOTE}\s{{0,4}}\)")
-"""The end of a quoted last argument.
+"""Matches the end of a quoted last argument.
 
-In `put("token", "x")`, the last argument is the value. In a list of names such as `("token", "page",
-"size")`, "page" is not the last argument and not a value.
+In `put("token", "x")`, "x" is the last argument and therefore the value. In a list of names such as
+`("token", "page", "size")`, "page" is not the last argument and therefore not a value.
 """
 _END = re.compile(r"[ \t]*(?:$|[\n\r,;&|)}\]<>\"'`\\，。；、）#])")
 _GAP = re.compile(r"(?:(?<=no)\.)?[ \t]{0,4}", re.IGNORECASE)
 _EXAMPLE = re.compile(r"(?:sample|example|dummy|fake|示例|样例)[ ]?$", re.IGNORECASE)
-"""A word before a name of personal data that marks the value as an example."""
+"""Matches a word just before a name of personal data that marks the value as an example."""
 _MAX_LITERAL_CHARS = 4_096
 """Maximum length of a quoted literal, in characters."""
 
 _CELL = re.compile(r"[ \t*`]{0,8}(?P<value>[^|\n`*]{0,200}?)[ \t*`]{0,8}(?:\||$)")
 _MAX_CELLS = 4
-"""Maximum number of cells to check in a row, such as type, required, description and example."""
+"""Maximum number of cells to check after a name, such as type, required, description and example."""
 _HEADER = re.compile(r"[\w .-]{1,60}")
 _DELIMITERS = re.compile(r"\|?(?:[ \t]{0,4}:?-{1,80}:?[ \t]{0,4}\|?){2,}")
 
@@ -152,7 +153,8 @@ def _may_follow(syntax: str, text: str, start: int, end: int, closing_quote: str
 def _find_literal(text: str, position: int) -> tuple[int, int] | None:
     """Return the start and end of the text in the quoted literal at `position`, or None if there is none.
 
-    If the closing quotation mark is missing, the text ends where an unquoted value would end.
+    If the closing quotation mark is missing, on another line or more than `_MAX_LITERAL_CHARS` away, the
+    text ends where an unquoted value would end.
     """
     opening = _OPENING.match(text, position)
     if opening is None:
@@ -189,13 +191,13 @@ def _find_unquoted(text: str, value_start: _ValueStart, kind: SecretKind) -> tup
 
 
 def _word_end(text: str, position: int, kind: SecretKind) -> int:
-    """Return where the unquoted word at `position` ends; a personal number may contain spaces."""
+    """Return where the unquoted value at `position` ends. A number may contain spaces if it is PERSONAL."""
     end = match_end(_BARE, text, position)
     return max(end, match_end(_GROUPED, text, position)) if kind is SecretKind.PERSONAL else end
 
 
 def _skip_auth_scheme(text: str, position: int) -> int:
-    """Return where the credentials of an Authorization header start, after a scheme such as Bearer."""
+    """Return where the credentials of an Authorization header start: after any scheme such as Bearer."""
     return match_end(_SCHEME, text, position)
 
 
@@ -204,17 +206,17 @@ def _percent_encoded(level: str) -> re.Pattern[str]:
     return re.compile(rf"(?:(?!%{level}(?:26|22|27|2C|7D|0A))[A-Z0-9%.~+/=_!*@-])+", re.IGNORECASE)
 
 
-class NamedSecrets(NamedTuple):
-    """The values that follow names in a text, in the order of the text."""
+class NamedValues(NamedTuple):
+    """The values of the known names in a text: secrets and public values, each in the order of the text."""
 
     secrets: list[TextSpan]
     public: list[TextSpan]
     """Values that are not secrets, such as order numbers, trace ids and digests."""
 
 
-def find_named_secrets(text: str) -> NamedSecrets:
+def find_named_values(text: str) -> NamedValues:
     """Return the plausible secrets and the public values that follow names in `text`."""
-    values = NamedSecrets([], [])
+    values = NamedValues([], [])
     position = 0
     while (match := NAME_TOKENS.search(text, position)) is not None:
         position = match.end()
@@ -269,7 +271,8 @@ def _syntax_confidence(
 ) -> SyntaxConfidence:
     """Return the confidence in a value that ends at `end`.
 
-    An unquoted value after a colon, a `pair` or a space is part of a sentence if more words follow it.
+    An unquoted value after a colon, a `pair` separator or a space is considered part of a sentence if more
+    words follow it.
     """
     if value_start.syntax in ("argument", "call", "verb"):
         return value_start.confidence
@@ -284,9 +287,10 @@ def _syntax_confidence(
 
 
 def _secret_without_separator(text: str, end: int, kind: SecretKind, name: str) -> TextSpan | None:
-    """Return the secret right after the name that ends at `end`, or None.
+    """Return the secret that follows the name ending at `end` without a separator, or None.
 
-    Only blanks, or the dot of "no.", may be between them. After a Chinese name, no space is required.
+    Only spaces and tabs, and the dot of the abbreviation "no.", may be between the name and the secret.
+    After a Chinese name, nothing need be between them.
     """
     position = match_end(_GAP, text, end)
     if name.lower() == "pass":
@@ -300,7 +304,7 @@ def _secret_without_separator(text: str, end: int, kind: SecretKind, name: str) 
 
 
 def _find_secret_in_row(text: str, position: int, kind: SecretKind, name: str) -> TextSpan | None:
-    """Return the secret in the row of `name`, or None. Only _MAX_CELLS cells after `name` are checked."""
+    """Return the first plausible secret in the `_MAX_CELLS` cells from `position` on, or None."""
     for _ in range(_MAX_CELLS):
         cell = _CELL.match(text, position)
         if cell is None or cell.end() == position:
@@ -341,7 +345,10 @@ def _secrets_under(headers: list[str], line: str, position: int) -> Iterator[Tex
 
 
 def _cells(line: str) -> list[re.Match[str]]:
-    """Return the cells of a row, and an empty cell after them. A bar at the start adds no empty cell."""
+    """Return the cells of a row and, at the end of the row, one more empty cell.
+
+    A bar at the start of the row does not add an empty cell.
+    """
     row = line.strip()
     start = line.index(row) + row.startswith("|")
     return list(_CELL.finditer(line, start, len(line.rstrip())))

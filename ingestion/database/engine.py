@@ -1,7 +1,8 @@
 """Opens the database of APIDESK_DATABASE_URL and upgrades its tables with Alembic.
 
-To change a table, add a file to `migrations/versions/` and set `HEAD` to its revision. Tests compare
-the result with `ingestion.database.tables`. `open_engine` upgrades every database that it opens.
+To change a table, change it in `ingestion.database.tables`, add a migration to `migrations/versions/`, and
+set `HEAD` to the revision of the migration. A test checks that the migrations create exactly these tables.
+`open_engine` upgrades every database that it opens.
 """
 
 import logging
@@ -21,7 +22,7 @@ from schemas.errors import ConfigurationError, StoreUnavailable
 from schemas.settings import Settings
 
 HEAD = "0004"
-"""The newest revision. Alembic is imported only for a database with a different one."""
+"""The newest revision. Alembic is imported only if a database has another revision."""
 
 LOCK_KEY = 7_242_017
 """Key of the PostgreSQL advisory lock that is held during an upgrade."""
@@ -59,14 +60,14 @@ def _revision(engine: Engine) -> str | None:
             revision: str | None = connection.scalar(
                 text("SELECT version_num FROM alembic_version")
             )
-        except DBAPIError:  # the table does not exist yet
+        except DBAPIError:  # most likely, no such table; any other error recurs in the upgrade
             return None
         return revision
 
 
 @contextmanager
 def _exclusive_transaction(engine: Engine) -> Iterator[Connection]:
-    """Run the block in a transaction that first waits for upgrades by other processes."""
+    """Run the block in a transaction that starts after the upgrades of other processes have ended."""
     with engine.connect() as connection:
         if engine.dialect.name == "sqlite":
             connection.exec_driver_sql("BEGIN IMMEDIATE")
@@ -98,8 +99,9 @@ def _upgrade(connection: Connection) -> None:
 def open_engine(settings: Settings) -> Engine:
     """Open the database in `settings` and upgrade its tables. Blocks.
 
-    Raises ConfigurationError for an invalid URL, for a missing driver, and for a database that a newer
-    apidesk has changed. Raises StoreUnavailable if the database cannot be used.
+    Raises ConfigurationError for an invalid URL, for a missing driver, for a folder that cannot be created,
+    and for a database that a newer apidesk has changed. Raises StoreUnavailable if the database cannot be
+    used.
     """
     engine = _create_engine(_parse_url(settings.database_url))
     try:
@@ -120,22 +122,26 @@ def open_engine(settings: Settings) -> Engine:
 def database_errors() -> Iterator[None]:
     """Convert SQLAlchemy's errors to StoreUnavailable.
 
-    The message names only known causes of SQLite errors. The texts of other errors may name hosts, and are
-    only logged.
+    The message states the cause only if `sqlite_problem` knows it. Otherwise, the error text is written
+    only to the log, because it may contain host names.
     """
     try:
         yield
     except SQLAlchemyError as error:
         log.warning("the database failed: %s", _first_line(error))
         problem = _sqlite_problem(error)
-        state = f"cannot be used ({problem})" if problem else "does not answer"
-        raise StoreUnavailable(f"the database {state}: see {SETTING}") from error
+        message = (
+            f"the database cannot be used ({problem}): see {SETTING}"
+            if problem
+            else f"a database operation failed: see the log and {SETTING}"
+        )
+        raise StoreUnavailable(message) from error
 
 
 def _parse_url(text: str) -> URL:
     try:
         url = make_url(text)
-    except (ArgumentError, ValueError):  # its message would contain a part of the URL
+    except (ArgumentError, ValueError):  # the error's own message may contain a part of the URL
         raise ConfigurationError(f"{SETTING}: not a database URL") from None
     if url.drivername in ("postgres", "postgresql"):
         url = url.set(drivername=PSYCOPG)
@@ -159,7 +165,10 @@ def _create_engine(url: URL) -> Engine:
 
 
 def _create_in_memory_engine(url: URL) -> Engine:
-    """Return an engine with one connection for all threads: each connection would have its own database."""
+    """Return an engine with a single connection, which all threads share.
+
+    A second connection would open another, empty database.
+    """
     return create_engine(
         url,
         poolclass=QueuePool,
@@ -170,10 +179,10 @@ def _create_in_memory_engine(url: URL) -> Engine:
 
 
 def _enable_wal(engine: Engine) -> None:
-    """Enable the write-ahead log, so that reads continue during a write. The file stores this mode.
+    """Enable the write-ahead log, so that reads continue during a write. The mode is stored in the file.
 
-    SQLite's own timeout does not apply to this switch, which fails at once if other processes open the new
-    file at the same time. It is therefore retried.
+    The switch is retried, because SQLite's own timeout does not apply to it: it fails at once if another
+    process opens the new file at the same time.
     """
     for attempt in Retrying(
         retry=retry_if_exception(_is_busy),

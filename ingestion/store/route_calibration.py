@@ -5,8 +5,8 @@ measured on the collection itself. Both routes search for one sentence from each
 rank of the document that contains the sentence is recorded. This is the inverse cloze task of Lee, Chang
 and Toutanova, "Latent Retrieval for Weakly Supervised Open Domain Question Answering", 2019.
 
-Only half of the words of each sentence are used. Any embedding would find an exact copy, but questions are
-worded differently from documents. See docs/explanation/retrieval.md.
+Only about half of the words of each sentence are used, because any embedding would find an exact copy, but
+questions are worded differently from documents. See docs/explanation/retrieval.md.
 """
 
 import random
@@ -21,7 +21,10 @@ from ingestion.text.words import vocabulary_words
 from schemas.document import Chunk
 
 SAMPLE_CHUNKS = 64
-"""Approximate number of queries. The standard error of a mean reciprocal rank is then at most 0.06."""
+"""Approximate number of sampled chunks, each of which gives at most one query.
+
+With 64 queries, the standard error of a mean reciprocal rank is at most about 0.06.
+"""
 
 SEARCH_DEPTH = 10
 """Number of hits per query. A document that is not among them counts as not found."""
@@ -36,7 +39,7 @@ _SENTENCE_END = re.compile(r"(?<=[。！？!?])|(?<=\.)\s|\n")
 
 
 def is_calibration_due(manifest: CollectionManifest) -> bool:
-    """Return whether the collection was never calibrated or has grown too much since then."""
+    """Return whether the collection was never calibrated, or has outgrown its last calibration."""
     calibration = manifest.calibration
     return calibration is None or manifest.rows > RECALIBRATION_GROWTH * calibration.rows
 
@@ -76,7 +79,7 @@ def _longest_sentence(body: str) -> str:
 
 
 def _draw_half(sentence: str) -> str:
-    """Draw about half of the words of `sentence` at random.
+    """Return about half of the words of `sentence`, chosen at random.
 
     The sentence is the random seed, so the result is the same in every run.
     """

@@ -43,7 +43,7 @@ BAD_PLATFORMS = {
     "an unknown time zone": (
         "[platform]\n",
         '[ingestion]\nschedule = "* * * * *"\ntimezone = "Mars"\n[platform]\n',
-        ["ingestion.timezone: no zone is called 'Mars'"],
+        ["ingestion.timezone: unknown time zone 'Mars'"],
     ),
     "an invalid pattern": (
         'path = "guides"',

@@ -83,7 +83,7 @@ def test_orphaned_run_is_marked_as_failed(job: IngestionJob) -> None:
     done(job)
     found = job.runs.get(dead.id)
     assert found is not None
-    assert (found.state, found.error) == ("failed", "its process ended before the run did")
+    assert (found.state, found.error) == ("failed", "the process ended before the run finished")
 
 
 def test_run_can_be_stopped(job: IngestionJob) -> None:

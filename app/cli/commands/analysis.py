@@ -75,7 +75,7 @@ RETRIEVAL_OPTIONS = ("k", "mode", "plot", "min_recall", "save")
     "--compare",
     type=click.Path(path_type=Path, dir_okay=False),
     metavar="FILE",
-    help="With --answers, compare with an earlier result, which was saved with --json.",
+    help="With --answers, compare with an earlier result, saved from the output of --json.",
 )
 @click.option("--json", "as_json", is_flag=True, help="Print all results as JSON.")
 @platform_option
@@ -97,8 +97,8 @@ def evaluate(
     Each line of QUESTIONS is {"question": "...", "gold": ["..."], "facts": [["..."]], "type": "general"}.
     gold lists the documents that answer the question, each by id, page url, api url, api name, file path
     or operation (POST /orders). facts lists what a right answer states, each fact as a list of
-    alternative strings; --answers looks for them in the answer. A question without gold and facts is
-    one that the documents do not answer. type is optional.
+    alternative strings; --answers looks for them in the answer. A question with neither gold nor facts
+    is one that the documents do not answer. Only question is required.
     """
     if not answers:
         if min_answer is not None or judge is not None or compare is not None:
@@ -161,9 +161,9 @@ def _evaluate_answers(
 def _report_judge_failures(
     failures: "Iterable[str | None]", grades: "Mapping[Grade, int] | None"
 ) -> None:
-    """Print how often the judge failed, and the first error. Exit with EXIT_FAILED if no answer was graded.
+    """If the judge failed, print how often and the first error.
 
-    Does nothing if the judge did not fail.
+    If it graded no answer, also exit with EXIT_FAILED.
     """
     messages = [failure for failure in failures if failure is not None]
     if not messages:
@@ -222,7 +222,7 @@ def insights(
 ) -> None:
     """Report on recent questions.
 
-    Shows counts, feedback and topics that the documentation does not cover.
+    Shows counts, feedback, and the topics that the documentation does not cover.
     """
     if as_csv and as_json:
         raise click.UsageError("--csv and --json cannot be combined")
@@ -284,9 +284,9 @@ def replay(
     as_json: bool,
     platform: Path | None,
 ) -> None:
-    """Ask recorded questions again and compare.
+    """Ask recorded questions again and compare the answers.
 
-    Shows how the answers have changed, for example after a change of the documentation or with another
+    Shows how the answers have changed, for example after a change to the documentation or with another
     model or k. Nothing is recorded.
     """
     from app.analytics.plots import check_plot, plot_replay

@@ -31,10 +31,10 @@ MAX_DESCRIPTIONS = 20
 """Maximum number of OpenAPI descriptions that are used as sources."""
 
 LANGUAGE_SAMPLE_DOCUMENTS = 5
-"""Maximum number of documents per source that are read to detect the language."""
+"""Maximum number of documents per source whose languages are counted."""
 
 MAX_NAMED_PROBLEMS = 3
-"""Maximum number of files that an error message names."""
+"""Maximum number of unusable files that an error message names."""
 
 
 @dataclass(frozen=True)
@@ -162,7 +162,7 @@ def _count_of(count: int, noun: str) -> str:
 def _most_frequent_language(surveyed: list[_SurveyedSource], limits: SourceLimits) -> Language:
     """Return the most frequent language of the sampled documents.
 
-    Raises SourceError, which names the first unusable files, if no document can be read.
+    If no document can be read, raises SourceError; the message names the first unusable files.
     """
     counts: Counter[Language] = Counter()
     problems: list[str] = []
@@ -179,8 +179,11 @@ def _most_frequent_language(surveyed: list[_SurveyedSource], limits: SourceLimit
 def _sample_languages(
     surveyed: _SurveyedSource, limits: SourceLimits, problems: list[str]
 ) -> list[Language]:
-    """Return the languages of the first documents. Add the unusable files read on the way to `problems`."""
-    if summary := surveyed.summary:  # avoids fetching the description again
+    """Return the languages of the first documents of a source.
+
+    Append a message to `problems` for each unusable file that is read before the last of these documents.
+    """
+    if summary := surveyed.summary:  # the description need not be read again
         return [summary.language] * min(summary.operations, LANGUAGE_SAMPLE_DOCUMENTS)
     languages: list[Language] = []
     for result in read_source(surveyed.source, limits):
@@ -197,7 +200,7 @@ def _sample_languages(
 
 
 def distinct_hosts(urls: tuple[str, ...]) -> tuple[str, ...]:
-    """Return the distinct hosts of `urls`, except for hosts with placeholders."""
+    """Return the distinct hosts of `urls`. URLs with a placeholder in the host, or no host, are skipped."""
     return tuple(dict.fromkeys(host for host in map(_host, urls) if host))
 
 

@@ -1,4 +1,4 @@
-"""The operations of an OpenAPI description and their examples, as data types for all its versions."""
+"""Data types for the operations of an OpenAPI description and their examples, in any OpenAPI version."""
 
 import json
 from collections.abc import Iterator
@@ -40,7 +40,7 @@ class NamedExample(NamedTuple):
 
 
 def named_examples(holder: Node) -> Iterator[NamedExample]:
-    """Yield the `example` of a media type or, if it has none, its `examples`. Raises SourceError."""
+    """Yield the valid `example` of a media type or, if it has none, its `examples`. Raises SourceError."""
     if "example" in holder:
         example = make_example(holder["example"].value, "")
         if example is not None:
@@ -55,11 +55,14 @@ def named_examples(holder: Node) -> Iterator[NamedExample]:
 
 
 def make_example(value: object, title: str) -> Example | None:
-    """Return `value` as an example; None if it is null, too long or invalid."""
+    """Return `value` as an example; None if it is null, too long or invalid.
+
+    A JSON object or array that is written as a string is parsed.
+    """
     if value is None or len(as_text(value)) > MAX_EXAMPLE_CHARS:
         return None
     if isinstance(value, str) and value.lstrip()[:1] in ("{", "["):
-        with suppress(ValueError, RecursionError):  # JSON written as a string
+        with suppress(ValueError, RecursionError):
             value = json.loads(value, parse_constant=str)
     try:
         return Example(title=title[:_MAX_CELL_CHARS], value=value)
@@ -105,7 +108,7 @@ class OperationParameter:
     is_common: bool = False
     """Whether the path item declares this parameter, or most operations refer to it.
 
-    Documents list such parameters separately.
+    Never true for `path` and `body`. Documents list common parameters separately.
     """
 
 
@@ -174,7 +177,8 @@ class Operation:
 def base_path(servers: tuple[str, ...]) -> str:
     """Return the path of the first server, without its trailing slash.
 
-    The result is empty if there is no server, or if its path contains variables or is too long.
+    The result is empty if there is no server, if its URL is invalid, or if its path is relative, contains
+    variables or is too long.
     """
     try:
         path = urlsplit(servers[0]).path.rstrip("/") if servers else ""
@@ -184,19 +188,19 @@ def base_path(servers: tuple[str, ...]) -> str:
     return path if is_plain and len(path) <= MAX_BASE_PATH_CHARS else ""
 
 
-def absolute_server_url(server: str, document: str) -> str:
-    """Return `server` as an absolute URL, resolved against `document`, the URL of the OpenAPI description.
+def absolute_server_url(server: str, description_url: str) -> str:
+    """Return `server` as an absolute URL, resolved against the URL of the OpenAPI description.
 
     If the OpenAPI description is a file, `server` is returned unchanged.
     """
     try:
-        return urljoin(document, server) if document.startswith("http") else server
+        return urljoin(description_url, server) if description_url.startswith("http") else server
     except ValueError:
         return server
 
 
 def path_error(subject: str, reason: str) -> SourceError:
-    """Return an error about a path or operation; the message begins with `subject`, shortened."""
+    """Return an error about the path or operation `subject`, which is shortened in the message."""
     return SourceError(f"{quote_text(subject)[1:-1]}: {reason}")
 
 

@@ -48,7 +48,7 @@ class _Row:
     parameter: OperationParameter | None = None
     """The parameter that the row describes; None if it describes a body, property or variant."""
     ancestors: frozenset[int] = frozenset()
-    """Ids of all schemas that contain this one; see `Schema.structure`."""
+    """Ids of all schemas that contain this one; see `Schema.structure_ids`."""
     depth: int = 0
     dimensions: int = 0
     """Number of nested arrays around the elements."""
@@ -139,11 +139,11 @@ class RowBuilder:
         """
         row.inner, ancestors = row.schema, row.ancestors
         while True:
-            structure = row.inner.structure
-            if structure and structure <= ancestors:
+            structure_ids = row.inner.structure_ids
+            if structure_ids and structure_ids <= ancestors:
                 row.mark = self.labels.see_above
                 return ancestors
-            ancestors |= structure
+            ancestors |= structure_ids
             items = row.inner.items
             if not items or row.dimensions >= MAX_DEPTH:
                 return ancestors
@@ -172,7 +172,7 @@ class RowBuilder:
         """Yield a row per alternative schema; none if all are scalar, because the row's type lists them."""
         choices = row.inner.variants[: max(self.rows_left, 0) + 1]
         read = [(node, self.reader.read(node)) for node in choices]
-        if not any(schema.structure for _, schema in read):
+        if not any(schema.structure_ids for _, schema in read):
             return
         for number, (node, schema) in enumerate(read, 1):
             name = f"{row.name_with_brackets} ({_variant_label(node, schema, number)})".strip()

@@ -1,6 +1,6 @@
 """Merges the schemas that `$ref` and `allOf` combine, and describes them as text for table cells.
 
-Both work independently of the OpenAPI version.
+All functions accept the keywords of Swagger 2.0, OpenAPI 3.0 and OpenAPI 3.1.
 """
 
 from collections.abc import Iterator
@@ -13,7 +13,7 @@ from schemas.document import AllowedValue
 from schemas.errors import SourceError
 
 MAX_SCHEMA_PARTS = 150
-"""Maximum number of schemas that one schema combines by `$ref` and `allOf`."""
+"""Maximum number of schemas that are merged into one."""
 
 _STRUCTURE_KEYWORDS = (
     "properties",
@@ -33,12 +33,12 @@ class Schema:
     parts: tuple[Node, ...] = ()
 
     def get(self, key: str) -> Node | None:
-        """Return the value of `key`; None if no part has it."""
+        """Return the node of `key` in the last part that has it; None if no part has it."""
         nodes = (part[key] for part in reversed(self.parts))
         return next((node for node in nodes if node.value is not None), None)
 
     def text(self, key: str) -> str:
-        """Return the text of `key`; empty if no part has it."""
+        """Return the text of `key` in the last part that has it; empty if no part has it."""
         return next(filter(None, (part.text(key) for part in reversed(self.parts))), "")
 
     def flag(self, key: str) -> bool:
@@ -79,7 +79,7 @@ class Schema:
 
     @property
     def properties(self) -> dict[str, list[Node]]:
-        """Properties by name, each with its schemas."""
+        """Maps the name of each property to its schemas: one from each part that declares the property."""
         properties: dict[str, list[Node]] = {}
         for part in self.parts:
             for name, node in part["properties"].items():
@@ -88,7 +88,10 @@ class Schema:
 
     @property
     def additional_properties(self) -> list[tuple[str, Node]]:
-        """Schemas of properties without a fixed name: any name is `*`, and a pattern is `/pattern/`."""
+        """Properties without a fixed name, as pairs of a name and a schema.
+
+        The name is `*` if it is arbitrary, and `/pattern/` if it must match a pattern.
+        """
         properties: list[tuple[str, Node]] = []
         for part in self.parts:
             additional = part["additionalProperties"]
@@ -105,7 +108,7 @@ class Schema:
 
     @property
     def variants(self) -> list[Node]:
-        """Alternative schemas, except null and schemas that only list required properties.
+        """Alternative schemas, except null, empty schemas, and schemas that only list required properties.
 
         Empty if only one alternative is left, because it always applies and is merged into the schema.
         """
@@ -119,29 +122,38 @@ class Schema:
         return [node for part in self.parts for key in keys for node in part[key].elements()]
 
     @property
-    def structure(self) -> frozenset[int]:
-        """Python ids of the parts that contain other schemas, to detect recursion; empty for a scalar."""
+    def structure_ids(self) -> frozenset[int]:
+        """Python object ids of the parts that contain other schemas; empty for a scalar.
+
+        A schema whose ids are all among those of its ancestors is recursive.
+        """
         return frozenset(id(part.value) for part in self.parts if _contains_schemas(part))
 
 
 class SchemaReader:
-    """Reads the schemas of one description, with at most `max_values` values after `$ref` is expanded."""
+    """Reads the schemas of one description, up to a limit of `max_values` values with `$ref`s expanded.
+
+    Each reading of a schema counts as one value, plus one for every eight of its keywords.
+    """
 
     def __init__(self, max_values: int) -> None:
         self.max_values = max_values
         self.values_left = max_values
 
     def read(self, *nodes: Node) -> Schema:
-        """Merge `nodes`, which apply together, into one schema. Raises SourceError if it is too large."""
+        """Merge `nodes`, which apply together, into one schema.
+
+        Raises SourceError if a limit is exceeded or a `$ref` cannot be resolved.
+        """
         seen: set[int] = set()
         return Schema(tuple(part for node in nodes for part in self._parts(node, seen)))
 
     def spend(self, amount: int) -> None:
-        """Count `amount` values. Raises SourceError above the limit."""
+        """Count `amount` values towards the limit. Raises SourceError if the limit is exceeded."""
         self.values_left -= amount
         if self.values_left < 0:
             raise SourceError(
-                f"with its $refs expanded, the description has more than {self.max_values} values"
+                f"with its $refs expanded, the description exceeds the limit of {self.max_values} values"
                 " (APIDESK_MAX_VALUES)"
             )
 
@@ -172,7 +184,7 @@ def _alternatives(part: Node) -> Iterator[Node]:
 
 
 def _informative_alternatives(part: Node) -> Iterator[Node]:
-    """Yield the alternatives except null and schemas that only list required properties."""
+    """Yield the alternatives except null, empty schemas, and schemas that only list required properties."""
     for node in _alternatives(part):
         keys = set(node.value) if isinstance(node.value, dict) else set()
         if keys - {"required"} and not _is_null(node):
@@ -186,7 +198,7 @@ def _is_null(node: Node) -> bool:
 # --- text -----------------------------------------------------------------------------------------
 
 MAX_ENUM_VALUES = 200
-"""Maximum number of values of one enumeration."""
+"""Maximum number of values that are listed for one enumeration."""
 
 MAX_DESCRIPTION_CHARS = 20_000
 """Maximum length of a description, in characters."""
@@ -266,7 +278,7 @@ def allowed_values(reader: SchemaReader, schema: Schema) -> tuple[AllowedValue, 
     values = list(_values_with_meanings(schema))
     for node in schema.variants[:MAX_ENUM_VALUES]:
         variant = reader.read(node)
-        if not variant.structure:
+        if not variant.structure_ids:
             meaning = variant.text("description") or variant.text("title")
             values += [(value, own or meaning) for value, own in _values_with_meanings(variant)]
     texts = [(as_text(value)[:_MAX_VALUE_CHARS], meaning) for value, meaning in values]
@@ -344,7 +356,10 @@ def _range_constraint(label: str, schema: Schema, low: str, high: str) -> Iterat
 def _limit_with_sign(
     schema: Schema, key: str, exclusive_sign: str, inclusive_sign: str
 ) -> tuple[str, str]:
-    """Return the limit `key` and its sign. `exclusiveMinimum` is a flag in OpenAPI 3.0, a limit in 3.1."""
+    """Return the limit `key` and its sign.
+
+    `exclusiveMinimum` and `exclusiveMaximum` are flags up to OpenAPI 3.0, and limits from OpenAPI 3.1 on.
+    """
     exclusive = f"exclusive{key[0].upper()}{key[1:]}"
     limit = schema.text(exclusive)
     if limit and limit not in ("true", "false"):
