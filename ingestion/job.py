@@ -174,7 +174,7 @@ async def run_in_thread(
 def run_lock(settings: Settings, run: IngestionRun) -> Iterator[None]:
     """Hold the lock of the collection in `settings`; the system releases it if the process dies.
 
-    Raises IngestionRunning if another run holds the lock; the message describes that run if it can.
+    Raises IngestionRunning if another run holds the lock; the message describes that run if possible.
     """
     path = _lock_path(settings)
     holder_path = path.with_suffix(".json")

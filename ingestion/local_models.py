@@ -64,7 +64,7 @@ Their vectors are the mean over all tokens. The model file is `onnx/model.onnx` 
 """
 
 TOKENIZER_FILES = ("config.json", "tokenizer.json", "tokenizer_config.json")
-"""Files that fastembed reads besides the model."""
+"""Files that fastembed requires besides the model."""
 
 
 class LocalEmbeddings(Embeddings):

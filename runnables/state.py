@@ -88,7 +88,7 @@ AnswerFunction = Callable[[_Input, RunnableConfig], Coroutine[Any, Any, Answer]]
 
 
 def with_retrieved(state: PipelineState, found: Sequence[RetrievedChunk]) -> PipelineState:
-    """Return `state` with the chunks of a retrieval, best first."""
+    """Return `state` with the first `k` chunks in `found` as `retrieved`, and the others as `further`."""
     k = state["question"].k
     return {**state, "retrieved": list(found[:k]), "further": list(found[k:])}
 

@@ -36,7 +36,7 @@ class OperationBuilder:
         self._status: ErrorCode | None = None
         """The error in the last heading or bold title, if that is an HTTP status."""
         self._error_title = (-1, "")
-        """Index of the last block that is the title of an error without a status, and the code in it."""
+        """Index of the last block that is the title of an error, and the code in it."""
 
     def add_permissions(self, found: Sequence[PermissionPackage]) -> bool:
         """Add permissions that the operation does not have yet. Return False if `found` is empty."""
@@ -75,7 +75,7 @@ class OperationBuilder:
         ]
 
     def note_error_title(self, code: str) -> None:
-        """Remember that the current block is the title of an error without a status."""
+        """Remember that the current block is the title of the error `code`."""
         self._error_title = (self.position, code)
 
     def describe_error(self, found: Sequence[ErrorCode]) -> bool:

@@ -10,7 +10,7 @@ from ingestion.sources.api_columns import text_of
 from ingestion.text.markdown_blocks import MarkdownBlock
 
 Method = Literal["GET", "POST", "PUT", "PATCH", "DELETE", "HEAD", "OPTIONS"]
-"""The methods that are found on pages: not TRACE, which on a page is usually a log level."""
+"""The methods that are searched for on pages. TRACE is left out: on a page, it is usually a log level."""
 
 METHODS = "|".join(get_args(Method))
 
@@ -24,10 +24,13 @@ A longer text is part of a sentence: `2 requests a second on GET /v1/x`.
 """
 
 MAX_CAPTION_CHARS = 60
-"""Maximum length of a paragraph that announces the block below it."""
+"""Maximum length of a paragraph that announces the block below it, in characters."""
 
 MAX_FACT_CHARS = 1_000
-"""Number of leading characters of a block in which calls or labelled lines are read."""
+"""Number of leading characters of a block in which labelled lines are read.
+
+It is also the maximum length of a block that is read as a URL, or as a call with a description.
+"""
 
 _BASE_VARIABLE = r"\$?\{\{?[\w.-]+\}?\}(?=/)"
 """A variable for the address of the server, as in Postman: `{{baseUrl}}/v1/x`."""
@@ -96,7 +99,7 @@ def path_of(url: str) -> str:
 
 
 class Templates:
-    """Calls with placeholders, of which other calls may be instances."""
+    """Calls, possibly with placeholders, of which other calls may be instances."""
 
     def __init__(self, calls: Iterable[Call]) -> None:
         self._parts: dict[tuple[str, int, str], list[list[str]]] = {}
@@ -149,9 +152,10 @@ def stated_calls(block: MarkdownBlock) -> list[Call]:
 
 
 def labelled_request(block: MarkdownBlock, above: MarkdownBlock) -> Call | None:
-    """Return the call of a request line without HTTP version, above a body or headers; otherwise None.
+    """Return the call of a code block that consists of a request line and a body or headers; else None.
 
-    `above` is the block before it, which must be a heading or a label.
+    The request line must not have an HTTP version. `above` is the block before `block`; it must be a
+    heading or a label.
     """
     is_announced = block.kind == "fence" and (above.kind == "heading" or is_label(above))
     lines = code_lines(block) if is_announced else []
@@ -222,7 +226,7 @@ def example_call(block: MarkdownBlock) -> Call | None:
 def message_call(block: MarkdownBlock) -> Call | None:
     """Return the call of an HTTP message in a code block; None for other blocks.
 
-    A request line with headers below it is a message even without the version of HTTP.
+    A request line without an HTTP version is a message if headers follow it or the block is marked `http`.
     """
     if block.kind != "fence":
         return None

@@ -156,7 +156,7 @@ def columns_of(header: Sequence[str], rows: TableRows = ()) -> Columns:
         if kind is None:
             continue
         at.setdefault(kind, index)
-        if kind == "name" and _identifiers(rows, index) > _identifiers(rows, at[kind]):
+        if kind == "name" and _count_identifiers(rows, index) > _count_identifiers(rows, at[kind]):
             at[kind] = index
     return Columns(at)
 
@@ -169,7 +169,7 @@ def is_identifier(cell: str) -> bool:
     return _IDENTIFIER.fullmatch(text_of(cell)) is not None
 
 
-def _identifiers(rows: TableRows, index: int) -> int:
+def _count_identifiers(rows: TableRows, index: int) -> int:
     return sum(is_identifier(row[index]) for row in rows if index < len(row))
 
 

@@ -32,7 +32,7 @@ def errors_of_rows(
     """Return the error codes of a table. An HTTP status in the same row becomes part of the message.
 
     Codes whose message means success are left out. So are all statuses below 400 in a status column, and
-    the numbers 200 to 209 in a code column whose numbers all look like statuses.
+    the codes 200 to 209 in a code column in which all codes look like statuses.
     """
     key = "code" if "code" in columns else "http_status"
     message_at = next(
@@ -96,7 +96,7 @@ _STATUS_ITEM = re.compile(
     r"[*`\s\[]*(?:HTTP\s*)?(?:(?i:status(?: code)?)[:：]? )?([1-5]\d\d)(?!\w|\.\w)[*`)\]）】]*"
     r"(?:\s+(?:[A-Z][a-z]+\b\s*){1,4}(?:[`*]+(?=[\s:：—–(-]|$))?)?[\s.:：,，、—–\-/|(（*]*"
 )
-"""An HTTP status with its name at the start of an item: `404 Not Found – `."""
+"""An HTTP status, possibly with its name, at the start of an item: `404 Not Found – `."""
 _ERROR_NAME = re.compile(
     r"`([^`\s]+)`|([A-Za-z][\w.]*_[\w.]+|[A-Z]{1,6}-?\d{2,}|\d{4,})(?=[*`]*\s*(?:[:：(（—–\-,，]|$))"
 )

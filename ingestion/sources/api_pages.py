@@ -1,7 +1,8 @@
 """Reads API operations from a Markdown page, recognised by its content.
 
 A page describes an operation if it gives a method with a URL (see `api_marks`) and a table or list of
-parameters, responses or errors. All other blocks stay prose.
+parameters, responses or errors; for exceptions, see `_accepted` and `_is_evident`. All other blocks stay
+prose.
 """
 
 import re
@@ -178,7 +179,7 @@ def _read_around(
 def _permissions_above(
     blocks: Sequence[MarkdownBlock], ranges: Sequence[Range]
 ) -> list[PermissionPackage]:
-    """Return the permissions that paragraphs before the first operation require."""
+    """Return the permissions that sentences before the first operation state."""
     above = blocks[: ranges[0][1]] if ranges else ()
     texts = [block.text for block in above if block.kind == "paragraph"]
     return [scope for text in texts for scope in scopes_of_sentences(text)]

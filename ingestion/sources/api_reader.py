@@ -163,7 +163,8 @@ class OperationReader:
 
         A paragraph can describe an error, a parameter ("**name** string Required"), several parameters in
         the definitions of a term such as "Body", or parameters that it only names ("Query: `limit`,
-        `cursor`."). Returns False if it describes nothing, or only an error in a bold title.
+        `cursor`."). Returns False if it describes nothing, or only an error in a
+        title in bold or code.
         """
         if title := _BOLD_TITLE.match(block.text) or _CODE_TITLE.fullmatch(block.text):
             self._add_titled_error(title[1])

@@ -82,10 +82,10 @@ def _start(
 
     This is the first that exists:
 
-    1. If the call is not a heading: of the headings with the smallest of `levels`, the last one from
-       `first_index` to the call.
-    2. If there is no heading of `levels`: the heading right above the call, or the call if that heading
-       only labels a URL or method.
+    1. If the call is not a heading: the last of the topmost headings that are between `first_index` and
+       the call, and whose level is in `levels`.
+    2. If there is no such heading: the heading right above the call, or the call if that heading only
+       labels a URL or method.
     3. The label right above the call.
     4. The call.
     """

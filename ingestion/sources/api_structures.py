@@ -164,8 +164,8 @@ class _OperationTables:
         """Return the structure to which a parameter refers; None if there is none.
 
         A parameter with a simple type, such as `string`, refers to none, whatever its description says.
-        Of several, those with the clearest kind of reference take precedence, then those of the same
-        operation, those with the role of the root table, those after `table`, and the nearest.
+        If there are several, those with the clearest kind of reference take precedence, then those of the
+        same operation, those with the role of the root table, those after `table`, and the nearest.
         """
         if table.has_types and is_simple_type(parameter.type):
             return None

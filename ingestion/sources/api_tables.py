@@ -139,7 +139,7 @@ class TableReader:
         )
 
     def _add_rows_of_text(self, rows: TableRows, role: Role) -> bool:
-        """Read a table whose rows are a name and a text such as "string, required. The name."."""
+        """Read rows of a name and a text such as "string, required. The name.", in one cell or several."""
         if not rows:
             return False
         if len(rows[0]) == 1:

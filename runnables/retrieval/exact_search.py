@@ -1,8 +1,8 @@
 """Exact search for the identifiers of a question, independent of its other words.
 
 A chunk defines an identifier that is in the first cell or the code column of a table, that starts a list
-item or heading, or that is the address or name of the chunk's API. Other mentions are left to full-text
-search.
+item, a heading or (in code, in bold or followed by a colon) a line, or that is the name, path or last path
+segment of the chunk's API. Other mentions are left to full-text search.
 """
 
 import re

@@ -3,8 +3,8 @@
 Names are compared word by word. Words that are rare among all names count more than frequent words, and a
 similar word counts nearly as much as an equal word (SoftTFIDF; Cohen, Ravikumar and Fienberg, "A
 Comparison of String Distance Metrics for Name-Matching Tasks", 2003). Because Chinese has no spaces,
-single characters and pairs of characters count as words. A typing error then affects only the pairs that
-contain it.
+single characters and pairs of characters count as words. A typing error then affects only one character
+and its pairs.
 """
 
 import math

@@ -1,4 +1,4 @@
-"""Extends short retrieved sections with their neighbours in the document, if only few results are read.
+"""Extends short retrieved sections with neighbouring sections, for callers that show only few results.
 
 A section is often too short to be read alone: the section before it introduces its table, or the section
 after it states an exception. Search still compares single sections, which is more precise. This is
@@ -16,7 +16,7 @@ from schemas.question import Filters
 MAX_BYTES = 2_000
 """Maximum size of the bodies of a section and its neighbours, in bytes of UTF-8: about 500 tokens.
 
-Longer sections are bytes_left as they are.
+Sections of at least this size are left unchanged.
 """
 
 MAX_DISTANCE = 2
@@ -31,9 +31,9 @@ def add_neighbours(
 ) -> list[RetrievedChunk]:
     """Return `retrieved` with the bodies and texts of short sections extended. Blocks the event loop.
 
-    The following section is added first, then the one before, and so on, while the bodies have at
-    most `MAX_BYTES` together. Only sections that match `filters` are added, and none that is
-    in the results already.
+    Sections after and before are added alternately, beginning with the one after, as long as the bodies
+    have at most `MAX_BYTES` together. A side ends at the first section that does not fit, does not match
+    `filters` or is already in the results.
     """
     short = [r.chunk for r in retrieved if _size(r.chunk) < MAX_BYTES]
     sections: defaultdict[DocumentKey, Sections] = defaultdict(dict)
@@ -50,7 +50,7 @@ def add_neighbours(
 
 
 def _extend(chunk: Chunk, sections: Sections, shown: set[str]) -> list[Chunk]:
-    """Return `chunk` and the neighbours that fit, in document order."""
+    """Return `chunk` and the neighbours that fit and are not in `shown`, in document order."""
     passage, bytes_left = [chunk], MAX_BYTES - _size(chunk)
     open_sides = [1, -1]
     while open_sides:

@@ -122,8 +122,9 @@ def _stems(text: str) -> str:
 def split_question(question: str) -> list[str]:
     """Split `question` into its parts; return `[question]` if it has one part, or more than `MAX_PARTS`.
 
-    A question is split at phrases such as "and then", "and how" or 先…再…, and after a question mark or
-    semicolon. Nouns joined by "and" are one question. A question is not split if a part refers to an
+    A question is split at phrases such as "and then", "and how" or 先…再…, and after question marks and
+    semicolons. If it contains one of these marks before its end, each part must contain a word such as
+    "how" or "is". Nouns joined by "and" are one question. A question is not split if a part refers to an
     earlier one, such as "and how do I delete it".
     """
     if match := _FIRST_THEN.search(question):

@@ -68,7 +68,7 @@ _SETTING = "APIDESK_RERANK_URL"
 _REFUSALS = {
     401: "the server refuses the key; check APIDESK_RERANK_API_KEY",
     403: "the server refuses the key; check APIDESK_RERANK_API_KEY",
-    404: "the server knows no such path or model; check APIDESK_RERANK_URL and APIDESK_RERANK_MODEL",
+    404: "the server does not know this path or model; check APIDESK_RERANK_URL and APIDESK_RERANK_MODEL",
 }
 """Error messages by HTTP status."""
 

@@ -1,7 +1,8 @@
 """Web search with Tavily. Its results are appended to the retrieved chunks.
 
-It uses the optional dependency `tavily-python`, which accepts an httpx client with a base URL, TLS settings
-and without redirects. langchain-tavily is not used, because its HTTP client, aiohttp, follows redirects.
+It uses the optional dependency `tavily-python`, which accepts an httpx client: the client sets the base URL
+and TLS settings, and does not follow redirects. langchain-tavily is not used, because its HTTP client,
+aiohttp, follows redirects.
 Results are cleaned, deduplicated by page, and split into chunks.
 """
 
@@ -177,7 +178,7 @@ def _parse_base_url(address: str) -> httpx.URL:
 
 
 def _failure_reason(error: Exception) -> str:
-    """Return the reason, without text of requests and replies, because they may contain the key."""
+    """Return why a search failed, without text of the request or reply, which may contain the key."""
     name = type(error).__name__
     if "Timeout" in name:
         return "no answer in time; check APIDESK_WEB_TIMEOUT"

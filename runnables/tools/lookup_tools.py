@@ -203,7 +203,7 @@ def _rank_chunks_of(
 ) -> list[RetrievedChunk]:
     """Return all chunks of `documents`: first those in `retrieved`, then the others, best match first.
 
-    A chunk matches better the more of the question's words it contains.
+    The more of the question's words a chunk contains, the better it matches.
     """
     chunks = _chunks_of(library, documents, question.filters)
     ids = {r.chunk.id for r in chunks}

@@ -63,7 +63,7 @@ _NAVIGATION = re.compile(
     r"(?:^|[\s_-])(?:nav|navbar|navigation|menu|sidebar|sidenav|toc|breadcrumbs?)(?:$|[\s_-])",
     re.IGNORECASE,
 )
-"""Classes and ids of navigation, but also of a page "with-sidebar"."""
+"""Matches classes and ids of navigation, and also those of whole pages, such as `with-sidebar`."""
 _PAGE_CONTENT = ["h1", "h2", "pre", "table", "article", "main"]
 """Elements that a page has and its navigation lacks."""
 _NOTE = re.compile(r"note|tip|hint|info|warning|caution|danger|important|admonition|callout")
