@@ -41,7 +41,7 @@ class Draft:
 
     answer: AnswerDraft
     answered_by: str
-    """`provider:model`, or `extractive` for quotes."""
+    """`provider:model`, or `extractive` if no model wrote the answer."""
     is_plain_text: bool = False
     """Whether plain text became the answer, because no model wrote valid JSON."""
     degraded: DegradedReason | None = None
@@ -64,8 +64,9 @@ class PipelineState(TypedDict):
     chunks: NotRequired[list[RetrievedChunk]]
     """The chunks that the answer may cite; the first one is number 1.
 
-    Set by `boost-named-api` and extended by `research`, `web` and `add-evidence`. `answer` keeps only
-    the chunks that the model was shown or, without a model, puts the quoted chunks first.
+    Set by `boost-named-api`; for a question that is probably off-topic, these are the `retrieved` chunks.
+    `research` puts its chunks first; `web` and `add-evidence` append theirs. `answer` keeps only the chunks
+    that the model was shown or, without a model, puts the quoted chunks first.
     """
     missing_identifiers: NotRequired[Mapping[str, Sequence[str]]]
     """Codes, paths and names in the question that no document contains, each with similar ones that the
@@ -74,7 +75,7 @@ class PipelineState(TypedDict):
     research: NotRequired[Research]
     """Set by `research`, in mode `tools`."""
     draft: NotRequired[Draft]
-    """Set by `answer`."""
+    """Set by `answer`, or without that step if the question is probably off-topic."""
 
 
 StateStep = Runnable[PipelineState, PipelineState]
