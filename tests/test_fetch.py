@@ -68,7 +68,9 @@ def test_redirects_are_limited() -> None:
 )
 def test_redirect_to_another_host_is_refused(location: str) -> None:
     with server(responding(answer(b"", "307 Temporary", Location=location))) as (url, heads):
-        assert refusal(url, limits()) == "leads to another host than that of the source"
+        assert refusal(url, limits()).startswith(
+            "leads to another origin: scheme, host and port must"
+        )
     assert len(heads) == 1
 
 
@@ -85,7 +87,7 @@ def test_redirect_to_another_protocol_is_refused(location: str) -> None:
 )
 def test_reference_to_another_host_is_refused(url: str) -> None:
     with server(responding(answer(b"x"))) as (own, heads):
-        assert "another host" in refusal(own, limits(), again=url)
+        assert "another origin" in refusal(own, limits(), again=url)
     assert not heads
 
 

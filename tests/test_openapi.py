@@ -430,7 +430,8 @@ def test_description_is_read_from_a_url() -> None:
     assert (document.title, document.api_url) == ("Far", "/v1/a")
     assert f"`{url}/v1`" in body_of(document, "request_url")
     assert [str(error) for error in errors] == [
-        "/b: $ref 'http://example.com/x#/y' cannot be resolved: leads to another host than that of the source",
+        "/b: $ref 'http://example.com/x#/y' cannot be resolved: leads to another origin: "
+        "scheme, host and port must be those of the source",
         "/c: $ref 'file:///etc/passwd' cannot be resolved: not an http(s) URL",
     ]
     assert len(heads) == 2

@@ -118,7 +118,7 @@ class _TagReplacer:
 
 
 def _url(base: str, path: str) -> str:
-    """Return the URL of an operation. A base that is no URL, path or placeholder is ignored."""
+    """Return the URL of an operation. A base that is not a URL, path or placeholder is ignored."""
     base, path = base.replace("\\", "").rstrip("/"), path.replace("\\", "").lstrip("/")
     is_base = base.startswith(("http://", "https://", "/", "{"))
     return f"{base}/{path}".rstrip("/") if is_base else f"/{path}"
@@ -165,10 +165,11 @@ def _with_tables(component: re.Match[str]) -> str:
 
 
 def _table(component: str, attribute: str, value: str) -> str:
-    """Return a list of objects as a table; empty if it describes no fields, errors or permissions.
+    """Return a list of objects as a table.
 
-    The label of the table is the name of the attribute or, if `role_of_title` finds no role in it, of the
-    component. If it finds none in either, there is no label.
+    The result is empty if the objects have fewer than two properties, or do not describe fields, errors or
+    permissions. The label of the table is the first of the names of the attribute and of the component for
+    which `role_of_title` finds a role. If it finds none, there is no label.
     """
     rows = list(_rows(objects_of(value), 0))
     names = list(dict.fromkeys(name for row in rows for name in row))

@@ -104,7 +104,7 @@ def _file_documents(
 
 
 def parse_page(source: PageFolderConfig, path: Path, content: PageContent) -> ParsedPage | None:
-    """Parse the page at `path`; None when its file name does not match, it is skipped or it has no content.
+    """Parse the page at `path`; None if its file name does not match, it is skipped or it has no content.
 
     The values from the file's name and path are added to those of `content`. Raises ConfigurationError for
     a malformed `page_url`.
@@ -125,7 +125,7 @@ def _page_of_file(source: PageFolderConfig, path: Path, content: PageContent) ->
 
 
 def _parse(source: PageSourceConfig, page: SourcePage) -> ParsedPage | None:
-    """Parse `page`; None when it has no body and its front matter names no API operation."""
+    """Parse `page`; None if it has no body, unless its front matter names an API operation."""
     values, parts, page_format = page.content
     parsed = [
         (part, list(add_anchors(parse_blocks(part.markdown), source.anchors))) for part in parts
@@ -308,8 +308,9 @@ def _sections(
 ) -> Iterator[Section]:
     """Yield a section for the blocks below each heading, with the path of headings.
 
-    If `is_markup`, entities and escapes in the text are resolved. `url_at` returns the URL of the section
-    that has the given anchor.
+    `parents` are the headings above those of `blocks`. `title` and empty headings are left out of the path.
+    If `is_markup` is true, text other than code is cleaned with `clean_text`. `url_at` returns the URL of
+    the section that has the given anchor.
     """
     headings: list[tuple[int, str]] = []
     body: list[str] = []
@@ -375,7 +376,10 @@ def lead_blocks(values: Mapping[str, object], title: str) -> list[MarkdownBlock]
 def with_lead(
     blocks: Sequence[MarkdownBlock], lead: Sequence[MarkdownBlock]
 ) -> list[MarkdownBlock]:
-    """Return a page's blocks, with those paragraphs of `lead` that it lacks below the title."""
+    """Return a page's blocks with the paragraphs of `lead` inserted below its title.
+
+    Paragraphs that the page already contains are not inserted.
+    """
     existing = {" ".join(block.text.split()) for block in blocks if block.kind == "paragraph"}
     added = [block for block in lead if block.text not in existing]
     start = 1 if blocks and blocks[0].kind == "heading" and blocks[0].level == 1 else 0

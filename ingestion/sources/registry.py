@@ -40,7 +40,10 @@ class EmptyFile:
 
 
 class RefusedFile(SourceError):
-    """A file that is refused because of its content. It stays refused until its fingerprint changes."""
+    """A file that is refused because of its content.
+
+    With an unchanged fingerprint, it would be refused again.
+    """
 
     def __init__(self, reason: str, fingerprint: str = "") -> None:
         super().__init__(reason)
@@ -80,7 +83,7 @@ def file_results(
 ) -> Sequence[FileResult]:
     """Return the documents that `read` returns, with the fingerprint of their file.
 
-    If there are none, the result tells why: the file has no content, the source skips it (`read` returns
+    If there are none, the result says why: the file has no content, the source skips it (`read` returns
     None), `read` refuses it, or `read` fails unexpectedly. A ConfigurationError, such as for a malformed
     `page_url`, is not caught because it concerns the whole source.
     """
@@ -103,7 +106,7 @@ def unexpected_error(name: str, error: Exception) -> SourceError:
     A defect that one document triggers must not keep the other documents from being indexed.
     """
     log.error("%s cannot be read", name, exc_info=error)
-    return SourceError(f"{name}: unexpected {type(error).__name__}: the log has the details")
+    return SourceError(f"{name}: unexpected {type(error).__name__}; see the log for details")
 
 
 @runtime_checkable

@@ -29,7 +29,7 @@ MAX_ID_CHARS = 400
 """Maximum length of an id, in characters."""
 
 MAX_SLEEP_S = 60.0
-"""Maximum time that a reader waits before it tries again, in seconds."""
+"""Maximum delay before a request, in seconds, even if the server asks for a longer one."""
 
 
 @dataclass(frozen=True)
@@ -93,7 +93,7 @@ class SourceAbandoned(SourceError):
 
 
 class Deadline:
-    """Time left to read a source; time that the run needs between two results does not count."""
+    """The time left to read a source. Only the time that readers pass to `spend` counts."""
 
     def __init__(self, seconds: float) -> None:
         self._seconds = seconds
@@ -111,7 +111,7 @@ class Deadline:
             )
 
     def sleep(self, seconds: float) -> Iterator[Waiting]:
-        """Wait for `seconds`, but at most for MAX_SLEEP_S, and yield Waiting every half second.
+        """Wait for `seconds`, or for MAX_SLEEP_S if that is shorter. Yields Waiting every half second.
 
         Raises SourceAbandoned at the time limit.
         """

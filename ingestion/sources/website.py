@@ -1,6 +1,6 @@
 """Reads the pages of a web site, found by links from a start page or by a sitemap.
 
-Requests go to one host, at a limited rate and as its robots.txt allows. Pages that the server declares
+Requests go to one origin, at a limited rate and as its robots.txt allows. Pages that the server declares
 unchanged (ETag, Last-Modified) come from a cache.
 """
 
@@ -64,9 +64,10 @@ class WebsiteReader:
     ) -> Iterator[FileResult]:
         """Yield the documents of each page, and a SourceError for each page that cannot be read.
 
-        A page that does not exist any more, or that redirects to another host, yields nothing. Raises
-        SourceError if the start page, robots.txt or a sitemap cannot be read, if robots.txt disallows the
-        start page, after too many errors or pages, and at the time limit.
+        A page yields nothing if it does not exist, redirects to another origin, must not be indexed, or is
+        neither HTML, Markdown nor plain text. Raises SourceError if the start page, robots.txt or a sitemap
+        cannot be read, if robots.txt disallows the start page or the sitemap, after too many errors or
+        pages, and at the time limit.
         """
         for result in _Crawl(source, limits).results():
             if isinstance(result, RemotePage):
@@ -150,7 +151,7 @@ class _Crawl:
             self._queue.append((url, depth))
 
     def _mark_seen(self, url: str) -> bool:
-        """Note that a page was found, and return whether it is new."""
+        """Record that a page was found, and return whether it is new."""
         page_id = _page_id(url)
         is_new = page_id not in self._seen
         self._seen.add(page_id)
@@ -189,8 +190,9 @@ class _Crawl:
     def _read_robots(self) -> Iterator[Waiting]:
         """Read robots.txt. If the site has none, all pages are allowed.
 
-        Raises SourceError if robots.txt disallows the first URL. Also raises SourceError if the server
-        fails, because any page may then be disallowed.
+        A redirect to another origin, or a 4xx status other than 429, means that the site has none. Raises
+        SourceError after any other failure, because robots.txt might disallow any page. Also raises
+        SourceError if robots.txt disallows the start page or the sitemap.
         """
         url = str(self._start.join("/robots.txt"))
         try:
@@ -282,7 +284,7 @@ def _without_fragment(url: str) -> str:
 
 
 def _page_id(url: str) -> str:
-    """Return the path and the query of a page, without `index.html` and slashes around the path."""
+    """Return the path and the query of a page; `index.html` at its end and outer slashes are removed."""
     parts = httpx.URL(url)
     path = parts.path.removesuffix("index.html").strip("/") or "index"
     return f"{path}?{parts.query.decode('ascii')}" if parts.query else path
@@ -331,9 +333,9 @@ class _LinkParser(HTMLParser):
 
 
 def find_links(data: bytes, page_url: str) -> PageLinks:
-    """Return the http(s) links of the HTML page at `page_url`, without their fragments.
+    """Return the http(s) links of the HTML page at `page_url`, and what its `<meta>` elements allow.
 
-    Links with `rel="nofollow"` are left out.
+    The links have no fragments. Links with `rel="nofollow"` are left out.
     """
     parser = _LinkParser()
     parser.feed(data.decode("utf-8", "replace"))
@@ -358,8 +360,8 @@ def _join(base: str, url: str) -> str:
 def read_sitemap(data: bytes, limits: SourceLimits) -> Sitemap:
     """Return the URLs in a sitemap, which may be compressed with gzip.
 
-    Raises SourceError if `data` is not a sitemap, declares a document type, or is larger than
-    `limits.unpacked_bytes` after unpacking.
+    Raises SourceError if `data` is not a sitemap, declares a document type, or cannot be unpacked to at
+    most `limits.unpacked_bytes`.
     """
     if data.startswith(_GZIP_MARK):
         data = _unpack(data, limits.unpacked_bytes)

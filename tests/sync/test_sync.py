@@ -217,7 +217,7 @@ def test_unexpected_error_in_one_page_refuses_only_that_page(
             patch.setattr(worker_processes, "chunk_document", broken)
         (report,) = harness.sync().values()
     (refused,) = report.refused
-    assert re.fullmatch(r"001(\.md)?: unexpected KeyError: the log has the details", refused)
+    assert re.fullmatch(r"001(\.md)?: unexpected KeyError; see the log for details", refused)
     assert (report.changed, report.unchanged, report.kept) == (1, 1, 1)
     assert "Traceback" in caplog.text
     texts = {row["document_id"]: row["text"] for row in harness.rows().values()}

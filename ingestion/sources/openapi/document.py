@@ -1,6 +1,6 @@
-"""Builds an ApiDocument from an operation, with its permissions and its credential parameters.
+"""Builds an ApiDocument from an operation.
 
-Both come from the security requirements of the operation.
+Its permissions and credential parameters come from the security requirements of the operation.
 """
 
 from collections.abc import Iterable, Iterator
@@ -120,10 +120,10 @@ class ApiDocumentBuilder:
         return tuple(parameters)
 
     def _response_parameters(self, responses: list[OperationResponse]) -> tuple[Parameter, ...]:
-        """Return the rows of all responses.
+        """Return the rows of the bodies of `responses`, followed by the rows of their headers.
 
-        If there are several bodies, each row of a body states its media type and, if they differ, its
-        status.
+        If there are several bodies, the location of each row is the media type of its body, preceded by
+        the status if the bodies have different statuses.
         """
         rows = RowBuilder(self.reader, self.labels, "response")
         bodies = [

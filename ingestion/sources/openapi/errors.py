@@ -43,7 +43,8 @@ def errors_of_operation(operation: Operation, reader: SchemaReader) -> tuple[Err
     """Return the error codes of `operation`. Raises SourceError.
 
     Each error status is followed by the codes in its description, examples and schema. A success response
-    contributes the codes of its error examples.
+    contributes the codes of its error examples. The response `default` counts as an error if there is a
+    success response, and as a success otherwise. Responses with a 1xx or 3xx status are ignored.
     """
     errors: dict[str, _CollectedError] = {}
     has_success = any(response.is_success for response in operation.responses)
@@ -141,7 +142,7 @@ def _normalise_code(value: object) -> str:
 
 
 def _enumerated_codes(schema: Schema, reader: SchemaReader, depth: int = 0) -> Iterator[str]:
-    """Yield the codes in the enumerations of an error's schema."""
+    """Yield the codes that the schema of an error response lists in `enum`."""
     for name, nodes in schema.properties.items():
         plain = _KEY_SEPARATORS.sub("", name).lower()
         if plain not in (*_CODE_KEYS, *_NESTED_KEYS):

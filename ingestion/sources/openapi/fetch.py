@@ -54,7 +54,7 @@ class StatusError(SourceError):
         super().__init__(f"answers with HTTP {status}")
         self.status = status
         self.retry_after = float(retry_after) if retry_after.isdecimal() else 0.0
-        """Seconds that the server asks to wait before a retry; 0 if it does not ask."""
+        """Seconds to wait before a retry, from `Retry-After`; 0 if it is missing or is a date."""
 
 
 class Downloader:
@@ -75,8 +75,8 @@ class Downloader:
     def get(self, url: str) -> Download:
         """Download the document at `url`, following redirects in its origin.
 
-        Raises SourceError if the URL or a redirect leads to another origin, if the host's address is not
-        public, and if the download fails or exceeds a limit.
+        Raises SourceError if the URL or a redirect leads to another origin, if the host has an address that
+        is neither public nor allowed, or if the download fails or exceeds a limit.
         """
         started = time.monotonic()
         download = _DownloadThread(self)
@@ -89,8 +89,8 @@ class Downloader:
 class _DownloadThread:
     """One download in its own thread.
 
-    The timeouts of httpx do not cover name resolution and apply to each read separately. The deadline of
-    the thread covers the whole download, even if the server sends its headers byte by byte.
+    The timeouts of httpx do not cover name resolution and apply to each read separately. The deadline
+    covers the whole download, even if the server sends its headers byte by byte.
     """
 
     def __init__(self, downloader: Downloader) -> None:
@@ -147,7 +147,9 @@ class _DownloadThread:
     def _follow(self, client: httpx.Client, url: httpx.URL) -> Download:
         for _ in range(MAX_REDIRECTS + 1):
             if _origin(url) != self.downloader.origin:
-                raise OutsideHost("leads to another host than that of the source")
+                raise OutsideHost(
+                    "leads to another origin: scheme, host and port must be those of the source"
+                )
             timeout = max(0.001, self.remaining)
             trace = {"trace": self._record_stream}
             with client.stream("GET", url, timeout=timeout, extensions=trace) as response:
@@ -161,7 +163,7 @@ class _DownloadThread:
         if response.status_code != 200:
             raise StatusError(response.status_code, response.headers.get("retry-after", ""))
         encoding = response.headers.get("content-encoding", "").strip().lower()
-        # Several encodings at once are refused: a small piece could unpack to gigabytes.
+        # Combined encodings are refused: a few bytes could unpack to gigabytes.
         if encoding not in ("", "identity", "gzip", "deflate"):
             raise SourceError("unsupported content encoding: only gzip and deflate are accepted")
         body = bytearray()
@@ -248,7 +250,8 @@ def checked_addresses(host: str, port: int, limits: SourceLimits) -> list[str]:
 def is_public(address: Address) -> bool:
     """Return whether `address` is globally routable.
 
-    If an IPv6 address contains an IPv4 address, the IPv4 address is checked instead.
+    If an IPv6 address contains an IPv4 address (mapped, 6to4, Teredo or NAT64), the IPv4 address is
+    checked instead. The obsolete IPv4-compatible addresses are not public.
     """
     if isinstance(address, ipaddress.IPv6Address):
         inner = address.ipv4_mapped or address.sixtofour or (address.teredo or (None, None))[1]

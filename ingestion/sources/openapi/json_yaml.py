@@ -142,7 +142,7 @@ class _OpenCollection:
     key: str | None = None
     has_key: bool = False
     merged: list[dict[str, object]] = field(default_factory=list)
-    """Objects to merge into this one, which are the values of `<<`."""
+    """The values of the key `<<`: objects to merge into this one."""
 
 
 class _ValueBuilder:
@@ -250,7 +250,7 @@ def _put(outer: _OpenCollection, value: object) -> None:
 
 
 def _key_text(value: object) -> str:
-    """Return a key as text, because the keys of JSON are strings."""
+    """Return a key as text, because the keys of JSON objects are strings. Raises SourceError."""
     if isinstance(value, dict | list):
         raise SourceError("a key is a list or an object, but must be text")
     return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)

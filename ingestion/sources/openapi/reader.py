@@ -1,4 +1,4 @@
-"""Reads OpenAPI descriptions as sources: one document per operation, and one about the whole API."""
+"""Reads OpenAPI descriptions as sources: a document for each operation, and one for the whole API."""
 
 from collections import Counter
 from collections.abc import Iterator
@@ -50,8 +50,9 @@ class OpenApiReader:
     ) -> Iterator[FileResult]:
         """Yield the document about the whole API, then one per operation, in the order of the description.
 
-        An operation that cannot be read yields a SourceError. `known` is ignored because a description
-        may consist of several files.
+        The first one is omitted if the API and its tags have no long descriptions. An operation that
+        cannot be read yields a SourceError. `known` is ignored because a description may consist of
+        several files.
 
         `page_url` templates may use the document's fields and `{operationId}`, `{tag}` (the first
         tag), `{method}` and `{path}` (without its leading slash). These four are percent-encoded.
@@ -76,7 +77,7 @@ class DescriptionSummary:
     """Servers of the first operation."""
     language: Language
     operations: int
-    """Number of operations in the description."""
+    """Number of operations in the description, without those of paths that cannot be read."""
 
 
 def summarise_openapi(source: OpenApiSourceConfig, limits: SourceLimits) -> DescriptionSummary:
@@ -172,8 +173,8 @@ class _Description:
     def _read_parameters(self, path_operation: PathOperation) -> tuple[OperationParameter, ...]:
         """Return the parameters of the path item and of the operation, which may override the path item's.
 
-        A parameter is common if the path item declares it, or if most operations of the description
-        refer to it. Parameters in `path` or `body` are never common.
+        A parameter is common if the path item declares it, or if more than half of the description's
+        operations, and at least two, refer to it. Parameters in `path` or `body` are never common.
         """
         parameters: dict[tuple[str, str], OperationParameter] = {}
         for holder in (path_operation.item, path_operation.node):

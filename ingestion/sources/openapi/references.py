@@ -110,9 +110,10 @@ class DescriptionDocuments:
         return Node(contents, address, self)
 
     def lookup(self, base: str, reference: str) -> Node:
-        """Return the target of a `reference` in the document at `base`; it may be in another document.
+        """Return the target of a `reference` in the document at `base`.
 
-        Raises SourceError if it cannot be resolved within the limits; the message quotes the reference.
+        The target may be in another document. Raises SourceError if the reference cannot be resolved within
+        the limits. The message quotes it.
         """
         try:
             address = urljoin(base, reference.partition("#")[0])
@@ -147,7 +148,7 @@ class DescriptionDocuments:
 
 
 class _FileLoader:
-    """Loads the files of a description. Files to which it refers must be below one folder."""
+    """Loads the files of a description. The files that it refers to must be below one folder."""
 
     def __init__(self, path: Path, folder: Path | None, limits: SourceLimits) -> None:
         self.path = path
@@ -166,7 +167,7 @@ class _FileLoader:
             raise SourceError("points to another host, but the description is a file")
         try:
             path = Path(unquote(parts.path)).resolve()
-        except (OSError, ValueError, RuntimeError):  # circular links, invalid file names
+        except (OSError, ValueError, RuntimeError):  # circular symbolic links, invalid names
             raise SourceError("no such file") from None
         if not path.is_relative_to(self.folder):
             raise SourceError("points outside the source folder")
@@ -189,7 +190,7 @@ class _FileLoader:
 
 
 class _HttpLoader:
-    """Downloads the documents of a description, which are all on one host."""
+    """Downloads the documents of a description, which must all have the same origin."""
 
     def __init__(self, url: str, limits: SourceLimits) -> None:
         self.url = url
@@ -220,6 +221,6 @@ def _reason(error: BaseException) -> str:
 
 
 def quote_text(text: str) -> str:
-    """Return `text` in quotes for a message: shortened, and with spaces for unprintable characters."""
+    """Return `text` in quotes for a message, shortened and with unprintable characters as spaces."""
     short = text if len(text) <= _MAX_QUOTED_CHARS else text[:_MAX_QUOTED_CHARS] + "…"
     return "'" + "".join(char if char.isprintable() else " " for char in short) + "'"

@@ -55,7 +55,7 @@ class _Row:
     inner: Schema = field(default_factory=Schema)
     """The schema of the elements, if the schema is an array; otherwise the schema itself."""
     mark: str = ""
-    """A note if children are omitted because of a limit, or because an ancestor already shows them."""
+    """A note if rows below are omitted because of a limit, or because an ancestor already shows them."""
     children: list["_Row"] = field(default_factory=list)
     variants: list["_Row"] = field(default_factory=list)
 
@@ -133,9 +133,9 @@ class RowBuilder:
         self.rows_left -= len(row.children) + len(row.variants)
 
     def _unwrap(self, row: _Row) -> frozenset[int]:
-        """Set `inner` to the innermost elements of arrays, and mark a schema that contains itself.
+        """Set `row.inner` to the schema of the innermost array elements; return its children's ancestors.
 
-        Return the ancestors of the rows below.
+        If the schema contains itself, set `row.mark`.
         """
         row.inner, ancestors = row.schema, row.ancestors
         while True:

@@ -97,7 +97,7 @@ class Swagger2:
     def read_operation(
         self, path_operation: PathOperation, parameters: tuple[OperationParameter, ...]
     ) -> Operation:
-        """Read the content of an operation. Its body is one of the `parameters`. Raises SourceError."""
+        """Read the content of an operation, whose `parameters` include its body. Raises SourceError."""
         bodies = [parameter for parameter in parameters if parameter.location == "body"]
         is_form = any(parameter.location == "formData" for parameter in parameters)
         consumes = self._media_types(path_operation, "consumes")
