@@ -1,4 +1,4 @@
-"""Caches values that were read from the store, and reloads a collection after another process wrote it."""
+"""Caches values read from the store, and reloads a collection after another process has written it."""
 
 import threading
 import time
@@ -25,7 +25,10 @@ class ReadThroughCache(Generic[CacheValue]):
     def __init__(
         self, read: Callable[[list[str]], Mapping[str, CacheValue]], max_keys: int
     ) -> None:
-        """Create an empty cache of at most `max_keys`. `read` returns the values of keys that have one."""
+        """Create an empty cache of at most `max_keys` keys.
+
+        `read` returns the values of the given keys, without those that have none.
+        """
         self._read = read
         self._max_keys = max_keys
         self._lock = Lock()
@@ -71,7 +74,8 @@ class CollectionReloader:
     def refresh(self) -> None:
         """Reload the collection if another process wrote it or the store was restarted.
 
-        Checks the store at most once per `CHECK_INTERVAL_S`. Raises the same errors as `load`.
+        Checks the store at most once per `CHECK_INTERVAL_S`. Raises the errors of `read_version` and of
+        `load`. Until the next check, the error of a failed check is raised again.
         """
         if self._is_fresh():
             return
@@ -103,7 +107,8 @@ class CollectionReloader:
     def store_errors(self) -> Iterator[None]:
         """Raise Milvus's errors as StoreUnavailable.
 
-        After an error, the next check loads the collection again: a restarted store has unloaded it.
+        After such an error, the next check loads the collection again, because a store that was restarted
+        has no loaded collections.
         """
         try:
             with milvus_errors():
@@ -117,5 +122,5 @@ class CollectionReloader:
         if time.monotonic() - self._checked_at > CHECK_INTERVAL_S:
             return False
         if self._failure is not None:
-            raise copy(self._failure)  # a shared error would collect the stacks of many threads
+            raise copy(self._failure)  # each raise adds a traceback, so an error is not shared
         return self._version is not None

@@ -57,10 +57,11 @@ def move_alias(client: "MilvusClient", alias: str, name: str) -> None:
 
 
 def drop_leftovers(client: "MilvusClient", alias: str) -> None:
-    """Drop the collections without an alias, which earlier and interrupted runs have left.
+    """Drop the collections without an alias that earlier or interrupted runs have left.
 
     Call this function only while holding the ingestion lock. A run moves the aliases of the vocabulary and
-    the catalogue before the alias of the chunks. If a run died in between, those two are moved back first.
+    the catalogue before the alias of the chunks. If a run died in between, their aliases are first moved
+    back to the collections that belong to the current chunks.
     """
     pattern = re.compile(rf"{re.escape(alias)}(_words|_catalogue)?_\d{{19}}")
     owned = [name for name in client.list_collections() if pattern.fullmatch(name)]

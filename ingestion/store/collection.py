@@ -1,8 +1,8 @@
 """The collection of chunks. Ingestion writes it, and the chunks for answers are read from it.
 
-There are two implementations. `MilvusCollection` is stored and searched by a Milvus server.
-`EmbeddedCollection` is searched in a snapshot file and copied to Milvus Lite. Both index the same words
-with the same BM25 parameters, so they rank alike.
+There are two implementations. A Milvus server stores and searches a `MilvusCollection`. An
+`EmbeddedCollection` is stored and searched in a snapshot file, and copied to Milvus Lite. Both index the
+same words with the same BM25 parameters, so they rank alike.
 """
 
 import asyncio
@@ -67,7 +67,7 @@ class CollectionWriter(ABC):
 
     @abstractmethod
     def put(self, chunks: Sequence[Chunk], vectors: Sequence[Vector] | None) -> None:
-        """Write new or changed `chunks` with their embeddings, `vectors`; None without a model."""
+        """Write new or changed `chunks`. `vectors` are their embeddings; None without a model."""
 
     @abstractmethod
     def finish(self, dropped: AbstractCollection[str]) -> CollectionManifest:
@@ -96,8 +96,8 @@ class Collection(ABC):
     def connect(settings: Settings, *, long_lived: bool = False) -> "Collection":
         """Connect to the store in `settings`. Raises ConfigurationError and StoreUnavailable.
 
-        `long_lived` says that this process goes on after an ingestion run. Milvus Lite then runs in a child
-        process, whose memory is free again after the run.
+        `long_lived` must be true if this process continues to run after an ingestion run. Milvus Lite then
+        runs in a child process, so that its memory is freed after the run.
         """
         # Imported here: each implementation imports this module, and pymilvus takes seconds to import.
         if settings.embedded:
@@ -229,7 +229,10 @@ class Collection(ABC):
 
     @abstractmethod
     def indexed_sources(self) -> dict[str, IndexedSource]:
-        """Return the state of every source after the last run; empty if that run was incomplete."""
+        """Return the state of every source after the last run.
+
+        The result is empty if there was no run, or if the last one did not store this state.
+        """
 
     @abstractmethod
     def save_indexed_sources(self, sources: dict[str, IndexedSource]) -> None:
@@ -239,8 +242,8 @@ class Collection(ABC):
     def save_fingerprints(self, fingerprints: Mapping[DocumentKey, str]) -> None:
         """Store the file fingerprints of documents with unchanged chunks.
 
-        The next run then does not read these files again. Does nothing on a Milvus server, where whole rows
-        would have to be written.
+        The next run then does not parse these files again. Does nothing on a Milvus server, which can only
+        write whole rows.
         """
 
     @abstractmethod

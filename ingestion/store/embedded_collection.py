@@ -70,7 +70,7 @@ _SOURCES = TypeAdapter(dict[str, IndexedSource])
 
 @dataclass
 class _Documents:
-    """The documents of one version of the snapshot, as far as they are kept in memory."""
+    """The data of the documents in one version of the snapshot that is kept in memory."""
 
     full_text: Bm25
     languages: frozenset[Language]
@@ -135,8 +135,8 @@ class EmbeddedCollection(Collection):
             return require_manifest(state.manifest)
 
     async def run(self, read: Callable[[], T]) -> T:
-        # A read takes a few milliseconds, and handing it to a thread would add up to half of that. A
-        # thread is used only if another one holds the lock, possibly for longer, as in an ingestion run.
+        # A read takes a few milliseconds, and running it in a thread would add up to half of that time. A
+        # thread is used only if another one holds the lock, as an ingestion run may do for longer.
         if not self._lock.acquire(blocking=False):
             return await super().run(partial(self._in_one_transaction, read))
         try:
@@ -268,8 +268,8 @@ class EmbeddedCollection(Collection):
         yield from map(StoredChunk._make, rows)
 
     def recover(self, rebuild: bool) -> None:
-        # Completes an interrupted copy to Milvus Lite, or restores a missing snapshot from there. A rebuild
-        # needs neither. If the snapshot is missing, the collection in Milvus Lite is checked first.
+        # Completes an interrupted copy to Milvus Lite, or restores a missing snapshot from Milvus Lite. A
+        # rebuild needs neither. If the snapshot is missing, the collection in Milvus Lite is checked first.
         with self._reading() as (connection, state):
             manifest = state.manifest
             has_journal = connection.execute("SELECT 1 FROM journal LIMIT 1").fetchone() is not None
@@ -303,7 +303,7 @@ class EmbeddedCollection(Collection):
 
     @contextmanager
     def _reading(self) -> Iterator[tuple[sqlite3.Connection, _LoadedState]]:
-        """Read in one transaction, after updating the state in memory to the version that is read."""
+        """Read in one transaction. A new version of the snapshot first replaces the state in memory."""
         with self._lock, snapshot_errors(self._path):
             if self._connection.in_transaction:  # within another read of this thread
                 yield self._connection, self._state

@@ -3,8 +3,8 @@
 Questions read the snapshot (snapshot.py). Each run copies its changes to Milvus Lite, and a missing
 snapshot is restored from there. Milvus Lite is open only during these steps, because it locks its file.
 
-Milvus Lite and its client take about 190 MB, which stay in use after they are closed. A server therefore
-uses them in a child process.
+Milvus Lite and its client take about 190 MB of memory, which is not freed when they are closed. A server
+therefore uses them in a child process.
 """
 
 import sqlite3
@@ -65,7 +65,9 @@ class LiteRecord:
         self._settings = settings
 
     def replay_journal(self, connection: sqlite3.Connection, manifest: CollectionManifest) -> None:
-        """Copy the chunks that the journal lists, or all, to Milvus Lite; empty the journal.
+        """Copy the chunks that the journal lists to Milvus Lite; empty the journal.
+
+        After a rebuild, or if Milvus Lite does not contain the collection, all chunks are copied instead.
 
         `connection` must not have an open transaction. Raises StoreLocked if another process has the Milvus
         Lite file open, and StoreUnavailable. After an error, the journal remains and is copied by the next
@@ -128,7 +130,7 @@ class LiteRecord:
 
     @contextmanager
     def _open_existing(self) -> Iterator["MilvusClient | None"]:
-        """Open Milvus Lite within the block if it has the collection, otherwise give None."""
+        """Open Milvus Lite for the block. Yields None if it does not contain the collection."""
         if not Path(self._settings.milvus_uri).exists():
             yield None
             return
@@ -161,7 +163,7 @@ class ChildLiteRecord(LiteRecord):
     """A LiteRecord that uses Milvus Lite in a child process, except to restore a snapshot."""
 
     def replay_journal(self, connection: sqlite3.Connection, manifest: CollectionManifest) -> None:
-        """Copy the journal as LiteRecord does. The child process opens the snapshot itself."""
+        """Copy the journal as LiteRecord does. The child process opens its own connection."""
         self._run_in_child(_replay_journal, self._settings, manifest)
 
     def check_manifest(self, expected: CollectionManifest | None) -> None:
@@ -199,7 +201,7 @@ def _replace_rows(
 
 
 def _rows(connection: sqlite3.Connection, ids: list[str]) -> list[dict[str, object]]:
-    """Return the rows of the chunks with these ids, as far as they exist."""
+    """Return the rows of the chunks with these ids; unknown ids are skipped."""
     stored = connection.execute(
         "SELECT content.chunk, components FROM chunk JOIN content USING (number) "
         f"LEFT JOIN vector USING (number) WHERE id IN {placeholders(ids)}",

@@ -67,7 +67,7 @@ class IndexedSources(_StoredModel):
 
 
 class CollectionManifest(_StoredModel):
-    """The settings with which a collection was created, and must be searched."""
+    """The settings with which a collection was created and must be searched, and counts of its contents."""
 
     embedding_model: str = ""
     embedding_chars: int | None = None
@@ -87,7 +87,7 @@ class CollectionManifest(_StoredModel):
     """
 
     def difference(self, other: "CollectionManifest") -> str:
-        """Describe the settings in which the manifests differ; empty if they are equal."""
+        """Describe the settings in which the manifests differ; empty if all settings are equal."""
         names = ("embedding_model", "embedding_chars", "metric", "analyzer", "chunker")
         return ", ".join(
             f"{name} {getattr(self, name) or 'none'!s} instead of {getattr(other, name) or 'none'!s}"
@@ -102,7 +102,7 @@ class CollectionManifest(_StoredModel):
 
 
 def expected_manifest(settings: Settings, tokenizer: str) -> CollectionManifest:
-    """Return the manifest of a collection created with `settings`.
+    """Return the manifest of a collection created with `settings`. Its counts are 0.
 
     `tokenizer` splits the indexed text, in which spaces separate the words. It is `whitespace` on a Milvus
     server, where `standard` would split Chinese words; `standard` on a Milvus Lite server, which has no

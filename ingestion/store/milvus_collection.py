@@ -62,8 +62,8 @@ MAX_CACHED_CHUNKS = 1_000
 class MilvusCollection(Collection):
     """The collection that a Milvus alias points to. `Collection` documents the methods.
 
-    Each method that reads checks, at most once a second, whether another process has changed the
-    collection, and loads it again if so.
+    The methods for searching and reading check, at most once a second, whether another process has changed
+    the collection. If so, they load it again.
     """
 
     def __init__(

@@ -2,8 +2,8 @@
 
 `NextCollectionWriter` builds a new collection and then moves the alias to it, so that searches use the
 old collection until the new one is complete. First runs and rebuilds use this writer. On
-`milvus-lite server`, every run does, because Milvus Lite weighs words per segment and can miss rows
-during a flush (see `docs/decisions`). Others use `InPlaceWriter`, which updates and deletes rows.
+`milvus-lite server`, every run uses it, because Milvus Lite weighs words per segment and can miss rows
+during a flush (see `docs/decisions`). All other runs use `InPlaceWriter`, which updates and deletes rows.
 
 Both writers also update two smaller collections: the vocabulary, which contains the count of every word
 in the chunks, and the catalogue, which contains one row per document.
@@ -101,7 +101,7 @@ class NextCollectionWriter(CollectionWriter):
         self._catalogue = CatalogueBuilder()
 
     def put(self, chunks: Sequence[Chunk], vectors: Sequence[Vector] | None) -> None:
-        """Write `chunks` to the next collection."""
+        """Write `chunks` to the new collection. Some rows are buffered until the next call or `finish`."""
         words = [chunk_words(chunk) for chunk in chunks]
         self._add(chunk_rows(chunks, words, vectors))
         self._written_ids.update(chunk.id for chunk in chunks)
@@ -152,7 +152,10 @@ class NextCollectionWriter(CollectionWriter):
         self._catalogue.add(rows)
 
     def _copy_rows(self, dropped: AbstractCollection[str], previous: CollectionManifest) -> None:
-        """Copy the remaining rows with their vectors; subtract the words of the other rows."""
+        """Copy the rows that were neither written nor dropped, with their vectors.
+
+        The words of the other rows are subtracted from the previous counts.
+        """
         self._words.update(read_words(self._client, self._alias))
         fields = [*COPIED_FIELDS, "dense"] if previous.embedding_model else COPIED_FIELDS
         for page in row_pages(self._client, self._alias, fields):
@@ -279,7 +282,7 @@ class InPlaceWriter(CollectionWriter):
         self._write_entries(builder, before)
 
     def _read_documents(self, keys: Sequence[DocumentKey]) -> CatalogueBuilder:
-        """Return a builder with the stored chunks of the documents `keys`."""
+        """Return a builder with the first MAX_OUTLINE_CHUNKS stored chunks of each document in `keys`."""
         builder, ids = CatalogueBuilder(), [document_id for _, document_id in keys]
         rows = self._client.query(
             self._alias,

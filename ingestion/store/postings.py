@@ -2,8 +2,8 @@
 
 The formula is that of Lucene's BM25 before version 8 (with the factor k1 + 1), with the parameters of the
 Milvus index, so both stores rank alike. Scores are computed when a question is asked. Therefore, a run
-writes only the posting lists of the terms in changed chunks. Precomputed scores would all change with the
-length of any chunk.
+writes only the posting lists of the terms in changed chunks. Stored scores would all have to be rewritten
+whenever the length of any chunk changes.
 """
 
 import math
@@ -88,7 +88,7 @@ class Bm25:
         return np.bincount(all_numbers, scores, minlength=self._size).astype(np.float32)
 
     def _score(self, numbers: Numbers, counts: npt.NDArray[np.uint16]) -> TermScores:
-        """Return the scores of the term with these chunk numbers, and its occurrences in each chunk."""
+        """Return the scores of a term that occurs in the chunks `numbers`, `counts` times in each."""
         idf = math.log1p((self._chunks - len(numbers) + 0.5) / (len(numbers) + 0.5))
         occurrences = counts.astype(np.float64)
         scores = idf * (K1 + 1) * occurrences / (occurrences + self._norms[numbers])
@@ -96,9 +96,10 @@ class Bm25:
 
 
 def best_numbers(scores: Scores, k: int, mask: Mask | None, minimum: float) -> list[int]:
-    """Return the `k` numbers with the highest scores above `minimum` within `mask`, best first.
+    """Return the `k` numbers with the highest scores above `minimum`, best first.
 
-    Chunks with equal scores are in the order of their numbers.
+    Only numbers that `mask` marks as true are considered; None allows all. Chunks with equal scores are in
+    the order of their numbers.
     """
     matches = scores > minimum
     numbers = np.flatnonzero(matches if mask is None else matches & mask)

@@ -157,7 +157,7 @@ def word_rows(counts: Counter[str]) -> Iterator[MilvusRow]:
 
 
 def read_words(client: "MilvusClient", alias: str) -> Counter[str]:
-    """Return the counts of all words in the chunk collection that `alias` points to."""
+    """Return the word counts in the vocabulary of the chunk collection that `alias` points to."""
     name = words_name(client.describe_alias(alias)["collection_name"])
     client.load_collection(name)
     words = Counter[str]()

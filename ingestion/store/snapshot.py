@@ -1,10 +1,10 @@
 """The snapshot of an embedded collection: one SQLite file that any number of processes can read.
 
-Milvus Lite lets only one process open its file and reads every row for each search. Therefore questions
-are answered from this file: the chunks, their full-text index, their vectors, the vocabulary and the
-catalogue. An ingestion run changes the file in one transaction. Readers therefore see the previous state
-until the run ends, and a run that dies changes nothing. `lite_record.py` then copies the changes to Milvus
-Lite.
+Milvus Lite lets only one process open its file, and reads every row for each search. Therefore, questions
+are answered from this file. It contains the chunks, their full-text index, their vectors, the vocabulary
+and the catalogue. An ingestion run changes the file in one transaction. Readers therefore see the previous
+state until the run ends, and a run that dies changes nothing. After the transaction, `lite_record.py`
+copies the changes to Milvus Lite.
 
 The file is in SQLite's WAL mode and is memory-mapped. docs/decisions/0014-embedded-snapshot.md compares
 the alternatives.
@@ -112,7 +112,7 @@ def snapshot_errors(path: Path) -> Iterator[None]:
 
 @contextmanager
 def transaction(connection: sqlite3.Connection, kind: str = "DEFERRED") -> Iterator[None]:
-    """Run the block in a transaction, which is rolled back if the block raises."""
+    """Run the block in a transaction, which is rolled back if the block raises an error."""
     connection.execute(f"BEGIN {kind}")
     try:
         yield
@@ -179,10 +179,10 @@ def _format_version(connection: sqlite3.Connection) -> int:
 
 
 def _create_tables(connection: sqlite3.Connection) -> None:
-    """Create the tables. Empty a snapshot of another version; the next run restores it from Milvus Lite."""
+    """Create the tables. Tables of another version are dropped; the next run restores their content."""
     with transaction(connection, "IMMEDIATE"):
         if _format_version(connection) == FORMAT_VERSION:
-            return  # another process was faster
+            return  # another process has just created them
         tables = connection.execute("SELECT name FROM sqlite_master WHERE type = 'table'")
         for (name,) in tables.fetchall():
             connection.execute(f'DROP TABLE "{name}"')

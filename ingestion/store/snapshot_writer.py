@@ -104,7 +104,7 @@ class SnapshotWriter(CollectionWriter):
             self.abandon()
 
     def abandon(self) -> None:
-        """Undo what is not committed."""
+        """Roll back changes that are not committed, and close the snapshot."""
         if self._connection is not None:
             self._connection.close()
             self._connection = None
@@ -155,13 +155,13 @@ class SnapshotWriter(CollectionWriter):
         self._vector_bytes = self._vector_bytes or len(components)
         if len(components) != self._vector_bytes:
             raise StoreError(
-                f"a vector has {len(components) // 4} components, others of the collection have "
+                f"a vector has {len(components) // 4} components, but the others in the collection have "
                 f"{self._vector_bytes // 4}: run `apidesk ingest --rebuild` if the model has changed"
             )
         return components
 
     def _remove(self, connection: sqlite3.Connection, ids: Sequence[str]) -> dict[str, int]:
-        """Remove the chunks with these ids, as far as they exist; return their numbers by id."""
+        """Remove the stored chunks with these ids; return their numbers by id. Unknown ids are skipped."""
         numbers: dict[str, int] = {}
         for number, chunk in select_chunks(connection, f"id IN {placeholders(ids)}", ids):
             numbers[chunk.id] = number
@@ -222,7 +222,7 @@ def _vector_bytes(connection: sqlite3.Connection) -> int | None:
 
 
 def _clear(connection: sqlite3.Connection) -> None:
-    """Empty the snapshot, and note that the whole collection in Milvus Lite must be replaced."""
+    """Empty the snapshot, and record that the whole collection in Milvus Lite must be replaced."""
     tables = ("chunk", "content", "vector", "posting", "word", "document", "journal", "state")
     for table in tables:
         connection.execute(f"DELETE FROM {table}")
