@@ -1,8 +1,9 @@
 """Updates a collection to match its sources.
 
-Documents are streamed: each one is read and split into chunks. Chunks that are new or have another content
-hash than before are embedded and written in batches. Of the stored chunks, only ids and hashes are kept in
-memory, by source and document. A source is skipped if all of its files are the same as in the last run.
+Documents are streamed, not collected in memory. Each one is read and split into chunks. Chunks that are
+new, or whose content hash has changed, are embedded and written in batches. Of the stored chunks, only ids
+and hashes are kept in memory, by source and document. A source is skipped if all of its files are the same
+as in the last run.
 """
 
 import logging
@@ -34,9 +35,9 @@ from schemas.ingestion import IngestionOptions, SourceReport
 from schemas.platform import PageSourceConfig, SourceConfig, SourceLimits
 
 MAX_VANISHED_SHARE = 0.3
-"""If a larger share of a source's documents has vanished, these are kept unless `allow_deletes` is set.
+"""Maximum share of a source's documents that a run deletes because they have vanished from the source.
 
-Such a loss is usually a mistake.
+The loss of a larger share is usually a mistake: the documents are kept unless `allow_deletes` is set.
 """
 
 log = logging.getLogger(__name__)
@@ -53,7 +54,7 @@ class ReadOptions:
 class Sync:
     """One update of a collection from its sources.
 
-    `reports` has a report per source and is updated while `run` goes on. `on_progress` is called after
+    `reports` has a report per source and is updated during `run`. `on_progress` is called after
     each file or document that is read, each batch that is written and each source that is skipped, and
     repeatedly while a reader waits for a page. An error that `on_progress` raises ends the run.
     """
@@ -81,7 +82,7 @@ class Sync:
         self._dropped_ids: set[str] = set()
         """Ids of the stored chunks to delete."""
         self._new_fingerprints: dict[DocumentKey, str] = {}
-        """File fingerprints of the documents with any chunk that is not written again."""
+        """File fingerprints of the documents that have at least one unchanged chunk."""
         self._was_interrupted = False
         """Whether the stored manifest is `incomplete`: the last run may have died during a write."""
 
@@ -90,7 +91,7 @@ class Sync:
 
         Raises ApideskError. After an error, searches find the previous chunks or, if the changes have been
         committed before the error, the new ones. On a Milvus server that is updated in place, they find the
-        changes written so far. The next run continues.
+        changes written so far. The next run completes the update.
         """
         if not self._options.dry_run:
             self._collection.recover(self._options.rebuild)
@@ -257,7 +258,7 @@ class Sync:
         self._drop_vanished(report, seen_ids)
 
     def _known_files(self, source: str) -> KnownFiles:
-        """Return the files of `source` that need not be read again.
+        """Return the files of `source` that need not be parsed again.
 
         There are none for a rebuild, and none after an interrupted run, which may have written only a part
         of a document.
@@ -367,7 +368,7 @@ class StoredDocuments:
     def known_files(self, source: str) -> KnownFiles:
         """Return the file fingerprints of `source`, each with the ids of its documents.
 
-        A file whose chunks have different fingerprints is omitted, so that it is read again: on a Milvus
+        A file whose chunks have different fingerprints is omitted, so that it is parsed again: on a Milvus
         server, an unchanged chunk keeps the fingerprint of an earlier version of its file. Documents of the
         same file are recognised by their ids, which differ only after `#`.
         """

@@ -24,7 +24,7 @@ MIN_TASKS = 300
 """Minimum number of files for which worker processes are used. Starting one takes a second of CPU."""
 
 BATCH_TASKS = 8
-"""Files that a worker process reads at a time."""
+"""Number of files that are sent to a worker process at a time."""
 
 BATCHES_PER_PROCESS = 3
 """Maximum number of batches in progress per process, which limits the memory for finished documents."""
@@ -110,7 +110,7 @@ def _run_tasks(tasks: Iterator[FileTask | FileResult], chunk_tokens: int) -> Ite
 def to_chunked_document(
     document: SourceDocument, chunk_tokens: int
 ) -> "ChunkedDocument | SourceError":
-    """Return `document` with its chunks and without its sections, which are not needed any more.
+    """Return `document` with its chunks and without its sections, which are no longer needed.
 
     If it cannot be split, return a SourceError with the reason.
     """
@@ -127,7 +127,7 @@ def run_in_child(
 ) -> Result:
     """Call `function` in a new process, and return its result when that process has ended.
 
-    The memory of the modules that the function imports is then free again. Blocks. Raises the errors of
+    This frees the memory of the modules that the function imports. Blocks. Raises the errors of
     `function`, and BrokenProcessPool if the process is killed.
     """
     context = multiprocessing.get_context("spawn")

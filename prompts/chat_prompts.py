@@ -61,7 +61,7 @@ def escape_data(text: object) -> str:
 class TemplateBlock(StringPromptTemplate):
     """A block of a Jinja2 template, as the text of a message.
 
-    LangChain's own Jinja2 format supports no filters of our own, and compiles the template for each
+    LangChain's own Jinja2 format does not support custom filters, and compiles the template for each
     message.
     """
 

@@ -1,4 +1,4 @@
-"""Text for users: around answers, in the terminal chat, in API documents and on the web pages.
+"""Text for users: around answers, in the terminal chat, in API documents, on the web pages and in setup.
 
 `prompts/text` contains one TOML file per language.
 """

@@ -46,7 +46,7 @@ class Section(ApiModel):
     page_url: str = ""
     """The section's own URL; empty to use the document's."""
     metadata: dict[str, str] = Field(default_factory=dict)
-    """Metadata of the section in addition to the document's."""
+    """Metadata of the section, which is added to the document's or replaces it."""
 
 
 class SourceDocument(ApiModel):
@@ -96,7 +96,7 @@ class Chunk(ApiModel):
     content_hash: str
     """SHA-256 of the fields above except `id`, in hexadecimal."""
     fingerprint: str = ""
-    """The document's fingerprint; a file whose fingerprint is unchanged is not read again."""
+    """The document's fingerprint; a file whose fingerprint is unchanged is not parsed again."""
 
     @property
     def document_key(self) -> tuple[str, str]:
@@ -159,7 +159,7 @@ class Parameter(ApiModel):
     values: tuple[AllowedValue, ...] = ()
     children: tuple["Parameter", ...] = ()
     dimensions: int = 0
-    """Number of nested arrays around the children. Two are indexed as `items[][].id`."""
+    """Number of nested arrays around the children. With two, a child is indexed as `items[][].id`."""
     location: str = ""
     """Location (query, path, body) to show in the indexed table; empty to show none."""
 

@@ -2,7 +2,7 @@
 
     ApideskError
     ├── ConfigurationError        a setting or platform.toml is wrong
-    │   └── CollectionMismatch    the collection was made with other settings
+    │   └── CollectionMismatch    the collection was created with other settings, or not by apidesk
     ├── SourceError               a document cannot be read
     ├── IngestionError            a run cannot start or finish
     │   ├── IngestionRunning      another run is in progress
@@ -49,7 +49,7 @@ class ConfigurationError(ApideskError):
 
 
 class CollectionMismatch(ConfigurationError):
-    """The collection was built with settings that differ from the current ones."""
+    """The collection was not created by apidesk, or with settings that differ from the current ones."""
 
     code = "collection_mismatch"
 

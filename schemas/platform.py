@@ -28,7 +28,7 @@ class SourceLimits:
     file_bytes: int = 50_000_000
     """Maximum size of a file or download, in bytes."""
     unpacked_bytes: int = 200_000_000
-    """Maximum unpacked size of a docx or pdf file, in bytes."""
+    """Maximum unpacked size of a docx or pdf file or a compressed sitemap, in bytes."""
     values: int = 2_000_000
     """Maximum number of values in a YAML or JSON document, with aliases expanded."""
     fetch_seconds: float = 30.0

@@ -28,7 +28,7 @@ MAX_PASTED_WORDS = 6
 
 _WORD = re.compile(r"[A-Za-z]+(?:[_-][A-Za-z]+)*")
 _COMPOUND = re.compile(r"[A-Za-z]+(?:_[A-Za-z0-9]+)+|[a-z]+(?:[A-Z][a-z0-9]*)+")
-"""A name of several words; a name of one, such as `id`, is in most documents."""
+"""A name of several words. Names of one word, such as `id`, are too common to search for."""
 
 
 class Turn(ApiModel):
@@ -147,9 +147,9 @@ class ExtractedDetails:
         """The text to search for: the question, and the words in pasted JSON.
 
         These are values of one word, such as `provider_rejected`, and compound names of fields, such as
-        `lostPackets`; names are left out if there is an error, which tells more. Other pasted values, such
-        as ids and amounts, are omitted, because documents do not contain them. A question that contains
-        only such values is returned unchanged.
+        `lostPackets`. Names are omitted if there is an error, which is more specific. Other pasted values,
+        such as ids and amounts, are omitted, because documents do not contain them. A question that
+        contains only such values is returned unchanged.
         """
         strings = _strings_in([self.response, self.request_param])
         pattern = {"name": _COMPOUND, "value": _WORD} if not self.error else {"value": _WORD}

@@ -99,8 +99,8 @@ def to_plain_markdown(text: str, table_to_markdown: Callable[[str], str] | None 
 def _remove_comments_around_code(text: str) -> str:
     """Return `text` without the comments that contain code blocks.
 
-    The last fence in such a comment may be followed by the end of the comment, so it would not close its
-    code block.
+    The closing fence in such a comment may be followed by `-->` on the same line. It would then not close
+    its code block.
     """
     while (span := _comment_around_code(text)) is not None:
         start, end = span
@@ -109,7 +109,10 @@ def _remove_comments_around_code(text: str) -> str:
 
 
 def _comment_around_code(text: str) -> tuple[int, int] | None:
-    """Return the start and end of the first comment that contains a code block."""
+    """Return the start and end of the first comment that contains a code block.
+
+    Returns None if there is no such comment, or if it does not end.
+    """
     position = 0
     for is_code, part in split_code(text):
         comment = None if is_code else _COMMENT_AROUND_CODE.search(part)
@@ -183,7 +186,7 @@ def _admonitions(lines: Iterable[str]) -> Iterator[str]:
 
 
 def clean_text(markdown: str) -> str:
-    """Return the text of a block with entities decoded, and escapes and highlight marks removed.
+    """Return the Markdown of a block with entities decoded, and escapes and highlight marks removed.
 
     Runs of spaces are collapsed. A placeholder in angle brackets becomes a code span. Code blocks and code
     spans are not changed.

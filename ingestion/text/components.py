@@ -91,7 +91,8 @@ def call_in(values: Mapping[str, object]) -> str:
 def scopes_of(values: Mapping[str, str], *, is_scope: bool = False) -> str:
     """Return the permissions in an attribute such as `scope` as code spans; empty if there are none.
 
-    If the component itself is a permission (`is_scope`), an attribute such as `name` contains them, too.
+    If the component itself stands for permissions (`is_scope`), they may also be in an attribute such as
+    `name`.
     """
     pattern = _SCOPES_OR_NAMES if is_scope else _SCOPES
     named = next((value for name, value in values.items() if pattern.fullmatch(name)), "")

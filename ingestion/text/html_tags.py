@@ -102,7 +102,8 @@ _BAR = re.compile(r"(?<!\\)\|")
 
 def replace_tags(text: str) -> str:
     """Return `text` with Markdown instead of tags and components; rows of tables stay on one line."""
-    # Most paragraphs have no tags. No code span has a blank line, so each paragraph can be converted alone.
+    # Most paragraphs have no tags. A code span cannot contain a blank line, so paragraphs can be converted
+    # separately.
     paragraphs = text.split("\n\n")
     return "\n\n".join(_replace_in(part) if "<" in part else part for part in paragraphs)
 
@@ -117,7 +118,10 @@ def _replace_in(text: str) -> str:
 
 
 def replace_annotations(text: str) -> str:
-    """Return `text` with objects in double braces replaced by the call that they name, or removed."""
+    """Return `text` with each object in double braces replaced by the call that it names, or removed.
+
+    Anything else in double braces, such as a variable, stays.
+    """
     return replace_outside_code(_ANNOTATION, _annotation, text)
 
 

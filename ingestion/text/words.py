@@ -1,8 +1,8 @@
 """Splits text into words for full-text search, in the same way for documents and questions.
 
-Identifiers are split at `_`, `/`, `.`, `:` and `-`. To be found as a whole, an identifier such as
-`cancel_pick_up` is also indexed in joined form (`cancelpickup`). The parts of camelCase words are indexed
-as well. English words are indexed by their stems, Chinese ones by single characters and pairs.
+Identifiers are split at `_`, `/`, `.`, `:` and `-`. An identifier such as `cancel_pick_up` is also indexed
+in joined form (`cancelpickup`), so that it can be found as a whole. The parts of camelCase words are
+indexed as well. English words are indexed by their stems, Chinese ones by single characters and pairs.
 
 Milvus receives text that is already split. Its own jieba tokenizer would split an unknown word differently
 next to other words, because it guesses with a hidden Markov model.
@@ -142,9 +142,9 @@ def index_terms(text: str, words: Iterable[str]) -> list[str]:
 def query_terms(question: str, synonyms: Iterable[str] = ()) -> Sequence[str]:
     """Return the terms to search for, without common words unless `question` has no others.
 
-    A term that occurs twice weighs twice as much. The terms of `question` therefore come twice if there are
-    `synonyms`, whose terms come once. Single characters of synonyms are left out, as they occur in
-    too many other words.
+    A term that occurs twice weighs twice as much. If `synonyms` add terms, these therefore occur once and
+    the terms of `question` twice. Single characters of synonyms are left out, because they occur in too
+    many other words.
     """
     terms = _informative_terms(question)
     by_synonyms = (term for synonym in synonyms for term in _informative_terms(synonym))
