@@ -81,9 +81,8 @@ class IngestionService:
     async def running(self, plan: IngestionSchedule | None) -> AsyncIterator[None]:
         """Follow the schedule of `plan`, if any, within the block.
 
-        When the block ends, the run in progress is stopped.
-
-        If several processes run on this machine, only one of them follows the schedule.
+        At its end, stop the run in progress, and wait for it for at most STOP_TIMEOUT_S seconds. If several
+        processes run on this machine, only one of them follows the schedule.
         """
         scheduled = None
         if plan and plan.schedule:
@@ -115,7 +114,7 @@ class IngestionService:
     def _on_end(self, run: IngestionRun, task: asyncio.Task[IngestionRun]) -> None:
         """Log the end of a run.
 
-        The exception of the task is retrieved only so that asyncio does not log it. The run contains the
+        `task.exception()` is only called so that asyncio does not log the exception. The run contains the
         error as well.
         """
         self._tasks.discard(task)

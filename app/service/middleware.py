@@ -37,7 +37,10 @@ log = logging.getLogger(__name__)
 
 
 class RecordingAnswerer:
-    """Records every question with its answer or error, before the answer is returned."""
+    """Records each question with its answer or error, before the answer is returned.
+
+    Nothing is recorded with APIDESK_KEEP_QUESTIONS=false.
+    """
 
     def __init__(self, answerer: Answerer, record_writer: RecordWriter) -> None:
         self._answerer = answerer
@@ -75,7 +78,7 @@ class SessionAnswerer:
     async def ask(self, command: AskCommand, on_event: EventSink | None = None) -> Answer:
         """Answer the question, and store the turn if the command has a session.
 
-        A question that is not about the platform is not stored. Raises ApideskError.
+        Small talk and questions that are not about the platform are not stored. Raises ApideskError.
         """
         if command.session is None:
             return await self._answerer.ask(command, on_event)
@@ -193,8 +196,8 @@ class CachingAnswerer:
         fields = question.model_dump(
             mode="json", exclude={"id": True, "history": {"__all__": {"asked_at"}}}
         )
-        asked = json.dumps([command.mode, fields], sort_keys=True, ensure_ascii=False)
-        return hashlib.sha256((self._key_prefix + asked).encode()).hexdigest()
+        request = json.dumps([command.mode, fields], sort_keys=True, ensure_ascii=False)
+        return hashlib.sha256((self._key_prefix + request).encode()).hexdigest()
 
 
 class MeteringAnswerer:
@@ -242,9 +245,9 @@ def _build_turn(command: AskCommand, answer: Answer) -> Turn:
 def _is_cacheable(command: AskCommand, answer: Answer) -> bool:
     """Return whether the answer can be reused until one of its documents changes.
 
-    Not reused are answers without sources or with low confidence, which may improve when documents are
-    added, degraded answers, which may improve within minutes, answers that came from the cache, and answers
-    to questions that contain a secret.
+    Answers without sources or with low confidence cannot be reused, because they may improve when documents
+    are added. Degraded answers cannot be reused, because they may improve within minutes. The same is true
+    of answers that came from the cache, and of answers to questions that contain a secret.
     """
     is_sound = bool(answer.sources) and answer.confidence != "low" and not answer.degraded
     return not answer.cached and is_sound and not scan_secrets(command).has_secret

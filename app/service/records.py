@@ -114,9 +114,9 @@ def _nearest_page(answer: Answer) -> Page | None:
 
 
 def _question_coverage(answer: Answer) -> float:
-    """Return the share of the question's content words, weighted by rarity, that the cited texts contain.
+    """Return the `coverage` of the question by the cited texts, 0 to 1.
 
-    The share is recorded, because the record does not contain the cited texts.
+    It is recorded, because it cannot be computed later: the record does not contain the cited texts.
     """
     cited = " ".join(f"{source.title} {source.section} {source.text}" for source in answer.sources)
     return round(coverage(search_query(answer.question[:MAX_QUESTION_CHARS]), cited), 4)
@@ -187,7 +187,7 @@ class RecordStore:
             return [_parse_row(row) for row in connection.execute(query)]
 
     def delete_older_than(self, days: int) -> int:
-        """Delete the records that are older than `days`, and return their number."""
+        """Delete the records that are older than `days` days, and return their number."""
         expired = questions_table.c.asked_at < datetime.now(UTC) - timedelta(days=days)
         with database_errors(), self._engine.begin() as connection:
             return connection.execute(questions_table.delete().where(expired)).rowcount

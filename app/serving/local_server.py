@@ -43,8 +43,8 @@ class LocalServer(BaseModel):
 def announce_server(settings: Settings, host: str, port: int, key: str) -> Iterator[None]:
     """Write the address file, and delete it at the end of the block.
 
-    Do nothing if the store is not embedded, if another server has announced itself, or if the file system
-    does not support locks.
+    Do nothing if the store is not embedded, if another server has announced itself, or if the lock file
+    cannot be created or locked.
     """
     lock = _server_lock(settings, LOCK_TIMEOUT_S)
     if settings.embedded:
@@ -67,7 +67,7 @@ def announce_server(settings: Settings, host: str, port: int, key: str) -> Itera
 def find_running_server(settings: Settings) -> LocalServer | None:
     """Return the running server that is announced next to the embedded store, or None.
 
-    The result is also None if the file system does not support locks.
+    The result is also None if the lock file cannot be created or locked.
     """
     try:
         server = LocalServer.model_validate_json(_address_file(settings).read_bytes())

@@ -128,7 +128,7 @@ def graceful_timeout_s(settings: Settings) -> int:
 
 @contextmanager
 def first_ingestion_progress(settings: Settings) -> Iterator[ProgressCallback]:
-    """Yield a callback that shows the progress of a first ingestion, or logs its result as JSON."""
+    """Yield a callback for a first ingestion. It shows progress or, if the log is JSON, logs the result."""
     if not is_json(settings.log_format, sys.stderr):
         with ingestion_progress() as progress:
             yield progress
@@ -162,7 +162,7 @@ class _SignalHandler:
     def __call__(self, number: int, frame: FrameType | None) -> None:
         timeout_s = 0.0 if self._is_stopping else self._answer_service.settings.shutdown_timeout
         self._loop.call_soon_threadsafe(self._stop, timeout_s)
-        # Any second signal is passed on as SIGINT, which alone makes a stopping uvicorn exit at once.
+        # A second signal is passed on as SIGINT, because only SIGINT makes a stopping uvicorn exit at once.
         self._uvicorn_handler(signal.SIGINT if self._is_stopping else number, frame)
         self._is_stopping = True
 

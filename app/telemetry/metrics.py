@@ -51,7 +51,7 @@ LAG_WINDOW = 600
 """Number of the latest measurements, of about one minute, among which the longest lag is reported."""
 
 DATABASE_TIMEOUT_S = 2.0
-"""Seconds to wait for the database during a scrape, which Prometheus cancels after ten seconds."""
+"""Seconds to wait for the database during a scrape. By default, Prometheus cancels a scrape after 10 s."""
 
 
 class Metrics:

@@ -301,6 +301,7 @@ def redact_run(fields: dict[str, Any]) -> dict[str, Any]:
 
     The token usage, the ids and scores of documents, the type of an error, KEPT_METADATA, and fields whose
     keys begin with `ls_` remain.
+
     LangSmith's client calls this function for the outputs of a run, for its metadata, and for its error,
     which it passes as `{"error": text}`.
     """
