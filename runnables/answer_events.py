@@ -20,8 +20,7 @@ ANSWER_EVENTS = {"structured", "sources", "step"}
 class StreamedAnswer:
     """Assembles an answer from its events.
 
-    A `sources` event starts the list of steps. Another `sources` event discards the steps received so
-    far.
+    The steps follow a `sources` event. A second `sources` event discards the steps received so far.
     """
 
     def __init__(self) -> None:

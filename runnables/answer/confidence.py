@@ -29,7 +29,7 @@ MEDIUM = 0.45
 """Probability from which the confidence is `medium`."""
 
 MIN_OTHER_WORDS = 2
-"""Number of words besides codes and names from which a question asks for more than their meaning.
+"""Minimum number of other words in a question that asks for more than the meaning of codes and names.
 
 Words that developers use on every platform, such as "error", do not count.
 """
@@ -110,7 +110,10 @@ def quotes_probability(quotes: Quotes, missing_identifiers: Collection[str]) -> 
 
 
 def _has_other_words(terms: QueryTerms, names: Collection[str]) -> bool:
-    """Return whether the question has at least `MIN_OTHER_WORDS` words that are not in `names`."""
+    """Return whether the question has at least `MIN_OTHER_WORDS` words that are not in `names`.
+
+    `DEVELOPER_WORDS` do not count.
+    """
     texts = chain(names, DEVELOPER_WORDS)
     known = {stem(word) for text in texts for word in split_words(text)}
     return len(terms.weights.keys() - known) >= MIN_OTHER_WORDS

@@ -129,7 +129,7 @@ def _sections(state: PipelineState, terms: QueryTerms) -> Iterator[QuotableSecti
 
 
 def _is_named(chunk: Chunk, question: str) -> bool:
-    """Return whether `question` contains all words of the API's name; false if it has fewer than two."""
+    """Return whether `question` contains all words of the API's name, and these are two or more."""
     words = split_words(chunk.api_name)
     return len(words) > 1 and set(words) <= set(split_words(question))
 
@@ -165,17 +165,18 @@ def _quotable(chunk: Chunk, segments: Sequence[Segment]) -> list[Segment]:
     ]
 
 
-def _choose_passages(ranked: Sequence[QuotedPassage], parts: int) -> list[QuotedPassage]:
-    """Return the passages to quote for one of the `parts` of the question, best first.
+def _choose_passages(ranked: Sequence[QuotedPassage], part_count: int) -> list[QuotedPassage]:
+    """Return the passages to quote for one of the `part_count` parts of the question, best first.
 
-    These are the best passage and the next ones that are within `MAX_DISTANCE` of it, are from sections
-    with another text, and are of a kind that the question may ask for. Together they must fit into this
-    part's share of `MAX_QUOTED_CHARS`. The row of an error code is quoted alone.
+    These are the best passage and further ones that are within `MAX_DISTANCE` of it, are from sections with
+    another text, and are of a kind that the question may ask for. Further passages must fit into what the
+    best one leaves of this part's share of `MAX_QUOTED_CHARS`. If the best passage defines an error code,
+    it is quoted alone.
     """
     if not ranked or ranked[0].defines_code:
         return list(ranked[:1])
     best, *others = ranked
-    chosen, left = [best], MAX_QUOTED_CHARS // parts - len(best.text)
+    chosen, left = [best], MAX_QUOTED_CHARS // part_count - len(best.text)
     for passage in others:
         is_near = best.relevance - passage.relevance <= MAX_DISTANCE
         is_new = all(passage.chunk.body != quoted.chunk.body for quoted in chosen)

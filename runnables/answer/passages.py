@@ -97,7 +97,10 @@ class Candidate:
         return [self.terms.found_in(segment.text) for segment in self.segments]
 
     def is_named(self, index: int) -> bool:
-        """Return whether the segment is a table row named by an identifier or a word of the question."""
+        """Return whether the segment is a table row that the question names.
+
+        The question contains the first cell of the row, or a code that the row of an HTTP status describes.
+        """
         name = self.segments[index].name.lower()
         is_named = name in self.terms.identifiers or bool(name and stem(name) in self.terms.weights)
         return is_named or self._describes_code(index)
@@ -108,7 +111,10 @@ class Candidate:
         return (has_code and self.is_named(index)) or self._describes_code(index)
 
     def _describes_code(self, index: int) -> bool:
-        """Return whether the segment is the row of an HTTP status and describes a code of the question."""
+        """Return whether the segment is a row of an error table whose text contains a code of the question.
+
+        Numeric codes do not count. A table may have one row per HTTP status that describes several codes.
+        """
         segment = self.segments[index]
         if self.chunk.kind != "error_codes" or segment.kind != "row":
             return False
@@ -220,14 +226,17 @@ def _grow(relevance: Sequence[float], first: int, last: int, add: Callable[[int]
 
 
 def _further_rows(candidate: Candidate, relevance: Sequence[float], anchor: int) -> list[int]:
-    """Return the indices of the rows to quote with the anchor.
+    """Return the indices of the other rows of the anchor's table to quote, best first.
 
-    Only rows of the anchor's table are returned: all of a small table, unless the anchor is the row of an
-    error code, or the question only asks for the meaning of a name. If the question names the anchor, these
-    are the other named rows. Rows that the question clearly asks for are added, because its names may come
-    from a pasted request. If the question does not name the anchor, but clearly asks for it, these are the
-    rows of similar relevance and, for a question about a call, the required parameters. Otherwise these are
-    all other rows. The best rows come first.
+    The first condition that is met determines the rows:
+
+    1. The anchor defines an error code of the question: the rows that the question names.
+    2. The table is small, and the question has a need (see `needs_of`): all rows.
+    3. The question names the anchor: the rows that it names, and the rows that it clearly asks for, because
+       its names may come from a pasted request.
+    4. The question clearly asks for the anchor: the rows of similar relevance and, for a question about a
+       call, the required parameters.
+    5. Otherwise: all rows.
     """
     segments, terms = candidate.segments, candidate.terms
     clear = CLEAR_SHARE * terms.total

@@ -148,7 +148,8 @@ def _block_texts(segments: Sequence[Segment], max_chars: int) -> list[str]:
 def _table(rows: Sequence[Segment]) -> str:
     """Return `rows` as a Markdown table, without the columns that are empty in all rows.
 
-    If the table has further parameters, an ellipsis is the last row, so that nobody takes it for complete.
+    If the original table has further parameters, the last row is an ellipsis, which shows that rows are
+    missing.
     """
     cells = [dict(row.cells) for row in rows]
     columns = [column for column in cells[0] if any(row.get(column) for row in cells)]

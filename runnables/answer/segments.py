@@ -78,11 +78,11 @@ def _split_section(
 ) -> tuple[Segment, ...]:
     """Return the segments of a section; they are cached because many questions retrieve the same chunks."""
     templates = load_quote_texts(label_language)
-    section = _RowContext(kind, language, label_language, templates)
+    context = _RowContext(kind, language, label_language, templates)
     return tuple(
         segment
         for index, block in enumerate(parse_blocks(body))
-        for segment in _split_block(section, index, block)
+        for segment in _split_block(context, index, block)
     )
 
 
@@ -95,17 +95,17 @@ class _RowContext(NamedTuple):
     templates: Any
 
 
-def _split_block(section: _RowContext, index: int, block: MarkdownBlock) -> Iterator[Segment]:
+def _split_block(context: _RowContext, index: int, block: MarkdownBlock) -> Iterator[Segment]:
     def segment(kind: str, text: str, **fields: Any) -> Segment:
         return Segment(index, kind, text, **fields)
 
     if block.kind == "table":
         header, rows = _table_cells(block.text)
-        required = _required_names(section, rows)
-        parameters = len(rows) if section.kind in PARAMETER_KINDS else 0
+        required = _required_names(context, rows)
+        parameters = len(rows) if context.kind in PARAMETER_KINDS else 0
         for row in rows:
             cells = [quotable_markdown(cell) for cell in row]
-            (text, shown), name = _quoted_row(section, header, cells), plain_text(row[0])
+            (text, shown), name = _quoted_row(context, header, cells), plain_text(row[0])
             yield segment(
                 "row",
                 text,
@@ -145,21 +145,21 @@ def _table_cells(table: str) -> tuple[list[str], list[list[str]]]:
 
 
 def _quoted_row(
-    section: _RowContext, header: list[str], cells: list[str]
+    context: _RowContext, header: list[str], cells: list[str]
 ) -> tuple[str, tuple[tuple[str, str], ...]]:
     """Return the text of a table row as a list item, and its columns and cells as they are quoted.
 
     In a row of parameters or error codes, the labels are in the language of the answer, the first cell is
     code, and an example is part of the description.
     """
-    templates, labels = section.templates, user_text(section.label_language).api_document
-    if section.kind == "error_codes" and len(cells) >= 4:
+    templates, labels = context.templates, user_text(context.label_language).api_document
+    if context.kind == "error_codes" and len(cells) >= 4:
         code, *rest = cells
         shown = zip(labels.error_columns, (f"`{code}`", *rest), strict=False)
         return str(templates.error(*cells[:4])), tuple(shown)
-    if section.kind in PARAMETER_KINDS and len(cells) >= 4:
+    if context.kind in PARAMETER_KINDS and len(cells) >= 4:
         name, type_, required, description, *rest = cells
-        is_required = required == user_text(section.language).api_document.yes
+        is_required = required == user_text(context.language).api_document.yes
         example = rest[0] if rest else ""
         whole = f"{description} {templates.sample(example)}".strip() if example else description
         values = (f"`{name}`", type_, labels.yes if is_required else labels.no, whole)
@@ -171,14 +171,14 @@ def _quoted_row(
     return str(templates.row(cells[0], texts)), pairs
 
 
-def _required_names(section: _RowContext, rows: list[list[str]]) -> set[str]:
+def _required_names(context: _RowContext, rows: list[list[str]]) -> set[str]:
     """Return the names of the parameters that every call needs.
 
     A required parameter below an optional object is not one of them.
     """
-    if section.kind not in PARAMETER_KINDS:
+    if context.kind not in PARAMETER_KINDS:
         return set()
-    yes = user_text(section.language).api_document.yes
+    yes = user_text(context.language).api_document.yes
     marked = {plain_text(row[0]) for row in rows if len(row) >= 4 and row[2] == yes}
 
     def is_needed(name: str) -> bool:
@@ -189,9 +189,9 @@ def _required_names(section: _RowContext, rows: list[list[str]]) -> set[str]:
 
 
 def quotable_markdown(text: str) -> str:
-    """Return `text` without images, tags and blank lines, and with labels in place of relative links.
+    """Return `text` without images, tags and blank lines, and without links except those to `http(s)://`.
 
-    Code and emphasis are kept.
+    The label of a removed link, code and emphasis are kept.
     """
     parts = _CODE.split(text)
     plain = (part if part.startswith("`") else _without_markup(part) for part in parts)
@@ -204,7 +204,7 @@ def _without_markup(text: str) -> str:
 
 
 def _quoted_link(link: re.Match[str]) -> str:
-    """Return an absolute link unchanged, the label of any other link, and nothing for an image."""
+    """Return a link to `http(s)://` unchanged, the label of any other link, and nothing for an image."""
     if link["image"]:
         return ""
     return link[0] if link["address"].startswith(("https://", "http://")) else link["label"]

@@ -286,7 +286,8 @@ class PartialAnswerParser:
     async def begin(self) -> None:
         """Send the sources, and forget all earlier steps.
 
-        Call it before the first `on_text`, which calls it again when the model starts another attempt.
+        Call it before the first call of `on_text`. `on_text` calls it again when the model starts another
+        attempt.
         """
         sources = [Source.from_chunk(number, r) for number, r in enumerate(self._chunks, 1)]
         await self._on_event(Event("sources", Sources(sources=sources)))

@@ -58,8 +58,8 @@ _Path = tuple[str, ...]
 def take_targets(text: str) -> tuple[str, list[Mention]]:
     """Return `text` without its URLs and paths, and the URLs and paths as mentions.
 
-    Spaces replace each URL or path and its HTTP method, if it has one. Query strings stay in the text, with
-    a method after them.
+    Spaces replace each URL or path and its HTTP method, if it has one. A query string, and a method that
+    follows it, stay in the text.
     """
     mentions: list[Mention] = []
 

@@ -20,7 +20,7 @@ from schemas.document import Chunk, RetrievedChunk
 from schemas.question import Question
 
 _PROMPT_TAG = re.compile(r"</(?:documents?|question|platform|json_schema)>")
-"""A closing tag of the prompts, which small models repeat and then continue with invented text."""
+"""A closing tag of the prompts. Small models repeat it, and then continue with invented text."""
 
 MAX_STEP_CHARS = 4_000
 """Maximum length of a step, in characters; the rest is dropped."""

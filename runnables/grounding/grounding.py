@@ -147,9 +147,10 @@ def _empty_answer(
 
 
 def _not_covered(answer: Answer, state: PipelineState, platform_info: PlatformInfo) -> Answer:
-    """Return an answer which says that the documents do not answer the question, with the nearest pages.
+    """Return an answer that says that the documents do not answer the question, with the nearest pages.
 
-    It names the identifiers in the question that occur in no document, and similar ones.
+    If identifiers in the question occur in no document, the answer says this instead, and names similar
+    ones.
     """
     sentences = _sentences_on_missing_identifiers(answer, state, platform_info)
     if not sentences:
@@ -184,8 +185,8 @@ def _with_steps(
 ) -> Answer:
     """Return the answer with its steps, the sources that they cite, and related pages.
 
-    If its confidence is low and the steps are quotes, the introduction says so, and names the identifiers
-    in the question that occur in no document.
+    If the confidence is low and the steps are quotes, the introduction says that they may not answer the
+    question, and names the identifiers in the question that occur in no document.
     """
     chunks, draft = state["chunks"], state["draft"]
     cited = sorted({number for step in steps for number in step.numbers})

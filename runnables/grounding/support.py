@@ -23,10 +23,10 @@ from schemas.document import Chunk
 NON_NOUN_FACTOR = 0.25
 """Weight of a word that is not a noun.
 
-It is low because colloquial questions use verbs that documents do not use, such as 弄 and 导出去. It was
-measured on pairs of colloquial questions. Files in samples/ answer only one of each pair. That question
-has the higher coverage in 57 of 100 pairs with a weight of 1, in 62 with 0.5, and in 65 with 0.25. Public
-data sets show no difference.
+It is low because colloquial questions use verbs that documents do not use, such as 弄 and 导出去. The
+value was measured on 100 pairs of colloquial questions. Files in samples/ answer one question of each
+pair. This question has the higher coverage in 57 pairs with a weight of 1, in 62 with 0.5, and in 65 with
+0.25. Public data sets show no difference.
 """
 
 MIN_WORD_SHARE = 0.46
@@ -34,9 +34,9 @@ MIN_WORD_SHARE = 0.46
 
 In tests/data/support.jsonl, paraphrases reach at least 0.5, statements about another section of the same
 page at most 0.43, and phrases that fit any page at most 0.2. All sentences in samples/ pass with their own
-chunk. Of 100, 5 pass with a random chunk of another document, and most of these chunks say the same as the
-sentence. Two variants do not separate paraphrases from other statements any better: counting a Chinese word
-as half if only its separate characters occur, and weighting words by rarity.
+chunk. With a random chunk of another document, 5 of 100 sentences pass; most of these chunks say the same
+as the sentence. Two variants do not separate paraphrases from other statements any better: counting a
+Chinese word as half if only its separate characters occur, and weighting words by rarity.
 """
 
 MIN_INFERRED_SHARE, MIN_INFERRED_WORDS = 0.6, 3

@@ -62,7 +62,9 @@ OutputMode = Literal["json_schema", "json_object", "json_mode", "plain"]
 """
 
 CircuitState = Literal["closed", "half_open", "open"]
-"""`closed`: the model is called; `half_open`: one call tests it; `open`: it is not called."""
+"""`closed`: the model is called; `open`: it is not called; `half_open`: it is called, and the first result
+closes the circuit or opens it again.
+"""
 
 OnText = Callable[[str], Awaitable[None]]
 """Callback that receives the whole text of a reply so far each time that the text grows."""
@@ -71,10 +73,10 @@ MAX_ATTEMPTS = 4
 """Maximum number of calls for one reply if the provider is overloaded or unreachable."""
 
 FAILURE_THRESHOLD = 5
-"""Number of consecutive failures that open the circuit."""
+"""Number of consecutive failures (ModelUnavailable or ModelTimeout) that open the circuit."""
 
 RECOVERY_TIMEOUT_S = 10
-"""Seconds for which an open circuit rejects calls before one call tests the model."""
+"""Seconds for which an open circuit rejects calls before the model is called again."""
 
 MODE_ERRORS = (500, 501, 502)
 """HTTP statuses with which some servers answer a request in an output mode that they do not know."""
@@ -270,7 +272,7 @@ class ChatModel:
 
     @asynccontextmanager
     async def _slot(self, config: RunnableConfig) -> AsyncIterator[None]:
-        """Hold the limiter during one call, but not between retries.
+        """Hold a slot of the limiter during one call, but not between retries.
 
         Raises ModelBusy if the limiter does not admit the call before the deadline.
         """

@@ -10,8 +10,9 @@ The methods, in order:
 6. `re-ask`: one more call shows the model its own reply and the problem with it.
 7. `text`: the plain text becomes the object, for calls with `from_text`.
 
-A mode (1 to 4) is not tried again if a model refuses it, or if it has caused two server errors and never
-produced a reply. Every object is validated. In traces and metrics, the field `rung` has the method.
+For each model, a mode (1 to 4) is not tried again if the model has refused it, or if it has caused two
+server errors and never produced a reply. Every object is validated. In traces and metrics, the field `rung`
+has the method.
 """
 
 import asyncio

@@ -5,8 +5,8 @@ Small talk is thanks, greetings and the like, in Chinese and English.
 A follow-up omits its subject: all its content words name a part of an API (错误码, "required
 parameters"), name an action on it (取消, "cancel"), or have occurred in the conversation. A text with
 other content words has a subject of its own, and stays unchanged, so that an off-topic question does not
-inherit the topic of the conversation. Only a text with a pronoun, such as "can I schedule it for midnight",
-may have up to `MAX_NEW_WORDS` other content words.
+inherit the topic of the conversation. Only a text that asks how or whether to do something with a pronoun,
+such as "can I schedule it for midnight", may have up to `MAX_NEW_WORDS` other content words.
 """
 
 import re
@@ -19,9 +19,9 @@ from runnables.question.topic_scorer import DEVELOPER_WORDS
 from schemas.question import ExtractedDetails, Turn
 
 MAX_ELLIPTICAL_WORDS = 7
-"""Maximum number of words of a follow-up that omits its subject and has no pronoun and no opener.
+"""Maximum number of words of a follow-up that omits its subject, if no word indicates the omission.
 
-A pronoun is a word such as "it", an opener a first word such as "and".
+Such words are pronouns such as "it", openers such as "and" at the beginning, and words such as "too".
 """
 
 MAX_CHINESE_ELLIPTICAL_WORDS = 14

@@ -71,12 +71,12 @@ class QueryTerms:
             for word in words
         }
         codes = [code.lower() for code in error_codes(details.text)]
-        sent = [name.lower() for name in details.request_param]
+        parameters = [name.lower() for name in details.request_param]
         return cls(
             weights=weights,
             equivalents=_equivalents(text, weights, glossary),
             ngrams=_ngrams(text),
-            identifiers=frozenset([*specific_identifiers(details.text), *codes, *sent]),
+            identifiers=frozenset([*specific_identifiers(details.text), *codes, *parameters]),
             needs=needs_of(details.text, structured),
             quantities=asked_quantities(details.text),
         )

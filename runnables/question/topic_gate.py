@@ -19,7 +19,7 @@ from schemas.document import Chunk
 from schemas.question import ExtractedDetails
 
 ON_TOPIC = 0.35
-"""Probability below which a question is not answered.
+"""Probability below which the rules classify a question as off-topic.
 
 The probability assumes that questions on and off topic are equally frequent.
 """
@@ -27,7 +27,8 @@ The probability assumes that questions on and off topic are equally frequent.
 OFF_TOPIC = 0.1
 """Probability below which the reply says that the question is off-topic.
 
-Between this and `ON_TOPIC`, it says that the documents do not cover the question.
+If the probability is higher, the reply to a question that is classified as off-topic says that the
+documents do not cover it.
 """
 
 CERTAINLY_ON_TOPIC = 0.95
@@ -36,7 +37,7 @@ CERTAINLY_ON_TOPIC = 0.95
 _FIRST_PERSON = re.compile(
     r"\b(?:my|mine|me|myself)\b|我的|我家|(?:给|帮|提醒|告诉)我", re.IGNORECASE
 )
-"""Words for the asker as a person, about four times as frequent in general as in developers' questions."""
+"""Words for the asker as a person. General questions have them about four times as often as developers'."""
 
 
 def estimate_on_topic(

@@ -252,7 +252,7 @@ def _missing_identifiers(
 
 
 def _contains_part(text: str, identifier: str) -> bool:
-    """Return whether `identifier` is in `text` as a part of a hyphenated name, such as `400-CODE`."""
+    """Return whether `text` contains `identifier`, alone or in a hyphenated name such as `400-CODE`."""
     return re.search(rf"(?<![\w./]){re.escape(identifier)}(?![\w/])", text) is not None
 
 
