@@ -129,7 +129,7 @@ def lift_output_limit(client: BaseChatModel) -> bool:
 
 
 def is_cut_reasoning_reply(reply: AIMessage) -> bool:
-    """Return whether the limit ended a reply that reports reasoning tokens, or contains only reasoning."""
+    """Return whether the limit cut a reply that reports reasoning tokens, or has no text but thinking."""
     metadata = reply.response_metadata
     ends = (metadata.get(name) for name in ("finish_reason", "stop_reason", "done_reason"))
     if not any(end in _CUT for end in ends):
