@@ -64,6 +64,7 @@ def test_details_are_extracted(question: str, expected: dict[str, Any]) -> None:
         ("INVALID_SIGN, BIL-0017 and CPN1001", ["INVALID_SIGN", "BIL-0017", "CPN1001"]),
         ("isv.missing_sign", ["isv.missing_sign"]),
         ("USG.206110004 and Node.js 3.5", ["USG.206110004"]),
+        ("e.g. docs.my-site.com or chat.update", []),
         ("错误码43001，以及 43002", ["43001", "43002"]),
     ],
 )

@@ -30,7 +30,7 @@ _ERROR = re.compile(
     re.IGNORECASE,
 )
 _ERROR_CODE = re.compile(
-    r"(?<![A-Za-z0-9_.-])(?:[a-z]{1,40}(?:[.-][a-z_]{1,40}){1,6}|-?\d{4,9}"
+    r"(?<![A-Za-z0-9_.-])(?:[a-z]{2,40}(?:\.[a-z]{1,40}){1,4}(?:[_-][a-z]{1,40}){1,6}|-?\d{4,9}"
     r"|[A-Z][A-Z0-9]{0,40}(?:_[A-Z0-9]{1,40}){1,8}|[A-Z]{2,8}[.-]?\d{3,9})(?![A-Za-z0-9_-]|\.\w)"
 )
 _MESSAGE_KEYS = (
@@ -81,10 +81,11 @@ def search_query(question: str) -> str:
 def error_codes(text: str) -> list[str]:
     """Return the codes in `text`, such as `40014`, `-1001`, `isv.invalid-sign`, `SIGN_ERROR`, `BIL-0017`.
 
-    They are numbers of 4 to 9 digits, dotted lower-case words, words in capitals joined by `_`, and
-    two to eight capitals followed by digits, with or without a dot or hyphen between them.
+    They are numbers of 4 to 9 digits, dotted lower-case words of which the last has a `-` or `_` (so that
+    domains and methods are not codes), words in capitals joined by `_`, and two to eight capitals followed
+    by digits, with or without a dot or hyphen between them.
     """
-    return [code for code in _ERROR_CODE.findall(text) if "." in code or not code.islower()]
+    return _ERROR_CODE.findall(text)
 
 
 def _take(pattern: re.Pattern[str], text: str) -> tuple[list[str], str]:
