@@ -211,8 +211,8 @@ class RecordedQuestion(NamedTuple):
 async def replay(settings: Settings, options: ReplayOptions, progress: QuestionProgress) -> Replay:
     """Ask the newest `options.limit` answered questions of the last `options.days` days again.
 
-    Nothing is recorded or traced. Raises ConfigurationError if there are no such questions, and
-    ApideskError if the answer service cannot be opened.
+    Nothing is recorded or traced. Raises ConfigurationError if there are no such questions or the judge
+    is invalid, and ApideskError if the database fails or the answer service cannot be opened.
     """
     recorded = await asyncio.to_thread(_read_questions, settings, options.days)
     if not recorded:

@@ -333,7 +333,7 @@ async def delete_session(
     """
     try:
         validate_session_id(session)
-    except PydanticCustomError as error:  # Litestar only runs pydantic validators on bodies
+    except PydanticCustomError as error:  # Litestar runs pydantic validators only on bodies
         problem = {"key": "session", "message": error.message()}
         raise ValidationException(extra=[problem]) from None
     if not await session_store.delete(caller.id, session):

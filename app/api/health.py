@@ -138,7 +138,7 @@ async def _check_ingestion(answer_service: AnswerService) -> Check:
     except ApideskError:
         return Check(status="degraded", detail="the database does not answer")
     if last is None:
-        return Check(status="ok", detail="never run here")
+        return Check(status="ok", detail="no ingestion has run yet")
     detail = f"{last.state} at {last.started_at:%Y-%m-%d %H:%M} UTC"
     if last.state == "failed":
         return Check(status="degraded", detail=f"{detail}: see GET /ingestions/{last.id}")

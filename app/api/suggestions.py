@@ -230,7 +230,8 @@ async def get_suggestions(
     """Return up to four questions that the documents answer.
 
     Frequent questions come first: those asked in at least three sessions of the caller's API key, or of
-    all callers if no key is required. The others are made from headings, API names and error codes.
+    all callers if no key is required. The others are made from page titles, headings, API names and error
+    codes.
 
     If `source` and `document` are given (the fields `source` and `documentId` of an entry in an answer's
     `sources`), return up to three questions about the sections of that document that are not in `seen`.

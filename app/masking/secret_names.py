@@ -143,7 +143,7 @@ def unqualified_name(name: str) -> str:
 
 
 class SyntaxConfidence(IntEnum):
-    """How strongly the syntax before a text indicates that the text is a value."""
+    """How strongly the syntax around a text indicates that the text is a value."""
 
     SENTENCE = 0
     """In a sentence, a table, an argument or a call, as in "the token is …"."""
@@ -152,7 +152,7 @@ class SyntaxConfidence(IntEnum):
     ASSIGNED = 2
     """After an assignment or a tag, as in "token=…" and "<token>…"."""
     QUOTED = 3
-    """A quoted literal elsewhere."""
+    """A quoted literal in any other position, as in token = "…"."""
 
 
 _PLACEHOLDER = re.compile(

@@ -2,8 +2,8 @@
 
 A route declares the scope that it requires: `needs="ask"`, `needs="ingest"` or `needs="admin"`, which is
 the default. A route with `needs=None` is public and has no rate limits. `limited=False` exempts a route
-from all rate limits except the limit on wrong keys. While no API key is configured, all routes accept only
-requests from localhost.
+from all rate limits except the limit on wrong keys. Commands that run on the same machine (the caller
+LOCAL) are never limited. While no API key is configured, all routes accept only requests from localhost.
 """
 
 from ipaddress import IPv6Address, ip_address, ip_network
@@ -48,7 +48,9 @@ class AuthGuard:
         connection.scope["user"] = await self._authorize(caller, address, scope, is_limited)
 
     def _identify(self, connection: Connection, address: str) -> Caller | None:
-        """Return the caller, or None if a key is required and none or an invalid one was sent.
+        """Return the caller, or None if a key is required but no valid key was sent.
+
+        The key of LOCAL is valid only on this machine.
 
         Raises Forbidden for a remote request while no API key is configured.
         """

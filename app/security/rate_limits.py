@@ -160,11 +160,11 @@ class RateLimiter:
         await self._hit(self._address, "address", address)
 
     async def check_wrong_keys(self, address: str) -> None:
-        """Raise RateLimited if the address has sent too many wrong keys."""
+        """Raise RateLimited if the address has sent too many requests with a wrong key or none."""
         await self._check(self._address, "wrong keys", address)
 
     async def count_wrong_key(self, address: str) -> None:
-        """Count a wrong key from an address. Raises RateLimited if the address has sent too many."""
+        """Count a request with a wrong key or none. Raises RateLimited if the address has sent too many."""
         await self._hit(self._address, "wrong keys", address)
 
     @asynccontextmanager

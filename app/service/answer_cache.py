@@ -31,7 +31,7 @@ DocumentDigests = Mapping[DocumentKey, str]
 """The SHA-256 digest of each document's content."""
 
 DATABASE_TIMEOUT_S = 1.0
-"""Maximum seconds that one cache operation waits for the database, and so delays an answer."""
+"""Maximum number of seconds that one cache operation waits for the database, and thus delays an answer."""
 
 MAX_THREADS = 4
 """Number of threads of the cache. They are not shared, so that a slow database blocks nothing else."""

@@ -37,10 +37,13 @@ SHARES = {
 """Labels of the shares of `AnswerScores` that a comparison shows."""
 
 MAX_BRIEF_CHARS = 160
-"""Maximum length of an answer in a comparison, in characters."""
+"""Maximum length of an answer with its grade or label in a comparison, in characters."""
 
 GRADE_VALUES: dict[Grade, float] = {"correct": 1.0, "partly": 0.5, "wrong": 0.0}
-"""The values of grades in a comparison. An answer that cites no source counts as wrong."""
+"""The values of grades in a comparison.
+
+If a question has facts, an answer that cites no source counts as wrong.
+"""
 
 
 class AnswerPair(NamedTuple):

@@ -28,7 +28,10 @@ K = 5
 """Number of retrieved chunks that are searched for the facts."""
 
 Outcome = Literal["answered", "not_covered", "refused"]
-"""`refused`: the answer says that the question is off-topic; `not_covered`: it only names pages."""
+"""`refused`: the answer says that the question is off-topic, and names no pages.
+
+`not_covered`: any other answer that cites no source.
+"""
 
 CONFIDENCES: tuple[Confidence, ...] = get_args(Confidence)
 
@@ -108,7 +111,7 @@ class Reliability(ApiModel):
 
 
 class AnswerScores(ApiModel):
-    """Numbers and shares of questions. `right_of_evidence` is a ratio that can exceed 1.
+    """Numbers and shares of questions or answers. `right_of_evidence` is a ratio that can exceed 1.
 
     A question counts only for the shares that apply to it: without facts, for example, it does not count
     for `right`. A share is None if no question counts for it.

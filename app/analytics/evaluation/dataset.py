@@ -20,7 +20,7 @@ GeneratedFrom = Literal["title", "link", "error_code", "sentence"]
 """The part of a document that a question was generated from."""
 
 GoldDocuments = Sequence[frozenset[str]]
-"""The documents of each name in a question's `gold`."""
+"""The keys of the documents that each name in a question's `gold` refers to."""
 
 UNANSWERABLE = "unanswerable"
 """The kind of a question about the platform that the documents do not answer."""

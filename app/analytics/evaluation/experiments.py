@@ -1,7 +1,7 @@
 """Logs the results of an evaluation to LangSmith.
 
-A LangSmith dataset contains the questions. An experiment contains the results of one retrieval route, or of
-one configuration. LangSmith compares the experiments of a dataset. Nothing is sent unless
+A LangSmith dataset contains the questions. An experiment contains the results of one retrieval route, or
+the answers of one run. LangSmith can compare the experiments of a dataset. Nothing is sent unless
 LANGSMITH_TRACING=true and LANGSMITH_API_KEY are set.
 """
 
@@ -24,7 +24,7 @@ from schemas.errors import ApideskError
 T = TypeVar("T")
 
 LANGSMITH_TIMEOUT_MS = 20_000
-"""Milliseconds to wait for a response of LangSmith."""
+"""Milliseconds to wait for a response from LangSmith."""
 
 
 @dataclass(frozen=True)
@@ -140,7 +140,7 @@ def _open_dataset(client: Client, platform: str, questions: Sequence[EvaluationQ
 
 @contextmanager
 def _langsmith_errors() -> Iterator[None]:
-    """Convert errors of the LangSmith client to ApideskError."""
+    """Convert errors of the LangSmith client, and any OSError or ValueError, to ApideskError."""
     try:
         yield
     except (LangSmithError, OSError, ValueError) as error:

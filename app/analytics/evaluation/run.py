@@ -242,7 +242,7 @@ async def _run_probe(
     console = Console(stderr=True)
     tracked = track(
         questions,
-        f"asking by {probe.mode.replace('_', ' ')}",
+        f"measuring {probe.mode.replace('_', ' ')}",
         console=console,
         transient=True,
         disable=not console.is_terminal,

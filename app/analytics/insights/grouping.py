@@ -97,7 +97,7 @@ class TopicTerm:
     expected_share: float
     """Expected share of this term among the words of questions."""
     document_share: float
-    """Share of the word that the term comes from, among the words of the documents."""
+    """Share of the documents' words that equal the word from which the term was derived."""
 
 
 def extract_terms(

@@ -1,4 +1,4 @@
-"""What the routes under /v1 share: request models, the conversation in a request, and errors.
+"""Request models, conversations and errors that the routes under /v1 have in common.
 
 The last user message of the conversation is the question. Errors have OpenAI's format.
 """
@@ -80,10 +80,11 @@ class CommonParameters(RequestModel):
     temperature: Annotated[float, Field(ge=0, le=2)] | None = None
     top_p: Annotated[float, Field(ge=0, le=1)] | None = None
     tool_choice: Literal["none", "auto"] | None = None
-    """Other values are refused, because the tools of the client are never called."""
+    """Other values are refused, because the client's tools are never called."""
 
 
 TokenLimit = Annotated[int, Field(ge=1)] | None
+"""A limit on the tokens of the reply, which is checked and then ignored."""
 
 
 def read_conversation(

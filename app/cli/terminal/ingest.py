@@ -46,9 +46,9 @@ async def run_ingestion_and_watch(
 ) -> None:
     """Run an ingestion now and after each change on disk, until cancelled.
 
-    Changes are noticed in the folder of platform.toml and in the files and folders of the sources.
-    `options` apply only to the first run. `on_run` receives each finished run, and `on_error` receives the
-    message of an ApideskError in a later run. Raises the errors of `run_ingestion` if the first run fails.
+    The folder of platform.toml and the files and folders of the sources are watched. `options` apply only
+    to the first run. `on_run` receives each finished run, and `on_error` receives the message of an
+    ApideskError in a later run. Raises the errors of `run_ingestion` if the first run fails.
     """
     async with _open_job(settings) as job:
         on_run(await _run(job, "command", options))

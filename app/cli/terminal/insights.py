@@ -280,7 +280,7 @@ def _single_line(text: str, style: str = "") -> Text:
 
 
 def _printable(text: str) -> str:
-    """Remove line breaks and control characters, because the text comes from users."""
+    """Return `text` on one line without control characters, because it comes from users."""
     characters = (character if character.isprintable() else " " for character in text)
     return " ".join("".join(characters).split())
 

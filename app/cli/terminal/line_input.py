@@ -172,7 +172,7 @@ def _is_caller_cancelled() -> bool:
 
 
 def copy_to_clipboard(text: str, console: Console) -> bool:
-    """Copy `text` to the clipboard, and return whether `console` is a terminal.
+    """Copy `text` to the clipboard if `console` is a terminal, and return whether it is one.
 
     The text is sent in the escape sequence OSC 52, which also works over SSH. Terminals do not report
     whether they support OSC 52.
