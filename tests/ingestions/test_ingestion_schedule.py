@@ -2,8 +2,8 @@
 
 import asyncio
 import time
-from collections.abc import Awaitable, Callable, Iterator
-from contextlib import AsyncExitStack
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
+from contextlib import AsyncExitStack, asynccontextmanager
 from datetime import UTC, datetime, timedelta
 from zoneinfo import ZoneInfo
 
@@ -186,6 +186,72 @@ def test_watch_indexes_changes(settings: Settings) -> None:
         ("watch", 0, 1),
     ]
     assert "not valid TOML" in complaints[0]
+
+
+@asynccontextmanager
+async def watching(
+    settings: Settings, options: IngestionOptions
+) -> AsyncIterator[list[IngestionRun]]:
+    """Runs of `--watch`, of which the first has finished."""
+    reports: list[IngestionRun] = []
+    complaints: list[str] = []
+    task = asyncio.create_task(
+        run_ingestion_and_watch(settings, options, reports.append, complaints.append)
+    )
+    await until(lambda: len(reports) == 1)
+    await asyncio.sleep(0.2)  # until it is watching
+    yield reports
+    task.cancel()
+    await asyncio.gather(task, return_exceptions=True)
+    assert complaints == []
+
+
+@pytest.mark.parametrize(("path", "other"), [("guides", "notes.log"), (".", "websites.db")])
+def test_watch_ignores_files_that_are_not_documents(
+    settings: Settings, path: str, other: str
+) -> None:
+    """The store and the database are in the folder of platform.toml, which may also be a source."""
+    folder = settings.platform.parent
+    settings.platform.write_text(PLATFORM.replace('path = "guides"', f'path = "{path}"'))
+
+    async def change() -> list[IngestionRun]:
+        cache = {"website_cache": folder / "websites.db"}
+        async with watching(settings.model_copy(update=cache), IngestionOptions()) as reports:
+            (folder / other).touch()
+            await asyncio.sleep(0.5)
+            write_page(guides(settings), 0, "# changed\n\nchanged")
+            await until(lambda: len(reports) == 2)
+            await asyncio.sleep(1)  # the time of a run that the files of the last run would cause
+        return reports
+
+    assert [run.sources[0].changed for run in asyncio.run(change())] == [0, 1]
+
+
+def test_watch_includes_files_that_an_openapi_description_may_refer_to(settings: Settings) -> None:
+    folder = settings.platform.parent
+    (folder / "openapi.json").write_text(
+        '{"openapi": "3.1.0", "info": {"title": "a"}, "paths": {}}'
+    )
+    source = '[[sources]]\nname = "api"\nkind = "openapi"\npath = "openapi.json"\n\n[ingestion]'
+    settings.platform.write_text(PLATFORM.replace("[ingestion]", source))
+
+    async def change() -> None:
+        async with watching(settings, IngestionOptions()) as reports:
+            (folder / "schemas.json").write_text("{}")
+            await until(lambda: len(reports) == 2)
+
+    asyncio.run(change())
+
+
+def test_every_run_of_a_dry_watch_is_dry(settings: Settings) -> None:
+    async def change() -> list[IngestionRun]:
+        async with watching(settings, IngestionOptions(dry_run=True)) as reports:
+            write_page(guides(settings), 0, "# changed\n\nchanged")
+            await until(lambda: len(reports) == 2)
+        return reports
+
+    runs = asyncio.run(change())
+    assert [(run.options.dry_run, run.sources[0].added) for run in runs] == [(True, 6), (True, 6)]
 
 
 async def until(happened: Callable[[], bool]) -> None:
