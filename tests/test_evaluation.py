@@ -1,5 +1,6 @@
 """`apidesk evaluate`: metrics, reading and generating questions, and the whole command."""
 
+import asyncio
 import json
 import re
 from collections.abc import Callable, Iterator
@@ -16,6 +17,7 @@ from app.analytics.evaluation.dataset import (
     read_questions,
     write_questions,
 )
+from app.analytics.evaluation.experiments import ExperimentLog, LoggedResult
 from app.analytics.evaluation.generated_questions import generate_questions
 from app.analytics.evaluation.scoring import (
     confusion_matrix,
@@ -211,6 +213,13 @@ def test_error_lists_the_first_unknown_gold_names(sample_service: AnswerService)
     asked = EvaluationQuestion(question="a", gold=("p1", "1110", "p2", "p3", "p4"))
     with pytest.raises(QuestionError, match=r"'p1', 'p2', 'p3' and 1 more"):
         documents.check_gold([asked])
+
+
+@pytest.mark.parametrize("name", ["/", ".", "..", "./"])
+def test_gold_path_without_a_file_name_is_unknown(sample_service: AnswerService, name: str) -> None:
+    documents = DocumentIndex.read(sample_service.collection, sample=0)
+    with pytest.raises(QuestionError, match=re.escape(repr(name))):
+        documents.check_gold([EvaluationQuestion(question="a", gold=(name,))])
 
 
 @pytest.mark.parametrize("name", [SHIP, "1110", "订单发货", "/dop/api/v1/order/ship"])
@@ -438,3 +447,17 @@ def test_langsmith_error_is_one_line(
     assert result.exit_code == 1
     assert "apidesk: LangSmith failed: " in result.stderr
     assert "Traceback" not in result.output
+
+
+def test_unexpected_error_of_a_question_is_raised(tracing: LangSmith) -> None:
+    async def ask(number: int) -> LoggedResult[int]:
+        raise RuntimeError(f"question {number} failed")
+
+    async def experiment() -> None:
+        log = await ExperimentLog.open("Acme", [EvaluationQuestion(question="a", gold=("b",))])
+        assert log is not None
+        await log.run("answers", ask, {})
+
+    with pytest.raises(RuntimeError, match="question 0 failed"):
+        asyncio.run(experiment())
+    assert tracing.sessions

@@ -232,7 +232,8 @@ class DocumentIndex:
 
         Leading folders are dropped until a page matches.
         """
-        parts = PurePosixPath(name).with_suffix("").parts
+        path = PurePosixPath(name)
+        parts = path.with_suffix("").parts if path.name else ()
         pages = ("/".join(parts[start:]) for start in range(len(parts)))
         return next((self._by_page[page] for page in pages if page in self._by_page), set())
 

@@ -71,17 +71,17 @@ class ExperimentLog:
     ) -> list[T]:
         """Call `ask` with the index of each question, and log the results as the experiment `name`.
 
-        At most `concurrency` calls run at once. Raises the first ApideskError of `ask`, or one if
+        At most `concurrency` calls run at once. Raises the first error of `ask`, or ApideskError if
         LangSmith fails.
         """
         results: dict[int, LoggedResult[T]] = {}
-        failures: list[ApideskError] = []
+        failures: list[Exception] = []
 
         async def target(inputs: dict[str, Any]) -> dict[str, Any]:
             number = int(inputs["number"])
             try:
                 results[number] = await ask(number)
-            except ApideskError as error:
+            except Exception as error:
                 failures.append(error)
                 raise
             return results[number].outputs
