@@ -113,6 +113,8 @@ def test_wrong_keys_are_limited_per_address(
         ("192.0.2.1", "192.0.2.2", False),
         ("2001:db8::1", "2001:db8::ffff:1", True),
         ("2001:db8::1", "2001:db8:0:1::1", False),
+        ("::ffff:192.0.2.1", "192.0.2.1", True),
+        ("::ffff:192.0.2.1", "::ffff:192.0.2.2", False),
     ],
 )
 def test_requests_are_limited_per_address(

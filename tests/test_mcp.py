@@ -145,8 +145,9 @@ def test_documents_are_resources(url: str, monkeypatch: pytest.MonkeyPatch) -> N
             uri = listed["订单发货"]
             with pytest.raises(MCPError, match="no document has the URI"):
                 await client.read_resource(uri + "x")
-            with pytest.raises(MCPError, match="cursor"):
-                await client.list_resources(cursor="x")
+            for cursor in ("x", "-3", "9" * 5_000):
+                with pytest.raises(MCPError, match="cursor: not issued by this server"):
+                    await client.list_resources(cursor=cursor)
             (content,) = (await client.read_resource(uri)).contents
             assert isinstance(content, TextResourceContents)
             return listed, content.text

@@ -149,12 +149,17 @@ def _api_key(connection: Connection) -> str:
 
 
 def _rate_limited_address(connection: Connection) -> str:
-    """Return the address under which requests are counted: for IPv6, the /64 network of the client."""
+    """Return the address under which requests are counted.
+
+    For IPv6, this is the /64 network of the client, or the IPv4 address if that is mapped to IPv6.
+    """
     host = connection.client.host if connection.client else "local"
     try:
         address = ip_address(host)
     except ValueError:
         return host
     if isinstance(address, IPv6Address):
+        if address.ipv4_mapped:
+            return str(address.ipv4_mapped)
         return str(ip_network((address.packed, 64), strict=False))
     return host

@@ -6,6 +6,7 @@ The server has the tools of `toolbox`. Its resources are the documents of the co
 import asyncio
 import inspect
 import logging
+import re
 import signal
 from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack, asynccontextmanager
@@ -69,6 +70,8 @@ INTERNAL_ERROR = "an unexpected error occurred"
 
 RESOURCES_PER_PAGE = 200
 """Maximum number of resources in one reply; the client asks for the next page with a cursor."""
+
+_CURSOR = re.compile(r"\d{1,18}")
 
 _MARKDOWN = "text/markdown"
 
@@ -159,7 +162,7 @@ def list_resources(collection: Collection, cursor: str | None) -> ListResourcesR
 
     Blocks. Raises MCPError for an invalid cursor.
     """
-    if cursor is not None and not cursor.isdecimal():
+    if cursor is not None and not _CURSOR.fullmatch(cursor):
         raise MCPError(INVALID_PARAMS, "cursor: not issued by this server")
     start = int(cursor or 0)
     entries = collection.catalogue()
