@@ -17,9 +17,11 @@ from sqlalchemy import text
 
 from app.main import create_app
 from app.service import answer_cache
+from app.service.answer_cache import AnswerCache
 from app.service.answer_service import AnswerService
 from app.service.records import RecordStore
 from ingestion.database.engine import open_engine
+from schemas.errors import StoreUnavailable
 from schemas.ingestion import IngestionOptions
 from schemas.insights import QuestionRecord
 from schemas.settings import read_settings
@@ -309,6 +311,27 @@ def test_hanging_database_does_not_delay_answers(
         connection.rollback()
     engine.dispose()
     assert "the database did not answer in time" in caplog.text
+
+
+def test_closed_cache_refuses_queued_calls(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(answer_cache, "MAX_THREADS", 1)
+    engine = open_engine(read_settings(database_url=f"sqlite:///{tmp_path / 'apidesk.db'}"))
+
+    async def close_with_queued_call() -> None:
+        cache = AnswerCache(engine, max_age_days=1)
+        running, queued = (asyncio.create_task(cache.delete(key)) for key in "ab")
+        await asyncio.sleep(0.1)
+        cache.close()
+        with pytest.raises(StoreUnavailable, match="the server is stopping"):
+            await queued
+        with pytest.raises(StoreUnavailable, match="did not answer in time"):
+            await running
+
+    with closing(engine.connect()) as connection:
+        connection.exec_driver_sql("BEGIN IMMEDIATE")
+        asyncio.run(close_with_queued_call())
+        connection.rollback()
+    engine.dispose()
 
 
 # --- events and concurrent callers -------------------------------------------------------------

@@ -103,6 +103,11 @@ class AnswerCache:
                 return await loop.run_in_executor(self._threads, run_in_context, work)
         except TimeoutError:
             raise StoreUnavailable("the database did not answer in time") from None
+        except asyncio.CancelledError:
+            caller = asyncio.current_task()
+            if self._closed and caller and not caller.cancelling():  # `close` cancelled the call
+                raise StoreUnavailable("the server is stopping") from None
+            raise
 
     def _get(self, key: str) -> CachedAnswer | None:
         columns = cached_answers_table.c
