@@ -1,9 +1,11 @@
 """Chat models: retries, circuit breaker, fallback, structure model, small windows, and what is logged."""
 
+import asyncio
 import logging
 import re
 import time
 from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +14,8 @@ from pydantic import SecretStr
 
 from app.main import create_app
 from ingestion.text.language import estimate_tokens
+from runnables.models.chat_model import _Circuit
+from schemas.errors import ModelBusy, ModelUnavailable
 from tests.acme import PAGES, PLATFORM, write_pages
 from tests.conftest import ServiceFactory
 from tests.http_client import http_client
@@ -186,6 +190,17 @@ def test_refusals_do_not_open_the_circuit(
     for _ in range(4):
         ask(client, QUESTION)
     assert len(model_server.chat_requests) == 8
+
+
+def test_calls_without_a_result_do_not_count_as_successes() -> None:
+    circuit = _Circuit(failure_threshold=2, expected_exception=(ModelUnavailable,))
+    for error in (ModelUnavailable("down"), ModelBusy("busy"), asyncio.CancelledError()):
+        with suppress(type(error)), circuit:
+            raise error
+    assert circuit.closed
+    with suppress(ModelUnavailable), circuit:
+        raise ModelUnavailable("down")
+    assert circuit.opened
 
 
 # --- the fallback model ---------------------------------------------------------------------------

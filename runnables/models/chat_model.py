@@ -187,7 +187,7 @@ class ChatModel:
 
     @cached_property
     def _circuit(self) -> CircuitBreaker:
-        return CircuitBreaker(
+        return _Circuit(
             failure_threshold=FAILURE_THRESHOLD,
             recovery_timeout=RECOVERY_TIMEOUT_S,
             expected_exception=(ModelUnavailable, ModelTimeout),
@@ -285,6 +285,18 @@ class ChatModel:
                     f"{PREFIX}MAX_CONCURRENCY limits concurrent calls"
                 ) from None
             yield
+
+
+class _Circuit(CircuitBreaker):  # type: ignore[misc]  # the library has no types
+    """A circuit breaker that ignores calls without a result.
+
+    These are cancelled calls, and calls that had no free slot in time. The library calls both successes.
+    """
+
+    def __exit__(self, exc_type: Any, exc_value: Any, traceback: Any) -> bool:
+        if exc_type is not None and issubclass(exc_type, (ModelBusy, asyncio.CancelledError)):
+            return False
+        return bool(super().__exit__(exc_type, exc_value, traceback))
 
 
 @dataclass(frozen=True)
