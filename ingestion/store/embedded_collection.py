@@ -65,6 +65,9 @@ TOKENIZER = "apidesk"
 MAX_CACHED_CHUNKS = 1_000
 """Maximum number of decoded chunks to keep, about 5 MB."""
 
+MAX_MASKS = 64
+"""Maximum number of filters whose matching chunks are cached; a filter takes a byte per chunk."""
+
 _SOURCES = TypeAdapter(dict[str, IndexedSource])
 
 
@@ -81,7 +84,7 @@ class _Documents:
     """The vector of each chunk number, scaled to length 1; None until the dense route is first used."""
     chunks: LRUCache[int, Chunk] = field(default_factory=lambda: LRUCache(MAX_CACHED_CHUNKS))
     """Decoded chunks by chunk number."""
-    masks: dict[str, Mask] = field(default_factory=dict)
+    masks: LRUCache[str, Mask] = field(default_factory=lambda: LRUCache(MAX_MASKS))
     """For each filter used so far, by its JSON: the chunk numbers that match."""
 
 
@@ -382,6 +385,7 @@ def _mask(connection: sqlite3.Connection, documents: _Documents, filters: Filter
         mask = np.zeros(len(documents.full_text), dtype=np.bool_)
         mask[[number for (number,) in connection.execute(query, values)]] = True
         documents.masks[key] = mask
+        return mask
     return documents.masks[key]
 
 
