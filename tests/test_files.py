@@ -124,6 +124,7 @@ def test_html_title_ends_before_the_name_of_the_site(
         ("big5", '<meta http-equiv=x content="text/html; charset=Big5">'),
         ("utf-16", ""),
         ("utf-8", "<meta charset=punycode>"),
+        ("utf-8", "<meta charset=iso-8859-12>"),
     ],
 )
 def test_html_encoding_is_detected(tmp_path: Path, encoding: str, head: str) -> None:

@@ -11,6 +11,7 @@ import pytest
 from pydantic import ValidationError
 
 from ingestion.sources.registry import FileResult, Waiting, read_source
+from ingestion.sources.website import find_links
 from ingestion.sync import ReadOptions, Sync
 from schemas.document import SourceDocument
 from schemas.errors import SourceError
@@ -289,9 +290,13 @@ def test_sitemaps_are_followed_and_their_faults_end_the_source(crawler: Crawler)
         with pytest.raises(SourceError, match=r"/a\.xml\.gz: "):
             crawler.read(**start)
     entities = b'<!DOCTYPE x [<!ENTITY a "b">]><urlset/>'
-    site.replies["/a.xml.gz"] = Reply(entities)
-    with pytest.raises(SourceError, match="document type"):
-        crawler.read(**start)
+    for data in (entities, entities.decode().encode("utf-16")):
+        site.replies["/a.xml.gz"] = Reply(data)
+        with pytest.raises(SourceError, match="document type"):
+            crawler.read(**start)
+    without_namespace = f"<urlset><url><loc>{site.url}/guide/p1</loc></url></urlset>"
+    site.replies["/a.xml.gz"] = Reply(without_namespace.encode())
+    assert sorted(crawler.documents(**start)) == ["guide/p1"]
 
 
 def test_patterns_depth_and_number_of_pages_limit_the_crawl(crawler: Crawler) -> None:
@@ -317,6 +322,21 @@ def test_robots_txt_and_robots_meta_are_obeyed(crawler: Crawler) -> None:
     site.fail(status(500), "/robots.txt")
     with pytest.raises(SourceError, match=r"robots\.txt: answers with HTTP 500"):
         crawler.read()
+
+
+def test_robots_none_and_nofollow_in_capitals_are_obeyed() -> None:
+    html = '<meta name="robots" content="none"><a href="/a">a</a><a rel="NoFollow" href="/b">b</a>'
+    links = find_links(html.encode(), "https://acme.example/")
+    assert (links.may_index, links.may_follow) == (False, False)
+    assert links.urls == ("https://acme.example/a",)
+
+
+def test_page_whose_name_ends_in_index_has_an_id_of_its_own(crawler: Crawler) -> None:
+    site = crawler.site
+    site.pages["/guide/p1"] = page("P1", "x", "/guide/my", "/guide/myindex.html")
+    site.pages["/guide/my"] = page("My", "First.")
+    site.pages["/guide/myindex.html"] = page("My index", "Second.")
+    assert {"guide/my", "guide/myindex.html"} <= set(crawler.documents())
 
 
 def test_rate_is_limited_by_the_setting_and_by_robots_txt(crawler: Crawler) -> None:

@@ -5,6 +5,7 @@ unchanged (ETag, Last-Modified) come from a cache.
 """
 
 import logging
+import re
 import sqlite3
 import time
 import zlib
@@ -286,7 +287,7 @@ def _without_fragment(url: str) -> str:
 def _page_id(url: str) -> str:
     """Return the path and the query of a page; `index.html` at its end and outer slashes are removed."""
     parts = httpx.URL(url)
-    path = parts.path.removesuffix("index.html").strip("/") or "index"
+    path = re.sub(r"(^|/)index\.html$", r"\1", parts.path).strip("/") or "index"
     return f"{path}?{parts.query.decode('ascii')}" if parts.query else path
 
 
@@ -317,19 +318,19 @@ class Sitemap:
 class _LinkParser(HTMLParser):
     base: str = ""
     urls: list[str] = field(default_factory=list)
-    robots: str = ""
+    robots: set[str] = field(default_factory=set)
 
     def __post_init__(self) -> None:
         super().__init__()
 
     def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
         values = dict(attrs)
-        if tag == "a" and "nofollow" not in (values.get("rel") or ""):
+        if tag == "a" and "nofollow" not in (values.get("rel") or "").lower():
             self.urls.append(values.get("href") or "")
         elif tag == "base":
             self.base = self.base or values.get("href") or ""
         elif tag == "meta" and (values.get("name") or "").lower() in ("robots", "apidesk"):
-            self.robots += (values.get("content") or "").lower()
+            self.robots |= set(re.findall(r"\w+", (values.get("content") or "").lower()))
 
 
 def find_links(data: bytes, page_url: str) -> PageLinks:
@@ -345,8 +346,8 @@ def find_links(data: bytes, page_url: str) -> PageLinks:
     urls = [_join(base, href) for href in hrefs if href]
     return PageLinks(
         tuple(url for url in urls if url.startswith(("http://", "https://"))),
-        may_index="noindex" not in parser.robots,
-        may_follow="nofollow" not in parser.robots,
+        may_index=parser.robots.isdisjoint(("noindex", "none")),
+        may_follow=parser.robots.isdisjoint(("nofollow", "none")),
     )
 
 
@@ -365,7 +366,7 @@ def read_sitemap(data: bytes, limits: SourceLimits) -> Sitemap:
     """
     if data.startswith(_GZIP_MARK):
         data = _unpack(data, limits.unpacked_bytes)
-    if b"<!DOCTYPE" in data or b"<!ENTITY" in data:
+    if b"<!DOCTYPE" in data.replace(b"\0", b""):  # also in UTF-16
         raise SourceError("a sitemap must not declare a document type")
     try:
         root = ElementTree.fromstring(data)
@@ -374,7 +375,8 @@ def read_sitemap(data: bytes, limits: SourceLimits) -> Sitemap:
     kind = root.tag.rpartition("}")[2]
     if kind not in ("urlset", "sitemapindex"):
         raise SourceError(f"not a sitemap: its root is <{kind}>")
-    entries = (child.text or "" for entry in root for child in entry if child.tag.endswith("}loc"))
+    children = (child for entry in root for child in entry)
+    entries = (child.text or "" for child in children if child.tag.rpartition("}")[2] == "loc")
     urls = tuple(url.strip() for url in entries)
     return Sitemap(urls, ()) if kind == "urlset" else Sitemap((), urls)
 

@@ -99,7 +99,7 @@ def _try_decode(data: bytes, encoding: str) -> str:
     """
     try:
         text = data.decode(encoding)
-    except UnicodeDecodeError:
+    except (UnicodeDecodeError, LookupError):  # LookupError: Python has no such codec
         return ""
     return "" if encoding == "gb18030" and not _is_chinese(text) else text
 
