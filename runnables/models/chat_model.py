@@ -290,7 +290,7 @@ class ChatModel:
 class _Circuit(CircuitBreaker):  # type: ignore[misc]  # the library has no types
     """A circuit breaker that ignores calls without a result.
 
-    These are cancelled calls, and calls that had no free slot in time. The library calls both successes.
+    These are cancelled calls, and calls that had no free slot in time. To the library, both are successes.
     """
 
     def __exit__(self, exc_type: Any, exc_value: Any, traceback: Any) -> bool:
