@@ -74,13 +74,13 @@ def create_app(answer_service: AnswerService, local_key: str | None = None) -> L
 
 
 def _routes(services: Container) -> list[ControllerRouterHandler]:
-    questions = [ask, retrieve, get_suggestions, give_feedback, delete_session]
-    documents = [start_ingestion, list_ingestions, get_ingestion]
-    operating = [live, ready, metrics, metrics_head, insights]
+    question_routes = [ask, retrieve, get_suggestions, give_feedback, delete_session]
+    ingestion_routes = [start_ingestion, list_ingestions, get_ingestion]
+    operations_routes = [live, ready, metrics, metrics_head, insights]
     return [
-        *questions,
-        *documents,
-        *operating,
+        *question_routes,
+        *ingestion_routes,
+        *operations_routes,
         PageController,
         openai_router(),
         mcp_route(services),

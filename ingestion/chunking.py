@@ -22,26 +22,31 @@ CHUNKER_VERSION = 3
 """Version of the chunking. Increment it whenever the chunks change; collections must then be rebuilt."""
 
 API_SECTION_FACTOR = 6
-"""How many times larger than a chunk of prose a chunk with several blocks of an API section may be."""
+"""Factor by which the limit `max_tokens` is multiplied for the sections of an API."""
 
 MAX_BLOCK_CHARS = 12_000
-"""Maximum length of a block in characters. Longer ones are split: Milvus limits text to 65,535 bytes."""
+"""Maximum length of a block in characters, because Milvus limits text to 65,535 bytes.
+
+Longer blocks are split. Tables may be longer; they are split by `_weight`.
+"""
 
 MAX_CHUNK_WEIGHT = 8_000
-"""Maximum `_weight` of a chunk of several blocks.
+"""Maximum `_weight` of a chunk of several blocks, because of the same limit.
 
-Its blocks then have at most 40,000 bytes, and the blank lines between them at most 16,000 bytes.
+A block weighs at least 1, and has at most 5 bytes per unit of weight. The blocks of a chunk therefore have
+at most 40,000 bytes, and the blank lines between them at most 16,000 bytes.
 """
 
 _OPENING_FENCE = re.compile(r" {0,3}(`{3,}|~{3,})")
 _MAY_BE_TABLE = re.compile(r"[^\n]*\n[ \t]*[|:-][ \t|:-]*(?:\n|\Z)")
-"""Matches at the start of a table: the second line separates the header from the rows."""
+"""Matches a text whose second line may be the line between the header and the rows of a table."""
 
 
 def chunk_document(document: SourceDocument, max_tokens: int) -> Iterator[Chunk]:
     """Yield the chunks of `document`. Their ids are stable across runs.
 
-    `max_tokens` is a soft limit for chunks of prose. Chunks of API sections may be longer.
+    `max_tokens` is a soft limit for chunks of prose. Chunks of API sections may be up to
+    `API_SECTION_FACTOR` times as long.
     """
     position = 0
     occurrences: Counter[tuple[str, ...]] = Counter()
@@ -115,8 +120,8 @@ def _digest(*parts: str) -> str:
 def _split_section(section: Section, max_tokens: int) -> Iterator[str]:
     """Yield the section's body in parts, split between blocks if possible.
 
-    A part of several blocks has at most about `max_tokens`, or `API_SECTION_FACTOR` times that in a section
-    that is not prose.
+    The maximum `_weight` of a part of several blocks is `max_tokens` or, in a section that is not prose,
+    `API_SECTION_FACTOR` times that. It is never more than `MAX_CHUNK_WEIGHT`.
     """
     factor = 1 if section.kind == "prose" else API_SECTION_FACTOR
     max_weight = min(max_tokens * factor, MAX_CHUNK_WEIGHT)
@@ -180,7 +185,10 @@ def _split_table(table: str, max_weight: int) -> Iterator[str]:
 
 
 def _split_lines(block: MarkdownBlock) -> Iterator[str]:
-    """Yield groups of lines; each group of a code block gets an opening and a closing fence."""
+    """Yield a long block in groups of lines; lines longer than `MAX_BLOCK_CHARS` are cut into several.
+
+    Each group of a fenced code block begins with its opening fence and ends with a closing fence.
+    """
     lines = [line[i : i + MAX_BLOCK_CHARS] for line in block.text.split("\n")
              for i in range(0, max(len(line), 1), MAX_BLOCK_CHARS)]  # fmt: skip
     fence = _OPENING_FENCE.match(lines[0])
@@ -214,7 +222,10 @@ def _group_lines(
 
 
 def _weight(text: str) -> int:
-    """Return the estimated tokens of `text`, but at least one per 5 bytes to limit the bytes, too."""
+    """Return the estimated number of tokens of `text`, but at least a fifth of its bytes, and at least 1.
+
+    A limit on the weight therefore limits the bytes as well.
+    """
     return max(1, estimate_tokens(text), math.ceil(len(text.encode()) / 5))
 
 

@@ -4,27 +4,30 @@ These are the runs of one question, in the order and with the names that a trace
 brackets depend on the question, on the settings or on the caller.
 
     ask
-      [condense]               follow-up -> standalone question; small talk gets a fixed reply
-      structured-question      what the question is about; in parallel with:
-      retrieve                 the k best chunks
+      [condense]               rewrites a follow-up as a standalone question; small talk gets a
+                               fixed reply, which ends the run
+      structured-question      classifies the question, in parallel with `retrieve`
+      retrieve                 finds the k best chunks
         [retrieve/rerank]
-                               an off-topic question gets a fixed reply; if the rules are not sure of
-                               it, the reply names the nearest pages (ground)
-      [expand-query]           retrieve again with terms in the documents' language
-      boost-named-api          chunks of the API that the question names come first
-      [research]               mode `tools`: a model looks up more
-      [web]                    pages from the web
-                               with a model: add the next best chunks, up to a number of tokens
-      answer                   with a model: one call, or several if a second model structures the
-                               answer or the chunks are read in parts
-                               without a model: quotes
-                               if every model fails: quotes; if no model could classify either,
-                               classification by rules and boost-named-api run first
-      ground                   citations, links and facts are checked
+                               An off-topic question gets a fixed reply. If the rules are not sure that it
+                               is off-topic, `ground` replies that the documents do not cover it, and
+                               names the nearest pages.
+      [expand-query]           retrieves again with terms in the documents' language
+      boost-named-api          puts the chunks of the API that the question names first
+      [research]               in mode `tools`: a chat model looks up further chunks
+      [web]                    with a chat model: adds pages from the web
+                               With a chat model, the next best chunks are added, up to a total of
+                               APIDESK_EVIDENCE_TOKENS.
+      answer                   with a chat model: one call, or several if a second model structures the
+                               answer or the chunks are read in parts;
+                               without one, or if every model fails: quotes from the documents
+                               If no model could classify the question either, rules classify it and
+                               `boost-named-api` runs again before the quotes are chosen.
+      ground                   checks citations, links and facts
         [ground/judge]
 
-Each call of a model is a run below its step, such as `answer/model`. Steps that do not help a reader of
-traces are not runs.
+Each model call is a run below its step, such as `answer/model`. Steps that would not help the reader of a
+trace are not runs.
 
 `runnables/factory.py` builds the steps from the settings.
 """
@@ -57,13 +60,13 @@ class PipelineSteps:
     condense: Runnable[Question, Question]
     """Rewrites a follow-up as a standalone question, and marks small talk."""
     acknowledge: AnswerFunction[Question]
-    """Replies to small talk."""
+    """Returns the fixed reply to small talk."""
     classify: Runnable[Question, Classification]
-    """Extracts what the question is about."""
+    """Classifies the question, and extracts the API, parameters and errors that it names."""
     retrieve: Runnable[Question, list[RetrievedChunk]]
     """Returns the k best chunks, reranked if the settings name a reranker, and then further ones."""
     refuse: AnswerFunction[PipelineState]
-    """Replies to an off-topic question."""
+    """Returns the fixed reply to a question that is clearly off-topic."""
     expand_query: StateFunction
     """Retrieves again with search terms in the documents' language, where that helps."""
     boost_named_api: StateStep
@@ -71,13 +74,13 @@ class PipelineSteps:
     research: StateStep | None = None
     """Lets a model look up more chunks with tools; None outside mode `tools` or without a chat model."""
     search_web: StateFunction | None = None
-    """Adds pages from the web; None without web search."""
+    """Adds pages from the web; None without web search or without a chat model."""
     add_evidence: StateFunction
-    """Adds the next best chunks, which only a model reads."""
+    """Adds the next best chunks before a model writes the answer."""
     write: StateStep | None = None
-    """Lets a model write the answer; None without a chat model."""
+    """Drafts an answer with a model; None without a chat model."""
     classify_by_rules: Runnable[Question, Classification] | None = None
-    """Classifies without a model if no model could classify; None if a model failure is an error."""
+    """Classifies by rules if no model could classify; None if a failure of all models is an error."""
     quote: StateStep
     """Drafts an answer from quoted passages; used without a model, or if every model fails."""
     decline: StateFunction
@@ -97,12 +100,12 @@ def build_pipeline(steps: PipelineSteps) -> Runnable[Question, Answer]:
     async def ask(question: Question, config: RunnableConfig) -> Answer:
         if question.history:
             question = await steps.condense.ainvoke(question, config)
-        if question.small_talk:
+        if question.small_talk:  # set by `condense`
             return await steps.acknowledge(question, config)
         classification, retrieved = await asyncio.gather(
             steps.classify.ainvoke(question, config),
             steps.retrieve.ainvoke(question, config),
-            return_exceptions=True,  # no run may end after its parent
+            return_exceptions=True,  # wait for both: no run may end after its parent
         )
         if isinstance(classification, BaseException):
             raise classification
@@ -129,7 +132,11 @@ def build_pipeline(steps: PipelineSteps) -> Runnable[Question, Answer]:
 async def _answer_off_topic(
     steps: PipelineSteps, state: PipelineState, config: RunnableConfig
 ) -> Answer:
-    """Return the reply to an off-topic question; it names the nearest pages if the rules are not sure."""
+    """Return the reply to an off-topic question.
+
+    If the rules are not sure that it is off-topic, the reply is that the documents do not cover it, and
+    names the nearest pages.
+    """
     if (state["classification"].on_topic or 0.0) < OFF_TOPIC:
         return await steps.refuse(state, config)
     state = await steps.decline({**state, "chunks": state["retrieved"]}, config)
@@ -142,14 +149,14 @@ def _build_draft_answer(steps: PipelineSteps) -> StateFunction:
         return steps.quote.ainvoke
 
     async def draft_answer(state: PipelineState, config: RunnableConfig) -> PipelineState:
-        extended = state  # the fallback uses `state`, because only a model reads the added chunks
+        extended = state  # the fallback uses `state`: the added chunks are for a model only
         try:
             if steps.search_web is not None:
                 extended = await steps.search_web(extended, config)
             extended = await steps.add_evidence(extended, config)
             return await write.ainvoke(extended, config)
         except ModelError as error:
-            if classify_by_rules is None:
+            if classify_by_rules is None:  # a failure of all models is an error
                 raise
             quoted = await _answer_without_model(steps, classify_by_rules, state, config)
             return mark_degraded(quoted, DegradedReason.from_error(error))

@@ -37,7 +37,7 @@ API = """# Create a board
                 "  table [Tier | Price] under 'Body': stays prose",
             ],
         ),
-        ("# Guide\n\nText.", ["page.md in docs: prose", "  no method with a URL is stated"]),
+        ("# Guide\n\nText.", ["page.md in docs: prose", "  missing: an HTTP method with a URL"]),
         (
             "# Guide\n\n`POST /v1/boards`",
             [
@@ -53,15 +53,15 @@ API = """# Create a board
                 "page.md in docs: prose",
                 "POST https://api.example.com/v1/boards  Guide",
                 "  POST https://api.example.com/v1/boards is called in an example",
-                "  missing: request parameters below a heading or label that announces them, "
-                "in a table or list that says which are required",
+                "  missing: a list of request parameters, or a table that says which are required, "
+                "below a heading or label for parameters",
             ],
         ),
         (
             "# Guide",
             [
                 "page.md in docs: not indexed, because its name does not match `file_name`, "
-                "it is skipped or it has no body"
+                "a value that `skip` names is true, or the page has no body"
             ],
         ),
     ],
@@ -101,12 +101,12 @@ def test_file_is_explained_for_the_source_that_reads_its_suffix(tmp_path: Path) 
     pages = MarkdownSourceConfig(kind="markdown", name="docs", path=tmp_path)
     assert explain_page([files, pages], SourceLimits(), tmp_path / "page.md") == [
         "page.md in docs: prose",
-        "  no method with a URL is stated",
+        "  missing: an HTTP method with a URL",
     ]
-    with pytest.raises(SourceError, match="no folder of pages among the sources"):
+    with pytest.raises(SourceError, match="no configured source reads this file as a page"):
         explain_page([files], SourceLimits(), tmp_path / "page.md")
 
 
 def test_page_outside_of_the_sources_is_refused(tmp_path: Path) -> None:
-    with pytest.raises(SourceError, match="no folder of pages among the sources"):
+    with pytest.raises(SourceError, match="no configured source reads this file as a page"):
         explain_page([], SourceLimits(), tmp_path / "page.md")

@@ -207,6 +207,19 @@ def test_notion_lists_code_links_and_callouts_are_kept() -> None:
     assert page.metadata["Tags"] == ["api", "v2"]
 
 
+def test_untitled_notion_page_has_an_empty_title() -> None:
+    class UntitledNotion(Notion):
+        def page(self, page_id: str) -> dict[str, Any]:
+            page = super().page(page_id)
+            page["properties"]["Name"]["title"] = []
+            return page
+
+    with serving(UntitledNotion()) as server:
+        server.pages["p1"] = WikiPage("", "Text")
+        (page,) = NotionLoader(TOKEN, base_url=f"{server.url}/v1").lazy_load()
+    assert page.metadata["title"] == ""
+
+
 def test_feishu_lists_code_links_and_callouts_are_kept() -> None:
     text = {"elements": [
         *feishu_text("Call ")["elements"], *feishu_text("POST /v1/x", inline_code=True)["elements"],

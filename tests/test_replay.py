@@ -99,7 +99,7 @@ def test_changed_documents_change_the_affected_answers(site: Site) -> None:
     assert told.exit_code == 0
     assert max(map(len, told.stdout.splitlines())) <= 80
     assert (
-        "4 questions of the last 30 days, asked again with extractive, k=5 by default"
+        "4 questions from the last 30 days, asked again with extractive, k=5 by default"
         in told.stdout
     )
     assert "may create 20 tokens" in told.stdout
@@ -291,7 +291,7 @@ def test_report_of_one_question_and_one_day_uses_the_singular(
     changed = replayed(outcome(), outcome(type="api_call"))
     print_replay(Replay(days=1, recorded=1, settings="extractive, k=3", questions=[changed]))
     heading, _, count, *_ = capsys.readouterr().out.splitlines()
-    assert heading == "1 question of the last day, asked again with extractive, k=3"
+    assert heading == "1 question from the last day, asked again with extractive, k=3"
     assert count.strip() == "1  different type"
 
 

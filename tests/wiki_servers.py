@@ -158,7 +158,7 @@ class Notion(Wiki):
             return json_reply({"message": "version"}, 400)
         if (request.method, request.path) == ("POST", "/v1/search"):
             body = json.loads(request.body)
-            pages = [self._page(page_id) for page_id in self.pages]
+            pages = [self.page(page_id) for page_id in self.pages]
             return _notion_list(pages, body.get("start_cursor", "0"))
         parent_id = request.path.removeprefix("/v1/blocks/").removesuffix("/children")
         blocks = self.children(parent_id)
@@ -166,7 +166,8 @@ class Notion(Wiki):
             return NOT_FOUND
         return _notion_list(blocks, request.query.get("start_cursor", "0"))
 
-    def _page(self, page_id: str) -> Json:
+    def page(self, page_id: str) -> Json:
+        """Return the page with this id, as a search finds it."""
         title = {"id": "title", "type": "title", "title": rich_text(self.pages[page_id].title)}
         tags = {"type": "multi_select", "multi_select": [{"name": "api"}, {"name": "v2"}]}
         return {

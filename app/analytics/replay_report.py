@@ -40,7 +40,10 @@ def print_replay(replay: Replay) -> None:
         console.print(_changed_question(question))
     if len(changed) > MAX_CHANGED_QUESTIONS:
         console.print(
-            Text(f"\n{len(changed) - MAX_CHANGED_QUESTIONS} more: --json lists all", style="dim")
+            Text(
+                f"\n{len(changed) - MAX_CHANGED_QUESTIONS} more; use --json to list all",
+                style="dim",
+            )
         )
 
 
@@ -50,7 +53,7 @@ def _heading(replay: Replay) -> Text:
     if count == recorded:
         subject = "1 question" if count == 1 else f"{count} questions"
     return Text.assemble(
-        (subject, "bold"), f" of {time_span(replay.days)}, asked again with {replay.settings}"
+        (subject, "bold"), f" from {time_span(replay.days)}, asked again with {replay.settings}"
     )
 
 
@@ -72,7 +75,7 @@ def _counts(replay: Replay) -> Group:
 
 
 def _changed_question(replayed: ReplayedQuestion) -> Group:
-    """Return the question with its outcomes before and after."""
+    """Return the question with its recorded and its new outcome."""
     times = f"  asked {replayed.times} times" if replayed.times > 1 else ""
     grade = f"  graded {replayed.grade}" if replayed.grade else ""
     head = Text.assemble(
@@ -96,11 +99,11 @@ def _changed_question(replayed: ReplayedQuestion) -> Group:
 def _outcome_text(
     replayed: ReplayedQuestion, outcome: ReplayOutcome, changed: set[str], style: str
 ) -> Text:
-    """Return the text that shows one outcome of `replayed`.
+    """Return the text that shows `outcome`, one of the two outcomes of `replayed`.
 
-    The text of a failure is its error code. For the change `other words`, it is the first step that the
-    other answer lacks; for `other type`, it is the type. For any other change, the text lists the cited
-    pages; pages in `changed` have the style `style`.
+    The text of a failure is its error code. If the change is `other words`, the text is the first step that
+    the other outcome does not contain; if it is `other type`, the type. For any other change, the text
+    lists the cited pages; pages in `changed` have the style `style`.
     """
     if outcome.failure:
         return Text(outcome.failure, style="red")

@@ -34,10 +34,10 @@ REFRESH_INTERVAL_S = 2.0
 """Seconds between refreshes of the snapshot. New keys and revocations take effect at the next refresh."""
 
 RETRY_INTERVAL_S = 10.0
-"""Seconds between refreshes while the database does not answer; the last snapshot stays in use."""
+"""Seconds until the next refresh after a failed one. Until then, the last snapshot stays in use."""
 
 LAST_USE_INTERVAL_S = 60.0
-"""Minimum number of seconds between writes of the times of last use."""
+"""Minimum number of seconds between writes of the times of last use while the server runs."""
 
 log = logging.getLogger(__name__)
 
@@ -97,7 +97,7 @@ class ApiKeyStore:
             scopes=tuple(scope for scope in SCOPES if scope in scopes),
             digest=hash_secret(secret),
             created_at=now,
-            expires_at=now + timedelta(days=days) if days else None,
+            expires_at=now + timedelta(days=days) if days is not None else None,
         )
         row = {column.name: getattr(key, column.name) for column in api_keys_table.c}
         with database_errors(), self._engine.begin() as connection:
@@ -130,10 +130,10 @@ class ApiKeyStore:
 
 
 def hash_secret(secret: str) -> str:
-    """Return the digest of `secret`. Of a key in the database, only the digest is stored.
+    """Return the SHA-256 digest of `secret`. The database contains only the digests of secrets.
 
-    A fast hash is sufficient, because the secret of such a key is 256 random bits, not a password that can
-    be guessed.
+    A fast hash is sufficient for the keys in the database: their secrets are 256 random bits, which, unlike
+    passwords, cannot be guessed.
     """
     return sha256(secret.encode()).hexdigest()
 
@@ -172,7 +172,10 @@ LOCAL = Caller("local", "a command on this machine", SCOPES, "local")
 
 
 def anonymous(account: str) -> Caller:
-    """Return the caller of a request without a key, counted under `account`."""
+    """Return the caller of a request without a key, counted under `account`.
+
+    It has all scopes: while no key is required, only requests from localhost are accepted.
+    """
     return Caller("", "anonymous", SCOPES, account)
 
 
@@ -188,7 +191,8 @@ class Keyring:
         self._next_write_at = time.monotonic() + LAST_USE_INTERVAL_S
         self._admin_digest = hash_secret(admin_key.get_secret_value()) if admin_key else None
         self._local_digest = hash_secret(local_key) if local_key else None
-        self._no_digest = hash_secret(secrets.token_urlsafe())  # used if there is no key to compare
+        # Compared in place of a missing digest, so that the comparison takes the same time.
+        self._dummy_digest = hash_secret(secrets.token_urlsafe())
 
     @property
     def required(self) -> bool:
@@ -196,28 +200,33 @@ class Keyring:
         return self._admin_digest is not None or bool(self._keys_by_id)
 
     def caller_of(self, text: str) -> Caller | None:
-        """Return the caller with this key, or None. Comparing keys takes the same time for every text."""
+        """Return the caller whose key is `text`, or None if `text` is not a valid key.
+
+        The same number of digests is compared for every text, each in constant time. The duration therefore
+        does not show which keys exist.
+        """
         digest = hash_secret(text)
-        is_admin = hmac.compare_digest(digest, self._admin_digest or self._no_digest)
-        is_local = hmac.compare_digest(digest, self._local_digest or self._no_digest)
+        is_admin = hmac.compare_digest(digest, self._admin_digest or self._dummy_digest)
+        is_local = hmac.compare_digest(digest, self._local_digest or self._dummy_digest)
         key_id, secret = parse_key(text)
         key = self._keys_by_id.get(key_id)
-        is_key = hmac.compare_digest(hash_secret(secret), key.digest if key else self._no_digest)
+        key_digest = key.digest if key else self._dummy_digest
+        is_secret_correct = hmac.compare_digest(hash_secret(secret), key_digest)
         if is_admin or is_local:
             return ADMIN if is_admin else LOCAL
-        if key is None or not is_key or key.state != "valid":
+        if key is None or not is_secret_correct or key.state != "valid":
             return None
         self._last_uses[key.id] = datetime.now(UTC)
         return Caller(key.id, key.name, key.scopes, key.id)
 
     @asynccontextmanager
     async def running(self) -> AsyncIterator[None]:
-        """Refresh the snapshot within the block, and store the last uses of the keys at its end."""
-        refreshing = asyncio.create_task(self._refresh_periodically())
+        """Refresh the snapshot periodically until the block ends, then store when keys were last used."""
+        refresh_task = asyncio.create_task(self._refresh_periodically())
         try:
             yield
         finally:
-            refreshing.cancel()
+            refresh_task.cancel()
             with suppress(StoreUnavailable):
                 await asyncio.to_thread(self._write_last_uses)
 
@@ -241,7 +250,8 @@ class Keyring:
 
     def _write_last_uses(self) -> None:
         last_uses, self._last_uses = self._last_uses, {}
-        self._store.record_last_uses(dict(last_uses))  # copied: a request may still add to it
+        # Copied, because a concurrent request may still add to the replaced dict.
+        self._store.record_last_uses(dict(last_uses))
         self._next_write_at = time.monotonic() + LAST_USE_INTERVAL_S
 
 

@@ -55,7 +55,7 @@ class FeishuWikiLoader(BaseLoader):
 
     `app_id` and `app_secret` are the credentials of an app that may read the space `space_id`. `base_url`
     is the address of the API without `/open-apis`, and the URLs of pages begin with `wiki_url`. `timeout_s`
-    limits each request, in seconds.
+    is the maximum number of seconds to connect, and to wait for each part of a response.
     """
 
     def __init__(

@@ -43,7 +43,8 @@ class NotionLoader(BaseLoader):
     """Loads the pages that are shared with an integration, or those of one database.
 
     `integration_token` is the secret of the integration. Without `database_id`, all shared pages are
-    loaded. `base_url` is the address of the API. `timeout_s` limits each request, in seconds.
+    loaded. `base_url` is the address of the API. `timeout_s` is the maximum number of seconds to connect,
+    and to wait for each part of a response.
     """
 
     def __init__(
@@ -63,8 +64,8 @@ class NotionLoader(BaseLoader):
     def lazy_load(self) -> Iterator[Document]:
         """Yield a document per page, with its `id`, `title`, `url` and the values of its properties.
 
-        Archived pages are left out. Raises httpx.HTTPError, and ValueError for a reply that is not a JSON
-        object.
+        The title of an untitled page is empty. Archived pages are left out. Raises httpx.HTTPError, and
+        ValueError for a reply that is not a JSON object.
         """
         for page in self._pages():
             if page.get("archived") or page.get("in_trash"):
@@ -74,7 +75,7 @@ class NotionLoader(BaseLoader):
                 name: _property_value(value) for name, value in properties.items()
             }
             titles = (_property_value(v) for v in properties.values() if v.get("type") == "title")
-            metadata |= {"id": page["id"], "title": next(titles, ""), "url": page["url"]}
+            metadata |= {"id": page["id"], "title": next(titles, None) or "", "url": page["url"]}
             blocks = self._blocks(page["id"])
             yield Document(page_content=blocks_to_markdown(blocks), metadata=metadata)
 

@@ -20,8 +20,8 @@ _FORMATS = {"markdown", "lake"}
 class YuqueLoader(BaseLoader):
     """Loads the published documents of `books`, given as the paths in their URLs, such as `group/book`.
 
-    `access_token` is an API token. `base_url` is the address of Yuque. `timeout_s` limits each
-    request, in seconds.
+    `access_token` is an API token. `base_url` is the address of Yuque. `timeout_s` is the
+    maximum number of seconds to connect, and to wait for each part of a response.
     """
 
     def __init__(

@@ -11,9 +11,10 @@ from schemas.platform import PageFolderConfig, SourceConfig, SourceLimits
 
 
 def explain_page(sources: Sequence[SourceConfig], limits: SourceLimits, path: Path) -> list[str]:
-    """Return lines that tell how the page at `path` is read and on what evidence.
+    """Return lines that explain how the page at `path` is read, with the evidence.
 
-    Raises SourceError if the page is not in a folder of pages among `sources`, or if its reader refuses it.
+    Raises SourceError if none of `sources` reads the file as a page, or if its reader refuses the file.
+    Raises ConfigurationError for a malformed `page_url`.
     """
     page_path = path.resolve()
     for source in sources:
@@ -25,7 +26,7 @@ def explain_page(sources: Sequence[SourceConfig], limits: SourceLimits, path: Pa
             path_in_source = source.path / page_path.relative_to(root)
             content = reader.read_content(source, limits, path_in_source)
             return list(_explanation(path_in_source, source, content))
-    raise SourceError(f"{path}: no folder of pages among the sources reads this file")
+    raise SourceError(f"{path}: no configured source reads this file as a page")
 
 
 def _explanation(path: Path, source: PageFolderConfig, content: PageContent) -> Iterator[str]:
@@ -34,37 +35,39 @@ def _explanation(path: Path, source: PageFolderConfig, content: PageContent) -> 
     if page is None:
         yield (
             f"{name}: not indexed, because its name does not match `file_name`, "
-            "it is skipped or it has no body"
+            "a value that `skip` names is true, or the page has no body"
         )
     elif page.api.operations:
         count = len(page.api.operations)
         yield f"{name}: {count} API operation{'' if count == 1 else 's'}"
         for operation in page.api.operations:
-            yield from _operation(operation)
+            yield from _operation_lines(operation)
     else:
         yield f"{name}: prose"
-        yield from _missing(source, content, page)
+        yield from _reasons_for_prose(source, content, page)
 
 
-def _operation(operation: PageOperation) -> Iterator[str]:
+def _operation_lines(operation: PageOperation) -> Iterator[str]:
     yield f"{operation.method} {operation.url}  {operation.name}"
     yield from (f"  {line}" for line in operation.evidence)
 
 
-def _missing(source: PageFolderConfig, content: PageContent, page: ParsedPage) -> Iterator[str]:
-    """Yield what the page lacks to be read as an API page."""
+def _reasons_for_prose(
+    source: PageFolderConfig, content: PageContent, page: ParsedPage
+) -> Iterator[str]:
+    """Yield lines that say why the page is not read as API operations."""
     if not source.api_pages:
         yield "  api_pages = false for this source"
     elif content.format == "text":
         yield "  only Markdown and HTML pages are read as API pages"
     elif not page.api.rejected:
-        yield "  no method with a URL is stated"
+        yield "  missing: an HTTP method with a URL"
     for operation in page.api.rejected:
-        yield from _operation(operation)
+        yield from _operation_lines(operation)
         if operation.is_stated:
             yield "  missing: a table or list of parameters, responses or error codes"
         else:
             yield (
-                "  missing: request parameters below a heading or label that announces them, "
-                "in a table or list that says which are required"
+                "  missing: a list of request parameters, or a table that says which are required, "
+                "below a heading or label for parameters"
             )

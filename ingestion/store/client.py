@@ -49,7 +49,7 @@ READ_METHODS = (
     "GetCollectionStatistics",
     "GetVersion",
 )
-"""Read-only methods of Milvus's protocol. pymilvus has no timeout for them."""
+"""Read-only methods of Milvus's gRPC service. pymilvus sets no default timeout for them."""
 
 CONNECT_FAILED_CODE = 2
 """pymilvus's error code for an unreachable server."""
@@ -68,8 +68,8 @@ def open_milvus(settings: Settings) -> "MilvusClient":
     """Connect to the Milvus server in `settings` or, if the store is embedded, open its Milvus Lite file.
 
     Raises StoreUnavailable if a server does not answer. For a file, raises ConfigurationError if its folder
-    cannot be created, and StoreLocked if it is not a Milvus Lite file or another process has it open. The
-    file is opened only by ingestion runs.
+    cannot be created, and StoreLocked if it is not a Milvus Lite file or another process has it open. Only
+    ingestion runs open the file, because questions are answered from a snapshot.
     """
     from pymilvus import MilvusClient
     from pymilvus.exceptions import MilvusException
@@ -105,7 +105,7 @@ def is_lite(client: "MilvusClient") -> bool:
 
 @contextmanager
 def milvus_errors() -> Iterator[None]:
-    """Raise errors of pymilvus within the block as StoreUnavailable."""
+    """Convert errors of pymilvus and gRPC within the block to StoreUnavailable."""
     from grpc import RpcError
     from pymilvus.exceptions import MilvusException
 
@@ -212,7 +212,10 @@ def with_ids(ids: Sequence[str]) -> str:
 
 
 def of_documents(documents: Iterable[tuple[str, str]]) -> str:
-    """Return a filter for the chunks of these documents (source, id); empty for no documents."""
+    """Return a filter for the chunks of `documents`, which are pairs of source and document id.
+
+    The result is empty if `documents` is empty. Do not pass it to Milvus, where it means all chunks.
+    """
     return " or ".join(
         f"(source == {literal(source)} and document_id == {literal(document)})"
         for source, document in documents
@@ -220,7 +223,10 @@ def of_documents(documents: Iterable[tuple[str, str]]) -> str:
 
 
 def near(chunks: Iterable[Chunk], distance: int) -> str:
-    """Return a filter for the chunks at most `distance` positions from `chunks`; empty without chunks."""
+    """Return a filter for the chunks at most `distance` positions from one of `chunks` in its document.
+
+    The result is empty if `chunks` is empty. Do not pass it to Milvus, where it means all chunks.
+    """
     return " or ".join(
         f"({of_documents([chunk.document_key])} and position >= {chunk.position - distance}"
         f" and position <= {chunk.position + distance})"
@@ -239,7 +245,10 @@ def in_language(language: Language) -> str:
 
 
 def matching(filters: Filters) -> str:
-    """Return a filter for the chunks that match `filters`; empty if all chunks match."""
+    """Return a filter for the chunks that match `filters`.
+
+    Without conditions, the result is empty, which means all chunks.
+    """
     fields = [("service_id", filters.service), ("source", filters.source)]
     metadata = [(f"metadata[{literal(name)}]", value) for name, value in filters.metadata.items()]
     conditions = [(name, value) for name, value in [*fields, *metadata] if value is not None]

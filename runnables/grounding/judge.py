@@ -128,7 +128,7 @@ class Judge:
         # Escape before measuring, because escaping changes the length.
         texts = [escape_data(chunk.text) for chunk in chunks]
         lengths = [estimate_tokens(text) for text in texts]
-        max_tokens = _max_equal_length(int(window - output_tokens - overhead), lengths)
+        max_tokens = _max_length_per_text(int(window - output_tokens - overhead), lengths)
         if max_tokens < min(MIN_PASSAGE_TOKENS, max(lengths)):
             raise ModelError(
                 f"{self._model.role.setting}: its context window is too small to judge the answer"
@@ -160,10 +160,10 @@ def build_judge(
     return Judge(model, platform_info, settings.judge_timeout) if model else None
 
 
-def _max_equal_length(available: int, lengths: Sequence[int]) -> int:
-    """Return the length to which longer texts must be cut so that the total fits `available`.
+def _max_length_per_text(available: int, lengths: Sequence[int]) -> int:
+    """Return the largest length to which texts can be truncated so that their total fits `available`.
 
-    If all texts fit, this is the length of the longest text.
+    `lengths` are the lengths of the texts. If all texts fit, the result is the length of the longest text.
     """
     ascending = sorted(lengths)
     for index, length in enumerate(ascending):

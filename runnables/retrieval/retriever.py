@@ -39,7 +39,10 @@ CANDIDATE_COUNT = 50
 """Number of chunks from which the best `k` are selected, unless `k` is larger."""
 
 DEFINITION_DEPTH = 200
-"""Number of full-text hits by which chunks that define an identifier are ordered and scored."""
+"""Minimum number of full-text hits to rank if the question contains identifiers.
+
+Chunks that define an identifier are ordered by this ranking, even if they are not among the candidates.
+"""
 
 MAX_DEFINITIONS = 2
 """Maximum number of chunks that come first because they define an identifier of the question.
@@ -48,7 +51,7 @@ If `k` is 5, three results remain for the other words of the question.
 """
 
 MAX_INLINE_VECTORS = 10_000
-"""Maximum number of vectors to compare on the event loop; comparing so many takes about 5 ms."""
+"""Maximum number of vectors to compare on the event loop; to compare this many takes about 5 ms."""
 
 EMBEDDING_TIMEOUT_S = 10
 """Seconds to wait for the vector of a question. After that, only full text is searched."""
@@ -120,7 +123,7 @@ class HybridSearch:
         retrieve = partial(self._retrieve, query, extra_terms, synonyms, k, vector, filters)
         if vector is None or self.collection.manifest.rows <= MAX_INLINE_VECTORS:
             return await self.collection.run(retrieve)
-        # In a thread, because NumPy releases the GIL while it compares many vectors.
+        # A thread keeps the event loop free, because NumPy releases the GIL while it compares vectors.
         return await asyncio.to_thread(retrieve)
 
     def _retrieve(
@@ -152,14 +155,14 @@ class HybridSearch:
                 ranking = fused | {hit: 0.0 for hit in ranking if hit not in fused}
         chunks: dict[ChunkHit, Chunk] = {}
         if identifiers:
-            chunks = self._read_definitions(identifiers, candidates, filters)
+            chunks = self._read_possible_definitions(identifiers, candidates, filters)
             candidates = _definitions_first(identifiers, chunks, ranking, candidates)
         return self._read_best(candidates, k, chunks)
 
     def _read_best(
         self, candidates: ScoredHits, k: int, chunks: dict[ChunkHit, Chunk]
     ) -> list[RetrievedChunk]:
-        """Return the `k` best of `candidates`, diversified. `chunks` have been read already.
+        """Return the `k` best of `candidates`, diversified. Chunks that are not yet in `chunks` are read.
 
         No two results have the same title, section and body, because platforms publish the same section on
         several pages, such as one page per edition or version.
@@ -176,10 +179,10 @@ class HybridSearch:
                 return found
             candidates = {h: s for h, s in candidates.items() if h.id not in repeated}
 
-    def _read_definitions(
+    def _read_possible_definitions(
         self, identifiers: list[str], candidates: ScoredHits, filters: Filters
     ) -> dict[ChunkHit, Chunk]:
-        """Return the chunks of `candidates`, and further ones that may define `identifiers`."""
+        """Return chunks that may define `identifiers`: `candidates`, and the results of exact search."""
         exact = find_definitions(self.collection, identifiers, filters)
         chunks = {ChunkHit.from_chunk(chunk): chunk for chunk in exact}
         return self._read(hit for hit in candidates if hit not in chunks) | chunks
@@ -190,7 +193,7 @@ class HybridSearch:
 
     @property
     def _uses_vectors(self) -> bool:
-        """Whether to embed the question; false in mode `hybrid` if vectors have no weight."""
+        """Whether to embed the question: in mode `dense`, and in mode `hybrid` if vectors have a weight."""
         return self._mode == "dense" or (self._mode == "hybrid" and self._dense_weight > 0)
 
     @property
@@ -210,9 +213,9 @@ def _definitions_first(
 ) -> ScoredHits:
     """Return the chunks that define `identifiers`, at most `MAX_DEFINITIONS`, followed by `others`.
 
-    Chunks with a higher `definition_strength` come first. Therefore, if a code is in several tables, the
-    table of the API that the question names comes first. Chunks of equal strength keep the order of
-    `ranking`.
+    Chunks with a higher `definition_strength` come first. If a code is in the tables of several APIs, and
+    the question also contains the path of one of them, the table of that API comes first, because it
+    matches two identifiers. Chunks of equal strength keep the order of `ranking`.
     """
     strengths = {hit: definition_strength(chunk, identifiers) for hit, chunk in chunks.items()}
     ranks = {hit: rank for rank, hit in enumerate(ranking)}

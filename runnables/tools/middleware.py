@@ -39,10 +39,13 @@ from runnables.tools.tool_context import CallJournal, ToolContext
 from schemas.errors import ApideskError, ModelError, ModelRefused
 
 UNREADABLE = "unreadable"
-"""Name of the argument that replaces unparsable arguments; its value is the start of their JSON text."""
+"""Name of the argument that replaces arguments that are not a JSON object, or are too long.
+
+Its value is the start of their text.
+"""
 
 MAX_ARGUMENT_CHARS = 4_000
-"""Maximum length of a call's arguments, in characters; longer ones are not parsed."""
+"""Maximum length of a call's arguments as JSON, in characters; longer ones are not parsed."""
 
 MAX_QUOTED_ARGUMENT_CHARS = 200
 """Maximum length of the part of unreadable arguments that is kept, in characters."""
@@ -68,14 +71,14 @@ class ToolCallsUnsupported(ModelRefused):
     """The model or its provider does not support tool calls."""
 
     def __init__(self, model: ChatModel, certain: bool) -> None:
-        """`certain` is true if the client or the provider says so, and false if it is inferred."""
-        message = f"{model.role.setting}: the model cannot call tools; answered from one search"
+        """`certain` is true if the client or the provider reports this, and false if it is inferred."""
+        message = f"{model.role.setting}: the model cannot call tools, so research is skipped"
         super().__init__(message, status=400)
         self.certain = certain
 
 
 def may_be_tool_refusal(error: ModelError) -> bool:
-    """Return whether a request may have failed because it contains tools."""
+    """Return whether `error` may have occurred because the request contained tools."""
     refused = isinstance(error, ModelRefused) and error.status in TOOL_REFUSAL_STATUSES
     return refused or mentions_tools(error)
 
@@ -86,13 +89,19 @@ def mentions_tools(error: ModelError) -> bool:
 
 
 def contains_written_call(text: str, tools: Collection[str]) -> bool:
-    """Return whether `text` contains a tool call that a model without tool support wrote as text."""
+    """Return whether `text` seems to contain a tool call, as written by a model without tool support.
+
+    `tools` are the names of the tools.
+    """
     names = "|".join(map(re.escape, tools))
     return bool(re.search(rf'<tool_call>|<\|tool|"name"\s*:\s*"(?:{names})"', text))
 
 
 def sanitize_tool_calls(reply: AIMessage, journal: CallJournal) -> AIMessage:
-    """Return `reply` with all calls made valid, each with an id that is not yet in `journal`."""
+    """Return `reply` with all its calls made valid, including those that LangChain could not parse.
+
+    Each call has an id that is unique in the reply and not yet in `journal`.
+    """
     ids: set[str] = set()
     calls = []
     for call in [*reply.tool_calls, *reply.invalid_tool_calls]:
@@ -106,7 +115,7 @@ def sanitize_tool_calls(reply: AIMessage, journal: CallJournal) -> AIMessage:
 
 
 def arguments_schema(tool: BaseTool) -> type[BaseModel]:
-    """Return the pydantic model of the arguments that the caller of `tool` passes."""
+    """Return the pydantic model of the arguments of `tool`, except injected ones such as `runtime`."""
     return cast(type[BaseModel], tool.tool_call_schema)
 
 
@@ -140,9 +149,11 @@ def _arguments(raw: Any) -> dict[str, Any]:
 
 
 class ModelCallMiddleware(AgentMiddleware[AgentState[Any], ToolContext]):
-    """Calls the agent's model with the retries, the circuit breaker and the deadline of ChatModel.
+    """Calls the agent's model through ChatModel, with its retries, its circuit breaker and a deadline.
 
-    Raises ModelError. Raises ToolCallsUnsupported if the first round shows that tools are not supported.
+    The deadline is `round_timeout_s` seconds after the start of the call, unless that of the run is
+    earlier. Raises ModelError, which is ToolCallsUnsupported if the first call shows that the model or its
+    provider does not support tools.
     """
 
     def __init__(self, model: ChatModel, round_timeout_s: float) -> None:
@@ -188,7 +199,7 @@ class CallLimitMiddleware(ToolCallLimitMiddleware[Any, ToolContext]):
         self, state: Any, runtime: Runtime[ToolContext]
     ) -> dict[str, Any] | None:
         """Block the calls of this round that exceed the limit."""
-        # The empty count leaves out the calls of earlier rounds.
+        # `run_tool_call_count` includes the calls of earlier rounds, so it is emptied.
         update = self.after_model(cast(Any, {**state, "run_tool_call_count": {}}), runtime)
         for message in (update or {}).get("messages", ()):
             runtime.context.journal.add_error(message.tool_call_id, message.text)
@@ -196,7 +207,7 @@ class CallLimitMiddleware(ToolCallLimitMiddleware[Any, ToolContext]):
 
 
 class JournalMiddleware(AgentMiddleware[AgentState[Any], ToolContext]):
-    """Records the result of each call, then truncates and escapes it for the model."""
+    """Records the result or error of each call, then truncates and escapes its text for the model."""
 
     async def awrap_tool_call(self, request: ToolCallRequest, handler: RunTool) -> ToolOutcome:
         """Run one call."""
@@ -217,7 +228,7 @@ class JournalMiddleware(AgentMiddleware[AgentState[Any], ToolContext]):
 
 
 class DeadlineMiddleware(AgentMiddleware[AgentState[Any], ToolContext]):
-    """Validates a call's arguments, and runs it with the remaining time of its round as timeout.
+    """Validates the arguments of a call, and limits the call to the remaining time of its round.
 
     Raises ToolException for invalid arguments, and TimeoutError.
     """

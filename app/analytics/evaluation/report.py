@@ -141,8 +141,8 @@ def _matrix(result: ClassificationResult | None) -> list[Group]:
         table.add_row(label, *cells)
     total = sum(sum(row.values()) for row in result.matrix.values())
     line = f"question types ({result.by}): {result.accuracy:.1%} of {total} correct"
-    if result.unanswered:
-        line += f"; the model failed on {result.unanswered}, which count as general"
+    if result.unclassified:
+        line += f"; the model failed on {result.unclassified}, which count as general"
     return [Group(Text(line), table)]
 
 

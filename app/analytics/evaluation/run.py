@@ -139,7 +139,7 @@ async def evaluate_classifier(
         by=_classifier_name(answer_service),
         matrix=confusion_matrix(zip(labels, types, strict=True)),
         accuracy=round(correct / len(labelled), 4),
-        unanswered=sum(prediction.degraded is not None for prediction in predictions),
+        unclassified=sum(prediction.degraded is not None for prediction in predictions),
     )
 
 

@@ -1,10 +1,10 @@
 """Computes the metrics of retrieval routes. `apidesk evaluate --json` prints an `Evaluation`.
 
-A route is a retrieval mode: full text, dense or hybrid. Most metrics are between 0 and 1, and higher is
-better.
+A route is a retrieval mode: full text, dense or hybrid. All metrics except ranks and latencies are between
+0 and 1, and higher is better.
 
-A ranking is a list of documents, best first. Gold is a list of sets of documents, one set per name in
-the question's `gold`. Any document in a set is correct, because a name can refer to several.
+A ranking is a list of documents, best first. The gold documents of a question are a list of sets, one set
+per name in its field `gold`. A name can refer to several documents; it is enough to find one of them.
 """
 
 import math
@@ -57,7 +57,7 @@ class QuestionResult(ApiModel):
     recall: float
     """Recall at the evaluation's k."""
     rank: int | None
-    """Rank of the first gold document, from 1; None if it is not among the first 20."""
+    """Rank of the first gold document, from 1; None if the first 20 documents contain none."""
     ranks: tuple[int | None, ...]
     """`rank`, but for each name in `gold` separately."""
     milliseconds: float
@@ -98,8 +98,8 @@ class ClassificationResult(ApiModel):
     matrix: dict[QuestionType, dict[QuestionType, int]]
     """Confusion matrix: counts by label (outer key) and predicted type (inner key)."""
     accuracy: float
-    unanswered: int
-    """Questions that the model failed to classify; they count as `general`."""
+    unclassified: int = Field(alias="unanswered")
+    """Number of questions that no model could classify; they count as `general`."""
 
 
 class GeneratedQuestions(ApiModel):

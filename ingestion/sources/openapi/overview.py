@@ -15,13 +15,14 @@ OVERVIEW_ID = "overview"
 """Id of the document. An operation with the same operationId gets another id."""
 
 MIN_CHARS = 80
-"""Minimum length of a text in characters; shorter ones repeat the name of the API or the tag."""
+"""Minimum length of a text in characters; shorter ones usually only repeat the name of the API or tag."""
 
 
 def overview_documents(source: OpenApiSourceConfig, root: Node) -> list[SourceDocument]:
-    """Return a document with the descriptions of the API and of its tags, or nothing if they are short.
+    """Return one document with the descriptions of the API and of its tags.
 
-    A tag's text has the tag's name as its heading. Raises SourceError.
+    Descriptions that are shorter than `MIN_CHARS` are left out; the list is empty if none remains. The
+    description of a tag has the tag's name as its heading. Raises SourceError.
     """
     text = "\n\n".join(_texts(root))
     if not text:
