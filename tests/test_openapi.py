@@ -307,6 +307,19 @@ def test_media_types_with_different_schemas_are_separate(tmp_path: Path) -> None
     ]  # fmt: skip
 
 
+@pytest.mark.parametrize(
+    ("kind", "expected"),
+    [("string", "application/x-www-form-urlencoded"), ("file", "multipart/form-data")],
+)
+def test_form_that_declares_no_media_type_has_one(tmp_path: Path, kind: str, expected: str) -> None:
+    description = swagger_2()
+    del description["consumes"]
+    fields = [{"name": name, "in": "formData", "type": kind} for name in ("a", "b")]
+    description["paths"]["/plays/{play}/tickets"]["post"]["parameters"] = fields
+    rows = rows_of(one(tmp_path, description), "request_headers")
+    assert ["Content-Type", "string", "Yes", "", expected] in rows
+
+
 def test_examples_may_be_strings(tmp_path: Path) -> None:
     media = {"text/event-stream": {"examples": {"a": {"summary": "Stream", "value": "data: 1\n```\n"},
                                                 "b": {"value": {"n": 2}}}}}  # fmt: skip
@@ -347,6 +360,20 @@ def test_security_requirements_become_permissions(
     assert any("One of these" in row[1] for row in rows) is (
         security == [{"key": []}, {"bearer": []}]
     )
+
+
+def test_alternative_credentials_in_one_header_have_a_row_each(tmp_path: Path) -> None:
+    schemes = {
+        "login": {"type": "http", "scheme": "basic"},
+        "token": {"type": "http", "scheme": "bearer"},
+        "app": {"type": "oauth2"},
+    }
+    security: list[dict[str, list[str]]] = [{name: []} for name in schemes]
+    document = one(tmp_path, small({"security": security}, components={"securitySchemes": schemes}))
+    assert rows_of(document, "request_headers") == [
+        ["Authorization", "string", "No", "login", "Basic <credentials>"],
+        ["Authorization", "string", "No", "token", "Bearer <token>"],
+    ]
 
 
 # --- several documents

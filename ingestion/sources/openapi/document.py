@@ -324,11 +324,11 @@ def credential_parameters(operation: Operation) -> tuple[Parameter, ...]:
     """
     declared = {parameter.name.lower() for parameter in operation.parameters}
     alternatives = list(_alternatives(operation))
-    credentials: dict[str, Parameter] = {}
+    credentials: dict[tuple[str, str], Parameter] = {}
     for requirement in chain.from_iterable(alternatives):
         parameter = _credential_parameter(requirement, required=len(alternatives) == 1)
         if parameter is not None and not _is_declared(parameter, requirement, declared):
-            credentials.setdefault(parameter.name.lower(), parameter)
+            credentials.setdefault((parameter.name.lower(), parameter.example), parameter)
     return tuple(credentials.values())
 
 

@@ -23,6 +23,8 @@ MAX_MEDIA_TYPES = 8
 """Maximum number of media types of one body. Further ones are ignored."""
 
 _JSON = "application/json"
+_MULTIPART = "multipart/form-data"
+_URL_ENCODED = "application/x-www-form-urlencoded"
 _VARIABLE = re.compile(r"\{([^{}]*)\}")
 
 
@@ -100,7 +102,9 @@ class Swagger2:
         """Read the content of an operation, whose `parameters` include its body. Raises SourceError."""
         bodies = [parameter for parameter in parameters if parameter.location == "body"]
         is_form = any(parameter.location == "formData" for parameter in parameters)
-        consumes = self._media_types(path_operation, "consumes")
+        has_file = any(parameter.node.text("type") == "file" for parameter in parameters)
+        form_type = _MULTIPART if has_file else _URL_ENCODED
+        consumes = self._media_types(path_operation, "consumes", form_type if is_form else _JSON)
         return Operation(
             path_operation=path_operation,
             parameters=tuple(parameter for parameter in parameters if parameter.location != "body"),
@@ -113,10 +117,12 @@ class Swagger2:
             schemes=self._root["securityDefinitions"],
         )
 
-    def _media_types(self, path_operation: PathOperation, key: str) -> tuple[str, ...]:
+    def _media_types(
+        self, path_operation: PathOperation, key: str, default: str = _JSON
+    ) -> tuple[str, ...]:
         declared = _holder(path_operation, self._root, key)[key].elements()
         types = (node.value.strip().lower() for node in declared if isinstance(node.value, str))
-        return tuple(filter(None, types)) or (_JSON,)
+        return tuple(filter(None, types)) or (default,)
 
     def _read_responses(self, path_operation: PathOperation) -> Iterator[OperationResponse]:
         main = _preferred_type(self._media_types(path_operation, "produces"))
