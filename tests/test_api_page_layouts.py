@@ -354,3 +354,19 @@ client.request({ path: '/status', method: 'GET' });
 | path | string |
 """
     assert read_lines(text, tmp_path / "page.mdx") == []
+
+
+def test_all_rows_of_a_single_column_without_a_title_are_parameters(tmp_path: Path) -> None:
+    text = """# Add a berth
+
+`POST /berths`
+
+## Request parameters
+
+| |
+| --- |
+| `name` (string, required): The name. |
+| `depth` (integer): The depth. |
+"""
+    expected = ["POST /berths Add a berth", "name!", "depth"]
+    assert read_lines(text, tmp_path / "page.md") == expected

@@ -216,6 +216,13 @@ def test_bookmarks_are_headings_when_all_text_has_one_size(tmp_path: Path) -> No
     assert document.title == "Part one"
 
 
+def test_bookmarks_of_the_same_title_are_headings_on_each_of_their_pages(tmp_path: Path) -> None:
+    titles = ["Ships", "Errors", "Berths", "Errors"]
+    pages = [f"{title}\n{words[:80]}" for title, words in zip(titles, ERRORS, strict=False)]
+    document = read(tmp_path, "a.pdf", plain_pdf(*pages, bookmarks=True))
+    assert outline(document) == ["", "Errors", "Berths", "Errors"]
+
+
 def test_bold_section_numbers_are_headings_without_larger_text_and_bookmarks(
     tmp_path: Path,
 ) -> None:

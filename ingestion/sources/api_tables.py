@@ -121,7 +121,7 @@ class TableReader:
             found = parameters(rows, columns, location, is_required=is_required)
             return self._builder.add_parameters(found, role, columns, table_name(header))
         if is_announced and not columns.at:
-            return self._add_rows_of_text([header, *rows] if any(header) else rows, role)
+            return self._add_rows_of_text(header, rows, role)
         return False
 
     def _is_resource(self, header: Sequence[str], columns: Columns, role: Role) -> bool:
@@ -138,15 +138,19 @@ class TableReader:
             and self._builder.above.is_about_fields()
         )
 
-    def _add_rows_of_text(self, rows: TableRows, role: Role) -> bool:
-        """Read rows of a name and a text such as "string, required. The name.", in one cell or several."""
-        if not rows:
+    def _add_rows_of_text(self, header: Sequence[str], rows: TableRows, role: Role) -> bool:
+        """Read rows of a name and a text such as "string, required. The name.", in one cell or several.
+
+        The header of a single column is its title; any other header that is not empty is a row.
+        """
+        table = [header, *rows] if any(header) else rows
+        if not table:
             return False
-        if len(rows[0]) == 1:
-            items = [f"- {row[0]}" for row in rows[1:] if row]
-        elif all(len(row) > 1 and _NAME_CELL.fullmatch(text_of(row[0])) for row in rows):
+        if len(header) == 1:
+            items = [f"- {row[0]}" for row in rows if row]
+        elif all(len(row) > 1 and _NAME_CELL.fullmatch(text_of(row[0])) for row in table):
             items = [
-                _NAME_CELL.sub(r"- `\1` \2 ", text_of(row[0])) + " ".join(row[1:]) for row in rows
+                _NAME_CELL.sub(r"- `\1` \2 ", text_of(row[0])) + " ".join(row[1:]) for row in table
             ]
         else:
             return False
@@ -154,7 +158,7 @@ class TableReader:
         found = listed_parameters(
             "\n".join(items), above.location(role), is_required=above.says_required()
         )
-        return self._builder.add_parameters(found, role, Columns({}), table_name(rows[0]))
+        return self._builder.add_parameters(found, role, Columns({}), table_name(table[0]))
 
     def _read_fact_table(self, rows: TableRows) -> bool:
         """Add the permissions in a table of facts such as URL and method. Return False for other tables."""

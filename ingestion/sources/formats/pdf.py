@@ -158,8 +158,8 @@ def _unpacked_size(item: Any) -> int:
     return len(value.get_data()) if hasattr(value, "get_data") else 0
 
 
-def _read_outline(reader: "PdfReader") -> Iterator[tuple[str, tuple[int, int]]]:
-    """Yield the title of each bookmark, with its level and page, both from 1."""
+def _read_outline(reader: "PdfReader") -> Iterator[tuple[tuple[str, int], int]]:
+    """Yield the title and page of each bookmark, with its level; pages and levels are counted from 1."""
     pending: list[tuple[Any, int]] = [(item, 1) for item in reversed(_bookmarks(reader))]
     while pending:
         item, level = pending.pop()
@@ -167,7 +167,7 @@ def _read_outline(reader: "PdfReader") -> Iterator[tuple[str, tuple[int, int]]]:
             pending += [(child, level + 1) for child in reversed(item)]
         elif isinstance(title := item.get("/Title"), str):
             page = reader.get_destination_page_number(item)
-            yield " ".join(title.split()), (level, (page or 0) + 1)
+            yield (" ".join(title.split()), (page or 0) + 1), level
 
 
 def _bookmarks(reader: "PdfReader") -> list[Any]:

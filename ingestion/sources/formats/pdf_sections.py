@@ -9,8 +9,8 @@ from itertools import groupby
 from ingestion.sources.formats.pdf_lines import PdfLine
 from ingestion.sources.formats.text import escape_markdown
 
-PdfOutline = Mapping[str, tuple[int, int]]
-"""Bookmarks by title, with their level and page, both from 1."""
+PdfOutline = Mapping[tuple[str, int], int]
+"""Levels of the bookmarks by title and page; levels and pages are counted from 1."""
 
 FULL_LINE_SHARE = 0.7
 """Minimum width of a line that was broken at the margin, as a share of the typical width."""
@@ -281,7 +281,7 @@ def _may_be_heading(line: PdfLine) -> bool:
 
 
 def _levels_from_outline(outline: PdfOutline) -> _HeadingLevel:
-    levels = {(_without_spaces(title), page): level for title, (level, page) in outline.items()}
+    levels = {(_without_spaces(title), page): level for (title, page), level in outline.items()}
     return lambda line: levels.get((_without_spaces(line.text), line.page), 0)
 
 
