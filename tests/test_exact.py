@@ -2,6 +2,7 @@
 
 from collections import defaultdict
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 from litestar import Litestar
@@ -15,11 +16,14 @@ from runnables.retrieval.exact_search import (
     DEFINED,
     definition_strength,
     missing_identifiers,
+    similar_identifiers,
 )
 from runnables.retrieval.query_analysis import extract_identifiers
 from schemas.document import SourceDocument
 from schemas.platform import SourceLimits
+from schemas.settings import read_settings
 from tests.chunks import page
+from tests.collections import open_collection, write
 
 MIN_HIT_RATE = 0.99
 SECTIONS = {"code": "error_codes", "field": "_parameters"}
@@ -166,6 +170,13 @@ def test_an_unknown_identifier_is_named_with_similar_ones(
     answer = client.post("/ask", json={"question": question}).json()
     assert sentence in " ".join(answer["answer"])
     assert (answer["confidence"], answer["sources"]) == ("low", [])
+
+
+def test_similar_paths_are_compared_without_case_and_suggested_as_written(tmp_path: Path) -> None:
+    collection = open_collection(read_settings(milvus_uri=str(tmp_path / "milvus.db")), "embedded")
+    write(collection, page("user", "Returns a user.", api_url="/V1/GetUserInfo"))
+    assert similar_identifiers(collection, "/v1/getuserinf", ()) == ["/V1/GetUserInfo"]
+    collection.close()
 
 
 @pytest.mark.parametrize(

@@ -278,6 +278,7 @@ def test_title_is_one_short_line(server: WebServer, title: object, expected: str
     ("domain", "is_accepted"),
     [
         ("example.com", True), ("docs.example.com", True), ("https://docs.example.com/", True),
+        ("https://*.example.com", True),
         ("*.com", True), ("docs.example.com/keys", True), ("other.example", False),
         ("ocs.example.com", False), ("www.docs.example.com", False),
     ],

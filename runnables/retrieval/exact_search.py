@@ -82,12 +82,13 @@ def similar_identifiers(
 ) -> list[str]:
     """Return the identifiers most similar to `identifier`, best first. Blocks the event loop.
 
-    A path is compared with the paths of all APIs. Any other identifier is compared with the identifiers in
-    `chunks` and in the tables of error codes, which a search for an unknown code does not find.
+    `identifier` is in lower case; the result is as written in the documents. A path is compared with the
+    paths of all APIs. Any other identifier is compared with the identifiers in `chunks` and in the tables
+    of error codes, which a search for an unknown code does not find.
     """
     if "/" in identifier:
         text = "\n".join(entry.api_url for entry in collection.catalogue())
-        known = set(text.splitlines())
+        known = set(text.lower().splitlines())
     else:
         hits = collection.search_hits(ERROR_TABLE_QUERY, SEARCH_DEPTH)
         tables = collection.chunks_by_id([hit.id for hit in hits])

@@ -275,10 +275,10 @@ def _is_safe_link(url: str) -> bool:
 def _is_in_domains(url: str, domains: tuple[str, ...]) -> bool:
     """Return whether `url` is in one of `domains`; true if `domains` is empty.
 
-    As in Tavily's API, a domain may begin with `*.`. A path after the domain is ignored.
+    As in Tavily's API, a domain may begin with `*.`. A scheme before it and a path after it are ignored.
     """
     host = httpx.URL(url).host
-    hosts = (re.sub(r"^https?://|^\*\.|/.*$", "", domain) for domain in domains)
+    hosts = (re.sub(r"^(https?://)?(\*\.)?|/.*$", "", domain) for domain in domains)
     return not domains or any(f".{host}".endswith(f".{allowed}") for allowed in hosts)
 
 
