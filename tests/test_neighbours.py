@@ -71,6 +71,18 @@ def test_short_section_is_returned_between_its_neighbours(folder: Path) -> None:
     )
 
 
+def test_neighbours_of_another_result_are_not_added(tmp_path: Path) -> None:
+    (tmp_path / "platform.toml").write_text(PLATFORM)
+    settings = settings_of(tmp_path)
+    guides(settings).mkdir()
+    bodies = [f"Sentence {number}." for number in range(10)]
+    bodies[2] = bodies[7] = "The zebra clause applies."
+    page = "\n\n".join(f"## Part {number}\n\n{body}" for number, body in enumerate(bodies))
+    (guides(settings) / "parts.md").write_text(f"# Parts\n\n{page}\n")
+    texts = [source.text for source in retrieve(tmp_path, "zebra clause", k=2)]
+    assert sorted(text.count("## Part") for text in texts) == [5, 5]
+
+
 def test_no_section_is_returned_twice(folder: Path) -> None:
     sources = retrieve(folder, "zebra clause deadline gift cards", k=3)
     whole = "\n\n".join(source.text for source in sources)

@@ -32,8 +32,8 @@ def add_neighbours(
     """Return `retrieved` with the bodies and texts of short sections extended. Blocks the event loop.
 
     Sections after and before are added alternately, beginning with the one after, as long as the bodies
-    have at most `MAX_BYTES` together. A side ends at the first section that does not fit, does not match
-    `filters` or is already in the results.
+    have at most `MAX_BYTES` together. A side ends after `MAX_DISTANCE` sections, and at the first section
+    that does not fit, does not match `filters` or is already in the results.
     """
     short = [r.chunk for r in retrieved if _size(r.chunk) < MAX_BYTES]
     sections: defaultdict[DocumentKey, Sections] = defaultdict(dict)
@@ -56,7 +56,10 @@ def _extend(chunk: Chunk, sections: Sections, shown: set[str]) -> list[Chunk]:
     while open_sides:
         side = open_sides.pop(0)
         edge = passage[-1 if side > 0 else 0]
-        section = sections.get(edge.position + side)
+        position = edge.position + side
+        # `sections` also has the neighbours of other results.
+        is_near = abs(position - chunk.position) <= MAX_DISTANCE
+        section = sections.get(position) if is_near else None
         if section is not None and section.id not in shown and _size(section) <= bytes_left:
             passage = [*passage, section] if side > 0 else [section, *passage]
             bytes_left -= _size(section)
