@@ -85,7 +85,7 @@ class _Documents:
     chunks: LRUCache[int, Chunk] = field(default_factory=lambda: LRUCache(MAX_CACHED_CHUNKS))
     """Decoded chunks by chunk number."""
     masks: LRUCache[str, Mask] = field(default_factory=lambda: LRUCache(MAX_MASKS))
-    """For each filter used so far, by its JSON: the chunk numbers that match."""
+    """For each filter used recently, by its JSON: the chunk numbers that match."""
 
 
 @dataclass

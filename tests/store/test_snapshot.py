@@ -7,6 +7,7 @@ import resource
 import sqlite3
 import subprocess
 import sys
+import tracemalloc
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
 from itertools import chain
@@ -23,6 +24,7 @@ from ingestion.store.manifest import RouteCalibration
 from ingestion.store.schema import chunk_words, indexed_terms
 from ingestion.store.snapshot import decode_chunk, snapshot_errors, snapshot_path
 from schemas.errors import ConfigurationError, StoreLocked, StoreUnavailable
+from schemas.question import Filters
 from schemas.settings import Settings, read_settings
 from tests.chunks import page
 from tests.collections import holding_milvus_lite, record_rows, snapshot_rows, write
@@ -85,6 +87,21 @@ def test_reader_sees_the_calibration_that_follows_a_run(
 
 
 @pytest.mark.acceptance
+def test_filters_take_bounded_memory(collection: Collection) -> None:
+    write(collection, page("ship", "How to ship."))
+
+    def search(number: int) -> None:
+        collection.search_hits("ship", 1, filters=Filters(metadata={"version": str(number)}))
+
+    search(0)
+    tracemalloc.start()
+    for number in range(2_000):
+        search(number)
+    allocated, _ = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert allocated < 200_000
+
+
 def test_reader_needs_no_milvus_lite(collection: Collection, settings: Settings) -> None:
     write(collection, page("a", "A horse."))
     with holding_milvus_lite(settings):
