@@ -424,6 +424,15 @@ def test_outline_lists_only_documents_with_the_required_metadata(
     assert "电子面单接入指南" in second
 
 
+def test_documents_outside_the_filters_do_not_hide_others(
+    steps: ResearchSteps, model_server: ModelServer
+) -> None:
+    model_server.reply(calling(ToolCall("open", {"document": "查询"})), DONE)
+    valid(steps.ask("怎么查退款单", filters=Filters(service="refund")))
+    (text,) = tool_texts(model_server.chat_requests[1])
+    assert "退款单列表查询" in text
+
+
 async def hostile(runtime: ToolContextRuntime) -> PassagesResult:
     """Return a page with a prompt injection."""
     return PassagesResult(

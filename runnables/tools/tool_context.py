@@ -3,7 +3,7 @@
 import time
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from itertools import zip_longest
+from itertools import islice, zip_longest
 from typing import Any, NamedTuple
 
 from langchain.tools import ToolRuntime
@@ -124,13 +124,13 @@ class DocumentLibrary:
         self._name_index: tuple[Sequence[CatalogueEntry], NameIndex] | None = None
 
     def find_documents(self, name: str, limit: int, filters: Filters) -> list[CatalogueEntry]:
-        """Return those of the `limit` best matches of `name` that `filters` allow, best first."""
+        """Return the `limit` best matches of `name` that `filters` allow, best first."""
         entries = self.collection.catalogue()
         # `catalogue` returns the same list until the documents change.
         if self._name_index is None or self._name_index[0] is not entries:
             self._name_index = entries, NameIndex(entries, self._glossary)
-        matches = self._name_index[1].resolve(name, limit)
-        return [entry for entry in matches if self._is_allowed(entry, filters)]
+        matches = self._name_index[1].resolve(name, len(entries))
+        return list(islice((e for e in matches if self._is_allowed(e, filters)), limit))
 
     def documents_of_service(self, service_id: str, filters: Filters) -> Iterator[CatalogueEntry]:
         """Yield the documents of one service that `filters` allow."""
