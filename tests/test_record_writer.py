@@ -16,8 +16,9 @@ from langchain_core.utils.uuid import uuid7
 from sqlalchemy import event, text
 from sqlalchemy.engine import Engine
 
+from app.service.ask_command import AskCommand
 from app.service.record_writer import Outbox, RecordWriter
-from app.service.records import RecordStore
+from app.service.records import RecordStore, build_failed_record
 from ingestion.database.engine import open_engine
 from schemas.errors import StoreUnavailable
 from schemas.insights import Feedback, QuestionRecord
@@ -58,6 +59,16 @@ def test_records_are_read_back_unchanged(engine: Engine, settings: Settings) -> 
         record_writer := RecordWriter(engine, settings), lambda: write_all(record_writer, asked)
     )
     assert stored(engine) == asked
+
+
+def test_record_has_the_time_of_its_question() -> None:
+    answered_at = datetime.now(UTC)
+    failed = build_failed_record(AskCommand("怎么发货"), "model_timeout", 30_000)
+    assert (
+        timedelta(0)
+        <= failed.asked_at - (answered_at - timedelta(seconds=30))
+        < timedelta(seconds=10)
+    )
 
 
 def test_records_of_a_busy_server_share_transactions(engine: Engine, settings: Settings) -> None:

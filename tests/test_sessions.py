@@ -4,6 +4,7 @@ import json
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
@@ -13,12 +14,15 @@ from litestar.testing import TestClient
 
 from app.main import create_app
 from app.service.answer_service import AnswerService
+from app.service.session_store import SessionStore
 from schemas.answer import Answer
+from schemas.errors import StoreUnavailable
 from schemas.model_output import CondensedQuestion
+from schemas.question import Turn
 from tests.http_client import http_client
 from tests.model_replies import MakeClient, ask, draft, is_classification, structured
 from tests.model_script import Answer as ModelAnswer
-from tests.model_script import Recorded
+from tests.model_script import Recorded, Reply
 from tests.model_server import ModelServer
 from tests.postgres import missing_postgres, running_postgres
 
@@ -102,6 +106,22 @@ def test_model_condenses_only_follow_ups(
         assert "那错误码呢" not in request.text
 
 
+def test_turn_has_the_time_of_its_question(
+    model_client: MakeClient, model_server: ModelServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    turns: list[Turn] = []
+
+    async def append(*arguments: Any) -> None:
+        turns.append(arguments[-1])
+
+    monkeypatch.setattr(SessionStore, "append", append)
+    model_server.default = Reply("发货接口是订单发货。[1]", delay=0.3)
+    client = model_client()
+    started = datetime.now(UTC)
+    ask(client, "发货接口是哪个", session="slow")
+    assert started <= turns[0].asked_at < started + timedelta(seconds=0.3)
+
+
 @contextmanager
 def postgres_url() -> Iterator[str]:
     if reason := missing_postgres():
@@ -145,9 +165,6 @@ def test_concurrent_sessions_are_not_mixed_up(
 def test_answer_is_returned_when_session_store_is_down(
     client: TestClient[Litestar], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from app.service.session_store import SessionStore
-    from schemas.errors import StoreUnavailable
-
     async def refuse(*_: object) -> None:
         raise StoreUnavailable("the database does not answer")
 

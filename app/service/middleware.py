@@ -82,16 +82,18 @@ class SessionAnswerer:
         """
         if command.session is None:
             return await self._answerer.ask(command, on_event)
+        asked_at = datetime.now(UTC)
         history = await self._session_store.read(command.owner, command.session)
         answer = await self._answerer.ask(replace(command, history=history), on_event)
         if answer.type != "unknown":
-            await self._store_turn(command, command.session, answer)
+            turn = _build_turn(command, answer, asked_at)
+            await self._store_turn(command.owner, command.session, turn)
         return answer.model_copy(update={"session": command.session})
 
-    async def _store_turn(self, command: AskCommand, session: str, answer: Answer) -> None:
+    async def _store_turn(self, owner: str, session: str, turn: Turn) -> None:
         """Store the turn. A failure is only logged, so that the caller still gets the answer."""
         try:
-            await self._session_store.append(command.owner, session, _build_turn(command, answer))
+            await self._session_store.append(owner, session, turn)
         except StoreUnavailable as error:
             log.warning("answer not stored in its session: %s", error)
 
@@ -229,7 +231,7 @@ def _failure_code(error: BaseException) -> str:
     return error.code if isinstance(error, ApideskError) else ApideskError.code
 
 
-def _build_turn(command: AskCommand, answer: Answer) -> Turn:
+def _build_turn(command: AskCommand, answer: Answer, asked_at: datetime) -> Turn:
     """Return the turn to store. Secrets in the question and the answer are masked."""
     masked = partial(mask, known_secrets=scan_secrets(command).secrets)
     structured = answer.structured
@@ -238,7 +240,7 @@ def _build_turn(command: AskCommand, answer: Answer) -> Turn:
         answer=masked("\n".join(answer.answer)),
         api_name=structured.api_name and masked(structured.api_name),
         api_url=structured.api_url and masked(structured.api_url),
-        asked_at=datetime.now(UTC),
+        asked_at=asked_at,
     )
 
 

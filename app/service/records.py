@@ -32,7 +32,7 @@ PAGE_SIZE = 1_000
 
 
 def build_record(command: AskCommand, answer: Answer, milliseconds: int) -> QuestionRecord:
-    """Return the record of a question that was answered."""
+    """Return the record of a question that has just been answered, `milliseconds` after it was asked."""
     structured = answer.structured
     api = _documented_api(answer)
     scan = scan_secrets(command)
@@ -59,7 +59,7 @@ def build_record(command: AskCommand, answer: Answer, milliseconds: int) -> Ques
 
 
 def build_failed_record(command: AskCommand, code: str, milliseconds: int) -> QuestionRecord:
-    """Return the record of a question that failed; `code` is the error's code, or `abandoned`."""
+    """Return the record of a question that has just failed; `code` is the error's code, or `abandoned`."""
     masked = mask(command.text[:MAX_TEXT_CHARS])  # the question may be longer than allowed
     return _build_base(command, masked, milliseconds).model_copy(update={"failure": code})
 
@@ -76,7 +76,7 @@ def _build_base(command: AskCommand, masked: str, milliseconds: int) -> Question
     return QuestionRecord(
         id=uuid4().hex,
         owner=command.owner,
-        asked_at=datetime.now(UTC),
+        asked_at=datetime.now(UTC) - timedelta(milliseconds=milliseconds),
         session=command.session,
         question=storable_text(masked)[:MAX_TEXT_CHARS],
         language=command.language,
