@@ -349,6 +349,15 @@ def test_rate_is_limited_by_the_setting_and_by_robots_txt(crawler: Crawler) -> N
     assert time.monotonic() - started > 1.8
 
 
+def test_rate_limit_may_be_slower_than_the_longest_wait_before_a_retry(
+    crawler: Crawler, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("ingestion.sources.website.MAX_RETRY_DELAY_S", 0.01)
+    started = time.monotonic()
+    crawler.read(requests_per_second=10)
+    assert time.monotonic() - started > 0.6
+
+
 def test_other_hosts_are_never_contacted(crawler: Crawler) -> None:
     with serving(Site()) as other:
         other.pages["/guide/"] = page("Other", "Not ours.")

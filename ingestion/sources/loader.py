@@ -17,7 +17,12 @@ from typing import Any
 
 from ingestion.sources.folder import page_url
 from ingestion.sources.registry import FileResult, KnownFiles, Waiting
-from ingestion.sources.remote_pages import Deadline, RemotePage, read_remote_page
+from ingestion.sources.remote_pages import (
+    MAX_RETRY_DELAY_S,
+    Deadline,
+    RemotePage,
+    read_remote_page,
+)
 from ingestion.worker_processes import exit_with_parent
 from schemas.errors import SourceError
 from schemas.platform import LoaderSourceConfig, SourceLimits
@@ -80,7 +85,8 @@ class LoaderReader:
                 return
             if not failure.is_transient or attempt == source.max_errors:
                 raise SourceError(f"the loader failed: {failure.message}")
-            yield from deadline.sleep(max(failure.retry_after_s, FIRST_RETRY_S * 2**attempt))
+            delay = max(failure.retry_after_s, FIRST_RETRY_S * 2**attempt)
+            yield from deadline.sleep(min(delay, MAX_RETRY_DELAY_S))
 
 
 READER = LoaderReader()

@@ -28,8 +28,8 @@ from schemas.platform import PageFormat, RemoteSourceConfig, SourceLimits
 MAX_ID_CHARS = 400
 """Maximum length of an id, in characters."""
 
-MAX_SLEEP_S = 60.0
-"""Maximum delay before a request, in seconds, even if the server asks for a longer one."""
+MAX_RETRY_DELAY_S = 60.0
+"""Maximum delay before a new attempt, in seconds, even if the server asks for a longer one."""
 
 
 @dataclass(frozen=True)
@@ -111,11 +111,11 @@ class Deadline:
             )
 
     def sleep(self, seconds: float) -> Iterator[Waiting]:
-        """Wait for `seconds`, or for MAX_SLEEP_S if that is shorter. Yields Waiting every half second.
+        """Wait for `seconds`. Yields Waiting every half second.
 
         Raises SourceAbandoned at the time limit.
         """
-        until = time.monotonic() + min(seconds, MAX_SLEEP_S)
+        until = time.monotonic() + seconds
         while (left := until - time.monotonic()) > 0:
             started = time.monotonic()
             time.sleep(min(left, 0.5))

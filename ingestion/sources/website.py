@@ -29,7 +29,13 @@ from ingestion.sources.openapi.fetch import (
     StatusError,
 )
 from ingestion.sources.registry import FileResult, KnownFiles, Waiting
-from ingestion.sources.remote_pages import Deadline, RemotePage, SourceAbandoned, read_remote_page
+from ingestion.sources.remote_pages import (
+    MAX_RETRY_DELAY_S,
+    Deadline,
+    RemotePage,
+    SourceAbandoned,
+    read_remote_page,
+)
 from schemas.errors import SourceError
 from schemas.platform import PageFormat, SourceLimits, WebsiteSourceConfig
 
@@ -258,7 +264,7 @@ class _Crawl:
                     raise
             finally:
                 self._deadline.spend(started)
-            yield from self._deadline.sleep(delay)
+            yield from self._deadline.sleep(min(delay, MAX_RETRY_DELAY_S))
         raise AssertionError("unreachable")
 
 
