@@ -43,8 +43,9 @@ class Runs(BaseCallbackHandler):
     [
         ("怎么发货", ["structured-question", "retrieve", "boost-named-api", "answer", "ground"]),
         ("今天天气怎么样", ["structured-question", "retrieve"]),
+        ("每天的帐去哪拿", ["structured-question", "retrieve", "ground"]),
     ],
-    ids=["answered", "refused"],
+    ids=["answered", "refused", "probably off-topic"],
 )
 def test_flowchart_contains_every_step_that_runs(
     sample_service: AnswerService, flowchart: str, question: str, runs: list[str]
@@ -78,6 +79,7 @@ def test_flowchart_contains_conditions_and_concurrent_steps(flowchart: str) -> N
         "classify-and-retrieve:structured-question --> route-off-topic:is_off_topic;",
         "classify-and-retrieve:retrieve --> route-off-topic:is_off_topic;",
         "route-off-topic:is_off_topic -. &nbsp;no&nbsp; .-> route-off-topic:expand-query;",
+        "route-off-topic:is_off_topic -. &nbsp;probably&nbsp; .-> route-off-topic:ground;",
         "route-off-topic:ground --> Answer;",
     ):
         assert edge in plain
