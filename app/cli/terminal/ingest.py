@@ -47,9 +47,9 @@ async def run_ingestion_and_watch(
 ) -> None:
     """Run an ingestion now and after each change on disk, until cancelled.
 
-    platform.toml and the files and folders of the sources are watched. Of `options`, only `dry_run` applies
-    to later runs. `on_run` receives each finished run, and `on_error` receives the message of an
-    ApideskError in a later run. Raises the errors of `run_ingestion` if the first run fails.
+    The folder of platform.toml and the files and folders of the sources are watched. Of `options`, only
+    `dry_run` applies to later runs. `on_run` receives each finished run, and `on_error` receives the message
+    of an ApideskError in a later run. Raises the errors of `run_ingestion` if the first run fails.
     """
     later_options = IngestionOptions(dry_run=options.dry_run)
     async with _open_job(settings) as job:
@@ -95,48 +95,33 @@ async def _run(job: IngestionJob, trigger: Trigger, options: IngestionOptions) -
 
 
 async def _changes(settings: Settings) -> AsyncIterator[None]:
-    """Yield after each change to platform.toml, or in a file or folder of a source.
+    """Yield after each change in the folder of platform.toml, or in a file or folder of a source.
 
     Changes to the service's own files do not count.
     """
     from watchfiles import DefaultFilter, awatch
 
-    not_own = DefaultFilter(ignore_paths=_own_paths(settings))
-    folder = settings.platform.resolve().parent  # not only the file, which editors may replace
+    watch_filter = DefaultFilter(ignore_paths=_own_paths(settings))
     while True:
-        paths = _relevant_paths(settings)
-        watched = [path for path, watch in paths.items() if watch]
-        async for changes in awatch(folder, *watched, watch_filter=not_own, debounce=400):
-            if any(_overlap(Path(changed), path) for _, changed in changes for path in paths):
-                yield
-                if _relevant_paths(settings) != paths:
-                    break
+        paths = _watched_paths(settings)
+        async for _ in awatch(*paths, watch_filter=watch_filter, debounce=400):
+            yield
+            if _watched_paths(settings) != paths:
+                break
 
 
-def _overlap(one: Path, other: Path) -> bool:
-    return one.is_relative_to(other) or other.is_relative_to(one)
-
-
-def _relevant_paths(settings: Settings) -> dict[Path, bool]:
-    """Return platform.toml and the files and folders of the sources, and whether each is to be watched.
-
-    Not watched: paths that do not exist, and the folder of an OpenAPI file, which may be large. Changes to
-    files there count only if they are in another folder that is watched.
-    """
-    paths: set[Path | None] = {settings.platform}
-    unwatched: set[Path] = set()
+def _watched_paths(settings: Settings) -> set[Path]:
+    """Return the folder of platform.toml, and the existing files and folders of the sources."""
+    paths: set[Path | None] = {settings.platform.resolve().parent}
     try:
         sources = read_platform(settings.platform).sources
     except ConfigurationError:  # platform.toml is being edited
         sources = ()
     for source in sources:
         paths.add(source.path)
-        if isinstance(source, OpenApiSourceConfig):
+        if isinstance(source, OpenApiSourceConfig) and source.root:
             paths.add(source.root)
-            if source.path and not source.root:
-                unwatched.add(source.path.parent.resolve())  # `$ref` may refer to files there
-    watched = {path.resolve(): path.exists() for path in paths if path is not None}
-    return dict.fromkeys(unwatched, False) | watched
+    return {path for path in paths if path is not None and path.exists()}
 
 
 def _own_paths(settings: Settings) -> list[Path]:
