@@ -151,27 +151,24 @@ class ExtractedDetails:
         such as ids and amounts, are omitted, because documents do not contain them. A question that
         contains only such values is returned unchanged.
         """
-        strings = _strings_in([self.response, self.request_param])
-        pattern = {"name": _COMPOUND, "value": _WORD} if not self.error else {"value": _WORD}
-        words = (
-            text
-            for role, text in strings
-            if role in pattern and pattern[role].fullmatch(text) and text not in self.asked
-        )
-        return " ".join([self.asked, *islice(words, MAX_PASTED_WORDS)]).strip() or self.text
+        words = _words_in([self.response, self.request_param], with_names=not self.error)
+        new_words = islice((word for word in words if word not in self.asked), MAX_PASTED_WORDS)
+        return " ".join([self.asked, *new_words]).strip() or self.text
 
 
-def _strings_in(value: JsonValue) -> Iterator[tuple[str, str]]:
-    """Yield the strings within `value`, each as its role, `name` or `value`, and its text."""
+def _words_in(value: JsonValue, *, with_names: bool) -> Iterator[str]:
+    """Yield the strings within `value` that are one word and, if wanted, the compound names of fields."""
     if isinstance(value, str):
-        yield "value", value
+        if _WORD.fullmatch(value):
+            yield value
     elif isinstance(value, list):
         for inner in value:
-            yield from _strings_in(inner)
+            yield from _words_in(inner, with_names=with_names)
     elif isinstance(value, dict):
         for name, inner in value.items():
-            yield "name", name
-            yield from _strings_in(inner)
+            if with_names and _COMPOUND.fullmatch(name):
+                yield name
+            yield from _words_in(inner, with_names=with_names)
 
 
 class Question(ApiModel):
