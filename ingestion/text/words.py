@@ -27,6 +27,7 @@ _CAMEL = re.compile(r"(?<![A-Za-z0-9])[A-Za-z]*[a-z][A-Z][A-Za-z0-9]*")
 _CAMEL_BREAK = re.compile(r"(?<=[a-z0-9])(?=[A-Z])")
 _LONG_RUN = re.compile(r"(\w{400})(?=\w)")
 _SCHEME_AND_HOST = re.compile(r"^[a-z]+:/+[^/]+/")
+_KEY_SEPARATORS = re.compile(r"[\s_-]")
 _LATIN_WORD = re.compile(r"[a-z]{3,}")
 _PIECE = re.compile(r"[a-z0-9]+|[^\x00-\x7f]+")
 _WORD = re.compile(r"[^\W_]")
@@ -196,6 +197,11 @@ def joined_word(identifier: str) -> str:
     """
     parts = [part for part in re.split(r"[\[\]{}]+", normalise(identifier).lower()) if _join(part)]
     return _join(_SCHEME_AND_HOST.sub("", parts[-1])) if parts else ""
+
+
+def plain_key(key: str) -> str:
+    """Return a JSON key in lower case and without separators: `errorcode` for `error_code`."""
+    return _KEY_SEPARATORS.sub("", key).lower()
 
 
 def _joined_forms(text: str) -> list[str]:

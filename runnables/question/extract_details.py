@@ -6,6 +6,7 @@ from urllib.parse import parse_qsl, urlsplit
 
 from pydantic import JsonValue, TypeAdapter
 
+from ingestion.text.words import plain_key
 from schemas.question import ExtractedDetails, Question
 
 JsonObject = dict[str, JsonValue]
@@ -37,7 +38,7 @@ _MESSAGE_KEYS = (
     "code", "errcode", "errorcode", "retcode", "errno", "error", "subcode",
     "message", "msg", "errmsg", "errormsg", "errormessage", "errordescription", "retmsg", "submsg",
 )  # fmt: skip
-"""Keys of the code and the message in the response of a failed call, as `_normalised` returns them.
+"""Keys of the code and the message in the response of a failed call, as `plain_key` returns them.
 
 `_error_of` reads them in this order.
 """
@@ -133,7 +134,7 @@ def _assign_body(body: JsonObject, details: ExtractedDetails) -> None:
 
     The first body with at least two keys of a response, or with one such key and no other, is the response.
     """
-    keys = _normalised(body).keys()
+    keys = _by_plain_key(body).keys()
     if details.response is None and len(keys & _RESPONSE_KEYS) >= min(2, len(keys)) > 0:
         details.response = body
     else:
@@ -143,7 +144,7 @@ def _assign_body(body: JsonObject, details: ExtractedDetails) -> None:
 def _trace_id_of(response: JsonValue) -> str | None:
     if not isinstance(response, dict):
         return None
-    values = map(_normalised(response).get, ("traceid", "requestid"))
+    values = map(_by_plain_key(response).get, ("traceid", "requestid"))
     return next((str(value) for value in values if value), None)
 
 
@@ -151,16 +152,15 @@ def _error_of(response: JsonValue) -> str | None:
     """Return the code and message of a failed response; None for any other value."""
     if not isinstance(response, dict):
         return None
-    fields = _normalised(response)
+    fields = _by_plain_key(response)
     values = [str(fields[key]) for key in _MESSAGE_KEYS if fields.get(key) not in (None, "")]
     if not values or values[0].lower() in _SUCCESS:
         return None
     return " ".join(values)
 
 
-def _normalised(body: JsonObject) -> JsonObject:
-    """Return `body` with its keys in lower case and without underscores and hyphens."""
-    return {re.sub("[_-]", "", key).lower(): value for key, value in body.items()}
+def _by_plain_key(body: JsonObject) -> JsonObject:
+    return {plain_key(key): value for key, value in body.items()}
 
 
 def _one_line(text: str) -> str:

@@ -7,6 +7,7 @@ from http import HTTPStatus
 
 from ingestion.sources.openapi.operations import NamedExample, Operation, OperationResponse
 from ingestion.sources.openapi.schema import Schema, SchemaReader
+from ingestion.text.words import plain_key
 from schemas.document import ErrorCode
 
 MAX_ERROR_CODES = 300
@@ -23,7 +24,6 @@ _CODE_LIST_ITEM = re.compile(
     r"^\s*(?:[-*+]\s+)?[`'\"]([^\s`'\"]+)[`'\"]\s*(?:[:：]|--?|—|–)\s*(\S.*)$"
 )
 _ERROR_NAME = re.compile(r"err|fail|错误|失败|异常", re.IGNORECASE)
-_KEY_SEPARATORS = re.compile(r"[\s_-]")
 
 
 @dataclass
@@ -123,7 +123,7 @@ def _code_and_message(value: object, depth: int = 0) -> tuple[str, str] | None:
         value = value[0] if value else None
     if not isinstance(value, dict) or depth > 1:
         return None
-    normalised = {_KEY_SEPARATORS.sub("", str(key)).lower(): inner for key, inner in value.items()}
+    normalised = {plain_key(str(key)): inner for key, inner in value.items()}
     codes = (_normalise_code(normalised.get(key)) for key in _CODE_KEYS)
     code = next(filter(None, codes), "")
     if code:
@@ -144,7 +144,7 @@ def _normalise_code(value: object) -> str:
 def _enumerated_codes(schema: Schema, reader: SchemaReader, depth: int = 0) -> Iterator[str]:
     """Yield the codes that the schema of an error response lists in `enum`."""
     for name, nodes in schema.properties.items():
-        plain = _KEY_SEPARATORS.sub("", name).lower()
+        plain = plain_key(name)
         if plain not in (*_CODE_KEYS, *_NESTED_KEYS):
             continue
         inner = reader.read(*nodes)
