@@ -48,8 +48,8 @@ async def run_ingestion_and_watch(
     """Run an ingestion now and after each change on disk, until cancelled.
 
     The folder of platform.toml and the files and folders of the sources are watched. Of `options`, only
-    `dry_run` applies to later runs. `on_run` receives each finished run, and `on_error` receives the message
-    of an ApideskError in a later run. Raises the errors of `run_ingestion` if the first run fails.
+    `dry_run` applies to later runs. `on_run` receives each finished run, and `on_error` the message of an
+    ApideskError in a later run. Raises the errors of `run_ingestion` if the first run fails.
     """
     later_options = IngestionOptions(dry_run=options.dry_run)
     async with _open_job(settings) as job:
