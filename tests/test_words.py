@@ -119,6 +119,12 @@ def test_terms_of_a_question_weigh_twice_as_much_as_those_of_its_synonyms() -> N
     assert set(Counter(query_terms("退款 order", ["order"])).values()) == {1}
 
 
+def test_chinese_translations_of_an_english_question_weigh_as_much_as_its_words() -> None:
+    terms = Counter(query_terms("refund order", ["退款", "money back"]))
+    assert terms["refund"] == terms["退款"] == 2
+    assert terms["money"] == 1
+
+
 @pytest.mark.parametrize(
     "identifier",
     ["isv.invalid-signature", "INVALID_SIGN", "items[].sku_id", "40014", "-1001", "a/b"],
