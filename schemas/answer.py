@@ -16,9 +16,9 @@ from schemas.question import QuestionType, StructuredQuestion
 class DegradedReason(StrEnum):
     """Why an answer is degraded. The value is the code in the answer's field `degraded`.
 
-    The first five are the codes of the ModelError with which the chat model failed. Another model then
-    wrote the answer or did the research, or the answer quotes the documents, and `answered_by` is
-    `extractive`.
+    The first five are the codes of the ModelError with which the chat model failed. In that case,
+    either another model wrote the answer or did the research, or the answer quotes the documents. Only
+    quotes have `extractive` in `answered_by`.
     """
 
     MODEL_UNAVAILABLE = "model_unavailable"
@@ -102,7 +102,7 @@ class Source(ApiModel):
     """A retrieved chunk as returned to the caller."""
 
     number: int
-    """The number that citations use, from 1. Numbers of chunks that an answer does not cite are missing."""
+    """The number that citations use, from 1. Only cited chunks are listed, so numbers may be skipped."""
     source: str
     """The name of the source in platform.toml, or `web` for a result of the web search."""
     document_id: str
@@ -220,7 +220,7 @@ EventName = Literal["structured", "sources", "step", "answer", "error"]
 
 
 class Event(NamedTuple):
-    """An event of the stream: its name, and the model that is its JSON body."""
+    """An event of the stream: its name, and the object that is its JSON body."""
 
     name: EventName
     data: ApiModel

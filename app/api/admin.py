@@ -38,7 +38,7 @@ CSV = "text/csv"
 REPORT_RESPONSE = ResponseSpec(
     Insights,
     generate_examples=False,
-    description="The report, or only the given `table`; "
+    description="The report; if `table` is given, without the other tables; "
     "one table as CSV with `format=csv`, or with `Accept: text/csv` and no `format`",
 )
 
@@ -135,7 +135,7 @@ async def insights(
     table: FromQuery[Table | None] = None,
     format: FromQuery[Literal["json", "csv"] | None] = None,
 ) -> Response[Any]:
-    """Return question counts, documentation gaps, errors and feedback of the last `days` days.
+    """Return question counts, gaps, error codes that questions name, and feedback of the last `days` days.
 
     With `Accept: text/csv` or `format=csv`, return one table as CSV: `table`, or `gaps` by default.
     `format` takes precedence over `Accept`.

@@ -295,9 +295,9 @@ async def open_answer_service(
 ) -> AsyncIterator[AnswerService]:
     """Open a service that is ready to answer, and close it at the end of the block.
 
-    If the platform has never been indexed, it is indexed first, and `progress` is called with the state of
-    the run. Pass `engine` if the database in `settings` is already open; the engine is closed with the
-    service. `models` take precedence over those of the settings. `long_lived` is meant for servers:
+    If the collection does not exist yet, the platform is indexed first, and `progress` is called with the
+    state of the run. Pass `engine` if the database in `settings` is already open; the engine is closed with
+    the service. `models` take precedence over those of the settings. `long_lived` is meant for servers:
     each ingestion run then frees its memory when it ends. Raises ApideskError.
     """
     connect = partial(connect_answer_service, long_lived=long_lived)

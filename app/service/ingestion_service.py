@@ -81,8 +81,8 @@ class IngestionService:
     async def running(self, plan: IngestionSchedule | None) -> AsyncIterator[None]:
         """Follow the schedule of `plan`, if any, within the block.
 
-        At its end, stop the run in progress, and wait for it for at most STOP_TIMEOUT_S seconds. If several
-        processes run on this machine, only one of them follows the schedule.
+        When the block ends, stop the run in progress, and wait at most STOP_TIMEOUT_S seconds for its end.
+        If several processes run on this machine, only one of them follows the schedule.
         """
         scheduled = None
         if plan and plan.schedule:
@@ -114,8 +114,8 @@ class IngestionService:
     def _on_end(self, run: IngestionRun, task: asyncio.Task[IngestionRun]) -> None:
         """Log the end of a run.
 
-        `task.exception()` is only called so that asyncio does not log the exception. The run contains the
-        error as well.
+        `task.exception()` is only called so that asyncio does not log the exception: the run contains the
+        error, or the caller gets it if the run did not start.
         """
         self._tasks.discard(task)
         if not task.cancelled():

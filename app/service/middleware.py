@@ -145,8 +145,8 @@ class CachingAnswerer:
     ) -> Answer:
         """Return the cached answer, or ask the wrapped answerer.
 
-        The lookup is part of the shared call. Otherwise, an answer could be stored after a caller has
-        looked it up and before the caller joins, and that caller would ask the model again.
+        The lookup is part of the shared call. Otherwise, a caller could find nothing in the cache and join
+        only after the shared call has stored its answer and ended. It would then ask the model again.
         """
         cached = await self._look_up(key)
         if cached is None:
@@ -245,11 +245,11 @@ def _build_turn(command: AskCommand, answer: Answer, asked_at: datetime) -> Turn
 
 
 def _is_cacheable(command: AskCommand, answer: Answer) -> bool:
-    """Return whether the answer can be reused until one of its documents changes.
+    """Return whether to store the answer, to be reused until one of its documents changes.
 
-    Answers without sources or with low confidence cannot be reused, because they may improve when documents
-    are added. Degraded answers cannot be reused, because they may improve within minutes. The same is true
-    of answers that came from the cache, and of answers to questions that contain a secret.
+    Answers without sources or with low confidence are not stored, because they may improve when documents
+    are added, and degraded answers may improve within minutes. Answers that came from the cache are not
+    stored again. Answers to questions that contain a secret are never stored.
     """
     is_sound = bool(answer.sources) and answer.confidence != "low" and not answer.degraded
     return not answer.cached and is_sound and not scan_secrets(command).has_secret

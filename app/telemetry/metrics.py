@@ -48,7 +48,7 @@ LAG_INTERVAL_S = 0.1
 """Seconds between two measurements of the lag."""
 
 LAG_WINDOW = 600
-"""Number of the latest measurements, of about one minute, among which the longest lag is reported."""
+"""The longest lag is reported over this many of the latest measurements, about one minute."""
 
 DATABASE_TIMEOUT_S = 2.0
 """Seconds to wait for the database during a scrape. By default, Prometheus cancels a scrape after 10 s."""
@@ -61,7 +61,7 @@ class Metrics:
     """
 
     def __init__(self) -> None:
-        disable_created_metrics()  # type: ignore[no-untyped-call]  # they double the number of series
+        disable_created_metrics()  # type: ignore[no-untyped-call]  # one more series per set of labels
         self._registry = registry = CollectorRegistry()
         for collector in (ProcessCollector, PlatformCollector, GCCollector):
             collector(registry=registry)
@@ -91,7 +91,7 @@ class Metrics:
             "tokens", "Tokens, as the providers report them", "role", "model", "kind"
         )
         self.structured_outputs = counter(
-            "structured_outputs", "Structured outputs of models, by the method that produced them",
+            "structured_outputs", "Structured outputs of models, by the method (rung) that produced them",
             "step", "rung",
         )  # fmt: skip
         self.model_retries = counter(

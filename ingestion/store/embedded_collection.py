@@ -1,4 +1,4 @@
-"""A collection in files: questions are answered from the snapshot, which several processes can read."""
+"""A collection in files: searches read an SQLite file, the snapshot, which several processes can open."""
 
 import sqlite3
 import time
@@ -78,7 +78,7 @@ class _Documents:
     full_text: Bm25
     languages: frozenset[Language]
     hits: dict[int, ChunkHit]
-    """The hits by chunk number, about 250 bytes each."""
+    """What a search returns for each chunk, by chunk number; about 250 bytes each."""
     catalogue: list[CatalogueEntry] | None = None
     vectors: npt.NDArray[np.float32] | None = None
     """The vector of each chunk number, scaled to length 1; None until the dense route is first used."""
@@ -306,7 +306,7 @@ class EmbeddedCollection(Collection):
 
     @contextmanager
     def _reading(self) -> Iterator[tuple[sqlite3.Connection, _LoadedState]]:
-        """Read in one transaction. A new version of the snapshot first replaces the state in memory."""
+        """Read in one transaction. If the snapshot has changed, the state in memory is replaced first."""
         with self._lock, snapshot_errors(self._path):
             if self._connection.in_transaction:  # within another read of this thread
                 yield self._connection, self._state
@@ -319,7 +319,10 @@ class EmbeddedCollection(Collection):
 
     @contextmanager
     def _reading_documents(self) -> Iterator[tuple[sqlite3.Connection, _Documents]]:
-        """Read as `_reading` does. Raises CollectionMissing, and CollectionMismatch for other settings."""
+        """Read as `_reading` does.
+
+        Raises CollectionMissing, and CollectionMismatch if it was created with other settings.
+        """
         with self._reading() as (connection, state):
             self._check_manifest(require_manifest(state.manifest))
             if state.documents is None:
@@ -369,7 +372,7 @@ def _load_documents(connection: sqlite3.Connection) -> _Documents:
 
 
 def _mask(connection: sqlite3.Connection, documents: _Documents, filters: Filters) -> Mask:
-    """Return which chunk numbers match `filters`; computed once per version of the snapshot."""
+    """Return which chunk numbers match `filters`; cached until the snapshot changes."""
     key = filters.model_dump_json()
     if key not in documents.masks:
         conditions, values = ["1"], list[object]()

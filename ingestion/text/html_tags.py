@@ -157,7 +157,7 @@ def outdent_components(text: str) -> str:
 
 
 def bold_title(kind: str, title: str | None) -> str:
-    """Return the title of an admonition in bold; without a title, its kind if it is in `_ADMONITIONS`."""
+    """Return the title of a component in bold; without a title, its kind if that is an admonition."""
     text = (title or "").strip() or (kind.capitalize() if kind.lower() in _ADMONITIONS else "")
     return f"**{text}**" if text else ""
 
@@ -168,7 +168,7 @@ def _emphasis(match: re.Match[str]) -> str:
 
 
 def _replace_in_row(line: str) -> str:
-    """Return a row of a table without tags; block elements become line breaks in their cell."""
+    """Return a table row with its tags replaced; paragraphs and lists begin on a new line in their cell."""
     if "|" not in line or "<" not in line:
         return line
     line = replace_outside_code(_TAG, _replace_row_tag, line)
@@ -239,7 +239,8 @@ def _html_tag(name: str, is_closing: bool, values: Mapping[str, str]) -> str:
 def _lead(match: re.Match[str], values: Mapping[str, str]) -> str:
     """Return the text to write before a component's content.
 
-    This is a label for permissions, a method if a URL follows, or an error; empty for other components.
+    This is a label for permissions, a method if a URL follows, or a status and code; empty for other
+    components.
     """
     if _PERMISSIONS.fullmatch(match["tag"]):
         return f"**Permissions:** {scopes_of(values, is_scope=True)}".strip()
@@ -252,7 +253,7 @@ def _lead(match: re.Match[str], values: Mapping[str, str]) -> str:
 
 
 def _error(values: Mapping[str, str]) -> str:
-    """Return the HTTP status and the code of a component about an error, in bold; empty for others."""
+    """Return the attribute `code` in bold, with the status if any, or else an error status, or nothing."""
     code, status = values.get("code", ""), values.get("status", "")
     if _HTTP_STATUS.fullmatch(code):
         return f"**{code}**"

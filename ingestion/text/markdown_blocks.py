@@ -120,7 +120,7 @@ def _block(token: Token, following: Token | None, lines: list[str]) -> MarkdownB
 
 
 def _with_borders(table: str) -> str:
-    """Return a table in which each line begins and ends with `|`, which Markdown does not require."""
+    """Add the optional outer `|` to a table whose first line does not begin with one."""
     if table.lstrip().startswith("|"):
         return table
     lines = (_OUTER_BORDER.sub("", line.strip()) for line in table.split("\n"))
@@ -209,8 +209,8 @@ def split_code(text: str) -> Iterator[tuple[bool, str]]:
 def outside_code(pattern: str) -> re.Pattern[str]:
     """Return a case-insensitive pattern that matches code spans and, outside them, `pattern`.
 
-    If a code span and a match overlap, only the one that starts first is matched, as in Markdown. `pattern`
-    must not have unnamed groups.
+    If a code span and a match overlap, only the one that starts first is matched, as in Markdown. All
+    capturing groups of `pattern` must be named.
     """
     return re.compile(f"{_CODE_SPAN}|{pattern}", re.DOTALL | re.IGNORECASE)
 

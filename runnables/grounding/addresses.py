@@ -131,7 +131,9 @@ class AddressIndex:
                 self._add_address(address, {method} if method else line_methods or text_methods)
 
     def contains(self, mention: Mention) -> bool:
-        """Return whether the host and path of `mention` are indexed, and the path with its method, if any.
+        """Return whether the host and the path of `mention` are indexed.
+
+        If it has a method, the path must be indexed with this method.
 
         A path that ends with `/` and is not indexed is also contained if an indexed path starts with it;
         its method is then not checked. A target that may be external counts as contained, unless it is a

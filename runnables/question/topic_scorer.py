@@ -3,8 +3,9 @@
 The score is the log-likelihood ratio of the question's words under two unigram language models. The
 first is the model of the documents, smoothed with everyday language (Jelinek-Mercer; Zhai & Lafferty, "A
 Study of Smoothing Methods for Language Models", 2004). The second is everyday language alone (the word
-lists of `wordfreq`). Words that are more frequent in the documents raise the score, words that the
-documents do not contain lower it, and the most common words are ignored.
+lists of `wordfreq`). Words that are more frequent in the documents than in everyday language
+raise the score. Words that the documents do not contain lower it, except those of developers. The most
+common words are ignored.
 docs/decisions/0002-topic-gate.md has measurements on platforms that the gate was not tuned on.
 """
 
@@ -18,7 +19,7 @@ DOCUMENT_WEIGHT = 0.3
 """Weight of the documents in the language model that mixes them with everyday language."""
 
 DEVELOPER_SHARE = 1e-3
-"""Minimum share of the documents' words that is assumed for each of `DEVELOPER_WORDS`."""
+"""Each of `DEVELOPER_WORDS` counts as at least this share of the documents' words."""
 
 WordCounts = Callable[[Iterable[str]], dict[str, int]]
 """Function that returns the number of occurrences in the documents for each word that occurs there."""
@@ -58,8 +59,8 @@ class TopicScorer:
     def word_scores(self, text: str) -> dict[str, float]:
         """Return the log-likelihood ratio (natural logarithm) of each uncommon word of `text`.
 
-        A Chinese word that the documents do not contain is replaced by the words within it that they
-        contain.
+        If the documents do not contain a Chinese word, but shorter words that are parts of it, these are
+        scored instead.
         """
         words = [word for word in dict.fromkeys(vocabulary_words(text)) if is_uncommon_word(word)]
         counts = self._word_counts(words)

@@ -139,7 +139,8 @@ SHARED_FACTOR = 0.7
 """Factor for the score of a section that is similar in most APIs, unless its kind fits the question."""
 
 PARAMETERS_INDEX = 2
-"""Maximum index, from 0, of the request parameters of the first chunk's API in a ranking."""
+"""The request parameters of the first chunk's API are moved up to this index, from 0, if they are further
+down or missing."""
 
 _SHARED_SECTIONS: frozenset[SectionKind] = frozenset(
     {"request_headers", "public_parameters", "permission_package"}

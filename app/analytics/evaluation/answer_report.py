@@ -198,7 +198,7 @@ def _scores(scores: AnswerScores) -> Group:
         ("answer", scores.right, "the answer states all facts"),
         ("high and wrong", scores.high_and_wrong, "confidence high, but facts are missing"),
         ("refused", scores.refused, "refused as off-topic"),
-        ("not covered", scores.not_covered, "the answer cites no source"),
+        ("not covered", scores.not_covered, "not refused, but no source is cited"),
         ("grounded", scores.grounded, "of all answers that cite sources: fully supported"),
         *_judged(scores),
     )

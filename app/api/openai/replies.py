@@ -116,7 +116,7 @@ class CompletionBuilder:
         }
 
     def _usage(self) -> dict[str, int]:
-        """Return the tokens used so far; zero for extractive and cached answers."""
+        """Return the tokens used so far; zero if no model was called."""
         return {
             "prompt_tokens": self._meter.prompt_tokens,
             "completion_tokens": self._meter.completion_tokens,
@@ -143,8 +143,8 @@ class InputItem(ChatMessage):
     def answer(self) -> str | None:
         """The text of the answer, or None if the item contains no answer.
 
-        An `item_reference` stands for an earlier answer, which is not stored, so its text is empty. None
-        would also remove the question before it from the history.
+        An `item_reference` stands for an earlier answer, which is not stored, so its text is empty. If this
+        were None, the question before it would be left out of the history, because it has no answer.
         """
         return "" if self.type == "item_reference" else super().answer
 

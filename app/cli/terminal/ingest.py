@@ -19,7 +19,7 @@ from schemas.settings import Settings
 
 
 def explain_lines(settings: Settings, page: Path) -> list[str]:
-    """Return lines that say how `page` is read, with the reasons.
+    """Return lines that say whether `page` is read as API operations or as prose, and why.
 
     Raises ConfigurationError or SourceError.
     """
@@ -125,7 +125,10 @@ def _watched_paths(settings: Settings) -> set[Path]:
 
 
 def _own_paths(settings: Settings) -> list[Path]:
-    """Return the paths of the service's own files; the names of further files begin with these paths."""
+    """Return the paths of the service's own files.
+
+    Files with a longer name, such as the journal of a database, are ignored with them.
+    """
     paths = [settings.website_cache, settings.spool, settings.local_model_folder]
     database = make_url(settings.database_url)
     if database.get_backend_name() == "sqlite" and database.database:

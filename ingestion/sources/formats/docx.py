@@ -44,7 +44,10 @@ _HEADING_STYLE_LEVELS = {
     for level in range(1, 10)
     for name in (f"heading {level}", f"标题 {level}", f"标题{level}", f"標題 {level}")
 } | {"title": 1, "标题": 1, "標題": 1}
-"""Levels of heading styles, by name. Ids of styles are not used because Word translates them."""
+"""Levels of heading styles, by their English, simplified and traditional Chinese names.
+
+Ids are not used, because they differ between the language versions of Word.
+"""
 
 
 def read_docx(data: bytes, limits: SourceLimits) -> PageContent:

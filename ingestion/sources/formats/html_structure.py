@@ -1,8 +1,8 @@
 """Normalises the operations, fields and tables of an HTML page, so that Markdown can represent them.
 
 The Sphinx extension `sphinxcontrib-httpdomain` writes an HTTP operation as a definition list. The term is
-the signature, such as `GET /users/(int:user_id)`. The definition contains a list of fields such as "Query
-Parameters".
+the signature, such as `GET /users/(int:user_id)`. The definition contains lists of parameters with titles
+such as "Query Parameters".
 
 Some pages describe the fields of an API in `<div>` elements, without tables or lists. The head of such a
 field is an element with a name, a type and possibly "required", each in an element of its own. It becomes a
@@ -20,7 +20,7 @@ from bs4 import Tag
 from schemas.errors import SourceError
 
 _SIGNATURE = re.compile(r"(GET|POST|PUT|PATCH|DELETE|HEAD|OPTIONS)(/.*)")
-"""A signature without spaces."""
+"""A signature after its spaces have been removed."""
 _PATH_PARAMETER = re.compile(r"\((?:[^():/]{1,40}:)?([\w-]{1,80})\)")
 """A parameter of a signature, possibly with its type: `(int:user_id)`."""
 _OPERATION_CLASSES = ["http", "get", "post", "put", "patch", "delete", "head", "options"]
@@ -53,7 +53,7 @@ _TABLE_PARTS = ["thead", "tbody", "tfoot", "tr", "td", "th"]
 
 
 def mark_operations(content: Tag) -> None:
-    """Turn the signatures of operations in `content` into code, and their fields into labels with lists.
+    """Turn the signatures of operations into code, and the titles of their lists of parameters into labels.
 
     A parameter in a signature becomes a placeholder such as `{user_id}`.
     """
@@ -157,9 +157,10 @@ def _parent_name(head: Tag, names: dict[int, str]) -> str:
 
 
 def normalise_tables(content: Tag) -> None:
-    """Make every table in `content` regular, and set `data-columns` on its first row.
+    """Give each table at most one header row and no spans.
 
-    Raises SourceError if spans add too many cells.
+    The number of columns is set as `data-columns` of the first row. Raises SourceError if
+    spans add too many cells.
     """
     for table in reversed(content.find_all("table")):  # the innermost first
         _move_rows_out(table)
@@ -249,7 +250,7 @@ class _TableNormaliser:
                 self._append(rows[0], "")
 
     def _fill_row(self, row: Tag) -> int:
-        """Add the cells that the row lacks, and return its number of columns."""
+        """Add the cells that spans cover in this row, and return its number of columns."""
         cells = row.find_all(["td", "th"], recursive=False)
         for cell in cells:
             cell.extract()
@@ -303,9 +304,10 @@ def _span(cell: Tag, name: str) -> int:
 
 
 def _merge_spacers(table: Tag) -> None:
-    """Merge a titled column with the untitled columns after it if each row has text in one of them at most.
+    """Merge a titled column with the untitled columns after it if each row has text in at most one.
 
-    Empty cells before a name show how deeply it is nested; they become indentation.
+    At least one of the untitled columns must contain text. Empty cells before a name show how deeply it
+    is nested; they become indentation.
     """
     rows = [row.find_all(["td", "th"], recursive=False) for row in table.find_all("tr")]
     header = [_line(cell) for cell in rows[0]] if rows else []

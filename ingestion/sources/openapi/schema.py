@@ -131,9 +131,10 @@ class Schema:
 
 
 class SchemaReader:
-    """Reads the schemas of one description, up to a limit of `max_values` values with `$ref`s expanded.
+    """Reads the schemas of one OpenAPI document, up to a limit of `max_values` values.
 
-    Each reading of a schema counts as one value, plus one for every eight of its keywords.
+    Each reading of a schema counts as one value, plus one for every eight of its keywords. A schema that
+    several `$ref`s lead to is read several times.
     """
 
     def __init__(self, max_values: int) -> None:
