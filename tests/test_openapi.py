@@ -339,6 +339,32 @@ def test_error_examples_of_success_responses_are_error_codes(tmp_path: Path) -> 
     assert "Not yours" not in body_of(document, "response_parameters")
 
 
+def test_default_response_is_an_error_if_there_are_others(tmp_path: Path) -> None:
+    schema = {"properties": {"reason": {"type": "string"}}}
+    default = {"description": "Unexpected error", "content": {"application/json": {"schema": schema}}}
+    several = one(tmp_path, small({"responses": {"401": {"description": "No."}, "default": default}}))
+    assert rows_of(several, "error_codes")[-1] == ["default", "", "Unexpected error", ""]
+    assert not any(section.kind == "response_parameters" for section in several.sections)
+    only = one(tmp_path, small({"responses": {"default": default}}))
+    assert [row[0] for row in rows_of(only, "response_parameters")] == ["reason"]
+
+
+@pytest.mark.parametrize(
+    ("summary", "description", "title"),
+    [
+        ("/plays", "List plays. Sorted by date.", "List plays"),
+        ("plays", "查询剧目。按日期排序。", "查询剧目"),
+        ("plays", "", "plays"),
+        ("All plays", "List plays.", "All plays"),
+    ],
+)
+def test_summary_that_repeats_the_path_is_replaced_by_the_description(
+    tmp_path: Path, summary: str, description: str, title: str
+) -> None:
+    operation = {"summary": summary, "description": description}
+    assert one(tmp_path, small(operation)).title == title
+
+
 @pytest.mark.parametrize(
     ("security", "expected"),
     [

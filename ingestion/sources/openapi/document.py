@@ -3,7 +3,8 @@
 Its permissions and credential parameters come from the security requirements of the operation.
 """
 
-from collections.abc import Iterable, Iterator
+import re
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import chain
 
@@ -13,6 +14,7 @@ from ingestion.sources.openapi.operations import (
     Operation,
     OperationParameter,
     OperationResponse,
+    PathOperation,
     base_path,
     make_example,
 )
@@ -25,6 +27,8 @@ from schemas.document import AllowedValue, ApiDocument, Example, Parameter, Perm
 
 MAX_NAME_CHARS = 300
 """Maximum length of a name or tag, in characters."""
+
+_SENTENCE_END = re.compile(r"[。！？\n]|[.!?](?=\s|$)")
 
 MAX_SHOWN_EXAMPLES = 3
 """Maximum number of request examples, and of response examples over all responses."""
@@ -46,16 +50,15 @@ class ApiDocumentBuilder:
     def build(self, operation: Operation, api_id: str) -> ApiDocument:
         """Build the document of `operation`; the document gets the id `api_id`. Raises SourceError."""
         node, item = operation.path_operation.node, operation.path_operation.item
-        name = node.text("summary") or item.text("summary") or node.text("operationId")
         headers, common, request = self._request_tables(operation)
-        responses = _shown_responses(operation)
+        responses = operation.success_responses[:MAX_SUCCESS_RESPONSES]
         bodies = [media for response in responses for media in response.media]
         tag = first_tag(node)
         return ApiDocument(
             service_id=(tag or self.info.text("title") or "api")[:MAX_NAME_CHARS],
             service_name=self._service_name(tag),
             api_id=api_id,
-            name=" ".join((name or str(operation.path_operation)).split())[:MAX_NAME_CHARS],
+            name=_name(operation.path_operation),
             method=operation.path_operation.method,
             url=base_path(operation.servers) + operation.path_operation.path,
             language=self.language,
@@ -119,7 +122,7 @@ class ApiDocumentBuilder:
             parameters += rows.body_rows(content, "body", location)
         return tuple(parameters)
 
-    def _response_parameters(self, responses: list[OperationResponse]) -> tuple[Parameter, ...]:
+    def _response_parameters(self, responses: Sequence[OperationResponse]) -> tuple[Parameter, ...]:
         """Return the rows of the bodies of `responses`, followed by the rows of their headers.
 
         If there are several bodies, the location of each row is the media type of its body, preceded by
@@ -177,12 +180,17 @@ def first_tag(node: Node) -> str:
     return next((tag.strip() for tag in tags if isinstance(tag, str) and tag.strip()), "")
 
 
-def _shown_responses(operation: Operation) -> list[OperationResponse]:
-    """Return the first success responses, or the default response if there are none."""
-    responses = operation.responses
-    successes = [response for response in responses if response.is_success]
-    defaults = [response for response in responses if response.status == "default"]
-    return successes[:MAX_SUCCESS_RESPONSES] or defaults
+def _name(path_operation: PathOperation) -> str:
+    """Return the summary of an operation, or else its id.
+
+    If there is neither, or it only repeats the end of the path, the name is the first sentence of the
+    description.
+    """
+    node, item = path_operation.node, path_operation.item
+    name = node.text("summary") or item.text("summary") or node.text("operationId")
+    if path_operation.path.endswith(name.strip("/")):
+        name = _SENTENCE_END.split(node.text("description").strip(), maxsplit=1)[0] or name
+    return " ".join((name or str(path_operation)).split())[:MAX_NAME_CHARS]
 
 
 def _select_parameters(

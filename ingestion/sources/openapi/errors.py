@@ -43,18 +43,16 @@ def errors_of_operation(operation: Operation, reader: SchemaReader) -> tuple[Err
     """Return the error codes of `operation`. Raises SourceError.
 
     Each error status is followed by the codes in its description, examples and schema. A success response
-    contributes the codes of its error examples. The response `default` counts as an error if there is a
-    success response, and as a success otherwise. Responses with a 1xx or 3xx status are ignored.
+    contributes the codes of its error examples. Responses with a 1xx or 3xx status are ignored.
     """
     errors: dict[str, _CollectedError] = {}
-    has_success = any(response.is_success for response in operation.responses)
+    successes = operation.success_responses
     for response in operation.responses:
-        is_error = not response.is_success and (response.status != "default" or has_success)
-        if is_error and not response.status.startswith(("1", "3")):
-            _add_response(errors, response, reader)
-        elif not is_error:
+        if response in successes:
             examples = [example for media in response.media for example in media.examples]
             _add_examples(errors, list(filter(is_error_example, examples)), "")
+        elif not response.status.startswith(("1", "3")):
+            _add_response(errors, response, reader)
     return tuple(
         ErrorCode(code=code, message=error.message, cause="; ".join(error.causes))
         for code, error in list(errors.items())[:MAX_ERROR_CODES]

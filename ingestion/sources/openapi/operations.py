@@ -173,6 +173,15 @@ class Operation:
     schemes: Node
     """Security schemes by name."""
 
+    @property
+    def success_responses(self) -> tuple[OperationResponse, ...]:
+        """The responses with a 2xx status, or the only response if its status is `default`.
+
+        Next to other responses, `default` stands for unexpected errors.
+        """
+        is_only_default = [response.status for response in self.responses] == ["default"]
+        return tuple(each for each in self.responses if is_only_default or each.is_success)
+
 
 def base_path(servers: tuple[str, ...]) -> str:
     """Return the path of the first server, without its trailing slash.
