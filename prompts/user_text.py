@@ -49,8 +49,8 @@ class AnswerText(ConfigModel):
     correction_notice: NonEmptyStr
     """Follows streamed text that is not part of the final answer."""
     fields: dict[str, NonEmptyStr]
-    """Labels of the fields in `schemas.answer.FOOTER_FIELDS`. A field without a label is printed
-    as its value alone."""
+    """Labels, without a colon, of the fields in `schemas.answer.FOOTER_FIELDS`. A field without a label is
+    printed as its value alone."""
 
 
 class ChatText(ConfigModel):

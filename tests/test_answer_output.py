@@ -45,7 +45,7 @@ def test_piped_answer_is_markdown_with_whole_lines(
     printed = capsys.readouterr().out
     assert "\n\n".join(ANSWER.answer) in printed
     assert printed.count(URL) == 3
-    assert "\nConfidence high · general · answered by: extractive · 0 ms\n" in printed
+    assert "\nConfidence high · general · answered by extractive · 0 ms\n" in printed
 
 
 def test_piped_table_of_chunks_keeps_urls(

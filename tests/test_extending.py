@@ -17,7 +17,8 @@ from pydantic import TypeAdapter
 import schemas.platform
 from app.service.answer_service import AnswerService
 from ingestion.sources.explain import explain_page
-from ingestion.sources.pages import PageContent, PageFolderReader, PagePart
+from ingestion.sources.markdown import markdown_content
+from ingestion.sources.pages import PageContent, PageFolderReader
 from ingestion.sources.registry import (
     FileTaskReader,
     SourceReader,
@@ -146,12 +147,12 @@ class WikiSourceConfig(PageFolderConfig):
 def test_new_kind_with_markdown_is_read_like_markdown(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Markup is removed, the description is indexed, and API operations are recognised."""
+    """Markup is converted, the description is indexed, and API operations are recognised."""
 
     def read_content(_source: PageFolderConfig, _limits: SourceLimits, path: Path) -> PageContent:
-        title, _, markdown = path.read_text().partition("\n")
+        title, _, text = path.read_text().partition("\n")
         values = {"title": title, "description": "For shops."}
-        return PageContent(values, [PagePart(markdown)], "markdown")
+        return PageContent(values, markdown_content(text).parts, "markdown")
 
     module = ModuleType("wiki")
     reader = PageFolderReader[PageFolderConfig](lambda _: {".wiki"}, read_content)
@@ -160,14 +161,19 @@ def test_new_kind_with_markdown_is_read_like_markdown(
     source = cast(SourceConfig, WikiSourceConfig(name="docs", path=tmp_path))
     table = "| Name | Type | Required |\n| --- | --- | --- |\n| text | string | yes |"
     (tmp_path / "api.wiki").write_text(f"Add\n`POST /v1/x`\n\n## Parameters\n\n{table}")
-    (tmp_path / "guide.wiki").write_text("Guide\n## Tokens\n\n20 &amp; more.")
+    (tmp_path / "guide.wiki").write_text(
+        "Guide\n## Tokens\n\n<b>20</b> &amp; more: [Limits](limits.wiki).\n\n:::tip Hint\nAsk us.\n:::"
+    )
 
     api, guide = read_source(source, SourceLimits())
 
     assert isinstance(api, SourceDocument)
     assert isinstance(guide, SourceDocument)
     assert (api.api_name, api.api_url) == ("Add", "/v1/x")
-    assert [section.body for section in guide.sections] == ["For shops.", "20 & more."]
+    assert [section.body for section in guide.sections] == [
+        "For shops.",
+        "**20** & more: Limits.\n\n**Hint**\n\nAsk us.",
+    ]
     explained = explain_page([source], SourceLimits(), tmp_path / "api.wiki")
     assert explained[0] == "api.wiki in docs: 1 API operation"
 

@@ -74,7 +74,7 @@ def test_omitted_subject_is_inserted(text: str, history: list[Turn], expected: s
 
 
 def test_language_without_rules_is_treated_like_english(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(follow_up, "detect_language", lambda _: "fr")
+    monkeypatch.setattr(follow_up, "detect_language", lambda _: "xx")
     assert make_standalone("how do I cancel it", [PRICE]) == "Update SKU Price: how do I cancel it"
     assert make_standalone("which errors", [turn("How do I verify webhooks?")]) == (
         "verify webhooks: which errors"

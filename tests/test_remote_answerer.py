@@ -28,7 +28,7 @@ def with_new_fields(value: Any) -> Any:
         return value
     plain = ("metadata", "timings", "requestParam")
     fields = {k: v if k in plain else with_new_fields(v) for k, v in value.items()}
-    return fields | {"lastReviewed": "2026-11-02"}
+    return fields | {"addedLater": "2026-11-02"}
 
 
 BODY = with_new_fields(EXAMPLE_ANSWER.model_dump(mode="json", by_alias=True))

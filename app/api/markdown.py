@@ -92,8 +92,13 @@ def list_heading(text: str) -> str:
 
 
 def _link(name: str, url: str) -> str:
-    name = _SPECIAL.sub(r"\\\1", name)
+    name = escape_markdown(name)
     return f"[{name}]({url.translate(_URL_ESCAPES)})" if url else name
+
+
+def escape_markdown(text: str) -> str:
+    """Return `text` with a backslash before each character that has a meaning in Markdown."""
+    return _SPECIAL.sub(r"\\\1", text)
 
 
 def join_paragraphs(texts: Iterable[str]) -> str:

@@ -91,7 +91,7 @@ def read_content(source: MarkdownSourceConfig, _limits: SourceLimits, path: Path
 
 
 def markdown_content(text: str) -> PageContent:
-    """Return the front matter and the plain Markdown of a page that is not in a folder.
+    """Return the front matter and the plain Markdown of a downloaded or converted page.
 
     A relative link to another page is replaced by its label. Raises SourceError.
     """

@@ -17,7 +17,7 @@ BAD_PLATFORMS = {
     "a missing key": ('tone = "dry"\n', "", ["platform.tone is missing"]),
     "an empty value": ('"dry"', '" "', ["platform.tone"]),
     "a wrong type": ('"dry"', "1", ["platform.tone"]),
-    "an unknown language": ('language = "en"', 'language = "fr"', ["platform.language"]),
+    "an unknown language": ('language = "en"', 'language = "xx"', ["platform.language"]),
     "misspelled in [platform]": ("tone =", "tonne =", ["platform.tonne is not a known key"]),
     "misspelled in greeting": ("en = ", "eng = ", ["platform.greeting", "eng"]),
     "misspelled in markdown": (

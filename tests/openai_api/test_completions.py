@@ -56,6 +56,7 @@ def test_completion_ends_with_source_links(plain: OpenAI) -> None:
     page = "https://open.example.com/#/api?apiId=1206"
     assert "44203" in text.split("\n\n**Sources**")[0]
     assert text.endswith(f"**Sources**\n\n- [1] [Update SKU Price > Error codes]({page})")
+    assert "**Sources**" not in parse_answer_text(text)
     assert (choice.finish_reason, completion.model) == ("stop", "apidesk")
     assert completion.usage is not None
     assert completion.usage.total_tokens == 0
