@@ -115,14 +115,13 @@ def test_question_finds_the_terms_of_a_document(
 
 def test_terms_of_a_question_weigh_twice_as_much_as_those_of_its_synonyms() -> None:
     terms = Counter(query_terms("退款 order", ["refund", "of orders", "退钱", "赔"]))
-    assert terms == {"退": 2, "款": 2, "退款": 2, "order": 2, "refund": 1, "退钱": 1}
+    assert terms == {"退": 4, "款": 4, "退款": 4, "order": 4, "refund": 2, "退钱": 2}
     assert set(Counter(query_terms("退款 order", ["order"])).values()) == {1}
 
 
-def test_chinese_translations_of_an_english_question_weigh_as_much_as_its_words() -> None:
+def test_chinese_translations_of_an_english_question_weigh_more_than_synonyms() -> None:
     terms = Counter(query_terms("refund order", ["退款", "money back"]))
-    assert terms["refund"] == terms["退款"] == 2
-    assert terms["money"] == 1
+    assert (terms["refund"], terms["退款"], terms["money"]) == (4, 3, 2)
 
 
 @pytest.mark.parametrize(

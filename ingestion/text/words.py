@@ -143,17 +143,17 @@ def index_terms(text: str, words: Iterable[str]) -> list[str]:
 def query_terms(question: str, synonyms: Iterable[str] = ()) -> Sequence[str]:
     """Return the terms to search for, without common words unless `question` has no others.
 
-    A term that occurs twice weighs twice as much. If `synonyms` add terms, these therefore occur once and
-    the terms of `question` twice. Chinese translations of an English question also occur twice, because it
-    shares hardly any other terms with a Chinese document. Single characters of synonyms are left out,
-    because they occur in too many other words.
+    A term that occurs twice weighs twice as much. Terms that `synonyms` add weigh half as much as those of
+    `question`. Chinese translations of an English question weigh three quarters, because it shares hardly
+    any other terms with a Chinese document. Single characters of synonyms are left out, because they occur
+    in too many other words.
     """
     terms = _informative_terms(question)
     by_synonyms = (term for synonym in synonyms for term in _informative_terms(synonym))
     added = dict.fromkeys(term for term in by_synonyms if len(term) > 1 and term not in terms)
     is_chinese = bool(_CJK.search(question))
     translations = (term for term in added if not is_chinese and _CJK.search(term))
-    return (*terms, *terms, *added, *translations) if added else terms
+    return (*(4 * terms), *(2 * tuple(added)), *translations) if added else terms
 
 
 @lru_cache(maxsize=2_000)
