@@ -352,7 +352,7 @@ def test_default_response_is_an_error_if_there_are_others(tmp_path: Path) -> Non
 @pytest.mark.parametrize(
     ("summary", "description", "title"),
     [
-        ("/plays", "List plays. Sorted by date.", "List plays"),
+        ("/plays/", "List plays. Sorted by date.", "List plays"),
         ("plays", "查询剧目。按日期排序。", "查询剧目"),
         ("plays", "", "plays"),
         ("All plays", "List plays.", "All plays"),

@@ -188,7 +188,7 @@ def _name(path_operation: PathOperation) -> str:
     """
     node, item = path_operation.node, path_operation.item
     name = node.text("summary") or item.text("summary") or node.text("operationId")
-    if path_operation.path.endswith(name.strip("/")):
+    if path_operation.path.strip("/").endswith(name.strip("/")):
         name = _SENTENCE_END.split(node.text("description").strip(), maxsplit=1)[0] or name
     return " ".join((name or str(path_operation)).split())[:MAX_NAME_CHARS]
 
