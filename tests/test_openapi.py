@@ -273,6 +273,7 @@ def test_schema_is_described_in_table_cells(
          ["m", "m[] (A)", "m[] (A).a", "m[] (B)", "m[] (B).b"]),
         ({"allOf": [{"$ref": "#/components/schemas/A"}, {"properties": {"c": {}}}], "properties": {"d": {}}},
          ["a", "c", "d"]),
+        ({"allOf": [{"oneOf": [{"properties": {"a": {}}}]}, {"anyOf": [{"properties": {"c": {}}}]}]}, ["a", "c"]),
         ({"properties": {"grid": {"type": "array", "items": {"type": "array", "items": {
             "properties": {"cell": {}}}}}}}, ["grid", "grid[][].cell"]),
         ({"properties": {"secret": {"writeOnly": True}, "shown": {"readOnly": True}}}, ["shown"]),
@@ -341,8 +342,13 @@ def test_error_examples_of_success_responses_are_error_codes(tmp_path: Path) -> 
 
 def test_default_response_is_an_error_if_there_are_others(tmp_path: Path) -> None:
     schema = {"properties": {"reason": {"type": "string"}}}
-    default = {"description": "Unexpected error", "content": {"application/json": {"schema": schema}}}
-    several = one(tmp_path, small({"responses": {"401": {"description": "No."}, "default": default}}))
+    default = {
+        "description": "Unexpected error",
+        "content": {"application/json": {"schema": schema}},
+    }
+    several = one(
+        tmp_path, small({"responses": {"401": {"description": "No."}, "default": default}})
+    )
     assert rows_of(several, "error_codes")[-1] == ["default", "", "Unexpected error", ""]
     assert not any(section.kind == "response_parameters" for section in several.sections)
     only = one(tmp_path, small({"responses": {"default": default}}))

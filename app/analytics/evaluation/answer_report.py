@@ -262,7 +262,8 @@ def _wrong_answers(results: Sequence[ScoredAnswer]) -> list[Group]:
 def _wrong_answer(result: ScoredAnswer) -> Group:
     lines = [Text(f"{_label(result)}: {' '.join(result.steps)}")]
     if result.missing_facts:
-        found = "all retrieved" if result.evidence else "not all retrieved"
+        is_retrieved = not set(result.missing_facts) & set(result.missing_evidence)
+        found = "all retrieved" if is_retrieved else "not all retrieved"
         lines.append(Text(f"missing ({found}): {_facts(result.missing_facts)}", style="red"))
     if result.unanswerable:
         lines.append(Text("the documents do not answer this question", style="red"))

@@ -110,10 +110,10 @@ class Schema:
     def variants(self) -> list[Node]:
         """Alternative schemas, except null, empty schemas, and schemas that only list required properties.
 
-        Empty if only one alternative is left, because it always applies and is merged into the schema.
+        The only alternative of a part always applies, so it is merged into the schema and not returned.
         """
-        variants = [node for part in self.parts for node in _informative_alternatives(part)]
-        return variants if len(variants) > 1 else []
+        alternatives = [list(_informative_alternatives(part)) for part in self.parts]
+        return [node for several in alternatives if len(several) > 1 for node in several]
 
     @property
     def tuple_items(self) -> list[Node]:
