@@ -20,7 +20,7 @@ from schemas.answer import Answer, Event
 STRUCTURED_OUTPUT = "structured-output"
 """Custom event: a model returned a valid object.
 
-Data: `step` (the pipeline step) and `rung` (the output method).
+Data: `step` (the pipeline step) and `rung` (the output method, under the name of its metric label).
 """
 
 MODEL_RETRY = "model-retry"
@@ -92,7 +92,7 @@ async def emit_answer(config: RunnableConfig, answer: Answer) -> None:
     """Dispatch the sources and answer steps of `answer`, unless its steps were dispatched already."""
     streamed = run_context(config).streamed or StreamedAnswer()
     for event in missing_events(streamed, answer):
-        if event.name != "structured":  # only the classification dispatches it
+        if event.name != "structured":  # only the classification dispatches these events
             await emit(config, event)
 
 

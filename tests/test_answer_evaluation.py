@@ -393,7 +393,7 @@ def test_failures_of_the_judge_are_counted(evaluate: Evaluate, judge: ModelServe
     assert [each["grade"] for each in found["questions"]] == ["correct", None, None]
     assert "refuses the key" in found["questions"][1]["judgeFailure"]
     assert (found["scores"]["correct"], found["grades"]["correct"]) == (1.0, 1)
-    assert "1 of 2 answers have no grade: " in run.stderr
+    assert "the judge failed for 1 of 2 answers: " in run.stderr
 
 
 def test_judge_without_any_grade_exits_with_1(
@@ -404,7 +404,10 @@ def test_judge_without_any_grade_exits_with_1(
     model_server.route(lambda request: True, Reply(status=401))
     run = evaluate("--judge", "openai:scripted-judge")
     assert run.exit_code == 1
-    assert "2 of 2 answers have no grade: APIDESK_JUDGE_MODEL=openai:scripted-judge" in run.stderr
+    assert (
+        "the judge failed for 2 of 2 answers: APIDESK_JUDGE_MODEL=openai:scripted-judge"
+        in run.stderr
+    )
     assert "2 answerable" in run.stdout  # the results are printed anyway
     assert "Traceback" not in run.output
 

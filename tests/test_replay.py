@@ -169,7 +169,7 @@ def test_judge_grades_changed_answers_by_the_recorded_statements(
     model_server.default = Refusal(status=401)
     failed = site.replay("--judge", "openai:scripted-judge")
     assert failed.exit_code == 1
-    assert "answers have no grade: APIDESK_JUDGE_MODEL=openai:scripted-judge" in failed.stderr
+    assert "answers: APIDESK_JUDGE_MODEL=openai:scripted-judge" in failed.stderr
 
 
 def test_replay_is_neither_recorded_nor_traced(site: Site, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -1,4 +1,6 @@
-"""The entry point of the command line, with the commands `ask`, `chat` and `completion`.
+"""The entry point of the command line, and its commands `ask`, `chat` and `completion`.
+
+The other commands are in `app.cli.commands`.
 
 Commands import heavy modules inside their functions, so that `--help` is fast.
 """

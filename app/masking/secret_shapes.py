@@ -113,7 +113,7 @@ _SECRET_PREFIX = re.compile(
     r"[A-Za-z_-]*(?:key|secret|token|api|pat|sk)[A-Za-z0-9]{0,3}[_-]", re.IGNORECASE
 )
 _PREFIX = re.compile(r"(?:[a-z]{1,12}[0-9]?[_-]){1,3}(?=[A-Za-z0-9]+$)")
-_MIN_UNNAMED_CHARS = 32
+_MIN_CHARS_WITHOUT_TOPIC = 32
 """Minimum length, in characters, of a random string that is a secret even if its line is not about secrets.
 
 See `_is_secret_without_topic` for the other conditions, and for strings with a prefix.
@@ -205,7 +205,8 @@ def _random_strings(text: str) -> Iterator[TextSpan]:
     """Yield long hexadecimal and base64 strings that are probably secrets.
 
     Most random strings are ids and digests. A string counts as a secret if `_is_secret_without_topic`
-    returns True, or if it has no prefix and its line is about secrets. UUIDs, file names, digests,
+    returns True, or if it has no prefix and its line is about secrets. A hexadecimal string that follows a
+    dash counts as one without a prefix. UUIDs, file names, digests,
     certificates and public keys are left out.
     """
     text = _PUBLIC_BLOCK.sub(lambda match: "\0" * len(match[0]), text)
@@ -229,23 +230,23 @@ def _is_secret_without_topic(text: str) -> bool:
     """Return whether the random string `text` is probably a secret even if its line is not about secrets.
 
     This is the case if the prefix names a secret (api_key_…), if any other prefix is followed by more
-    than `_MIN_UNNAMED_CHARS` characters (ids such as pi_… are shorter), or if a string without a prefix has
-    at least `_MIN_UNNAMED_CHARS` characters, among them at least three lowercase and three uppercase
-    letters.
+    than `_MIN_CHARS_WITHOUT_TOPIC` characters (ids such as pi_… are shorter), or if a string without a
+    prefix has at least as many characters, with three or more letters of each case.
     """
     if _SECRET_PREFIX.match(text):
         return True
     if (prefix := _PREFIX.match(text)) is not None:
-        return len(text) - prefix.end() > _MIN_UNNAMED_CHARS
+        return len(text) - prefix.end() > _MIN_CHARS_WITHOUT_TOPIC
     has_several_of_each_case = min(sum(map(str.islower, text)), sum(map(str.isupper, text))) >= 3
-    return has_several_of_each_case and len(text) >= _MIN_UNNAMED_CHARS
+    return has_several_of_each_case and len(text) >= _MIN_CHARS_WITHOUT_TOPIC
 
 
 def _is_random_string(text: str) -> bool:
-    """Return whether `text` and one of its parts between dashes, slashes and underscores are random.
+    """Return whether `text` as a whole is random, and so is at least one of its parts.
 
-    For a hexadecimal string, only the whole is checked, and less strictly (a higher `max_mean_run`),
-    because nearly all hexadecimal strings of this length are random.
+    The parts are separated by dashes, slashes and underscores. For a hexadecimal string, which has at least
+    32 characters, only the whole is checked, and less strictly (a higher `max_mean_run`), because nearly
+    all hexadecimal strings of this length are random.
     """
     if _HEX.fullmatch(text[match_end(_PREFIX, text, 0) :]):
         return is_random(text, max_mean_run=8)

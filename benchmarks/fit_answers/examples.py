@@ -20,7 +20,7 @@ from benchmarks.answers.sets import SETS, is_available, off_topic_questions, rea
 from benchmarks.fit_answers.plain_questions import plain_questions
 from runnables.answer.confidence import answer_features
 from runnables.answer.extractive_answer import MAX_CANDIDATES, find_quotes
-from runnables.answer.passages import QuotedPassage
+from runnables.answer.passages import RankedPassage
 from runnables.answer.quoted_steps import quoted_steps
 from runnables.question.classify import search_candidates
 from runnables.question.extract_details import details_of
@@ -138,7 +138,7 @@ class AskedCorpus:
             features = topic_features(details, collection, glossary, chunks)
             yield Example(self.name, each.kind, features, each.kind != "off-topic")
 
-    def _is_right(self, each: AskedQuestion, passages: Sequence[QuotedPassage]) -> bool:
+    def _is_right(self, each: AskedQuestion, passages: Sequence[RankedPassage]) -> bool:
         if each.question is None or not each.question.facts:
             return False
         steps = quoted_steps(each.state, passages, self.service.collection)

@@ -5,8 +5,9 @@ measured on the collection itself. Both routes search for one sentence from each
 rank of the document that contains the sentence is recorded. This is the inverse cloze task of Lee, Chang
 and Toutanova, "Latent Retrieval for Weakly Supervised Open Domain Question Answering", 2019.
 
-Only about half of the words of each sentence are used, because any embedding would find an exact copy, but
-questions are worded differently from documents. See docs/explanation/retrieval.md.
+Only about half of the words of each sentence are used. With the whole sentence, any embedding would find
+the exact copy, while real questions are worded differently from documents. See
+docs/explanation/retrieval.md.
 """
 
 import random

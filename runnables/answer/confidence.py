@@ -17,7 +17,7 @@ from runnables.answer.coefficients import (
     TOPIC_INTERCEPT,
     TOPIC_WEIGHTS,
 )
-from runnables.answer.passages import QuotedPassage
+from runnables.answer.passages import RankedPassage
 from runnables.question.query_terms import QueryTerms
 from runnables.question.topic_scorer import DEVELOPER_WORDS
 from schemas.answer import Confidence
@@ -85,8 +85,8 @@ class Quotes:
 
     terms: QueryTerms
     """The terms of the whole question."""
-    passages: Sequence[QuotedPassage]
-    ranked: Sequence[Sequence[QuotedPassage]]
+    passages: Sequence[RankedPassage]
+    ranked: Sequence[Sequence[RankedPassage]]
     """All passages for each part of the question, best first."""
 
 
@@ -132,7 +132,7 @@ def answer_features(quotes: Quotes) -> dict[str, float]:
     }
 
 
-def _first_probability(ranked: Sequence[QuotedPassage]) -> float:
+def _first_probability(ranked: Sequence[RankedPassage]) -> float:
     """Return the probability that the first passage is right, assuming that one of `ranked` is.
 
     A passage's relevance is in log-odds, so the probabilities are the softmax of the relevance. If the

@@ -16,7 +16,7 @@ from runnables.answer.confidence import NOT_COVERED, Quotes, quotes_probability,
 from runnables.answer.passages import (
     MAX_QUOTED_CHARS,
     Candidate,
-    QuotedPassage,
+    RankedPassage,
     rank_passages,
 )
 from runnables.answer.quoted_steps import QuotedStep, cite, quoted_steps
@@ -165,7 +165,7 @@ def _quotable(chunk: Chunk, segments: Sequence[Segment]) -> list[Segment]:
     ]
 
 
-def _choose_passages(ranked: Sequence[QuotedPassage], part_count: int) -> list[QuotedPassage]:
+def _choose_passages(ranked: Sequence[RankedPassage], part_count: int) -> list[RankedPassage]:
     """Return the passages to quote for one of the `part_count` parts of the question, best first.
 
     These are the best passage and further ones that are within `MAX_DISTANCE` of it, are from sections with

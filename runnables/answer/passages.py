@@ -1,7 +1,8 @@
 """Finds the passages of the chunks that could answer a question, and ranks them.
 
-A passage consists of segments of one chunk in document order. Its relevance is a weighted sum of features;
-`benchmarks/fit_answers` fits the weights.
+A passage consists of segments of one chunk in document order. The segments are chosen by their relevance,
+the weight of the question's words in them. The relevance of a passage, by which passages are ranked, is a
+weighted sum of features; `benchmarks/fit_answers` fits the weights.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -15,9 +16,9 @@ from runnables.question.query_terms import CALL_NEEDS, Need, QueryTerms, fits, s
 from schemas.document import Chunk, SectionKind
 
 MAX_CHARS = 900
-"""Maximum length of a passage in characters, without the introduction of its first segment.
+"""Maximum length of a passage in characters. A passage is longer only if its anchor alone is longer.
 
-Only a passage of one segment can be longer.
+The segment that introduces the anchor and its rows does not count.
 """
 
 MAX_QUOTED_CHARS = 1_200
@@ -34,7 +35,7 @@ SMALL_TABLE_CHARS = 500
 """Maximum length of a table that is quoted as a whole, in characters."""
 
 MAX_LABEL_CHARS = 40
-"""Maximum length of a label, which is a paragraph without punctuation at its end, in characters."""
+"""Maximum length, in characters, of a paragraph that counts as a label if a letter or digit ends it."""
 
 HEADING_FACTOR = 0.3
 """Factor for the weight of a word that is also in the heading, and so does not distinguish segments."""
@@ -99,7 +100,8 @@ class Candidate:
     def is_named(self, index: int) -> bool:
         """Return whether the segment is a table row that the question names.
 
-        The question contains the first cell of the row, or a code that the row of an HTTP status describes.
+        The question contains the first cell of the row or, in a table of errors, a non-numeric code that
+        occurs anywhere in the row.
         """
         name = self.segments[index].name.lower()
         is_named = name in self.terms.identifiers or bool(name and stem(name) in self.terms.weights)
@@ -123,7 +125,7 @@ class Candidate:
 
 
 @dataclass(frozen=True)
-class QuotedPassage:
+class RankedPassage:
     """Segments of one chunk that may answer the question."""
 
     chunk: Chunk
@@ -141,13 +143,13 @@ class QuotedPassage:
 
 def rank_passages(
     candidates: Iterable[Candidate], weights: Mapping[str, float]
-) -> list[QuotedPassage]:
+) -> list[RankedPassage]:
     """Return the passages of all candidates, best first. `weights` are the weights of the features."""
     passages = [passage for each in candidates for passage in _passages(each, weights)]
     return sorted(passages, key=lambda passage: -passage.relevance)
 
 
-def _passages(candidate: Candidate, weights: Mapping[str, float]) -> Iterator[QuotedPassage]:
+def _passages(candidate: Candidate, weights: Mapping[str, float]) -> Iterator[RankedPassage]:
     indices = range(len(candidate.segments))
     relevance = [_relevance(candidate, i) for i in indices]
     min_relevance = SIMILAR_SHARE * max(relevance)
@@ -201,10 +203,10 @@ def _choose_segments(
 
 
 def _introduces(segments: Sequence[Segment], index: int) -> bool:
-    """Return whether the segment is incomplete without the next one.
+    """Return whether the segment announces what follows, and so must not end a passage.
 
-    This is true of introductions, paragraphs before code, and labels before a table or at the end of the
-    chunk.
+    This is true of introductions, paragraphs before code, labels before a table, and a label at the end of
+    the chunk, which announces the next chunk.
     """
     segment, following = segments[index], segments[index + 1 : index + 2]
     next_kind = following[0].kind if following else ""
@@ -233,7 +235,7 @@ def _further_rows(candidate: Candidate, relevance: Sequence[float], anchor: int)
     1. The anchor defines an error code of the question: the rows that the question names.
     2. The table is small, and the question has a need (see `needs_of`): all rows.
     3. The question names the anchor: the rows that it names, and the rows that it clearly asks for, because
-       its names may come from a pasted request.
+       the names alone may only be part of a pasted request.
     4. The question clearly asks for the anchor: the rows of similar relevance and, for a question about a
        call, the required parameters.
     5. Otherwise: all rows.
@@ -261,7 +263,7 @@ def _further_rows(candidate: Candidate, relevance: Sequence[float], anchor: int)
 
 def _passage(
     candidate: Candidate, indices: Sequence[int], weights: Mapping[str, float]
-) -> QuotedPassage:
+) -> RankedPassage:
     chunk, terms = candidate.chunk, candidate.terms
     segments = [candidate.segments[i] for i in indices]
     words = candidate.heading_words.union(*(candidate.words[i] for i in indices))
@@ -280,4 +282,4 @@ def _passage(
     }
     relevance = sum(weight * features[name] for name, weight in weights.items())
     defines_code = any(map(candidate.defines_code, indices))
-    return QuotedPassage(chunk, segments, text, words, defines_code, features, relevance)
+    return RankedPassage(chunk, segments, text, words, defines_code, features, relevance)

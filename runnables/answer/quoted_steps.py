@@ -9,7 +9,7 @@ from ingestion.store.collection import Collection
 from ingestion.text.markdown_blocks import parse_list_items, plain_text
 from prompts.chat_prompts import load_quote_texts
 from prompts.user_text import user_text
-from runnables.answer.passages import MAX_QUOTED_CHARS, QuotedPassage
+from runnables.answer.passages import MAX_QUOTED_CHARS, RankedPassage
 from runnables.answer.segments import Segment, list_item, split_chunk
 from runnables.question.query_terms import CALL_NEEDS, Need, needs_of
 from runnables.state import PipelineState
@@ -21,7 +21,7 @@ QuotedStep = tuple[str, Chunk]
 
 
 def quoted_steps(
-    state: PipelineState, passages: Sequence[QuotedPassage], collection: Collection
+    state: PipelineState, passages: Sequence[RankedPassage], collection: Collection
 ) -> list[QuotedStep]:
     """Return the steps that quote `passages`. Blocks; call it in a worker thread."""
     question = state["question"]
@@ -29,7 +29,7 @@ def quoted_steps(
     quoter = _Quoter(collection, question.language, needs)
     fit = sum(len(passage.text) for passage in passages) <= MAX_QUOTED_CHARS
     max_chars = MAX_QUOTED_CHARS if fit else MAX_QUOTED_CHARS // len(passages)
-    by_document: defaultdict[tuple[str, str], list[QuotedPassage]] = defaultdict(list)
+    by_document: defaultdict[tuple[str, str], list[RankedPassage]] = defaultdict(list)
     for passage in passages:
         by_document[passage.chunk.document_key].append(passage)
     return [
@@ -53,7 +53,7 @@ class _Quoter:
         self._templates: Any = load_quote_texts(language)
 
     def quote_page(
-        self, passages: Sequence[QuotedPassage], max_chars: int, *, with_headings: bool
+        self, passages: Sequence[RankedPassage], max_chars: int, *, with_headings: bool
     ) -> Iterator[QuotedStep]:
         """Yield the steps that quote `passages` of one page.
 
@@ -68,7 +68,7 @@ class _Quoter:
             yield from ((text, chunk) for text in (first, *others))
 
     def quote_api(
-        self, passages: Sequence[QuotedPassage], max_chars: int, *, is_best: bool
+        self, passages: Sequence[RankedPassage], max_chars: int, *, is_best: bool
     ) -> list[QuotedStep]:
         """Return the steps that quote `passages` of the document of one API.
 

@@ -44,7 +44,7 @@ class JudgeOutput(TypedDict):
 
     verdicts: list[bool | None] | None
     skipped: str | None
-    """Why nothing was judged; None if there are verdicts."""
+    """Why there are no verdicts; None if there are. Traces of other optional steps have this key, too."""
 
 
 class Judge:

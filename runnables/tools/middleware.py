@@ -39,9 +39,9 @@ from runnables.tools.tool_context import CallJournal, ToolContext
 from schemas.errors import ApideskError, ModelError, ModelRefused
 
 UNREADABLE = "unreadable"
-"""Name of the argument that replaces arguments that are not a JSON object, or are too long.
+"""Name of the only argument of a call whose arguments are not a JSON object, or are too long.
 
-Its value is the start of their text.
+Its value is the start of the text of the arguments.
 """
 
 MAX_ARGUMENT_CHARS = 4_000
@@ -51,7 +51,7 @@ MAX_QUOTED_ARGUMENT_CHARS = 200
 """Maximum length of the part of unreadable arguments that is kept, in characters."""
 
 MAX_RESULT_TOKENS = 3_000
-"""Maximum length of the result of one call in the prompt, in tokens."""
+"""Maximum length of the result of one call, in tokens, before it is escaped."""
 
 MAX_ERROR_CHARS = 300
 """Maximum length of the error message of a failed call, in characters."""

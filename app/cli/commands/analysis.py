@@ -169,7 +169,9 @@ def _report_judge_failures(
     if not messages:
         return
     graded = sum((grades or {}).values())
-    print_error(f"{len(messages)} of {len(messages) + graded} answers have no grade: {messages[0]}")
+    print_error(
+        f"the judge failed for {len(messages)} of {len(messages) + graded} answers: {messages[0]}"
+    )
     if not graded:
         sys.exit(EXIT_FAILED)
 

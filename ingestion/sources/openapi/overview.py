@@ -22,7 +22,7 @@ def overview_documents(source: OpenApiSourceConfig, root: Node) -> list[SourceDo
     """Return one document with the descriptions of the API and of its tags.
 
     Descriptions that are shorter than `MIN_CHARS` are left out; the list is empty if none remains. The
-    description of a tag has the tag's name as its heading. Raises SourceError.
+    heading of a tag's description is its `x-displayName` or else its name. Raises SourceError.
     """
     text = "\n\n".join(_texts(root))
     if not text:

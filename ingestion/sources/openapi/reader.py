@@ -50,9 +50,9 @@ class OpenApiReader:
     ) -> Iterator[FileResult]:
         """Yield the document about the whole API, then one per operation, in the order of the description.
 
-        The first one is omitted if the API and its tags have no long descriptions. An operation that
-        cannot be read yields a SourceError. `known` is ignored because a description may consist of
-        several files.
+        The document about the whole API is omitted if the descriptions of the API and its tags are short.
+        An operation that cannot be read yields a SourceError. `known` is ignored because a description may
+        consist of several files.
 
         `page_url` templates may use the document's fields and `{operationId}`, `{tag}` (the first
         tag), `{method}` and `{path}` (without its leading slash). These four are percent-encoded.
@@ -94,9 +94,9 @@ class _Description:
         self.operation_reader = reader_for_version(self.root)
         self.path_operations = list(path_operations(self.root))
         self.common_parameters = self._find_common_parameters()
-        self.reader = SchemaReader(limits.values)
+        self.schema_reader = SchemaReader(limits.values)
         language = source.language or _detect_description_language(self.root)
-        self.builder = ApiDocumentBuilder(self.root, language, self.reader)
+        self.builder = ApiDocumentBuilder(self.root, language, self.schema_reader)
         self.ids = {OVERVIEW_ID}
 
     def summary(self) -> DescriptionSummary:
