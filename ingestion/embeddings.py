@@ -70,7 +70,7 @@ def open_embeddings(settings: Settings) -> Embeddings | None:
 
 
 def _may_succeed_later(state: RetryCallState) -> bool:
-    """Return whether to repeat a request. If one with several texts times out, `_embed` splits it."""
+    """Return whether to repeat a request. `_embed` splits a request with several texts if it times out."""
     error = state.outcome.exception() if state.outcome else None
     is_single = len(state.args[-1]) == 1
     return isinstance(error, ModelUnavailable) or (is_single and isinstance(error, ModelTimeout))
@@ -219,7 +219,7 @@ class ChunkEmbedder:
 
 
 class _BatchRequest(NamedTuple):
-    """A batch of texts, and the request for those vectors that are not saved."""
+    """A batch of texts, with the vectors that are saved and the request for the others."""
 
     texts: list[str]
     saved: dict[str, Vector]

@@ -14,7 +14,8 @@ from schemas.platform import OpenApiSourceConfig, PlatformConfig, PlatformInfo, 
 def read_platform(path: Path) -> PlatformConfig:
     """Return the configuration at `path`; its relative paths are resolved against the file's folder.
 
-    Raises ConfigurationError if the file is unreadable or invalid; the message names each invalid key.
+    Raises ConfigurationError if the file is unreadable or invalid. The message names all keys that do not
+    match the schema.
     """
     try:
         tables = tomllib.loads(path.read_text(encoding="utf-8"))

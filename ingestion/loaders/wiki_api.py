@@ -1,4 +1,4 @@
-"""A client for the JSON APIs of Feishu, Notion and Yuque, and a converter of their blocks to Markdown."""
+"""A client for the JSON APIs of Feishu, Notion and Yuque, and a converter of page blocks to Markdown."""
 
 import re
 import textwrap

@@ -47,7 +47,7 @@ _MAY_BE_METHOD = re.compile(
 """Finds pages with a method. A method in lower case must end its cell, line or clause, or precede a URL."""
 TARGET_ALONE = re.compile(TARGET)
 _BARE_CALL = re.compile(rf"({METHODS})(?:[\s`*:|→]|[-=]>)+({TARGET})", re.IGNORECASE)
-"""A call without other text. Unlike in `CALL`, its case is ignored."""
+"""A call without other text. Unlike `CALL`, it also matches a method in lower case."""
 OPENING_CALL = re.compile(
     rf"^[\s>*]*(?P<label>[^:：\n`/。，,]{{1,{MAX_LABEL_CHARS}}}[:：])?[\s*`]*{CALL.pattern}[`*\])）]*",
     re.MULTILINE,
@@ -114,7 +114,7 @@ class Templates:
                 self._parts.setdefault((method, *literal), []).append(parts)
 
     def match(self, call: Call) -> bool:
-        """Return whether the URL of a call is that of a template with values for its placeholders.
+        """Return whether a call has the method and, with values for placeholders, the path of a template.
 
         The path of the template may lack the first segments, which can be part of the server's address.
         """

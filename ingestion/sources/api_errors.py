@@ -82,7 +82,7 @@ def errors_of_rows(
 
 
 def are_statuses(rows: TableRows, columns: Columns, kind: str) -> bool:
-    """Return whether all cells in the column of this kind are HTTP statuses."""
+    """Return whether each cell in the column of this kind begins with an HTTP status or `default`."""
     return all(_STATUS.fullmatch(text_of(columns.cell(row, kind))) for row in rows)
 
 
@@ -143,7 +143,8 @@ The first group is empty for verbs that always mean a failure, such as "raises".
 def labelled_errors(text: str) -> tuple[ErrorCode, ...]:
     """Return the error codes in `text`, the value of a label such as "Error code".
 
-    The result is empty unless the text only names codes, or begins with a code and describes it.
+    The result is empty unless the text only names codes, or begins with the code of an error and describes
+    it.
     """
     match = _LABELLED_ERROR.match(text)
     if match is None:

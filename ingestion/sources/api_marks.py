@@ -231,7 +231,10 @@ def _bold_label(block: MarkdownBlock) -> str:
 
 
 def _pairs(block: MarkdownBlock, facts: "_LabelledFacts") -> list[tuple[str, str]]:
-    """Return label and value of each row or line. A block right below a label is the label's value."""
+    """Return the label and the value of each row or line.
+
+    A block right below a label is the label's value.
+    """
     if block.kind == "heading":
         return labelled_pairs(MarkdownBlock("other", block.title))
     if block.kind == "fence" and _CODE_LANGUAGE.match(block.text):
@@ -277,7 +280,7 @@ def _only_code(value: str, kind: Literal["method", "url"]) -> str:
 
 
 def _table_pairs(block: MarkdownBlock) -> list[tuple[str, str]]:
-    """Return label and value of each row.
+    """Return the label and the value of each row.
 
     If a table with a single row below the header has a column for the URL, the column titles are labels of
     the cells, too. If exactly one value is a whole call, as in "Resource: `GET /v1/x`", only this value is
@@ -308,7 +311,7 @@ _ITEM = re.compile(r"\A(\s*)[-*+] +(?=\S)")
 
 
 def labelled_pairs(block: MarkdownBlock) -> list[tuple[str, str]]:
-    """Return label and value of lines such as `**Method**: POST`.
+    """Return the label and the value of lines such as `**Method**: POST`.
 
     The label of a definition is its term. If a list item is only a label, it is the label of the items that
     are indented below it.

@@ -59,7 +59,7 @@ _LETTERS = re.compile(r"[A-Za-z]+")
 def split_fields(cell: str, kind: str) -> tuple[str, tuple[Parameter, ...]]:
     """Return the description in a cell, and the fields that a list at its end describes.
 
-    There are no fields if `kind`, the type of the described parameter, is a type without fields.
+    There are no fields if `kind`, the type of the described parameter, is empty or a type without fields.
     """
     if "<br" not in cell or is_simple_type(kind):
         return cell, ()
@@ -75,9 +75,9 @@ def listed_parameters(
     """Return the parameters of a list such as "- `name` (type, required): text".
 
     Indented items become children of the item above them. The result is empty if an item is not a
-    parameter, or if no item has a type. If a text says that parameters follow (`is_announced`), names in
-    code or bold with descriptions are enough. If a text says that they are required (`is_required`), items
-    without a mark are required, including nested ones.
+    parameter, or if no item has a type or begins with a mark. If a text says that parameters follow
+    (`is_announced`), names in code or bold with descriptions are enough. If a text says that they are
+    required (`is_required`), items without a mark are required, including nested ones.
     """
     items = [item for nested in _nested_items(markdown) for item in _each_name(*nested)]
     matches = [(width, LIST_ITEM.match(text)) for width, text in items]
@@ -270,7 +270,7 @@ def is_required_cell(text: str) -> bool:
 def required_mark(description: str) -> bool | None:
     """Return whether a description marks the parameter as required; None without a mark.
 
-    A mark is at the start or the end of the description, or is a sentence of its own. "Required" with a
+    A mark is at the start or the end of the description, or at the start of a sentence. "Required" with a
     condition, such as "required if", does not count.
     """
     if _REQUIRED_START.match(description):

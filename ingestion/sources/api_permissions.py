@@ -120,7 +120,8 @@ def _scopes_in_capitals(sentence: str) -> list[PermissionPackage]:
 def _names_with_word(sentence: str) -> list[str]:
     """Return the phrases in which a word for permissions is right after names.
 
-    Without such phrases, and if callers must have a role, these are the phrases of names and "role".
+    If there are none and the sentence says that callers must have a role, return the phrases in which
+    "role" is right before or after names.
     """
     is_role = _ROLE_OF_CALLER.search(sentence) is not None
     return _NAMED_SCOPE.findall(sentence) or (_NAMED_ROLE.findall(sentence) if is_role else [])

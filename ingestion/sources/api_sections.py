@@ -15,10 +15,10 @@ from ingestion.sources.api_roles import role_of_title
 from ingestion.text.markdown_blocks import MarkdownBlock
 
 Range = tuple[Mark, int, int]
-"""A mention of a call with its blocks: the index of the first, and the index after the last."""
+"""A mark with the range of its blocks: the index of the first, and the index after the last."""
 
 MAX_NAME_CHARS = 80
-"""Maximum length of a sentence that names an operation."""
+"""Maximum length of a sentence that names an operation, in characters."""
 _CALL_WITH_NAME = re.compile(
     rf"\W*{CALL.pattern}\W*\s(?:[-–—:]\s+|[(（])(?P<name>[^()（）]{{4,80}})[)）]?"
 )
@@ -80,11 +80,11 @@ def _start(
 ) -> int:
     """Return the index of the block with which the operation of a call begins.
 
-    This is the first that exists:
+    Candidates are the headings from `first_index` up to and including the call whose level is in `levels`.
+    The operation begins with the first of these that exists:
 
-    1. If the call is not a heading: the last of the topmost headings that are between `first_index` and
-       the call, and whose level is in `levels`.
-    2. If there is no such heading: the heading right above the call, or the call if that heading only
+    1. If the call is not a heading: the last of the topmost candidates.
+    2. If there are no candidates: the heading right above the call, or the call if that heading only
        labels a URL or method.
     3. The label right above the call.
     4. The call.

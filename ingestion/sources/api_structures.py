@@ -163,7 +163,8 @@ class _OperationTables:
     ) -> ParameterTable | None:
         """Return the structure to which a parameter refers; None if there is none.
 
-        A parameter with a simple type, such as `string`, refers to none, whatever its description says.
+        If `table` states types, a parameter with a simple type, such as `string`, refers to none, whatever
+        its description says.
         If there are several, those with the clearest kind of reference take precedence, then those of the
         same operation, those with the role of the root table, those after `table`, and the nearest.
         """

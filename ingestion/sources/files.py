@@ -1,7 +1,7 @@
 """Folders of text, HTML, PDF and Word files, split into sections at their headings.
 
 LangChain's community loaders for these formats drop headings, which a chunk needs to name its section. The
-formats' own libraries preserve headings.
+readers in `formats` keep them.
 """
 
 from collections.abc import Callable

@@ -123,7 +123,7 @@ def _is_skipped(folder_name: str) -> bool:
 
 
 def _reader_version(source: FolderSource, limits: SourceLimits) -> str:
-    """Return what a document depends on besides its file: the reader's version and the configuration."""
+    """Return what a document depends on besides its file: reader, unpacking limit and configuration."""
     configuration = source.model_dump_json(exclude={"path"})
     return f"{READER_VERSION}\0{limits.unpacked_bytes}\0{configuration}"
 

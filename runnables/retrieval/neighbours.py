@@ -29,7 +29,9 @@ Sections = dict[int, Chunk]
 def add_neighbours(
     collection: Collection, retrieved: Sequence[RetrievedChunk], filters: Filters
 ) -> list[RetrievedChunk]:
-    """Return `retrieved` with the bodies and texts of short sections extended. Blocks the event loop.
+    """Return `retrieved` with the bodies and texts of short sections extended.
+
+    Blocking; pass it to `Collection.run`.
 
     Sections after and before are added alternately, beginning with the one after, as long as the bodies
     have at most `MAX_BYTES` together. A side ends after `MAX_DISTANCE` sections, and at the first section

@@ -237,7 +237,10 @@ def _truncate(text: str, tokens: int) -> str:
 
 
 def parse_permutation(text: str) -> PassageOrder | None:
-    """Return the longest sequence of numbers in a reply without JSON; None if there is no sequence."""
+    """Return the longest sequence of numbers in a reply without JSON; None if there is no sequence.
+
+    Only the first `MAX_QUOTED_REPLY_CHARS` characters are searched.
+    """
     sequences = [
         match[0]
         for match in _NUMBER_SEQUENCE.finditer(strip_thinking(text[:MAX_QUOTED_REPLY_CHARS]))

@@ -106,8 +106,8 @@ class HybridSearch:
     ) -> list[RetrievedChunk]:
         """Return the `k` best chunks. Full text is also searched for `extra_terms` and `synonyms`.
 
-        Extra terms weigh as much as the words of `query`, and synonyms half as much. If the embedding
-        model fails, only full text is searched.
+        Extra terms weigh as much as the words of `query`; synonyms weigh less, as `query_terms` describes.
+        If the embedding model fails, only full text is searched.
 
         `terms_only` says that `query` is a list of terms instead of a question; mode `hybrid` then
         searches full text only.

@@ -327,7 +327,7 @@ def _truncate(text: str) -> str:
 
 
 def _blocks(markdown: str, max_tokens: int) -> Iterator[str]:
-    """Yield Markdown blocks of at most `max_tokens` tokens. Tables and code are never split."""
+    """Yield the blocks of `markdown`. Only prose is split, into parts of at most `max_tokens` tokens."""
     for block in parse_blocks(markdown):
         if block.kind in ("table", "fence") or estimate_tokens(block.text) <= max_tokens:
             yield block.text

@@ -86,7 +86,7 @@ class CallJournal:
 
     @property
     def calls(self) -> tuple[Round, ...]:
-        """The tool calls for the field `rounds` of the answer, each as one Round."""
+        """The calls for the field `rounds` of the answer. Despite its name, a Round is a single call."""
         return tuple(
             Round(
                 tool=entry.call["name"],
@@ -124,7 +124,7 @@ class DocumentLibrary:
         self._name_index: tuple[Sequence[CatalogueEntry], NameIndex] | None = None
 
     def find_documents(self, name: str, limit: int, filters: Filters) -> list[CatalogueEntry]:
-        """Return the `limit` best matches of `name` that `filters` allow, best first."""
+        """Return the best matches of `name` that `filters` allow, at most `limit`, best first."""
         entries = self.collection.catalogue()
         # `catalogue` returns the same list until the documents change.
         if self._name_index is None or self._name_index[0] is not entries:

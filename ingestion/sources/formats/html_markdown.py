@@ -37,7 +37,7 @@ _MARKUP = re.compile(r"([\\*_`<\[{])")
 
 
 def html_to_markdown(content: Tag) -> str:
-    """Return `content` as Markdown. Raises SourceError if it exceeds a limit."""
+    """Return `content` as Markdown, and modify `content`. Raises SourceError if it exceeds a limit."""
     mark_operations(content)
     mark_fields(content)
     _separate_labels(content)
