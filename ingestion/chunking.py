@@ -27,11 +27,11 @@ API_SECTION_FACTOR = 6
 MAX_BLOCK_CHARS = 12_000
 """Maximum length of a block in characters, because Milvus limits text to 65,535 bytes.
 
-Longer blocks are split. Tables may be longer; they are split by `_weight`.
+Longer blocks are split. Tables may be longer; those with short rows are split by `_weight`.
 """
 
 MAX_CHUNK_WEIGHT = 8_000
-"""Maximum `_weight` of a chunk of several blocks, because of the same limit.
+"""Maximum `_weight` of a chunk of several blocks, because Milvus limits text to 65,535 bytes.
 
 A block weighs at least 1, and has at most 5 bytes per unit of weight. The blocks of a chunk therefore have
 at most 40,000 bytes, and the blank lines between them at most 16,000 bytes.

@@ -166,9 +166,9 @@ def _status_error(error: Exception, status: int, role: ModelRole) -> ModelError:
 
 
 def context_window_in(error: Exception) -> int | None:
-    """Return the context window in tokens that a provider names when it refuses a prompt as too long.
+    """Return the context window, in tokens, from an error about a prompt that is too long.
 
-    None for other errors.
+    Returns None for other errors.
     """
     is_refusal = getattr(error, "status_code", None) in (400, 413, 422, 500)
     match = _CONTEXT_EXCEEDED.search(str(error)) if is_refusal else None

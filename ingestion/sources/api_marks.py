@@ -1,7 +1,8 @@
 """Finds where a Markdown page states the method and path of an API operation.
 
-A statement is a heading (`POST /v1/x`), a table or labelled lines (`Method: POST`), or a line that begins
-with the call. Examples of a call, such as curl commands, count only if nothing else states a call.
+A statement is a heading (`POST /v1/x`), a table or labelled lines (`Method: POST`), a line that begins with
+the call, or a code block of request lines. Examples of a call, such as curl commands, count only if nothing
+else states a call.
 """
 
 import re

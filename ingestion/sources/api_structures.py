@@ -106,11 +106,11 @@ def add_parameters(
     used only as structures.
     """
     page = [*others, *(table for _, tables in operations for table in tables)]
-    read = [_OperationTables(tables, page) for _, tables in operations]
-    for (operation, _), nested in zip(operations, read, strict=True):
-        elsewhere = {table for other in read if other is not nested for table in other.used}
-        for table, parameters in nested.roots:
-            if table not in nested.used and table not in elsewhere:
+    nested = [_OperationTables(tables, page) for _, tables in operations]
+    used = {table for tables in nested for table in tables.used}
+    for (operation, _), tables in zip(operations, nested, strict=True):
+        for table, parameters in tables.roots:
+            if table not in used:
                 operation.parameters_of(table.role).extend(parameters)
 
 

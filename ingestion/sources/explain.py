@@ -13,7 +13,7 @@ from schemas.platform import PageFolderConfig, SourceConfig, SourceLimits
 def explain_page(sources: Sequence[SourceConfig], limits: SourceLimits, path: Path) -> list[str]:
     """Return lines that explain how the page at `path` is read, with the evidence.
 
-    Raises SourceError if none of `sources` reads the file as a page, or if its reader refuses the file.
+    Raises SourceError if none of `sources` reads the file as a page, or if the reader refuses it.
     Raises ConfigurationError for a malformed `page_url`.
     """
     page_path = path.resolve()

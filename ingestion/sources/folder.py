@@ -20,10 +20,10 @@ from schemas.errors import ConfigurationError, SourceError
 from schemas.platform import ApiDocsSourceConfig, PageFolderConfig, SourceLimits
 
 READER_VERSION = 19
-"""Increase it when the same file yields a different document, so that indexed files are read again."""
+"""Increment it when the same file yields a different document, so that indexed files are read again."""
 
 PageValues = Mapping[str, object]
-"""Values by name that fill `page_url` templates, titles and metadata."""
+"""Values of a page by name, used in `page_url` templates, titles and metadata."""
 
 SKIPPED_FOLDERS = {"node_modules", "_modules", "_sources", "_static"}
 """Names of folders whose files are not read: installed packages, and what Sphinx writes besides pages.

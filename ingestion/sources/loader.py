@@ -63,8 +63,8 @@ class LoaderReader:
     ) -> Iterator[FileResult]:
         """Yield the documents in the loader's order, and a SourceError for each document without an id.
 
-        After a transient error, the loader is started again, and documents that it has already yielded are
-        skipped by their ids. Raises SourceError after a permanent error, after more than
+        After a transient error, the loader is started again, and documents with an id that an earlier
+        attempt yielded are skipped. Raises SourceError after a permanent error, after more than
         `source.max_errors` transient errors, and at the time limit.
         """
         deadline = Deadline(source.timeout_seconds)

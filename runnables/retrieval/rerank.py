@@ -73,7 +73,7 @@ class RerankStep:
             return RerankOutput(chunks=apply_ranks(chunks, ranks), skipped=None)
         except Exception as error:  # the retrieval order remains valid
             reason = str(error) if isinstance(error, ModelError) else type(error).__name__
-            log.warning("%s: keeping the order of retrieval: %s", RUN_NAME, reason)
+            log.warning("%s: keeping the retrieval order: %s", RUN_NAME, reason)
             return RerankOutput(chunks=chunks, skipped=reason)
 
 

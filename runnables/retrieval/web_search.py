@@ -1,8 +1,9 @@
 """Web search with Tavily. Its results are appended to the retrieved chunks.
 
-It uses the optional dependency `tavily-python`, which accepts an httpx client: the client sets the base URL
-and TLS settings, and does not follow redirects. langchain-tavily is not used, because its HTTP client,
-aiohttp, follows redirects.
+It uses the optional dependency `tavily-python`, which accepts an httpx client. That httpx client sets the
+base URL and TLS settings, and does not follow redirects. langchain-tavily is not used, because its HTTP
+client, aiohttp, follows redirects.
+
 Results are cleaned, deduplicated by page, and split into chunks.
 """
 

@@ -172,8 +172,8 @@ def _short_title(title: str, heading: Tag | None, link_texts: Set[str]) -> str:
     part after the last separator if that is also the text of a link, such as the link to the home page.
     """
     text = _line_text(heading) if heading is not None else ""
-    name = rf"(.+(?:\s[|·•:»–—-]+|:)\s+)?{re.escape(text)}(\s+[|·•:«–—-]+\s.+)?"
-    if text and re.fullmatch(name, title):
+    pattern = rf"(.+(?:\s[|·•:»–—-]+|:)\s+)?{re.escape(text)}(\s+[|·•:«–—-]+\s.+)?"
+    if text and re.fullmatch(pattern, title):
         return text
     last = re.fullmatch(r"(.+)\s+[|·•:«–—-]+\s+(.+)", title)
     return last[1] if last and last[2] in link_texts else ""
