@@ -127,7 +127,7 @@ class ChunkEmbedder:
                 pool.shutdown(wait=False, cancel_futures=True)
 
     def embed_queries(self, texts: Iterable[str]) -> list[Vector]:
-        """Return the vectors of the questions `texts` in order. Raises ModelError."""
+        """Return the vectors of `texts`, which are questions, in order. Raises ModelError."""
         # LangChain has no method that embeds several questions at once, so they are embedded like passages.
         # The clients of OpenAI and Ollama do not distinguish the two.
         embed = self._model.embed_documents
@@ -183,8 +183,9 @@ class ChunkEmbedder:
     def _set_pace(self, seconds_per_text: float) -> None:
         """Set the size of requests and the maximum number of concurrent requests.
 
-        Together, the requests take at most half of the time limit, even if the server processes one at a
-        time. If a single text takes longer than that, each request has one text.
+        Together, the concurrent requests take at most half of the time limit, even if the server processes
+        one at a time. If a single text takes longer than that, each request has one text, and requests are
+        sent one at a time.
         """
         text_count = max(1, int(self._timeout_s / 2 / max(seconds_per_text, 1e-6)))
         self._batch_size = min(self._max_batch_size, text_count)
@@ -263,7 +264,7 @@ class SavedVectors:
 
     @classmethod
     def beside_snapshot(cls, settings: Settings) -> "SavedVectors | None":
-        """Return the saved vectors in a file next to that of Milvus Lite; None with a Milvus server.
+        """Return the saved vectors in a file next to the snapshot; None with a Milvus server.
 
         An index on a server is usually updated in place, so the next run finds this run's vectors there.
         """

@@ -46,8 +46,10 @@ class PageOperation:
     evidence: list[str] = field(default_factory=list)
     """Lines for `apidesk ingest --explain`: how the call and each table and list on the page were read."""
     has_labelled_parameters: bool = False
-    """Whether a list or table of parameters with a known role was read. A table counts only if it says
-    which parameters are required."""
+    """Whether a list or table of parameters with a known role was read.
+
+    A table with known columns counts only if it says which parameters are required.
+    """
     is_stated: bool = True
     """Whether the page states the method and the URL; otherwise they are from an example of a call."""
 
