@@ -195,6 +195,33 @@ def test_operations_become_api_documents(pages: Path) -> None:
     assert documents["boards"].api_url == ""
 
 
+def test_description_of_an_operation_is_not_repeated(tmp_path: Path) -> None:
+    text = """# Delete a key
+
+**DELETE** `/v1/keys/{{id}}`
+
+**Scope:** `keys:write` · **Rate class:** slow
+
+{description}
+
+| Parameter | Type | Required |
+| --- | --- | --- |
+| id | string | yes |
+"""
+    for name, description in (
+        ("plain", "Deletes a key."),
+        ("linked", "Deletes a [key](https://keys.example)."),
+    ):
+        (tmp_path / f"{name}.md").write_text(text.format(description=description), encoding="utf-8")
+    source = MarkdownSourceConfig(kind="markdown", name="docs", path=tmp_path)
+    for document in read_source(source, SourceLimits()):
+        assert isinstance(document, SourceDocument)
+        bodies = [section.body for section in document.sections]
+        assert bodies[0].startswith("Deletes a key.")
+        assert sum("Deletes a" in body for body in bodies) == (1 if document.id == "plain" else 2)
+        assert any("| keys:write |  |" in body for body in bodies)
+
+
 def test_skipped_page_is_not_reported_as_empty(tmp_path: Path) -> None:
     (tmp_path / "draft.md").write_text("---\ndraft: true\n---\nText", encoding="utf-8")
     (tmp_path / "empty.md").write_text("# Only a heading\n", encoding="utf-8")

@@ -63,7 +63,7 @@ class PageOperation:
             method=self.method,
             url=address.path or self.url,
             language=language,
-            description=self._description(),
+            description=text_of(self._description_block.text)[:MAX_DESCRIPTION_CHARS],
             request_headers=tuple(self.request_headers),
             public_parameters=tuple(self.public_parameters),
             request_parameters=tuple(self.request_parameters),
@@ -73,10 +73,25 @@ class PageOperation:
             servers=(f"{address.scheme}://{address.netloc}",) if address.netloc else (),
         )
 
-    def _description(self) -> str:
-        paragraphs = (text_of(block.text) for block in self.prose if block.kind == "paragraph")
-        described = (text for text in paragraphs if len(text) > 8 and not CALL.search(text))
-        return next(described, "")[:MAX_DESCRIPTION_CHARS]
+    @property
+    def further_prose(self) -> list[MarkdownBlock]:
+        """The blocks of `prose` that `document` does not contain.
+
+        The paragraph with the description is left out if it has no markup, is not too long, and does not
+        introduce the next block.
+        """
+        text = " ".join(self._description_block.text.split())
+        is_whole = text == text_of(text)[:MAX_DESCRIPTION_CHARS] and not text.endswith((":", "："))
+        return [each for each in self.prose if not (is_whole and each is self._description_block)]
+
+    @property
+    def _description_block(self) -> MarkdownBlock:
+        """The first paragraph that does not only state a call or permissions, or else an empty one."""
+        paragraphs = (block for block in self.prose if block.kind == "paragraph")
+        return next(
+            (block for block in paragraphs if _describes(text_of(block.text))),
+            MarkdownBlock("paragraph", ""),
+        )
 
     def parameters_of(self, role: Role) -> list[Parameter]:
         """Return the list of this operation that contains the parameters of `role`.
@@ -89,6 +104,11 @@ class PageOperation:
             "response": self.response_parameters,
         }
         return lists.get(role, self.request_parameters)
+
+
+def _describes(text: str) -> bool:
+    label = re.split("[:：]", text, maxsplit=1)[0]
+    return len(text) > 8 and not CALL.search(text) and not is_scope_label(label)
 
 
 @dataclass(frozen=True)

@@ -59,7 +59,7 @@ _CONSTANT_SCOPE = re.compile(
     rf"|(?<![\w`])({_CONSTANT})\s?(?:(?i:scope|permission|privilege|role)\b|权限)"
 )
 """A name in capitals right next to a word for permissions: "needs the permission FILE_READ"."""
-_SEPARATOR = re.compile(r"<br\s*/?>|\n|[;；、,，]\s*(?=`)|</li>")
+_SEPARATOR = re.compile(r"<br\s*/?>|\n|[;；、,，]\s*(?=`)|</li>|\s[·•|]\s")
 _WORD = re.compile(r"(?!(?:none|any)$)[A-Za-z][\w.:*-]{2,79}", re.IGNORECASE)
 _COLON_NAME = re.compile(r"`([a-z][\w.-]*(?::[a-z*][\w.*-]*)+)`")
 _COLON = re.compile(r"[\w.-]:[\w*]")

@@ -210,8 +210,8 @@ def _operation_document(
     source: PageSourceConfig, page: ParsedPage, operation: PageOperation, document_id: str
 ) -> SourceDocument:
     """Return the document of an operation: its API sections, then the rest of its text as prose."""
-    prose = tuple(_sections(operation.prose, operation.name, (), True, page.url_at))
-    language = detect_language(operation.name + "".join(section.body for section in prose))
+    prose = tuple(_sections(operation.further_prose, operation.name, (), True, page.url_at))
+    language = detect_language(operation.name + "".join(block.text for block in operation.prose))
     api = operation.document(
         api_id=document_id,
         service_id=text_of_value(page.values.get("folder")) or source.name,
