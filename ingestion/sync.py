@@ -316,7 +316,7 @@ class Sync:
             self._dropped_ids |= self._stored.chunk_hashes(report.name, document_id).keys()
 
     def _check_rebuild(self) -> None:
-        """Raise DeletionsRefused if a rebuild would lose documents: it contains only what was read."""
+        """Raise DeletionsRefused if a rebuild, which writes only what was read, would lose documents."""
         kept = {report.name: report.kept for report in self.reports if report.kept}
         if kept and self._options.rebuild and not self._options.allow_deletes:
             counts = ", ".join(f"{count} of {name}" for name, count in kept.items())

@@ -2,7 +2,7 @@
 
 The block `system` of a file is the system message: instructions, which are the same for all questions
 about a platform, so that providers can cache them. The block `human` is the human message: text from
-users and documents, and the question last. That text is placed in tags and passed through the filter
+users, documents and models. Most of it is placed in tags, and all of it is passed through the filter
 `data`, so that it can neither close its tag nor open another one.
 """
 

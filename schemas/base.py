@@ -1,6 +1,6 @@
 """Base classes of the pydantic models: `ApiModel` for data in JSON, `ConfigModel` for TOML tables.
 
-This module is separate because all other modules of `schemas` import it.
+This module is separate because most other modules of `schemas` import it.
 """
 
 from typing import Annotated

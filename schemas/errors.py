@@ -74,7 +74,7 @@ class IngestionRunning(IngestionError):
 
 
 class IngestionStopped(IngestionError):
-    """The run was stopped early; the next run continues where it stopped."""
+    """The run was stopped early; the next run completes the update."""
 
     code = "ingestion_stopped"
     retryable = True
@@ -221,7 +221,7 @@ class StoreError(ApideskError):
 
 
 class StoreUnavailable(StoreError):
-    """Milvus or the database cannot be reached."""
+    """Milvus, a snapshot or the database cannot be reached or used."""
 
     code = "store_unavailable"
     retryable = True

@@ -26,13 +26,13 @@ class SourceLimits:
     """Limits for reading source documents; documents above a maximum size are refused."""
 
     file_bytes: int = 50_000_000
-    """Maximum size of a file or download, in bytes."""
+    """Maximum size of a file, a download, or an OpenAPI description with all its documents, in bytes."""
     unpacked_bytes: int = 200_000_000
     """Maximum unpacked size of a docx or pdf file or a compressed sitemap, in bytes."""
     values: int = 2_000_000
     """Maximum number of values in a YAML or JSON document, with aliases expanded."""
     fetch_seconds: float = 30.0
-    """Time limit in seconds for downloading an OpenAPI description or a page of a web site."""
+    """Time limit in seconds for downloading all documents of an OpenAPI description, or one web page."""
     private_hosts: tuple[str, ...] = ()
     """Hosts at private addresses from which downloads are allowed."""
     website_cache: Path | None = None
@@ -123,7 +123,11 @@ class PageSourceConfig(ConfigModel):
     anchors: Literal["github", "docusaurus", "vitepress", "mkdocs"] = "github"
     """The rule by which the site derives `{anchor}` from a heading."""
     title: str = "title"
-    """Name of the value with the title; fallback: the first heading, then the last part of the id."""
+    """Name of the value with the title.
+
+    Fallbacks: values such as `sidebar_label` (only for the default name), the first heading, and the last
+    part of the id.
+    """
     skip: tuple[str, ...] = ()
     """A page is skipped if one of these values is true, such as `draft`."""
     metadata: dict[str, str] = Field(default_factory=dict)
@@ -227,7 +231,7 @@ class LoaderSourceConfig(RemoteSourceConfig):
 
 
 class WebsiteSourceConfig(RemoteSourceConfig):
-    """The pages of a web site that links from a start page lead to, or that a sitemap lists.
+    """The pages of a web site, found by links from a start page or by a sitemap.
 
     A page's values are `{url}`, `{path}`, and either its `<title>` and `<meta>` elements (HTML) or its
     front matter (Markdown).
@@ -266,7 +270,7 @@ class WebsiteSourceConfig(RemoteSourceConfig):
 
     @property
     def start(self) -> str:
-        """The URL that is read first; it determines the host."""
+        """`url` or `sitemap`; all requests go to its origin."""
         return self.url or self.sitemap or ""
 
 

@@ -155,7 +155,7 @@ class LinkResolver:
     def resolve(self, markdown: str, path: Path) -> str:
         """Return `markdown` with absolute links to other pages; links within the page are unchanged.
 
-        A link to an unknown page is replaced by its label.
+        A link to a page that does not exist or has no URL is replaced by its label.
         """
         if "](" not in markdown:
             return markdown
@@ -183,7 +183,10 @@ class LinkResolver:
         return f"{url}{hash_mark}{fragment}" if url else ""
 
     def _page(self, address: str, path: Path) -> Path | None:
-        """Return the file that `address` names, relative to the page or the site; None if there is none."""
+        """Return the file that `address` names, relative to the page at `path`; None if there is none.
+
+        An address that begins with `/` is relative to the source's folder.
+        """
         base = self._root if address.startswith("/") else path.parent
         target = os.path.normpath(base / address.strip("/"))
         if not target.startswith(self._folder):
@@ -198,7 +201,7 @@ class LinkResolver:
 class _Field:
     tag: str
     values: Mapping[str, str]
-    """The attributes of the component, and the properties of objects in these attributes."""
+    """Properties of the field, such as `type`, from the component's attributes and the objects in them."""
     location: str
     depth: int
     text: list[str] = field(default_factory=list)
@@ -221,7 +224,8 @@ class _Field:
 def tables_of_fields(text: str) -> str:
     """Return `text` with tables instead of the components that describe fields.
 
-    Consecutive components become one table per kind of field. Other text is unchanged.
+    Consecutive components become one table per kind of field. The text in a component describes its field.
+    Other text is unchanged.
     """
     may_have_fields = any(name in text for name in _FIELD_ATTRIBUTES)
     if not may_have_fields or not _COMPONENT.search(text):
@@ -250,9 +254,9 @@ class _FieldReplacer:
         self._text = text
         self._parts: list[str] = []
         self._run: list[_Field] = []
-        """Components without other text between them."""
+        """The fields of consecutive components, which are not in a table yet."""
         self._open: list[_Field] = []
-        """Components whose closing tag has not been reached, outermost first."""
+        """The first field of each component whose closing tag has not been reached, outermost first."""
 
     def replace(self) -> str:
         """Return the page with tables instead of the components."""

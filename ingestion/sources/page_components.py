@@ -47,7 +47,7 @@ _LOCATIONS = {"form-data": "body", "headers": "header"}
 def replace_gitbook_tags(text: str) -> str:
     """Return a page with headings and components instead of the block tags of GitBook.
 
-    Tags that GitBook does not have, and tags in code, are unchanged.
+    Unknown tags, and tags in code, are unchanged.
     """
     if "{%" not in text:
         return text
@@ -168,8 +168,8 @@ def _table(component: str, attribute: str, value: str) -> str:
     """Return a list of objects as a table.
 
     The result is empty if the objects have fewer than two properties, or do not describe fields, errors or
-    permissions. The label of the table is the first of the names of the attribute and of the component for
-    which `role_of_title` finds a role. If it finds none, there is no label.
+    permissions. The label of the table is the name of the attribute or, if `role_of_title` finds no role
+    for that name, the name of the component. If it finds a role for neither, there is no label.
     """
     rows = list(_rows(objects_of(value), 0))
     names = list(dict.fromkeys(name for row in rows for name in row))

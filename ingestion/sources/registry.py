@@ -42,7 +42,7 @@ class EmptyFile:
 class RefusedFile(SourceError):
     """A file that is refused because of its content.
 
-    With an unchanged fingerprint, it would be refused again.
+    It would be refused again as long as its fingerprint is the same.
     """
 
     def __init__(self, reason: str, fingerprint: str = "") -> None:
@@ -101,7 +101,7 @@ def file_results(
 
 
 def unexpected_error(name: str, error: Exception) -> SourceError:
-    """Log `error`, a defect of a reader, and return a SourceError for the document `name`.
+    """Log `error`, a defect of apidesk, and return a SourceError for the document `name`.
 
     A defect that one document triggers must not keep the other documents from being indexed.
     """

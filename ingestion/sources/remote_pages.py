@@ -93,7 +93,7 @@ class SourceAbandoned(SourceError):
 
 
 class Deadline:
-    """The time left to read a source. Only the time that readers pass to `spend` counts."""
+    """The time left to read a source. Only the time in `sleep` and the time reported to `spend` count."""
 
     def __init__(self, seconds: float) -> None:
         self._seconds = seconds

@@ -101,7 +101,7 @@ class _Crawl:
         self._last_request_at = -self._interval_s
         self._queue: deque[tuple[str, int]] = deque()
         self._found: set[str] = set()
-        """The URLs found so far (start page, links, sitemaps), without fragments."""
+        """The URLs found so far (the start page, and those in links or sitemaps), without fragments."""
         self._seen: set[str] = set()
         """Ids of the pages that were queued or read."""
         self._errors = 0
@@ -241,9 +241,10 @@ class _Crawl:
                 raise SourceError(f"{url}: more than {MAX_SITEMAPS} sitemaps")
 
     def _download(self, url: str) -> Generator[Waiting, None, Download]:
-        """Return the response for `url`. The rate is limited, and transient errors are retried.
+        """Return the response for `url`. The rate of requests is limited.
 
-        Raises SourceError, and SourceAbandoned at the time limit.
+        Errors are retried, except a redirect to another origin and a status that is not transient. Raises
+        SourceError, and SourceAbandoned at the time limit.
         """
         for attempt in range(MAX_ATTEMPTS):
             yield from self._deadline.sleep(
@@ -280,7 +281,7 @@ def _usable_cache(limits: SourceLimits) -> Path | None:
         storage.close()
     except (OSError, sqlite3.Error, ValueError) as error:
         log.warning(
-            "the website cache %s cannot be used, all pages are downloaded: %s", path, error
+            "the website cache %s cannot be used, so all pages are downloaded: %s", path, error
         )
         return None
     return path
@@ -291,7 +292,10 @@ def _without_fragment(url: str) -> str:
 
 
 def _page_id(url: str) -> str:
-    """Return the path and the query of a page; `index.html` at its end and outer slashes are removed."""
+    """Return the path and the query of a page.
+
+    Outer slashes and a final `index.html` are removed from the path; an empty path becomes `index`.
+    """
     parts = httpx.URL(url)
     path = re.sub(r"(^|/)index\.html$", r"\1", parts.path).strip("/") or "index"
     return f"{path}?{parts.query.decode('ascii')}" if parts.query else path

@@ -27,7 +27,7 @@ class ReadThroughCache(Generic[CacheValue]):
     ) -> None:
         """Create an empty cache of at most `max_keys` keys.
 
-        `read` returns the values of the given keys, without those that have none.
+        `read` returns the values of the given keys, and omits keys without a value.
         """
         self._read = read
         self._max_keys = max_keys
@@ -74,8 +74,9 @@ class CollectionReloader:
     def refresh(self) -> None:
         """Reload the collection if another process wrote it or the store was restarted.
 
-        Checks the store at most once per `CHECK_INTERVAL_S`. Raises the errors of `read_version` and of
-        `load`. Until the next check, the error of a failed check is raised again.
+        Checks the store at most once per `CHECK_INTERVAL_S`, but immediately after an error in a
+        `store_errors` block. Raises the errors of `read_version` and of `load`. Until the next check, the
+        error of a failed check is raised again.
         """
         if self._is_fresh():
             return

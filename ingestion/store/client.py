@@ -24,10 +24,10 @@ MilvusRow = dict[str, Any]
 """A row of any collection, by field."""
 
 BATCH_ROWS = 256
-"""Maximum number of rows per write."""
+"""Default maximum size of a batch, such as the rows of one write."""
 
 PAGE_ROWS = 4_096
-"""Maximum number of rows per read; Milvus allows 16,384."""
+"""Maximum number of rows in a page of `row_pages`; Milvus allows 16,384."""
 
 KEEPALIVE_MS = 3_600_000
 """Milliseconds between pings to the embedded server."""
@@ -68,8 +68,8 @@ def open_milvus(settings: Settings) -> "MilvusClient":
     """Connect to the Milvus server in `settings` or, if the store is embedded, open its Milvus Lite file.
 
     Raises StoreUnavailable if a server does not answer. For a file, raises ConfigurationError if its folder
-    cannot be created, and StoreLocked if it is not a Milvus Lite file or another process has it open. Only
-    ingestion runs open the file, because questions are answered from a snapshot.
+    cannot be created, and StoreLocked if the file is not a Milvus Lite file or is open in another process.
+    Only ingestion runs open the file, because questions are answered from a snapshot.
     """
     from pymilvus import MilvusClient
     from pymilvus.exceptions import MilvusException

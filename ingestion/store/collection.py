@@ -81,7 +81,7 @@ class CollectionWriter(ABC):
 class Collection(ABC):
     """The chunks of a platform, searchable by words and, with an embedding model, by vectors.
 
-    Every method except `run` blocks; call them with `run` or in a worker thread. Reads raise
+    All methods except `run` block: call them with `run` or in a worker thread. Reads raise
     CollectionMissing if nothing has been indexed, CollectionMismatch if the collection was created with
     other settings, and StoreUnavailable if the store does not answer. Reads see what other processes have
     written, on a Milvus server after at most a second.
@@ -156,7 +156,7 @@ class Collection(ABC):
         """Return the best `k` chunks that match `filters` with their scores, best first.
 
         Search by `vector`, the embedding of `question`; if `vector` is None, by full text. Full text also
-        searches for `synonyms`, with half the weight of the question's words. Higher scores are better.
+        searches for `synonyms`, which weigh less than the question's words. Higher scores are better.
         """
 
     @abstractmethod
@@ -231,7 +231,8 @@ class Collection(ABC):
     def indexed_sources(self) -> dict[str, IndexedSource]:
         """Return the state of every source after the last run.
 
-        The result is empty if there was no run, or if the last one did not store this state.
+        The result is empty if there was no run, or if the state is unknown, for example because the last
+        run was interrupted.
         """
 
     @abstractmethod

@@ -65,13 +65,13 @@ class LiteRecord:
         self._settings = settings
 
     def replay_journal(self, connection: sqlite3.Connection, manifest: CollectionManifest) -> None:
-        """Copy the chunks that the journal lists to Milvus Lite; empty the journal.
+        """Copy the changes of the chunks that the journal lists to Milvus Lite; empty the journal.
 
         After a rebuild, or if Milvus Lite does not contain the collection, all chunks are copied instead.
 
         `connection` must not have an open transaction. Raises StoreLocked if another process has the Milvus
-        Lite file open, and StoreUnavailable. After an error, the journal remains and is copied by the next
-        run.
+        Lite file open, and StoreUnavailable. After an error, the journal is kept and copied by the
+        next run.
         """
         with self._open() as client:
             exists = client.has_collection(self.alias)

@@ -26,7 +26,7 @@ WORDS_VERSION = 5
 """Version of the indexed words. Increment it whenever the way text is split or weighted changes."""
 
 CATALOGUE_VERSION = 1
-"""Format version of the catalogue. Increment it with every change; the next run rebuilds catalogues."""
+"""Format version of the catalogue. Increment it with every change; the next run rebuilds the catalogue."""
 
 
 class _StoredModel(ApiModel):

@@ -78,10 +78,11 @@ def snapshot_path(settings: Settings) -> Path:
 
 
 def open_snapshot(path: Path) -> sqlite3.Connection:
-    """Open the snapshot at `path`, and create an empty one if there is none.
+    """Open the snapshot at `path`.
 
-    The connection may be shared by threads that take turns. Transactions are explicit. Raises
-    ConfigurationError if the folder cannot be created, and StoreUnavailable if the file cannot be used.
+    If there is none, or if it has another format, create an empty one. The connection may be shared by
+    threads that take turns. Transactions are explicit. Raises ConfigurationError if the folder cannot be
+    created, and StoreUnavailable if the file cannot be used.
     """
     try:
         path.parent.mkdir(parents=True, exist_ok=True)

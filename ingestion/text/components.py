@@ -152,7 +152,7 @@ def properties_of(text: str) -> dict[str, str]:
 def text_of_expression(expression: str) -> str:
     """Return the text of a string, of strings joined by `+`, or of JSX.
 
-    Parentheses around the expression and the tags of JSX fragments (`<>`) are removed. Other tags are kept,
+    The tags of JSX fragments (`<>`) and parentheses around the expression are removed. Other tags are kept,
     and other expressions are returned as they are.
     """
     if expression.startswith(_QUOTES):
@@ -175,7 +175,7 @@ def objects_of(text: str) -> list[dict[str, str]]:
 
 
 def _elements(text: str) -> list[str]:
-    """Return the elements of a list literal without its brackets. A comma may follow the last one."""
+    """Return the elements of a list literal, given without its brackets. The last comma is optional."""
     found: list[str] = []
     parts: list[str] = []
     depth = 0

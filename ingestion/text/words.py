@@ -54,14 +54,14 @@ def query_words(question: str) -> list[str]:
 
 
 def vocabulary_words(text: str) -> list[str]:
-    """Return the unstemmed words of `text`, and its identifiers in joined form."""
+    """Return the unstemmed words of `text`, identifiers in joined form, and parts of camelCase words."""
     text = normalise(text)
-    return split_words(" ".join([text, *_joined_forms(text)]))
+    return split_words(" ".join([text, *_identifier_forms(text)]))
 
 
 @lru_cache(maxsize=64)
 def index_words(text: str) -> frozenset[str]:
-    """Return the stemmed words of `text` and its identifiers in joined form, to compare texts by words.
+    """Return the stems of `vocabulary_words(text)`, to compare texts by words.
 
     The full-text index contains `index_terms` instead. Results are cached because an answer's sources are
     compared with the question and with each of its steps.
@@ -193,10 +193,10 @@ def _chinese_words(text: str) -> Iterator[str]:
 
 
 def joined_word(identifier: str) -> str:
-    """Return the word under which `identifier` is indexed as a whole; empty without a letter or digit.
+    """Return the word under which `identifier` is indexed as a whole.
 
-    Brackets and braces separate parts, and only the last part with a letter or digit counts: `name` for
-    `filter[name]`, `id` for `items[0].id`.
+    The result is empty without an ASCII letter or digit. Brackets and braces separate parts, and only the
+    last part with such a character counts: `name` for `filter[name]`, `id` for `items[0].id`.
     """
     parts = [part for part in re.split(r"[\[\]{}]+", normalise(identifier).lower()) if _join(part)]
     return _join(_SCHEME_AND_HOST.sub("", parts[-1])) if parts else ""
@@ -207,7 +207,8 @@ def plain_key(key: str) -> str:
     return _KEY_SEPARATORS.sub("", key).lower()
 
 
-def _joined_forms(text: str) -> list[str]:
+def _identifier_forms(text: str) -> list[str]:
+    """Return the joined forms of the identifiers in `text`, and the parts of its camelCase words."""
     return list(dict.fromkeys(form for form in _forms(text) if form))
 
 

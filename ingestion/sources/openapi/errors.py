@@ -132,7 +132,7 @@ def _code_and_message(value: object, depth: int = 0) -> tuple[str, str] | None:
 
 
 def _normalise_code(value: object) -> str:
-    """Return `value` as text if it can be a code (one word or a number except 0), otherwise empty."""
+    """Return `value` as text if it can be a code (one word or an integer, except 0), otherwise empty."""
     if isinstance(value, bool) or not isinstance(value, str | int) or value in (0, "0"):
         return ""
     code = str(value).strip()

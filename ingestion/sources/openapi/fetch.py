@@ -194,9 +194,9 @@ class _DownloadThread:
 
 
 class _CheckedTransport(httpx.BaseTransport):
-    """Resolves a host once, checks its addresses and connects to one of them.
+    """Resolves the host of each request once, checks its addresses and connects to one of them.
 
-    The host name is not resolved again, so DNS rebinding cannot replace a checked address.
+    The host name is not resolved again to connect, so DNS rebinding cannot replace a checked address.
     """
 
     def __init__(self, limits: SourceLimits) -> None:
@@ -230,9 +230,9 @@ def _with_address(address: str, request: httpx.Request) -> httpx.Request:
 
 
 def checked_addresses(host: str, port: int, limits: SourceLimits) -> list[str]:
-    """Return the addresses of `host`, which must be public unless `limits.private_hosts` contains it.
+    """Return the addresses of `host`. They must be public unless `limits.private_hosts` contains `host`.
 
-    Raises SourceError if the host cannot be resolved or if one of its addresses is not public.
+    Raises SourceError if the host cannot be resolved, or if an address is neither public nor allowed.
     """
     try:
         infos = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)
@@ -248,7 +248,7 @@ def checked_addresses(host: str, port: int, limits: SourceLimits) -> list[str]:
 
 
 def is_public(address: Address) -> bool:
-    """Return whether `address` is globally routable.
+    """Return whether `address` is globally routable, and neither multicast nor reserved.
 
     If an IPv6 address contains an IPv4 address (mapped, 6to4, Teredo or NAT64), the IPv4 address is
     checked instead. The obsolete IPv4-compatible addresses are not public.

@@ -17,7 +17,7 @@ MAX_EXAMPLES = 30
 """Maximum number of examples of one body."""
 
 MAX_EXAMPLE_CHARS = 12_000
-"""Maximum length of an example as JSON, in characters. Longer ones are omitted."""
+"""Maximum length of an example (text or JSON), in characters. Longer ones are omitted."""
 
 _MAX_CELL_CHARS = 200
 """Maximum length of an example in a table cell and of an example's title, in characters."""

@@ -1,4 +1,4 @@
-"""Loads the documents of a description and resolves the `$ref`s between them, within limits."""
+"""Loads the documents of a description and resolves their `$ref`s, within limits."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass

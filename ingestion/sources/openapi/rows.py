@@ -25,11 +25,12 @@ from schemas.document import Parameter
 MAX_ROWS = 600
 """Maximum number of rows in all tables of a request or of a response.
 
-Inner levels are omitted first, and a note marks their parent.
+Inner levels are omitted first, and a note marks their parent. Parameters and headers count, but are never
+omitted.
 """
 
 MAX_DEPTH = 10
-"""Maximum number of levels of children. A note marks the parent of omitted levels."""
+"""Maximum number of levels of children, and of nested arrays. A note marks the parent of omitted levels."""
 
 MAX_ROW_NAME_CHARS = 200
 """Maximum length of a parameter's name, in characters."""
@@ -78,7 +79,7 @@ class RowBuilder:
         self.rows_left = MAX_ROWS
 
     def parameter_rows(self, parameters: Iterable[OperationParameter]) -> tuple[Parameter, ...]:
-        """Return the rows of parameters that are not part of a body. Raises SourceError."""
+        """Return a row with its children for each parameter or header. Raises SourceError."""
         rows = [self._parameter_row(parameter) for parameter in parameters]
         self.rows_left -= len(rows)
         return self._table(rows)
@@ -133,9 +134,9 @@ class RowBuilder:
         self.rows_left -= len(row.children) + len(row.variants)
 
     def _unwrap(self, row: _Row) -> frozenset[int]:
-        """Set `row.inner` to the schema of the innermost array elements; return its children's ancestors.
+        """Set `row.inner` to the schema of the innermost array elements.
 
-        If the schema contains itself, set `row.mark`.
+        Return the ancestors of the children of `row`. If the schema contains itself, set `row.mark`.
         """
         row.inner, ancestors = row.schema, row.ancestors
         while True:

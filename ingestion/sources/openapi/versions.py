@@ -29,7 +29,7 @@ _VARIABLE = re.compile(r"\{([^{}]*)\}")
 
 
 class OpenApi3:
-    """Reads descriptions of OpenAPI 3.0 and 3.1."""
+    """Reads OpenAPI 3.0 and 3.1 descriptions."""
 
     def __init__(self, root: Node) -> None:
         self._root = root
@@ -82,7 +82,7 @@ class OpenApi3:
 
 
 class Swagger2:
-    """Reads descriptions of Swagger 2.0."""
+    """Reads Swagger 2.0 descriptions."""
 
     def __init__(self, root: Node) -> None:
         self._root = root
