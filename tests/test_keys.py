@@ -81,7 +81,7 @@ def test_key_is_added_listed_and_revoked(settings: Settings) -> None:
     [
         (["add", "n"], "Missing option '--scope'"),
         (["add", "n", "--scope", "all"], "'all' is not one of 'ask', 'ingest', 'admin'"),
-        (["add", " ", "--scope", "ask"], "NAME: must be 1 to 100 printable characters"),
+        (["add", " ", "--scope", "ask"], "NAME: must be 1 to 100 printable characters, not only"),
         (["add", "a\nb", "--scope", "ask"], "NAME: must be 1 to 100 printable characters"),
         (["add", "n", "--scope", "ask", "--days", "0"], "0 is not in the range"),
         (["revoke", "nope"], "there is no key nope: see `apidesk keys list`"),

@@ -31,7 +31,7 @@ from schemas.question import QuestionType
 from schemas.settings import Settings
 
 ReplayVerdict = Literal["high", "medium", "low", "off-topic", "failed"]
-"""The confidence of an answer, or the reason why there is none."""
+"""The confidence of an on-topic answer; otherwise `off-topic`, or `failed` if there is no answer."""
 
 VERDICTS: tuple[ReplayVerdict, ...] = get_args(ReplayVerdict)
 
@@ -138,7 +138,7 @@ class Replay(ApiModel):
 
     days: int
     recorded: int = Field(alias="kept")
-    """Number of distinct answered questions on record. The newest of them are replayed."""
+    """Number of distinct answered questions in the last `days` days. The newest of them are replayed."""
     settings: str
     """Model and k of the replay.
 

@@ -87,7 +87,7 @@ def _list(title: str, lines: Iterable[str]) -> str:
 
 
 def list_heading(text: str) -> str:
-    """Return the heading of a list, which ends with a line break."""
+    """Return `text` as the heading of a list, followed by a line break."""
     return f"**{text}**\n"
 
 
@@ -97,7 +97,7 @@ def _link(name: str, url: str) -> str:
 
 
 def escape_markdown(text: str) -> str:
-    """Return `text` with a backslash before each character that has a meaning in Markdown."""
+    """Return `text` with its code spans, emphasis, links and HTML tags escaped by backslashes."""
     return _SPECIAL.sub(r"\\\1", text)
 
 

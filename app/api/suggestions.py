@@ -190,9 +190,10 @@ def _with_title(title: str, question: str, language: Language) -> str:
 def _error_code_questions(
     entries: list[CatalogueEntry], collection: Collection, language: Language
 ) -> Iterator[DocumentQuestion]:
-    """Yield a question about one error code of each document.
+    """Yield a question about one error code of each document that lists codes.
 
-    APIs come first, because they list more codes than pages do.
+    APIs come first, because they list more codes than pages do. At most `MAX_SCANNED_DOCUMENTS` documents
+    are searched.
     """
     template = user_text(language).suggestions["error"]
     for entry in sorted(entries, key=lambda entry: entry.kind != "api")[:MAX_SCANNED_DOCUMENTS]:

@@ -75,7 +75,8 @@ def draw_mermaid(steps: PipelineSteps) -> str:
     last = add("route-off-topic:expand-query", is_off_topic, condition="no")
     for name in _on_topic_steps(steps):
         last = add(f"route-off-topic:{name}", last)
-    graph.add_edge(is_off_topic, last, "probably", conditional=True)  # names the nearest pages
+    # A question that is probably off-topic skips to the last step; the reply names the nearest pages.
+    graph.add_edge(is_off_topic, last, "probably", conditional=True)
     add("Answer", acknowledge, refuse, last)
     return graph.draw_mermaid()
 

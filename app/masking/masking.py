@@ -272,7 +272,7 @@ _PERSONAL_DATA: Sequence[tuple[str, re.Pattern[str], Callable[[re.Match[str]], b
 """The label, format and validity check of each kind of personal data."""
 
 _NUMBERS_WITH_EXAMPLES = {"iban", "bank_card", "tax_id"}
-"""Labels of the numbers of which documentation often contains valid examples."""
+"""Labels of the kinds of numbers for which documentation often gives valid examples."""
 
 _MAX_TEST_DIGITS = 4
 """Maximum number of different digits in a card number that counts as a test number.

@@ -191,7 +191,7 @@ def _find_unquoted(text: str, value_start: _ValueStart, kind: SecretKind) -> tup
 
 
 def _word_end(text: str, position: int, kind: SecretKind) -> int:
-    """Return where the unquoted value at `position` ends. A number may contain spaces if it is PERSONAL."""
+    """Return where the unquoted value at `position` ends. A PERSONAL number may contain spaces."""
     end = match_end(_BARE, text, position)
     return max(end, match_end(_GROUPED, text, position)) if kind is SecretKind.PERSONAL else end
 
@@ -267,7 +267,7 @@ def _secret_after(text: str, start: int, end: int, kind: SecretKind) -> TextSpan
 
 
 def _syntax_confidence(
-    text: str, value_start: _ValueStart, end: int, literal: bool
+    text: str, value_start: _ValueStart, end: int, is_quoted: bool
 ) -> SyntaxConfidence:
     """Return the confidence in a value that ends at `end`.
 
@@ -276,7 +276,7 @@ def _syntax_confidence(
     """
     if value_start.syntax in ("argument", "call", "verb"):
         return value_start.confidence
-    if literal:
+    if is_quoted:
         return SyntaxConfidence.QUOTED
     spaced = value_start.syntax in ("colon", "pair") or text[value_start.position - 1].isspace()
     return (

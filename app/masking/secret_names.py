@@ -150,7 +150,7 @@ class SyntaxConfidence(IntEnum):
     LABELLED = 1
     """After a colon, where both values and explanations occur."""
     ASSIGNED = 2
-    """After an assignment or a tag, as in "token=…" and "<token>…"."""
+    """After an assignment, an option or a tag, as in "token=…", "--token …" and "<token>…"."""
     QUOTED = 3
     """A quoted literal in any other position, as in token = "…"."""
 

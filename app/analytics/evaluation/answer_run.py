@@ -142,7 +142,10 @@ class _AnswerRun:
         return graded
 
     async def _grade(self, result: ScoredAnswer) -> ScoredAnswer:
-        """Return `result`, with a grade if there is a judge, the question has facts and it was answered."""
+        """Return `result` with the judge's grade, or with the reason why the judge gave none.
+
+        Unchanged if there is no judge, if the question has no facts, or if it was not answered.
+        """
         if self._judge is None or result.outcome != "answered" or not result.facts:
             return result
         grade, failure = await self._judge.judge(result.question, result.facts, result.steps)

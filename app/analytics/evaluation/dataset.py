@@ -42,7 +42,7 @@ _OPERATION = re.compile(r"([A-Z]+) +(/\S*)")
 
 
 def _list(value: object) -> object:
-    """Wrap a single name in a list; turn None into an empty list."""
+    """Wrap a single string in a list; turn None into an empty list."""
     if value is None:
         return []
     return [value] if isinstance(value, str) else value
@@ -240,7 +240,7 @@ class DocumentIndex:
     def name_of(self, chunks: list[Chunk]) -> str | None:
         """Return a name that refers only to the document of `chunks`, or None if there is no such name.
 
-        The name is the page url or, if that is ambiguous, the id.
+        The name is the page url or, if that is missing or ambiguous, the id.
         """
         names = (chunks[0].page_url, chunks[0].document_id)
         return next((name for name in names if len(self.documents_named(name)) == 1), None)

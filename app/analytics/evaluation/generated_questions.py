@@ -60,8 +60,8 @@ def generate_questions(
 ) -> list[EvaluationQuestion]:
     """Return at most `limit // len(KINDS)` questions of each kind, taken from the sources in turn.
 
-    A text is not used if it is a candidate for several documents, or if no name refers only to its
-    document.
+    A text is not used if it is a candidate for several documents, if its document is not in the sample, or
+    if no name refers only to its document.
     """
     names = {qualified_id(chunks[0]): documents.name_of(chunks) for chunks in documents.sample}
     kinds: dict[GeneratedFrom, dict[str, list[QuestionCandidate]]] = defaultdict(

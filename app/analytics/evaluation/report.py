@@ -70,7 +70,7 @@ def _heading(evaluation: Evaluation) -> Group:
 
 
 def _measures(evaluation: Evaluation) -> Table:
-    """Return a table of the metrics at k, with one row per route."""
+    """Return a table of the metrics and latencies, with one row per route."""
     k = evaluation.k
     table = new_table("route", f"hit@{k}", f"recall@{k}", "95% CI", "MRR", "p50 ms", "p95 ms")
     for route in evaluation.routes:
@@ -89,8 +89,8 @@ def _measures(evaluation: Evaluation) -> Table:
 def _by_k(evaluation: Evaluation) -> Group:
     """Return a table of recall by k.
 
-    A route whose hit@k differs from its recall has a second row. The last row is the primary route's recall
-    in k chunks, if it differs.
+    A route whose hit@k differs from its recall has a second row. If the primary route's recall in k chunks
+    differs from its recall in k documents, it is the last row.
     """
     k, ks = evaluation.k, sorted({*REPORTED_KS, evaluation.k})
     table = new_table("", *(f"k = {k}" for k in ks))

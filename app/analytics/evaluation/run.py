@@ -57,7 +57,7 @@ PROBE_CHUNKS = 60
 
 
 class FailureTrackingEmbeddings(Embeddings):
-    """Wraps an embedding model and records its last failure.
+    """Wraps an embedding model and records the last failure to embed a question.
 
     The retriever falls back to full text when embedding fails. An evaluation must report the failure
     instead of measuring the fallback.
@@ -159,7 +159,7 @@ class EvaluationOptions:
     """Number of documents at which to measure; None means APIDESK_TOP_K, but at most 20."""
     mode: RetrievalMode | Literal["all"] = "all"
     save: Path | None = None
-    """File for generated questions; None means data/evaluation/<name>.jsonl."""
+    """File for generated questions; None means data/evaluation/<name>.jsonl, named by `_platform_slug`."""
 
 
 class EvaluationInput(NamedTuple):
@@ -174,9 +174,10 @@ class EvaluationInput(NamedTuple):
 
 
 async def evaluate_retrieval(settings: Settings, options: EvaluationOptions) -> Evaluation:
-    """Run the questions that have gold documents through every available route, or the route in `options`.
+    """Run the questions that have gold documents through all available routes, or one route.
 
-    The predicted types of labelled questions are evaluated as well.
+    `options.mode` selects the routes. For questions with an expected type, the predicted type is evaluated
+    too.
 
     Raises QuestionError for invalid questions, ConfigurationError if a route's model is not configured or
     generated questions cannot be saved, ModelError if a model fails, StoreError if the store fails, and

@@ -92,9 +92,10 @@ async def find_gaps(
     """Return the gaps among the candidates `questions`, the largest gap first.
 
     The members of a gap are indices into `questions`. `group_texts` explains `vectors`, `documented`
-    and `glossary`. Without `documented`, at least half of the on-topic answers of a gap must have low
-    confidence, no citation or a negative rating. Before gaps are selected, the model of `grouper` joins
-    groups that have the same topic, and names the topics.
+    and `glossary`. In a gap, at least half of the on-topic answers have low confidence, no citation or a
+    negative rating; with `documented`, it is also enough that the questions share undocumented terms.
+    Before gaps are selected, the model of `grouper` joins groups that have the same topic, and names the
+    topics.
     """
     texts = [question.text for question in questions]
     groups = await asyncio.to_thread(

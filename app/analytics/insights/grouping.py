@@ -52,8 +52,8 @@ groups in three quarters of the reports at 0.4, three eighths at 0.35, a quarter
 MIN_BRIDGE_SIMILARITY = 0.05
 """Minimum similarity of centroids at which groups in different languages are joined.
 
-In the same sets, groups with the same topic have 0.067 to 0.16 and unrelated groups at most 0.036. Groups
-that share a single term can reach 0.16, so `MIN_BRIDGE_TERMS` is required as well.
+In the same sets, groups with the same topic have 0.067 to 0.16. Unrelated groups have at most 0.036 or, if
+they share only one term, up to 0.16; therefore, `MIN_BRIDGE_TERMS` must also be shared.
 """
 
 MIN_BRIDGE_TERMS = 2
@@ -72,7 +72,7 @@ MAX_QUESTION_CHARS = 2_000
 """Maximum length of a question, in characters; longer questions are truncated."""
 
 UNSPLIT_WORD_ZIPF = 5.0
-"""Minimum Zipf frequency of a word that is not split into characters: 商品 does not yield 商 and 品."""
+"""Words of at least this Zipf frequency are not split into characters: 商品 does not yield 商 and 品."""
 
 COMMON_CHARACTER_SHARE = 10 ** (COMMON_ZIPF + 0.7 - 9)
 """Share of everyday text above which a character is common and yields no term: 1 in 300.
@@ -97,7 +97,10 @@ class TopicTerm:
     expected_share: float
     """Expected share of this term among the words of questions."""
     document_share: float
-    """Share of the documents' words that equal the word from which the term was derived."""
+    """Share of the documents' words that equal the word from which the term was derived.
+
+    If several words have the same term, this is the share of the most frequent one.
+    """
 
 
 def extract_terms(
@@ -191,7 +194,10 @@ class TextGroup:
     representative: int
     """The member most similar to all others (medoid)."""
     undocumented: tuple[str, ...]
-    """Terms that members share and the documents lack, the most frequent first."""
+    """Terms that members share and the documents lack or hardly contain, the most frequent first.
+
+    Without word frequencies of the documents, these are all terms that members share.
+    """
     name: str = ""
     """A name for the topic, written by a model; empty if no model named it."""
 

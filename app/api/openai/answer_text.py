@@ -126,7 +126,7 @@ class StreamedText:
 def parse_answer_text(text: str) -> str:
     """Return the steps in the text of an answer.
 
-    Notes on doubts, lists of links and everything before a correction notice are removed.
+    Notes on doubts, lists of links and everything up to the last correction notice are removed.
     """
     labels = [texts.answer for texts in all_user_texts()]
     for label in labels:

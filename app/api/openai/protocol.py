@@ -54,7 +54,7 @@ class ChatMessage(RequestModel):
 
     @property
     def text(self) -> str:
-        """The text parts of the content, one per line."""
+        """The text parts of the content, joined by line breaks."""
         return "\n".join(part.text for part in self.parts if part.type in TEXT_PARTS)
 
     @property

@@ -112,7 +112,10 @@ def add(name: str, scopes: tuple[Scope, ...], days: int | None, as_json: bool) -
     from app.security.api_keys import ApiKeyStore
 
     if not name.strip() or not name.isprintable() or len(name) > MAX_KEY_NAME_CHARS:
-        fail(f"NAME: must be 1 to {MAX_KEY_NAME_CHARS} printable characters", EXIT_BAD_INPUT)
+        fail(
+            f"NAME: must be 1 to {MAX_KEY_NAME_CHARS} printable characters, not only spaces",
+            EXIT_BAD_INPUT,
+        )
     with closing(ApiKeyStore.open(load_settings(None))) as store:
         key, secret = store.add(name, scopes, days)
     if as_json:

@@ -73,7 +73,10 @@ async def load_insights(settings: Settings, days: int, table: Table | None) -> I
 
 @asynccontextmanager
 async def _documentation(settings: Settings) -> AsyncIterator[DocumentationContext]:
-    """Yield the documentation, without the parts that are not available. Raises ConfigurationError."""
+    """Yield the context for gap detection, or only a note if the documents are not available.
+
+    Raises ConfigurationError.
+    """
     platform = read_platform(settings.platform)
     embeddings = open_embeddings(settings)
     try:
