@@ -180,8 +180,9 @@ async def evaluate_retrieval(settings: Settings, options: EvaluationOptions) -> 
     too.
 
     Raises QuestionError for invalid questions, ConfigurationError if a route's model is not configured or
-    generated questions cannot be saved, ModelError if a model fails, StoreError if the store fails, and
-    ApideskError if LangSmith is configured and fails.
+    generated questions cannot be saved, StoreError if the store fails, and ApideskError if LangSmith is
+    configured and fails. Raises ModelError if the embedding model fails, or if classification fails and
+    APIDESK_ON_MODEL_FAILURE is `error`. If reranking fails, the retrieval order is measured.
     """
     questions = read_questions(options.questions) if options.questions else None
     with ingestion_progress() as progress:

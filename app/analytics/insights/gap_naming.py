@@ -1,4 +1,4 @@
-"""Joins groups of questions that have the same topic, and names the topics, with one call of a model."""
+"""Joins groups of questions that have the same topic, and names the topics, with a chat model."""
 
 import logging
 from collections.abc import Sequence

@@ -210,10 +210,10 @@ def interview(given: InterviewAnswers, limits: SourceLimits) -> PlatformDraft:
 def draft_from_openapi(given: InterviewAnswers, limits: SourceLimits) -> PlatformDraft:
     """Build a draft without asking.
 
-    A missing name and a missing text about the platform are taken from the OpenAPI description, and a
-    missing language is that of most documents. Without a URL template, pages have no URL. Raises
-    ApideskError if there is no OpenAPI description, if an answer is invalid, or if the name or the text is
-    neither given nor in the description.
+    The name and the text about the platform default to those in the OpenAPI description, and the language
+    defaults to that of most documents. Without a URL template, pages have no URL. Raises ApideskError if
+    there is no OpenAPI description, if an answer is invalid, or if the name or the text is neither given
+    nor in the description.
     """
     surveyed = survey_documents(given.documents or "", limits)
     if surveyed.summary is None:

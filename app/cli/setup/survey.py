@@ -179,9 +179,9 @@ def _most_frequent_language(surveyed: list[_SurveyedSource], limits: SourceLimit
 def _sample_languages(
     surveyed: _SurveyedSource, limits: SourceLimits, problems: list[str]
 ) -> list[Language]:
-    """Return the languages of the first documents of a source.
+    """Return the languages of the first `LANGUAGE_SAMPLE_DOCUMENTS` documents of a source.
 
-    Append a message to `problems` for each unusable file that is read before the last of these documents.
+    Append a message to `problems` for each unusable file that is read on the way.
     """
     if summary := surveyed.summary:  # the description need not be read again
         return [summary.language] * min(summary.operations, LANGUAGE_SAMPLE_DOCUMENTS)
