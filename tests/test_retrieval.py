@@ -173,6 +173,12 @@ def test_retrieval_covers_all_parts_of_a_question(client: TestClient[Litestar]) 
         ("怎么签名？签名错了报什么错？", ["怎么签名", "签名错了报什么错"]),
         ("批量发货以及如何开发票", ["批量发货", "开发票"]),
         ("怎么发货？请说明。", ["怎么发货？请说明。"]),
+        ("how do I pay; the amount is 3", ["how do I pay; the amount is 3"]),
+        ("how do I pay? Is there a limit?", ["how do I pay", "Is there a limit"]),
+        (
+            "how do I pay; for refunds, is there a fee",
+            ["how do I pay", "for refunds, is there a fee"],
+        ),
         ("order number and tracking number", ["order number and tracking number"]),
         ("请求头和签名怎么写", ["请求头和签名怎么写"]),
         ("a? b? c? d?", ["a? b? c? d?"]),

@@ -34,7 +34,8 @@ _PRONOUN = re.compile(
 """A word in a part of a question that stands for something in an earlier part."""
 _INTERROGATIVE = re.compile(
     r"怎么|如何|怎样|什么|哪|吗|多少|几|能不能|能否|可以|是否|为何|为什么|"
-    r"\b(?:how|what|which|where|when|why|who|can|could|do|does|is|are|should|may)\b",
+    r"\b(?:how|what|which|where|when|why|who)\b"
+    r"|(?:^|[,:，：]\s*|\b(?:and|or|but|so|also|then)\s+)(?:can|could|do|does|is|are|should|may)\b",
     re.IGNORECASE,
 )
 
@@ -124,8 +125,8 @@ def split_question(question: str) -> list[str]:
 
     A question is split at phrases such as "and then", "and how" or 先…再…, and after question marks and
     semicolons. If it contains one of these marks before its end, each part must contain a word such as
-    "how" or "is". Nouns joined by "and" are one question. A question is not split if a part refers to an
-    earlier one, such as "and how do I delete it".
+    "how", or a clause that starts with a verb such as "is". Nouns joined by "and" are one question. A
+    question is not split if a part refers to an earlier one, such as "and how do I delete it".
     """
     if match := _FIRST_THEN.search(question):
         tail = question[match.end() :].strip(" ，,？?。")
