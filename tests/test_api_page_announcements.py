@@ -199,6 +199,18 @@ def test_status_of_a_title_becomes_part_of_the_message(tmp_path: Path) -> None:
     ]
 
 
+@pytest.mark.parametrize(
+    "described",
+    ["404 No such pier.\n", "| Code | Message |\n| --- | --- |\n| 404 | No such pier. |\n"],
+)
+def test_status_that_its_section_repeats_is_read_once(described: str, tmp_path: Path) -> None:
+    text = PAGE.format("", f"## Errors\n\n### 404 Not Found\n\n{described}")
+    (operation,) = read_operations(text, tmp_path / "page.md")
+    assert [(error.code, error.message) for error in operation.error_codes] == [
+        ("404", "No such pier.")
+    ]
+
+
 def test_fields_below_a_status_are_no_codes(tmp_path: Path) -> None:
     table = "| Field | Description |\n| --- | --- |\n| reason | Text |\n"
     text = PAGE.format("", f"## Responses\n\n### 404\n\n{table}")

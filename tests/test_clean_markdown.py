@@ -18,6 +18,14 @@ from schemas.platform import MarkdownSourceConfig, SourceLimits
         (":::note Watch out\nBody\n:::", "**Watch out**\n\nBody"),
         ("> [!NOTE]\n> Body", "> **Note**\n>\n> Body"),
         ('!!! tip "Hi"\n    inside\n\nafter', "**Hi**\n\ninside\n\nafter"),
+        (
+            '!!! tip "A"\n    a\n\n    !!! note "B"\n        b\n\n    c\n\nd\n\n    code',
+            "**A**\n\na\n\n**B**\n\nb\n\nc\n\nd\n\n    code",
+        ),
+        (
+            '!!! tip "A"\n    !!! note "B"\n        b\n\nc\n\n    code',
+            "**A**\n\n**B**\n\nb\n\nc\n\n    code",
+        ),
         ("<Note>Careful</Note>", "**Note**\n\nCareful"),
         ('<Accordion title="Why `x`?">Because</Accordion>', "**Why `x`?**\n\nBecause"),
         ("Do <em>not</em> <b> stop </b>", "Do *not* **stop**"),

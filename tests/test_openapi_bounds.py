@@ -112,6 +112,15 @@ paths:
     assert "`200` All." in body_of(document, "response_parameters")
 
 
+@pytest.mark.parametrize("as_yaml", [False, True])
+def test_numbers_too_large_for_a_float_stay_text(tmp_path: Path, as_yaml: bool) -> None:
+    schema = '{"type": "number", "default": 1e999, "enum": [-1e999, 2.5]}'
+    operation = f'{{"parameters": [{{"name": "n", "in": "query", "schema": {schema}}}]}}'
+    content = f'{{"openapi": "3.0.0", "paths": {{"/a": {{"get": {operation}}}}}}}'
+    (row,) = rows_of(one(tmp_path, f"--- {content}" if as_yaml else content), "request_parameters")
+    assert row[3] == "Default: `1e999`. Values: `-1e999`; `2.5`"
+
+
 def test_lone_surrogates_are_replaced(tmp_path: Path) -> None:
     document = one(
         tmp_path, '{"openapi": "3.0.0", "paths": {"/a\\ud800": {"get": {"summary": "\\udfff!"}}}}'

@@ -51,9 +51,12 @@ class OperationBuilder:
         """Add error codes. `block` is the block's name in the evidence. Return False if `found` is empty.
 
         Codes below a title that is an HTTP status replace the status, which becomes part of their messages.
+        An entry for the status itself also replaces the title's.
         """
         if self._status and not any(is_error_status(error.code) for error in found):
             found = self._with_status(found, self._status)
+        elif self._status and any(error.code == self._status.code for error in found):
+            self._drop_titled(self._status)
         self.operation.error_codes += found
         if found:
             self.read_positions.append(self.position)
@@ -65,14 +68,18 @@ class OperationBuilder:
         self._status = error if error and is_error_status(error.code) else None
 
     def _with_status(self, found: Sequence[ErrorCode], status: ErrorCode) -> list[ErrorCode]:
-        errors = self.operation.error_codes
-        if found and errors and errors[-1] is status:
-            errors.pop()
+        if found:
+            self._drop_titled(status)
         about = f"(HTTP {status.code})"
         return [
             error.model_copy(update={"message": f"{error.message} {about}".strip()})
             for error in found
         ]
+
+    def _drop_titled(self, status: ErrorCode) -> None:
+        """Remove the error of the title if it is the last one."""
+        if self.operation.error_codes and self.operation.error_codes[-1] is status:
+            self.operation.error_codes.pop()
 
     def note_error_title(self, code: str) -> None:
         """Remember that the current block is the title of the error `code`."""
@@ -89,7 +96,8 @@ class OperationBuilder:
         errors = self.operation.error_codes
         if errors and errors[-1].code == code:
             errors.pop()  # read from the title
-        message = f"{found[0].message} (HTTP {found[0].code})".strip()
+        about = "" if found[0].code == code else f"(HTTP {found[0].code})"
+        message = f"{found[0].message} {about}".strip()
         return self.add_errors([ErrorCode(code=code, message=message)], "title")
 
     def add_parameters(

@@ -167,15 +167,15 @@ def _admonitions(lines: Iterable[str]) -> Iterator[str]:
     """
     indents: list[int] = []
     for line in lines:
-        if indents and line.strip() and len(line) - len(line.lstrip()) <= indents[-1]:
+        indent = len(line) - len(line.lstrip())
+        while indents and line.strip() and indent <= indents[-1]:
             indents.pop()
-        if match := _INDENTED_BLOCK_START.match(line):
-            indents.append(len(match[1]))
-            yield from ("", match[1] + bold_title(match[2] or "", match[3]), "")
-            continue
-        if indents:
+        for _ in indents:
             line = line.replace(" " * 4, "", 1) if line.startswith(" " * 4) else line.lstrip()
-        if match := _CONTAINER.match(line):
+        if match := _INDENTED_BLOCK_START.match(line):
+            indents.append(indent)
+            yield from ("", match[1] + bold_title(match[2] or "", match[3]), "")
+        elif match := _CONTAINER.match(line):
             title = match[3] or match[4] or match[5]
             yield from ("", match[1] + bold_title(match[2] or "", title), "")
         elif match := _ALERT.match(line):

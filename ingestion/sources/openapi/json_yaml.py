@@ -1,6 +1,7 @@
 """Parses JSON and YAML into values that JSON can represent, within limits."""
 
 import json
+import math
 import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
@@ -58,7 +59,7 @@ def _parse_json(text: str, limits: SourceLimits) -> object:
     if _estimate_size(text) > limits.values:
         raise value_limit_error(limits)
     try:
-        value = json.loads(text, parse_constant=str)
+        value = json.loads(text, parse_float=_parse_float, parse_constant=str)
     except RecursionError:
         raise depth_limit_error() from None
     _check_depth(value)
@@ -265,4 +266,10 @@ def _parse_scalar(event: yaml.ScalarEvent) -> object:
         return _CONSTANTS[text]
     if _INTEGER.fullmatch(text):
         return int(text)
-    return float(text) if _FLOAT.fullmatch(text) else text
+    return _parse_float(text) if _FLOAT.fullmatch(text) else text
+
+
+def _parse_float(text: str) -> float | str:
+    """Return the number, or `text` itself if the number is too large for a float."""
+    number = float(text)
+    return number if math.isfinite(number) else text
