@@ -71,18 +71,23 @@ from schemas.errors import (
 from schemas.insights import Feedback, Score
 from schemas.question import AnswerMode, Filters, StructuredQuestion
 
-COMMON_ERRORS = (
-    CollectionMismatch,
-    CollectionMissing,
-    StoreUnavailable,
+RETRIEVAL_ERRORS = (CollectionMismatch, CollectionMissing, StoreUnavailable)
+"""The errors that `POST /ask` and `POST /retrieve` declare.
+
+Retrieval returns no model errors, because it continues without a model that fails.
+"""
+
+ANSWER_ERRORS = (
+    *RETRIEVAL_ERRORS,
     ModelUnavailable,
     ModelRefused,
     ModelTimeout,
+    ServiceBusy,
+    ServerStopping,
+    ModelBusy,
+    ModelOutputInvalid,
 )
-"""The errors that `POST /ask` and `POST /retrieve` declare.
-
-`POST /retrieve` returns none of the model errors, because it continues without a model that fails.
-"""
+"""The errors that `POST /ask` declares."""
 
 EXAMPLE_STEP = (
     "**Update SKU Price**: `POST /dop/api/v1/product/sku_price`\n\n"
@@ -183,7 +188,7 @@ class AskOperation(Operation):
     responses={200: ANSWER_RESPONSE},
     operation_class=AskOperation,
     needs="ask",
-    errors=(*COMMON_ERRORS, ServiceBusy, ServerStopping, ModelBusy, ModelOutputInvalid),
+    errors=ANSWER_ERRORS,
 )
 async def ask(
     request: Request[Any, Any, Any],
@@ -256,7 +261,7 @@ class Retrieved(ApiModel):
     response_description="The chunks, best first",
     tags=[QUESTIONS_TAG],
     needs="ask",
-    errors=COMMON_ERRORS,
+    errors=RETRIEVAL_ERRORS,
 )
 async def retrieve(
     request: Request[Any, Any, Any],
