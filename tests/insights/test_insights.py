@@ -195,6 +195,30 @@ def test_questions_are_embedded_in_batches(
     assert "APIDESK_EMBEDDING_MODEL" in found.notes[0]
 
 
+def test_time_limit_applies_to_each_embedding_request(
+    sample_service: AnswerService, model_server: ModelServer
+) -> None:
+    settings = read_settings(
+        embedding_model="openai:scripted-embedding",
+        embedding_base_url=model_server.base_url,
+        embedding_api_key=SecretStr("test-key"),
+        embedding_batch=1,
+        embedding_requests=1,
+        request_timeout=1,
+    )
+    model_server.embedding_delay = 0.3
+    known = build_documentation_context(
+        sample_service.platform,
+        sample_service.collection,
+        open_embeddings(settings),
+        None,
+        settings,
+    )
+    found = reported(wordings([f"drone {number}" for number in range(5)]), known)
+    assert len(model_server.embedding_requests) == 5
+    assert found.notes == ()
+
+
 def test_embedding_failure_falls_back_to_words() -> None:
     async def embed(_: Sequence[str]) -> Vectors:
         raise ModelUnavailable("the model is away")

@@ -123,9 +123,9 @@ def _embedder(model: Embeddings, settings: Settings) -> EmbedTexts:
     async def embed(texts: Sequence[str]) -> Vectors:
         vectors: list[list[float]] = []
         with model_errors(role):
-            async with asyncio.timeout(settings.request_timeout):
-                requests = batches(texts, settings.embedding_batch)
-                for concurrent in batches(requests, settings.embedding_requests):
+            requests = batches(texts, settings.embedding_batch)
+            for concurrent in batches(requests, settings.embedding_requests):
+                async with asyncio.timeout(settings.request_timeout):
                     for batch in await asyncio.gather(*map(model.aembed_documents, concurrent)):
                         vectors += batch
         if len(vectors) != len(texts) or len(set(map(len, vectors))) > 1:
