@@ -8,9 +8,11 @@ import pytest
 from pydantic import SecretStr
 
 from app.service.answer_service import AnswerService
+from ingestion.text.language import estimate_tokens
+from runnables.models.context_window import MAX_OUTPUT_SHARE, TAG_TOKENS
 from runnables.tools.lookup_tools import TOOLS, LookupTool
 from runnables.tools.middleware import MAX_RESULT_TOKENS
-from runnables.tools.research import MAX_CHUNKS
+from runnables.tools.research import MAX_CHUNKS, PROMPT_SHARE
 from runnables.tools.tool_context import PassagesResult, ToolContextRuntime
 from schemas.errors import StoreUnavailable
 from schemas.question import Filters
@@ -451,6 +453,21 @@ def test_tool_results_are_escaped_and_truncated(
     assert len(results) < 5 * MAX_RESULT_TOKENS
     assert "</documents>" not in error
     assert "evil.example" not in run.answer.model_dump_json()
+
+
+@pytest.mark.parametrize("window", [8_000, 12_000])
+def test_prompt_has_all_chunks_that_fit_its_share_of_the_window(
+    sample_service: AnswerService, model_server: ModelServer, window: int
+) -> None:
+    write_answers(model_server)
+    steps = ResearchSteps(sample_service, model_server, chat_context_tokens=window)
+    model_server.reply(DONE)
+    chunks = steps.ask().state["chunks"]
+    prompt = model_server.chat_requests[0].text
+    tokens_left = PROMPT_SHARE * (1 - MAX_OUTPUT_SHARE) * window - estimate_tokens(prompt)
+    omitted = [each.chunk.text for each in chunks if each.chunk.text not in prompt]
+    assert omitted
+    assert all(estimate_tokens(text) + TAG_TOKENS > tokens_left for text in omitted)
 
 
 def test_tool_results_fit_the_window(

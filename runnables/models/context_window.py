@@ -46,10 +46,18 @@ def fit_chunks(
     """Return the chunks that fit a window of `window` tokens together with the prompt and the reply.
 
     `prompt_tokens` is the length of the prompt without chunks. This part, which consists of the question,
-    the schema and the instructions, is never cut. The order of the chunks is kept. A chunk that does not
-    fit is omitted as a whole, and its id is logged; a smaller chunk after it may still fit.
+    the schema and the instructions, is never cut. See `select_chunks`.
     """
-    tokens_left = window - reserved_output_tokens(window) - prompt_tokens
+    return select_chunks(chunks, window - reserved_output_tokens(window) - prompt_tokens)
+
+
+def select_chunks(chunks: list[RetrievedChunk], max_tokens: float) -> list[RetrievedChunk]:
+    """Return the chunks that take at most `max_tokens` tokens together.
+
+    The order of the chunks is kept. A chunk that does not fit is omitted as a whole, and its id is logged;
+    a smaller chunk after it may still fit.
+    """
+    tokens_left = max_tokens
     fitting: list[RetrievedChunk] = []
     for retrieved in chunks:
         tokens = estimate_tokens(retrieved.chunk.text) + TAG_TOKENS
@@ -58,7 +66,7 @@ def fit_chunks(
             tokens_left -= tokens
     if len(fitting) < len(chunks):
         omitted = [retrieved.chunk.id for retrieved in _without(chunks, fitting)]
-        log.debug("chunks that do not fit in a window of %d tokens: %s", window, ", ".join(omitted))
+        log.debug("chunks that do not fit in %d tokens: %s", max_tokens, ", ".join(omitted))
     return fitting
 
 

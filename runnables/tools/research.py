@@ -15,7 +15,7 @@ from langchain_core.runnables import Runnable, RunnableConfig
 from prompts.chat_prompts import load_prompt
 from runnables.models.chat_model import ChatModel
 from runnables.models.chat_models import ChatModels
-from runnables.models.context_window import MAX_OUTPUT_SHARE, count_prompt_tokens, fit_chunks
+from runnables.models.context_window import MAX_OUTPUT_SHARE, count_prompt_tokens, select_chunks
 from runnables.run_context import (
     child_config,
     deadline_timeout,
@@ -181,8 +181,8 @@ class ResearchAgent:
     def _prompt(self, state: PipelineState) -> list[BaseMessage]:
         """Return the prompt, with as many retrieved chunks as leave room for the results of tools."""
         without_chunks = count_prompt_tokens(self._messages(state, []))
-        window = int(PROMPT_SHARE * self._token_budget)
-        return self._messages(state, fit_chunks(state["chunks"], window, without_chunks))
+        max_tokens = PROMPT_SHARE * self._token_budget - without_chunks
+        return self._messages(state, select_chunks(state["chunks"], max_tokens))
 
     def _messages(self, state: PipelineState, chunks: list[RetrievedChunk]) -> list[BaseMessage]:
         return load_prompt("tools", self._platform_info.language).format_messages(
