@@ -224,7 +224,7 @@ def test_diversify_limits_the_share_of_one_document(documents: str, k: int, expe
 @pytest.mark.parametrize(
     ("question", "page"),
     [
-        ("customer wants his money back", "1602"),
+        ("pay the customer his money back", "1602"),
         ("when does the courier collect my parcels", "1180"),
         ("发货之后想要快递轨迹", "1182"),
     ],
