@@ -85,6 +85,21 @@ def test_links_lead_to_the_pages_they_name(tmp_path: Path) -> None:
     assert page.sections[0].body == "See [B](https://x.y/bee#x), C, [W](https://w.x)."
 
 
+@pytest.mark.parametrize("target", ["My%20Page.md", "<My Page.md>", '<My Page.md> "Title"'])
+def test_links_may_name_pages_with_spaces(tmp_path: Path, target: str) -> None:
+    (tmp_path / "a.md").write_text(f"See [mine]({target}).")
+    (tmp_path / "My Page.md").write_text("Body")
+    source = MarkdownSourceConfig(
+        kind="markdown", name="docs", path=tmp_path, page_url=("https://x.y/{path}",)
+    )
+    (page,) = [
+        document
+        for document in read_source(source, SourceLimits())
+        if isinstance(document, SourceDocument) and document.id == "a"
+    ]
+    assert page.sections[0].body == "See [mine](https://x.y/My%20Page)."
+
+
 DIRTY_PAGE = """# Topic {n}
 
 :::note Mind

@@ -496,6 +496,18 @@ def test_description_is_read_from_a_url() -> None:
     assert len(heads) == 2
 
 
+def test_server_of_a_url_without_servers_is_its_host() -> None:
+    with server(routes(api=small(), old={"swagger": "2.0", "paths": {"/plays": {"get": {}}}})) as (
+        url,
+        _,
+    ):
+        for name in ("api", "old"):
+            (document,) = read_url(f"{url}/{name}.json")
+            assert isinstance(document, SourceDocument)
+            assert document.api_url == "/plays"
+            assert f"`{url}/`" in body_of(document, "request_url")
+
+
 def test_private_url_is_refused() -> None:
     with (
         server(routes(api=small())) as (url, heads),

@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
+from urllib.parse import unquote
 
 import frontmatter
 import yaml
@@ -39,7 +40,11 @@ MAX_NESTING = 20
 Deeper fields, for example after tags that are never closed, are indented as far as this depth.
 """
 
-_LINK = re.compile(r"(?<!!)\[((?:[^\[\]]|\[[^\[\]]*\])*)\]\(\s*<?([^)\s>]+)>?(?:\s+[\"'][^)]*)?\)")
+_LINK = re.compile(
+    r"(?<!!)\[((?:[^\[\]]|\[[^\[\]]*\])*)\]"
+    r"\(\s*<?((?<=<)[^<>\n]+(?=>)|[^)\s>]+)>?(?:\s+[\"'][^)]*)?\)"
+)
+"""A link, with its label and its target; only a target in angle brackets may contain spaces."""
 _SCHEME = re.compile(r"[a-z][a-z0-9+.-]*:|//|#", re.IGNORECASE)
 _LINK_ENDINGS = (".md", ".mdx", "/index.md", "/index.mdx", "/README.md", "/_index.md")
 _NAME = re.compile(r"\{(\w+)")
@@ -185,10 +190,10 @@ class LinkResolver:
     def _page(self, address: str, path: Path) -> Path | None:
         """Return the file that `address` names, relative to the page at `path`; None if there is none.
 
-        An address that begins with `/` is relative to the source's folder.
+        An address may be percent-encoded. If it begins with `/`, it is relative to the source's folder.
         """
         base = self._root if address.startswith("/") else path.parent
-        target = os.path.normpath(base / address.strip("/"))
+        target = os.path.normpath(base / unquote(address).strip("/"))
         if not target.startswith(self._folder):
             return None
         ends = ("",) if target.endswith((".md", ".mdx")) else _LINK_ENDINGS

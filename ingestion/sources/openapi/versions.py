@@ -72,13 +72,18 @@ class OpenApi3:
         )
 
     def _servers(self, path_operation: PathOperation) -> Iterator[str]:
-        """Yield the servers of the operation, or else of its path, or else of the description."""
+        """Yield the servers of the operation, or else of its path, or else of the description.
+
+        If none are declared, the server is `/`, which is known only for a description read from a URL.
+        """
         for holder in (path_operation.node, path_operation.item, self._root):
             servers = [server for server in holder["servers"].elements() if server.text("url")]
             if servers:
                 for server in servers[:MAX_SERVERS]:
                     yield absolute_server_url(_expand_server_variables(server), self._root.base)
                 return
+        if self._root.base.startswith("http"):
+            yield absolute_server_url("/", self._root.base)
 
 
 class Swagger2:
