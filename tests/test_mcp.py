@@ -18,6 +18,7 @@ from mcp_types import CallToolResult, TextContent, TextResourceContents, Tool
 from app.api.mcp import server as mcp_server
 from app.security.api_keys import ApiKeyStore
 from app.service.answer_service import AnswerService
+from schemas.errors import StoreUnavailable
 from tests.cli.commands import environment_of, write_platform
 from tests.live_server import live_server
 from tests.model_replies import draft, structured
@@ -156,6 +157,21 @@ def test_documents_are_resources(url: str, monkeypatch: pytest.MonkeyPatch) -> N
     assert len(listed) > 6
     assert text.startswith("# 订单发货 > ")
     assert "> 错误码" in text
+
+
+def test_store_failure_is_named_when_resources_are_listed(
+    url: str, sample_service: AnswerService, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fail(_: object) -> None:
+        raise StoreUnavailable("the store does not answer")
+
+    async def listing() -> None:
+        async with connected(url) as client:
+            with pytest.raises(MCPError, match="the store does not answer"):
+                await client.list_resources()
+
+    monkeypatch.setattr(type(sample_service.collection), "catalogue", fail)
+    asyncio.run(listing())
 
 
 def test_uris_of_documents_have_a_template(url: str) -> None:

@@ -2,6 +2,7 @@
 
 import pytest
 from click.testing import CliRunner
+from pydantic import SecretStr
 
 from app.cli.main import main
 from tests.model_replies import MakeClient
@@ -34,6 +35,23 @@ def test_model_failure_without_fallback_is_not_ready(
     ready = model_client(on_model_failure="error").get("/health/ready")
     assert ready.status_code == 503
     assert ready.json()["status"] == "failed"
+
+
+def test_failed_model_with_a_working_fallback_is_degraded(
+    model_client: MakeClient, model_server: ModelServer
+) -> None:
+    model_server.route(lambda request: (request.body or {}).get("model") == "right", {"ok": True})
+    model_server.default = Reply(status=401, text="bad key")
+    client = model_client(
+        on_model_failure="error",
+        chat_fallback_model="openai:right",
+        chat_fallback_base_url=model_server.base_url,
+        chat_fallback_api_key=SecretStr("test-key"),
+    )
+    ready = client.get("/health/ready")
+    assert ready.status_code == 200
+    states = {name: check["status"] for name, check in ready.json()["checks"].items()}
+    assert (states["model:chat"], states["model:chat_fallback"]) == ("degraded", "ok")
 
 
 def test_working_model_is_probed_once(model_client: MakeClient, model_server: ModelServer) -> None:

@@ -91,21 +91,24 @@ async def ready(answer_service: NamedDependency[AnswerService]) -> Response[Read
 async def _check_models(answer_service: AnswerService) -> dict[str, Check]:
     """Check the chat models.
 
-    If APIDESK_ON_MODEL_FAILURE is `extractive`, a failed model is `degraded` and not `failed`, because
-    questions are still answered.
+    A failed model is `degraded` and not `failed` if questions are still answered: because a fallback works,
+    or because APIDESK_ON_MODEL_FAILURE is `extractive`.
     """
-    if answer_service.models is None:
+    models = answer_service.models
+    if models is None:
         return {"model": Check(status="ok", detail=answer_service.settings.chat_model)}
-    failed_state: HealthState = (
-        "degraded" if answer_service.settings.on_model_failure == "extractive" else "failed"
+    problems = await asyncio.gather(*(_model_problem(model) for model in models.all))
+    working = {m.role for m, problem in zip(models.all, problems, strict=True) if problem is None}
+    is_answering = answer_service.settings.on_model_failure == "extractive" or all(
+        any(model.role in working for model in group)
+        for group in (models.answer_models, models.extraction_models)
     )
-    models = answer_service.models.all
-    problems = await asyncio.gather(*(_model_problem(model) for model in models))
+    failed_state: HealthState = "degraded" if is_answering else "failed"
     return {
         f"model:{model.role.prefix.lower()}": Check(status="ok", detail=model.name)
         if problem is None
         else Check(status=failed_state, detail=problem)
-        for model, problem in zip(models, problems, strict=True)
+        for model, problem in zip(models.all, problems, strict=True)
     }
 
 

@@ -109,7 +109,10 @@ def build_server(toolbox: Toolbox, platform_info: PlatformInfo) -> Server[Any]:
         _: object, params: PaginatedRequestParams | None
     ) -> ListResourcesResult:
         cursor = params.cursor if params else None
-        return await asyncio.to_thread(list_resources, toolbox.collection, cursor)
+        try:
+            return await asyncio.to_thread(list_resources, toolbox.collection, cursor)
+        except ApideskError as error:
+            raise MCPError(INTERNAL_ERROR_CODE, str(error)) from None
 
     async def read_resource_in_thread(
         _: object, params: ReadResourceRequestParams
