@@ -12,6 +12,7 @@ import threading
 from collections import deque
 from collections.abc import Callable, Iterator
 from concurrent.futures import Future, ProcessPoolExecutor
+from concurrent.futures.process import BrokenProcessPool
 from itertools import chain, islice
 from typing import ParamSpec, Self, TypeVar
 
@@ -72,20 +73,27 @@ class WorkerProcesses:
             yield from _run_tasks(tasks, self._chunk_tokens)
 
     def _run_in_pool(self, tasks: Iterator[FileTask | FileResult]) -> Iterator[FileResult]:
-        """Yield the results of `tasks` in order, with a limited number of batches in progress."""
+        """Yield the results of `tasks` in order, with a limited number of batches in progress.
+
+        Raises SourceError if a process is killed; the next source then starts new processes.
+        """
         if self._pool is None:
             context = multiprocessing.get_context("spawn")
             self._pool = ProcessPoolExecutor(self._count, context, initializer=exit_with_parent)
         waiting: deque[Future[list[FileResult]]] = deque()
-        while True:
-            while len(waiting) < self._count * BATCHES_PER_PROCESS:
-                batch = list(islice(tasks, BATCH_TASKS))
-                if not batch:
-                    break
-                waiting.append(self._pool.submit(_run_batch, batch, self._chunk_tokens))
-            if not waiting:
-                return
-            yield from waiting.popleft().result()
+        try:
+            while True:
+                while len(waiting) < self._count * BATCHES_PER_PROCESS:
+                    batch = list(islice(tasks, BATCH_TASKS))
+                    if not batch:
+                        break
+                    waiting.append(self._pool.submit(_run_batch, batch, self._chunk_tokens))
+                if not waiting:
+                    return
+                yield from waiting.popleft().result()
+        except BrokenProcessPool:
+            self._pool = None
+            raise SourceError("a worker process was killed, perhaps for lack of memory") from None
 
 
 def _available_cores() -> int:

@@ -1,6 +1,9 @@
 """Reading and cutting files in worker processes."""
 
+import os
+import signal
 from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -46,6 +49,21 @@ def test_documents_are_cut_as_without_workers(source: MarkdownSourceConfig) -> N
     plain = [d for d in read_source(source, SourceLimits()) if isinstance(d, SourceDocument)]
     cut = [d for d in results(source, 10_000) if isinstance(d, ChunkedDocument)]
     assert [list(d.chunks) for d in cut] == [list(chunk_document(d, 400)) for d in plain]
+
+
+def kill_this_process() -> list[FileResult]:
+    os.kill(os.getpid(), signal.SIGKILL)
+    return []
+
+
+def test_killed_process_is_a_source_error(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(worker_processes, "MIN_TASKS", 1)
+    with WorkerProcesses(400) as workers:
+        monkeypatch.setattr(workers, "_count", 2)
+        with pytest.raises(SourceError, match="killed"):
+            list(workers.run(iter([kill_this_process])))
+        (result,) = workers.run(iter([partial(list, [SourceError("read")])]))
+    assert str(result) == "read"
 
 
 @pytest.mark.acceptance
