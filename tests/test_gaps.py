@@ -108,13 +108,30 @@ def test_gap_has_representative_size_and_most_common_page() -> None:
         asked(text, confidence="low", cited=(), nearest=page)
         for text, page in zip(texts, pages, strict=True)
     ]
-    (group,) = asyncio.run(find_gaps(failed))
+    (group,) = asyncio.run(find_gaps(failed, documented=lambda _: {}))
     assert group.members == (0, 1, 2)
     gap = report_gap(group, failed)
     assert gap.size == 3
     assert gap.question == "drone delivery"
     assert gap.nearest == OTHER_PAGE
     assert gap.missing[0] == "drone"
+
+
+def test_missing_words_are_whole_words() -> None:
+    texts = ["invoices of a shop", "invoices for a shop", "two invoices, one shop"]
+    failed = [asked(text, feedback=-1) for text in texts]
+
+    def documented(words: Iterable[str]) -> dict[str, float]:
+        return {word: 0.1 for word in words if word == "shop"}
+
+    (group,) = asyncio.run(find_gaps(failed, documented=documented))
+    assert report_gap(group, failed).missing == ("invoices",)
+
+
+def test_no_words_are_missing_if_the_documented_words_are_unknown() -> None:
+    failed = [asked("invoices of a shop", feedback=-1)] * 3
+    (group,) = asyncio.run(find_gaps(failed))
+    assert report_gap(group, failed).missing == ()
 
 
 def test_documented_topic_is_a_gap_only_if_answers_fail() -> None:

@@ -93,7 +93,7 @@ async def find_gaps(
 
     The members of a gap are indices into `questions`. `group_texts` explains `vectors`, `documented`
     and `glossary`. In a gap, at least half of the on-topic answers have low confidence, no citation or a
-    negative rating; with `documented`, it is also enough that the questions share undocumented terms.
+    negative rating; with `documented`, it is also enough that the questions share undocumented words.
     Before gaps are selected, the model of `grouper` joins groups that have the same topic, and names the
     topics.
     """
@@ -110,7 +110,7 @@ async def find_gaps(
         group
         for group in groups
         if len(group.members) >= MIN_GAP_SIZE
-        and _is_missing([questions[member] for member in group.members], group, documented)
+        and _is_missing([questions[member] for member in group.members], group)
     ]
     return sorted(gaps, key=lambda gap: (-len(gap.members), gap.members))
 
@@ -125,15 +125,13 @@ def _wordings(group: TextGroup, questions: Sequence[GapQuestion]) -> list[str]:
     return list(dict.fromkeys(questions[member].text for member in members))
 
 
-def _is_missing(
-    members: Sequence[GapQuestion], group: TextGroup, documented: WordShares | None
-) -> bool:
+def _is_missing(members: Sequence[GapQuestion], group: TextGroup) -> bool:
     """Return whether the group is about the platform and the documents lack its topic."""
     on_topic = [question for question in members if question.type != "unknown"]
     if len(on_topic) < MIN_ON_TOPIC_SHARE * len(members):
         return False
     failed = sum(map(_is_failed, on_topic)) * 2 >= len(on_topic)
-    return failed or (documented is not None and bool(group.undocumented))
+    return failed or bool(group.undocumented)
 
 
 def _is_failed(question: GapQuestion) -> bool:
@@ -224,7 +222,7 @@ def report_gap(group: TextGroup, questions: Sequence[GapQuestion]) -> Gap:
 
 
 def _is_substring(word: str, words: Iterable[str]) -> bool:
-    """Return whether another of `words` contains `word`, as 积分 contains the terms 积 and 分."""
+    """Return whether another of `words` contains `word`, as 积分 contains 积 and 分."""
     return any(word in other for other in words if other != word)
 
 

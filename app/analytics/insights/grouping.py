@@ -15,7 +15,7 @@ a low weight.
 import math
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
 from itertools import combinations
 from typing import TYPE_CHECKING, Any
@@ -94,6 +94,8 @@ class TopicTerm:
     """A word's stem, or a Chinese character."""
 
     text: str
+    word: str
+    """The word from which the term was derived, or the character; the first one if there are several."""
     expected_share: float
     """Expected share of this term among the words of questions."""
     document_share: float
@@ -116,6 +118,7 @@ def extract_terms(
         other = merged.get(term.text, term)
         merged[term.text] = TopicTerm(
             term.text,
+            other.word,
             max(term.expected_share, other.expected_share),
             max(term.document_share, other.document_share),
         )
@@ -157,7 +160,7 @@ def _terms(word: str, document_share: float) -> Iterator[TopicTerm]:
     is_developer_word = word in DEVELOPER_WORDS
     developer = is_developer_word or word in _DEVELOPER_CHARACTERS
     expected = max(everyday, DEVELOPER_SHARE if developer else 0.0, document_share)
-    yield TopicTerm(stem(word), expected, document_share)
+    yield TopicTerm(stem(word), word, expected, document_share)
     common = (
         is_developer_word
         or document_share > COMMON_DOCUMENT_WORD_SHARE
@@ -172,7 +175,8 @@ def _character_terms(character: str, document_share: float) -> Iterator[TopicTer
     everyday = max(_character_shares().get(character, 0.0), 10 ** (RAREST_ZIPF - 9))
     if everyday < COMMON_CHARACTER_SHARE:
         developer_share = DEVELOPER_SHARE if character in _DEVELOPER_CHARACTERS else 0.0
-        yield TopicTerm(character, max(everyday, developer_share), document_share)
+        share = max(everyday, developer_share)
+        yield TopicTerm(character, character, share, document_share)
 
 
 @lru_cache
@@ -194,9 +198,9 @@ class TextGroup:
     representative: int
     """The member most similar to all others (medoid)."""
     undocumented: tuple[str, ...]
-    """Terms that members share and the documents lack or hardly contain, the most frequent first.
+    """Words that members share and the documents lack or hardly contain, the most frequent first.
 
-    Without word frequencies of the documents, these are all terms that members share.
+    Empty without word frequencies of the documents.
     """
     name: str = ""
     """A name for the topic, written by a model; empty if no model named it."""
@@ -222,6 +226,8 @@ def group_texts(
     similarity = _similarity(rows, vectors)
     clusters = _join_languages(_cluster(similarity), rows, texts)
     groups = [_group(sorted(members), similarity, terms) for members in clusters]
+    if documented is None:
+        groups = [replace(group, undocumented=()) for group in groups]
     return sorted(groups, key=lambda group: (-len(group.members), group.members))
 
 
@@ -340,5 +346,5 @@ def _group(
     return TextGroup(
         members=tuple(members),
         representative=members[int(inner.argmax())],
-        undocumented=tuple(term.text for term in shared),
+        undocumented=tuple(term.word for term in shared),
     )
