@@ -37,6 +37,9 @@ _Embed = Callable[[list[str]], list[Vector]]
 MAX_ATTEMPTS = 5
 """Maximum number of attempts per request. `_may_succeed_later` says which errors are retried."""
 
+MAX_RETRY_WAIT_S = 60.0
+"""Maximum number of seconds before a request is repeated, even if the server asks for more."""
+
 FIRST_BATCH_SIZE = 4
 """Maximum number of texts in the first request, whose duration is measured."""
 
@@ -67,6 +70,11 @@ def open_embeddings(settings: Settings) -> Embeddings | None:
         }
     options |= settings.model_options.get("embedding", {})
     return open_client(init_embeddings, ModelRole("EMBEDDING", settings.embedding_model), options)
+
+
+def _retry_wait_s(state: RetryCallState) -> float:
+    """Return the seconds before the next attempt, at most MAX_RETRY_WAIT_S."""
+    return min(retry_wait_s(state), MAX_RETRY_WAIT_S)
 
 
 def _may_succeed_later(state: RetryCallState) -> bool:
@@ -208,7 +216,7 @@ class ChunkEmbedder:
 
     @retry(
         retry=_may_succeed_later,
-        wait=retry_wait_s,
+        wait=_retry_wait_s,
         stop=stop_after_attempt(MAX_ATTEMPTS),
         reraise=True,
     )

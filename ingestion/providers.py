@@ -1,5 +1,6 @@
 """Opens LangChain clients for `provider:model`, and converts their errors to ModelError."""
 
+import math
 import re
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
@@ -187,9 +188,10 @@ def _retry_after_s(error: Exception) -> float | None:
     headers = getattr(getattr(error, "response", None), "headers", None)
     value = headers.get("retry-after") if isinstance(headers, Mapping) else None
     try:
-        return max(0.0, float(value)) if value is not None else None
+        seconds = float(value or "nan")
     except ValueError:  # a date; the supported providers send seconds
         return None
+    return max(0.0, seconds) if math.isfinite(seconds) else None
 
 
 def _provider_reason(error: Exception) -> str:

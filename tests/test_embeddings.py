@@ -11,6 +11,7 @@ import pytest
 from click.testing import CliRunner
 
 from app.cli.main import main
+from ingestion import embeddings
 from ingestion.embeddings import MAX_ATTEMPTS, ChunkEmbedder, SavedVectors, open_embeddings
 from ingestion.job import IngestionJob
 from schemas.document import Chunk
@@ -112,6 +113,17 @@ def test_failed_request_is_retried(model_server: ModelServer, status: int) -> No
     ((_, vectors),) = embedder(model_server, embedding_requests=1).embed(iter(sections(2)))
     assert len(vectors) == 2
     assert len(model_server.embedding_requests) == MAX_ATTEMPTS
+
+
+@pytest.mark.parametrize("seconds", ["86400", "inf"])
+def test_server_cannot_delay_a_retry_for_long(
+    model_server: ModelServer, monkeypatch: pytest.MonkeyPatch, seconds: str
+) -> None:
+    monkeypatch.setattr(embeddings, "MAX_RETRY_WAIT_S", 0.1)
+    replies = iter([Reply(status=429, headers={"retry-after": seconds}), None])
+    model_server.embedding_reply = lambda _: next(replies)
+    ((_, vectors),) = embedder(model_server).embed(iter(sections(1)))
+    assert len(vectors) == 1
 
 
 @pytest.mark.parametrize(

@@ -97,6 +97,7 @@ def test_prompt_contains_numbered_passages_and_the_question(
         ("3\n1\n2", [3, 1, 2]),
         ("```json\n[3, 1, 2]\n```", [3, 1, 2]),
         ("<think>1, 2, 3</think>3、1、2", [3, 1, 2]),
+        (f"<think>{'Compare 1, 2, 3. ' * 1_000}</think>3, 1, 2", [3, 1, 2]),
         ("In 2 of 3 cases, see [1] and [2]: 3, 1, 2", [3, 1, 2]),
         ("Document 3 answers it, 1 does not.", None),
         ("", None),

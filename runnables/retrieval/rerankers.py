@@ -239,11 +239,11 @@ def _truncate(text: str, tokens: int) -> str:
 def parse_permutation(text: str) -> PassageOrder | None:
     """Return the longest sequence of numbers in a reply without JSON; None if there is no sequence.
 
-    Only the first `MAX_QUOTED_REPLY_CHARS` characters are searched.
+    Only the first `MAX_QUOTED_REPLY_CHARS` characters after the model's thinking are searched.
     """
     sequences = [
         match[0]
-        for match in _NUMBER_SEQUENCE.finditer(strip_thinking(text[:MAX_QUOTED_REPLY_CHARS]))
+        for match in _NUMBER_SEQUENCE.finditer(strip_thinking(text)[:MAX_QUOTED_REPLY_CHARS])
     ]
     if not sequences:
         return None
