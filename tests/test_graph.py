@@ -117,3 +117,12 @@ def test_command_draws_without_a_store(tmp_path: Path, flowchart: str) -> None:
     assert file.read_text(encoding="utf-8") == flowchart
     result = CliRunner().invoke(main, ["graph"], env=store)
     assert result.stdout == flowchart
+
+
+def test_markdown_file_contains_the_flowchart_in_a_code_block(
+    tmp_path: Path, flowchart: str
+) -> None:
+    file = tmp_path / "pipeline.md"
+    result = CliRunner().invoke(main, ["graph", str(file)])
+    assert (result.exit_code, result.output) == (0, "")
+    assert file.read_text(encoding="utf-8") == f"```mermaid\n{flowchart}```\n"

@@ -168,7 +168,10 @@ def ingest(
 @platform_option
 @report_errors
 def graph(file: Path | None, mode: "AnswerMode", platform: Path | None) -> None:
-    """Draw the configured pipeline as a Mermaid flowchart, into FILE or on stdout."""
+    """Draw the configured pipeline as a Mermaid flowchart, into FILE or on stdout.
+
+    In a Markdown file, the flowchart is in a code block.
+    """
     from app.cli.graph import draw_mermaid, read_steps
     from schemas.errors import ConfigurationError
 
@@ -181,6 +184,8 @@ def graph(file: Path | None, mode: "AnswerMode", platform: Path | None) -> None:
     if file is None:
         click.echo(flowchart, nl=False)
         return
+    if file.suffix.lower() == ".md":
+        flowchart = f"```mermaid\n{flowchart}```\n"
     try:
         file.write_text(flowchart, encoding="utf-8")
     except OSError as error:
