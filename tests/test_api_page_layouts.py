@@ -356,6 +356,30 @@ client.request({ path: '/status', method: 'GET' });
     assert read_lines(text, tmp_path / "page.mdx") == []
 
 
+def test_empty_heading_names_no_call(tmp_path: Path) -> None:
+    text = """# Kites
+
+##
+
+Kites of the club.
+
+## All calls
+
+```
+GET /kites
+POST /kites
+```
+
+| Parameter | Type |
+| --- | --- |
+| colour | string |
+"""
+    without_heading = text.replace("##\n\n", "", 1)
+    lines = read_lines(without_heading, tmp_path / "a.md")
+    assert len(lines) == 4
+    assert read_lines(text, tmp_path / "b.md") == lines
+
+
 def test_all_rows_of_a_single_column_without_a_title_are_parameters(tmp_path: Path) -> None:
     text = """# Add a berth
 

@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 from pydantic import ValidationError
 
+from ingestion.sources.openapi.fetch import MAX_REDIRECTS
 from ingestion.sources.registry import FileResult, Waiting, read_source
 from ingestion.sources.website import find_links
 from ingestion.sync import ReadOptions, Sync
@@ -244,6 +245,25 @@ def test_passing_fault_is_retried(crawler: Crawler, fault: Fault) -> None:
     crawler.site.fail(fault, "/guide/p2", count=1)
     report = crawler.sync()
     assert (report.added, report.refused) == (6, [])
+
+
+@pytest.mark.parametrize(
+    ("reply", "reason"),
+    [
+        (Reply(b"x" * 20_000), "larger than"),
+        (Reply(b"x", headers={"Content-Encoding": "br"}), "unsupported content encoding"),
+        (Reply(status=302, headers={"Location": "gopher://x/"}), "not an http(s) URL"),
+        (Reply(status=302, headers={"Location": "/guide/p2"}), "redirects more than"),
+    ],
+    ids=["too large", "encoding", "invalid redirect", "endless redirect"],
+)
+def test_lasting_fault_is_not_retried(crawler: Crawler, reply: Reply, reason: str) -> None:
+    crawler.limits = replace(crawler.limits, file_bytes=10_000)
+    crawler.site.replies["/guide/p2"] = reply
+    (line,) = crawler.sync().refused
+    assert reason in line
+    requests = crawler.site.fetched().count("/guide/p2")
+    assert requests == (MAX_REDIRECTS + 1 if reason == "redirects more than" else 1)
 
 
 def test_half_a_page_is_not_taken_from_the_cache(crawler: Crawler) -> None:

@@ -118,7 +118,7 @@ def _stated_marks(blocks: Sequence[MarkdownBlock]) -> Iterator[Mark]:
 
 def _overview_marks(blocks: Sequence[MarkdownBlock]) -> Iterator[Mark]:
     """Yield a mark for each call in a table of contents, at the heading that the call's row names."""
-    headings = {block.title: i for i, block in enumerate(blocks) if block.kind == "heading"}
+    headings = _headings(blocks)
     for block in blocks:
         if block.kind == "table" and CALL.search(block.text):
             for row in parse_table(block.text):
@@ -136,7 +136,7 @@ def _listed_marks(
     If the name of a call is or begins with the title of a heading, the call has its mark at the heading. A
     block with one of the calls in `stated` only repeats them and gets no marks.
     """
-    headings = {block.title: i for i, block in enumerate(blocks) if block.kind == "heading"}
+    headings = _headings(blocks)
     for index, block in enumerate(blocks):
         calls = listed_calls(block) if block.kind == "table" else _calls_of_code(block)
         if len(calls) < 2 or any(listed.call.key in stated for listed in calls):
@@ -152,6 +152,11 @@ def _listed_marks(
                 others.append(listed)
         if others:
             yield Mark(others[0].call, index, listed=tuple(others))
+
+
+def _headings(blocks: Sequence[MarkdownBlock]) -> dict[str, int]:
+    """Return the index of each heading by its title. Headings without a title are left out."""
+    return {b.title: i for i, b in enumerate(blocks) if b.kind == "heading" and b.title}
 
 
 def _calls_of_code(block: MarkdownBlock) -> list[ListedCall]:

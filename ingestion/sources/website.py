@@ -27,6 +27,7 @@ from ingestion.sources.openapi.fetch import (
     Downloader,
     OutsideHost,
     StatusError,
+    TransientError,
 )
 from ingestion.sources.registry import FileResult, KnownFiles, Waiting
 from ingestion.sources.remote_pages import (
@@ -243,8 +244,8 @@ class _Crawl:
     def _download(self, url: str) -> Generator[Waiting, None, Download]:
         """Return the response for `url`. The rate of requests is limited.
 
-        Errors are retried, except a redirect to another origin and a status that is not transient. Raises
-        SourceError, and SourceAbandoned at the time limit.
+        Transient errors and statuses are retried. Raises SourceError, and SourceAbandoned at the time
+        limit.
         """
         for attempt in range(MAX_ATTEMPTS):
             yield from self._deadline.sleep(
@@ -254,13 +255,11 @@ class _Crawl:
             delay = FIRST_RETRY_S * 2**attempt
             try:
                 return Downloader(self._source.start, self._limits, self._cache).get(url)
-            except OutsideHost:
-                raise
             except StatusError as error:
                 if error.status not in _TRANSIENT_STATUSES or attempt == MAX_ATTEMPTS - 1:
                     raise
                 delay = max(delay, error.retry_after)
-            except SourceError:
+            except TransientError:
                 if attempt == MAX_ATTEMPTS - 1:
                     raise
             finally:

@@ -57,6 +57,10 @@ class StatusError(SourceError):
         """Seconds to wait before a retry, from `Retry-After`; 0 if it is missing or is a date."""
 
 
+class TransientError(SourceError):
+    """A download fails for a reason that may pass, such as a broken connection or the time limit."""
+
+
 class Downloader:
     """Downloads a description and the documents it refers to, or one page of a web site.
 
@@ -96,7 +100,7 @@ class _DownloadThread:
     def __init__(self, downloader: Downloader) -> None:
         self.downloader = downloader
         self.deadline = time.monotonic() + downloader.seconds_left
-        self.result: Download | SourceError = SourceError("cannot be fetched")
+        self.result: Download | SourceError = TransientError("cannot be fetched")
         self.streams: list[object] = []
 
     def run(self, url: str) -> Download:
@@ -114,9 +118,9 @@ class _DownloadThread:
     def remaining(self) -> float:
         return self.deadline - time.monotonic()
 
-    def _too_slow(self) -> SourceError:
+    def _too_slow(self) -> TransientError:
         seconds = self.downloader.limits.fetch_seconds
-        return SourceError(f"did not arrive within {seconds:g} seconds (APIDESK_FETCH_TIMEOUT)")
+        return TransientError(f"did not arrive within {seconds:g} seconds (APIDESK_FETCH_TIMEOUT)")
 
     def _work(self, url: str) -> None:
         try:
@@ -132,7 +136,7 @@ class _DownloadThread:
         except httpx.TimeoutException:
             self.result = self._too_slow()
         except (httpx.HTTPError, httpx.InvalidURL, httpx.StreamError, OSError, ValueError) as error:
-            self.result = SourceError(f"cannot be fetched: {_reason(error)}")
+            self.result = TransientError(f"cannot be fetched: {_reason(error)}")
 
     def _transport(self) -> httpx.BaseTransport:
         transport = _CheckedTransport(self.downloader.limits)
@@ -237,7 +241,7 @@ def checked_addresses(host: str, port: int, limits: SourceLimits) -> list[str]:
     try:
         infos = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)
     except (OSError, UnicodeError):
-        raise SourceError("host name cannot be resolved") from None
+        raise TransientError("host name cannot be resolved") from None
     addresses = list(dict.fromkeys(str(info[4][0]) for info in infos))
     is_allowed = host.lower() in limits.private_hosts
     if not is_allowed and not all(map(is_public, map(ipaddress.ip_address, addresses))):
