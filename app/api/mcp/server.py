@@ -8,8 +8,8 @@ import inspect
 import logging
 import re
 import signal
-from collections.abc import AsyncIterator
-from contextlib import AsyncExitStack, asynccontextmanager
+from collections.abc import AsyncIterator, Iterator
+from contextlib import AsyncExitStack, asynccontextmanager, contextmanager
 from functools import cache
 from importlib.metadata import version
 from typing import Any
@@ -109,19 +109,15 @@ def build_server(toolbox: Toolbox, platform_info: PlatformInfo) -> Server[Any]:
         _: object, params: PaginatedRequestParams | None
     ) -> ListResourcesResult:
         cursor = params.cursor if params else None
-        try:
+        with mcp_errors():
             return await asyncio.to_thread(list_resources, toolbox.collection, cursor)
-        except ApideskError as error:
-            raise MCPError(INTERNAL_ERROR_CODE, str(error)) from None
 
     async def read_resource_in_thread(
         _: object, params: ReadResourceRequestParams
     ) -> ReadResourceResult:
-        try:
+        with mcp_errors():
             async with toolbox.meter_tokens():
                 return await asyncio.to_thread(read_resource, toolbox.collection, params.uri)
-        except ApideskError as error:
-            raise MCPError(INTERNAL_ERROR_CODE, str(error)) from None
 
     return Server(
         SERVER_NAME,
@@ -137,6 +133,15 @@ def build_server(toolbox: Toolbox, platform_info: PlatformInfo) -> Server[Any]:
         on_list_resource_templates=list_templates,
         on_read_resource=read_resource_in_thread,
     )
+
+
+@contextmanager
+def mcp_errors() -> Iterator[None]:
+    """Convert an ApideskError within the block to an MCPError with the same message."""
+    try:
+        yield
+    except ApideskError as error:
+        raise MCPError(INTERNAL_ERROR_CODE, str(error)) from None
 
 
 @cache
