@@ -32,7 +32,7 @@ REDIS_RETRY_S = 5.0
 """Seconds after an error until Redis is tried again."""
 
 MAX_REDIS_CONNECTIONS = 1_000
-"""Maximum number of connections to Redis. It exceeds the number of concurrent requests of a process."""
+"""Maximum number of connections to Redis per process. If all are in use, usage is counted in memory."""
 
 log = logging.getLogger(__name__)
 
@@ -148,7 +148,7 @@ class RateLimiter:
         self._counter = UsageCounter(settings.redis_url)
 
     async def count_request(self, account: str) -> None:
-        """Count a request of `account`: the id of an API key or, while none is required, an address.
+        """Count a request of `account` (see `Caller.account`).
 
         Raises RateLimited if the account has used up its requests or its tokens.
         """

@@ -102,7 +102,7 @@ class Outbox:
             self._drain_ended_processes(write_batch)
 
     def close(self) -> None:
-        """Close the current file and release the lock, so that other processes deliver its records."""
+        """Close the current file and release the lock, so that other processes deliver what remains."""
         if self._is_open:
             if not self._rotate():
                 Path(self._lock.lock_file).unlink(missing_ok=True)

@@ -36,7 +36,7 @@ TURN_COLUMNS = [turns_table.c[name] for name in Turn.model_fields]
 
 
 class SessionStore:
-    """Stores the sessions of all owners. An owner is the id of an API key, or "" if there are no keys.
+    """Stores the sessions of all owners. An owner is the id of a caller, or "" if no API key is required.
 
     Queries run in worker threads, because the database drivers are synchronous.
     """

@@ -96,7 +96,7 @@ class _AnnouncedServer(uvicorn.Server):
 
 
 def check_bind_address(settings: Settings, engine: Engine, host: str) -> None:
-    """Check that an API key is configured or `host` is a loopback address. Blocks the event loop.
+    """Check that an API key is configured or `host` is a loopback address. Blocks.
 
     Raises ConfigurationError if neither is the case, and StoreUnavailable if the database cannot be used.
     """

@@ -95,11 +95,11 @@ class _BarDisplay(_LineDisplay):
 
 
 def progress_line(sources: Sequence[SourceReport], elapsed_s: float) -> str:
-    """Return a line with the documents, chunks and chunks per second of a run, and with the time left for
-    the source that is being read.
+    """Return a line with the progress of a run.
 
-    The time left is given only if the number of documents in this source is known, and some but not all of
-    them have been read.
+    It contains the numbers of documents and chunks, the chunks per second and, for the source that is being
+    read, an estimate of the time left. The estimate is missing if the number of documents in this source is
+    not known, or if none or all of them have been read.
     """
     documents = sum(source.documents for source in sources)
     chunks = sum(source.chunks for source in sources)

@@ -103,7 +103,7 @@ class _Exchange:
 
     @property
     def outcome(self) -> int:
-        """The response's status, or CLIENT_CLOSED_REQUEST if the client disconnected too early."""
+        """The status of the response, or CLIENT_CLOSED_REQUEST if the response is missing or incomplete."""
         return CLIENT_CLOSED_REQUEST if self._has_disconnected else int(self.status)
 
     @property
@@ -130,6 +130,6 @@ class _Exchange:
 
 
 def _request_id(scope: Scope) -> str:
-    """Return the id that the caller sent if its characters are safe in a log, or a new id."""
+    """Return the id that the caller sent if it is short and safe in a log, or a new id."""
     request_id = dict(scope["headers"]).get(_REQUEST_ID_KEY, b"").decode("latin-1")
     return request_id if _ID.fullmatch(request_id) else uuid4().hex

@@ -29,7 +29,7 @@ MEDIUM = 0.45
 """Probability from which the confidence is `medium`."""
 
 MIN_OTHER_WORDS = 2
-"""Minimum number of other words in a question that asks for more than the meaning of codes and names.
+"""A question with fewer words besides its codes and names asks only for the meaning of these.
 
 Words that developers use on every platform, such as "error", do not count.
 """
@@ -41,7 +41,7 @@ It is chosen, not measured.
 """
 
 INCOMPLETE = 0.4
-"""Maximum probability of an answer if no document contains an identifier of the question.
+"""Maximum probability of an answer if the question has an identifier that no document contains.
 
 It is chosen, not measured; the confidence is low.
 """

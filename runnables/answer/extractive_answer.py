@@ -66,7 +66,10 @@ def build_extractive_answer(
 def extractive_answer(
     state: PipelineState, collection: Collection, platform_info: PlatformInfo, glossary: Glossary
 ) -> PipelineState:
-    """Return `state` with a draft, and with the quoted chunks before all others. Blocks the event loop."""
+    """Return `state` with a draft, and with the quoted chunks before all others.
+
+    Blocks; call it in a worker thread.
+    """
     question = state["question"]
     quotes = find_quotes(state, collection, glossary)
     probability = quotes_probability(quotes, state["missing_identifiers"])
@@ -89,9 +92,9 @@ def find_quotes(
     glossary: Glossary,
     weights: Mapping[str, float] = PASSAGE_WEIGHTS,
 ) -> Quotes:
-    """Return the ranked passages, and those to quote for each part of the question.
+    """Return the passages to quote, and all ranked passages for each part of the question.
 
-    Blocks the event loop.
+    Blocks; call it in a worker thread.
     """
     details, structured = details_of(state["question"]), state["classification"].structured
     terms = QueryTerms.of(details, structured, collection, glossary)
@@ -169,8 +172,8 @@ def _choose_passages(ranked: Sequence[RankedPassage], part_count: int) -> list[R
     """Return the passages to quote for one of the `part_count` parts of the question, best first.
 
     These are the best passage and further ones that are within `MAX_DISTANCE` of it, are from sections with
-    another text, and are of a kind that the question may ask for. Further passages must fit into what the
-    best one leaves of this part's share of `MAX_QUOTED_CHARS`. If the best passage defines an error code,
+    different texts, and are of a kind that the question may ask for. Each part has an equal share of
+    `MAX_QUOTED_CHARS`, which only the best passage may exceed. If the best passage defines an error code,
     it is quoted alone.
     """
     if not ranked or ranked[0].defines_code:

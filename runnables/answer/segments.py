@@ -149,8 +149,8 @@ def _quoted_row(
 ) -> tuple[str, tuple[tuple[str, str], ...]]:
     """Return the text of a table row as a list item, and its columns and cells as they are quoted.
 
-    In a row of parameters or error codes, the labels are in the language of the answer, the first cell is
-    code, and an example is part of the description.
+    In a row of parameters or error codes, the labels are in the language of the answer, the first cell is a
+    code span, and an example is part of the description.
     """
     templates, labels = context.templates, user_text(context.label_language).api_document
     if context.kind == "error_codes" and len(cells) >= 4:

@@ -312,7 +312,7 @@ class PartialAnswerParser:
                 await self._send(grounded)
 
     async def _send(self, grounded: GroundedStep) -> None:
-        """Send the held steps, then `grounded`. If no step so far is supported, hold `grounded` as well."""
+        """Send the held steps, then `grounded`; hold all of them if none is supported."""
         is_held = not any(step.supported for step in self._steps)
         step = Step(
             number=len(self._steps) + 1,

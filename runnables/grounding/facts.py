@@ -270,7 +270,7 @@ def _compound_mentions(text: str, name: str, start: int, in_code: bool) -> Itera
 def _part_mentions(text: str, name: str, start: int, in_code: bool) -> Iterator[Mention]:
     """Yield the parts that are names.
 
-    In a code span, these are all words except class names and words of programming languages.
+    In a code span, these are all words except class names, examples and standard words (see `is_standard`).
     """
     for part in _PART.finditer(name):
         word, at = part[0], start + part.start()
@@ -280,7 +280,7 @@ def _part_mentions(text: str, name: str, start: int, in_code: bool) -> Iterator[
 
 
 def _is_sentence_break(name: str) -> bool:
-    """Return whether the dots belong to initials, or the only dot ends a sentence and lacks a space."""
+    """Return whether the dots belong to initials, or the only dot ends a sentence and no space follows."""
     parts = name.split(".")
     return all(len(part) == 1 for part in parts) or (len(parts) == 2 and parts[1].istitle())
 

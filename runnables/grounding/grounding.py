@@ -49,7 +49,7 @@ def build_ground(
 
     The answer cites only existing chunks, contains only allowed links (see `LinkPolicy`), and lists
     unverified facts and unsupported steps. If a model cited nothing, each step gets a citation of the chunk
-    that supports it best.
+    that supports it best, if there is one (see `Grounder.infer_citation`).
 
     If no step of a model's draft is supported, the draft of `quote` replaces it, provided that the
     confidence of the quote is high. If the draft that remains has no supported step, the answer says that

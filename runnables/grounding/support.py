@@ -65,10 +65,10 @@ _IDENTIFIER = re.compile(r"[A-Za-z0-9]+(?:[_/.\-][A-Za-z0-9]+)+|[a-z]+[A-Z]\w*|[
 
 
 def coverage(query: str, cited: str) -> float:
-    """Return the weighted share of the content words and error codes of `query` in `cited`, 0 to 1.
+    """Return the weighted share of the content words and codes of `query` that `cited` contains, 0 to 1.
 
-    The share is 1 if `query` has none. `query` is a question without pasted details (`search_query`). Words
-    that are rare in everyday language weigh more.
+    The share is 1 if `query` has none. `query` is the `search_query` of a question. Words that are rare in
+    everyday language weigh more, and words that are not nouns less.
     """
     weighted_terms = list(_weighted_terms(query))
     cited_terms = index_words(cited) | set(error_codes(cited))

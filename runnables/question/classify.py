@@ -62,9 +62,9 @@ def build_model_classifier(
     on_failure: str,
     classify_by_rules: Callable[[ExtractedDetails], Classification],
 ) -> Runnable[Question, Classification]:
-    """Return the step that classifies with one model call.
+    """Return the step that classifies with a model.
 
-    If the model calls a question off-topic, `classify_by_rules` classifies it as well. The rules prevail if
+    If the model calls a question off-topic, `classify_by_rules` also classifies it. The rules prevail if
     they are certain that the question is on topic, or find an indexed code, path or name in it. Otherwise
     their estimate determines how certain the refusal is.
 
@@ -120,7 +120,7 @@ def classify_by_rules(
 ) -> Classification:
     """Classify a question by its pasted details, its words and the chunks that a search finds.
 
-    Blocks the event loop.
+    Blocks; call it in a worker thread.
     """
     text = details.text
     chunks = search_candidates(details, collection, glossary)
@@ -150,7 +150,7 @@ def classify_by_rules(
 def search_candidates(
     details: ExtractedDetails, collection: Collection, glossary: Glossary
 ) -> list[Chunk]:
-    """Return the chunks that a search for the question finds. Blocks the event loop."""
+    """Return the chunks that a search for the question finds. Blocks; call it in a worker thread."""
     expanded = " ".join([details.search_query, *glossary.equivalents(details.text)])
     return [retrieved.chunk for retrieved in collection.search(expanded, CANDIDATE_CHUNKS)]
 

@@ -5,8 +5,8 @@ Small talk is thanks, greetings and the like, in Chinese and English.
 A follow-up omits its subject: all its content words name a part of an API (错误码, "required
 parameters"), name an action on it (取消, "cancel"), or have occurred in the conversation. A text with
 other content words has a subject of its own, and stays unchanged, so that an off-topic question does not
-inherit the topic of the conversation. Only a text that asks how or whether to do something with a pronoun,
-such as "can I schedule it for midnight", may have up to `MAX_NEW_WORDS` other content words.
+inherit the topic of the conversation. Only a text that asks how or whether to do something, and whose
+object is a pronoun, may have up to `MAX_NEW_WORDS` other content words: "can I schedule it for midnight".
 """
 
 import re

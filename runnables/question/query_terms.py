@@ -1,7 +1,7 @@
-"""The terms of a question to look for in chunks: weighted words, identifiers and kinds of content.
+"""The terms of a question to look for in chunks: weighted words, identifiers, needs and quantities.
 
-There are two kinds of content: the needs of the question, each of which sections of certain kinds meet, and
-the quantities that it asks for.
+A need is a kind of content that the question asks for, such as error codes or steps. A quantity is a kind
+of number that it asks for, such as a time or a size.
 """
 
 import math
@@ -41,7 +41,7 @@ class QueryTerms:
     equivalents: Mapping[str, Sequence[str]]
     """Equivalent terms by stem, stemmed and in lower case; stems without equivalents are missing."""
     ngrams: Sequence[str]
-    """Sequences of two Chinese or three other characters, which also match words with typos."""
+    """Sequences of two Chinese or three other characters, which match parts of words with typos."""
     identifiers: frozenset[str]
     """Names, paths, codes and the parameters of a pasted request, in lower case."""
     needs: frozenset[Need]
@@ -58,9 +58,9 @@ class QueryTerms:
         glossary: Glossary,
         part: str = "",
     ) -> "QueryTerms":
-        """Return the terms of a question. Blocks the event loop.
+        """Return the terms of a question. Blocks; call it in a worker thread.
 
-        If `part` is given, the words and n-grams come only from this part of the question's text.
+        If `part` is given, words, equivalents and n-grams come only from this part of the question's text.
         """
         text = normalise(part or details.search_query)
         words = [word for word in dict.fromkeys(split_words(text)) if is_content_word(word)]
@@ -159,7 +159,7 @@ def _pattern(word: str) -> str:
 # --- needs ----------------------------------------------------------------------------------------
 
 CALL_NEEDS: frozenset[Need] = frozenset({"endpoint", "steps", "parameter"})
-"""If a question has one of these needs, an answer quotes an API's required parameters."""
+"""If a question has one of these needs, an answer that quotes an API may add its required parameters."""
 
 _PATTERNS: Mapping[Need, re.Pattern[str]] = {
     "error": re.compile(

@@ -43,7 +43,7 @@ _FIRST_PERSON = re.compile(
 def estimate_on_topic(
     details: ExtractedDetails, collection: Collection, glossary: Glossary, chunks: Sequence[Chunk]
 ) -> float:
-    """Return the probability that a question is about the platform. Blocks the event loop.
+    """Return the probability that a question is about the platform. Blocks; call it in a worker thread.
 
     `chunks` are the question's search results.
     """
@@ -53,11 +53,11 @@ def estimate_on_topic(
 def topic_features(
     details: ExtractedDetails, collection: Collection, glossary: Glossary, chunks: Sequence[Chunk]
 ) -> dict[str, float]:
-    """Return the features from which the probability is estimated. Blocks the event loop.
+    """Return the features from which the probability is estimated. Blocks; call it in a worker thread.
 
-    These are the topic score with equivalent terms, the mean score of the question's words, whether it has
-    a word of private life or general knowledge, whether it mentions the asker, and the largest share of its
-    words in one chunk.
+    These are the topic score with equivalent terms, the mean score of the question's words, whether the
+    question has a word of private life or general knowledge that no document contains, whether it mentions
+    the asker, and the largest share of its words in one chunk.
     """
     topic = TopicScorer(collection.word_counts, collection.manifest.words)
     scores = topic.word_scores(details.text).values()
@@ -90,7 +90,7 @@ def _gain_by_equivalents(text: str, topic: TopicScorer, lexicons: Iterable[Gloss
 def _has_private_word(details: ExtractedDetails, collection: Collection) -> bool:
     """Return whether a word of private life or general knowledge is in the question and in no document.
 
-    Blocks the event loop.
+    Blocks; call it in a worker thread.
     """
     words = {word: split_words(word) for word, _ in _private_life().groups(details.text)}
     counts = collection.word_counts([part for parts in words.values() for part in parts])
@@ -102,7 +102,7 @@ def _stated_share(
 ) -> float:
     """Return the largest weighted share of the question's words that a single chunk contains, 0 to 1.
 
-    Blocks the event loop.
+    Blocks; call it in a worker thread.
     """
     terms = QueryTerms.of(details, None, collection, glossary)
     texts = (f"{c.title} {c.section} {c.api_name} {c.body}" for c in chunks)

@@ -188,7 +188,7 @@ def build_expand_query(search: ChunkSearch, depth: int = 0) -> StateFunction:
     It finds `k` chunks, or `depth` chunks if that is more. The terms are in the language that the question
     is not in. The state stays unchanged if there are no terms, or if all documents are in the language of
     the question. It also stays unchanged if a retrieved chunk contains at least `SUFFICIENT_WORD_SHARE` of
-    the question's words, and this share exceeds the share of the terms in each chunk they find.
+    the question's words, and no chunk that the terms alone find contains as large a share of the terms.
     """
 
     async def expand_query(state: PipelineState, config: RunnableConfig) -> PipelineState:
@@ -257,7 +257,7 @@ def _contains_part(text: str, identifier: str) -> bool:
 
 
 def find_named_api_chunks(collection: Collection, structured: StructuredQuestion) -> list[Chunk]:
-    """Return all chunks of the APIs that `structured` names. Blocks the event loop.
+    """Return all chunks of the APIs that `structured` names. Blocks; call it in a worker thread.
 
     A URL takes precedence over a name, because it is more exact.
     """

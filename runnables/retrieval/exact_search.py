@@ -55,9 +55,9 @@ _LAST_PART = re.compile(r"[^.\[\]]+(?=(?:\[\])?$)")
 def find_definitions(
     collection: Collection, identifiers: Sequence[str], filters: Filters
 ) -> list[Chunk]:
-    """Return chunks that may define `identifiers`, which are in lower case. Blocks the event loop.
+    """Return chunks that may define `identifiers`, which are in lower case.
 
-    For the path of an indexed API, these are all chunks of that API.
+    For the path of an indexed API, these are all chunks of that API. Blocks; call it in a worker thread.
     """
     found: dict[str, Chunk] = {}
     for identifier in identifiers[:MAX_IDENTIFIERS]:
@@ -67,10 +67,10 @@ def find_definitions(
 
 
 def missing_identifiers(collection: Collection, details: ExtractedDetails) -> list[str]:
-    """Return the codes, paths and names in a question that no document contains. Blocks the event loop.
+    """Return the codes, paths and names in a question that no document contains, in lower case.
 
-    They are in lower case. Of pasted JSON, only the error code and message are considered; all other values
-    are the caller's data.
+    Of pasted JSON, only the error code and message are considered; all other values are the caller's data.
+    Blocks; call it in a worker thread.
     """
     code = error_codes((details.error or "").partition(" ")[0].lower())
     names = list(dict.fromkeys([*code, *specific_identifiers(details.asked)]))[:MAX_IDENTIFIERS]
@@ -80,7 +80,7 @@ def missing_identifiers(collection: Collection, details: ExtractedDetails) -> li
 def similar_identifiers(
     collection: Collection, identifier: str, chunks: Iterable[Chunk]
 ) -> list[str]:
-    """Return the identifiers most similar to `identifier`, best first. Blocks the event loop.
+    """Return the identifiers most similar to `identifier`, best first. Blocks; call it in a worker thread.
 
     `identifier` is in lower case; the result is as written in the documents. A path is compared with the
     paths of all APIs. Any other identifier is compared with the identifiers in `chunks` and in the tables
