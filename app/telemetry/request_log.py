@@ -103,7 +103,11 @@ class _Exchange:
 
     @property
     def outcome(self) -> int:
-        """The status of the response, or CLIENT_CLOSED_REQUEST if the response is missing or incomplete."""
+        """The status of the response.
+
+        CLIENT_CLOSED_REQUEST if the client disconnected before the end of the response, or if the request
+        was cancelled before its start.
+        """
         return CLIENT_CLOSED_REQUEST if self._has_disconnected else int(self.status)
 
     @property

@@ -113,7 +113,8 @@ def strip_citations(text: str) -> str:
 def renumber_citations(text: str, number_of: Callable[[int], int | None]) -> str:
     """Return `text`, the text of a CitedText, with the numbers that `number_of` returns.
 
-    A mark for which `number_of` returns None is unchanged. Equal marks in a row become one.
+    A mark for which `number_of` returns None is unchanged. Equal marks that directly follow each other
+    become one.
     """
     previous: tuple[int, int] | None = None
 
@@ -245,8 +246,8 @@ def _blank_line(line: str) -> str:
 def remove_sentences_with(statement: str, facts: Sequence[str]) -> str:
     """Return `statement` without the sentences that contain one of `facts`.
 
-    A code fence, a list item and a table row count as one sentence each. Citation marks belong to the
-    sentence before them. The result is empty if no word is left.
+    A code fence, a table row and the first line of a list item count as one sentence each. Citation marks
+    belong to the sentence before them. The result is empty if no word is left.
     """
     patterns = [
         re.compile(rf"(?<![A-Za-z0-9_]){re.escape(fact)}(?![A-Za-z0-9_])") for fact in facts if fact

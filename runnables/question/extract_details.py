@@ -75,7 +75,7 @@ def details_of(question: Question) -> ExtractedDetails:
 
 
 def search_query(question: str) -> str:
-    """Return the text to search for; `question` itself if it consists of pasted values only."""
+    """Return the text to search for (see `ExtractedDetails.search_query`)."""
     return extract_details(question).search_query
 
 
@@ -84,7 +84,7 @@ def error_codes(text: str) -> list[str]:
 
     They are numbers of 4 to 9 digits, dotted lower-case words of which the last has a `-` or `_` (so that
     domains and methods are not codes), words in capitals joined by `_`, and two to eight capitals followed
-    by digits, with or without a dot or hyphen between them.
+    by three to nine digits, with or without a dot or hyphen between them.
     """
     return _ERROR_CODE.findall(text)
 

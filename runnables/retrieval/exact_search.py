@@ -120,7 +120,8 @@ def definition_strength(chunk: Chunk, identifiers: Iterable[str]) -> int:
 def api_url_candidates(url: str) -> list[str]:
     """Return `url` without its query, and its suffixes of two or more segments, longest first.
 
-    Looking up all of them also finds a URL with the prefix of a gateway or without a leading slash.
+    Each begins with a slash. Looking up all of them also finds a URL with the prefix of a gateway or
+    without a leading slash.
     """
     segments = url.split("?")[0].strip("/").split("/")
     return ["/" + "/".join(segments[i:]) for i in range(max(len(segments) - 1, 1))]
