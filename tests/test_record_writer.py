@@ -18,7 +18,7 @@ from sqlalchemy.engine import Engine
 
 from app.service.ask_command import AskCommand
 from app.service.record_writer import Outbox, RecordWriter
-from app.service.records import RecordStore, build_failed_record
+from app.service.records import MAX_TEXT_CHARS, RecordStore, build_failed_record
 from ingestion.database.engine import open_engine
 from schemas.errors import StoreUnavailable
 from schemas.insights import Feedback, QuestionRecord
@@ -59,6 +59,14 @@ def test_records_are_read_back_unchanged(engine: Engine, settings: Settings) -> 
         record_writer := RecordWriter(engine, settings), lambda: write_all(record_writer, asked)
     )
     assert stored(engine) == asked
+
+
+def test_secret_at_the_end_of_the_recorded_text_is_masked() -> None:
+    key = "Ab3dEf6hIj9kLm2nOp5rSt8vWx1zQy4uCg7wKe0mZs6t"
+    text = "x " * ((MAX_TEXT_CHARS - 20) // 2) + key
+    failed = build_failed_record(AskCommand(text), "model_timeout", 30_000)
+    assert len(failed.question) <= MAX_TEXT_CHARS
+    assert "Ab3d" not in failed.question
 
 
 def test_record_has_the_time_of_its_question() -> None:

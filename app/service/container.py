@@ -60,7 +60,7 @@ class Container:
         async with AsyncExitStack() as stack:
             stack.push_async_callback(asyncio.to_thread, answer_service.engine.dispose)
             stack.push_async_callback(self.limits.close)
-            stack.callback(self.session_store.close)
+            stack.push_async_callback(asyncio.to_thread, self.session_store.close)
             stack.callback(self._answer_cache.close)
             await stack.enter_async_context(self.keyring.running())
             await stack.enter_async_context(self.record_writer.running())

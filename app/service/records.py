@@ -24,6 +24,12 @@ from schemas.question import Filters
 MAX_TEXT_CHARS = 20_000
 """Maximum length of a recorded text, in characters; longer texts are truncated."""
 
+MAX_SECRET_CHARS = 5_000
+"""Number of further characters that are scanned, because a secret may extend beyond the recorded text.
+
+A private key of 4,096 bits has about 3,200 characters.
+"""
+
 MAX_NAME_CHARS = 200
 """Maximum length, in characters, of an API name, path or error in a question; longer ones are truncated."""
 
@@ -60,7 +66,7 @@ def build_record(command: AskCommand, answer: Answer, milliseconds: int) -> Ques
 
 def build_failed_record(command: AskCommand, code: str, milliseconds: int) -> QuestionRecord:
     """Return the record of a question that has just failed; `code` is the error's code, or `abandoned`."""
-    masked = mask(command.text[:MAX_TEXT_CHARS])  # the question may be longer than allowed
+    masked = mask(_scanned_part(command.text))  # the question may be longer than allowed
     return _build_base(command, masked, milliseconds).model_copy(update={"failure": code})
 
 
@@ -123,7 +129,11 @@ def _question_coverage(answer: Answer) -> float:
 
 
 def _mask_text(text: str, secrets: Mapping[str, str]) -> str:
-    return mask(storable_text(text[:MAX_TEXT_CHARS]), secrets)
+    return mask(storable_text(_scanned_part(text)), secrets)[:MAX_TEXT_CHARS]
+
+
+def _scanned_part(text: str) -> str:
+    return text[: MAX_TEXT_CHARS + MAX_SECRET_CHARS]
 
 
 def _mask_name(text: str | None, secrets: Mapping[str, str]) -> str | None:
