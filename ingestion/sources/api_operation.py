@@ -80,9 +80,10 @@ class PageOperation:
         The paragraph with the description is left out if it has no markup, is not too long, and does not
         introduce the next block.
         """
-        text = " ".join(self._description_block.text.split())
+        described = self._description_block
+        text = " ".join(described.text.split())
         is_whole = text == text_of(text)[:MAX_DESCRIPTION_CHARS] and not text.endswith((":", "："))
-        return [each for each in self.prose if not (is_whole and each is self._description_block)]
+        return [block for block in self.prose if not (is_whole and block is described)]
 
     @property
     def _description_block(self) -> MarkdownBlock:
@@ -107,6 +108,7 @@ class PageOperation:
 
 
 def _describes(text: str) -> bool:
+    """Return whether a paragraph with this text says more than a label, a call or permissions."""
     label = re.split("[:：]", text, maxsplit=1)[0]
     return len(text) > 8 and not CALL.search(text) and not is_scope_label(label)
 
