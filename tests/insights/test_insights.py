@@ -169,19 +169,25 @@ def test_vectors_join_questions_without_common_words() -> None:
     }
 
 
-def test_questions_are_embedded_in_batches(
-    sample_service: AnswerService, model_server: ModelServer
-) -> None:
+def context_with_embeddings(
+    service: AnswerService, model_server: ModelServer, **limits: int
+) -> DocumentationContext:
     settings = read_settings(
         embedding_model="openai:scripted-embedding",
         embedding_base_url=model_server.base_url,
         embedding_api_key=SecretStr("test-key"),
-        embedding_batch=2,
-        embedding_requests=2,
+        **limits,
     )
-    model = open_embeddings(settings)
-    known = build_documentation_context(
-        sample_service.platform, sample_service.collection, model, None, settings
+    return build_documentation_context(
+        service.platform, service.collection, open_embeddings(settings), None, settings
+    )
+
+
+def test_questions_are_embedded_in_batches(
+    sample_service: AnswerService, model_server: ModelServer
+) -> None:
+    known = context_with_embeddings(
+        sample_service, model_server, embedding_batch=2, embedding_requests=2
     )
     texts = [f"drone {number}" for number in range(7)]
     found = reported([*wordings(texts), *wordings(texts, asked_at=NOON + timedelta(days=1))], known)
@@ -198,21 +204,9 @@ def test_questions_are_embedded_in_batches(
 def test_time_limit_applies_to_each_embedding_request(
     sample_service: AnswerService, model_server: ModelServer
 ) -> None:
-    settings = read_settings(
-        embedding_model="openai:scripted-embedding",
-        embedding_base_url=model_server.base_url,
-        embedding_api_key=SecretStr("test-key"),
-        embedding_batch=1,
-        embedding_requests=1,
-        request_timeout=1,
-    )
-    model_server.embedding_delay = 0.3
-    known = build_documentation_context(
-        sample_service.platform,
-        sample_service.collection,
-        open_embeddings(settings),
-        None,
-        settings,
+    model_server.embedding_delay = 0.5
+    known = context_with_embeddings(
+        sample_service, model_server, embedding_batch=1, embedding_requests=1, request_timeout=2
     )
     found = reported(wordings([f"drone {number}" for number in range(5)]), known)
     assert len(model_server.embedding_requests) == 5
