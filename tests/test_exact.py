@@ -209,3 +209,9 @@ def test_escaped_identifier_is_found(body: str) -> None:
     (chunk,) = page("fields", body)
     assert definition_strength(chunk, ["user_id"]) >= DEFINED
     assert definition_strength(chunk, ["user"]) < DEFINED
+
+
+def test_identifier_in_the_code_column_is_defined_even_if_another_cell_contains_it() -> None:
+    row = "| 404 | order not_found | not_found |"
+    (chunk,) = page("errors", f"| HTTP | Message | Code |\n| --- | --- | --- |\n{row}")
+    assert definition_strength(chunk, ["not_found"]) >= DEFINED

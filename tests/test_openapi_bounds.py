@@ -178,6 +178,22 @@ def test_properties_of_a_body_count_once_towards_the_limit(tmp_path: Path) -> No
     assert not any("left out" in row[3] for row in rows)
 
 
+def test_note_marks_omitted_fields_after_hidden_ones(tmp_path: Path) -> None:
+    properties: Json = {f"p{n}": {"type": "string"} for n in range(598)}
+    hidden: Json = {"properties": {"w": {"type": "string", "writeOnly": True}, "x": {}, "y": {}}}
+    rows = answer_rows(tmp_path, {"properties": {**properties, "last": hidden}})
+    assert [row[0] for row in rows[-2:]] == ["last", "last.x"]
+    assert "left out" in rows[-2][3]
+
+
+def test_note_marks_omitted_variants_after_a_scalar_one(tmp_path: Path) -> None:
+    properties: Json = {f"p{n}": {"type": "string"} for n in range(599)}
+    last: Json = {"oneOf": [{"type": "string"}, {"properties": {"x": {}}}]}
+    rows = answer_rows(tmp_path, {"properties": {**properties, "last": last}})
+    assert rows[-1][0] == "last"
+    assert "left out" in rows[-1][3]
+
+
 @pytest.mark.parametrize(
     "circle",
     [

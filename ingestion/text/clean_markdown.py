@@ -26,7 +26,7 @@ from ingestion.text.markdown_blocks import (
 
 _WIDE = "\u00a0\u2000-\u200a\u3000"
 _WIDE_SPACE = re.compile(f"[{_WIDE}]")
-_WIDE_INDENT = re.compile(rf"(^\s*|\|[ \t]*)([{_WIDE}]+)")
+_WIDE_INDENT = re.compile(rf"(^[ \t]*|\|[ \t]*)([{_WIDE}]+)")
 _CONVERTED_CHARACTER = re.compile(f"[<{_WIDE}]")
 _CONVERTED_STRINGS = (
     "{/*", "{{", "{% include", "{'", '{"', ":::", "[!", "![", "!!!", "???", "===", "import ", "export ",

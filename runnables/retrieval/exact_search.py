@@ -215,16 +215,13 @@ def _strengths_in_body(body: str, identifier: str) -> Iterator[int]:
 def _row_strength(cells: list[str], header: list[str], identifier: str) -> int:
     if cells and (cells[0] == identifier or _last_part(cells[0]) == identifier):
         return DEFINED
-    is_number = identifier.lstrip("-").isdigit()
+    is_listed = False
     for number, cell in enumerate(cells):
-        if identifier not in cell:
-            continue
-        is_code = number < len(header) and _CODE_COLUMN.search(header[number])
-        if is_code and identifier in _SEPARATORS.split(cell):
-            return DEFINED
-        if not is_number and identifier in _SEPARATORS.split(cell):
-            return LISTED
-    return 0
+        if identifier in cell and identifier in _SEPARATORS.split(cell):
+            is_listed = True
+            if number < len(header) and _CODE_COLUMN.search(header[number]):
+                return DEFINED
+    return LISTED if is_listed and not identifier.lstrip("-").isdigit() else 0
 
 
 def _line_strength(line: str, identifier: str) -> int:

@@ -3,6 +3,7 @@
 from collections import deque
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
+from itertools import islice
 from typing import Literal
 
 from ingestion.sources.openapi.operations import (
@@ -124,9 +125,10 @@ class RowBuilder:
         ancestors = self._unwrap(row)
         if row.mark:
             return
-        children = list(self._children(row, ancestors))
-        variants = list(self._variants(row, ancestors))
         allowed = max(0, self.rows_left) if row.depth < MAX_DEPTH else 0
+        # One more than allowed shows whether any are left out.
+        children = list(islice(self._children(row, ancestors), allowed + 1))
+        variants = list(islice(self._variants(row, ancestors), allowed + 1))
         if len(children) + len(variants) > allowed:
             row.mark = self.labels.fields_omitted
         row.children = children[:allowed]
@@ -157,7 +159,7 @@ class RowBuilder:
             *row.inner.properties.items(),
             *((name, [node]) for name, node in row.inner.additional_properties),
         ]
-        for name, nodes in named[: max(self.rows_left, 0) + 1]:
+        for name, nodes in named:
             schema = self.reader.read(*nodes)
             if name and not schema.flag(self.hidden):
                 yield _Row(
@@ -171,11 +173,11 @@ class RowBuilder:
 
     def _variants(self, row: _Row, ancestors: frozenset[int]) -> Iterator[_Row]:
         """Yield a row per alternative schema; none if all are scalar, because the row's type lists them."""
-        choices = row.inner.variants[: max(self.rows_left, 0) + 1]
-        read = [(node, self.reader.read(node)) for node in choices]
-        if not any(schema.structure_ids for _, schema in read):
+        choices = row.inner.variants
+        if not any(self.reader.read(node).structure_ids for node in choices):
             return
-        for number, (node, schema) in enumerate(read, 1):
+        for number, node in enumerate(choices, 1):
+            schema = self.reader.read(node)
             name = f"{row.name_with_brackets} ({_variant_label(node, schema, number)})".strip()
             yield _Row(name, schema, False, row.location, ancestors=ancestors, depth=row.depth + 1)
 
