@@ -58,7 +58,7 @@ class AskOptions(TypedDict, total=False):
     mode: AnswerMode
     """`tools` lets a model look up documents before it answers. Default: `pipeline`."""
     session: str | None
-    """The name of a conversation to continue or start."""
+    """The name of a conversation to continue or start; None means no conversation."""
 
 
 class Apidesk:

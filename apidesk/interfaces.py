@@ -1,7 +1,8 @@
 """The interfaces for LangChain: the pipeline as a Runnable, a retriever, and tools.
 
-They run on the event loop of an open `Apidesk`, from any thread and any other event loop, because the
-clients of models and stores belong to the event loop on which they were opened.
+Their methods can be called on any thread and any event loop. The work itself runs on the event loop of the
+open `Apidesk`, because the clients of models and stores belong to the event loop on which they were opened.
+Synchronous methods cannot be called on that event loop.
 """
 
 import asyncio
@@ -101,16 +102,17 @@ class QuestionFields(ApiModel):
 
 
 QuestionInput = str | dict[str, Any] | QuestionFields | Question
-"""The text of a question, QuestionFields or a dict with its fields, or a Question."""
+"""The text of a question, QuestionFields, a dict with the same fields, or a Question."""
 
 
 class AnswerPipeline(Runnable[QuestionInput, Answer]):
     """Answers questions. Its run contains the runs of the steps in `runnables.pipeline`.
 
-    The run dispatches the custom events `structured`, `sources` and `step`. With `stream`, `astream` and
-    `astream_events`, it dispatches `step` events while the answer is written. The iterators of `stream` and
-    `astream` have one item, the answer. The methods raise ApideskError, pydantic.ValidationError for
-    input of the wrong form, and RuntimeError outside `with apidesk.open()`.
+    The run dispatches the custom events `structured`, `sources` and `step`. If the question was not
+    classified, `structured` is missing. With `stream`, `astream` and `astream_events`, the run dispatches
+    `step` events while the answer is written. The iterators of `stream` and `astream` have one item, the
+    answer. The methods raise ApideskError, pydantic.ValidationError for input of the wrong form, and
+    RuntimeError outside `with apidesk.open()`.
     """
 
     name = "apidesk"

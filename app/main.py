@@ -132,7 +132,7 @@ def _openapi_config() -> OpenAPIConfig:
 
 
 def mcp_route(services: Container) -> ASGIRouteHandler:
-    """Return the route of the MCP server, which has the same guard as all other routes.
+    """Return the route of the MCP server. The same guard checks requests to this route and to all others.
 
     The guard does not count requests to this route towards the rate limit, because clients list the tools
     before each call. Instead, each tool call and each resource read counts as a request.

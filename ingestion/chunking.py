@@ -27,7 +27,8 @@ API_SECTION_FACTOR = 6
 MAX_BLOCK_CHARS = 12_000
 """Maximum length of a block in characters, because Milvus limits text to 65,535 bytes.
 
-Longer blocks are split. Tables may be longer; those with short rows are split by `_weight`.
+Longer blocks are split. A table of small `_weight` may be longer, and a heavier table with short rows is
+split into groups of rows by `_weight`.
 """
 
 MAX_CHUNK_WEIGHT = 8_000
@@ -187,7 +188,7 @@ def _split_table(table: str, max_weight: int) -> Iterator[str]:
 def _split_lines(block: MarkdownBlock) -> Iterator[str]:
     """Yield a long block in groups of lines; lines longer than `MAX_BLOCK_CHARS` are cut into several.
 
-    Each group of a fenced code block begins with its opening fence and ends with a closing fence.
+    Each group of a fenced code block begins with the block's opening fence and ends with a closing fence.
     """
     lines = [line[i : i + MAX_BLOCK_CHARS] for line in block.text.split("\n")
              for i in range(0, max(len(line), 1), MAX_BLOCK_CHARS)]  # fmt: skip

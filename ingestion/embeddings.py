@@ -78,7 +78,10 @@ def _retry_wait_s(state: RetryCallState) -> float:
 
 
 def _may_succeed_later(state: RetryCallState) -> bool:
-    """Return whether to repeat a request. `_embed` splits a request with several texts if it times out."""
+    """Return whether to repeat a request.
+
+    A request that timed out is repeated only if it has a single text; `_embed` splits the others.
+    """
     error = state.outcome.exception() if state.outcome else None
     is_single = len(state.args[-1]) == 1
     return isinstance(error, ModelUnavailable) or (is_single and isinstance(error, ModelTimeout))
@@ -87,7 +90,7 @@ def _may_succeed_later(state: RetryCallState) -> bool:
 class ChunkEmbedder:
     """Embeds chunks with the embedding model, in concurrent requests of one batch each.
 
-    Reads ahead at most one batch more than the number of concurrent requests.
+    `embed` reads ahead at most one batch more than the number of concurrent requests.
 
     The first request is small. Its duration determines the size of the following requests and how many are
     sent at once, so that all of them end within the time limit even on a server that processes one request
@@ -127,7 +130,7 @@ class ChunkEmbedder:
                     # Send before yielding, so that the model works while the caller uses the vectors.
                     requests.append((batch, self._send(pool, batch)))
                     yield from finished
-                    if not self._request_limit:  # the duration determines the next batch
+                    if not self._request_limit:  # the duration determines the next batch size
                         yield self._result(*requests.popleft())
                 while requests:
                     yield self._result(*requests.popleft())

@@ -68,7 +68,7 @@ TOKENIZER_FILES = ("config.json", "tokenizer.json", "tokenizer_config.json")
 
 
 class LocalEmbeddings(Embeddings):
-    """An embedding model in this process, which may embed a question differently from a passage.
+    """An embedding model that runs in this process. It may embed a question differently from a passage.
 
     `embed_documents` embeds passages.
     """

@@ -126,7 +126,7 @@ def connection_options(base_url: str | None, api_key: SecretStr | None) -> dict[
 def model_errors(role: ModelRole) -> Iterator[None]:
     """Convert a provider's error within the block to a ModelError.
 
-    Its message names the model's setting and, for some errors, another setting to check.
+    The message of the ModelError names the model's setting and, for some errors, another setting to check.
     """
     try:
         yield

@@ -89,7 +89,7 @@ class IngestionRunStore:
 
     @contextmanager
     def exclusive_run(self) -> Iterator[None]:
-        """Hold the ingestion lock of the collection on all machines that share a PostgreSQL database.
+        """Hold the collection's ingestion lock in PostgreSQL. All machines with the same database share it.
 
         The server releases the lock if the process ends or loses its connection. With SQLite, this method
         does nothing: the caller also holds `run_lock` (ingestion/job.py), which suffices on one machine.

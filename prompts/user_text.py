@@ -103,7 +103,7 @@ class SectionLabels(ConfigModel):
     fields_omitted: str
     see: str
     full_stop: str
-    """The full stop of a sentence."""
+    """The character that ends a sentence."""
     any_of: str
     without_credentials: str
 
@@ -124,9 +124,12 @@ class UserText(ConfigModel):
     degraded: Annotated[dict[DegradedReason, NonEmptyStr], _complete(*DegradedReason)]
     """A sentence for each reason."""
     suggestions: Annotated[dict[SuggestionKind, NonEmptyStr], _complete(*get_args(SuggestionKind))]
-    """Templates of suggested questions, with `{name}` and, in `section`, `{title}`."""
+    """Templates of suggested questions. `{name}` is an API, an error code or the subject of a heading.
+
+    In `section`, `{name}` is another question, and `{title}` is the title of the page that answers it.
+    """
     follow_ups: dict[SectionKind, NonEmptyStr]
-    """Templates of questions about the sections of an API, with `{name}`."""
+    """Templates of questions about the sections of an API. `{name}` is the name of the API."""
     chat: ChatText
     api_document: SectionLabels
     languages: Annotated[dict[Language, NonEmptyStr], _complete(*LANGUAGES)]

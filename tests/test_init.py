@@ -321,8 +321,8 @@ def test_init_asks_five_questions(empty_folder: Path) -> None:
     other = init("other.toml", *options, answers="\n")
     assert other.exit_code == 2
     assert (
-        "documents that are not in the sources of other.toml (indexed from: reference)"
-        in other.stderr
+        "documents that are not in the sources of other.toml. "
+        "They were indexed under these source names: reference." in other.stderr
     )
     (source,) = read_platform(empty_folder / "other.toml").sources
     assert (source.name, source.page_url) == ("pages", ())
@@ -334,14 +334,15 @@ def test_init_refuses_the_store_of_another_platform(empty_folder: Path) -> None:
     other = init("b.toml", "--openapi", "b.json")
     assert other.exit_code == 2
     assert (
-        "documents that are not in the sources of b.toml (indexed from: reference)" in other.stderr
+        "documents that are not in the sources of b.toml. "
+        "They were indexed under these source names: reference." in other.stderr
     )
     again = init("a.toml", "--openapi", "a.json", "--force")
     assert again.exit_code == 0, again.output
 
 
 INVALID_ARGUMENTS: dict[str, tuple[list[str], str]] = {
-    "a folder as description": (["--openapi", "docs"], "docs: not an OpenAPI description; for a folder, pass --documents instead"),
+    "a folder as description": (["--openapi", "docs"], "docs: not an OpenAPI description; for a folder, use --documents instead of --openapi"),
     "a page as description": (["--openapi", "docs/a.md"], "a.md: "),
     "no title": (["--openapi", "untitled.json"], "the OpenAPI description has no title: pass --name"),
     "nothing about the platform": (["--openapi", "bare.json", "--name", "Acme"], "nothing about the platform: pass --about"),

@@ -142,7 +142,7 @@ def _draw_route(axes: "Axes", route: RouteResult) -> None:
 
 
 def _draw_current_k(axes: "Axes", evaluation: Evaluation) -> None:
-    """Mark the evaluation's k and its recall.
+    """Mark the evaluation's k, and the recall of the primary route at this k.
 
     Also draw the primary route's recall curve for chunks, if it differs from the curve for documents.
     """

@@ -31,7 +31,7 @@ from schemas.question import QuestionType
 from schemas.settings import Settings
 
 ReplayVerdict = Literal["high", "medium", "low", "off-topic", "failed"]
-"""The confidence of an on-topic answer; otherwise `off-topic`, or `failed` if there is no answer."""
+"""The confidence of an answer, `off-topic` for an off-topic question, or `failed` if there is no answer."""
 
 VERDICTS: tuple[ReplayVerdict, ...] = get_args(ReplayVerdict)
 
@@ -257,8 +257,8 @@ def distinct_questions(records: Iterable[QuestionRecord]) -> list[RecordedQuesti
 def _commands(records: Iterable[QuestionRecord]) -> Iterator[tuple[AskCommand, QuestionRecord]]:
     """Yield the command that asks each answered question again, with its record.
 
-    A follow-up to a question in `records` is asked in its condensed form, because its session may have
-    expired.
+    A follow-up to a question in `records` is asked as it was understood, that is, rewritten so that it
+    stands alone. Its session may have expired.
     """
     started: set[tuple[str, str | None]] = set()
     for record in records:

@@ -38,8 +38,8 @@ CSV = "text/csv"
 REPORT_RESPONSE = ResponseSpec(
     Insights,
     generate_examples=False,
-    description="The report; if `table` is given, without the other tables; "
-    "one table as CSV with `format=csv`, or with `Accept: text/csv` and no `format`",
+    description="The report as JSON; if `table` is given, the other tables are omitted. "
+    "With `format=csv`, or with `Accept: text/csv` and no `format`, the response is one table as CSV",
 )
 
 
@@ -135,7 +135,7 @@ async def insights(
     table: FromQuery[Table | None] = None,
     format: FromQuery[Literal["json", "csv"] | None] = None,
 ) -> Response[Any]:
-    """Return question counts, gaps, error codes that questions name, and feedback of the last `days` days.
+    """Report on the last `days` days: question counts, gaps, error codes in questions, and feedback.
 
     With `Accept: text/csv` or `format=csv`, return one table as CSV: `table`, or `gaps` by default.
     `format` takes precedence over `Accept`.

@@ -72,9 +72,9 @@ from schemas.insights import Feedback, Score
 from schemas.question import AnswerMode, Filters, StructuredQuestion
 
 RETRIEVAL_ERRORS = (CollectionMismatch, CollectionMissing, StoreUnavailable)
-"""The errors that `POST /ask` and `POST /retrieve` declare.
+"""The errors that `POST /retrieve` declares, and that `POST /ask` declares among others.
 
-Retrieval returns no model errors, because it continues without a model that fails.
+Retrieval returns no model errors: if a model fails, it continues without this model.
 """
 
 ANSWER_ERRORS = (
@@ -87,7 +87,7 @@ ANSWER_ERRORS = (
     ModelBusy,
     ModelOutputInvalid,
 )
-"""The errors that `POST /ask` declares."""
+"""All errors that `POST /ask` declares."""
 
 EXAMPLE_STEP = (
     "**Update SKU Price**: `POST /dop/api/v1/product/sku_price`\n\n"

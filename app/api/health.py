@@ -91,8 +91,9 @@ async def ready(answer_service: NamedDependency[AnswerService]) -> Response[Read
 async def _check_models(answer_service: AnswerService) -> dict[str, Check]:
     """Check the chat models.
 
-    A failed model is `degraded` and not `failed` if questions are still answered: because a fallback works,
-    or because APIDESK_ON_MODEL_FAILURE is `extractive`.
+    If a model does not work but questions can still be answered, its state is `degraded`. Questions can be
+    answered if a fallback works, or if APIDESK_ON_MODEL_FAILURE is `extractive`. If they cannot be
+    answered, the state of the model is `failed`.
     """
     models = answer_service.models
     if models is None:

@@ -30,7 +30,7 @@ _VERB = (
     r"|(?<=password )to(?= )|(?:for|of|on|in) [a-z0-9 _.-]{1,30}:"
 )
 # Each separator is a group, and the keys of `_CONFIDENCE` are the names of these groups. The comment at a
-# group shows a text in which it matches after the name `token`.
+# group shows a text in which the group matches after the name `token`.
 _SEPARATOR = re.compile(
     rf"(?P<closed>{QUOTE}|\*\*|[”’」』])?\]?(?:{_SPACE}[（(][^()（）\n]{{0,30}}[)）])?{_SPACE}(?:"
     rf"(?P<pair>,?\s{{0,40}}{QUOTE}?value{QUOTE}?\s{{0,4}}[:=])"  # {"name": "token", "value": "…"}
@@ -96,13 +96,16 @@ In `put("token", "x")`, "x" is the last argument and therefore the value. In a l
 _END = re.compile(r"[ \t]*(?:$|[\n\r,;&|)}\]<>\"'`\\，。；、）#])")
 _GAP = re.compile(r"(?:(?<=no)\.)?[ \t]{0,4}", re.IGNORECASE)
 _EXAMPLE = re.compile(r"(?:sample|example|dummy|fake|示例|样例)[ ]?$", re.IGNORECASE)
-"""Matches a word just before a name of personal data that marks the value as an example."""
+"""Matches a word just before a name such as `passport`. This word marks the value as an example."""
 _MAX_LITERAL_CHARS = 4_096
 """Maximum length of a quoted literal, in characters."""
 
 _CELL = re.compile(r"[ \t*`]{0,8}(?P<value>[^|\n`*]{0,200}?)[ \t*`]{0,8}(?:\||$)")
 _MAX_CELLS = 4
-"""Maximum number of cells to check after a name, such as type, required, description and example."""
+"""Maximum number of cells to check after the cell with the name.
+
+For example, the type, "required", the description and an example of a parameter.
+"""
 _HEADER = re.compile(r"[\w .-]{1,60}")
 _DELIMITERS = re.compile(r"\|?(?:[ \t]{0,4}:?-{1,80}:?[ \t]{0,4}\|?){2,}")
 

@@ -101,9 +101,10 @@ NAME_TOKENS = re.compile(
     rf"|{'|'.join(sorted(_CHINESE_KINDS, key=len, reverse=True))}))",
     re.IGNORECASE,
 )
-"""Matches a possible `name`, or an escape sequence, whose letters must not become part of a name.
+"""Matches a possible `name` or an escape sequence.
 
-The lookahead makes the search faster, because it rules out most other characters at once.
+Escape sequences are matched so that their letters do not become part of a name. The lookahead makes the
+search faster, because it rejects most characters that cannot start a match.
 """
 
 
@@ -134,7 +135,7 @@ def names_secret(name: str) -> bool:
 
 
 def unqualified_name(name: str) -> str:
-    """Return the last part of a name with dots or spaces, which is used as the label of a mask.
+    """Return the last part of a name with dots or spaces, as the label that replaces the value.
 
     If that part might itself contain a secret, return "secret".
     """
@@ -152,7 +153,7 @@ class SyntaxConfidence(IntEnum):
     ASSIGNED = 2
     """After an assignment, an option or a tag, as in "token=…", "--token …" and "<token>…"."""
     QUOTED = 3
-    """A quoted literal in any other position, as in token = "…"."""
+    """A quoted literal, as in token = "…", that is not in a sentence, a table, an argument or a call."""
 
 
 _PLACEHOLDER = re.compile(

@@ -206,8 +206,8 @@ def _random_strings(text: str) -> Iterator[TextSpan]:
 
     Most random strings are ids and digests. A string counts as a secret if `_is_secret_without_topic`
     returns True, or if it has no prefix and its line is about secrets. A hexadecimal string that follows a
-    dash counts as one without a prefix. UUIDs, file names, digests,
-    certificates and public keys are left out.
+    dash counts as one without a prefix. UUIDs, file names, digests, certificates and public keys are left
+    out.
     """
     text = _PUBLIC_BLOCK.sub(lambda match: "\0" * len(match[0]), text)
     uuids = {match.span() for match in _UUID.finditer(text)}
@@ -229,9 +229,13 @@ def _random_strings(text: str) -> Iterator[TextSpan]:
 def _is_secret_without_topic(text: str) -> bool:
     """Return whether the random string `text` is probably a secret even if its line is not about secrets.
 
-    This is the case if the prefix names a secret (api_key_…), if any other prefix is followed by more
-    than `_MIN_CHARS_WITHOUT_TOPIC` characters (ids such as pi_… are shorter), or if a string without a
-    prefix has at least as many characters, with three or more letters of each case.
+    This is the case if one of these conditions is met:
+
+    - `text` has a prefix that names a secret, such as api_key_
+    - `text` has another prefix, and more than `_MIN_CHARS_WITHOUT_TOPIC` characters follow the prefix (ids
+      such as pi_… are shorter)
+    - `text` has no prefix, at least `_MIN_CHARS_WITHOUT_TOPIC` characters, and at least three letters of
+      each case
     """
     if _SECRET_PREFIX.match(text):
         return True
@@ -242,11 +246,11 @@ def _is_secret_without_topic(text: str) -> bool:
 
 
 def _is_random_string(text: str) -> bool:
-    """Return whether `text` as a whole is random, and so is at least one of its parts.
+    """Return whether `text` as a whole and at least one of its parts are random.
 
-    The parts are separated by dashes, slashes and underscores. For a hexadecimal string, which has at least
-    32 characters, only the whole is checked, and less strictly (a higher `max_mean_run`), because nearly
-    all hexadecimal strings of this length are random.
+    The parts are separated by dashes, slashes and underscores. The parts of a hexadecimal string of at
+    least 32 characters are not checked, and the string as a whole is checked less strictly (with a higher
+    `max_mean_run`), because nearly all hexadecimal strings of this length are random.
     """
     if _HEX.fullmatch(text[match_end(_PREFIX, text, 0) :]):
         return is_random(text, max_mean_run=8)

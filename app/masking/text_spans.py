@@ -13,8 +13,8 @@ ENCODED = r"%(?:25){0,4}[0-9A-Fa-f]{2}|\\u[0-9A-Fa-f]{4}|\\[nrt](?=[A-Za-z_])"
 _MAX_MEAN_RUN_CHARS = 3.2
 """Maximum mean length of the runs in a random string, in characters.
 
-A run consists of letters (a word in lower case, with or without an initial capital, or a series of
-capitals) or of digits (a number). The mean length is about two in random strings, and about five in words.
+A run is a lower-case word (with or without an initial capital), a series of capitals, or a number. The mean
+length is about two in random strings, and about five in words.
 """
 
 _MAX_MEAN_RUN_CHARS_OF_LETTERS = 2.5

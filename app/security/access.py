@@ -151,7 +151,8 @@ def _api_key(connection: Connection) -> str:
 def _rate_limited_address(connection: Connection) -> str:
     """Return the address under which requests are counted.
 
-    For IPv6, this is the /64 network of the client, or the IPv4 address if that is mapped to IPv6.
+    For an IPv6 client, this is its /64 network. For an IPv4 address that is mapped to IPv6, this is the
+    IPv4 address.
     """
     host = connection.client.host if connection.client else "local"
     try:

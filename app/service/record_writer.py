@@ -85,7 +85,7 @@ class Outbox:
                 if self._closed_bytes + size + len(line) > self._max_bytes:
                     raise OSError("the outbox is full")
                 if os.write(self._file, line) < len(line):
-                    # Otherwise, the next record would continue the incomplete line and be lost as well.
+                    # If the incomplete line stayed, the next record would continue it and be lost as well.
                     os.ftruncate(self._file, size)
                     raise OSError("no space is left on the disk")
         except OSError as error:

@@ -67,8 +67,8 @@ def announce_server(settings: Settings, host: str, port: int, key: str) -> Itera
 def find_running_server(settings: Settings) -> LocalServer | None:
     """Return the running server that is announced next to the embedded store, or None.
 
-    A server is running if its lock is held. The result is also None if the lock cannot be tested for
-    another reason, such as missing permissions.
+    A server is running if its lock is held. The result is also None if this cannot be determined, for
+    example because of missing permissions.
     """
     try:
         server = LocalServer.model_validate_json(_address_file(settings).read_bytes())

@@ -91,7 +91,7 @@ async def _open_once(settings: Settings, engine: Engine) -> None:
 
 @contextmanager
 def _metrics_directory() -> Iterator[None]:
-    """Share metrics in a temporary directory unless the variable names another one."""
+    """Share metrics in a temporary directory, unless PROMETHEUS_MULTIPROC_DIR names another directory."""
     with (
         tempfile.TemporaryDirectory(prefix="apidesk-metrics-") as directory,
         variable_if_unset(METRICS_DIRECTORY_VARIABLE, directory),

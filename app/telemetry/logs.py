@@ -28,9 +28,9 @@ APPLICATION_LOGGERS = (*(f"{_ROOT}{name}" for name in ("app", "runnables", "inge
 NOISY_LOGGERS = ("grpc._server", "milvus_lite.server_manager", "langsmith", "opentelemetry")
 """Loggers whose errors are not shown.
 
-Milvus Lite logs an error for a call that its server does not implement, which is harmless, and one for a
-store that is open in another process, which apidesk reports itself. The clients of LangSmith and
-OpenTelemetry log every lost batch of traces; app.telemetry.tracing logs only the first loss.
+Milvus Lite logs an error for a call that its server does not implement; this error is harmless. It also
+logs an error for a store that is open in another process; apidesk itself reports this error. The clients of
+LangSmith and OpenTelemetry log every lost batch of traces; app.telemetry.tracing logs only the first loss.
 """
 
 _fields: ContextVar[dict[str, object] | None] = ContextVar("request_fields", default=None)

@@ -105,8 +105,8 @@ class _Exchange:
     def outcome(self) -> int:
         """The status of the response.
 
-        CLIENT_CLOSED_REQUEST if the client disconnected before the end of the response, or if the request
-        was cancelled before its start.
+        It is CLIENT_CLOSED_REQUEST if the client disconnected before the response ended, or if the request
+        was cancelled before the response started.
         """
         return CLIENT_CLOSED_REQUEST if self._has_disconnected else int(self.status)
 

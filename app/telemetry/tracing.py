@@ -213,8 +213,8 @@ class BoundedSession(requests.Session):
 def _open_client(settings: Settings, langsmith: bool, spans: "SpanExport | None") -> Client:
     """Return a client that sends runs to LangSmith, to the provider of `spans`, or to both.
 
-    The same client sends to both, because a second tracer would not receive the runs that LangChain's
-    agent starts itself.
+    One client sends to both. A second client would need a second tracer, and that tracer would not receive
+    the runs that LangChain's agent starts itself.
     """
     content = settings.trace_content
     # By default the client keeps unfinished spans, with their texts, for an hour.

@@ -8,7 +8,7 @@
 | `cached_answers_table` | `app.service.answer_cache`       |
 | `api_keys_table`       | `app.security.api_keys`          |
 
-The migrations in `ingestion.database.migrations` create them; a test compares the two.
+A test checks that the migrations in `ingestion.database.migrations` create exactly these tables.
 """
 
 from datetime import UTC, datetime

@@ -23,7 +23,7 @@ NODE_PAGE_SIZE = 50
 BLOCK_PAGE_SIZE = 500
 
 BUSY_CODE = 99991400
-"""Code in the body of a reply with status 400 if there were too many requests."""
+"""Error code for too many requests. It is in the body of a reply with HTTP status 400."""
 
 _KINDS: dict[str, ContentKind] = {
     "bullet": "bullet",

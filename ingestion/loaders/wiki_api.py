@@ -15,7 +15,10 @@ MAX_ATTEMPTS = 3
 """Maximum number of times that a request is sent; `JsonApi` describes when it is repeated."""
 
 FIRST_RETRY_S = 1.0
-"""Delay before the first retry, in seconds, unless `Retry-After` is a number; doubles with each retry."""
+"""Delay before the first retry, in seconds; it doubles with each retry.
+
+A number in `Retry-After` replaces it.
+"""
 
 MAX_RETRY_S = 60.0
 """Maximum delay before a retry, in seconds, even if `Retry-After` is larger."""

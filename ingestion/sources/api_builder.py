@@ -50,8 +50,9 @@ class OperationBuilder:
     def add_errors(self, found: Sequence[ErrorCode], block: str) -> bool:
         """Add error codes. `block` is the block's name in the evidence. Return False if `found` is empty.
 
-        Codes below a title that is an HTTP status replace the status, which becomes part of their messages.
-        An entry for the status itself also replaces the title's.
+        If the last title is an HTTP status and `found` contains no status, the codes in `found` replace the
+        error that was read from the title, and the status becomes part of their messages. If `found`
+        contains the same status as the title, the errors in `found` also replace the title's error.
         """
         if self._status and not any(is_error_status(error.code) for error in found):
             found = self._with_status(found, self._status)
@@ -77,7 +78,7 @@ class OperationBuilder:
         ]
 
     def _drop_titled(self, status: ErrorCode) -> None:
-        """Remove the error of the title if it is the last one."""
+        """Remove `status`, the error that was read from the title, if it is the operation's last error."""
         if self.operation.error_codes and self.operation.error_codes[-1] is status:
             self.operation.error_codes.pop()
 
@@ -86,7 +87,9 @@ class OperationBuilder:
         self._error_title = (self.position, code)
 
     def describe_error(self, found: Sequence[ErrorCode]) -> bool:
-        """Add the status and the text in `found` to the error whose title is right above.
+        """Replace the error whose title is right above by one with the same code and the text in `found`.
+
+        A status in `found` becomes part of the message.
 
         Return False if there is no such title, or if `found` does not contain exactly one error.
         """
@@ -128,7 +131,8 @@ class OperationBuilder:
     def add_children(self, found: Sequence[Parameter]) -> bool:
         """Make `found` the children of the last parameter.
 
-        Return False if `found` is empty, if there is no last parameter, or if its type has no fields.
+        Return False if `found` is empty, if there is no last parameter, or if the type of the last
+        parameter has no fields.
         """
         last = self.tables[-1].parameters[-1] if self.tables else None
         if not found or last is None or is_simple_type(last.type):

@@ -15,7 +15,7 @@ Method = Literal["GET", "POST", "PUT", "PATCH", "DELETE", "HEAD", "OPTIONS"]
 METHODS = "|".join(get_args(Method))
 
 MAX_LABEL_CHARS = 24
-"""Maximum length, in characters, of a text next to a call that only labels the call."""
+"""Maximum length of a text that only labels the call next to it, in characters."""
 
 MAX_LABEL_WORDS = 4
 """Maximum number of words in a text that only labels a call.
@@ -27,7 +27,7 @@ MAX_CAPTION_CHARS = 60
 """Maximum length of a paragraph that announces the block below it, in characters."""
 
 MAX_FACT_CHARS = 1_000
-"""Number of leading characters of a block in which labelled lines are read.
+"""Number of characters at the start of a block that are searched for labelled lines.
 
 It is also the maximum length of a block that is read as a URL, or as a call with a description.
 """
@@ -44,7 +44,7 @@ _MAY_BE_METHOD = re.compile(
     r"|[gpd](?:et|ost|ut|atch|elete)[`*\s]*(?:$|[|</(（,，;；.。{]|http)",
     re.MULTILINE,
 )
-"""Finds pages with a method. A method in lower case must end its cell, line or clause, or precede a URL."""
+"""Matches what may be a method. In lower case, it must end a cell, line or clause, or precede a URL."""
 TARGET_ALONE = re.compile(TARGET)
 _BARE_CALL = re.compile(rf"({METHODS})(?:[\s`*:|→]|[-=]>)+({TARGET})", re.IGNORECASE)
 """A call without other text. Unlike `CALL`, it also matches a method in lower case."""

@@ -40,8 +40,8 @@ def api_document(
 ) -> SourceDocument:
     """Return `api` as a document of `source`, with up to seven sections.
 
-    `values` fill further placeholders in `page_url`. Raises ConfigurationError for a
-    malformed `page_url`.
+    `values` fill further placeholders in the `page_url` of `source`. Raises ConfigurationError if that is
+    malformed.
     """
     fields = api.model_dump(by_alias=True, exclude_none=True)
     return SourceDocument(

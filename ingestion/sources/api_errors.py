@@ -143,8 +143,9 @@ The first group is empty for verbs that always mean a failure, such as "raises".
 def labelled_errors(text: str) -> tuple[ErrorCode, ...]:
     """Return the error codes in `text`, the value of a label such as "Error code".
 
-    The result is empty unless the text only names codes, or begins with the code of an error and describes
-    it.
+    If the text begins with an error code and a description, the result is this code. If the text only names
+    codes, the result is all of them. The result is empty for any other text, and for a code that means
+    success.
     """
     match = _LABELLED_ERROR.match(text)
     if match is None:

@@ -72,7 +72,7 @@ class Mark:
     is_stated: bool = True
     """Whether the page states the call; otherwise it is from an example."""
     is_declared: bool = False
-    """Whether the front matter states the call: the page is the reference of this operation."""
+    """Whether the front matter states the call. If so, the page is the reference of this operation."""
     listed: tuple[ListedCall, ...] = ()
     """If a block has several calls: the calls that share this mark, beginning with `call`."""
 
@@ -80,9 +80,9 @@ class Mark:
 def find_marks(blocks: Sequence[MarkdownBlock], declared: str) -> list[Mark]:
     """Return one mark per operation, in page order.
 
-    If an operation has several marks, the first of these counts: front matter, statement, list of calls,
-    table of contents, request or example. `declared` is the operation that the front matter names; may be
-    empty.
+    If an operation has several marks, one is kept. The order of precedence is front matter, statement, list
+    of calls, table of contents, request. A page with none of the first four kinds has marks for its
+    examples instead of its requests. `declared` is the operation that the front matter names; may be empty.
     """
     has_calls = may_have_calls(blocks)
     found = list(_stated_marks(blocks)) if has_calls else []
@@ -259,7 +259,7 @@ class _LabelledFacts:
 
     def __init__(self) -> None:
         self.label = ""
-        """The heading or bold text right before a block."""
+        """The heading or bold label right before the current block; empty if there is none."""
         self._method = ""
         self._url = ""
 
@@ -280,7 +280,7 @@ class _LabelledFacts:
 
 
 def _only_code(value: str, kind: Literal["method", "url"]) -> str:
-    """Return the only method or URL in a code span of a value; empty if there is none or several."""
+    """Return the method or URL in the code spans of a value; empty if there is none or several."""
     found = [match[kind] for match in _FACT_IN_CODE.finditer(value) if match[kind]]
     return found[0] if len(found) == 1 else ""
 
@@ -312,7 +312,7 @@ _HAS_LABEL = re.compile(r"\A(?:[^:：]{1,40}[:：]|\W*\*\*)")
 _LABEL_ITEM = re.compile(
     r"\A(\s*)[-*+] (?:\*\*|__)?([^:：|*`_]{1,24})[:：]?(?:\*\*|__)?[:：]?\s*\Z"
 )
-"""An item of a list that is only a label."""
+"""A list item that is only a label."""
 _ITEM = re.compile(r"\A(\s*)[-*+] +(?=\S)")
 
 

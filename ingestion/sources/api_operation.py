@@ -48,13 +48,14 @@ class PageOperation:
     has_labelled_parameters: bool = False
     """Whether a list or table of parameters with a known role was read.
 
-    A table with known columns counts only if it says which parameters are required.
+    Lists, and tables whose columns are unknown, always count. A table with known columns counts only if it
+    says which parameters are required.
     """
     is_stated: bool = True
     """Whether the page states the method and the URL; otherwise they are from an example of a call."""
 
     def document(self, api_id: str, service_id: str, language: Language) -> ApiDocument:
-        """Return the operation as an API document. The scheme and host of a full URL become its server."""
+        """Return the operation as an API document. The scheme and host of a full URL are its server."""
         address = urlsplit(self.url)
         return ApiDocument(
             service_id=service_id,
@@ -87,7 +88,7 @@ class PageOperation:
 
     @property
     def _description_block(self) -> MarkdownBlock:
-        """The first paragraph that does not only state a call or permissions, or else an empty one."""
+        """The first paragraph that describes the operation; an empty one if there is none."""
         paragraphs = (block for block in self.prose if block.kind == "paragraph")
         return next(
             (block for block in paragraphs if _describes(text_of(block.text))),
@@ -108,7 +109,11 @@ class PageOperation:
 
 
 def _describes(text: str) -> bool:
-    """Return whether a paragraph with this text says more than a label, a call or permissions."""
+    """Return whether a paragraph with this text describes an operation.
+
+    It does not if it has at most eight characters, contains a call, or mentions permissions. After a colon,
+    it may mention permissions.
+    """
     label = re.split("[:：]", text, maxsplit=1)[0]
     return len(text) > 8 and not CALL.search(text) and not is_scope_label(label)
 

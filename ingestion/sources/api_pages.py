@@ -1,8 +1,8 @@
 """Reads API operations from a Markdown page, recognised by its content.
 
 A page describes an operation if it gives a method with a URL (see `api_marks`) and a table or list of
-parameters, responses or errors; for exceptions, see `_accepted` and `_is_evident`. All other blocks stay
-prose.
+parameters, responses or errors; for exceptions, see `_accepted` and `_is_evident`. Blocks that belong to no
+operation stay prose.
 """
 
 import re
@@ -160,8 +160,8 @@ def _read_around(
     """Read the blocks outside the operations.
 
     Returns three lists: the parameter tables, which may describe structures; the error codes below the last
-    operation; and the permission above the first operation. If there are several permissions above it, they
-    are those of the platform, and the list is empty.
+    operation; and the permission above the first operation. Several permissions above the first operation
+    are those of the platform. In this case, the third list is empty.
     """
     bounds = [0, *(bound for _, start, end in ranges for bound in (start, end)), len(blocks)]
     tables: list[ParameterTable] = []

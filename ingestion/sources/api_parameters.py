@@ -52,7 +52,7 @@ _STATED = re.compile(
     re.IGNORECASE,
 )
 _CELL_ITEM = re.compile(r"(?:^|<br\s*/?>)(?=(?:&nbsp;|\s)*[-*•]\s)", re.IGNORECASE)
-"""The start of an item of a list in a cell of a table, with the line break before it."""
+"""The start of a list item in a table cell, with the line break before it."""
 _LETTERS = re.compile(r"[A-Za-z]+")
 
 
@@ -75,9 +75,9 @@ def listed_parameters(
     """Return the parameters of a list such as "- `name` (type, required): text".
 
     Indented items become children of the item above them. The result is empty if an item is not a
-    parameter, or if no item has a type or begins with a mark. If a text says that parameters follow
-    (`is_announced`), names in code or bold with descriptions are enough. If a text says that they are
-    required (`is_required`), items without a mark are required, including nested ones.
+    parameter, or if no item has a type or a mark right after its name. If a text says that parameters
+    follow (`is_announced`), names in code or bold with descriptions are enough. If a text says that they
+    are required (`is_required`), items without a mark are required, including nested ones.
     """
     items = [item for nested in _nested_items(markdown) for item in _each_name(*nested)]
     matches = [(width, LIST_ITEM.match(text)) for width, text in items]
@@ -198,7 +198,7 @@ SIMPLE_TYPE = re.compile(
     re.IGNORECASE,
 )
 _ARRAY_TYPE = re.compile(r"\A\W*(?:array|list|数组|列表)\W*", re.IGNORECASE)
-"""The type of an array that does not say what its elements are."""
+"""An array type that does not name the type of the elements."""
 _CHINESE_OBJECT_TYPE = re.compile("对象|结构|实体")
 TYPE = re.compile(
     r"(?!(?:default|max|min|up to|at most)\b)[A-Za-z_$][\w .<>\[\],|/?:$&-]*"
@@ -223,7 +223,7 @@ def dimensions_of(kind: str) -> int:
 def is_simple_type(text: str) -> bool:
     """Return whether a type names no structure or object, as in `array of string` and 字符串.
 
-    An array whose elements have no type may contain objects.
+    An array type that does not name the type of the elements is not simple: they may be objects.
     """
     if _ARRAY_TYPE.fullmatch(text):
         return False

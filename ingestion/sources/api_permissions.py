@@ -1,6 +1,7 @@
 """Reads the permissions that API pages state in tables, lists, lines and sentences.
 
-Platforms call them permissions, scopes, privileges or roles. A `PermissionPackage` is one of them.
+Platforms call them permissions, scopes, privileges or roles. A `PermissionPackage` is a single permission,
+whatever the platform calls it.
 """
 
 import re

@@ -47,7 +47,7 @@ _DEFINITION = re.compile(r"^: +(?=[`*])", re.MULTILINE)
 
 
 class OperationReader:
-    """Reads the blocks of an operation. Returns parameters, and adds everything else to the operation."""
+    """Reads the blocks of an operation: `read` returns parameters, and adds the rest to the operation."""
 
     def __init__(self, operation: PageOperation) -> None:
         self._builder = OperationBuilder(operation)
@@ -57,13 +57,13 @@ class OperationReader:
 
     @property
     def read_positions(self) -> list[int]:
-        """Page indexes of the blocks from which parameters or error codes were read."""
+        """Indexes on the page of the blocks from which parameters or error codes were read."""
         return self._builder.read_positions
 
     def read(self, blocks: Sequence[MarkdownBlock], first: int) -> list[ParameterTable]:
         """Read `blocks`, and return the tables and lists of parameters that have been found so far.
 
-        `first` is the page index of `blocks[0]`.
+        `first` is the index of `blocks[0]` on the page.
         """
         for position, block in enumerate(blocks, first):
             self._builder.position = position
@@ -163,8 +163,7 @@ class OperationReader:
 
         A paragraph can describe an error, a parameter ("**name** string Required"), several parameters in
         the definitions of a term such as "Body", or parameters that it only names ("Query: `limit`,
-        `cursor`."). Returns False if it describes nothing, or only an error in a
-        title in bold or code.
+        `cursor`."). Returns False if it describes nothing, or only an error in a title in bold or code.
         """
         if title := _BOLD_TITLE.match(block.text) or _CODE_TITLE.fullmatch(block.text):
             self._add_titled_error(title[1])

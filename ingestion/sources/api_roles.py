@@ -51,7 +51,7 @@ _NEUTRAL = re.compile(
 """Labels that announce parameters without naming request or response: the text above decides."""
 _FIELD_WORDS = re.compile(r"参数|字段|属性|param(?:eter)?s?|fields?|attributes?", re.IGNORECASE)
 MAX_TITLE_CHARS = 30
-"""Maximum length of a heading or label that only announces parameters: "Query parameters"."""
+"""Maximum length, in characters, of a text that only announces parameters: "Query parameters"."""
 _PARAMETER = re.compile(r"参数|param|argument", re.IGNORECASE)
 _LOCATIONS = (
     ("path", _words("<path>|路径")),
@@ -88,7 +88,7 @@ class Announcements:
         self._is_after_heading = True
 
     def note_label(self, text: str) -> None:
-        """Note a label for the next block. An empty text ends the previous label."""
+        """Note a label for the next block. An empty text says that the next block has no label."""
         self._is_after_label = bool(text)
         self._is_after_heading = False
         if text:
@@ -230,7 +230,7 @@ def is_titled_parameters(header: Sequence[str], columns: Columns) -> bool:
 def location_of_column(header: Sequence[str], columns: Columns) -> str:
     """Return where parameters are sent according to the title of the name column; may be empty.
 
-    Empty for the title "Path", which a column of dotted field names may have, too.
+    The result is empty for the title "Path", because a column of dotted field names may have that title.
     """
     title = text_of(columns.cell(header, "name"))
     return "" if title.lower() in ("path", "路径") else _location([title])

@@ -37,7 +37,7 @@ _GENERIC_HEADING = re.compile(
 def after_title(blocks: Sequence[MarkdownBlock]) -> int:
     """Return the index after the heading that is the title of the page, or 0 if there is no title.
 
-    The title is the first heading, the only heading of level 1, and contains no call.
+    The first heading is the title if it is the only heading of level 1 and contains no call.
     """
     headings = [index for index, block in enumerate(blocks) if block.kind == "heading"]
     first = headings[0] if headings else -1
@@ -80,10 +80,10 @@ def _start(
 ) -> int:
     """Return the index of the block with which the operation of a call begins.
 
-    Candidates are the headings from `first_index` up to and including the call whose level is in `levels`.
-    The operation begins with the first of these that exists:
+    Candidates are the headings of `levels` from `first_index` up to and including the call. The operation
+    begins with the first of these that exists:
 
-    1. If the call is not a heading: the last of the topmost candidates.
+    1. If the call is not a heading: among the candidates of the highest level, the last one.
     2. If there are no candidates: the heading right above the call, or the call if that heading only
        labels a URL or method.
     3. The label right above the call.
@@ -103,8 +103,8 @@ def _start(
 def _end(blocks: Sequence[MarkdownBlock], start: int, end: int, level: int) -> int:
     """Return the index after the last block, at most `end`, of a section of `level` that begins at `start`.
 
-    A heading above `level` ends the section. A heading of `level` itself ends it if the section does not
-    begin with a heading, or if the heading introduces errors, which then apply to all operations.
+    A heading of a higher level ends the section. A heading of the same level ends it if that heading
+    introduces errors, which then apply to all operations, or if the section does not begin with a heading.
     """
     is_headed = blocks[start].kind == "heading"
     for index in range(start + 1, end):
@@ -118,9 +118,10 @@ def _end(blocks: Sequence[MarkdownBlock], start: int, end: int, level: int) -> i
 def _first_start(blocks: Sequence[MarkdownBlock], call_index: int, level: int) -> int:
     """Return the index of the block with which the first operation begins.
 
-    `level` is the topmost level of the headings of the other operations. The first operation begins with
-    the last heading of this or a higher level that is not after the call; without such a heading, with the
-    first block. If the other operations have no headings (`level` is 0), it begins with the call.
+    `level` is the highest level of the headings with which the other operations begin; 0 if there are none.
+    If it is 0, the first operation begins with the call. In all other cases, the operation begins with the
+    last heading of this or a higher level that is not after the call or, if there is none, with the first
+    block. The title of the page does not count as a heading.
     """
     if level == 0:
         return call_index
@@ -151,9 +152,9 @@ def page_operation_name(
     """Return the name of the only operation of a page.
 
     This is the outermost heading below level 1 whose section contains the call and all blocks with
-    parameters or error codes. `read_positions` are the indexes of these blocks; if it is empty, no heading
-    counts. Generic headings such as "Request" do not count either. Without such a heading, the name is the
-    title of the page. Without a title, it is the result of `section_operation_name`.
+    parameters or error codes. `read_positions` are the indexes of these blocks; if there are none, no
+    heading counts. Generic headings such as "Request" do not count either. Without such a heading, the name
+    is the title of the page. Without a title, it is the result of `section_operation_name`.
     """
     for index in _headings_above(blocks, mark.block):
         block = blocks[index]

@@ -25,7 +25,7 @@ _NO_NAME = re.compile(
     r"|descriptions?|details?|tables?|common|public",
     re.IGNORECASE,
 )
-"""Words of captions that name no structure."""
+"""Words in a caption that are not the name of a structure."""
 _COMMON_WORD = re.compile(
     r"(?:object|array|list|type|item|element|entr(?:y|ie)|map|data|info|value|member)s?",
     re.IGNORECASE,
@@ -102,8 +102,8 @@ def add_parameters(
     """Add the parameters of tables to their operations, with structures below the parameters.
 
     A structure is added below each parameter that refers to it. The other tables of an operation are added
-    to the lists of the operation. `others` are tables of the page that belong to no operation; they are
-    used only as structures.
+    to the operation's lists of parameters. `others` are tables of the page that belong to no operation;
+    they are used only as structures.
     """
     page = [*others, *(table for _, tables in operations for table in tables)]
     nested = [_OperationTables(tables, page) for _, tables in operations]
@@ -163,10 +163,10 @@ class _OperationTables:
     ) -> ParameterTable | None:
         """Return the structure to which a parameter refers; None if there is none.
 
-        If `table` states types, a parameter with a simple type, such as `string`, refers to none, whatever
-        its description says.
-        If there are several, those with the clearest kind of reference take precedence, then those of the
-        same operation, those with the role of the root table, those after `table`, and the nearest.
+        If `table` states types, a parameter with a simple type, such as `string`, refers to no structure,
+        whatever its description says. If a parameter refers to several structures, only those with the
+        clearest kind of reference count. Of these, a structure of the same operation takes precedence, then
+        one with the role of the root table, then one after `table`, and then the nearest.
         """
         if table.has_types and is_simple_type(parameter.type):
             return None

@@ -182,8 +182,8 @@ def _with_codes(columns: Columns, header: Sequence[str], rows: TableRows, role: 
 
     - Types next to an HTTP status are codes if all are identifiers such as `not_found`.
     - If all types are HTTP statuses, they are the statuses, and the names are the codes.
-    - If there are neither codes nor types, the names or, if there are none, the values are the codes,
-      unless the title of the names says that they are fields of the response.
+    - If there are neither codes nor types, the names are the codes; if there are no names, the values are.
+      This does not apply if the title of the names says that they are fields.
 
     In a section of responses, codes or names that are all HTTP statuses are the statuses.
     """

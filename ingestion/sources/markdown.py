@@ -1,4 +1,4 @@
-"""Folders of Markdown pages (.md, .mdx), with or without front matter.
+"""Reads folders of Markdown pages (.md, .mdx), with or without front matter.
 
 Relative links become the URLs of the pages that they name. Components of MDX pages that describe a field,
 such as `<ParamField>`, become tables; a field inside another one is indented below it.
@@ -37,7 +37,7 @@ SUFFIXES = {".md", ".mdx"}
 MAX_NESTING = 20
 """Maximum depth at which a field is indented.
 
-Deeper fields, for example after tags that are never closed, are indented as far as this depth.
+Deeper fields, for example after tags that are never closed, are indented as if they had this depth.
 """
 
 _LINK = re.compile(

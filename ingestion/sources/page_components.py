@@ -1,11 +1,11 @@
 """Replaces the block tags of GitBook, and adds tables for the lists of objects in MDX components.
 
-GitBook describes an operation with the tags `swagger`, `swagger-parameter` and `swagger-response`;
-until 2021, with `api-method` and tags whose names begin with it. Operations get headings; block tags such
-as `{% hint %}` become MDX components, and tags that only arrange their content are removed.
+GitBook describes an operation with the tags `swagger`, `swagger-parameter` and `swagger-response`. Until
+2021, it used `api-method` and tags whose names begin with `api-method`. Operations get headings, block tags
+such as `{% hint %}` become MDX components, and tags that only arrange their content are removed.
 
-`<Endpoint errors={[{ code: 'sold_out', text: 'Nothing left' }]} />` gets a table with the columns `code`
-and `text` below it, labelled "errors".
+A component `<Endpoint errors={[{ code: 'sold_out', text: 'Nothing left' }]} />` is followed by a table with
+the label "errors" and the columns `code` and `text`.
 """
 
 import re
@@ -91,7 +91,7 @@ class _TagReplacer:
         return "" if _OTHER_TAGS.fullmatch(tag) else match[0]
 
     def _operation(self, values: Mapping[str, str]) -> str:
-        """Return an operation's summary as a heading, and its call below; empty without a method."""
+        """Return an operation's summary as a heading, then its method and URL; empty without a method."""
         method = values.get("method", "")
         if not METHOD.fullmatch(method):
             return ""
@@ -187,7 +187,7 @@ def _table(component: str, attribute: str, value: str) -> str:
 
 
 def _rows(objects: Sequence[_Row], depth: int) -> Iterator[_Row]:
-    """Yield a row for each object. Lists of objects in an object become rows that are indented below it."""
+    """Yield a row for each object. Lists of objects in an object become indented rows below its row."""
     for properties in objects if depth < MAX_DEPTH else ():
         nested = {name: found for name, value in properties.items() if (found := objects_of(value))}
         indent = "&nbsp;" * 2 * depth + "└ " * bool(depth)

@@ -2,8 +2,8 @@
 
 Prose becomes one section per heading; API operations become documents of their own. The readers of Markdown
 folders, other files, web sites and loaders share this module. The values of a file come from its name, its
-path and its content: front matter in the conventions of Docusaurus, VitePress, Mintlify, MkDocs and Hugo,
-or document properties.
+path, and its front matter or document properties. Front matter may follow the conventions of Docusaurus,
+VitePress, Mintlify, MkDocs or Hugo.
 """
 
 import re
@@ -45,7 +45,7 @@ class PageContent(NamedTuple):
     """The content of a page."""
 
     values: PageValues
-    """Values such as its title: front matter or document properties."""
+    """Values such as the page's title, from front matter or document properties."""
     parts: list[PagePart]
     format: PageFormat = "text"
 
@@ -82,7 +82,7 @@ ReadContent = Callable[[PagesT, SourceLimits, Path], PageContent]
 class PageFolderReader(FolderReader[PagesT]):
     """A FolderReader for files that are one page each.
 
-    A file becomes one document. A file that describes API operations becomes one document per operation
+    A file usually becomes one document. If it describes API operations, it becomes one per operation
     and, if there are several operations, one for the prose around them.
 
     `suffixes` is as in FolderReader, and `read_content` returns the content of a file.
@@ -104,10 +104,10 @@ def _file_documents(
 
 
 def parse_page(source: PageFolderConfig, path: Path, content: PageContent) -> ParsedPage | None:
-    """Parse the page at `path`; None if its file name does not match, it is skipped or it has no content.
+    """Parse the page at `path`; None if it is skipped or has no content.
 
-    The values from the file's name and path are added to those of `content`. Raises ConfigurationError for
-    a malformed `page_url`.
+    A page is also skipped if its file name does not match `source.file_name`. The values from the file's
+    name and path are added to those of `content`. Raises ConfigurationError for a malformed `page_url`.
     """
     page = _page_of_file(source, path, content)
     if page is None or _is_skipped(source, page.content.values):
@@ -116,7 +116,7 @@ def parse_page(source: PageFolderConfig, path: Path, content: PageContent) -> Pa
 
 
 def _page_of_file(source: PageFolderConfig, path: Path, content: PageContent) -> SourcePage | None:
-    """Return the page at `path`; None when its file name does not match."""
+    """Return the page at `path`; None if its file name does not match `source.file_name`."""
     merged = _merge_values(source, path, content.values)
     if merged is None:
         return None
@@ -125,7 +125,7 @@ def _page_of_file(source: PageFolderConfig, path: Path, content: PageContent) ->
 
 
 def _parse(source: PageSourceConfig, page: SourcePage) -> ParsedPage | None:
-    """Parse `page`; None if it has no body, unless its front matter names an API operation."""
+    """Parse `page`; None if it has no body and its front matter names no API operation."""
     values, parts, page_format = page.content
     parsed = [
         (part, list(add_anchors(parse_blocks(part.markdown), source.anchors))) for part in parts
@@ -252,7 +252,7 @@ def _slug(text: str) -> str:
 def _merge_values(
     source: PageFolderConfig, path: Path, values: PageValues
 ) -> dict[str, object] | None:
-    """Add the values of the file name and path; None when the file name does not match."""
+    """Add the values of the file name and path to `values`; None if the name does not match."""
     groups: dict[str, object] = {}
     if source.file_name is not None:
         match = source.file_name.search(path.stem)
@@ -282,7 +282,7 @@ def _apply_part_values(
     section: Section,
     document_url: str,
 ) -> Section:
-    """Give `section` the metadata and the URL that differ from the document's."""
+    """Return `section` with the metadata and the URL of `part` that differ from the document's."""
     if not part.values:
         return section
     merged = {**values, **part.values}
@@ -345,7 +345,7 @@ def _section(
 
 
 def text_of_value(value: object) -> str:
-    """Return a front matter value as text: a list as its scalar items, a mapping as an empty text."""
+    """Return a front matter value as text: for a list, its scalar items; for a mapping, an empty string."""
     if value is None or isinstance(value, Mapping):
         return ""
     if isinstance(value, list | tuple | set):

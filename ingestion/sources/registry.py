@@ -1,7 +1,4 @@
-"""The interface of source readers, and functions that read sources of any kind.
-
-This module is separate from `folder`, so that readers of other kinds do not depend on `folder`.
-"""
+"""The interface of source readers, and functions that read sources of any kind."""
 
 import hashlib
 import logging
@@ -36,7 +33,7 @@ class EmptyFile:
     name: str
     """The path of the file within the source."""
     is_skipped: bool = False
-    """Whether the name or front matter of the file excludes it; otherwise the file has no body."""
+    """Whether the file's name or front matter excludes the file. If not, the file has no body."""
 
 
 class RefusedFile(SourceError):
@@ -209,7 +206,7 @@ def count_files(source: SourceConfig) -> int | None:
 def digest_source(source: SourceConfig, limits: SourceLimits) -> str:
     """Return a digest of all files of `source`.
 
-    Empty when the files cannot be compared before reading, or when one of them cannot be read.
+    The result is empty if the files are unknown before they are read, or if one of them cannot be read.
     """
     reader = get_reader(source.kind)
     if not isinstance(reader, FileTaskReader):

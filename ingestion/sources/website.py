@@ -1,4 +1,4 @@
-"""Reads the pages of a web site, found by links from a start page or by a sitemap.
+"""Reads the pages of a web site. Links from a start page, or a sitemap, lead to the pages.
 
 Requests go to one origin, at a limited rate and as its robots.txt allows. Pages that the server declares
 unchanged (ETag, Last-Modified) come from a cache.
@@ -159,7 +159,7 @@ class _Crawl:
             self._queue.append((url, depth))
 
     def _mark_seen(self, url: str) -> bool:
-        """Record that a page was found, and return whether it is new."""
+        """Add the page of `url` to `_seen`, and return whether it was not there yet."""
         page_id = _page_id(url)
         is_new = page_id not in self._seen
         self._seen.add(page_id)

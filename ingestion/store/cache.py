@@ -119,9 +119,12 @@ class CollectionReloader:
             raise
 
     def _is_fresh(self) -> bool:
-        """Return whether a recent check found the loaded version current. If it failed, raise its error."""
+        """Return whether a recent check found the loaded version current.
+
+        If that check failed, its error is raised again.
+        """
         if time.monotonic() - self._checked_at > CHECK_INTERVAL_S:
             return False
         if self._failure is not None:
-            raise copy(self._failure)  # each raise adds a traceback, so an error is not shared
+            raise copy(self._failure)  # raising adds a traceback, so each caller gets a copy
         return self._version is not None

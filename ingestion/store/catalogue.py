@@ -30,7 +30,7 @@ CATALOGUED_FIELDS = ["source", "document_id", "title", "section", "position", "l
 """Fields of a chunk's row from which the catalogue is built."""
 
 MAX_OUTLINE_CHUNKS = 1_024
-"""Number of leading chunks of a document whose headings are in its outline."""
+"""Number of chunks, from the start of a document, whose headings are part of its outline."""
 
 MAX_OUTLINE_BYTES = 8_000
 """Maximum size of an outline in bytes. Milvus limits a JSON field, including escapes, to 65,536 bytes."""
@@ -57,11 +57,11 @@ def move_alias(client: "MilvusClient", alias: str, name: str) -> None:
 
 
 def drop_leftovers(client: "MilvusClient", alias: str) -> None:
-    """Drop the collections without an alias that earlier or interrupted runs have left.
+    """Drop the collections that earlier or interrupted runs have left without an alias.
 
     Call this function only while holding the ingestion lock. A run moves the aliases of the vocabulary and
-    the catalogue before the alias of the chunks. If a run died in between, their aliases are first moved
-    back to the collections that belong to the current chunks.
+    the catalogue before the alias of the chunks. If a run died in between, these two aliases are first
+    moved back to the collections that belong to the current chunks.
     """
     pattern = re.compile(rf"{re.escape(alias)}(_words|_catalogue)?_\d{{19}}")
     owned = [name for name in client.list_collections() if pattern.fullmatch(name)]

@@ -24,7 +24,7 @@ MilvusRow = dict[str, Any]
 """A row of any collection, by field."""
 
 BATCH_ROWS = 256
-"""Default maximum size of a batch, such as the rows of one write."""
+"""Default maximum number of items in a batch, such as the rows of one write."""
 
 PAGE_ROWS = 4_096
 """Maximum number of rows in a page of `row_pages`; Milvus allows 16,384."""
@@ -223,7 +223,7 @@ def of_documents(documents: Iterable[tuple[str, str]]) -> str:
 
 
 def near(chunks: Iterable[Chunk], distance: int) -> str:
-    """Return a filter for the chunks at most `distance` positions from one of `chunks` in its document.
+    """Return a filter for the chunks within `distance` positions of one of `chunks` in the same document.
 
     The result is empty if `chunks` is empty. Do not pass it to Milvus, where it means all chunks.
     """

@@ -32,7 +32,7 @@ NO_FILTERS = Filters()
 """Matches every chunk."""
 
 WARM_UP_QUESTION = "预热 warm-up"
-"""Question to search for after loading, so that the first user does not wait for word lists."""
+"""Question to search for after loading, so that word lists are loaded before the first user's question."""
 
 NOTHING_INDEXED = "nothing has been indexed yet: run `apidesk ingest`"
 """Message of CollectionMissing if there is no collection."""

@@ -73,19 +73,19 @@ _SOURCES = TypeAdapter(dict[str, IndexedSource])
 
 @dataclass
 class _Documents:
-    """The data of the documents in one version of the snapshot that is kept in memory."""
+    """The data that is kept in memory about the documents in one version of the snapshot."""
 
     full_text: Bm25
     languages: frozenset[Language]
     hits: dict[int, ChunkHit]
-    """What a search returns for each chunk, by chunk number; about 250 bytes each."""
+    """The hit that a search returns for each chunk, by chunk number; about 250 bytes each."""
     catalogue: list[CatalogueEntry] | None = None
     vectors: npt.NDArray[np.float32] | None = None
     """The vector of each chunk number, scaled to length 1; None until the dense route is first used."""
     chunks: LRUCache[int, Chunk] = field(default_factory=lambda: LRUCache(MAX_CACHED_CHUNKS))
     """Decoded chunks by chunk number."""
     masks: LRUCache[str, Mask] = field(default_factory=lambda: LRUCache(MAX_MASKS))
-    """For each filter used recently, by its JSON: the chunk numbers that match."""
+    """The mask of the matching chunk numbers for each recently used filter, by the filter's JSON."""
 
 
 @dataclass
@@ -321,7 +321,7 @@ class EmbeddedCollection(Collection):
     def _reading_documents(self) -> Iterator[tuple[sqlite3.Connection, _Documents]]:
         """Read as `_reading` does.
 
-        Raises CollectionMissing, and CollectionMismatch if it was created with other settings.
+        Raises CollectionMissing, and CollectionMismatch if the collection was created with other settings.
         """
         with self._reading() as (connection, state):
             self._check_manifest(require_manifest(state.manifest))

@@ -3,8 +3,8 @@
 Questions read the snapshot (snapshot.py). Each run copies its changes to Milvus Lite, and a missing
 snapshot is restored from there. Milvus Lite is open only during these steps, because it locks its file.
 
-Milvus Lite and its client take about 190 MB of memory, which is not freed when they are closed. A server
-therefore uses them in a child process.
+Milvus Lite and its client take about 190 MB of memory, which is not freed when they are closed. A
+long-lived process, such as the apidesk server, therefore uses them in a child process.
 """
 
 import sqlite3
@@ -65,13 +65,13 @@ class LiteRecord:
         self._settings = settings
 
     def replay_journal(self, connection: sqlite3.Connection, manifest: CollectionManifest) -> None:
-        """Copy the changes of the chunks that the journal lists to Milvus Lite; empty the journal.
+        """Write or delete in Milvus Lite the chunks that the journal lists, then empty the journal.
 
         After a rebuild, or if Milvus Lite does not contain the collection, all chunks are copied instead.
 
         `connection` must not have an open transaction. Raises StoreLocked if another process has the Milvus
-        Lite file open, and StoreUnavailable. After an error, the journal is kept and copied by the
-        next run.
+        Lite file open, and StoreUnavailable. After an error, the journal is kept, and the next run copies
+        its chunks.
         """
         with self._open() as client:
             exists = client.has_collection(self.alias)

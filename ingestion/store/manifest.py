@@ -50,6 +50,7 @@ class IndexedSource(_StoredModel):
     digest: str
     """Digest of the source's files; empty if the next run must read the source again."""
     files: int | None
+    """Number of files; None if it is unknown before reading, as for a web site."""
     documents: int
     chunks: int
     empty: list[str] = Field(default_factory=list)

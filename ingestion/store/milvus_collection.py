@@ -69,11 +69,11 @@ class MilvusCollection(Collection):
     def __init__(
         self, client: "MilvusClient", alias: str, expected: CollectionManifest, in_place: bool
     ) -> None:
-        """Initialise the collection; `load` must be called before searching.
+        """Initialise the collection; `load` or the first search loads it.
 
         `expected` is the manifest that a collection created with the current settings would have. If
-        `in_place` is true, an ingestion run updates the rows of an existing collection, unless it rebuilds
-        the collection. Otherwise, each ingestion run writes a new collection.
+        `in_place` is true, only first runs and rebuilds write a new collection, and other runs update rows.
+        If it is false, every ingestion run writes a new collection.
         """
         super().__init__(alias, expected)
         self._client = client
@@ -178,7 +178,8 @@ class MilvusCollection(Collection):
         return self._query_chunks(of_apis(urls, names)) if urls or names else []
 
     def sample(self, count: int) -> list[Chunk]:
-        # Ids are hashes, so the chunks with the lowest ids are a uniform sample.
+        # Ids are hashes, so the chunks with the lowest ids are a uniform sample. `g` sorts after all
+        # hexadecimal digits, so the sample includes the ids that begin with the bound.
         share = min(1.0, count / max(1, self.manifest.rows))
         bound = f"{int(share * 0xFFFFFFFF):08x}"
         return self._query_chunks(f"id <= {literal(bound + 'g')}")

@@ -88,7 +88,7 @@ class Bm25:
         return np.bincount(all_numbers, scores, minlength=self._size).astype(np.float32)
 
     def _score(self, numbers: Numbers, counts: npt.NDArray[np.uint16]) -> TermScores:
-        """Return the scores of a term that occurs in the chunks `numbers`, `counts` times in each."""
+        """Return the scores of a term. `numbers` are the chunks that contain it, and `counts` how often."""
         idf = math.log1p((self._chunks - len(numbers) + 0.5) / (len(numbers) + 0.5))
         occurrences = counts.astype(np.float64)
         scores = idf * (K1 + 1) * occurrences / (occurrences + self._norms[numbers])
@@ -177,7 +177,7 @@ def _merge(
     chunks: Numbers,
     counts: npt.NDArray[np.uint16],
 ) -> tuple[Numbers, npt.NDArray[np.uint16]] | None:
-    """Return a posting list without `removed` and with `chunks`, sorted; None if it is empty."""
+    """Return the `stored` list without `removed` and with `chunks`, sorted; None if the result is empty."""
     if stored is not None:
         remaining = ~np.isin(stored[0], removed)
         chunks = np.concatenate([stored[0][remaining], chunks])

@@ -44,7 +44,8 @@ the last run. If `replaced` is set, the whole Milvus Lite collection must be reb
 _TABLES = """
 CREATE TABLE state (key TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID;
 
--- `number` is the position of a chunk in posting lists and arrays. `words` is the number of its terms.
+-- `number` identifies a chunk in posting lists, and is its index in arrays. `words` is the number of its
+-- terms.
 CREATE TABLE chunk (
     number INTEGER PRIMARY KEY, id TEXT NOT NULL UNIQUE, source TEXT NOT NULL,
     document_id TEXT NOT NULL, position INTEGER NOT NULL, kind TEXT NOT NULL, language TEXT NOT NULL,

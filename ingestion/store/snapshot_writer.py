@@ -49,16 +49,17 @@ class SnapshotWriter(CollectionWriter):
     def __init__(
         self, path: Path, record: LiteRecord, expected: CollectionManifest, *, rebuild: bool
     ) -> None:
-        """`path` is the file of the snapshot, and `expected` the manifest of the settings.
+        """`path` is the file of the snapshot. `expected` is the manifest that follows from the settings.
 
-        With `rebuild`, the new state consists only of the chunks that are written.
+        Its counts are replaced when it is written. With `rebuild`, the new state consists only of the
+        chunks that are written.
         """
         self._path = path
         self._record = record
         self._expected = expected
         self._rebuild = rebuild
         self._connection: sqlite3.Connection | None = None
-        """Open from the first change to the end of the run."""
+        """The connection is open from the first change to the end of the run."""
         self._numbers: Iterator[int] = count()
         """Numbers for new chunks."""
         self._vector_bytes: int | None = None

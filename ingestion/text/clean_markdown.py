@@ -37,7 +37,7 @@ _STRING = outside_code(r"(?<!=)\{(?P<quote>['\"])(?P<text>[^'\"`<>\n]*)(?P=quote
 """A string in braces, as MDX needs it for braces in text: `/v1/{'{id}'}` stands for `/v1/{id}`."""
 _COMMENT = outside_code(r"<!--.*?(?:-->|\Z)|\{/\*.*?\*/\}")
 _COMMENT_AROUND_CODE = re.compile(r"^ {0,3}<!--(?!.*-->)", re.MULTILINE | re.DOTALL)
-"""The start of a comment that does not end in the text before the next code block."""
+"""The start of a comment that is still open when the next code block begins."""
 _COMMENT_END = "-->"
 _IMAGE = outside_code(
     r"!\[(?P<alt>[^\]]*)\]\([^)\s]*(?:\s+(?:\"[^\"]*\"|'[^']*'))?\s*\)(?:\{[^}]*\})?"

@@ -74,7 +74,7 @@ def object_of(text: str) -> dict[str, Any]:
 
 
 def call_in(values: Mapping[str, object]) -> str:
-    """Return the call in `values`, such as `POST /v1/x`; empty unless it has a method, and a URL or path.
+    """Return the method and the URL or path in `values`, such as `POST /v1/x`; empty if either is missing.
 
     If `values` also contain the server's address, under a name such as `baseUrl`, it precedes the path.
     """

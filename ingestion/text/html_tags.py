@@ -1,6 +1,6 @@
 """Turns the HTML tags, plain HTML tables and MDX components of Markdown pages into Markdown.
 
-The page is not parsed as an HTML document.
+Tags are found with regular expressions. The page is not parsed as an HTML document.
 """
 
 import html
@@ -118,9 +118,9 @@ def _replace_in(text: str) -> str:
 
 
 def replace_annotations(text: str) -> str:
-    """Return `text` with each object in double braces replaced by the call that it names, or removed.
+    """Return `text` with each object in double braces replaced by the call that it names.
 
-    Anything else in double braces, such as a variable, stays.
+    An object that names no call is removed. Anything else in double braces, such as a variable, stays.
     """
     return replace_outside_code(_ANNOTATION, _annotation, text)
 
@@ -239,8 +239,8 @@ def _html_tag(name: str, is_closing: bool, values: Mapping[str, str]) -> str:
 def _lead(match: re.Match[str], values: Mapping[str, str]) -> str:
     """Return the text to write before a component's content.
 
-    This is a label for permissions, a method if a URL follows, or a status and code; empty for other
-    components.
+    This is a label for permissions, a method if a URL follows, or the status, code and message of an error.
+    For other components, the result is empty.
     """
     if _PERMISSIONS.fullmatch(match["tag"]):
         return f"**Permissions:** {scopes_of(values, is_scope=True)}".strip()
@@ -253,7 +253,10 @@ def _lead(match: re.Match[str], values: Mapping[str, str]) -> str:
 
 
 def _error(values: Mapping[str, str]) -> str:
-    """Return the attribute `code` in bold, with the status if any, or else an error status, or nothing."""
+    """Return the attributes `code` and `status` of an error in bold; empty if there are none.
+
+    Without a valid `code`, `status` must be 4xx or 5xx.
+    """
     code, status = values.get("code", ""), values.get("status", "")
     if _HTTP_STATUS.fullmatch(code):
         return f"**{code}**"

@@ -39,7 +39,7 @@ _NOUN_TAGS = ("n", "vn", "an", "l", "i", "j")
 
 
 def normalise(text: str) -> str:
-    """Return `text` in NFKC (full width becomes half width), with words split after 400 characters."""
+    """Return `text` in NFKC (full width becomes half width), with words split every 400 characters."""
     return _LONG_RUN.sub(r"\1 ", unicodedata.normalize("NFKC", text))
 
 
@@ -63,8 +63,8 @@ def vocabulary_words(text: str) -> list[str]:
 def index_words(text: str) -> frozenset[str]:
     """Return the stems of `vocabulary_words(text)`, to compare texts by words.
 
-    The full-text index contains `index_terms` instead. Results are cached because an answer's sources are
-    compared with the question and with each of its steps.
+    The full-text index contains `index_terms` instead. Results are cached because the question and each
+    step of an answer are compared with the same sources.
     """
     return frozenset(map(stem, vocabulary_words(text)))
 
@@ -143,10 +143,10 @@ def index_terms(text: str, words: Iterable[str]) -> list[str]:
 def query_terms(question: str, synonyms: Iterable[str] = ()) -> Sequence[str]:
     """Return the terms to search for, without common words unless `question` has no others.
 
-    A term that occurs twice weighs twice as much. Terms that `synonyms` add weigh half as much as those of
-    `question`. Chinese translations of an English question weigh three quarters, because it shares hardly
-    any other terms with a Chinese document. Single characters of synonyms are left out, because they occur
-    in too many other words.
+    A term that is returned twice weighs twice as much. Terms that `synonyms` add weigh half as much as
+    those of `question`. Chinese translations of an English question weigh three quarters as much, because
+    an English question shares hardly any other terms with a Chinese document. Single characters of
+    synonyms are left out, because they occur in too many other words.
     """
     terms = _informative_terms(question)
     by_synonyms = (term for synonym in synonyms for term in _informative_terms(synonym))
@@ -195,8 +195,8 @@ def _chinese_words(text: str) -> Iterator[str]:
 def joined_word(identifier: str) -> str:
     """Return the word under which `identifier` is indexed as a whole.
 
-    The result is empty without an ASCII letter or digit. Brackets and braces separate parts, and only the
-    last part with such a character counts: `name` for `filter[name]`, `id` for `items[0].id`.
+    The result is empty if `identifier` has no ASCII letter or digit. Brackets and braces separate parts,
+    and only the last part with such a character counts: `name` for `filter[name]`, `id` for `items[0].id`.
     """
     parts = [part for part in re.split(r"[\[\]{}]+", normalise(identifier).lower()) if _join(part)]
     return _join(_SCHEME_AND_HOST.sub("", parts[-1])) if parts else ""

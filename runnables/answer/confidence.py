@@ -1,8 +1,8 @@
 """The calibrated probabilities behind refusals and the confidence of quoted answers.
 
-Two logistic regressions estimate the probability that a question is about the platform, and that an
-answer is right. `benchmarks/fit_answers` fits them to questions that the documents answer and to questions
-that the documents do not answer; docs/explanation/answers.md has the figures.
+One logistic regression estimates the probability that a question is about the platform. Another one
+estimates the probability that an answer is right. `benchmarks/fit_answers` fits both to questions that the
+documents answer and to questions that they do not answer; docs/explanation/answers.md has the figures.
 """
 
 import math
@@ -57,7 +57,10 @@ The probability of the topic gate assumes 0.5 instead.
 
 
 def refusal_confidence(on_topic: float) -> Confidence:
-    """Return the confidence of a refusal. `on_topic` is the probability of the topic gate."""
+    """Return the confidence of a refusal.
+
+    `on_topic` is the result of `topic_probability` for the question.
+    """
     odds = on_topic / max(1 - on_topic, 1e-9) * ON_TOPIC_SHARE / (1 - ON_TOPIC_SHARE)
     return confidence_of(1 / (1 + odds))
 

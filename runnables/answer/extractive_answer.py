@@ -1,4 +1,4 @@
-"""The steps that answer without a model: quotes of the passages that most likely answer, and fixed answers.
+"""The steps that answer without a model. They quote the most likely passages, or give a fixed answer.
 
 Fixed answers are for small talk, off-topic questions and questions that the documents do not cover.
 """

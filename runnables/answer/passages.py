@@ -35,7 +35,7 @@ SMALL_TABLE_CHARS = 500
 """Maximum length of a table that is quoted as a whole, in characters."""
 
 MAX_LABEL_CHARS = 40
-"""Maximum length, in characters, of a paragraph that counts as a label if a letter or digit ends it."""
+"""Maximum length of a label, in characters. A label is a paragraph that ends with a letter or a digit."""
 
 HEADING_FACTOR = 0.3
 """Factor for the weight of a word that is also in the heading, and so does not distinguish segments."""
@@ -113,9 +113,9 @@ class Candidate:
         return (has_code and self.is_named(index)) or self._describes_code(index)
 
     def _describes_code(self, index: int) -> bool:
-        """Return whether the segment is a row of an error table whose text contains a code of the question.
+        """Return whether the segment is a row of an error table, and contains a code of the question.
 
-        Numeric codes do not count. A table may have one row per HTTP status that describes several codes.
+        Numeric codes do not count. In some tables, the row of an HTTP status describes several codes.
         """
         segment = self.segments[index]
         if self.chunk.kind != "error_codes" or segment.kind != "row":
@@ -194,7 +194,7 @@ def _choose_segments(
     for index in [anchor, *(_further_rows(candidate, relevance, anchor) if is_row else ())]:
         add(index)
     if (before := min(chosen) - 1) >= 0 and _introduces(segments, before):
-        chosen[before] = 0  # free, because what follows is unclear without it
+        chosen[before] = 0  # its length does not count: what follows is unclear without it
     if not (is_row and (candidate.defines_code(anchor) or candidate.chunk.kind != "prose")):
         _grow(relevance, min(chosen), max(chosen), add)
     while (last := max(chosen)) != anchor and _introduces(segments, last):

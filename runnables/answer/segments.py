@@ -87,11 +87,13 @@ def _split_section(
 
 
 class _RowContext(NamedTuple):
-    """The values that the text of a table row depends on."""
+    """What the text of a table row depends on, besides its cells."""
 
     kind: SectionKind
     language: Language
+    """The language of the chunk."""
     label_language: Language
+    """The language of added labels, which is that of the answer."""
     templates: Any
 
 
@@ -189,9 +191,9 @@ def _required_names(context: _RowContext, rows: list[list[str]]) -> set[str]:
 
 
 def quotable_markdown(text: str) -> str:
-    """Return `text` without images, tags and blank lines, and without links except those to `http(s)://`.
+    """Return `text` without images, tags, blank lines, and links that do not start with `http(s)://`.
 
-    The label of a removed link, code and emphasis are kept.
+    Code, emphasis and the labels of removed links are kept.
     """
     parts = _CODE.split(text)
     plain = (part if part.startswith("`") else _without_markup(part) for part in parts)

@@ -93,7 +93,7 @@ class FactIndex:
         self._lower_names: set[str] = set()
         self._fields: set[str] = set()
         self._first_parts: set[str] = set()
-        """The first part of each dotted name."""
+        """The first part of each dotted name outside program code."""
         self._code_prefixes: set[tuple[int, str]] = set()
         """Length and first two digits of each error code."""
         self._addresses = AddressIndex()

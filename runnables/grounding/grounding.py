@@ -225,11 +225,11 @@ def _confidence(
 
     The confidence is `low` if the draft was plain text instead of JSON, or if at least half of the steps
     are unsupported or contain unverified facts. It can be `high` only if all steps are supported and
-    verified, the steps have their own citations, and the draft is not degraded.
+    verified, no citation was inferred, and the draft is not degraded.
 
     Within these limits, the confidence of a quoted answer follows from the probability that it is right.
-    That of an answer that a model wrote is `high` if the sources cover the question (see `_covers`), and
-    otherwise `medium`.
+    The confidence of an answer that a model wrote is `high` if the sources cover the question (see
+    `_covers`), and otherwise `medium`.
     """
     draft = state["draft"]
     doubtful = sum(not step.supported or bool(step.unverified) for step in steps)

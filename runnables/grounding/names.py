@@ -277,7 +277,7 @@ class PermissionIndex:
             self._endings.update(_endings(name))
 
     def contains(self, mention: Mention) -> bool:
-        """Return whether this name and an indexed name are equal, or one ends with the other.
+        """Return whether the name in `mention` and an indexed name are equal, or one ends with the other.
 
         If all indexed permissions are in another language, the name counts as contained, because it may be
         a translation.

@@ -1,6 +1,6 @@
 """A chat model with retries, a circuit breaker, a deadline and a limit on concurrent calls.
 
-Callers that wait for the limit are served in order of arrival.
+Callers that wait because of the limit are served in order of arrival.
 """
 
 import asyncio
@@ -57,8 +57,9 @@ from schemas.settings import PREFIX
 OutputMode = Literal["json_schema", "json_object", "json_mode", "plain"]
 """The way in which JSON is requested from the provider.
 
-`json_schema`: it enforces a schema; `json_object`: its JSON mode, with a schema in the request;
-`json_mode`: its JSON mode, with the schema in the prompt only; `plain`: in the prompt only.
+`json_schema`: the provider enforces a schema; `json_object`: the provider's JSON mode, with a schema in the
+request; `json_mode`: the provider's JSON mode, with the schema only in the prompt; `plain`: no mode of the
+provider, the prompt asks for JSON.
 """
 
 CircuitState = Literal["closed", "half_open", "open"]
@@ -103,7 +104,7 @@ class ChatModel:
     limiter: "ConcurrencyLimiter" = field(repr=False)
     """Limits concurrent calls; shared by all models of a process."""
     output_modes: list[OutputMode] = field(default_factory=list)
-    """Output modes that the provider has not refused, best first; empty before the first reply."""
+    """Output modes that the provider has not refused, best first; empty until a call has found them."""
     server_errors: Counter[OutputMode] = field(default_factory=Counter, repr=False)
     """Number of server errors in each output mode before any reply in that mode."""
     clients_by_mode: dict[tuple[OutputMode, type], Runnable[Any, Any]] = field(

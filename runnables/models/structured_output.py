@@ -1,11 +1,11 @@
-"""Structured output: an object that a model writes for a schema, with the best method that it supports.
+"""Structured output: an object that a model writes for a schema.
 
-The methods, in order:
+The best method that the model supports is used. The methods, best first:
 
 1. `json_schema`: the provider's JSON schema mode.
 2. `json_object`: the JSON mode of servers that take a schema with it, such as llama-cpp-python.
 3. `json_mode`: the provider's JSON mode, with the schema in the prompt.
-4. `plain`: the prompt only.
+4. `plain`: no mode of the provider; the prompt asks for JSON.
 5. `repair`: the reply contains broken JSON, which is repaired.
 6. `re-ask`: one more call shows the model its own reply and the problem with it.
 7. `text`: the plain text becomes the object, for calls with `from_text`.
@@ -98,7 +98,7 @@ class StructuredOutputCall(Generic[T]):
     from_text: Callable[[str], T | None] | None = None
     """Converts the first reply to an object if neither repair nor asking again gives a valid one.
 
-    It returns None if the reply is unusable. Without this function, the call then fails.
+    The call fails if this function is None, or returns None because the reply is unusable.
     """
 
     async def ask_first(
@@ -128,7 +128,7 @@ class StructuredOutputCall(Generic[T]):
         config: RunnableConfig,
         on_text: OnText | None = None,
     ) -> StructuredReply[T]:
-        """Return the reply of `model`; `on_text` receives its text while it is streamed.
+        """Return the reply of `model`; `on_text` receives the text of the reply while it is streamed.
 
         Raises ModelError.
         """
@@ -340,7 +340,7 @@ def may_be_about_mode(error: Exception) -> bool:
 def _with_raw_response_format(bound: Runnable[Any, Any]) -> Runnable[Any, Any]:
     """Return `bound` with its response format in `extra_body`, where OpenAI's client does not see it.
 
-    Otherwise, the client would parse each streamed chunk, which takes a third longer.
+    If the client saw the format, it would parse each streamed chunk, which takes a third longer.
     """
     if not isinstance(bound, RunnableBinding) or not hasattr(bound.bound, "extra_body"):
         return bound

@@ -199,9 +199,10 @@ def _api_by_path(
 
 
 def _api_by_name(text: str, chunks: list[Chunk]) -> Chunk | None:
-    """Return a chunk of the API that `text` names with all, or at least half, of the words of its name.
+    """Return a chunk of the API that `text` names, or None if there is none.
 
-    Complete names are preferred, then APIs that are not deprecated, then the best rank.
+    `text` names an API if it contains at least `MIN_NAME_SHARE` of the words of the API's name. Complete
+    names are preferred, then APIs that are not deprecated, then the best rank in `chunks`.
     """
     words = set(split_words(text))
     candidates: list[tuple[bool, bool, int, Chunk]] = []

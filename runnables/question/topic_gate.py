@@ -19,16 +19,16 @@ from schemas.document import Chunk
 from schemas.question import ExtractedDetails
 
 ON_TOPIC = 0.35
-"""Probability below which the rules classify a question as off-topic.
+"""Probability below which a question is classified as off-topic without a model.
 
 The probability assumes that questions on and off topic are equally frequent.
 """
 
 OFF_TOPIC = 0.1
-"""Probability below which the reply says that the question is off-topic.
+"""Probability below which the reply to an off-topic question says that the question is off-topic.
 
-If the probability is higher, the reply to a question that is classified as off-topic says that the
-documents do not cover it.
+If a question is classified as off-topic but has a higher probability, the reply says that the documents do
+not cover it.
 """
 
 CERTAINLY_ON_TOPIC = 0.95
@@ -37,7 +37,10 @@ CERTAINLY_ON_TOPIC = 0.95
 _FIRST_PERSON = re.compile(
     r"\b(?:my|mine|me|myself)\b|我的|我家|(?:给|帮|提醒|告诉)我", re.IGNORECASE
 )
-"""Words for the asker as a person. General questions have them about four times as often as developers'."""
+"""Words with which askers refer to themselves.
+
+They are about four times as frequent in general questions as in the questions of developers.
+"""
 
 
 def estimate_on_topic(
@@ -55,9 +58,9 @@ def topic_features(
 ) -> dict[str, float]:
     """Return the features from which the probability is estimated. Blocks; call it in a worker thread.
 
-    These are the topic score with equivalent terms, the mean score of the question's words, whether the
-    question has a word of private life or general knowledge that no document contains, whether it mentions
-    the asker, and the largest share of its words in one chunk.
+    These are the topic score with equivalent terms; the mean score of the question's words; whether the
+    question contains a word about private life or general knowledge that no document contains; whether the
+    question contains one of the words `_FIRST_PERSON`; and the largest share of its words in one chunk.
     """
     topic = TopicScorer(collection.word_counts, collection.manifest.words)
     scores = topic.word_scores(details.text).values()
@@ -88,7 +91,7 @@ def _gain_by_equivalents(text: str, topic: TopicScorer, lexicons: Iterable[Gloss
 
 
 def _has_private_word(details: ExtractedDetails, collection: Collection) -> bool:
-    """Return whether a word of private life or general knowledge is in the question and in no document.
+    """Return whether a word about private life or general knowledge is in the question and in no document.
 
     Blocks; call it in a worker thread.
     """
@@ -111,7 +114,7 @@ def _stated_share(
 
 @cache
 def _private_life() -> Glossary:
-    """Return the words of private life and general knowledge."""
+    """Return the words about private life and general knowledge."""
     return Glossary(
         {word: () for words in read_word_lists(__file__, "topic_gate").values() for word in words}
     )

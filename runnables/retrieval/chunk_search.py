@@ -94,7 +94,9 @@ class ChunkSearch:
     async def find(
         self, question: Question, terms: str, config: RunnableConfig
     ) -> list[RetrievedChunk]:
-        """Return the best chunks for a list of terms instead of `question`, without a run in traces.
+        """Return the best chunks for a list of terms instead of the text of `question`.
+
+        Traces show no run of their own for this search.
 
         In mode `hybrid`, only full text is searched.
         """
@@ -137,9 +139,11 @@ class ChunkSearch:
         """Search for `query` with its extra terms, and for the extra terms alone; interleave the results.
 
         The extra terms are `terms` and the glossary's equivalents of `query`. They are also searched alone,
-        because the words of `query` outweigh extra terms in another language. Without extra terms, the
-        less exact lexicon adds synonyms, and missing request parameters of the first result's API are
-        added.
+        because the words of `query` outweigh extra terms in another language.
+
+        Without extra terms, `query` is searched for once, with synonyms from the general lexicon, which is
+        less exact than the glossary. If the first result is a chunk of an API, and none of the first
+        results contains the request parameters of that API, these parameters are added.
         """
         extra_terms = " ".join([*self._glossary.equivalents(query), *terms])
         filters = question.filters
@@ -185,10 +189,13 @@ class RetrieveStep(Runnable[Question, list[RetrievedChunk]]):
 def build_expand_query(search: ChunkSearch, depth: int = 0) -> StateFunction:
     """Return the function that retrieves again with the search terms of the classification.
 
-    It finds `k` chunks, or `depth` chunks if that is more. The terms are in the language that the question
-    is not in. The state stays unchanged if there are no terms, or if all documents are in the language of
-    the question. It also stays unchanged if a retrieved chunk contains at least `SUFFICIENT_WORD_SHARE` of
-    the question's words, and no chunk that the terms alone find contains as large a share of the terms.
+    It finds `k` chunks, or `depth` chunks if that is more. The terms are in the other language: English for
+    a Chinese question, and Chinese for an English one.
+
+    The state stays unchanged if there are no terms, or if all documents are in the language of the
+    question. It also stays unchanged if the retrieved chunks suffice. They do if one of them contains at
+    least `SUFFICIENT_WORD_SHARE` of the question's words, and if no chunk that a search for the terms alone
+    finds contains an equal or larger share of the terms.
     """
 
     async def expand_query(state: PipelineState, config: RunnableConfig) -> PipelineState:
@@ -217,7 +224,7 @@ def best_word_share(question: Question, chunks: Sequence[RetrievedChunk]) -> flo
 
 
 def build_boost_named_api(collection: Collection) -> Runnable[PipelineState, PipelineState]:
-    """Return the step that puts the chunks of the API that the question names before all others.
+    """Return the step that puts chunks first if they belong to the API that the question names.
 
     It also sets `missing_identifiers`: the identifiers of the question that no document contains, each with
     similar ones from the documents.

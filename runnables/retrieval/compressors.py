@@ -33,7 +33,8 @@ class Reranker(BaseDocumentCompressor, ABC):
     ) -> dict[int, float | None]:
         """Return the index of each ranked passage, best first, with its score, which may be None.
 
-        Passages that were not ranked are missing. The deadline of `config` applies. Raises ModelError.
+        Passages that were not ranked are missing. The deadline of `config` applies. Raises ModelError. A
+        `CompressorReranker` also raises the errors of its compressor.
         """
 
     async def acompress_documents(
@@ -41,7 +42,7 @@ class Reranker(BaseDocumentCompressor, ABC):
     ) -> list[Document]:
         """Return the documents that were ranked, best first, with their new scores as `relevance_score`.
 
-        Raises ModelError.
+        Raises the errors of `rank`.
         """
         passages = [document.page_content for document in documents]
         ranks = await self.rank(query, passages, {"callbacks": callbacks})
@@ -70,8 +71,8 @@ class CompressorReranker(Reranker):
     def open(cls, settings: Settings) -> Self:
         """Return a reranker that uses the compressor class in `settings`. Raises ConfigurationError.
 
-        The class gets `model` (APIDESK_RERANK_MODEL) and `top_n` (RERANK_DEPTH, that is, all passages) if
-        it has these fields.
+        If the class has the field `model`, it gets APIDESK_RERANK_MODEL, provided that this is set. If it
+        has the field `top_n`, it gets RERANK_DEPTH, because no more passages than that are reranked.
         """
         setting = f"{PREFIX}RERANK={settings.rerank}"
         module, _, name = settings.rerank.rpartition(".")

@@ -1,8 +1,13 @@
-"""Exact search for the identifiers of a question, independent of its other words.
+"""Exact search for the identifiers that a question mentions, whatever its other words are.
 
-A chunk defines an identifier that is in the first cell or the code column of a table, that starts a list
-item, a heading or (in code, in bold or followed by a colon) a line, or that is the name, path or last path
-segment of the chunk's API. Other mentions are left to full-text search.
+A chunk defines an identifier in each of these cases:
+
+- The identifier is in a column of codes in a table, or is the name in the first cell of a row.
+- The identifier starts a list item or a heading.
+- The identifier starts a line, and is in code, in bold or followed by a colon.
+- The identifier is the name, path or last path segment of the chunk's API.
+
+Other mentions are left to full-text search.
 """
 
 import re
@@ -20,7 +25,7 @@ from schemas.document import Chunk
 from schemas.question import ExtractedDetails, Filters
 
 MAX_IDENTIFIERS = 6
-"""Maximum number of identifiers of a question to look up; each takes one search."""
+"""Maximum number of identifiers in a question that are looked up. Each takes one search."""
 
 SEARCH_DEPTH = 50
 """Maximum number of chunks to read after one search."""
@@ -35,9 +40,10 @@ MIN_SIMILARITY = 75
 """Minimum similarity, 0 to 100, of a suggested identifier."""
 
 DEFINED, LISTED = 2, 1
-"""Strength with which a chunk defines an identifier.
+"""Strengths with which a chunk defines an identifier.
 
-`LISTED`: in a code span or, unless it is a number, in a cell that does not define it.
+`DEFINED` means one of the cases above. `LISTED` means that the identifier is a code span outside tables, or
+a word in a cell of a table. A number in a cell does not count as listed.
 """
 
 _CODE_COLUMN = re.compile(r"码|错误|code|status|error", re.IGNORECASE)
@@ -69,8 +75,8 @@ def find_definitions(
 def missing_identifiers(collection: Collection, details: ExtractedDetails) -> list[str]:
     """Return the codes, paths and names in a question that no document contains, in lower case.
 
-    Of pasted JSON, only the error code and message are considered; all other values are the caller's data.
-    Blocks; call it in a worker thread.
+    In pasted JSON, only the error code and the error message are considered, because all other values are
+    the caller's data. Blocks; call it in a worker thread.
     """
     code = error_codes((details.error or "").partition(" ")[0].lower())
     names = list(dict.fromkeys([*code, *specific_identifiers(details.asked)]))[:MAX_IDENTIFIERS]
@@ -84,7 +90,8 @@ def similar_identifiers(
 
     `identifier` is in lower case; the result is as written in the documents. A path is compared with the
     paths of all APIs. Any other identifier is compared with the identifiers in `chunks` and in the tables
-    of error codes, which a search for an unknown code does not find.
+    of error codes. These tables are searched for separately, because a search for an unknown code does not
+    find them.
     """
     if "/" in identifier:
         text = "\n".join(entry.api_url for entry in collection.catalogue())
@@ -120,8 +127,8 @@ def definition_strength(chunk: Chunk, identifiers: Iterable[str]) -> int:
 def api_url_candidates(url: str) -> list[str]:
     """Return `url` without its query, and its suffixes of two or more segments, longest first.
 
-    Each begins with a slash. Looking up all of them also finds a URL with the prefix of a gateway or
-    without a leading slash.
+    Each begins with a slash. Looking up all of them finds the API even if `url` has the prefix of a gateway
+    or no leading slash.
     """
     segments = url.split("?")[0].strip("/").split("/")
     return ["/" + "/".join(segments[i:]) for i in range(max(len(segments) - 1, 1))]
@@ -157,9 +164,10 @@ def _chunks_by_path(collection: Collection, path: str) -> list[Chunk]:
 def _matching_literals(path: str, url: str) -> int:
     """Return the number of equal segments at the ends of `url` and `path`; 0 if the ends do not match.
 
-    A placeholder in `url` matches any segment of `path`, but does not count. Either may have further
-    segments at the start: the prefix of a gateway or the server's base path. If `path` is the shorter one,
-    it must have two or more segments, and the first one must not match a placeholder.
+    A placeholder in `url` matches any segment of `path`, but does not count. `url` or `path` may have
+    further segments at its start, such as the prefix of a gateway or the server's base path. If `path` is
+    shorter than `url`, `path` must have two or more segments, and its first segment must not match a
+    placeholder.
     """
     expected = url.lower().strip("/").split("/")
     given = path.lower().split("?")[0].strip("/").split("/")[-len(expected) :]

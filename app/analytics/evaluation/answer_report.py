@@ -42,7 +42,8 @@ MAX_BRIEF_CHARS = 160
 GRADE_VALUES: dict[Grade, float] = {"correct": 1.0, "partly": 0.5, "wrong": 0.0}
 """The values of grades in a comparison.
 
-If a question has facts, an answer that cites no source counts as wrong.
+The judge does not grade an answer that cites no source. If the question has facts, such an answer counts as
+wrong.
 """
 
 
@@ -116,7 +117,7 @@ def _fact_value(result: ScoredAnswer) -> float | None:
 
 
 def _grade_value(result: ScoredAnswer) -> float | None:
-    """Return the value of the grade. A question without facts has no grade; its `right` counts instead."""
+    """Return the value of the grade, or of `right` if the question has no facts and therefore no grade."""
     if result.judge_failure is not None:
         return None
     if not result.facts:

@@ -144,7 +144,7 @@ class _AnswerRun:
     async def _grade(self, result: ScoredAnswer) -> ScoredAnswer:
         """Return `result` with the judge's grade, or with the reason why the judge gave none.
 
-        Unchanged if there is no judge, if the question has no facts, or if it was not answered.
+        If there is no judge, or if the question has no facts or was not answered, `result` is unchanged.
         """
         if self._judge is None or result.outcome != "answered" or not result.facts:
             return result

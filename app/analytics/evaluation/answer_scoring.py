@@ -28,7 +28,7 @@ K = 5
 """Number of retrieved chunks that are searched for the facts."""
 
 Outcome = Literal["answered", "not_covered", "refused"]
-"""`refused`: the answer says that the question is off-topic, and names no pages.
+"""`refused`: the answer says that the question is off-topic, and suggests no pages.
 
 `not_covered`: any other answer that cites no source.
 """
@@ -66,7 +66,7 @@ class ScoredAnswer(ApiModel):
     gold: tuple[str, ...]
     facts: tuple[Fact, ...]
     unanswerable: bool
-    """Whether the question has neither gold documents nor facts. A right answer then cites no source."""
+    """Whether the question has neither gold documents nor facts, so that a right answer cites no source."""
     retrieved: tuple[RetrievedSection, ...]
     """The first five chunks."""
     page: bool | None
@@ -340,7 +340,7 @@ class Judgement(NamedTuple):
 
 
 class AnswerJudge:
-    """Grades answers, with one call of `model` each, within `timeout_s` seconds."""
+    """Lets `model` grade answers, within `timeout_s` seconds per answer."""
 
     def __init__(self, model: ChatModel, language: Language, timeout_s: float) -> None:
         self._model = model

@@ -20,10 +20,10 @@ GeneratedFrom = Literal["title", "link", "error_code", "sentence"]
 """The part of a document that a question was generated from."""
 
 GoldDocuments = Sequence[frozenset[str]]
-"""The keys of the documents that each name in a question's `gold` refers to."""
+"""One set per name in a question's `gold`: the keys of the documents that the name refers to."""
 
 UNANSWERABLE = "unanswerable"
-"""The kind of a question about the platform that the documents do not answer."""
+"""The `kind` of a question that is about the platform, but that the documents do not answer."""
 
 SAMPLE_DOCUMENTS = 2_000
 """Maximum number of documents that questions are generated from."""

@@ -142,8 +142,8 @@ def _first_sentence(chunks: list[Chunk], title: str) -> str | None:
 def error_code_rows(chunk: Chunk) -> Iterator[str]:
     """Yield each error code in the first column of a table, followed by its meaning.
 
-    The header of the column must name codes. The meaning is the first other cell of the row that is neither
-    empty nor a number; a row without a meaning is skipped.
+    The header of the column must contain "code", "error" or a Chinese equivalent. The meaning is the first
+    other cell of the row that is neither empty nor a number. A row without a meaning is skipped.
     """
     for block in parse_blocks(chunk.body):
         rows = parse_table(block.text) if block.kind == "table" else []

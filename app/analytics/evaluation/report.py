@@ -90,7 +90,7 @@ def _by_k(evaluation: Evaluation) -> Group:
     """Return a table of recall by k.
 
     A route whose hit@k differs from its recall has a second row. If the primary route's recall in k chunks
-    differs from its recall in k documents, it is the last row.
+    differs from its recall in k documents, the last row shows the recall in k chunks.
     """
     k, ks = evaluation.k, sorted({*REPORTED_KS, evaluation.k})
     table = new_table("", *(f"k = {k}" for k in ks))
@@ -119,7 +119,7 @@ def _by_kind(evaluation: Evaluation) -> list[Table]:
     if evaluation.generated is None:
         return []
     route, k = evaluation.primary_route, evaluation.k
-    table = new_table(f"generated from ({route.label})", "questions", f"recall@{k}")
+    table = new_table("generated from", "questions", f"recall@{k}, {route.label}")
     for kind in evaluation.generated.counts:
         recalls = [
             question.recall for question in route.questions if question.generated_from == kind

@@ -156,10 +156,10 @@ class EvaluationOptions:
     questions: Path | None = None
     """Dataset file; None generates questions from the documents."""
     k: int | None = None
-    """Number of documents at which to measure; None means APIDESK_TOP_K, but at most 20."""
+    """The k of hit@k and recall@k, a number of documents; None means APIDESK_TOP_K, but at most 20."""
     mode: RetrievalMode | Literal["all"] = "all"
     save: Path | None = None
-    """File for generated questions; None means data/evaluation/<name>.jsonl, named by `_platform_slug`."""
+    """File for generated questions; None means data/evaluation/<slug>.jsonl (see `_platform_slug`)."""
 
 
 class EvaluationInput(NamedTuple):
@@ -174,15 +174,14 @@ class EvaluationInput(NamedTuple):
 
 
 async def evaluate_retrieval(settings: Settings, options: EvaluationOptions) -> Evaluation:
-    """Run the questions that have gold documents through all available routes, or one route.
+    """Measure the routes that `options.mode` selects, on the questions that have gold documents.
 
-    `options.mode` selects the routes. For questions with an expected type, the predicted type is evaluated
-    too.
+    For questions with an expected type, the predicted type is evaluated too.
 
     Raises QuestionError for invalid questions, ConfigurationError if a route's model is not configured or
     generated questions cannot be saved, StoreError if the store fails, and ApideskError if LangSmith is
     configured and fails. Raises ModelError if the embedding model fails, or if classification fails and
-    APIDESK_ON_MODEL_FAILURE is `error`. If reranking fails, the retrieval order is measured.
+    APIDESK_ON_MODEL_FAILURE is `error`. If reranking fails, the order before reranking is measured.
     """
     questions = read_questions(options.questions) if options.questions else None
     with ingestion_progress() as progress:

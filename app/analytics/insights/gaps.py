@@ -29,8 +29,8 @@ MIN_COVERAGE = 0.7
 """An unrated question with lower `GapQuestion.coverage` is a candidate.
 
 Measured: three quarters of the questions that the documentation answers have a coverage of at least 0.57,
-but only a quarter of the questions about gaps. The minimum is higher so that fewer gaps are missed. More
-answered questions become candidates as well, but each group is checked later.
+but only a quarter of the questions about gaps do. `MIN_COVERAGE` is higher than 0.57, so that fewer gaps
+are missed. As a result, more answered questions become candidates, but each group is checked later.
 """
 
 MIN_ON_TOPIC_SHARE = 0.5
@@ -63,7 +63,9 @@ class GapQuestion:
     feedback: int | None = None
     """The caller's rating: positive, negative, or None."""
     coverage: float | None = None
-    """Share of the question's content words, weighted by rarity, in the cited chunks; None if unknown."""
+    """Share (0 to 1) of the question's content words that the cited chunks contain, weighted by rarity;
+    None if unknown.
+    """
 
 
 def is_gap_candidate(question: GapQuestion) -> bool:
@@ -92,10 +94,14 @@ async def find_gaps(
     """Return the gaps among the candidates `questions`, the largest gap first.
 
     The members of a gap are indices into `questions`. `group_texts` explains `vectors`, `documented`
-    and `glossary`. In a gap, at least half of the on-topic answers have low confidence, no citation or a
-    negative rating; with `documented`, it is also enough that the questions share undocumented words.
-    Before gaps are selected, the model of `grouper` joins groups that have the same topic, and names the
-    topics.
+    and `glossary`. Before gaps are selected, the model of `grouper` joins groups that have the same topic,
+    and names the topics.
+
+    A group is a gap if it has at least `MIN_GAP_SIZE` questions, is about the platform, and meets one of
+    these conditions:
+
+    - At least half of its on-topic answers have low confidence, no citation or a negative rating.
+    - Its questions share undocumented words, which are only known with `documented`.
     """
     texts = [question.text for question in questions]
     groups = await asyncio.to_thread(

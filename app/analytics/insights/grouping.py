@@ -45,15 +45,17 @@ MIN_SIMILARITY = 0.4
 
 Measured on four sets of 85 to 165 questions. In each set, 45 questions are about three topics, with
 fifteen wordings per topic. At 0.4 and 0.35, the topics are the three largest groups in all four sets; at
-0.3 and 0.25, in three of them. In reports on 400 questions that include the topics, they are the largest
-groups in three quarters of the reports at 0.4, three eighths at 0.35, a quarter at 0.3.
+0.3 and 0.25, in three of them. In reports on 400 questions that include the three topics, the topics are
+the largest groups in three quarters of the reports at 0.4, in three eighths at 0.35, and in a quarter at
+0.3.
 """
 
 MIN_BRIDGE_SIMILARITY = 0.05
 """Minimum similarity of centroids at which groups in different languages are joined.
 
-In the same sets, groups with the same topic have 0.067 to 0.16. Unrelated groups have at most 0.036 or, if
-they share only one term, up to 0.16; therefore, `MIN_BRIDGE_TERMS` must also be shared.
+In the same sets, the similarity of groups with the same topic is 0.067 to 0.16. That of unrelated groups is
+at most 0.036, or up to 0.16 if they share only one term. Therefore, groups must also share
+`MIN_BRIDGE_TERMS` terms.
 """
 
 MIN_BRIDGE_TERMS = 2
@@ -200,7 +202,7 @@ class TextGroup:
     undocumented: tuple[str, ...]
     """Words that members share and the documents lack or hardly contain, the most frequent first.
 
-    Empty without word frequencies of the documents.
+    Empty if the word frequencies of the documents are not known.
     """
     name: str = ""
     """A name for the topic, written by a model; empty if no model named it."""

@@ -168,7 +168,8 @@ def error_result(message: str) -> CallToolResult:
 def list_resources(collection: Collection, cursor: str | None) -> ListResourcesResult:
     """Return a page of documents. `cursor` is the number of documents before the page; None means 0.
 
-    Blocks. Raises MCPError for an invalid cursor, and ApideskError if the documents cannot be read.
+    This function blocks. Raises MCPError for an invalid cursor, and ApideskError if the documents cannot be
+    read.
     """
     if cursor is not None and not _CURSOR.fullmatch(cursor):
         raise MCPError(INVALID_PARAMS, "cursor: not issued by this server")
@@ -189,9 +190,10 @@ async def list_templates(
 
 
 def read_resource(collection: Collection, uri: str) -> ReadResourceResult:
-    """Return a document as Markdown. Blocks.
+    """Return a document as Markdown.
 
-    Raises MCPError if there is no such document, and ApideskError if the documents cannot be read.
+    This function blocks. Raises MCPError if there is no such document, and ApideskError if the documents
+    cannot be read.
     """
     source, _, document_id = uri.removeprefix(DOCUMENT_URI).partition("/")
     chunks = collection.chunks_of_document(unquote(document_id), unquote(source))

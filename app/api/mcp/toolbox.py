@@ -52,7 +52,7 @@ def _answer_fields() -> dict[str, Any]:
 AnswerResult = create_model(
     "Answered", __base__=ApiModel, __doc__="The answer to a question.", **_answer_fields()
 )
-"""The result of `ask`: the AGENT_FIELDS of the answer. The tool `open` returns the cited text."""
+"""The result of `ask`: the AGENT_FIELDS of the answer. Clients read the cited text with the tool `open`."""
 
 
 def answer_result(answer: Answer) -> ApiModel:

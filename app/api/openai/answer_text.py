@@ -140,7 +140,7 @@ def parse_answer_text(text: str) -> str:
 
 
 def url_citations(text: str, answer: Answer) -> list[dict[str, Any]]:
-    """Return the sources listed at the end of `text`, with the positions of their links in characters.
+    """Return the sources listed at the end of `text`, with the start and end of each link, in characters.
 
     A document without a page has its URI as URL, so that the n-th citation always belongs to `[n]`.
     """

@@ -59,7 +59,7 @@ class ChatMessage(RequestModel):
 
     @property
     def answer(self) -> str | None:
-        """The answer in this message as one text; None unless an assistant wrote one."""
+        """The answer in this message as one text; None for an empty answer or another role's message."""
         return (parse_answer_text(self.text) or None) if self.role == "assistant" else None
 
 
@@ -122,7 +122,7 @@ def _read_turns(messages: Sequence[ChatMessage]) -> Iterator[Turn]:
 
 
 def _make_standalone(turns: Iterator[Turn]) -> tuple[Turn, ...]:
-    """Add the missing subjects to follow-up questions; the questions in a session already have them."""
+    """Add the missing subjects to follow-up questions. Questions stored in a session already have them."""
     standalone: list[Turn] = []
     for turn in turns:
         question = make_standalone(turn.question, standalone)

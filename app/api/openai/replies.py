@@ -143,14 +143,15 @@ class InputItem(ChatMessage):
     def answer(self) -> str | None:
         """The text of the answer, or None if the item contains no answer.
 
-        An `item_reference` stands for an earlier answer, which is not stored, so its text is empty. If this
-        were None, the question before it would be left out of the history, because it has no answer.
+        An `item_reference` stands for an earlier answer, which is not stored, so its text is empty. If the
+        text were None, the question before the reference would count as unanswered and would be left out of
+        the history.
         """
         return "" if self.type == "item_reference" else super().answer
 
 
 class TextOptions(RequestModel):
-    """Options of the text."""
+    """The value of the parameter `text`."""
 
     format: TextFormat | None = None
 

@@ -105,7 +105,8 @@ class ChatResponder:
         """Answer the last question in the messages, with the earlier messages as history.
 
         Error messages name `field`, the request field that contains the messages. Raises UnknownModel,
-        QuestionError and the errors of the answer; an error after the first event is part of the stream.
+        QuestionError and the errors of `Answerer.ask`. An error after the first event is part of the
+        stream.
         """
         mode = model_mode(data.model, self.answer_service)
         question, history = await asyncio.to_thread(

@@ -63,7 +63,7 @@ def load_settings(platform: Path | None, **options: object) -> "Settings":
 def run_until_signal(work: Coroutine[Any, Any, T]) -> T:
     """Run `work` and return its result. Raises KeyboardInterrupt after SIGTERM or Ctrl-C."""
     previous_sigterm = signal.signal(signal.SIGTERM, lambda *_: signal.raise_signal(signal.SIGINT))
-    # A shell script starts background processes with SIGINT ignored, which asyncio does not change.
+    # A shell script starts background processes with SIGINT ignored, and asyncio leaves it ignored.
     previous_sigint = signal.signal(signal.SIGINT, signal.default_int_handler)
     try:
         return asyncio.run(work)

@@ -89,7 +89,11 @@ def check_page_url(template: str) -> str:
 
 
 def describe_platform(survey: DocumentSurvey) -> str:
-    """Return text about the platform from the OpenAPI description; empty if there is no description."""
+    """Return a text about the platform; empty if there is no OpenAPI document.
+
+    The text is the first paragraph of the OpenAPI document's description, or else its title, followed by
+    its tags.
+    """
     if survey.summary is None:
         return ""
     first = replace_surrogates(survey.summary.description).strip().partition("\n\n")[0]
@@ -218,7 +222,8 @@ def draft_from_openapi(given: InterviewAnswers, limits: SourceLimits) -> Platfor
     surveyed = survey_documents(given.documents or "", limits)
     if surveyed.summary is None:
         raise ConfigurationError(
-            f"{given.documents}: not an OpenAPI description; for a folder, pass --documents instead"
+            f"{given.documents}: not an OpenAPI description; for a folder, use --documents instead of "
+            "--openapi"
         )
     name = given.name or surveyed.summary.title
     if not name.strip():

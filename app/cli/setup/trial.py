@@ -60,8 +60,9 @@ async def _check_store(answer_service: AnswerService) -> None:
     if indexed_from := [source.name for source in compared if source.deleted or source.kept]:
         raise ConfigurationError(
             f"{settings.milvus_uri} contains documents that are not in the sources of "
-            f"{settings.platform.name} (indexed from: {', '.join(indexed_from)}): set APIDESK_MILVUS_URI "
-            "to another store, or run `apidesk ingest --allow-deletes` to delete them"
+            f"{settings.platform.name}. They were indexed under these source names: "
+            f"{', '.join(indexed_from)}. Set APIDESK_MILVUS_URI to another store, or run "
+            "`apidesk ingest --allow-deletes` to delete them"
         )
 
 

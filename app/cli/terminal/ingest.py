@@ -127,7 +127,8 @@ def _watched_paths(settings: Settings) -> set[Path]:
 def _own_paths(settings: Settings) -> list[Path]:
     """Return the paths of the service's own files.
 
-    Files with a longer name, such as the journal of a database, are ignored with them.
+    The watch filter also ignores files whose path begins with one of these paths, such as the journal of a
+    database.
     """
     paths = [settings.website_cache, settings.spool, settings.local_model_folder]
     database = make_url(settings.database_url)

@@ -106,7 +106,10 @@ def _load_context(
 
 def _unavailable(error: ApideskError) -> DocumentationContext:
     return DocumentationContext(
-        notes=(f"the documents are not available, so only failed answers reveal a gap: {error}",)
+        notes=(
+            "gaps were detected from unhelpful answers only, because the documents are not available: "
+            f"{error}",
+        )
     )
 
 

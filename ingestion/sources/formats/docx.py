@@ -14,7 +14,7 @@ from schemas.platform import SourceLimits
 MAX_ELEMENTS = 150_000
 """Maximum number of XML elements in a document. A book of 300 pages has about 100,000.
 
-Four attributes of an element count as one more element.
+Every four attributes of an element count as one more element.
 """
 
 MAX_XML_BYTES = 20_000_000

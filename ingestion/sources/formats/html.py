@@ -63,9 +63,13 @@ _NAVIGATION = re.compile(
     r"(?:^|[\s_-])(?:nav|navbar|navigation|menu|sidebar|sidenav|toc|breadcrumbs?)(?:$|[\s_-])",
     re.IGNORECASE,
 )
-"""Matches classes and ids of navigation, and also those of whole pages, such as `with-sidebar`."""
+"""Matches the classes and ids of navigation.
+
+It also matches those of some elements around the whole page, such as `with-sidebar`. Such an element
+contains `_PAGE_CONTENT`; navigation does not.
+"""
 _PAGE_CONTENT = ["h1", "h2", "pre", "table", "article", "main"]
-"""Elements that a page has and its navigation lacks."""
+"""Elements that occur in the content of a page, but not in navigation."""
 _NOTE = re.compile(r"note|tip|hint|info|warning|caution|danger|important|admonition|callout")
 _FORM_CONTENT = ["h1", "h2", "h3", "h4", "h5", "h6", "header", "section", "table", "dl"]
 _HEADINGS = ["h1", "h2", "h3", "h4", "h5", "h6"]
@@ -86,8 +90,9 @@ _INVISIBLE_END = {
 def read_html(data: bytes) -> PageContent:
     """Return the page's content as Markdown.
 
-    Its values are `title`, `lang`, the `canonical` link and every named `<meta>`. Raises SourceError
-    if the page is too deeply nested, too large or not readable, or a tag has too many attributes.
+    The `values` of the result are the page's `title`, its `lang`, its `canonical` link, and the content of
+    every named `<meta>`. Raises SourceError if the page is too deeply nested, too large or not readable, or
+    if a tag has too many attributes.
     """
     match = _DECLARED_CHARSET.search(data, 0, _CHARSET_SEARCH_BYTES)
     declared = match[1].decode("ascii").lower() if match else ""
@@ -151,7 +156,10 @@ def _remove_scripts(html: str) -> str:
 
 
 def _read_values(tree: Tag) -> Iterator[tuple[str, object]]:
-    """Yield the names and values of the page. `<title>` comes last: it overrides a `<meta>` `title`."""
+    """Yield the name and the content of each piece of metadata of the page.
+
+    `<title>` comes last, so that it overrides a `<meta>` named `title`.
+    """
     for meta in tree.find_all("meta", attrs={"name": True, "content": True}):
         yield str(meta["name"]).lower(), _collapse_spaces(str(meta["content"]))
     canonical = tree.select_one("link[rel=canonical][href^=http]")
@@ -166,10 +174,11 @@ def _read_values(tree: Tag) -> Iterator[tuple[str, object]]:
 
 
 def _short_title(title: str, heading: Tag | None, link_texts: Set[str]) -> str:
-    """Return `title` without the site's name before or after it; empty if no such name is recognised.
+    """Return the part of `title` that names the page and not the site; empty if it is not recognised.
 
-    The site's name is separated by a character such as `|` from the text of `heading`. Otherwise, it is the
-    part after the last separator if that is also the text of a link, such as the link to the home page.
+    If separators such as `|` divide the text of `heading` from the rest of `title`, or if there is no rest,
+    that text is returned. If not, the part before the last separator is returned, provided that the part
+    after it is the text of a link, such as the link to the home page.
     """
     text = _line_text(heading) if heading is not None else ""
     pattern = rf"(.+(?:\s[|·•:»–—-]+|:)\s+)?{re.escape(text)}(\s+[|·•:«–—-]+\s.+)?"
@@ -180,7 +189,10 @@ def _short_title(title: str, heading: Tag | None, link_texts: Set[str]) -> str:
 
 
 def _find_content(tree: Tag) -> Tag:
-    """Return the main element or body of the page, or the only article in it if most text is there."""
+    """Return the element with the content of the page: the main element, or else the body.
+
+    If there is exactly one outermost article, and it contains most of the text, return the article.
+    """
     main = tree.select_one("main, [role=main]") or tree
     articles = [
         article for article in main.find_all("article") if article.find_parent("article") is None
@@ -219,14 +231,18 @@ def _remove_boilerplate(content: Tag) -> None:
 
 
 def _is_content(aside: Tag, content: Tag) -> bool:
-    """Return whether an aside is a note, or text within the main element that is not mostly links."""
+    """Return whether `aside` belongs to `content`.
+
+    It does if it is a note. If `content` is a main element or an article, it also does if it is not mostly
+    links.
+    """
     if _NOTE.search(f"{aside.get('class')} {aside.get('role')}"):
         return True
     return content.name not in ("body", "[document]") and not _is_mostly_links(aside)
 
 
 def _is_navigation(tag: Tag) -> bool:
-    """Return whether `tag` is navigation according to its class or id, and has no content of a page."""
+    """Return whether `tag` is navigation according to its class or id, and contains no `_PAGE_CONTENT`."""
     if tag.name not in ("div", "ul", "ol"):
         return False
     names = " ".join([*(tag.get("class") or ()), str(tag.get("id", ""))])

@@ -90,7 +90,7 @@ class _Converter(MarkdownConverter):
     def escape(self, text: str, parent_tags: set[str]) -> str:
         """Escape markup in headings; elsewhere only markers of headings, rules and fences.
 
-        `order_id` in a paragraph is unchanged.
+        For example, `order_id` in a paragraph is not changed.
         """
         if _in_heading(parent_tags):
             return _MARKUP.sub(r"\\\1", text)
@@ -205,7 +205,7 @@ def _code_language(pre: Tag) -> str:
         names = list(tag.get("class") or ())
         if declared := tag.get("data-lang") or tag.get("data-language"):
             names.append(f"lang-{declared}")
-        names.append(tag.get("data-syntaxhighlighter-params") or "")  # of Confluence
+        names.append(tag.get("data-syntaxhighlighter-params") or "")  # set by Confluence
         if match := _LANGUAGE.search(" ".join(names)):
             return match[1]
     return ""

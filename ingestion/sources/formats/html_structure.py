@@ -5,8 +5,8 @@ the signature, such as `GET /users/(int:user_id)`. The definition contains lists
 such as "Query Parameters".
 
 Some pages describe the fields of an API in `<div>` elements, without tables or lists. The head of such a
-field is an element with a name, a type and possibly "required", each in an element of its own. It becomes a
-paragraph such as "`owner.name` string required" with the full name of the field.
+field is an element with a name, a type and possibly "required", each in an element of its own. The head
+becomes a paragraph such as "`owner.name` string required" with the full name of the field.
 
 A table keeps at most one header row and no spans; a table that only positions other content becomes a
 `<div>`.
@@ -78,7 +78,7 @@ def mark_operations(content: Tag) -> None:
 
 
 def _replace_element(element: Tag, name: str, mark: str, text: str) -> None:
-    """Rename `element`, and replace its content by an element `mark` that contains `text`."""
+    """Rename `element` to `name`, and replace its content by an element named `mark` with `text`."""
     element.clear()
     element.name = name
     inner = Tag(name=mark)
@@ -159,8 +159,8 @@ def _parent_name(head: Tag, names: dict[int, str]) -> str:
 def normalise_tables(content: Tag) -> None:
     """Give each table at most one header row and no spans.
 
-    The number of columns is set as `data-columns` of the first row. Raises SourceError if
-    spans add too many cells.
+    The number of columns is set as `data-columns` of the first row. Raises SourceError if spans add too
+    many cells.
     """
     for table in reversed(content.find_all("table")):  # the innermost first
         _move_rows_out(table)
@@ -304,10 +304,10 @@ def _span(cell: Tag, name: str) -> int:
 
 
 def _merge_spacers(table: Tag) -> None:
-    """Merge a titled column with the untitled columns after it if each row has text in at most one.
+    """Merge a titled column with the untitled columns after it if each row has text in at most one of them.
 
-    At least one of the untitled columns must contain text. Empty cells before a name show how deeply it
-    is nested; they become indentation.
+    At least one of the untitled columns must contain text. Empty cells before a name show how deeply the
+    name is nested; they become indentation.
     """
     rows = [row.find_all(["td", "th"], recursive=False) for row in table.find_all("tr")]
     header = [_line(cell) for cell in rows[0]] if rows else []

@@ -28,7 +28,9 @@ _OPERAND_COSTS = MappingProxyType({b"Tj": 5, b"'": 5, b'"': 5, b"TJ": 2, b"Do": 
 
 
 def read_pdf(data: bytes, limits: SourceLimits) -> PageContent:
-    """Return the sections, each with its page number as the value `page`, and the document's properties.
+    """Return the sections and the properties of a document.
+
+    The value `page` of a section is its page number, as text.
 
     Raises SourceError if `data` is not a PDF, needs a password, contains no text or exceeds a limit.
     """

@@ -137,8 +137,8 @@ class _MarginLine:
 def remove_page_furniture(pages: list[list[PdfLine]]) -> list[PdfLine]:
     """Return the lines of `pages` without headers, footers, page numbers and tables of contents.
 
-    A header or footer has the same position and, apart from numbers, the same text on many pages, or
-    it begins or ends with the page number.
+    A header or footer has the same position and, apart from numbers, the same text on many pages. A line
+    that begins or ends with the page number also counts if many pages have such a line.
     """
     margins = [_margin_lines(lines) for lines in pages]
     repeated = Counter(key for page in margins for key in {line.key for line in page.values()})

@@ -134,7 +134,7 @@ def _paragraphs(lines: list[PdfLine], width: int) -> list[str]:
 
 
 def _split_paragraphs(lines: list[PdfLine], width: int) -> Iterator[list[list[PdfLine]]]:
-    """Yield paragraphs. A paragraph is a list of parts, which end where the author broke the line."""
+    """Yield paragraphs. A paragraph is a list of parts; a part ends where the author broke the line."""
     block: list[list[PdfLine]] = []
     for line in lines:
         if not block:

@@ -81,7 +81,7 @@ def decode_text(data: bytes, declared: str | None = None) -> str:
 
 
 def _candidate_encodings(data: bytes, declared: str | None) -> Iterator[tuple[bytes, str]]:
-    """Yield each encoding to try, after the data to decode: `data` without its byte order mark."""
+    """Yield pairs: `data` without its byte order mark, and an encoding to try."""
     for bom, encoding in _BOMS:
         if data.startswith(bom):
             yield data[len(bom) :], encoding

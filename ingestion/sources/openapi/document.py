@@ -1,6 +1,6 @@
 """Builds an ApiDocument from an operation.
 
-Its permissions and credential parameters come from the security requirements of the operation.
+The document's permissions and credential parameters come from the operation's security requirements.
 """
 
 import re
@@ -181,10 +181,10 @@ def first_tag(node: Node) -> str:
 
 
 def _name(path_operation: PathOperation) -> str:
-    """Return the summary of an operation, or else its id.
+    """Return the summary of an operation, or its id if it has no summary.
 
-    If there is neither, or it only repeats the end of the path, the name is the first sentence of the
-    description.
+    If there is neither, or if the text found only repeats the end of the path, the name is the first
+    sentence of the description.
     """
     node, item = path_operation.node, path_operation.item
     name = node.text("summary") or item.text("summary") or node.text("operationId")

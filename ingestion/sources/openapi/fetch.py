@@ -58,7 +58,7 @@ class StatusError(SourceError):
 
 
 class TransientError(SourceError):
-    """A download fails for a reason that may pass, such as a broken connection or the time limit."""
+    """A download fails for a reason that may be temporary, such as a broken connection or a timeout."""
 
 
 class Downloader:
@@ -77,7 +77,7 @@ class Downloader:
         self.seconds_left = limits.fetch_seconds
 
     def get(self, url: str) -> Download:
-        """Download the document at `url`, following redirects in its origin.
+        """Download the document at `url`, following redirects within its origin.
 
         Raises SourceError if the URL or a redirect leads to another origin, if the host has an address that
         is neither public nor allowed, or if the download fails or exceeds a limit.

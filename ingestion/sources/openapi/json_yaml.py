@@ -31,9 +31,10 @@ _FLOAT = re.compile(r"[-+]?(?:\.[0-9]+|[0-9]+(?:\.[0-9]*)?)(?:[eE][-+]?[0-9]+)?"
 
 
 def parse_json_or_yaml(data: bytes, limits: SourceLimits) -> object:
-    """Parse JSON or YAML (the first document), in UTF-8 or in UTF-16 with a BOM.
+    """Parse JSON or YAML, in UTF-8 or in UTF-16 with a BOM.
 
-    If a key occurs more than once, the last value is used. Raises SourceError.
+    Only the first of several YAML documents is parsed. If a key occurs more than once, the last value is
+    used. Raises SourceError.
     """
     text = _decode(data)
     if text.lstrip()[:1] not in ("{", "["):
@@ -73,7 +74,7 @@ def _parse_json(text: str, limits: SourceLimits) -> object:
 def _estimate_size(text: str) -> int:
     """Estimate the number of values in `text` from its commas and brackets, without parsing it.
 
-    If the count reaches 100,000, it is repeated without the commas and brackets in strings.
+    If the count reaches 100,000, the commas and brackets in strings are excluded.
     """
     count = text.count(",") + text.count("{") + text.count("[")
     if count < 100_000:
@@ -126,7 +127,7 @@ def depth_limit_error() -> SourceError:
 
 @dataclass
 class _BuiltValue:
-    """A value, with the size and the depth that it has when all aliases are expanded."""
+    """A value. `size` counts all values in it, and `depth` its nested levels, with aliases expanded."""
 
     value: object
     size: int = 1
@@ -208,7 +209,7 @@ class _ValueBuilder:
         self._append(ended.built)
 
     def _merge(self, target: object, mapping: dict[str, object]) -> None:
-        """Add the keys of `mapping` that `target` lacks. All keys of `mapping` count against the limit."""
+        """Add the keys of `mapping` that `target` lacks. All its keys count towards the limit of values."""
         self.merged_keys += len(mapping)
         if self.merged_keys > self.limits.values:
             raise value_limit_error(self.limits)

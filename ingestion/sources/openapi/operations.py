@@ -108,7 +108,7 @@ class OperationParameter:
     is_common: bool = False
     """Whether the path item declares this parameter, or most operations refer to it.
 
-    Never true for `path` and `body`. Documents list common parameters separately.
+    Never true for parameters in the path or body. Documents list common parameters separately.
     """
 
 

@@ -1,6 +1,6 @@
 """Reads the prose of an OpenAPI description: the texts about the API as a whole and about its tags.
 
-Many descriptions explain authentication, errors and limits only there.
+Many descriptions explain authentication, errors and limits only in these texts.
 """
 
 from collections.abc import Iterator
@@ -22,7 +22,8 @@ def overview_documents(source: OpenApiSourceConfig, root: Node) -> list[SourceDo
     """Return one document with the descriptions of the API and of its tags.
 
     Descriptions that are shorter than `MIN_CHARS` are left out; the list is empty if none remains. The
-    heading of a tag's description is its `x-displayName` or else its name. Raises SourceError.
+    heading of a tag's description is the tag's `x-displayName` or, if it has none, its name. Raises
+    SourceError.
     """
     text = "\n\n".join(_texts(root))
     if not text:

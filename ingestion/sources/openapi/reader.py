@@ -171,7 +171,9 @@ class _Description:
         return api_id
 
     def _read_parameters(self, path_operation: PathOperation) -> tuple[OperationParameter, ...]:
-        """Return the parameters of the path item and of the operation, which may override the path item's.
+        """Return the parameters of the path item and of the operation.
+
+        A parameter of the operation replaces the path item's parameter with the same name and location.
 
         A parameter is common if the path item declares it, or if more than half of the description's
         operations, and at least two, refer to it. Parameters in `path` or `body` are never common.

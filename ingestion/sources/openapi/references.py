@@ -80,7 +80,7 @@ class Node:
         return reference if isinstance(reference, str) else None
 
     def resolve(self) -> "Node":
-        """Return the target of the node's `$ref`, or the node itself without one. Raises SourceError."""
+        """Return the target of the node's `$ref`, or the node itself if it has none. Raises SourceError."""
         node = self
         for _ in range(MAX_REFERENCE_HOPS):
             reference = node.reference
@@ -96,7 +96,7 @@ class DescriptionDocuments:
     """Loads the documents of one description, each of them once."""
 
     def __init__(self, source: OpenApiSourceConfig, limits: SourceLimits) -> None:
-        """Load nothing yet. Raises SourceError if the URL of `source` is invalid."""
+        """Documents are loaded on demand. Raises SourceError if the URL of `source` is invalid."""
         self.limits = limits
         self.loader = _open_loader(source, limits)
         self.loaded: dict[str, Resource[object] | SourceError] = {}
@@ -113,7 +113,7 @@ class DescriptionDocuments:
         """Return the target of a `reference` in the document at `base`.
 
         The target may be in another document. Raises SourceError if the reference cannot be resolved within
-        the limits. The message quotes it.
+        the limits. The message quotes `reference`.
         """
         try:
             address = urljoin(base, reference.partition("#")[0])
@@ -148,7 +148,7 @@ class DescriptionDocuments:
 
 
 class _FileLoader:
-    """Loads the files of a description. The files that it refers to must be below one folder."""
+    """Loads the files of a description. The files that the description refers to must be below `folder`."""
 
     def __init__(self, path: Path, folder: Path | None, limits: SourceLimits) -> None:
         self.path = path

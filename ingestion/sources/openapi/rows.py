@@ -31,7 +31,10 @@ omitted.
 """
 
 MAX_DEPTH = 10
-"""Maximum number of levels of children, and of nested arrays. A note marks the parent of omitted levels."""
+"""Maximum number of levels of children, and of nested arrays.
+
+A note marks the parent of omitted children. The elements of deeper arrays are omitted without a note.
+"""
 
 MAX_ROW_NAME_CHARS = 200
 """Maximum length of a parameter's name, in characters."""

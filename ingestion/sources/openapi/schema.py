@@ -110,7 +110,8 @@ class Schema:
     def variants(self) -> list[Node]:
         """Alternative schemas, except null, empty schemas, and schemas that only list required properties.
 
-        The only alternative of a part always applies, so it is merged into the schema and not returned.
+        If a part has only one alternative, that one always applies. It is merged into the schema and not
+        returned.
         """
         alternatives = [list(_informative_alternatives(part)) for part in self.parts]
         return [node for several in alternatives if len(several) > 1 for node in several]

@@ -74,7 +74,8 @@ class OpenApi3:
     def _servers(self, path_operation: PathOperation) -> Iterator[str]:
         """Yield the servers of the operation, or else of its path, or else of the description.
 
-        If none are declared, the server is `/`, which is known only for a description read from a URL.
+        If none are declared, the server is `/`, resolved against the URL of the description. A description
+        in a file then has no servers.
         """
         for holder in (path_operation.node, path_operation.item, self._root):
             servers = [server for server in holder["servers"].elements() if server.text("url")]
