@@ -14,7 +14,7 @@ from app.service.ask_command import AskCommand
 from runnables.models.chat_model import FAILURE_THRESHOLD, ConcurrencyLimiter
 from runnables.models.structured_output import probe_model
 from runnables.run_context import with_deadline
-from schemas.answer import Answer
+from schemas.answer import Answer, Event
 from schemas.errors import ModelBusy, ServiceBusy
 from tests.http_client import http_client
 from tests.model_replies import MakeClient, draft, is_classification, structured
@@ -101,6 +101,66 @@ def test_concurrent_questions_are_limited(
     assert len(model_server.chat_requests) == 12
     assert gate.max_concurrent == 2
     assert is_idle(answer_service)
+
+
+REFUSALS: dict[str, tuple[Callable[[Recorded], bool], Reply]] = {
+    "temperature": (
+        lambda request: "temperature" in request.body,
+        Reply("Unsupported value: 'temperature' does not support 0", status=400),
+    ),
+    "limit": (
+        lambda request: "max_tokens" in request.body,
+        Reply("Unsupported parameter: 'max_tokens'", status=400),
+    ),
+    "cut reasoning": (
+        lambda request: "max_tokens" in request.body,
+        Reply("<think>The user wants to ship", finish_reason="length"),
+    ),
+    "usage": (
+        lambda request: "stream_options" in request.body,
+        Reply("Unrecognized request argument: stream_options", status=400),
+    ),
+    "system role": (
+        lambda request: request.body["messages"][0]["role"] == "system",
+        Reply("System role not supported", status=400),
+    ),
+}
+"""Options of requests: which requests have them, and how a provider refuses them."""
+
+
+@pytest.mark.parametrize("option", REFUSALS)
+def test_refused_option_is_left_out_of_all_concurrent_calls(
+    make_model_service: MakeService, model_server: ModelServer, option: str
+) -> None:
+    """Two requests with the option are sent before the first of them is refused."""
+    has_option, refusal = REFUSALS[option]
+    both_sent = threading.Barrier(2, timeout=10)
+
+    def reply(request: Recorded) -> Any:
+        if has_option(request):
+            both_sent.wait()
+            return refusal
+        return structured() if is_classification(request) else draft("订单发货。[1]")
+
+    async def ignore(event: Event) -> None:
+        """Ask for a stream."""
+
+    async def asked() -> list[Answer]:
+        answer_service = make_model_service()
+        command = AskCommand("发货接口是哪个")
+        return await asyncio.gather(*(answer_service.ask(command, ignore) for _ in range(2)))
+
+    model_server.default = reply
+    answers = asyncio.run(asked())
+
+    assert [answer.degraded for answer in answers] == [None, None]
+    requests = model_server.chat_requests
+    assert [has_option(request) for request in requests].count(True) == 2
+    assert len(requests) == 6
+    formats = {request.body["response_format"]["type"] for request in requests}
+    assert formats == {"json_schema"}
+    roles = {message["role"] for request in requests for message in request.body["messages"]}
+    assert "assistant" not in roles  # the model was not shown its own reply
 
 
 def test_waiting_too_long_raises_service_busy(make_model_service: MakeService, gate: Gate) -> None:

@@ -233,43 +233,50 @@ class ChatModel:
         while True:
             if not self.has_system_role:
                 call = replace(call, messages=_merge_system_message(call.messages))
+            sent = self.client.model_copy()  # other calls may drop options before the reply
             try:
                 reply = await call.send()
             except Exception as error:
-                if not self._drop_refused(error, call.runnable):
+                if not self._drop_refused(error, call.messages, sent):
                     raise
             else:
-                if not is_cut_reasoning_reply(reply) or not self._lift_limit(call.runnable):
+                if not is_cut_reasoning_reply(reply) or not self._lift_limit(sent):
                     return reply
 
-    def _drop_refused(self, error: Exception, runnable: Runnable[Any, Any]) -> bool:
-        """Drop the part of the request that the provider refuses; return whether there was one."""
+    def _drop_refused(
+        self, error: Exception, messages: Sequence[BaseMessage], sent: BaseChatModel
+    ) -> bool:
+        """Drop the part of the request that the provider refuses; return whether the request had it.
+
+        `messages` are those of the request, and `sent` is a copy of the client from before it was sent.
+        """
         status, message = getattr(error, "status_code", None), str(error)
         is_refusal = status in (400, 422)
-        has_usage = getattr(self.client, "stream_usage", False)
+        has_usage = getattr(sent, "stream_usage", False)
         if is_refusal and has_usage and _USAGE_REFUSAL.search(message):
             set_stream_usage(self.client, False)
             return True
         # The chat templates of some models, such as Gemma 2 and Mistral 7B, fail with status 500.
-        may_refuse_role = self.has_system_role and (is_refusal or status == 500)
+        may_refuse_role = isinstance(messages[0], SystemMessage) and (is_refusal or status == 500)
         if may_refuse_role and _SYSTEM_REFUSAL.search(message):
             self.has_system_role = False
             return True
-        has_temperature = getattr(self.client, "temperature", None) is not None
+        has_temperature = getattr(sent, "temperature", None) is not None
         if is_refusal and has_temperature and "temperature" in message:
             self.client.temperature = None  # type: ignore[attr-defined]
             return True
         is_about_limit = is_refusal and _LIMIT_REFUSAL.search(message)
         if is_about_limit and not context_window_in(error):
-            return self._lift_limit(runnable)
+            return self._lift_limit(sent)
         return False
 
-    def _lift_limit(self, runnable: Runnable[Any, Any]) -> bool:
-        """Remove the limit on the length of replies, and return whether there was one."""
-        if isinstance(runnable, RunnableBinding):
-            runnable.kwargs.get("extra_body", {}).pop("max_tokens", None)
-        self.clients_by_mode.clear()
-        return lift_output_limit(self.client)
+    def _lift_limit(self, sent: BaseChatModel) -> bool:
+        """Remove the limit on the length of replies, and return whether `sent` has one."""
+        for runnable in self.clients_by_mode.values():
+            if isinstance(runnable, RunnableBinding):
+                runnable.kwargs.get("extra_body", {}).pop("max_tokens", None)
+        lift_output_limit(self.client)
+        return lift_output_limit(sent)
 
     @asynccontextmanager
     async def _slot(self, config: RunnableConfig) -> AsyncIterator[None]:
