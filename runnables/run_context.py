@@ -20,7 +20,7 @@ from schemas.answer import Answer, Event
 STRUCTURED_OUTPUT = "structured-output"
 """Custom event: a model returned a valid object.
 
-Data: `step` (the pipeline step) and `rung` (the output method, under the name of its metric label).
+Data: `step` (the pipeline step) and `rung` (the output method; the metric label has the same name).
 """
 
 MODEL_RETRY = "model-retry"

@@ -75,7 +75,7 @@ class PipelineState(TypedDict):
     research: NotRequired[Research]
     """Set by `research`, in mode `tools`."""
     draft: NotRequired[Draft]
-    """Set by `answer`, or without that step if the question is probably off-topic."""
+    """Set by `answer`, or by `decline` if the question is probably off-topic."""
 
 
 StateStep = Runnable[PipelineState, PipelineState]

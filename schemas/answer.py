@@ -16,9 +16,9 @@ from schemas.question import QuestionType, StructuredQuestion
 class DegradedReason(StrEnum):
     """Why an answer is degraded. The value is the code in the answer's field `degraded`.
 
-    The first five are the codes of the ModelError with which the chat model failed. In that case,
-    either another model wrote the answer or did the research, or the answer quotes the documents. Only
-    quotes have `extractive` in `answered_by`.
+    The first five are the codes of the ModelError with which the chat model failed. In that case, another
+    model wrote the answer or did the research, or the answer quotes the documents. `answered_by` is
+    `extractive` only if no model wrote the answer.
     """
 
     MODEL_UNAVAILABLE = "model_unavailable"
@@ -102,7 +102,7 @@ class Source(ApiModel):
     """A retrieved chunk as returned to the caller."""
 
     number: int
-    """The number that citations use, from 1. Only cited chunks are listed, so numbers may be skipped."""
+    """The number that citations use, from 1. Answers list only cited chunks, so numbers may be skipped."""
     source: str
     """The name of the source in platform.toml, or `web` for a result of the web search."""
     document_id: str
@@ -195,7 +195,7 @@ class Answer(ApiModel):
     cached: bool = False
     """Whether the answer is reused, from the cache or from a concurrent caller with the same question."""
     session: str | None = None
-    """The session of the question."""
+    """The id of the session; null if the question has none."""
     rounds: list[Round] = Field(default_factory=list)
     """The tool calls before the answer (`mode: "tools"`)."""
     timings: dict[str, int] = Field(default_factory=dict)

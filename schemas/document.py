@@ -1,8 +1,8 @@
 """Source documents, their sections, the chunks in the collection, the catalogue, and API documents.
 
-An API document is the JSON format of a source with `kind = "api_docs"`: one file per operation. An
-operation is a method with a URL. This format calls it an API. Platform teams export their reference to
-this format; see `samples/api` for examples.
+An API document is a JSON file of a source with `kind = "api_docs"`. It describes one operation, that is, a
+method with a URL; the fields of the format call an operation an API. Platform teams export their reference
+to this format; see `samples/api` for examples.
 """
 
 from typing import Literal
@@ -46,7 +46,7 @@ class Section(ApiModel):
     page_url: str = ""
     """The section's own URL; empty to use the document's."""
     metadata: dict[str, str] = Field(default_factory=dict)
-    """Metadata of the section, which is added to the document's or replaces it."""
+    """Metadata of the section, merged with the document's; the section's values take precedence."""
 
 
 class SourceDocument(ApiModel):

@@ -49,7 +49,7 @@ class ConfigurationError(ApideskError):
 
 
 class CollectionMismatch(ConfigurationError):
-    """The collection was not created by apidesk, or with settings that differ from the current ones."""
+    """The collection was created by another program, or with settings that differ from the current ones."""
 
     code = "collection_mismatch"
 

@@ -157,7 +157,7 @@ class Insights(ApiModel):
     errors: tuple[ErrorCount, ...] = ()
     """The most frequent error first."""
     feedback: tuple[RatedAnswer, ...] = ()
-    """The lowest score first, then the latest."""
+    """The lowest score first; with equal scores, the latest first."""
 
     def as_json(self, table: Table | None = None) -> dict[str, JsonValue]:
         """Return the report as JSON. If `table` is given, the other tables are omitted."""

@@ -65,7 +65,7 @@ PageFormat = Literal["markdown", "html", "text"]
 """The format of a page.
 
 Pages in `markdown` and `html` are converted to plain Markdown, and API operations in them are
-recognised. `description` and `keywords` in metadata of `markdown` pages are indexed as text.
+recognised. `description` and `keywords` in the metadata of `markdown` pages are indexed as text.
 """
 
 Pattern = Annotated[re.Pattern[str], Field(description="a regular expression with named groups")]
@@ -123,13 +123,13 @@ class PageSourceConfig(ConfigModel):
     anchors: Literal["github", "docusaurus", "vitepress", "mkdocs"] = "github"
     """The rule by which the site derives `{anchor}` from a heading."""
     title: str = "title"
-    """Name of the value with the title.
+    """Name of the value that is the title.
 
     Fallbacks: values such as `sidebar_label` (only for the default name), the first heading, and the last
     part of the id.
     """
     skip: tuple[str, ...] = ()
-    """A page is skipped if one of these values is true, such as `draft`."""
+    """Names of values, such as `draft`. A page is skipped if one of these values is true."""
     metadata: dict[str, str] = Field(default_factory=dict)
     """For each metadata name, the name of the value that it is read from."""
     api_pages: bool = True
@@ -159,7 +159,7 @@ class MarkdownSourceConfig(PageFolderConfig):
 
     kind: Literal["markdown"]
     skip: tuple[str, ...] = ("draft", "hidden", "unlisted")
-    """See `PageSourceConfig.skip`. The default values mark pages that generators do not publish or list."""
+    """See `PageSourceConfig.skip`. The defaults mark pages that generators do not publish or list."""
 
 
 class FilesSourceConfig(PageFolderConfig):
@@ -254,7 +254,7 @@ class WebsiteSourceConfig(RemoteSourceConfig):
     max_pages: int = Field(default=10_000, ge=1)
     """Maximum number of pages to request; if a site has more, reading it fails."""
     requests_per_second: float = Field(default=5, gt=0)
-    """Maximum rate of requests; a longer `Crawl-delay` of robots.txt takes precedence."""
+    """Maximum rate of requests; a `Crawl-delay` in robots.txt that allows fewer takes precedence."""
     page_url: PageUrl = ("{url}",)
     max_errors: int = Field(default=20, ge=0)
 

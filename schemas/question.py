@@ -144,9 +144,9 @@ class ExtractedDetails:
 
     @property
     def search_query(self) -> str:
-        """The text to search for: the question, and the words in pasted JSON.
+        """The text to search for: `asked`, and up to `MAX_PASTED_WORDS` words from pasted JSON.
 
-        These are values of one word, such as `provider_rejected`, and compound names of fields, such as
+        The words are values of one word, such as `provider_rejected`, and compound names of fields, such as
         `lostPackets`. Names are omitted if there is an error, which is more specific. Other pasted values,
         such as ids and amounts, are omitted, because documents do not contain them. A question that
         contains only such values is returned unchanged.
@@ -188,7 +188,7 @@ class Question(ApiModel):
     original_text: str = ""
     """The caller's wording if `text` was condensed from it; otherwise empty."""
     small_talk: bool = False
-    """Whether a follow-up asks nothing, such as thanks or a greeting."""
+    """Whether the text is a follow-up that asks nothing, such as thanks or a greeting."""
     details: ExtractedDetails | None = Field(default=None, exclude=True, repr=False)
     """The details pasted into the question; read them with `extract_details.details_of`."""
 

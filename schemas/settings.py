@@ -414,7 +414,7 @@ def read_variable(name: str) -> str:
 
 @contextmanager
 def variable_if_unset(name: str, value: str) -> Iterator[None]:
-    """Set an environment variable within the block, unless it is set; child processes inherit it."""
+    """Set an environment variable within the block if it is unset; child processes inherit it."""
     if name in os.environ:
         yield
         return

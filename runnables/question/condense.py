@@ -43,9 +43,9 @@ MAX_ANSWER_CHARS = 800
 """Maximum length of each answer in the prompt, in characters."""
 
 MAX_FOLLOW_UP_CHARS = 2_000
-"""Maximum length of a follow-up for a model, in characters, without its pasted JSON.
+"""Maximum length of a follow-up that a model rewrites, in characters, without the pasted JSON.
 
-Rules rewrite longer ones.
+Rules rewrite longer follow-ups.
 """
 
 MAX_QUESTION_CHARS = 500
@@ -81,10 +81,10 @@ def build_condense(
 ) -> Runnable[Question, Question]:
     """Return the step that makes a follow-up standalone; the original text moves to `original_text`.
 
-    A question without history, or with a subject of its own, stays unchanged. Small talk is marked. Rules
-    are used if there are no models, if the follow-up is too long for a model, if the model's question is
-    not usable, or if all models fail. If all models fail and `on_failure` is "error", the step raises
-    ModelError instead.
+    A question without history, or with a subject of its own, stays unchanged. A follow-up that is small
+    talk only gets `small_talk=True`. Rules are used if there are no models, if the follow-up is too long
+    for a model, if the model's question is not usable, or if all models fail. If all models fail and
+    `on_failure` is "error", the step raises ModelError instead.
     """
     condenser = _Condenser(models, platform_info) if models else None
 
@@ -119,7 +119,7 @@ def may_be_small_talk(details: ExtractedDetails) -> bool:
 
 
 class _Condenser:
-    """Lets a model condense a follow-up, and rejects a question that the model made up."""
+    """Lets a model condense a follow-up, and rejects the result if it does not fit the conversation."""
 
     def __init__(self, models: ChatModels, platform_info: PlatformInfo) -> None:
         self._models = models.extraction_models
@@ -133,7 +133,7 @@ class _Condenser:
     ) -> CondensedQuestion | None:
         """Return the standalone question with its pasted details; None if the rules have to be used.
 
-        Raises ModelError.
+        If the follow-up is small talk, the result says so instead. Raises ModelError.
         """
         bodies, text = take_json(question.text, _BODY)
         if len(text) > MAX_FOLLOW_UP_CHARS:
@@ -226,7 +226,7 @@ def _names(text: str) -> set[str]:
 def _with_details(
     condensed: str, text: str, details: ExtractedDetails, bodies: Iterable[str]
 ) -> str:
-    """Return `condensed` with the details of `text` that it lacks, and with the pasted JSON `bodies`."""
+    """Return `condensed`, plus the details of `text` missing from it, plus the pasted JSON `bodies`."""
     values = [*URL.findall(text), *details.paths, *error_codes(text), *_NAME.findall(text)]
     if details.trace_id:
         values.append(f"trace_id: {details.trace_id}")

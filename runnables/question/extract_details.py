@@ -90,7 +90,7 @@ def error_codes(text: str) -> list[str]:
 
 
 def _take(pattern: re.Pattern[str], text: str) -> tuple[list[str], str]:
-    """Return the matches of `pattern` (or of its group) in `text`, and the text without them."""
+    """Return the matches in `text` (only their group, if `pattern` has one), and `text` without them."""
     return pattern.findall(text), pattern.sub(" ", text)
 
 

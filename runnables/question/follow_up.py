@@ -21,7 +21,7 @@ from schemas.question import ExtractedDetails, Turn
 MAX_ELLIPTICAL_WORDS = 7
 """Maximum number of words of a follow-up that omits its subject, if no word indicates the omission.
 
-Such words are pronouns such as "it", openers such as "and" at the beginning, and words such as "too".
+Pronouns such as "it", openers such as "and" at the beginning, and words such as "too" indicate an omission.
 """
 
 MAX_CHINESE_ELLIPTICAL_WORDS = 14
@@ -190,7 +190,7 @@ def _insert_subject(subject: str, rest: str) -> str:
 
 
 def _strip_opener(text: str) -> str:
-    """Return `text` without openers such as "and" and 那么, unless a single English word would be left."""
+    """Return `text` without openers such as "and"; unchanged if at most one English word would remain."""
     rest = text
     while opener := _OPENER.match(rest):
         rest = rest[opener.end() :]

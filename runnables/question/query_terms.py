@@ -37,13 +37,16 @@ class QueryTerms:
     """The words of a question with their weights, its identifiers and what it asks for."""
 
     weights: Mapping[str, float]
-    """Information content of each stem in the documents, in nats; less if it is not a noun."""
+    """Information content of each stem in nats, from its frequency in the documents.
+
+    For a word that is not a noun, it is multiplied by `NON_NOUN_FACTOR`.
+    """
     equivalents: Mapping[str, Sequence[str]]
-    """Equivalent terms by stem, stemmed and in lower case; stems without equivalents are missing."""
+    """For each stem that has equivalent terms, these terms, stemmed and in lower case."""
     ngrams: Sequence[str]
     """Sequences of two Chinese or three other characters, which match parts of words with typos."""
     identifiers: frozenset[str]
-    """Names, paths, codes and the parameters of a pasted request, in lower case."""
+    """Names, paths and codes, and the names of parameters in a pasted request, in lower case."""
     needs: frozenset[Need]
     """The kinds of content that the question asks for, such as errors or parameters."""
     quantities: frozenset[AskedQuantity]
@@ -152,7 +155,7 @@ def _pattern(word: str) -> str:
     """Return the string by which a word with this stem is found in a text with single spaces."""
     if not word.isascii():
         return word
-    # The stemmer turns a final y into i. A short word does not match the start of a longer word.
+    # The stemmer turns a final y into i. Up to three letters match only a whole word.
     return f" {word.removesuffix('i')}" if len(word) > 3 else f" {word} "
 
 

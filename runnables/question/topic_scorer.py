@@ -59,8 +59,8 @@ class TopicScorer:
     def word_scores(self, text: str) -> dict[str, float]:
         """Return the log-likelihood ratio (natural logarithm) of each uncommon word of `text`.
 
-        If the documents do not contain a Chinese word, but shorter words that are parts of it, these are
-        scored instead.
+        If the documents contain only parts of a Chinese word, that is, shorter words within it, these
+        parts are scored instead.
         """
         words = [word for word in dict.fromkeys(vocabulary_words(text)) if is_uncommon_word(word)]
         counts = self._word_counts(words)

@@ -14,7 +14,7 @@ from schemas.document import Chunk, RetrievedChunk
 from schemas.question import Filters
 
 MAX_BYTES = 2_000
-"""Maximum size of the bodies of a section and its neighbours, in bytes of UTF-8: about 500 tokens.
+"""Maximum total size of the bodies of a section and its neighbours, in bytes of UTF-8 (about 500 tokens).
 
 Sections of at least this size are left unchanged.
 """
@@ -33,9 +33,10 @@ def add_neighbours(
 
     Blocking; pass it to `Collection.run`.
 
-    Sections after and before are added alternately, beginning with the one after, as long as the bodies
-    have at most `MAX_BYTES` together. A side ends after `MAX_DISTANCE` sections, and at the first section
-    that does not fit, does not match `filters` or is already in the results.
+    The sections after and before a short section are added alternately, beginning with the one after, as
+    long as the bodies have at most `MAX_BYTES` together. On each side, adding ends after `MAX_DISTANCE`
+    sections, or at the first section that does not fit, does not match `filters` or is already in the
+    results.
     """
     short = [r.chunk for r in retrieved if _size(r.chunk) < MAX_BYTES]
     sections: defaultdict[DocumentKey, Sections] = defaultdict(dict)

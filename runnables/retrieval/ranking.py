@@ -139,8 +139,10 @@ SHARED_FACTOR = 0.7
 """Factor for the score of a section that is similar in most APIs, unless its kind fits the question."""
 
 PARAMETERS_INDEX = 2
-"""The request parameters of the first chunk's API are moved up to this index, from 0, if they are further
-down or missing."""
+"""Index, from 0, at which the request parameters of the first chunk's API are inserted if they are missing.
+
+If they are further down in the ranking, they are moved up to this index.
+"""
 
 _SHARED_SECTIONS: frozenset[SectionKind] = frozenset(
     {"request_headers", "public_parameters", "permission_package"}

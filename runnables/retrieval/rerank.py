@@ -86,8 +86,8 @@ def build_rerank(
     """Return the rerank step with `compressor` or, if that is None, with the configured reranker.
 
     Returns None if there is no `compressor` and the setting `rerank` is `none`. Raises ConfigurationError
-    if `endpoint` has no valid URL, if there is no chat model for `model`, or if a local model or a
-    compressor class cannot be loaded.
+    if the setting is `endpoint` and the URL is missing or invalid, if it is `model` and there is no chat
+    model, or if a local model or a compressor class cannot be loaded.
     """
     if compressor is None:
         reranker = _open_reranker(settings, models, platform_info)

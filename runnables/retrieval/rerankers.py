@@ -223,7 +223,9 @@ class ListwiseReranker(Reranker):
         available = int(window - output_tokens - count_prompt_tokens(prompt))
         count = min(len(passages), available // (MIN_PASSAGE_TOKENS + TAG_TOKENS))
         if count < 2:
-            raise ModelError(f"{self._model.role.setting}: its window is too small to rerank")
+            raise ModelError(
+                f"{self._model.role.setting}: its context window is too small to rerank"
+            )
         tokens = min(MAX_PASSAGE_TOKENS, available // count - TAG_TOKENS)
         return [_truncate(passage, tokens) for passage in passages[:count]]
 

@@ -39,9 +39,9 @@ from runnables.tools.tool_context import CallJournal, ToolContext
 from schemas.errors import ApideskError, ModelError, ModelRefused
 
 UNREADABLE = "unreadable"
-"""Name of the only argument of a call whose arguments are not a JSON object, or are too long.
+"""Name of the argument that replaces a call's arguments if they are not a JSON object, or are too long.
 
-Its value is the start of the text of the arguments.
+Its value is the start of the text of the replaced arguments.
 """
 
 MAX_ARGUMENT_CHARS = 4_000
@@ -151,8 +151,8 @@ def _arguments(raw: Any) -> dict[str, Any]:
 class ModelCallMiddleware(AgentMiddleware[AgentState[Any], ToolContext]):
     """Calls the agent's model through ChatModel, with its retries, its circuit breaker and a deadline.
 
-    The deadline is `round_timeout_s` seconds after the start of the call, unless that of the run is
-    earlier. Raises ModelError, which is ToolCallsUnsupported if the first call shows that the model or its
+    The deadline is `round_timeout_s` seconds after the start of the call, unless the run has an earlier
+    deadline. Raises ModelError, which is ToolCallsUnsupported if the first call shows that the model or its
     provider does not support tools.
     """
 
@@ -230,7 +230,7 @@ class JournalMiddleware(AgentMiddleware[AgentState[Any], ToolContext]):
 class DeadlineMiddleware(AgentMiddleware[AgentState[Any], ToolContext]):
     """Validates the arguments of a call, and limits the call to the remaining time of its round.
 
-    Raises ToolException for invalid arguments, and TimeoutError.
+    Raises ToolException for invalid arguments, and TimeoutError when the round's time is over.
     """
 
     async def awrap_tool_call(self, request: ToolCallRequest, handler: RunTool) -> ToolOutcome:

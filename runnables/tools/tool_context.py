@@ -25,16 +25,16 @@ class PassagesResult(NamedTuple):
     """Result of a tool that returns passages."""
 
     text: str
-    """Text for the model, which is truncated if it is long, and marked as data."""
+    """Text for the model. It is truncated if it is long, and marked as data, before the model reads it."""
     chunks: Sequence[RetrievedChunk] = ()
     """The chunks in the text, which the answer may cite."""
 
 
 class OutlineResult(NamedTuple):
-    """Result of a tool that lists documents, which the answer cannot cite."""
+    """Result of a tool that lists documents. An answer can cite passages, but not such a list."""
 
     text: str
-    """Text for the model, which is truncated if it is long, and marked as data."""
+    """Text for the model. It is truncated if it is long, and marked as data, before the model reads it."""
     documents: Sequence[CatalogueEntry] = ()
 
 
@@ -160,4 +160,4 @@ class ToolContext:
 
 
 ToolContextRuntime = ToolRuntime[ToolContext, Any]
-"""Type of the argument `runtime`, whose `.context` is the ToolContext; the model does not see it."""
+"""Type of the argument `runtime`, which the model does not see. `runtime.context` is the ToolContext."""
