@@ -191,6 +191,27 @@ def page_of_parameters(**descriptions: str) -> str:
     return "\n".join(lines)
 
 
+def test_two_parts_of_a_question_are_answered_from_the_same_section(tmp_path: Path) -> None:
+    filler = "The desk stores it with the other settings of the shop.\n\n" * 20
+    page = (
+        "# Access\n\nAn access token is valid for two hours.\n\n"
+        f"{filler}To delete a webhook, send its id to the removal address.\n"
+    )
+    question = "How long is an access token valid? And how do I delete a webhook?"
+    text = quoted_page(tmp_path, page, question)
+    assert "valid for two hours" in text
+    assert "send its id" in text
+
+
+@pytest.mark.parametrize("header", ["| Plan | Limit | Limit |", "| Plan | | |"])
+def test_columns_with_equal_titles_are_quoted(tmp_path: Path, header: str) -> None:
+    row = "| Free plan | 10 per minute | 100 per day |"
+    page = f"# Limits\n\n{header}\n| --- | --- | --- |\n{row}\n"
+    assert row in quoted_page(tmp_path, page, "what are the limits of the free plan").replace(
+        " [1]", ""
+    )
+
+
 def test_parameter_of_a_pasted_request_is_quoted(tmp_path: Path) -> None:
     page = page_of_parameters(user="The user.", group="The group.", lasts="Seconds.")
     text = quoted_page(tmp_path, page, 'ban a user of a group {"lasts": 30}')
@@ -316,3 +337,55 @@ def test_only_the_status_whose_cause_has_the_code_is_quoted(tmp_path: Path) -> N
     )
     assert "AP.0011 - too many apps" in text
     assert "AP.0004" not in text
+
+
+LABELS = {
+    "openapi": "3.0.0",
+    "info": {"title": "Labels", "version": "1"},
+    "servers": [{"url": "https://api.example.com"}],
+    "paths": {
+        path: {
+            method: {
+                "summary": summary,
+                "parameters": [{"name": "page", "in": "query", "schema": {"type": "integer"}}],
+                "responses": {"200": {"description": "The request was a success"}},
+            }
+            for method, summary in operations.items()
+        }
+        for path, operations in {
+            "/v1/labels": {"get": "List labels", "post": "Create a label"},
+            "/v1/labels/{id}": {
+                "get": "Read a label",
+                "put": "Replace a label",
+                "delete": "Delete a label",
+            },
+            "/v1/teams/{id}/labels": {"get": "List labels of a team", "post": "Add labels"},
+        }.items()
+    },
+}
+"""Operations of which several have the same path."""
+
+
+@pytest.mark.parametrize(
+    ("question", "name"),
+    [
+        ("GET /v1/labels", "List labels"),
+        ("POST /v1/labels returns 400, which parameters are required?", "Create a label"),
+        ("`/v1/labels/{id}` 用 DELETE 报错", "Delete a label"),
+        (
+            "curl -X PUT https://api.example.com/v1/labels/7 -d '{\"page\": 2}' fails",
+            "Replace a label",
+        ),
+        ("curl https://api.example.com/v1/labels/7 fails, why?", "Read a label"),
+        ("curl -H 'A: b' --data page=1 https://api.example.com/v1/labels fails", "Create a label"),
+        ("POST /v1/teams/7/labels", "Add labels"),
+    ],
+)
+def test_api_of_the_stated_method_is_quoted(tmp_path: Path, question: str, name: str) -> None:
+    (tmp_path / "labels.json").write_text(json.dumps(LABELS))
+    source = '\n[[sources]]\nname = "api"\nkind = "openapi"\npath = "labels.json"\n'
+    text = quoted_page(tmp_path, "# Acme\n\nAn API for shops.\n", question, source)
+    assert text.startswith(f"**{name}**")
+    assert all(
+        f"**{other}**" not in text for other in ("List labels", "Create a label") if other != name
+    )

@@ -1,5 +1,6 @@
 """API documents in the JSON format of `schemas.document`: one file per operation."""
 
+import re
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 from types import MappingProxyType
@@ -9,7 +10,14 @@ from pydantic import ValidationError
 from ingestion.chunking import load_template
 from ingestion.sources.folder import FolderReader, PageValues, page_url, read_text
 from prompts.user_text import SectionLabels, user_text
-from schemas.document import ApiDocument, Parameter, Section, SectionKind, SourceDocument
+from schemas.document import (
+    ApiDocument,
+    Chunk,
+    Parameter,
+    Section,
+    SectionKind,
+    SourceDocument,
+)
 from schemas.errors import SourceError
 from schemas.platform import ApiDocsSourceConfig, OpenApiSourceConfig, SourceLimits
 
@@ -75,6 +83,15 @@ def api_sections(api: ApiDocument) -> Iterator[Section]:
         body = body.strip()
         if body:
             yield Section(kind=kind, heading=(labels.sections[kind],), body=body)
+
+
+def api_method(chunk: Chunk) -> str:
+    """Return the HTTP method in a chunk with the address of an API; empty for other chunks."""
+    if chunk.kind != "request_url":
+        return ""
+    label = user_text(chunk.language).api_document.method
+    method = re.search(rf"^- {label}: `(\w+)`$", chunk.body, re.MULTILINE)
+    return method[1] if method else ""
 
 
 def _tables(

@@ -4,7 +4,9 @@ Fixed answers are for small talk, off-topic questions and questions that the doc
 """
 
 import asyncio
-from collections.abc import Iterator, Mapping, Sequence
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 
 from langchain_core.runnables import Runnable, RunnableConfig
 
@@ -25,6 +27,7 @@ from runnables.answer.write_answer import NAME
 from runnables.models.chat_models import EXTRACTIVE
 from runnables.question.extract_details import details_of
 from runnables.question.query_terms import QueryTerms
+from runnables.retrieval.exact_search import is_at_path
 from runnables.retrieval.query_analysis import Glossary, split_question
 from runnables.run_context import emit_answer, named_step
 from runnables.state import AnswerFunction, Draft, PipelineState, StateFunction, with_draft
@@ -32,7 +35,7 @@ from schemas.answer import Answer, AnswerDraft
 from schemas.choices import Language
 from schemas.document import Chunk, RetrievedChunk
 from schemas.platform import PlatformInfo
-from schemas.question import Question, StructuredQuestion
+from schemas.question import ExtractedDetails, Question, StructuredQuestion
 
 MAX_CANDIDATES = 20
 """Maximum number of retrieved chunks in which passages are looked for; more did not improve answers."""
@@ -108,8 +111,7 @@ def find_quotes(
         candidates = _candidates(sections, part_terms, _candidate_chunks(state))
         ranked.append(rank_passages(candidates, weights))
     chosen = [passage for passages in ranked for passage in _choose_passages(passages, len(parts))]
-    passages = list({passage.chunk.id: passage for passage in chosen}.values())
-    return Quotes(terms, passages, ranked)
+    return Quotes(terms, list(_without_repeats(chosen)), ranked)
 
 
 def _candidate_chunks(state: PipelineState) -> list[RetrievedChunk]:
@@ -124,17 +126,23 @@ def _sections(state: PipelineState, terms: QueryTerms) -> Iterator[QuotableSecti
     If the question names the API of the best chunk and compares nothing, only sections of that API follow.
     """
     chunks = [retrieved.chunk for retrieved in _candidate_chunks(state)[:MAX_CANDIDATES]]
-    if chunks and "comparison" not in terms.needs and _is_named(chunks[0], state["question"].text):
+    details = details_of(state["question"])
+    if chunks and "comparison" not in terms.needs and _is_named(chunks[0], details):
         chunks = [chunk for chunk in chunks if chunk.document_key == chunks[0].document_key]
     for chunk in chunks:
         if segments := _quotable(chunk, split_chunk(chunk, state["question"].language)):
             yield chunk, segments
 
 
-def _is_named(chunk: Chunk, question: str) -> bool:
-    """Return whether `question` contains all words of the API's name, and these are two or more."""
+def _is_named(chunk: Chunk, details: ExtractedDetails) -> bool:
+    """Return whether the question names the chunk's API.
+
+    It contains all words of the API's name, and these are two or more, or the path of the API and no other.
+    """
+    if chunk.api_url and len(set(details.paths)) == 1:
+        return is_at_path(chunk.api_url, details.paths[0])
     words = split_words(chunk.api_name)
-    return len(words) > 1 and set(words) <= set(split_words(question))
+    return len(words) > 1 and set(words) <= set(split_words(details.text))
 
 
 def _candidates(
@@ -188,6 +196,16 @@ def _choose_passages(ranked: Sequence[RankedPassage], part_count: int) -> list[R
             chosen.append(passage)
             left -= len(passage.text)
     return chosen
+
+
+def _without_repeats(passages: Iterable[RankedPassage]) -> Iterator[RankedPassage]:
+    """Yield `passages` without the segments of earlier ones; two parts may choose from the same chunk."""
+    quoted = defaultdict[str, set[Segment]](set)
+    for passage in passages:
+        earlier = quoted[passage.chunk.id]
+        if segments := [segment for segment in passage.segments if segment not in earlier]:
+            earlier.update(segments)
+            yield replace(passage, segments=segments)
 
 
 def _quoted_first(state: PipelineState, steps: Sequence[QuotedStep]) -> list[RetrievedChunk]:

@@ -2,13 +2,12 @@
 
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
-from itertools import groupby
+from itertools import groupby, zip_longest
 from typing import Any
 
+from ingestion.sources.api_docs import api_method
 from ingestion.store.collection import Collection
-from ingestion.text.markdown_blocks import parse_list_items, plain_text
 from prompts.chat_prompts import load_quote_texts
-from prompts.user_text import user_text
 from runnables.answer.passages import MAX_QUOTED_CHARS, RankedPassage
 from runnables.answer.segments import Segment, list_item, split_chunk
 from runnables.question.query_terms import CALL_NEEDS, Need, needs_of
@@ -94,10 +93,8 @@ class _Quoter:
 
     def _api_line(self, chunk: Chunk) -> str:
         """Return the line with an API's name, method and URL."""
-        prefix = f"{user_text(chunk.language).api_document.method}: "
-        items = (plain_text(item) for item in parse_list_items(chunk.body))
-        method = next((i.removeprefix(prefix) for i in items if i.startswith(prefix)), "")
-        return str(self._templates.interface(chunk.api_name or chunk.title, method, chunk.api_url))
+        name = chunk.api_name or chunk.title
+        return str(self._templates.interface(name, api_method(chunk), chunk.api_url))
 
     def _steps_for_call(self, sections: dict[SectionKind, Chunk]) -> Iterator[QuotedStep]:
         """Yield the parameters and the permissions that a call of an API needs.
@@ -151,12 +148,13 @@ def _table(rows: Sequence[Segment]) -> str:
     If the original table has further parameters, the last row is an ellipsis, which shows that rows are
     missing.
     """
-    cells = [dict(row.cells) for row in rows]
-    columns = [column for column in cells[0] if any(row.get(column) for row in cells)]
-    lines = [columns, ["---"] * len(columns)]
-    lines += [[row.get(column, "").replace("|", "\\|") for column in columns] for row in cells]
+    all_columns = zip_longest(*(row.cells for row in rows), fillvalue=("", ""))
+    columns = [column for column in all_columns if any(cell for _, cell in column)]
+    titles = [max(title for title, _ in column) for column in columns]
+    cells = zip(*([cell.replace("|", "\\|") for _, cell in c] for c in columns), strict=True)
+    lines = [titles, ["---"] * len(titles), *cells]
     if len(rows) < rows[0].parameters:
-        lines.append(["…"] + [""] * (len(columns) - 1))
+        lines.append(["…"] + [""] * (len(titles) - 1))
     return "\n".join(f"| {' | '.join(line)} |" for line in lines)
 
 

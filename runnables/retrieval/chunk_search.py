@@ -20,8 +20,8 @@ from ingestion.text.words import index_words, query_words
 from runnables.question.extract_details import details_of
 from runnables.retrieval.compressors import RERANK_DEPTH
 from runnables.retrieval.exact_search import (
-    api_url_candidates,
     as_written,
+    chunks_by_path,
     missing_identifiers,
     similar_identifiers,
 )
@@ -239,7 +239,7 @@ def build_boost_named_api(collection: Collection) -> Runnable[PipelineState, Pip
 def _boost_named_api(collection: Collection, state: PipelineState) -> PipelineState:
     structured, named = state["classification"].structured, list[Chunk]()
     if structured.api_url or structured.api_name:
-        named = find_named_api_chunks(collection, structured)
+        named = find_named_api_chunks(collection, structured, state["question"].text)
     allowed = [chunk for chunk in named if state["question"].filters.allow(chunk)]
     chunks = _boost(allowed, state["retrieved"])
     missing = _missing_identifiers(collection, details_of(state["question"]), chunks)
@@ -263,14 +263,15 @@ def _contains_part(text: str, identifier: str) -> bool:
     return re.search(rf"(?<![\w./]){re.escape(identifier)}(?![\w/])", text) is not None
 
 
-def find_named_api_chunks(collection: Collection, structured: StructuredQuestion) -> list[Chunk]:
+def find_named_api_chunks(
+    collection: Collection, structured: StructuredQuestion, question: str
+) -> list[Chunk]:
     """Return all chunks of the APIs that `structured` names. Blocks; call it in a worker thread.
 
-    A URL takes precedence over a name, because it is more exact.
+    A URL takes precedence over a name, because it is more exact. If several APIs have this URL, `question`
+    may state the HTTP method of one of them.
     """
-    if structured.api_url and (
-        by_url := collection.chunks_by_api(api_url_candidates(structured.api_url), [])
-    ):
+    if structured.api_url and (by_url := chunks_by_path(collection, structured.api_url, question)):
         return by_url
     return collection.chunks_by_api([], [structured.api_name] if structured.api_name else [])
 

@@ -16,6 +16,7 @@ from functools import lru_cache
 
 from rapidfuzz import fuzz, process
 
+from ingestion.sources.api_docs import api_method
 from ingestion.store.collection import Collection
 from ingestion.text.markdown_blocks import plain_text
 from ingestion.text.words import joined_word
@@ -46,6 +47,9 @@ DEFINED, LISTED = 2, 1
 a word in a cell of a table. A number in a cell does not count as listed.
 """
 
+_METHOD = re.compile(r"(?<![A-Za-z_])(?:GET|POST|PUT|PATCH|DELETE|HEAD)(?![A-Za-z_])")
+_CURL = re.compile(r"(?<!\w)curl\s")
+_CURL_BODY = re.compile(r"\s(?:-d|-F|--data[\w-]*|--form|--json)(?!\w)")
 _CODE_COLUMN = re.compile(r"码|错误|code|status|error", re.IGNORECASE)
 _CELL_BORDER = re.compile(r"(?<!\\)\|")
 _SEPARATORS = re.compile(r"[\s,，、/;；]+")
@@ -59,15 +63,15 @@ _LAST_PART = re.compile(r"[^.\[\]]+(?=(?:\[\])?$)")
 
 
 def find_definitions(
-    collection: Collection, identifiers: Sequence[str], filters: Filters
+    collection: Collection, identifiers: Sequence[str], question: str, filters: Filters
 ) -> list[Chunk]:
-    """Return chunks that may define `identifiers`, which are in lower case.
+    """Return chunks that may define `identifiers`, which are in lower case and occur in `question`.
 
     For the path of an indexed API, these are all chunks of that API. Blocks; call it in a worker thread.
     """
     found: dict[str, Chunk] = {}
     for identifier in identifiers[:MAX_IDENTIFIERS]:
-        for chunk in _candidates(collection, identifier, filters):
+        for chunk in _candidates(collection, identifier, question, filters):
             found.setdefault(chunk.id, chunk)
     return list(found.values())
 
@@ -134,8 +138,21 @@ def api_url_candidates(url: str) -> list[str]:
     return ["/" + "/".join(segments[i:]) for i in range(max(len(segments) - 1, 1))]
 
 
-def _candidates(collection: Collection, identifier: str, filters: Filters) -> list[Chunk]:
-    if "/" in identifier and (chunks := _chunks_by_path(collection, identifier)):
+def stated_method(question: str) -> str:
+    """Return the HTTP method in `question`; empty if there is none, or if there are several.
+
+    A curl command without a method sends a POST request if it has a body, and otherwise a GET request.
+    """
+    methods = set(_METHOD.findall(question))
+    if not methods and _CURL.search(question):
+        return "POST" if _CURL_BODY.search(question) else "GET"
+    return methods.pop() if len(methods) == 1 else ""
+
+
+def _candidates(
+    collection: Collection, identifier: str, question: str, filters: Filters
+) -> list[Chunk]:
+    if "/" in identifier and (chunks := chunks_by_path(collection, identifier, question)):
         return [chunk for chunk in chunks if filters.allow(chunk)]
     word = joined_word(identifier)
     if not word:
@@ -145,20 +162,37 @@ def _candidates(collection: Collection, identifier: str, filters: Filters) -> li
 
 
 def _exists(collection: Collection, identifier: str) -> bool:
-    if "/" in identifier and _chunks_by_path(collection, identifier):
+    if "/" in identifier and chunks_by_path(collection, identifier):
         return True
     word = joined_word(identifier)
     return not word or bool(collection.search_hits(word, 1))
 
 
-def _chunks_by_path(collection: Collection, path: str) -> list[Chunk]:
-    """Return the chunks of the APIs at `path`, which may contain values instead of placeholders."""
+def chunks_by_path(collection: Collection, path: str, question: str = "") -> list[Chunk]:
+    """Return the chunks of the APIs at `path`, which may contain values instead of placeholders.
+
+    If `question` states the HTTP method of one of these APIs, only the chunks of that API are returned.
+    Blocks; call it in a worker thread.
+    """
+    chunks = _chunks_with_any_method(collection, path)
+    method = stated_method(question)
+    documents = {chunk.document_key for chunk in chunks if method and api_method(chunk) == method}
+    return [chunk for chunk in chunks if not documents or chunk.document_key in documents]
+
+
+def _chunks_with_any_method(collection: Collection, path: str) -> list[Chunk]:
     if chunks := collection.chunks_by_api(api_url_candidates(path), []):
-        return chunks
+        longest = max(len(chunk.api_url) for chunk in chunks)
+        return [chunk for chunk in chunks if len(chunk.api_url) == longest]
     urls = {entry.api_url for entry in collection.catalogue() if "/" in entry.api_url}
     literals = {url: count for url in urls if (count := _matching_literals(path, url))}
     most = max(literals.values(), default=0)
     return collection.chunks_by_api([url for url, count in literals.items() if count == most], [])
+
+
+def is_at_path(url: str, path: str) -> bool:
+    """Return whether `path` can be the path of an API with this URL. It may contain values and a prefix."""
+    return _matching_literals(path, url) > 0
 
 
 def _matching_literals(path: str, url: str) -> int:

@@ -3,7 +3,7 @@
 import asyncio
 import logging
 from array import array
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Container, Iterable, Mapping, Sequence
 from functools import partial
 from itertools import islice
 from typing import Literal
@@ -106,8 +106,8 @@ class HybridSearch:
     ) -> list[RetrievedChunk]:
         """Return the `k` best chunks. Full text is also searched for `extra_terms` and `synonyms`.
 
-        Extra terms weigh as much as the words of `query`; synonyms weigh less, as `query_terms` describes.
-        If the embedding model fails, only full text is searched.
+        Extra terms weigh as much as the words of `query`; synonyms weigh less (see
+        `ingestion.text.words.query_terms`). If the embedding model fails, only full text is searched.
 
         `terms_only` says that `query` is a list of terms instead of a question; mode `hybrid` then
         searches full text only.
@@ -155,8 +155,10 @@ class HybridSearch:
                 ranking = fused | {hit: 0.0 for hit in ranking if hit not in fused}
         chunks: dict[ChunkHit, Chunk] = {}
         if identifiers:
-            chunks = self._read_possible_definitions(identifiers, candidates, filters)
-            candidates = _definitions_first(identifiers, chunks, ranking, candidates)
+            exact = find_definitions(self.collection, identifiers, query, filters)
+            found = {ChunkHit.from_chunk(chunk): chunk for chunk in exact}
+            chunks = found | self._read(hit for hit in candidates if hit not in found)
+            candidates = _definitions_first(identifiers, chunks, found, ranking, candidates)
         return self._read_best(candidates, k, chunks)
 
     def _read_best(
@@ -164,8 +166,8 @@ class HybridSearch:
     ) -> list[RetrievedChunk]:
         """Return the `k` best of `candidates`, diversified. Chunks that are not yet in `chunks` are read.
 
-        No two results have the same title, section and body, because platforms publish the same section on
-        several pages, such as one page per edition or version.
+        Of several chunks with the same title, section and body, only the best is returned: platforms
+        publish the same section on several pages, such as one page per edition or version.
         """
         while True:
             best = _diversify(candidates, k)
@@ -178,14 +180,6 @@ class HybridSearch:
             if not repeated:
                 return found
             candidates = {h: s for h, s in candidates.items() if h.id not in repeated}
-
-    def _read_possible_definitions(
-        self, identifiers: list[str], candidates: ScoredHits, filters: Filters
-    ) -> dict[ChunkHit, Chunk]:
-        """Return chunks that may define `identifiers`: `candidates`, and the results of exact search."""
-        exact = find_definitions(self.collection, identifiers, filters)
-        chunks = {ChunkHit.from_chunk(chunk): chunk for chunk in exact}
-        return self._read(hit for hit in candidates if hit not in chunks) | chunks
 
     def _read(self, hits: Iterable[ChunkHit]) -> dict[ChunkHit, Chunk]:
         chunks = self.collection.chunks_by_id([hit.id for hit in hits])
@@ -208,6 +202,7 @@ def _diversify(hits: ScoredHits, k: int) -> list[ChunkHit]:
 def _definitions_first(
     identifiers: list[str],
     chunks: Mapping[ChunkHit, Chunk],
+    exact: Container[ChunkHit],
     ranking: ScoredHits,
     others: ScoredHits,
 ) -> ScoredHits:
@@ -215,13 +210,20 @@ def _definitions_first(
 
     Chunks with a higher `definition_strength` come first. If a code is in the tables of several APIs, and
     the question also contains the path of one of them, the table of that API comes first, because it
-    matches two identifiers. Chunks of equal strength keep the order of `ranking`.
+    matches two identifiers. If the question contains a path, the chunks that exact search found precede
+    others of equal strength, because exact search leaves out APIs with another HTTP method than the
+    question's. Otherwise, chunks of equal strength keep the order of `ranking`.
     """
     strengths = {hit: definition_strength(chunk, identifiers) for hit, chunk in chunks.items()}
     ranks = {hit: rank for rank, hit in enumerate(ranking)}
+    has_path = any("/" in identifier for identifier in identifiers)
     defining = sorted(
         (hit for hit, strength in strengths.items() if strength >= DEFINED),
-        key=lambda hit: (-strengths[hit], ranks.get(hit, len(ranks))),
+        key=lambda hit: (
+            -strengths[hit],
+            has_path and hit not in exact,
+            ranks.get(hit, len(ranks)),
+        ),
     )
     first = {hit: ranking.get(hit, 0.0) for hit in defining[:MAX_DEFINITIONS]}
     return first | {hit: score for hit, score in others.items() if hit not in first}
