@@ -173,7 +173,9 @@ async def _run_with_retries(
     schedule: IngestionSchedule, run: Callable[[], Awaitable[object]]
 ) -> None:
     retrying = AsyncRetrying(
-        retry=retry_if_not_exception_type((IngestionRunning, IngestionStopped)),
+        retry=retry_if_not_exception_type(
+            (asyncio.CancelledError, IngestionRunning, IngestionStopped)
+        ),
         wait=wait_fixed(schedule.retry_seconds),
         stop=stop_after_attempt(1 + schedule.retries),
         reraise=True,

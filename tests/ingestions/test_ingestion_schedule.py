@@ -87,6 +87,25 @@ def test_schedule_continues_after_a_failure(monkeypatch: pytest.MonkeyPatch) -> 
     asyncio.run(for_a_while(run_on_schedule(plan, run), lambda: len(called) >= 3))
 
 
+def test_cancellation_during_a_run_ends_the_schedule(monkeypatch: pytest.MonkeyPatch) -> None:
+    has_started = asyncio.Event()
+
+    async def run() -> None:
+        has_started.set()
+        await asyncio.sleep(60)
+
+    async def scenario() -> None:
+        task = asyncio.create_task(run_on_schedule(plan, run))
+        await has_started.wait()
+        task.cancel()
+        await asyncio.wait([task], timeout=5)
+        assert task.cancelled()
+
+    plan = IngestionSchedule(schedule="* * * * *", retries=1, retry_seconds=0)
+    monkeypatch.setattr("ingestion.runs.cron", always)
+    asyncio.run(scenario())
+
+
 async def for_a_while(endless: Awaitable[None], enough: Callable[[], bool]) -> None:
     """Run `endless` until the condition holds, and a little longer."""
     task = asyncio.ensure_future(endless)
