@@ -2,6 +2,7 @@
 
 import os
 import re
+import signal
 import time
 import tomllib
 from collections.abc import Iterator
@@ -324,6 +325,22 @@ def test_stopped_run_ends_the_process_of_the_loader(indexed: Indexed, tmp_path: 
         Sync(indexed.collection, None, options, IngestionOptions(), stop).run([source])
     with pytest.raises(ProcessLookupError):
         os.kill(int(pid_file.read_text()), 0)
+
+
+def test_loader_is_restarted_after_its_process_is_killed_while_it_sends(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("ingestion.sources.loader.FIRST_RETRY_S", 0.01)
+    pid_file = tmp_path / "pid"
+    long = {"id": "b", "text": "Refunds " * 100_000}
+    arguments = {"pid_file": str(pid_file)}
+    source = list_source({"id": "a", "text": "Parcels"}, long, arguments=arguments)
+    results = (result for result in read_source(source, LIMITS) if not isinstance(result, Waiting))
+    found = [next(results)]
+    time.sleep(0.5)  # until the pipe contains the start of the long document
+    os.kill(int(pid_file.read_text()), signal.SIGKILL)
+    found += results
+    assert [result.id for result in found if isinstance(result, SourceDocument)] == ["a", "b"]
 
 
 def test_document_without_id_is_refused_and_the_rest_is_read() -> None:

@@ -129,7 +129,7 @@ def _load(
             started = time.monotonic()
             try:
                 result = receiver.recv() if receiver.poll(0.5) else Waiting()
-            except EOFError:
+            except (EOFError, OSError):  # OSError if the process ended while it sent a document
                 result = _Failure("its process has ended unexpectedly", is_transient=True)
             deadline.spend(started)
             if result is None:
