@@ -1,10 +1,10 @@
-"""The command line as a client of a running server of another version."""
+"""The command line as a client of a running server of another version, or of another program."""
 
 import asyncio
 import json
 import threading
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 
@@ -16,6 +16,7 @@ from app.cli.terminal.answerers import RemoteAnswerer
 from app.service.ask_command import AskCommand
 from app.serving.local_server import LocalServer
 from schemas.answer import Answer, Event, Source
+from schemas.errors import ApideskError, StoreUnavailable
 
 COMMAND = AskCommand("what does error 44203 mean?")
 
@@ -55,9 +56,9 @@ class _NewerServer(BaseHTTPRequestHandler):
         else:
             self._send("application/json", json.dumps(BODY))
 
-    def _send(self, media_type: str, text: str) -> None:
+    def _send(self, media_type: str, text: str, status: int = 200) -> None:
         body = text.encode()
-        self.send_response(200)
+        self.send_response(status)
         self.send_header("Content-Type", media_type)
         self.send_header("Content-Length", str(len(body)))
         self.end_headers()
@@ -67,11 +68,22 @@ class _NewerServer(BaseHTTPRequestHandler):
         """Suppress the log."""
 
 
+class _OtherProgram(_NewerServer):
+    reply = ("application/json", "{}", 200)
+
+    def do_POST(self) -> None:
+        self.rfile.read(int(self.headers["Content-Length"]))
+        self._send(*self.reply)
+
+
+def newer_server(streams: bool) -> AbstractContextManager[LocalServer]:
+    return serve(type("Handler", (_NewerServer,), {"streams": streams}))
+
+
 @contextmanager
-def newer_server(streams: bool) -> Iterator[LocalServer]:
-    handler = type("Handler", (_NewerServer,), {"streams": streams})
+def serve(handler: type[BaseHTTPRequestHandler]) -> Iterator[LocalServer]:
     with ThreadingHTTPServer(("127.0.0.1", 0), handler) as server:
-        threading.Thread(target=server.serve_forever, name="newer-server").start()
+        threading.Thread(target=server.serve_forever, name="server").start()
         try:
             url = f"http://127.0.0.1:{server.server_port}"
             yield LocalServer(url=url, platform="", key=SecretStr("key"))
@@ -104,3 +116,42 @@ def test_chunks_of_a_newer_server_are_read_without_their_new_fields() -> None:
 
     with newer_server(True) as server:
         assert asyncio.run(retrieve(server)) == EXAMPLE_ANSWER.sources
+
+
+async def answer_or_chunks(server: LocalServer, method: str) -> object:
+    async with RemoteAnswerer.connect(server, 10) as answerer:
+        return await getattr(answerer, method)(COMMAND)
+
+
+@pytest.mark.parametrize("method", ["ask", "retrieve"])
+@pytest.mark.parametrize(
+    "reply",
+    [
+        ("application/json", "{}", 200),
+        ("application/json", '{"sources": null}', 200),
+        ("application/json", "[]", 200),
+        ("application/json", "[]", 502),
+        ("application/json", '{"detail": null}', 502),
+        ("text/event-stream", "event: error\ndata: {}\n\n", 200),
+        ("text/event-stream", "event: error\ndata: []\n\n", 200),
+        ("text/html", "<h1>Bad Gateway</h1>", 502),
+    ],
+)
+def test_reply_of_another_program_is_not_a_valid_answer(
+    method: str, reply: tuple[str, str, int]
+) -> None:
+    with (
+        serve(type("Handler", (_OtherProgram,), {"reply": reply})) as server,
+        pytest.raises(StoreUnavailable, match="did not return a valid answer"),
+    ):
+        asyncio.run(answer_or_chunks(server, method))
+
+
+@pytest.mark.parametrize("method", ["ask", "retrieve"])
+def test_reported_error_is_raised_with_its_message(method: str) -> None:
+    reply = ("application/problem+json", '{"detail": "too long", "addedLater": 1}', 413)
+    with (
+        serve(type("Handler", (_OtherProgram,), {"reply": reply})) as server,
+        pytest.raises(ApideskError, match="too long"),
+    ):
+        asyncio.run(answer_or_chunks(server, method))

@@ -12,7 +12,7 @@ from contextlib import (
     asynccontextmanager,
     contextmanager,
 )
-from typing import TYPE_CHECKING, Any, Protocol, TypeVar
+from typing import TYPE_CHECKING, Protocol, TypeVar
 
 import httpx
 from httpx_sse import SSEError, aconnect_sse
@@ -39,6 +39,13 @@ EXTRA_TIMEOUT_S = 5.0
 """Seconds added to APIDESK_REQUEST_TIMEOUT, to connect and to transfer the answer."""
 
 ModelT = TypeVar("ModelT", bound=ApiModel)
+
+
+class ReportedError(ApiModel):
+    """An error that a server reports."""
+
+    detail: str
+    """The message."""
 
 
 class TerminalAnswerer(Answerer, Protocol):
@@ -89,8 +96,7 @@ class RemoteAnswerer:
         """
         with self._translate_errors():
             response = await self._client.post("/retrieve", json=_body(command))
-            content = _checked(response, response.json())
-            return [_read(Source, source) for source in content["sources"]]
+            return _read(Sources, _checked(response)).sources
 
     async def _stream_answer(
         self, body: Mapping[str, object], on_event: EventSink | None
@@ -98,10 +104,10 @@ class RemoteAnswerer:
         async with aconnect_sse(self._client, "POST", "/ask", json=body) as stream:
             if "json" in stream.response.headers.get("content-type", ""):
                 await stream.response.aread()
-                return _read(Answer, _checked(stream.response, stream.response.json()))
+                return _read(Answer, _checked(stream.response))
             async for sent in stream.aiter_sse():
                 if sent.event == "error":
-                    raise ApideskError(sent.json()["detail"])
+                    raise ApideskError(_read(ReportedError, sent.json()).detail)
                 if sent.event == "answer":
                     return _read(Answer, sent.json())
                 if on_event is not None and sent.event in EVENT_MODELS:
@@ -130,10 +136,11 @@ def _read(model: type[ModelT], content: object) -> ModelT:
     return model.model_validate(content, extra="ignore")
 
 
-def _checked(response: httpx.Response, content: dict[str, Any]) -> dict[str, Any]:
-    """Return `content`, the JSON of `response`. Raises ApideskError if the response is an error."""
+def _checked(response: httpx.Response) -> object:
+    """Return the JSON of `response`. Raises ApideskError if the response is an error."""
+    content: object = response.json()
     if response.is_error:
-        raise ApideskError(content.get("detail", response.reason_phrase))
+        raise ApideskError(_read(ReportedError, content).detail)
     return content
 
 
