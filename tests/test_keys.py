@@ -212,3 +212,25 @@ def test_last_snapshot_is_used_while_the_database_is_down(
         await happens(lambda: ring.caller_of(text) is None)
 
     follow(ring, scenario)
+
+
+@pytest.mark.usefixtures("impatient")
+def test_last_use_is_stored_after_the_database_is_back(
+    settings: Settings, keys: ApiKeyStore, caplog: pytest.LogCaptureFixture
+) -> None:
+    text = keys.add("n", ("ask",), None)[1]
+    ring = Keyring(keys, settings.admin_key)
+    refuse_updates = "BEGIN SELECT RAISE(ABORT, 'read-only'); END"
+
+    async def scenario() -> None:
+        with keys._engine.begin() as connection:
+            connection.exec_driver_sql(
+                f"CREATE TRIGGER refuse BEFORE UPDATE ON api_keys {refuse_updates}"
+            )
+        assert ring.caller_of(text)
+        await happens(lambda: "the database failed" in caplog.text)
+        with keys._engine.begin() as connection:
+            connection.exec_driver_sql("DROP TRIGGER refuse")
+        await happens(lambda: keys.all()[0].last_used_at is not None)
+
+    follow(ring, scenario)

@@ -188,6 +188,7 @@ class Keyring:
         self._store = keys
         self._keys_by_id = _read_keys(keys)
         self._last_uses: dict[str, datetime] = {}
+        self._stored_last_uses: dict[str, datetime] = {}
         self._next_write_at = time.monotonic() + LAST_USE_INTERVAL_S
         self._admin_digest = hash_secret(admin_key.get_secret_value()) if admin_key else None
         self._local_digest = hash_secret(local_key) if local_key else None
@@ -249,9 +250,9 @@ class Keyring:
             self._write_last_uses()
 
     def _write_last_uses(self) -> None:
-        last_uses, self._last_uses = self._last_uses, {}
-        # Copied, because a concurrent request may still add to the replaced dict.
-        self._store.record_last_uses(dict(last_uses))
+        last_uses = dict(self._last_uses)  # copied, because a concurrent request may add to it
+        self._store.record_last_uses(dict(last_uses.items() - self._stored_last_uses.items()))
+        self._stored_last_uses = last_uses
         self._next_write_at = time.monotonic() + LAST_USE_INTERVAL_S
 
 
