@@ -351,6 +351,20 @@ def test_document_without_id_is_refused_and_the_rest_is_read() -> None:
     assert isinstance(found[2], EmptyFile)
 
 
+def test_document_without_id_is_refused_once_if_the_loader_is_restarted(
+    indexed: Indexed, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("ingestion.sources.loader.FIRST_RETRY_S", 0.01)
+    documents = ({"text": "Lost"}, {"text": "Lost too"}, {"id": "a", "text": "Parcels"})
+    report = indexed.sync(list_source(*documents, arguments={"key": "failing"}))
+    assert report.added == 1
+    assert [reason.partition(":")[0] for reason in report.refused] == [
+        "a document has no value for id = '{id}'; its metadata has text",
+        "a document has no value for id = '{id}'; its metadata has text",
+        "the loader failed",
+    ]
+
+
 def test_second_document_with_an_id_is_refused() -> None:
     source = list_source({"id": "a", "text": "Parcels"}, {"id": "a", "text": "Refunds"})
     found = [result for result in read_source(source, LIMITS) if not isinstance(result, Waiting)]

@@ -63,12 +63,12 @@ class LoaderReader:
     ) -> Iterator[FileResult]:
         """Yield the documents in the loader's order, and a SourceError for each document without an id.
 
-        After a transient error, the loader is started again, and documents with an id that an earlier
-        attempt yielded are skipped. Raises SourceError after a permanent error, after more than
+        After a transient error, the loader is started again, and results that an earlier attempt yielded
+        are skipped. Raises SourceError after a permanent error, after more than
         `source.max_errors` transient errors, and at the time limit.
         """
         deadline = Deadline(source.timeout_seconds)
-        first_attempts: dict[str, int] = {}
+        first_attempts: dict[str | int, int] = {}
         for attempt in range(source.max_errors + 1):
             failure: _Failure | None = None
             for result in _load(source, deadline):
@@ -97,20 +97,23 @@ def _page_results(
     limits: SourceLimits,
     known: KnownFiles,
     loaded: _LoadedDocument,
-    first_attempts: dict[str, int],
+    first_attempts: dict[str | int, int],
     attempt: int,
 ) -> Iterator[FileResult]:
     """Yield the results for a loaded document, unless an earlier attempt yielded them.
 
-    `first_attempts` maps the id of each document to the attempt that first yielded it.
+    `first_attempts` maps the id of each document to the attempt that first yielded it. For a document
+    without an id, it contains the hash of the content.
     """
     document_id = page_url((source.id,), loaded.metadata)
+    if first_attempts.setdefault(document_id or hash(loaded.content), attempt) != attempt:
+        return
     if not document_id:
         names = ", ".join(loaded.metadata)
         yield SourceError(
             f"a document has no value for id = {source.id!r}; its metadata has {names}"
         )
-    elif first_attempts.setdefault(document_id, attempt) == attempt:
+    else:
         # The byte order mark takes precedence over an encoding that HTML declares.
         data = _UTF8_BOM + loaded.content.encode("utf-8", "replace")
         page = RemotePage(document_id, source.format, data, loaded.metadata)
