@@ -185,7 +185,6 @@ def test_watch_indexes_changes(settings: Settings) -> None:
             run_ingestion_and_watch(settings, IngestionOptions(), reports.append, complaints.append)
         )
         await until(lambda: len(reports) == 1)
-        await asyncio.sleep(0.2)  # until it is watching
         write_page(guides(settings), 0, "# changed\n\nchanged")
         await until(lambda: len(reports) == 2)
         settings.platform.write_text("[platform")
@@ -207,6 +206,39 @@ def test_watch_indexes_changes(settings: Settings) -> None:
     assert "not valid TOML" in complaints[0]
 
 
+def test_watch_indexes_changes_that_a_run_was_too_late_to_read(
+    settings: Settings, tmp_path_factory: pytest.TempPathFactory
+) -> None:
+    """The first run, and the run that adds a source outside the folder of platform.toml."""
+    other = tmp_path_factory.mktemp("other")
+    write_pages(other, 6)
+    reports: list[IngestionRun] = []
+
+    def on_run(run: IngestionRun) -> None:
+        reports.append(run)
+        if len(reports) == 1:
+            write_page(guides(settings), 0, "# changed\n\nchanged")
+        elif len(reports) == 3:
+            write_page(other, 0, "# changed\n\nchanged")
+
+    async def change() -> None:
+        complaints: list[str] = []
+        task = asyncio.create_task(
+            run_ingestion_and_watch(settings, IngestionOptions(), on_run, complaints.append)
+        )
+        await until(lambda: len(reports) == 2)
+        source = f'[[sources]]\nname = "other"\nkind = "markdown"\npath = "{other}"\n\n[ingestion]'
+        settings.platform.write_text(PLATFORM.replace("[ingestion]", source))
+        await until(lambda: len(reports) == 4)
+        task.cancel()
+        await asyncio.gather(task, return_exceptions=True)
+        assert complaints == []
+
+    asyncio.run(change())
+    assert [run.sources[-1].changed for run in reports] == [0, 1, 0, 1]
+    assert [run.sources[-1].added for run in reports] == [6, 0, 6, 0]
+
+
 @asynccontextmanager
 async def watching(
     settings: Settings, options: IngestionOptions
@@ -218,7 +250,6 @@ async def watching(
         run_ingestion_and_watch(settings, options, reports.append, complaints.append)
     )
     await until(lambda: len(reports) == 1)
-    await asyncio.sleep(0.2)  # until it is watching
     yield reports
     task.cancel()
     await asyncio.gather(task, return_exceptions=True)

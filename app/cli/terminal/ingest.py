@@ -1,8 +1,8 @@
 """Runs ingestion for the command line, in this process. A server may be using the same store."""
 
 import asyncio
-from collections.abc import AsyncIterator, Callable
-from contextlib import asynccontextmanager
+from collections.abc import AsyncGenerator, AsyncIterator, Callable
+from contextlib import aclosing, asynccontextmanager
 from pathlib import Path
 
 from rich.console import Console
@@ -52,9 +52,10 @@ async def run_ingestion_and_watch(
     ApideskError in a later run. Raises the errors of `run_ingestion` if the first run fails.
     """
     later_options = IngestionOptions(dry_run=options.dry_run)
-    async with _open_job(settings) as job:
+    async with _open_job(settings) as job, aclosing(_changes(settings)) as changes:
+        await anext(changes)
         on_run(await _run(job, "command", options))
-        async for _ in _changes(settings):
+        async for _ in changes:
             try:
                 on_run(await _run(job, "watch", later_options))
             except ApideskError as error:
@@ -94,20 +95,26 @@ async def _run(job: IngestionJob, trigger: Trigger, options: IngestionOptions) -
         return await run_in_thread(job, job.new_run(trigger, options), progress)
 
 
-async def _changes(settings: Settings) -> AsyncIterator[None]:
-    """Yield after each change in the folder of platform.toml, or in a file or folder of a source.
+async def _changes(settings: Settings) -> AsyncGenerator[None]:
+    """Yield when the watch begins, and after each change.
 
-    Changes to the service's own files do not count.
+    The folder of platform.toml and the files and folders of the sources are watched, also while the caller
+    processes a change. Changes to the service's own files do not count.
     """
     from watchfiles import DefaultFilter, awatch
 
     watch_filter = DefaultFilter(ignore_paths=_own_paths(settings))
     while True:
         paths = _watched_paths(settings)
-        async for _ in awatch(*paths, watch_filter=watch_filter, debounce=400):
-            yield
-            if _watched_paths(settings) != paths:
-                break
+        changes = awatch(*paths, watch_filter=watch_filter, debounce=400)
+        while _watched_paths(settings) == paths:
+            next_change = asyncio.ensure_future(anext(changes))
+            try:
+                await asyncio.sleep(0)  # lets `awatch` begin
+                yield
+                await next_change
+            finally:
+                next_change.cancel()
 
 
 def _watched_paths(settings: Settings) -> set[Path]:
