@@ -275,6 +275,20 @@ def test_watch_ignores_the_files_of_the_service(settings: Settings, path: str) -
     assert [run.sources[0].changed for run in asyncio.run(change())] == [0, 1]
 
 
+def test_watch_includes_folders_named_like_a_file_of_the_service(settings: Settings) -> None:
+    folder = settings.platform.parent / "apidesk.db-notes"
+    folder.mkdir()
+    write_pages(folder, 6)
+    settings.platform.write_text(PLATFORM.replace('path = "guides"', f'path = "{folder.name}"'))
+
+    async def change() -> None:
+        async with watching(settings, IngestionOptions()) as reports:
+            write_page(folder, 0, "# changed\n\nchanged")
+            await until(lambda: len(reports) == 2)
+
+    asyncio.run(change())
+
+
 def test_watch_includes_files_that_an_openapi_description_may_refer_to(settings: Settings) -> None:
     folder = settings.platform.parent
     (folder / "openapi.json").write_text(

@@ -101,9 +101,13 @@ async def _changes(settings: Settings) -> AsyncGenerator[None]:
     The folder of platform.toml and the files and folders of the sources are watched, also while the caller
     processes a change. Changes to the service's own files do not count.
     """
-    from watchfiles import DefaultFilter, awatch
+    from watchfiles import Change, DefaultFilter, awatch
 
-    watch_filter = DefaultFilter(ignore_paths=_own_paths(settings))
+    default_filter, own_paths = DefaultFilter(), _own_paths(settings)
+
+    def watch_filter(change: Change, path: str) -> bool:
+        return default_filter(change, path) and not _is_own(Path(path), own_paths)
+
     while True:
         paths = _watched_paths(settings)
         changes = awatch(*paths, watch_filter=watch_filter, debounce=400)
@@ -132,11 +136,7 @@ def _watched_paths(settings: Settings) -> set[Path]:
 
 
 def _own_paths(settings: Settings) -> list[Path]:
-    """Return the paths of the service's own files.
-
-    The watch filter also ignores files whose path begins with one of these paths, such as the journal of a
-    database.
-    """
+    """Return the paths of the service's own files and folders."""
     paths = [settings.website_cache, settings.spool, settings.local_model_folder]
     database = make_url(settings.database_url)
     if database.get_backend_name() == "sqlite" and database.database:
@@ -144,3 +144,15 @@ def _own_paths(settings: Settings) -> list[Path]:
     if settings.embedded:
         paths.append(Path(settings.milvus_uri))
     return [path.resolve() for path in paths]
+
+
+def _is_own(path: Path, own_paths: list[Path]) -> bool:
+    """Return whether `path` is in `own_paths`, or in one of these folders.
+
+    A file next to an own file whose name begins with the same name, such as the journal of a database, is
+    also an own file.
+    """
+    return any(
+        path.is_relative_to(own) or (path.parent == own.parent and path.name.startswith(own.name))
+        for own in own_paths
+    )
