@@ -57,6 +57,11 @@ def test_headings_have_the_anchors_of_the_generator(rule: AnchorRule, anchors: l
     assert [block.anchor for block in blocks if block.kind == "heading"] == anchors
 
 
+def test_anchor_is_made_from_decoded_entities() -> None:
+    (block,) = add_anchors(parse_blocks("# Keys &amp; tokens"), "github")
+    assert block.anchor == "keys--tokens"
+
+
 def test_heading_without_letters_has_a_number_in_mkdocs() -> None:
     blocks = add_anchors(parse_blocks("# 订单\n\n# 发货"), "mkdocs")
     assert [block.anchor for block in blocks] == ["_1", "_2"]

@@ -61,6 +61,7 @@ def test_blocks_have_their_kind_and_full_text(markdown: str, expected: list[str]
         ("## [签名算法](signing.md) {#sign}", 2, "签名算法"),
         ("Above\n=====", 1, "Above"),
         ("two\nlines\n---", 2, "two lines"),
+        ("## Keys &amp;&nbsp;`List&lt;Key&gt;`", 2, "Keys & List<Key>"),
         ("#", 1, ""),
     ],
 )

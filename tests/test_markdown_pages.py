@@ -55,6 +55,12 @@ def test_page_title(tmp_path: Path, text: str, key: str, expected: str) -> None:
     assert read_page(tmp_path, text, title=key).title == expected
 
 
+def test_entities_in_headings_are_decoded(tmp_path: Path) -> None:
+    document = read_page(tmp_path, "# Keys &amp; tokens\n\ntext\n\n## Q &amp; A\n\ntext")
+    assert document.title == "Keys & tokens"
+    assert [section.heading for section in document.sections] == [(), ("Q & A",)]
+
+
 def test_metadata_is_read_from_the_configured_keys(tmp_path: Path) -> None:
     wanted = {"topic": "category", "date": "updated", "v": "version", "d": "draft", "no": "nothing"}
     document = read_page(tmp_path, GUIDE, metadata=wanted)

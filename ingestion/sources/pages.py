@@ -10,7 +10,6 @@ import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass, field
 from functools import partial
-from html import unescape
 from pathlib import Path
 from typing import NamedTuple, TypeVar
 
@@ -321,9 +320,7 @@ def _sections(
             body.append(clean_text(block.text) if needs_cleaning else block.text)
             continue
         yield from _section(parents, headings, body, title, url)
-        headings = [h for h in headings if h[0] < block.level] + [
-            (block.level, unescape(block.title))
-        ]
+        headings = [h for h in headings if h[0] < block.level] + [(block.level, block.title)]
         body = []
         url = url_at(block.anchor)
     yield from _section(parents, headings, body, title, url)

@@ -9,6 +9,7 @@ import unicodedata
 from collections.abc import Callable, Iterable, Iterator, Set
 from dataclasses import dataclass, replace
 from functools import lru_cache
+from html import unescape
 from typing import Literal
 
 from markdown_it import MarkdownIt
@@ -60,7 +61,7 @@ class MarkdownBlock:
     level: int = 0
     """1 to 6 for a heading, else 0."""
     title: str = ""
-    """Text of a heading without markup, else empty."""
+    """Text of a heading without markup and with decoded entities, else empty."""
     anchor: str = ""
     """The fragment of a heading in the page's URL; empty if it is unknown."""
 
@@ -114,9 +115,8 @@ def _block(token: Token, following: Token | None, lines: list[str]) -> MarkdownB
         return MarkdownBlock(kind, text)
     if len(text) > MAX_HEADING_CHARS:
         return MarkdownBlock("paragraph", text)
-    return MarkdownBlock(
-        kind, text, int(token.tag[1]), " ".join(plain_text(following.content).split())
-    )
+    title = " ".join(unescape(plain_text(following.content)).split())
+    return MarkdownBlock(kind, text, int(token.tag[1]), title)
 
 
 def _with_borders(table: str) -> str:
