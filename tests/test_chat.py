@@ -41,8 +41,9 @@ from app.serving.local_server import LocalServer, announce_server
 from schemas.answer import Answer, EventSink, Source
 from schemas.choices import Language
 from tests.live_server import live_server
-from tests.model_script import Reply
+from tests.model_script import Recorded, Reply
 from tests.model_server import ModelServer
+from tests.rerank_server import RerankServer, jina
 
 APIDESK = Path(sys.executable).with_name("apidesk")
 KEY = "a-key-for-local-commands"
@@ -224,6 +225,24 @@ def test_chat_with_a_server(sample_service: AnswerService, monkeypatch: pytest.M
     assert appear_in_order(["41021", "[1] 订单发货 > 错误码\n", "score"], chat_run.output_text)
     assert silent.run("怎么发货\n怎么发货\n", monkeypatch, ReconnectingAnswerer(url)) == 2
     assert silent.output_text.count(f"the server at {url} does not answer") == 2
+
+
+def test_interrupt_stops_only_the_retrieval(
+    sample_service: AnswerService, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def interrupt(_: Recorded) -> Reply:
+        os.kill(os.getpid(), signal.SIGINT)
+        return Reply(action="stall")
+
+    with RerankServer() as server:
+        server.reply(jina({0: 1.0}), interrupt)
+        rerank = {"rerank": "endpoint", "rerank_url": server.base_url, "rerank_model": "scripted"}
+        settings = sample_service.settings.model_copy(update=rerank)
+        answer_service = AnswerService(settings, sample_service.platform, sample_service.job)
+        chat_run = ChatRun(answer_service)
+        assert chat_run.run("怎么发货\n/retrieved\n/help\n", monkeypatch) == 0
+        assert server.abandoned.wait(TIMEOUT_S), "the retrieval goes on"
+    assert appear_in_order(["/retrieved\n已中断。", "/retrieved  显示"], chat_run.output_text)
 
 
 class ReconnectingAnswerer:

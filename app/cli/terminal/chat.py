@@ -197,9 +197,14 @@ class Chat:
         self._console.print(Text(source.page_url, style="cyan"), soft_wrap=True)
 
     async def _show_retrieved(self) -> None:
-        if (answer := self._require_answer()) is not None:
-            sources = await self._answerer.retrieve(AskCommand(answer.question))
-            print_retrieved(sources, self._console)
+        if (answer := self._require_answer()) is None:
+            return
+        retrieval = self._answerer.retrieve(AskCommand(answer.question))
+        sources = await cancel_on_interrupt(retrieval)
+        if sources is None:
+            self._print_error(self._text.stopped)
+            return
+        print_retrieved(sources, self._console)
 
     def _copy(self) -> None:
         if (answer := self._require_answer()) is not None:
