@@ -4,6 +4,7 @@ import io
 from pathlib import Path
 
 import pytest
+from docx import Document
 from reportlab.pdfgen.canvas import Canvas
 
 from ingestion.platform_config import read_platform
@@ -23,6 +24,7 @@ from tests.document_files import (
     make_pdf,
     plain_pdf,
     read_results,
+    saved,
     word,
     word_xml,
 )
@@ -143,6 +145,14 @@ def test_word_document_has_sections_and_properties(tmp_path: Path) -> None:
         (("靠港", "Parameters"), "| Name | 说明 |\n| --- | --- |\n| berth_id | a \\| b |"),
         (("离港",), "先付费。"),
     ]
+
+
+def test_indented_cells_of_a_word_table_have_no_entities(tmp_path: Path) -> None:
+    document = Document()
+    table = document.add_table(rows=2, cols=1)
+    table.cell(0, 0).text, table.cell(1, 0).text = "ship", "\u3000\u3000name"
+    (section,) = read(tmp_path, "guide.docx", saved(document)).sections
+    assert section.body == "| ship |\n| --- |\n| name |"
 
 
 @pytest.mark.parametrize("name", ["heading 1", "标题 1", "Heading 1", "标题"])

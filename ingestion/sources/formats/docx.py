@@ -30,6 +30,8 @@ MAX_DEPTH = 150
 """Maximum depth of nested XML elements."""
 
 _PIECE_BYTES = 1 << 20
+_WIDE_SPACES = str.maketrans(dict.fromkeys("\u00a0\u2002\u2003\u3000", " "))
+"""Replaces spaces that would become entities at the start of a table cell."""
 _WORD_NAMESPACE = "{http://schemas.openxmlformats.org/wordprocessingml/2006/main}"
 _PROPERTY_NAMES = {
     "{http://purl.org/dc/elements/1.1/}title": "title",
@@ -69,7 +71,7 @@ def read_docx(data: bytes, limits: SourceLimits) -> PageContent:
         raise
     except Exception as error:  # mammoth does not validate documents
         raise SourceError(f"not a Word document ({type(error).__name__})") from None
-    page = html_page(html)
+    page = html_page(html.translate(_WIDE_SPACES))
     return PageContent(_properties(parts.get("docProps/core.xml", b"")), page.parts)
 
 
