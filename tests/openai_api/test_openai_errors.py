@@ -79,6 +79,16 @@ def test_invalid_response_request_names_its_parameter(
     assert (response.status_code, response.json()["error"]["param"]) == (status, param)
 
 
+@pytest.mark.parametrize("path", ["/v1/chat/completions", "/v1/responses"])
+@pytest.mark.parametrize("body", [b"", b"[]", b"3", b"null", b"{"])
+def test_body_that_is_no_object_names_no_parameter(
+    client: TestClient[Litestar], path: str, body: bytes
+) -> None:
+    error = client.post(path, content=body).json()["error"]
+    assert error["message"].startswith("body: ")
+    assert error["param"] is None
+
+
 @pytest.mark.parametrize(
     ("method", "path", "body", "status"),
     [

@@ -136,6 +136,9 @@ OPENAI_PREFIX = "/v1/"
 
 RESPONSES_PATH = "/responses"
 
+BODY = "data"
+"""The parameter of the route handlers that Litestar names if a request has no body."""
+
 ERROR_TYPES = {
     HTTPStatus.UNAUTHORIZED: "authentication_error",
     HTTPStatus.FORBIDDEN: "permission_error",
@@ -144,16 +147,19 @@ ERROR_TYPES = {
 
 
 def stream_error(error: Exception) -> dict[str, str | None]:
-    """Return the fields of an error that occurs after a stream has started."""
-    return _error_fields(error, to_problem(error))
+    """Return the fields of an error that occurs after a stream has started.
+
+    It names no parameter, because the parameters are checked before the stream starts.
+    """
+    return _error_fields(to_problem(error), param=None)
 
 
 def _handle(request: Request[Any, Any, Any], error: Exception) -> Response[dict[str, Any]]:
     problem = to_problem(error)
     is_responses_request = request.scope["path"].endswith(RESPONSES_PATH)
-    fields = _error_fields(error, problem, "input" if is_responses_request else "messages")
+    param = _error_param(error, "input" if is_responses_request else "messages")
     return Response(
-        {"error": fields},
+        {"error": _error_fields(problem, param)},
         status_code=problem.status_code,
         headers=problem.headers,
         media_type="application/json",
@@ -175,14 +181,12 @@ def handle_unrouted(request: Request[Any, Any, Any], error: HTTPException) -> Re
     return to_problem(error).to_response(request)
 
 
-def _error_fields(
-    error: Exception, problem: ProblemDetailsException, question_param: str = "messages"
-) -> dict[str, str | None]:
-    """Return OpenAI's fields for an error. `question_param` is the parameter that contains the question."""
+def _error_fields(problem: ProblemDetailsException, param: str | None) -> dict[str, str | None]:
+    """Return OpenAI's fields for an error. `param` is the invalid parameter, or None."""
     return {
         "message": problem.detail,
         "type": _error_type(problem.status_code),
-        "param": _error_param(error, question_param),
+        "param": param,
         "code": dict(problem.extra or {})["code"],
     }
 
@@ -194,9 +198,13 @@ def _error_type(status: int) -> str:
 
 
 def _error_param(error: Exception, question_param: str) -> str | None:
-    """Return OpenAI's name for the invalid parameter, or None."""
+    """Return OpenAI's name for the invalid parameter, or None.
+
+    `question_param` is the parameter that contains the question.
+    """
     if isinstance(error, QuestionError):
         return question_param if error.field == "question" else error.field
     if isinstance(error, ValidationException) and isinstance(error.extra, list) and error.extra:
-        return str(error.extra[0].get("key")).partition(".")[0]
+        name = str(error.extra[0].get("key") or "").partition(".")[0]
+        return None if name in ("", BODY) else name
     return None
