@@ -89,6 +89,13 @@ def test_large_files_and_documents_are_refused(tmp_path: Path) -> None:
     one(tmp_path, content)
 
 
+def test_punctuation_in_strings_does_not_count_against_the_limit(tmp_path: Path) -> None:
+    content = small({"summary": "a, b, [c], {d}" * 1_000})
+    for text in (json.dumps(content), yaml.safe_dump(content)):
+        (found,) = read(write(tmp_path / "api.json", text), SourceLimits(values=3_000))
+        assert isinstance(found, SourceDocument), found
+
+
 def test_yaml_scalars_are_read_as_in_json(tmp_path: Path) -> None:
     content = """
 openapi: 3.0.3
