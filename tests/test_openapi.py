@@ -239,6 +239,7 @@ def test_operation_parameter_overrides_path_parameter(tmp_path: Path) -> None:
         ({"anyOf": [{"type": "integer", "minimum": 2}, {"type": "null"}]}, ["integer", "Range: ≥ 2; may be null."]),
         ({"oneOf": [{"type": "string"}, {"type": "integer"}]}, ["string | integer", ""]),
         ({"oneOf": [{"const": "a", "title": "First"}, {"const": "b"}]}, ["string", "Values: `a` First; `b`"]),
+        ({"enum": ["a"], "x-enum-descriptions": ["First"], "anyOf": [{"enum": ["a"]}, {"enum": ["b"]}]}, ["string", "Values: `a` First; `b`"]),
         ({"type": "integer", "format": "int64", "exclusiveMinimum": 0}, ["integer (int64)", "Range: > 0."]),
         ({"type": "number", "minimum": 0, "exclusiveMinimum": True}, ["number", "Range: > 0."]),
         ({"type": "string", "format": "binary"}, ["file", ""]),

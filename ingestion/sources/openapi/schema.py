@@ -283,8 +283,11 @@ def allowed_values(reader: SchemaReader, schema: Schema) -> tuple[AllowedValue, 
         if not variant.structure_ids:
             meaning = variant.text("description") or variant.text("title")
             values += [(value, own or meaning) for value, own in _values_with_meanings(variant)]
-    texts = [(as_text(value)[:_MAX_VALUE_CHARS], meaning) for value, meaning in values]
-    return tuple(AllowedValue(value=text, meaning=meaning) for text, meaning in dict(texts).items())
+    meanings: dict[str, str] = {}
+    for value, meaning in values:
+        text = as_text(value)[:_MAX_VALUE_CHARS]
+        meanings[text] = meaning or meanings.get(text, "")
+    return tuple(AllowedValue(value=text, meaning=meaning) for text, meaning in meanings.items())
 
 
 def _values_with_meanings(schema: Schema) -> Iterator[tuple[object, str]]:
