@@ -143,6 +143,12 @@ def test_public_dataset_formats_are_read(tmp_path: Path) -> None:
     ]
 
 
+def test_ids_are_read_as_text(tmp_path: Path) -> None:
+    lines = [{"question": "a", **fields} for fields in ({"id": 7}, {"id": "q7"}, {"id": None}, {})]
+    found = read_questions(write_lines(tmp_path / "q.jsonl", *lines))
+    assert [question.id for question in found] == ["7", "q7", "", ""]
+
+
 @pytest.mark.parametrize(
     ("lines", "said"),
     [

@@ -48,6 +48,11 @@ def _list(value: object) -> object:
     return [value] if isinstance(value, str) else value
 
 
+def _text(value: object) -> str:
+    """Return `value` as text; None is an empty string."""
+    return "" if value is None else str(value)
+
+
 Fact = Annotated[tuple[NonEmptyStr, ...], BeforeValidator(_list), Field(min_length=1)]
 """A fact as alternative strings. A text that contains one of the strings states the fact."""
 
@@ -68,7 +73,7 @@ class EvaluationQuestion(BaseModel):
     """The facts that a right answer states."""
     kind: str = ""
     """The kind of information that the question asks for, such as `limit`; or `unanswerable`."""
-    id: Annotated[str, BeforeValidator(str)] = ""
+    id: Annotated[str, BeforeValidator(_text)] = ""
     type: QuestionType | None = None
     generated_from: GeneratedFrom | None = Field(default=None, alias="made")
     """The part of a document from which the question was generated; None if a person wrote it."""
