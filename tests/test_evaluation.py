@@ -32,6 +32,7 @@ from app.analytics.evaluation.scoring import (
 from app.cli.main import main
 from app.service.answer_service import AnswerService
 from schemas.errors import ConfigurationError, QuestionError
+from tests.acme import PLATFORM, write_pages
 from tests.langsmith_server import LangSmith, langsmith_server
 from tests.model_script import Recorded, Reply
 from tests.model_server import ModelServer
@@ -356,6 +357,19 @@ def test_invalid_input_is_one_line_and_exit_code_2(
     assert result.exit_code == 2
     assert said in result.stderr
     assert result.stderr.strip().count("\n") == 0
+
+
+def test_documents_without_a_unique_text_cannot_be_evaluated(
+    evaluate: Evaluate, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "platform.toml").write_text(PLATFORM)
+    (tmp_path / "guides").mkdir()
+    write_pages(tmp_path, a="# Quotas\n\nSee below.\n", b="# Quotas\n\nSee above.\n")
+    monkeypatch.setenv("APIDESK_MILVUS_URI", str(tmp_path / "milvus.db"))
+    result = evaluate("--platform", tmp_path / "platform.toml")
+    assert result.exit_code == 2
+    assert "no questions can be generated from the documents: pass QUESTIONS" in result.stderr
+    assert not Path("data/evaluation").exists()
 
 
 def test_embedding_model_adds_dense_and_hybrid_routes(

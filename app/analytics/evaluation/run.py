@@ -178,10 +178,11 @@ async def evaluate_retrieval(settings: Settings, options: EvaluationOptions) -> 
 
     For questions with an expected type, the predicted type is evaluated too.
 
-    Raises QuestionError for invalid questions, ConfigurationError if a route's model is not configured or
-    generated questions cannot be saved, StoreError if the store fails, and ApideskError if LangSmith is
-    configured and fails. Raises ModelError if the embedding model fails, or if classification fails and
-    APIDESK_ON_MODEL_FAILURE is `error`. If reranking fails, the order before reranking is measured.
+    Raises QuestionError if questions are invalid or cannot be generated, ConfigurationError if a route's
+    model is not configured or generated questions cannot be saved, StoreError if the store fails, and
+    ApideskError if LangSmith is configured and fails. Raises ModelError if the embedding model fails, or if
+    classification fails and APIDESK_ON_MODEL_FAILURE is `error`. If reranking fails, the order before
+    reranking is measured.
     """
     questions = read_questions(options.questions) if options.questions else None
     with ingestion_progress() as progress:
@@ -261,6 +262,10 @@ def _prepare_input(
     generated = None
     is_generated = questions is None
     questions = questions or generate_questions(documents)
+    if not questions:
+        raise QuestionError(
+            "no questions can be generated from the documents: pass QUESTIONS", field="questions"
+        )
     documents.check_gold(questions)
     with_gold = [documents.deduplicate_gold(question) for question in questions if question.gold]
     if not with_gold:
