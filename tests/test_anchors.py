@@ -62,9 +62,17 @@ def test_anchor_is_made_from_decoded_entities() -> None:
     assert block.anchor == "keys--tokens"
 
 
-def test_heading_without_letters_has_a_number_in_mkdocs() -> None:
-    blocks = add_anchors(parse_blocks("# 订单\n\n# 发货"), "mkdocs")
-    assert [block.anchor for block in blocks] == ["_1", "_2"]
+@pytest.mark.parametrize(
+    ("markdown", "anchors"),
+    [
+        ("# 订单\n# 发货", ["_1", "_2"]),
+        ("# `a_1`\n# `a_1`\n# A\n# A", ["a_1", "a_2", "a", "a_3"]),
+        ("# `v_09`\n# `v_09`", ["v_09", "v_10"]),
+    ],
+)
+def test_numbers_of_anchors_are_those_of_mkdocs(markdown: str, anchors: list[str]) -> None:
+    blocks = add_anchors(parse_blocks(markdown), "mkdocs")
+    assert [block.anchor for block in blocks] == anchors
 
 
 @pytest.mark.parametrize(

@@ -270,7 +270,7 @@ def strip_anchor(url: str) -> str:
 def _github(title: str, used: Set[str]) -> str:
     """The rule of GitHub, as github-slugger implements it for Docusaurus."""
     kept = (c for c in title.lower() if c in "-_ " or unicodedata.category(c)[0] in "LNM")
-    return _numbered("".join(kept).replace(" ", "-"), used, "-")
+    return _numbered("".join(kept).replace(" ", "-"), used)
 
 
 def _vitepress(title: str, used: Set[str]) -> str:
@@ -278,22 +278,29 @@ def _vitepress(title: str, used: Set[str]) -> str:
     text = re.sub(r"[\u0300-\u036f]", "", unicodedata.normalize("NFKD", title))
     text = re.sub(r"[\u0000-\u001f]", "", text)
     text = re.sub(r"[\s~`!@#$%^&*()\-_+=\[\]{}|\\;:\"'“”‘’<>,.?/]+", "-", text).strip("-")
-    return _numbered(re.sub(r"^(\d)", r"_\1", text).lower(), used, "-")
+    return _numbered(re.sub(r"^(\d)", r"_\1", text).lower(), used)
 
 
 def _mkdocs(title: str, used: Set[str]) -> str:
-    """The rule of Python-Markdown's extension `toc`, which removes all Chinese characters."""
+    """The rule of Python-Markdown's extension `toc`.
+
+    All Chinese characters are removed. A repeated slug that ends in `_` and a number gets the next number.
+    """
     text = unicodedata.normalize("NFKD", title).encode("ascii", "ignore").decode()
     text = re.sub(r"[^\w\s-]", "", text).strip().lower()
-    return _numbered(re.sub(r"[-\s]+", "-", text), used, "_")
+    slug = re.sub(r"[-\s]+", "-", text)
+    while not slug or slug in used:
+        numbered = re.fullmatch(r"(.*)_(\d+)", slug)
+        slug = f"{numbered[1]}_{int(numbered[2]) + 1}" if numbered else f"{slug}_1"
+    return slug
 
 
-def _numbered(slug: str, used: Set[str], separator: str) -> str:
+def _numbered(slug: str, used: Set[str]) -> str:
     """Return `slug`, or `slug` with the first number that makes it unique and not empty."""
     anchor, number = slug, 0
     while not anchor or anchor in used:
         number += 1
-        anchor = f"{slug}{separator}{number}"
+        anchor = f"{slug}-{number}"
     return anchor
 
 
