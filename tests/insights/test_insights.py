@@ -222,15 +222,15 @@ def test_embedding_failure_falls_back_to_words() -> None:
     assert found.notes == ("questions were grouped by their words alone: the model is away",)
 
 
-def test_store_failure_falls_back_to_failed_answers() -> None:
+def test_store_failure_falls_back_to_unhelpful_answers() -> None:
     def words(_: object) -> dict[str, float]:
         raise StoreUnavailable("the store is away")
 
     found = reported(RECORDS, DocumentationContext(words=words))
     assert [gap.size for gap in found.gaps] == [3]
     assert found.notes == (
-        "gaps were detected from failed answers only, because the words of the documentation could not "
-        "be read: the store is away",
+        "gaps were detected from unhelpful answers only, because the words of the documentation could "
+        "not be read: the store is away",
     )
 
 

@@ -188,8 +188,8 @@ async def _gaps_and_notes(
         gaps = await _find_gaps(candidates, vectors, documentation)
     except StoreError as error:
         notes.append(
-            "gaps were detected from failed answers only, because the words of the documentation could not "
-            f"be read: {error}"
+            "gaps were detected from unhelpful answers only, because the words of the documentation could "
+            f"not be read: {error}"
         )
         gaps = await _find_gaps(candidates, vectors, replace(documentation, words=None))
     return gaps, tuple(notes)
