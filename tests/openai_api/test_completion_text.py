@@ -114,12 +114,15 @@ def test_page_without_a_url_keeps_its_place_among_the_citations() -> None:
 
 def test_nearest_pages_are_links() -> None:
     page = Page(title="A *b* [c]", page_url="https://open.example.com/a (b)?c=<d>")
-    text = render_markdown(answer_of("Not covered.", nearest=(page,)))
+    answer = answer_of("Not covered.", nearest=(page,))
+    text = render_markdown(answer)
     assert text == (
         "Not covered.\n\n**Pages that may help**\n\n"
         r"- [A \*b\* \[c\]](https://open.example.com/a%20%28b%29?c=%3Cd%3E)"
     )
     assert parse_answer_text(text) == "Not covered."
+    with_sources = answer.model_copy(update={"sources": [source()], "confidence": "high"})
+    assert parse_answer_text(render_markdown(with_sources)) == "Not covered."
 
 
 @pytest.mark.parametrize(
