@@ -112,8 +112,21 @@ def test_pages_without_a_body_are_skipped(tmp_path: Path, empty: str) -> None:
         ("---\n\nA line drawn.\n\n---\n\ntext", "post", {}, "---\n\nA line drawn.\n\n---\n\ntext"),
         ("---\n- a\n- b\n---\n\ntext", "post", {}, "---\n\n- a\n- b\n\n---\n\ntext"),
         ("+++\ntitle = 'Open'\ntext", "post", {}, "+++\ntitle = 'Open'\ntext"),
+        ("tags:\n- a\n- b\ntitle: Hexo\n---\ntext", "Hexo", {"tags": "a, b"}, "text"),
+        ("Note: a heading\n---\ntext", "Note: a heading", {}, "text"),
     ],
-    ids=["TOML", "YAML", "nested", "table", "empty", "lines", "list", "never closed"],
+    ids=[
+        "TOML",
+        "YAML",
+        "nested",
+        "table",
+        "empty",
+        "lines",
+        "list",
+        "never closed",
+        "unopened",
+        "heading",
+    ],
 )
 def test_front_matter_formats(
     tmp_path: Path, text: str, title: str, metadata: dict[str, str], body: str

@@ -68,6 +68,10 @@ _TAG = re.compile(r"</?[a-z][\w.]*\s*/?>|</[A-Z][\w.]*\s*>")
 _BAR = re.compile(r"(?<!\\)\|")
 _CODE = re.compile(r"^[ \t]*(`{3,}|~{3,}).*?(?:^[ \t]*\1|\Z)|`[^`\n]+`", re.MULTILINE | re.DOTALL)
 _LOCATIONS = ("path", "query", "body", "header")
+_UNOPENED = re.compile(
+    r"(?=(?:\S.*\n){0,20}title:)(?:[A-Za-z][\w-]*:.*\n|[ \t]+\S.*\n|- .*\n)+-{3,}[ \t]*\n"
+)
+"""Front matter without a line of hyphens above it, as Hexo allows. It has a title."""
 
 
 class _TomlHandler(BaseHandler):
@@ -129,6 +133,8 @@ def _split_front_matter(text: str) -> tuple[PageValues, str]:
     If the page begins with a thematic break but has no front matter, the whole page is the body.
     """
     text = text.strip()
+    if _UNOPENED.match(text):
+        text = f"---\n{text}"
     handler = frontmatter.detect_format(text, _HANDLERS)
     if handler is None:
         return {}, text
