@@ -35,6 +35,7 @@ from schemas.platform import MarkdownSourceConfig, SourceLimits
             "a\n\n# b\n\n```\n<!-- kept\n```",
         ),
         ("![A chart](a.png) and <img alt='B'>", "A chart and B"),
+        ("a\n\n![image.png](https://x.example/1)\n\n<img alt='/images/b.svg'>\n\nb", "a\n\nb"),
         ("\u3000\u3000name | string", "&emsp;&emsp;name | string"),
         ("Use <your_token> and `<b>`", "Use <your_token> and `<b>`"),
         ("```html\n<b>&gt;</b>\n```", "```html\n<b>&gt;</b>\n```"),

@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterable, Iterator
 
 from ingestion.text.html_tags import (
     bold_title,
+    image_text,
     outdent_components,
     regular_table,
     replace_annotations,
@@ -145,7 +146,7 @@ def _convert(text: str, table_to_markdown: Callable[[str], str] | None) -> str:
     if any(string in text for string in _ADMONITION_STRINGS):
         text = "\n".join(_admonitions(text.split("\n")))
     if "![" in text:
-        text = replace_outside_code(_IMAGE, lambda match: match["alt"], text)
+        text = replace_outside_code(_IMAGE, lambda match: image_text(match["alt"]), text)
     if "{{" in text:
         text = replace_annotations(text)
     if "{'" in text or '{"' in text:

@@ -46,6 +46,10 @@ _EMPHASIS = outside_code(
 _MAY_BE_EMPHASIS = re.compile(r"<(?:b|strong|i|em)[\s>]", re.IGNORECASE)
 _LINE_BREAKS = re.compile(r"(?:<br>\s*)+")
 _OUTER_BREAKS = re.compile(r"<br>(?=\s*(?:\||$))|(?<=\|)(\s*)<br>")
+_UNDESCRIBED = re.compile(
+    r"\S*\.(?:png|jpe?g|gif|svg|webp|bmp)|image|img|picture|图片|图", re.IGNORECASE
+)
+"""The name of an image file, or a word for images."""
 _HEADING = re.compile("h[1-6]")
 _HEADING_TEXT = re.compile(r" {0,3}#{1,6}[ \t]+[^<\s]")
 _BADGE = re.compile(r"\w*(?:Badge|Tag|Chip|Pill|Lozenge)")
@@ -226,9 +230,14 @@ def _is_in_heading(match: re.Match[str]) -> bool:
     return _HEADING_TEXT.match(match.string, start, match.start()) is not None
 
 
+def image_text(alt: str) -> str:
+    """Return the text that replaces an image: `alt`, unless it only says that there is an image."""
+    return "" if _UNDESCRIBED.fullmatch(alt.strip()) else alt
+
+
 def _html_tag(name: str, is_closing: bool, values: Mapping[str, str]) -> str:
     if name == "img":
-        return values.get("alt", "")
+        return image_text(values.get("alt", ""))
     if name == "li":
         return "" if is_closing else "\n- "
     if _HEADING.fullmatch(name):

@@ -11,6 +11,7 @@ from bs4 import Tag
 from markdownify import ATX, MarkdownConverter
 
 from ingestion.sources.formats.html_structure import mark_fields, mark_operations, normalise_tables
+from ingestion.text.html_tags import image_text
 from ingestion.text.markdown_blocks import cell_text
 from schemas.errors import SourceError
 
@@ -133,7 +134,7 @@ class _Converter(MarkdownConverter):
         return self.convert_dt(el, text, parent_tags)
 
     def convert_img(self, el: Tag, text: str, parent_tags: set[str]) -> str:
-        return str(el.get("alt") or "")
+        return image_text(str(el.get("alt") or ""))
 
     def convert_li(self, el: Tag, text: str, parent_tags: set[str]) -> str:
         text = text.strip()
