@@ -110,6 +110,34 @@ def test_permission_of_a_sentence_is_read(sentence: str, expected: list[str]) ->
     assert [scope.name for scope in scopes_of_sentences(sentence)] == expected
 
 
+@pytest.mark.parametrize(
+    ("paragraph", "is_description"),
+    [
+        ("Books a pier and revokes all permissions of its owner.", True),
+        ("Books a pier for the users with a permission.", True),
+        ("Returns the OAuth scopes of a key: one per line.", False),
+        ("Books a pier. Requires the permission of its owner.", True),
+        ("Books a pier. Permission: harbour master", True),
+        ("查询码头的权限列表。", True),
+        ("Permission: harbour master", False),
+        ("Permissions harbour master", False),
+        ("Needs the permissions of\na harbour master. Ask your port.", False),
+        ("You must have the permission of its owner.", False),
+        ("Any key with the `pier.book` scope will do.", False),
+        ("Requires the `pier:book` scope.", False),
+        ("**权限** `pier.book`　**频率** 每秒两次", False),
+        ("需要码头管理员的权限", False),
+        ("仅码头管理员拥有权限。", False),
+    ],
+)
+def test_statement_of_permissions_is_no_description(
+    paragraph: str, is_description: bool, tmp_path: Path
+) -> None:
+    (operation,) = read_operations(PAGE.format(paragraph, ""), tmp_path / "page.md")
+    description = operation.document("pier", "harbour", "en").description
+    assert description == (paragraph if is_description else "")
+
+
 @pytest.mark.parametrize("title", ["Must", "Compulsory"])
 def test_column_says_which_parameters_are_required(title: str, tmp_path: Path) -> None:
     text = PAGE.format("", "").replace("Required", title).replace("| Yes |", "| Y |")

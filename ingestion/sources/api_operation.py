@@ -11,7 +11,11 @@ from urllib.parse import urlsplit
 
 from ingestion.sources.api_calls import CALL, METHOD_ALONE, METHODS, TARGET, Call, Method, call_of
 from ingestion.sources.api_columns import columns_of, text_of
-from ingestion.sources.api_permissions import is_scope_label, scopes_of_value
+from ingestion.sources.api_permissions import (
+    begins_with_permissions,
+    is_scope_label,
+    scopes_of_value,
+)
 from ingestion.text.markdown_blocks import MarkdownBlock, parse_table
 from schemas.choices import Language
 from schemas.document import ApiDocument, ErrorCode, Parameter, PermissionPackage
@@ -91,7 +95,7 @@ class PageOperation:
         """The first paragraph that describes the operation; an empty one if there is none."""
         paragraphs = (block for block in self.prose if block.kind == "paragraph")
         return next(
-            (block for block in paragraphs if _describes(text_of(block.text))),
+            (block for block in paragraphs if _describes(block.text)),
             MarkdownBlock("paragraph", ""),
         )
 
@@ -108,14 +112,14 @@ class PageOperation:
         return lists.get(role, self.request_parameters)
 
 
-def _describes(text: str) -> bool:
-    """Return whether a paragraph with this text describes an operation.
+def _describes(paragraph: str) -> bool:
+    """Return whether a paragraph describes an operation.
 
-    It does not if it has at most eight characters, contains a call, or mentions permissions. After a colon,
-    it may mention permissions.
+    It does not if it has at most eight characters, contains a call, or begins with a statement of the
+    permissions that are required.
     """
-    label = re.split("[:：]", text, maxsplit=1)[0]
-    return len(text) > 8 and not CALL.search(text) and not is_scope_label(label)
+    text = text_of(paragraph)
+    return len(text) > 8 and not CALL.search(text) and not begins_with_permissions(paragraph)
 
 
 @dataclass(frozen=True)

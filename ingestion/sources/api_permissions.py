@@ -67,6 +67,12 @@ _COLON = re.compile(r"[\w.-]:[\w*]")
 _ACTION = re.compile(r"[a-z][\w.-]*(?::[\w.*-]+)+", re.IGNORECASE)
 _LETTER = re.compile(r"[^\W\d_]")
 _NEED = re.compile(r"\b(?:needs?|requires?|required|only)\b|需要|要求|所需", re.IGNORECASE)
+_REQUIREMENT = re.compile(
+    r"\A\W*(?:(?:oauth|access|api) )?(?:scope|permission|privilege)s?\b|\A\W*(?:权限|授权(?:范围|项))"
+    r"|\b(?:needs?|requires?|required|must|only)\b|需(?!求)|要求|必须|仅|只有|先(?:申请|开通)",
+    re.IGNORECASE,
+)
+"""A word for permissions at the start of a sentence, or a word that says that something is required."""
 _SCOPE_AND_NAME = re.compile(r"(?:\b(?:scopes?|permissions?)|权限)\s*[:：]?\s*`", re.IGNORECASE)
 _ONLY_COLON_NAMES = re.compile(r"\A[^`]*(?:`[a-z][\w.-]*(?::[\w.*-]+)+`[^`]*)+")
 
@@ -74,6 +80,21 @@ _ONLY_COLON_NAMES = re.compile(r"\A[^`]*(?:`[a-z][\w.-]*(?::[\w.*-]+)+`[^`]*)+")
 def is_scope_label(label: str) -> bool:
     """Return whether the label of a row or line announces permissions."""
     return _LABEL.fullmatch(label) is not None
+
+
+def begins_with_permissions(paragraph: str) -> bool:
+    """Return whether the first sentence of `paragraph` states the permissions that are required.
+
+    It does so if it announces permissions before a colon. Without a colon, it must mention permissions, and
+    begin with them, name them or say that they are required. "Revokes all permissions" does not.
+    """
+    sentence = _SENTENCE_END.split(" ".join(paragraph.split()), maxsplit=1)[0]
+    text = text_of(sentence)
+    label, *value = re.split("[:：]", text, maxsplit=1)
+    if value and is_scope_label(label):
+        return True
+    is_required = _REQUIREMENT.search(text) is not None or bool(scopes_of_sentences(sentence))
+    return is_scope_label(text) and is_required
 
 
 def scopes_in(text: str) -> list[PermissionPackage]:
