@@ -193,6 +193,18 @@ def test_note_marks_omitted_fields_after_hidden_ones(tmp_path: Path) -> None:
     assert "left out" in rows[-2][3]
 
 
+def test_note_marks_omitted_fields_of_deeply_nested_arrays(tmp_path: Path) -> None:
+    grid: Json = {"properties": {"cell": {"type": "string"}}}
+    for _ in range(11):
+        grid = {"type": "array", "items": grid}
+    (row,) = answer_rows(tmp_path, {"properties": {"grid": grid}})
+    assert row[0] == "grid"
+    assert "left out" in row[3]
+    rows = answer_rows(tmp_path, {"properties": {"grid": grid["items"]}})
+    assert [row[0] for row in rows] == ["grid", f"grid{'[]' * 10}.cell"]
+    assert "left out" not in rows[0][3]
+
+
 def test_note_marks_omitted_variants_after_a_scalar_one(tmp_path: Path) -> None:
     properties: Json = {f"p{n}": {"type": "string"} for n in range(599)}
     last: Json = {"oneOf": [{"type": "string"}, {"properties": {"x": {}}}]}

@@ -33,7 +33,7 @@ omitted.
 MAX_DEPTH = 10
 """Maximum number of levels of children, and of nested arrays.
 
-A note marks the parent of omitted children. The elements of deeper arrays are omitted without a note.
+A note marks the parent of omitted children, and an array whose innermost elements are omitted.
 """
 
 MAX_ROW_NAME_CHARS = 200
@@ -141,7 +141,8 @@ class RowBuilder:
     def _unwrap(self, row: _Row) -> frozenset[int]:
         """Set `row.inner` to the schema of the innermost array elements.
 
-        Return the ancestors of the children of `row`. If the schema contains itself, set `row.mark`.
+        Return the ancestors of the children of `row`. If the schema contains itself, or more than MAX_DEPTH
+        arrays are nested, set `row.mark`.
         """
         row.inner, ancestors = row.schema, row.ancestors
         while True:
@@ -151,7 +152,10 @@ class RowBuilder:
                 return ancestors
             ancestors |= structure_ids
             items = row.inner.items
-            if not items or row.dimensions >= MAX_DEPTH:
+            if not items:
+                return ancestors
+            if row.dimensions >= MAX_DEPTH:
+                row.mark = self.labels.fields_omitted
                 return ancestors
             row.inner = self.reader.read(*items)
             row.dimensions += 1
