@@ -108,11 +108,11 @@ QuestionInput = str | dict[str, Any] | QuestionFields | Question
 class AnswerPipeline(Runnable[QuestionInput, Answer]):
     """Answers questions. Its run contains the runs of the steps in `runnables.pipeline`.
 
-    The run dispatches the custom events `structured`, `sources` and `step`. If the question was not
-    classified, `structured` is missing. With `stream`, `astream` and `astream_events`, the run dispatches
-    `step` events while the answer is written. The iterators of `stream` and `astream` have one item, the
-    answer. The methods raise ApideskError, pydantic.ValidationError for input of the wrong form, and
-    RuntimeError outside `with apidesk.open()`.
+    The run dispatches the custom events `structured`, `sources` and `step`; for small talk, `structured` is
+    missing. With `stream`, `astream` and `astream_events`, it dispatches `step` events while the answer is
+    written. The iterators of `stream` and `astream` have one item, the answer. The methods raise
+    ApideskError, pydantic.ValidationError for input of the wrong form, and RuntimeError outside
+    `with apidesk.open()`.
     """
 
     name = "apidesk"

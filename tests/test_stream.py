@@ -155,6 +155,18 @@ def test_stream_usage_is_requested_once_from_a_server_without_it(
     assert sum("stream_options" in request.body for request in model_server.chat_requests) == 1
 
 
+def test_structured_is_sent_again_if_rules_classify_after_all_models_failed(
+    serve: Serve, model_server: ModelServer
+) -> None:
+    model_server.default = Reply("no", status=400)
+    with serve() as url, stream_events(url) as stream:
+        received = list(stream)
+    assert received[0].event == "structured"
+    classifications = [event.json() for event in received if event.event == "structured"]
+    assert [each["type"] for each in classifications] == ["general", "api_call"]
+    assert classifications[-1] == received[-1].json()["structured"]
+
+
 def test_heartbeat_is_sent_while_the_model_is_silent(
     serve: Serve, model_server: ModelServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -19,7 +19,8 @@ from schemas.answer import Answer, Sources, Step
 from schemas.errors import QuestionError
 from schemas.question import Filters, Question, StructuredQuestion
 from tests.langsmith_server import langsmith_server
-from tests.model_replies import draft, structured
+from tests.model_replies import draft, is_classification, structured
+from tests.model_script import Reply
 from tests.model_server import ModelServer
 from tests.reranking import ReversesWithoutScores
 
@@ -170,6 +171,25 @@ def test_steps_are_streamed_while_the_model_writes(
     assert [name for kind, name in names if kind == "on_custom_event"].count("step") == 2
     assert first_step < names.index(("on_chain_end", "answer"))
     assert model_server.chat_requests[1].body["stream"] is True
+
+
+def test_unclassified_question_is_dispatched_as_general(
+    model_server: ModelServer, tmp_path: Path
+) -> None:
+    model_server.route(is_classification, Reply("no", status=400))
+    model_server.default = draft("调用“订单发货”接口。[1]")
+    client = ChatOpenAI(
+        model="scripted-chat", base_url=model_server.base_url, api_key=SecretStr("key")
+    )
+    handler = Events()
+
+    with apidesk.open(model=client, **store(tmp_path)) as desk:
+        answer = desk.pipeline.invoke("发货接口是哪个", {"callbacks": [handler]})
+
+    assert answer.degraded == "question_not_classified"
+    events = [event for event in handler.events if event[0] in ("structured", "sources", "step")]
+    assert [name for name, _ in events] == ["structured", "sources", "step"]
+    assert events[0][1] == answer.structured == StructuredQuestion(type="general")
 
 
 def test_any_chat_model_can_answer(tmp_path: Path) -> None:

@@ -81,14 +81,14 @@ def build_model_classifier(
         variables = {"platform_info": platform_info, "question": question.text}
         try:
             reply = await output.ask_first(models.extraction_models, variables, timed)
+            classification = Classification(reply.value)
         except ModelError:
             if on_failure == "error":
                 raise
-            return Classification(
+            classification = Classification(
                 StructuredQuestion(type="general"), DegradedReason.QUESTION_NOT_CLASSIFIED
             )
-        classification = Classification(reply.value)
-        if reply.value.type == "unknown":
+        if classification.structured.type == "unknown":
             by_rules = await asyncio.to_thread(classify_by_rules, details_of(question))
             if by_rules.is_exact or (by_rules.on_topic or 0) >= CERTAINLY_ON_TOPIC:
                 classification = by_rules
