@@ -2,7 +2,6 @@
 
 import asyncio
 from contextlib import AsyncExitStack, ExitStack
-from functools import cached_property
 from pathlib import Path
 from types import TracebackType
 from typing import Self, TypedDict, Unpack
@@ -67,7 +66,7 @@ class Apidesk:
     In an `async with` block, everything runs on the event loop of the block, and synchronous methods can be
     called only on other threads. In a `with` block, everything runs in a thread with its own event loop,
     and all methods can be called on any thread. Outside a block, methods raise RuntimeError. The
-    properties are available once a block has started.
+    properties are available once a block has started, and what they return can be used until it ends.
     """
 
     def __init__(self, settings: Settings, models: CustomModels) -> None:
@@ -78,13 +77,16 @@ class Apidesk:
         self._stack = ExitStack()
 
     async def __aenter__(self) -> Self:
-        self._runner.attach()
-        opened = open_answer_service(self._settings, models=self._models)
-        self._answer_service = await self._async_stack.enter_async_context(opened)
-        self._async_stack.callback(self._runner.detach)
-        sessions = SessionStore(self._answer_service.engine, self._settings)
-        self._async_stack.push_async_callback(asyncio.to_thread, sessions.close)
-        self._answerer = SessionAnswerer(self._answer_service, sessions)
+        async with AsyncExitStack() as stack:
+            opened = open_answer_service(self._settings, models=self._models)
+            self._answer_service = await stack.enter_async_context(opened)
+            sessions = SessionStore(self._answer_service.engine, self._settings)
+            stack.push_async_callback(asyncio.to_thread, sessions.close)
+            self._answerer = SessionAnswerer(self._answer_service, sessions)
+            self._runner = EventLoopRunner()
+            self._runner.attach()
+            stack.callback(self._runner.detach)
+            self._async_stack = stack.pop_all()
         return self
 
     async def __aexit__(
@@ -110,17 +112,17 @@ class Apidesk:
     ) -> None:
         self._stack.close()
 
-    @cached_property
+    @property
     def pipeline(self) -> AnswerPipeline:
         """The pipeline as a Runnable from a question to an Answer."""
         return AnswerPipeline(self._answer_service, self._runner)
 
-    @cached_property
+    @property
     def retriever(self) -> DocumentRetriever:
         """The retrieval of the pipeline as a LangChain retriever."""
         return DocumentRetriever(answer_service=self._answer_service, runner=self._runner)
 
-    @cached_property
+    @property
     def tools(self) -> list[BaseTool]:
         """The tools `ask`, `outline`, `search` and `open`. The first access in a process is slow."""
         return ToolFactory(self._answer_service, self.pipeline, self._runner).tools()

@@ -323,6 +323,34 @@ def test_errors_of_the_desk_say_what_to_do(tmp_path: Path) -> None:
         pass
 
 
+def test_desk_can_be_opened_again(tmp_path: Path) -> None:
+    desk = apidesk.open(**store(tmp_path))
+    with desk:
+        earlier = desk.pipeline
+        assert earlier.invoke(QUESTION).answer
+        assert desk.retriever.invoke(QUESTION)
+        assert desk.tools
+    with desk:
+        assert desk.pipeline.invoke(QUESTION).answer
+        assert desk.retriever.invoke(QUESTION)
+        search = next(tool for tool in desk.tools if tool.name == "search")
+        assert "44203" in search.invoke({"query": QUESTION})
+        with pytest.raises(RuntimeError, match="is not open"):
+            earlier.invoke(QUESTION)
+
+
+def test_desk_that_failed_to_open_is_not_open(tmp_path: Path) -> None:
+    desk = apidesk.open("missing.toml", **store(tmp_path))
+
+    async def ask_after_failure() -> None:
+        with pytest.raises(apidesk.ApideskError, match=r"missing\.toml"):
+            await desk.__aenter__()
+        with pytest.raises(RuntimeError, match="is not open"):
+            await desk.aask(QUESTION)
+
+    asyncio.run(ask_after_failure())
+
+
 def test_public_names_exist() -> None:
     for name in apidesk.__all__:
         assert getattr(apidesk, name).__doc__
