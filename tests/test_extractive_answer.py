@@ -44,6 +44,8 @@ def ask(client: TestClient[Litestar], question: str) -> dict[str, Any]:
         pytest.param("怎么发货", API + "1110", "`POST /dop/api/v1/order/ship`", "`request_id`", id="how to, over the API"),
         pytest.param("怎么签名", GUIDE + "signing", "sign", "", id="how to, of a guide"),
         pytest.param("How do I test in the sandbox?", GUIDE + "sandbox-testing", "", "1. Create an application", id="how to, a numbered list"),
+        pytest.param("订单发货返回哪些字段", API + "1110", "| `code` | string | 是 | 结果码", "| `data` | object |", id="response"),
+        pytest.param("what does Update SKU Price return", API + "1206", "", "| `data` | object |", id="response, English"),
         pytest.param("order_no 是什么", API + "1102", "| `order_no` | string | 是 | 平台订单号", "| … |", id="a field"),
     ],
 )  # fmt: skip
@@ -348,7 +350,10 @@ LABELS = {
             method: {
                 "summary": summary,
                 "parameters": [{"name": "page", "in": "query", "schema": {"type": "integer"}}],
-                "responses": {"200": {"description": "The request was a success"}},
+                "responses": {
+                    "200": {"description": "The request was a success"},
+                    "404": {"description": f"Nothing to {summary.lower()}"},
+                },
             }
             for method, summary in operations.items()
         }
@@ -369,6 +374,8 @@ LABELS = {
 @pytest.mark.parametrize(
     ("question", "name"),
     [
+        ("which endpoint do I need to read a label", "Read a label"),
+        ("list labels of a team returns 404, what is wrong?", "List labels of a team"),
         ("GET /v1/labels", "List labels"),
         ("POST /v1/labels returns 400, which parameters are required?", "Create a label"),
         ("`/v1/labels/{id}` 用 DELETE 报错", "Delete a label"),
@@ -381,7 +388,9 @@ LABELS = {
         ("POST /v1/teams/7/labels", "Add labels"),
     ],
 )
-def test_api_of_the_stated_method_is_quoted(tmp_path: Path, question: str, name: str) -> None:
+def test_api_of_the_stated_method_or_name_is_quoted(
+    tmp_path: Path, question: str, name: str
+) -> None:
     (tmp_path / "labels.json").write_text(json.dumps(LABELS))
     source = '\n[[sources]]\nname = "api"\nkind = "openapi"\npath = "labels.json"\n'
     text = quoted_page(tmp_path, "# Acme\n\nAn API for shops.\n", question, source)

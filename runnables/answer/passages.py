@@ -52,6 +52,7 @@ CLEAR_SHARE = 0.3
 ASKED_SECTIONS: Mapping[SectionKind, Need] = {
     "request_parameters": "parameter",
     "request_url": "endpoint",
+    "response_parameters": "response",
 }
 """Sections of an API that usually answer a question with this need."""
 
@@ -258,7 +259,12 @@ def _further_rows(candidate: Candidate, relevance: Sequence[float], anchor: int)
             for i in rows
             if relevance[i] >= min_relevance or (needs_call and segments[i].is_required)
         ]
-    return sorted(rows, key=lambda i: (-relevance[i], i))
+
+    def order(index: int) -> tuple[float, int, int]:
+        is_clear = relevance[index] >= clear
+        return -relevance[index] if is_clear else 0.0, segments[index].depth, index
+
+    return sorted(rows, key=order)
 
 
 def _passage(

@@ -58,6 +58,11 @@ class Segment:
     parameters: int = 0
     """Number of rows of its table if the rows are parameters."""
 
+    @property
+    def depth(self) -> int:
+        """Number of parents of a parameter; 0 for other segments."""
+        return self.name.count(".") if self.parameters else 0
+
     @cached_property
     def is_introduction(self) -> bool:
         """Whether it announces the next segment: it ends in a colon, or is a label such as `**Note**`."""

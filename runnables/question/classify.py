@@ -16,7 +16,7 @@ from runnables.models.structured_output import StructuredOutputCall
 from runnables.question.extract_details import details_of, error_codes
 from runnables.question.topic_gate import CERTAINLY_ON_TOPIC, ON_TOPIC, estimate_on_topic
 from runnables.question.topic_scorer import TopicScorer
-from runnables.retrieval.exact_search import api_url_candidates
+from runnables.retrieval.exact_search import chunks_by_name, chunks_by_path
 from runnables.retrieval.query_analysis import Glossary, asks_about_code
 from runnables.run_context import emit, named_step, remaining_seconds, with_deadline
 from runnables.state import Classification
@@ -131,8 +131,8 @@ def classify_by_rules(
         probability = estimate_on_topic(details, collection, glossary, chunks)
     if probability < ON_TOPIC:
         return Classification(StructuredQuestion(type="unknown"), on_topic=probability)
-    named = api or _api_by_name(text, chunks) or api_of_code
-    is_exact = bool(code or api or any(_contains_name(text, chunk) for chunk in chunks))
+    by_name = next(iter(chunks_by_name(collection, text)), None)
+    named = api or by_name or _api_by_name(text, chunks) or api_of_code
     topic = TopicScorer(collection.word_counts, collection.manifest.words)
     touches_api = _shares_word_with_api_name(text, chunks, topic)
     structured = StructuredQuestion(
@@ -144,7 +144,7 @@ def classify_by_rules(
         error=details.error or code,
         trace_id=details.trace_id,
     )
-    return Classification(structured, on_topic=probability, is_exact=is_exact)
+    return Classification(structured, on_topic=probability, is_exact=bool(code or api or by_name))
 
 
 def search_candidates(
@@ -193,7 +193,7 @@ def _api_by_path(
     If no pasted path is indexed, return the first path and None; without paths, return None twice.
     """
     for path in details.paths:
-        if chunks := collection.chunks_by_api(api_url_candidates(path), []):
+        if chunks := chunks_by_path(collection, path, details.text):
             return path, chunks[0]
     return (details.paths[0], None) if details.paths else (None, None)
 
@@ -215,12 +215,6 @@ def _api_by_name(text: str, chunks: list[Chunk]) -> Chunk | None:
             is_deprecated = chunk.metadata.get("deprecated") == "true"
             candidates.append((share < 1, is_deprecated, rank, chunk))
     return min(candidates, key=lambda candidate: candidate[:3])[3] if candidates else None
-
-
-def _contains_name(text: str, chunk: Chunk) -> bool:
-    """Return whether `text` contains the API's whole name, and the name has two or more words."""
-    words = split_words(chunk.api_name)
-    return len(words) > 1 and f" {' '.join(words)} " in f" {' '.join(split_words(text))} "
 
 
 def _indexed_error_code(text: str, chunks: list[Chunk]) -> tuple[str | None, Chunk | None]:

@@ -15,7 +15,12 @@ from ingestion.store.collection import Collection
 from ingestion.text.words import may_be_noun, normalise, split_words, stem
 from runnables.question.extract_details import error_codes
 from runnables.question.topic_scorer import is_content_word
-from runnables.retrieval.query_analysis import Glossary, general_lexicon, specific_identifiers
+from runnables.retrieval.query_analysis import (
+    Glossary,
+    asks_about_code,
+    general_lexicon,
+    specific_identifiers,
+)
 from schemas.document import SectionKind
 from schemas.question import ExtractedDetails, StructuredQuestion
 
@@ -206,6 +211,13 @@ _PATTERNS: Mapping[Need, re.Pattern[str]] = {
     ),
 }  # fmt: skip
 
+_RESPONSE_FIELDS = re.compile(
+    r"返回(?:的|了|哪些|什么)*(?:字段|值)|\b(?:response|returned) (?:field|value)s?\b"
+    r"|\b(?:fields?|values?)\b.{0,80}\breturn(?:s|ed)?\b",
+    re.I,
+)
+"""Words for the fields of a response, which are not the parameters of a request."""
+
 _SECTIONS: Mapping[SectionKind, frozenset[Need]] = {
     "request_url": frozenset({"endpoint", "steps"}),
     "request_parameters": frozenset({"parameter", "quantity", "steps"}),
@@ -221,11 +233,18 @@ _PATH = re.compile(r"[\w.:{}-]*(?:/[\w.:{}-]+)+", re.ASCII)
 
 
 def needs_of(text: str, structured: StructuredQuestion | None = None) -> frozenset[Need]:
-    """Return the needs of a question; empty if its words show none. Words in paths and URLs are ignored."""
+    """Return the needs of a question; empty if its words show none. Words in paths and URLs are ignored.
+
+    In "returns 40014", "returns" does not ask about a response.
+    """
     words = _PATH.sub(" ", text)
     needs = {need for need, pattern in _PATTERNS.items() if pattern.search(words)}
-    if (structured and structured.error) or error_codes(text):
+    if not _PATTERNS["parameter"].search(_RESPONSE_FIELDS.sub(" ", words)):
+        needs.discard("parameter")
+    if (structured and structured.error) or error_codes(text) or asks_about_code(text):
         needs.add("error")
+        if not _RESPONSE_FIELDS.search(words):
+            needs.discard("response")
     return frozenset(needs)
 
 

@@ -19,7 +19,7 @@ from rapidfuzz import fuzz, process
 from ingestion.sources.api_docs import api_method
 from ingestion.store.collection import Collection
 from ingestion.text.markdown_blocks import plain_text
-from ingestion.text.words import joined_word
+from ingestion.text.words import joined_word, split_words
 from runnables.question.extract_details import error_codes
 from runnables.retrieval.query_analysis import specific_identifiers
 from schemas.document import Chunk
@@ -50,6 +50,7 @@ a word in a cell of a table. A number in a cell does not count as listed.
 _METHOD = re.compile(r"(?<![A-Za-z_])(?:GET|POST|PUT|PATCH|DELETE|HEAD)(?![A-Za-z_])")
 _CURL = re.compile(r"(?<!\w)curl\s")
 _CURL_BODY = re.compile(r"\s(?:-d|-F|--data[\w-]*|--form|--json)(?!\w)")
+_LAST_WORD = re.compile(r"\s*(?:api|接口)$")
 _CODE_COLUMN = re.compile(r"码|错误|code|status|error", re.IGNORECASE)
 _CELL_BORDER = re.compile(r"(?<!\\)\|")
 _SEPARATORS = re.compile(r"[\s,，、/;；]+")
@@ -178,6 +179,25 @@ def chunks_by_path(collection: Collection, path: str, question: str = "") -> lis
     method = stated_method(question)
     documents = {chunk.document_key for chunk in chunks if method and api_method(chunk) == method}
     return [chunk for chunk in chunks if not documents or chunk.document_key in documents]
+
+
+def chunks_by_name(collection: Collection, question: str) -> list[Chunk]:
+    """Return the chunks of the API whose whole name, of two or more words, is in `question`.
+
+    If there are several such names, the longest counts. A word such as API at the end of a name may be
+    missing. Blocks; call it in a worker thread.
+    """
+    text = question.lower()
+    names = {entry.api_name for entry in collection.catalogue() if entry.api_name}
+    found = [name for name in names if _contains_phrase(text, _LAST_WORD.sub("", name.lower()))]
+    longest = max(found, key=len, default="")
+    return collection.chunks_by_api([], [longest]) if len(split_words(longest)) > 1 else []
+
+
+def _contains_phrase(text: str, phrase: str) -> bool:
+    """Return whether `text` contains `phrase`, but not as a part of a longer Latin word."""
+    whole = rf"(?<![a-z0-9_]){re.escape(phrase)}(?![a-z0-9_])"
+    return phrase in text and re.search(whole, text) is not None
 
 
 def _chunks_with_any_method(collection: Collection, path: str) -> list[Chunk]:
