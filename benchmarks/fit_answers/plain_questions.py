@@ -31,6 +31,10 @@ TEMPLATES: Mapping[SectionKind, Mapping[Language, Sequence[str]]] = {
         "zh": ("{api}的请求参数有哪些", "{api}需要传什么参数"),
         "en": ("which parameters does {api} take", "request parameters of {api}"),
     },
+    "response_parameters": {
+        "zh": ("{api}返回哪些字段", "{api}的返回值是什么"),
+        "en": ("what does {api} return", "which fields does {api} return"),
+    },
     "permission_package": {
         "zh": ("{api}需要什么权限", "调用{api}要申请哪个权限"),
         "en": ("which permission does {api} need", "scopes of {api}"),

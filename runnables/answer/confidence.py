@@ -22,8 +22,11 @@ from runnables.question.query_terms import QueryTerms
 from runnables.question.topic_scorer import DEVELOPER_WORDS
 from schemas.answer import Confidence
 
-HIGH = 0.84
-"""Probability from which the confidence is `high`."""
+HIGH = 0.86
+"""Probability from which the confidence is `high`.
+
+Of the cross-validated answers with at least this probability, nine in ten are right.
+"""
 
 MEDIUM = 0.45
 """Probability from which the confidence is `medium`."""

@@ -52,7 +52,7 @@ CLEAR_SHARE = 0.3
 ASKED_SECTIONS: Mapping[SectionKind, Need] = {
     "request_parameters": "parameter",
     "request_url": "endpoint",
-    "response_parameters": "response",
+    "response_parameters": "returned",
 }
 """Sections of an API that usually answer a question with this need."""
 

@@ -26,7 +26,7 @@ from schemas.question import ExtractedDetails, StructuredQuestion
 
 Need = Literal[
     "error", "permission", "parameter", "common", "header", "response", "quantity", "endpoint",
-    "comparison", "steps", "field",
+    "comparison", "steps", "field", "returned",
 ]  # fmt: skip
 
 AskedQuantity = Literal["time", "size", "length", "count", "money"]
@@ -192,6 +192,11 @@ _PATTERNS: Mapping[Need, re.Pattern[str]] = {
         r"|\b(?:fields?|columns?|types?|enums?|attributes?|propert(?:y|ies)|values?|status(?:es)?)\b",
         re.I,
     ),
+    "returned": re.compile(
+        r"返回(?:的|了|哪些|什么)*(?:字段|值|参数|哪些|什么)|\b(?:response|returned) (?:field|value|parameter)s?\b"
+        r"|\b(?:what|which)\b.{1,80}\breturns?\b",
+        re.I,
+    ),
     "common": re.compile(r"公共|通用|\b(?:common|public|every call|all (?:apis|calls))\b", re.I),
     "header": re.compile(r"请求头|消息头|(?<![a-z])headers?(?![a-z])", re.I),
     "quantity": re.compile(
@@ -211,13 +216,6 @@ _PATTERNS: Mapping[Need, re.Pattern[str]] = {
     ),
 }  # fmt: skip
 
-_RESPONSE_FIELDS = re.compile(
-    r"返回(?:的|了|哪些|什么)*(?:字段|值)|\b(?:response|returned) (?:field|value)s?\b"
-    r"|\b(?:fields?|values?)\b.{0,80}\breturn(?:s|ed)?\b",
-    re.I,
-)
-"""Words for the fields of a response, which are not the parameters of a request."""
-
 _SECTIONS: Mapping[SectionKind, frozenset[Need]] = {
     "request_url": frozenset({"endpoint", "steps"}),
     "request_parameters": frozenset({"parameter", "quantity", "steps"}),
@@ -235,16 +233,15 @@ _PATH = re.compile(r"[\w.:{}-]*(?:/[\w.:{}-]+)+", re.ASCII)
 def needs_of(text: str, structured: StructuredQuestion | None = None) -> frozenset[Need]:
     """Return the needs of a question; empty if its words show none. Words in paths and URLs are ignored.
 
-    In "returns 40014", "returns" does not ask about a response.
+    In "which fields does it return", "fields" does not ask about the parameters of a request, and in "returns
+    40014", "returns" does not ask about a response.
     """
     words = _PATH.sub(" ", text)
     needs = {need for need, pattern in _PATTERNS.items() if pattern.search(words)}
-    if not _PATTERNS["parameter"].search(_RESPONSE_FIELDS.sub(" ", words)):
+    if not _PATTERNS["parameter"].search(_PATTERNS["returned"].sub(" ", words)):
         needs.discard("parameter")
     if (structured and structured.error) or error_codes(text) or asks_about_code(text):
-        needs.add("error")
-        if not _RESPONSE_FIELDS.search(words):
-            needs.discard("response")
+        needs = needs - {"response", "returned"} | {"error"}
     return frozenset(needs)
 
 
