@@ -234,15 +234,15 @@ def needs_of(text: str, structured: StructuredQuestion | None = None) -> frozens
     """Return the needs of a question; empty if its words show none. Words in paths and URLs are ignored.
 
     In "which fields does it return", "fields" does not ask about the parameters of a request, and in "returns
-    40014", "returns" does not ask about a response.
+    40014" or "which errors does it return", "return" does not ask about the fields of a response.
     """
     words = _PATH.sub(" ", text)
     needs = {need for need, pattern in _PATTERNS.items() if pattern.search(words)}
     if not _PATTERNS["parameter"].search(_PATTERNS["returned"].sub(" ", words)):
         needs.discard("parameter")
     if (structured and structured.error) or error_codes(text) or asks_about_code(text):
-        needs = needs - {"response", "returned"} | {"error"}
-    return frozenset(needs)
+        needs.add("error")
+    return frozenset(needs - {"response", "returned"} if "error" in needs else needs)
 
 
 def fits(kind: SectionKind, needs: frozenset[Need]) -> bool:
