@@ -56,7 +56,9 @@ def plain_questions(collection: Collection) -> list[EvaluationQuestion]:
             template = templates[len(by_kind[chunk.kind]) % len(templates)]
             for code, facts in _facts(chunk):
                 text = template.format(api=chunk.api_name, code=code)
-                question = EvaluationQuestion(question=text, gold=(chunk.document_id,), facts=facts)
+                question = EvaluationQuestion(
+                    question=text, gold=(chunk.document_id,), facts=facts, kind=chunk.kind
+                )
                 by_kind[chunk.kind].append(question)
     return [question for questions in by_kind.values() for question in questions]
 

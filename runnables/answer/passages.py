@@ -5,14 +5,15 @@ the weight of the question's words in them. The relevance of a passage, by which
 weighted sum of features; `benchmarks/fit_answers` fits the weights.
 """
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass
 from functools import cached_property
 
-from ingestion.text.words import stem
+from ingestion.text.words import split_words, stem
 from runnables.answer.segments import Segment
 from runnables.question.extract_details import error_codes
 from runnables.question.query_terms import CALL_NEEDS, Need, QueryTerms, fits, states_quantity
+from runnables.question.topic_scorer import is_content_word
 from schemas.document import Chunk, SectionKind
 
 MAX_CHARS = 900
@@ -94,6 +95,16 @@ class Candidate:
         return self.terms.found_in(self.heading)
 
     @cached_property
+    def row_words(self) -> Set[str]:
+        """The words of the question that may name a row.
+
+        If the question contains the API's whole name, the words of the name are left out.
+        """
+        name = {stem(word) for word in split_words(self.chunk.api_name) if is_content_word(word)}
+        words = self.terms.weights.keys()
+        return words - name if name <= words else words
+
+    @cached_property
     def words(self) -> Sequence[frozenset[str]]:
         """The words of the question in each segment."""
         return [self.terms.found_in(segment.text) for segment in self.segments]
@@ -105,7 +116,7 @@ class Candidate:
         occurs anywhere in the row.
         """
         name = self.segments[index].name.lower()
-        is_named = name in self.terms.identifiers or bool(name and stem(name) in self.terms.weights)
+        is_named = name in self.terms.identifiers or bool(name and stem(name) in self.row_words)
         return is_named or self._describes_code(index)
 
     def defines_code(self, index: int) -> bool:

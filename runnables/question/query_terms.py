@@ -193,8 +193,8 @@ _PATTERNS: Mapping[Need, re.Pattern[str]] = {
         re.I,
     ),
     "returned": re.compile(
-        r"返回(?:的|了|哪些|什么)*(?:字段|值|参数|哪些|什么)|\b(?:response|returned) (?:field|value|parameter)s?\b"
-        r"|\b(?:what|which)\b.{1,80}\breturns?\b",
+        r"返回(?:的|了|哪些|什么)*(?:字段|值|参数|哪些|什么)"
+        r"|\b(?:response|returned) (?:field|value|parameter)s?\b|\b(?:what|which)\b.{1,80}\breturns?\b",
         re.I,
     ),
     "common": re.compile(r"公共|通用|\b(?:common|public|every call|all (?:apis|calls))\b", re.I),
@@ -233,8 +233,8 @@ _PATH = re.compile(r"[\w.:{}-]*(?:/[\w.:{}-]+)+", re.ASCII)
 def needs_of(text: str, structured: StructuredQuestion | None = None) -> frozenset[Need]:
     """Return the needs of a question; empty if its words show none. Words in paths and URLs are ignored.
 
-    In "which fields does it return", "fields" does not ask about the parameters of a request, and in "returns
-    40014" or "which errors does it return", "return" does not ask about the fields of a response.
+    In "which fields does it return", "fields" does not ask about the parameters of a request. In "returns
+    40014" and "which errors does it return", "return" does not ask about the fields of a response.
     """
     words = _PATH.sub(" ", text)
     needs = {need for need, pattern in _PATTERNS.items() if pattern.search(words)}

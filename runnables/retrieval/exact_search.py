@@ -196,7 +196,9 @@ def chunks_by_name(collection: Collection, question: str) -> list[Chunk]:
 
 def _contains_phrase(text: str, phrase: str) -> bool:
     """Return whether `text` contains `phrase`, but not as a part of a longer Latin word."""
-    whole = rf"(?<![a-z0-9_]){re.escape(phrase)}(?![a-z0-9_])"
+    before = r"(?<![a-z0-9_])" if phrase[:1].isascii() else ""
+    after = r"(?![a-z0-9_])" if phrase[-1:].isascii() else ""
+    whole = f"{before}{re.escape(phrase)}{after}"
     return phrase in text and re.search(whole, text) is not None
 
 
