@@ -66,8 +66,13 @@ class IngestionService:
         return run
 
     async def run(self, trigger: Trigger) -> IngestionRun:
-        """Start a run, wait for its end and return it. Raises ApideskError."""
-        return await self._start(self._job.new_run(trigger), asyncio.Event())
+        """Start a run, wait for its end and return it. Raises ApideskError.
+
+        If the caller is cancelled, the run continues, so that `running` can wait for its end.
+        """
+        task = self._start(self._job.new_run(trigger), asyncio.Event())
+        await asyncio.wait((task,))  # `await task` would pass the cancellation on to the task
+        return task.result()
 
     async def get(self, run_id: str) -> IngestionRun | None:
         """Return the run with this id in its current state, or None. Raises StoreUnavailable."""

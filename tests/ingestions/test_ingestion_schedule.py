@@ -163,6 +163,22 @@ def test_one_of_several_processes_follows_the_schedule(
     asyncio.run(scenario())
 
 
+def test_end_of_the_service_waits_for_the_scheduled_run(
+    monkeypatch: pytest.MonkeyPatch, settings: Settings, job: IngestionJob
+) -> None:
+    write_pages(guides(settings), 100)
+
+    async def scenario() -> None:
+        async with IngestionService(job).running(IngestionSchedule(schedule="* * * * *")):
+            await until(lambda: bool(job.runs.latest()))
+        (run,) = job.runs.latest()
+        assert (run.trigger, run.state) == ("schedule", "failed")
+        assert run.error == "the run was stopped before it finished; the next run continues it"
+
+    monkeypatch.setattr("ingestion.runs.cron", once())
+    asyncio.run(scenario())
+
+
 def test_schedule_command_requires_a_schedule(settings: Settings) -> None:
     settings.platform.write_text(PLATFORM.partition("[ingestion]")[0])
     result = CliRunner().invoke(
