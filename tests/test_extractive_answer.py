@@ -375,6 +375,7 @@ LABELS = {
     ("question", "name"),
     [
         ("which endpoint do I need to read a label", "Read a label"),
+        ("怎么替换一个标签", "Replace a label"),
         ("list labels of a team returns 404, what is wrong?", "List labels of a team"),
         ("GET /v1/labels", "List labels"),
         ("POST /v1/labels returns 400, which parameters are required?", "Create a label"),

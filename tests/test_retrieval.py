@@ -236,9 +236,18 @@ def test_lexicon_finds_pages_that_use_other_words(
 
 
 def test_lexicon_translates_everyday_words() -> None:
-    assert {"退款", "refund"} <= set(general_lexicon().equivalents("get my money back"))
-    assert "password" in general_lexicon().equivalents("忘记密码")
-    assert general_lexicon().equivalents("hello") == []
+    lexicon = general_lexicon(frozenset({"zh", "en"}))
+    assert {"退款", "refund"} <= set(lexicon.equivalents("get my money back"))
+    assert "password" in lexicon.equivalents("忘记密码")
+    assert lexicon.equivalents("hello") == []
+
+
+def test_lexicon_translates_a_language_that_no_document_has() -> None:
+    for_english, for_chinese = (general_lexicon(frozenset({each})) for each in ("en", "zh"))
+    assert {"replace", "avatar"} <= set(for_english.equivalents("怎么替换头像"))
+    assert "replace" not in for_chinese.equivalents("怎么替换头像")
+    assert {"替换", "头像"} <= set(for_chinese.equivalents("replace the avatar"))
+    assert "更换" not in for_english.equivalents("怎么替换头像")
 
 
 def test_request_parameters_of_the_best_api_are_among_the_first_three(

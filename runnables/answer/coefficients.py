@@ -6,36 +6,36 @@ A right passage is ranked first for 583 of 854 questions, cross-validated over t
 """
 
 PASSAGE_WEIGHTS = {
-    "words": 3.84,
-    "headings": 3.76,
-    "ngrams": 2.72,
-    "identifiers": 2.18,
+    "words": 3.88,
+    "headings": 3.73,
+    "ngrams": 2.71,
+    "identifiers": 2.16,
     "quantity": 1.39,
-    "asked": 1.41,
-    "unasked": -1.44,
-    "rank": 1.25,
-    "score": 3.37,
+    "asked": 1.32,
+    "unasked": -1.45,
+    "rank": 1.20,
+    "score": 3.41,
 }
 """Weights of the features by which passages are ranked."""
 
-ANSWER_INTERCEPT = -5.39
+ANSWER_INTERCEPT = -5.46
 """Log-odds that an answer is right, if all features are 0."""
 
 ANSWER_WEIGHTS = {
-    "first": 2.38,
-    "share": 2.44,
-    "found": 1.50,
+    "first": 2.54,
+    "share": 2.55,
+    "found": 1.41,
 }
 """Weights of the features by which the probability of a right answer is estimated."""
 
-TOPIC_INTERCEPT = -1.88
+TOPIC_INTERCEPT = -1.94
 """Log-odds that a question is about the platform, if all features are 0."""
 
 TOPIC_WEIGHTS = {
-    "topic": 0.36,
-    "mean": 1.73,
-    "private": -3.46,
-    "personal": -1.88,
-    "share": 3.15,
+    "topic": 0.32,
+    "mean": 1.91,
+    "private": -3.44,
+    "personal": -1.84,
+    "share": 3.38,
 }
 """Weights of the features by which the probability that a question is about the platform is estimated."""

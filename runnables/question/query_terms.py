@@ -9,6 +9,7 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import chain
 from typing import Literal
 
 from ingestion.store.collection import Collection
@@ -17,6 +18,7 @@ from runnables.question.extract_details import error_codes
 from runnables.question.topic_scorer import is_content_word
 from runnables.retrieval.query_analysis import (
     Glossary,
+    Lexicon,
     asks_about_code,
     general_lexicon,
     specific_identifiers,
@@ -82,7 +84,9 @@ class QueryTerms:
         parameters = [name.lower() for name in details.request_param]
         return cls(
             weights=weights,
-            equivalents=_equivalents(text, weights, glossary),
+            equivalents=_equivalents(
+                text, weights, (general_lexicon(collection.languages()), glossary)
+            ),
             ngrams=_ngrams(text),
             identifiers=frozenset([*specific_identifiers(details.text), *codes, *parameters]),
             needs=needs_of(details.text, structured),
@@ -135,10 +139,12 @@ class QueryTerms:
         return len(identifiers) / len(self.identifiers) if self.identifiers else 0.0
 
 
-def _equivalents(text: str, stems: Iterable[str], glossary: Glossary) -> dict[str, tuple[str, ...]]:
+def _equivalents(
+    text: str, stems: Iterable[str], lexicons: Iterable[Lexicon | Glossary]
+) -> dict[str, tuple[str, ...]]:
     """Return the equivalent terms by stem, for those of `stems` that have any."""
     found: dict[str, tuple[str, ...]] = {}
-    for term, group in (*general_lexicon().groups(text), *glossary.groups(text)):
+    for term, group in chain.from_iterable(lexicon.groups(text) for lexicon in lexicons):
         of_term = set(map(stem, split_words(term)))
         others = tuple(stem(other.lower()) for other in group if other.lower() != term)
         for word in stems:

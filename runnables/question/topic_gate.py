@@ -14,7 +14,7 @@ from ingestion.text.words import read_word_lists, split_words
 from runnables.answer.confidence import topic_probability
 from runnables.question.query_terms import QueryTerms
 from runnables.question.topic_scorer import TopicScorer
-from runnables.retrieval.query_analysis import Glossary, general_lexicon
+from runnables.retrieval.query_analysis import Glossary, Lexicon, general_lexicon
 from schemas.document import Chunk
 from schemas.question import ExtractedDetails
 
@@ -64,7 +64,9 @@ def topic_features(
     """
     topic = TopicScorer(collection.word_counts, collection.manifest.words)
     scores = topic.word_scores(details.text).values()
-    gain = _gain_by_equivalents(details.text, topic, (glossary, general_lexicon()))
+    gain = _gain_by_equivalents(
+        details.text, topic, (glossary, general_lexicon(collection.languages()))
+    )
     return {
         "topic": sum(scores) + gain,
         "mean": sum(scores) / max(len(scores), 1),
@@ -74,7 +76,9 @@ def topic_features(
     }
 
 
-def _gain_by_equivalents(text: str, topic: TopicScorer, lexicons: Iterable[Glossary]) -> float:
+def _gain_by_equivalents(
+    text: str, topic: TopicScorer, lexicons: Iterable[Glossary | Lexicon]
+) -> float:
     """Return by how much the topic score of `text` rises if its terms are replaced by equivalents, in nats.
 
     The equivalent with the highest score counts. Terms that are equivalent to each other count once.

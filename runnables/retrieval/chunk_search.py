@@ -154,10 +154,11 @@ class ChunkSearch:
                     search(query, extra_terms=extra_terms), search(extra_terms, terms_only=True)
                 )
             )
-        chunks = await search(query, synonyms=general_lexicon().equivalents(query))
+        collection = self._search.collection
+        lexicon = general_lexicon(await collection.run(collection.languages))
+        chunks = await search(query, synonyms=lexicon.equivalents(query))
         if not lacks_request_parameters(chunks):  # most questions
             return chunks
-        collection = self._search.collection
         return await collection.run(partial(add_request_parameters, chunks, collection, filters))
 
 

@@ -12,6 +12,7 @@ from pathlib import Path
 
 from ingestion.text.words import normalise, split_words, stem
 from runnables.question.extract_details import error_codes, extract_details
+from schemas.choices import Language
 
 MAX_PARTS = 3
 """Maximum number of parts of a question; more parts are an enumeration rather than questions."""
@@ -103,11 +104,43 @@ class Glossary:
                 yield literal, group
 
 
+class Lexicon:
+    """Synonyms and translations of words that developers use on every platform."""
+
+    def __init__(self, languages: frozenset[Language]) -> None:
+        """Read lexicon.toml. Words in one of `languages`, those of the documents, are not translated."""
+        text = Path(__file__).with_name("lexicon.toml").read_text(encoding="utf-8")
+        lexicon = tomllib.loads(text)
+        self._synonyms = Glossary({first: others for first, *others in lexicon["groups"]})
+        pairs = [(_terms(chinese), _terms(english)) for chinese, english in lexicon["translations"]]
+        self._pairs = Glossary({first: (*rest, *english) for (first, *rest), english in pairs})
+        self._languages = languages
+
+    def equivalents(self, text: str) -> list[str]:
+        """Return the terms that do not occur in `text`, but are equivalent to a term that does."""
+        translations = (term for _, terms in self._translations(text) for term in terms)
+        return list(dict.fromkeys([*self._synonyms.equivalents(text), *translations]))
+
+    def groups(self, text: str) -> Iterator[tuple[str, Sequence[str]]]:
+        """Yield each term in `text`, in lower case, with its synonyms or translations."""
+        yield from self._synonyms.groups(text)
+        yield from self._translations(text)
+
+    def _translations(self, text: str) -> Iterator[tuple[str, Sequence[str]]]:
+        for term, pair in self._pairs.groups(text):
+            language: Language = "en" if term.isascii() else "zh"
+            if language not in self._languages:
+                yield term, tuple(each for each in pair if each.isascii() != term.isascii())
+
+
+def _terms(words: str) -> list[str]:
+    return [word.replace("_", " ") for word in words.split()]
+
+
 @cache
-def general_lexicon() -> Glossary:
-    """Return the synonyms and translations of words that developers use on every platform."""
-    text = Path(__file__).with_name("lexicon.toml").read_text(encoding="utf-8")
-    return Glossary({first: others for first, *others in tomllib.loads(text)["groups"]})
+def general_lexicon(languages: frozenset[Language]) -> Lexicon:
+    """Return the lexicon for documents in `languages`."""
+    return Lexicon(languages)
 
 
 def _search_forms(term: str) -> tuple[str, str]:
