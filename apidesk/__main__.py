@@ -1,6 +1,7 @@
 """The command line, as `apidesk` and `python -m apidesk`.
 
-This is a separate module because it must have the same name in a clone and in the wheel.
+This is a separate module because the wheel moves `app` into `apidesk`. This module has the same name in a
+clone and in the wheel.
 """
 
 from app.cli.main import main

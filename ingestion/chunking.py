@@ -27,8 +27,8 @@ API_SECTION_FACTOR = 6
 MAX_BLOCK_CHARS = 12_000
 """Maximum length of a block in characters, because Milvus limits text to 65,535 bytes.
 
-Longer blocks are split. A table of small `_weight` may be longer, and a heavier table with short rows is
-split into groups of rows by `_weight`.
+Longer blocks are split, except tables whose `_weight` is within the limit of a chunk. A heavier table with
+short rows is split by `_weight` into groups of rows, whatever its length.
 """
 
 MAX_CHUNK_WEIGHT = 8_000

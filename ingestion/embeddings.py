@@ -100,7 +100,7 @@ class ChunkEmbedder:
     def __init__(
         self, model: Embeddings, settings: Settings, saved: "SavedVectors | None" = None
     ) -> None:
-        """`saved` stores all vectors until `discard_saved_vectors` is called. If None, none are stored."""
+        """`saved` stores all vectors until `discard_saved_vectors` is called; None stores no vectors."""
         self._model = model
         self._role = ModelRole("EMBEDDING", settings.embedding_model or "")
         # A local model uses its own threads, so several requests at once would only compete for them.

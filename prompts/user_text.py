@@ -126,7 +126,7 @@ class UserText(ConfigModel):
     suggestions: Annotated[dict[SuggestionKind, NonEmptyStr], _complete(*get_args(SuggestionKind))]
     """Templates of suggested questions. `{name}` is an API, an error code or the subject of a heading.
 
-    In `section`, `{name}` is another question, and `{title}` is the title of the page that answers it.
+    The template `section` puts the title of a page, `{title}`, before a question that it answers, `{name}`.
     """
     follow_ups: dict[SectionKind, NonEmptyStr]
     """Templates of questions about the sections of an API. `{name}` is the name of the API."""

@@ -35,7 +35,7 @@ class DegradedReason(StrEnum):
     RESEARCH_INCOMPLETE = "research_incomplete"
     """The research with tools stopped early, so the answer uses the chunks found so far."""
     TOOLS_UNSUPPORTED = "tools_unsupported"
-    """Mode `tools` was requested, but the chat model cannot call tools, so there was only one search."""
+    """Mode `tools` was requested, but the chat model cannot call tools, so there was no research."""
     TOOLS_UNAVAILABLE = "tools_unavailable"
     """Mode `tools` was requested, but no chat model is configured."""
 

@@ -8,7 +8,12 @@ from pydantic import Field
 from schemas.base import ApiModel, examples
 
 Trigger = Literal["command", "request", "schedule", "watch", "start"]
-"""What started a run: a command, POST /ingestions, the schedule, a file change, or the first start."""
+"""What started a run.
+
+`command`: a command such as `apidesk ingest`; `request`: POST /ingestions; `schedule`: the schedule in
+platform.toml; `watch`: a file change; `start`: the start of a server, command or program that found no
+collection.
+"""
 
 RunState = Literal["running", "succeeded", "partial", "failed"]
 """`partial`: the run finished, but a document could not be read or a deletion was refused."""
@@ -24,7 +29,7 @@ class IngestionOptions(ApiModel):
     allow_deletes: bool = False
     """Delete documents even if a large part of a source is missing."""
     dry_run: bool = False
-    """Compare only, without embedding or writing."""
+    """Only compare the documents with the collection, without embedding or writing."""
 
 
 class SourceReport(ApiModel, frozen=False):
@@ -75,6 +80,6 @@ class IngestionRun(ApiModel, frozen=False):
         return [f"{source.name}: {line}" for source in self.sources for line in source.refused]
 
     def describe(self) -> str:
-        """Return a phrase for messages that names the run's process, trigger and start time."""
+        """Return a phrase for messages that names the run's process, start time and trigger."""
         since = f"{self.started_at.astimezone(UTC):%Y-%m-%d %H:%M:%S} UTC"
-        return f"process {self.pid} on {self.host}, started by {self.trigger} at {since}"
+        return f"process {self.pid} on {self.host}, since {since} (trigger: {self.trigger})"

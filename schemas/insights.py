@@ -143,9 +143,9 @@ class Insights(ApiModel):
     confidence or no sources.
     """
     off_topic_share: float
-    """Share of the answered questions that are off-topic, 0 to 1."""
+    """Share of off-topic questions among those that got an answer instead of an error, 0 to 1."""
     cached_share: float
-    """Share of the answered questions whose answers were reused (`Answer.cached`), 0 to 1."""
+    """Share of reused answers (`Answer.cached`) among all answers, 0 to 1."""
     notes: tuple[str, ...] = ()
     """Limitations of the report."""
     by_type: tuple[TypeCount, ...] = ()

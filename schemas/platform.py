@@ -58,7 +58,7 @@ def _one_or_several(value: object) -> object:
 PageUrl = Annotated[tuple[str, ...], BeforeValidator(_one_or_several)]
 """Templates of a document's URL; the first one with values for all of its placeholders is used.
 
-`{page_path}`, `{folder}` and `{anchor}` may be empty.
+An empty value counts as missing, except that of `{page_path}`, `{folder}` or `{anchor}`.
 """
 
 PageFormat = Literal["markdown", "html", "text"]

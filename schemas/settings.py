@@ -31,7 +31,10 @@ ADMIN_KEY = re.compile(r"[!-~]{32,}")
 ORIGIN = re.compile(r"https?://[a-z0-9.-]+(:\d+)?|https?://\[[0-9a-f:]+\](:\d+)?")
 
 EmbedOrigin = Annotated[str, Field(pattern=r"^https?://(\*\.)?[a-z0-9.-]+(:\d+)?$")]
-"""Scheme, host and optional port; `*.` stands for all subdomains. Used in a response header."""
+"""Scheme, host and optional port; `*.` stands for all subdomains.
+
+The pattern is strict, because the value is copied into the header Content-Security-Policy.
+"""
 
 
 ModelUse = Annotated[str, Field(pattern="^(chat|chat_fallback|structure|judge|embedding)$")]
@@ -86,7 +89,8 @@ class Settings(BaseSettings):
     """API key of the fallback model; default: the provider's variable."""
 
     structure_model: str | None = None
-    """`provider:model` that classifies questions and converts free text of the chat model to JSON."""
+    """`provider:model` that classifies questions and converts free text of the chat model to JSON; default:
+    the chat model classifies questions and writes JSON itself."""
 
     structure_base_url: str | None = None
     """URL of the structure model's server; default: the provider's own."""

@@ -307,7 +307,8 @@ def test_answers_are_scored_as_text(evaluate: Evaluate) -> None:
     for said in ("2 answerable", "1 unanswerable", "high and wrong", "confidence", "answered by"):
         assert said in run.stdout
     assert "1 of 1 answers that are not right" in run.stdout
-    assert "missing (not all retrieved): a fact of another page" in run.stdout
+    missing = "missing from the answer, and not all were retrieved: a fact of another page"
+    assert missing in run.stdout
 
 
 def test_min_answer_sets_the_exit_code(evaluate: Evaluate) -> None:

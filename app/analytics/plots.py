@@ -103,8 +103,8 @@ def plot_recall(evaluation: Evaluation, path: Path) -> None:
 def _draw_axes(axes: "Axes", evaluation: Evaluation) -> None:
     """Draw the title, the axes and the grid.
 
-    The y axis starts at the largest multiple of 0.1 that is at least 0.05 below the lowest recall of all
-    routes, or at 0.
+    The y axis starts 0.05 below the lowest recall of any route, rounded down to a multiple of 0.1, and
+    never below 0.
     """
     lowest = min(min(route.recall[0], *route.chunk_recall) for route in evaluation.routes)
     floor = max(0.0, math.floor(lowest * 10 - 0.5) / 10)
@@ -200,7 +200,7 @@ def _draw_changes(axes: "Axes", replay: Replay) -> None:
 
 
 def _draw_confidence_matrix(axes: "Axes", replay: Replay) -> None:
-    """Draw the number of questions for each pair of verdicts: before (row) and after (column)."""
+    """Draw the number of questions by `ReplayVerdict` before (row) and after (column)."""
     indices = range(len(VERDICTS))
     axes.set_xlim(-0.5, len(VERDICTS) - 0.5)
     axes.set_ylim(len(VERDICTS) - 0.5, -0.5)

@@ -257,8 +257,8 @@ def distinct_questions(records: Iterable[QuestionRecord]) -> list[RecordedQuesti
 def _commands(records: Iterable[QuestionRecord]) -> Iterator[tuple[AskCommand, QuestionRecord]]:
     """Yield the command that asks each answered question again, with its record.
 
-    A follow-up to a question in `records` is asked as it was understood, that is, rewritten so that it
-    stands alone. Its session may have expired.
+    A follow-up to a question in `records` is asked as a standalone question, `record.understood`, because
+    its session may have expired.
     """
     started: set[tuple[str, str | None]] = set()
     for record in records:

@@ -72,7 +72,7 @@ def live() -> Live:
     needs=None,
 )
 async def ready(answer_service: NamedDependency[AnswerService]) -> Response[Ready]:
-    """Return 200 if every required dependency works, otherwise 503, with the state of each dependency."""
+    """Return the state of each dependency, with HTTP status 503 if a required one has failed."""
     checks = {
         "milvus": await _check_milvus(answer_service),
         "collection": await _check_collection(answer_service),

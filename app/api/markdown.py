@@ -13,7 +13,7 @@ _URL_ESCAPES = str.maketrans({" ": "%20", "(": "%28", ")": "%29", "<": "%3C", ">
 
 
 def render_markdown(answer: Answer) -> str:
-    """Return a note on doubts, the steps as paragraphs, and links to the sources and the nearest pages."""
+    """Return a note on doubts, the steps as paragraphs, and the lists that `link_lists` yields."""
     return join_paragraphs([*doubt_notes(answer), *answer.answer, *link_lists(answer)])
 
 
@@ -72,7 +72,7 @@ def source_name(sources: Sequence[Source]) -> str:
 
 
 def link_lists(answer: Answer) -> Iterator[str]:
-    """Yield a list of the sources and a list of the nearest pages; empty lists are omitted."""
+    """Yield a list of the sources and a list of the pages that may help; empty lists are omitted."""
     labels = user_text(answer.language).answer
     if answer.sources:
         pages = sources_by_number(answer)

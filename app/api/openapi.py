@@ -60,8 +60,8 @@ class AllowHeaderPlugin(ReceiveRoutePlugin):
     def receive_route(self, route: BaseRoute) -> None:
         """Copy the methods of `route` to the first route of its path, whose OPTIONS handler stays in use.
 
-        For each further handler of a path, Litestar creates another route. It has the methods of all
-        handlers of the path so far.
+        For each further handler of a path, Litestar creates another route, with the methods of all handlers
+        of the path so far.
         """
         if isinstance(route, HTTPRoute):
             self._first_routes.setdefault(route.path, route).methods = route.methods

@@ -158,7 +158,7 @@ _CAPITALISED = re.compile(r"\b[A-Z][a-z]*\b(?![A-Z])")
 def as_question(heading: str, language: Language) -> str | None:
     """Return a question in `language` that the section below `heading` answers.
 
-    None if the heading has no form that can be rewritten, such as a plain noun, or is in another language.
+    None if the heading cannot be rewritten, for example because it is a plain noun or in another language.
     """
     heading = _STEP.sub("", heading.strip(" .。:："), count=1)
     for form, pattern in _FORMS.get(language, ()):

@@ -290,7 +290,7 @@ def _syntax_confidence(
 
 
 def _secret_without_separator(text: str, end: int, kind: SecretKind, name: str) -> TextSpan | None:
-    """Return the secret that follows the name ending at `end` without a separator, or None.
+    """Return the secret after the name that ends at `end`, if no separator is between them, or None.
 
     Only spaces and tabs, and the dot of the abbreviation "no.", may be between the name and the secret.
     After a Chinese name, nothing need be between them.

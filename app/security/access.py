@@ -141,7 +141,7 @@ def _forbidden(reason: str) -> Forbidden:
 
 
 def _api_key(connection: Connection) -> str:
-    """Return the API key from either header, or ""."""
+    """Return the API key in the header Authorization or X-API-Key, or ""."""
     scheme, _, credentials = connection.headers.get("authorization", "").partition(" ")
     if scheme.lower() == "bearer":
         return credentials.strip()

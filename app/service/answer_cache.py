@@ -166,8 +166,8 @@ class SingleFlight:
 
         The first caller with a key runs `start`. Later callers wait for the same answer. `store` then
         stores the complete answer. A caller that arrives while `store` runs waits until `store` has ended.
-        It then runs its own `start`, which can find the stored answer. If another such caller has already
-        run its own `start`, the caller waits for that answer instead.
+        It then runs its own `start`, which can find the stored answer. If another such caller already runs
+        its own `start`, the caller waits for that answer instead.
 
         `on_event` receives all events of the answer. If the first caller passed no `on_event`, there are no
         events, because the model's reply is not streamed. Raises the errors of `start`. If all callers that

@@ -185,9 +185,9 @@ class AnswerService:
         )
 
     def build_question(self, command: AskCommand) -> Question:
-        """Return the question in `command`, or build one with a new id from its text.
+        """Return `command.question`, or if it is None, build a question with a new id from `command.text`.
 
-        Raises QuestionError if that text is blank or too long.
+        Raises QuestionError if the text is blank or too long.
         """
         if command.question is not None:
             return command.question

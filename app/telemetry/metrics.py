@@ -48,7 +48,7 @@ LAG_INTERVAL_S = 0.1
 """Seconds between two measurements of the lag."""
 
 LAG_WINDOW = 600
-"""The longest lag is reported over this many of the latest measurements, about one minute."""
+"""Number of the latest measurements, about one minute, over which the longest lag is reported."""
 
 DATABASE_TIMEOUT_S = 2.0
 """Seconds to wait for the database during a scrape. By default, Prometheus cancels a scrape after 10 s."""

@@ -29,7 +29,7 @@ TIMING_KEYS = {
     "answer": "answer",
     "ground": "ground",
 }
-"""Maps the name of a run to its key in an answer's `timings` and to the label `step` of the metrics.
+"""Maps the name of a run to its key in an answer's `timings`; the metric label `step` has the same value.
 
 A key does not change when a run is renamed, because clients read the keys.
 """

@@ -42,7 +42,7 @@ SPAN_TTL_VARIABLE = "LANGSMITH_OTEL_SPAN_TTL_SECONDS"
 """LangSmith's environment variable that sets how long its client keeps the spans of an unfinished run."""
 
 SPAN_TTL_MARGIN_S = 60
-"""Seconds for which the spans of a question are kept in addition to APIDESK_REQUEST_TIMEOUT."""
+"""The spans of an unfinished question are kept for APIDESK_REQUEST_TIMEOUT and this many seconds more."""
 
 FEEDBACK_KEY = "user_rating"
 """Name of the feedback in LangSmith. Its score there is 1 for a helpful answer, 0 for an unhelpful one."""

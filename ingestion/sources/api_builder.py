@@ -50,9 +50,9 @@ class OperationBuilder:
     def add_errors(self, found: Sequence[ErrorCode], block: str) -> bool:
         """Add error codes. `block` is the block's name in the evidence. Return False if `found` is empty.
 
-        If the last title is an HTTP status and `found` contains no status, the codes in `found` replace the
-        error that was read from the title, and the status becomes part of their messages. If `found`
-        contains the same status as the title, the errors in `found` also replace the title's error.
+        If the last title is an HTTP status, it has already been added as an error. If `found` contains no
+        status, the errors in `found` replace the title's error, and each of their messages gets the status.
+        If `found` contains the same status, its errors replace the title's error unchanged.
         """
         if self._status and not any(is_error_status(error.code) for error in found):
             found = self._with_status(found, self._status)
@@ -87,9 +87,10 @@ class OperationBuilder:
         self._error_title = (self.position, code)
 
     def describe_error(self, found: Sequence[ErrorCode]) -> bool:
-        """Replace the error whose title is right above by one with the same code and the text in `found`.
+        """Add the error whose title is right above, with the message in `found`.
 
-        A status in `found` becomes part of the message.
+        If the error has already been added with the text of its title, it is replaced. If the code in
+        `found` is not that of the title, it is taken as an HTTP status and becomes part of the message.
 
         Return False if there is no such title, or if `found` does not contain exactly one error.
         """

@@ -81,8 +81,9 @@ def find_marks(blocks: Sequence[MarkdownBlock], declared: str) -> list[Mark]:
     """Return one mark per operation, in page order.
 
     If an operation has several marks, one is kept. The order of precedence is front matter, statement, list
-    of calls, table of contents, request. A page with none of the first four kinds has marks for its
-    examples instead of its requests. `declared` is the operation that the front matter names; may be empty.
+    of calls, table of contents, request (see `labelled_request`). A page with none of the first four kinds
+    has marks for its examples instead of its requests. `declared` is the operation that the front matter
+    names; may be empty.
     """
     has_calls = may_have_calls(blocks)
     found = list(_stated_marks(blocks)) if has_calls else []
@@ -134,7 +135,7 @@ def _listed_marks(
     """Yield marks for blocks with several calls.
 
     If the name of a call is or begins with the title of a heading, the call has its mark at the heading. A
-    block with one of the calls in `stated` only repeats them and gets no marks.
+    block that contains one of the calls in `stated` is taken as a repetition and gets no marks.
     """
     headings = _headings(blocks)
     for index, block in enumerate(blocks):

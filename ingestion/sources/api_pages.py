@@ -220,7 +220,8 @@ def _add_path_parameters(operation: PageOperation) -> None:
     """Mark the parameters in the URL's path as required, and add those that no table describes.
 
     Names are compared without case and separators, because generated clients write `letter_id` for
-    `{letterId}`. If tables describe as many path parameters under other names, nothing is added.
+    `{letterId}`. If tables describe at least as many path parameters as the URL has, nothing is added, even
+    if the names differ.
     """
     names = {normal_name(name): name for name in path_names(operation.url) if name}
     operation.request_parameters = [

@@ -141,7 +141,7 @@ class TableReader:
     def _add_rows_of_text(self, header: Sequence[str], rows: TableRows, role: Role) -> bool:
         """Read rows of a name and a text such as "string, required. The name.", in one cell or several.
 
-        The header of a single column is its title; any other header that is not empty is a row.
+        The header of a table with one column is a title. Any other header that is not empty is a row.
         """
         table = [header, *rows] if any(header) else rows
         if not table:
@@ -181,7 +181,7 @@ def _with_codes(columns: Columns, header: Sequence[str], rows: TableRows, role: 
     In a section of errors:
 
     - Types next to an HTTP status are codes if all are identifiers such as `not_found`.
-    - If all types are HTTP statuses, they are the statuses, and the names are the codes.
+    - If all types are error statuses such as `404`, they are the statuses, and the names are the codes.
     - If there are neither codes nor types, the names are the codes; if there are no names, the values are.
       This does not apply if the title of the names says that they are fields.
 

@@ -103,7 +103,7 @@ def _page_results(
     """Yield the results for a loaded document, unless an earlier attempt yielded them.
 
     `first_attempts` maps the id of each document to the attempt that first yielded it. For a document
-    without an id, it contains the hash of the content.
+    without an id, the key is the hash of the content.
     """
     document_id = page_url((source.id,), loaded.metadata)
     if first_attempts.setdefault(document_id or hash(loaded.content), attempt) != attempt:
@@ -213,7 +213,7 @@ def _resolve(value: object, secrets: list[str]) -> object:
 
 
 def _import(path: str) -> Any:
-    """Return the object at a dotted path, which may be an attribute of a class."""
+    """Return the object at a dotted path. The object may be an attribute of a class."""
     module, _, name = path.rpartition(".")
     try:
         return getattr(import_module(module), name)

@@ -1,9 +1,9 @@
 """Converts pages to documents. A page is text, usually Markdown, with values such as its title.
 
-Prose becomes one section per heading; API operations become documents of their own. The readers of Markdown
-folders, other files, web sites and loaders share this module. The values of a file come from its name, its
-path, and its front matter or document properties. Front matter may follow the conventions of Docusaurus,
-VitePress, Mintlify, MkDocs or Hugo.
+Prose becomes one section per heading; API operations become documents of their own. The readers for
+Markdown folders, other files, web sites and LangChain loaders share this module. The values of a file come
+from its name, its path, and its front matter or document properties. Front matter may follow the
+conventions of Docusaurus, VitePress, Mintlify, MkDocs or Hugo.
 """
 
 import re
@@ -36,7 +36,7 @@ class PagePart:
 
     markdown: str
     heading: tuple[str, ...] = ()
-    """Headings above the part's own, outermost first."""
+    """Headings above those in `markdown`, outermost first."""
     values: Mapping[str, object] = field(default_factory=dict)
 
 

@@ -214,7 +214,7 @@ def with_ids(ids: Sequence[str]) -> str:
 def of_documents(documents: Iterable[tuple[str, str]]) -> str:
     """Return a filter for the chunks of `documents`, which are pairs of source and document id.
 
-    The result is empty if `documents` is empty. Do not pass it to Milvus, where it means all chunks.
+    The result is empty if `documents` is empty. Do not pass an empty filter to Milvus: it means all chunks.
     """
     return " or ".join(
         f"(source == {literal(source)} and document_id == {literal(document)})"
@@ -225,7 +225,7 @@ def of_documents(documents: Iterable[tuple[str, str]]) -> str:
 def near(chunks: Iterable[Chunk], distance: int) -> str:
     """Return a filter for the chunks within `distance` positions of one of `chunks` in the same document.
 
-    The result is empty if `chunks` is empty. Do not pass it to Milvus, where it means all chunks.
+    The result is empty if `chunks` is empty. Do not pass an empty filter to Milvus: it means all chunks.
     """
     return " or ".join(
         f"({of_documents([chunk.document_key])} and position >= {chunk.position - distance}"

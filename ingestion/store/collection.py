@@ -256,9 +256,11 @@ class Collection(ABC):
 
     @abstractmethod
     def recover(self, rebuild: bool) -> None:
-        """Complete or remove what an interrupted run has left. Call it at the start of a run.
+        """Complete or remove what an interrupted run has left, and restore a missing snapshot.
 
-        Raises CollectionMismatch if apidesk did not create the collection.
+        Call this at the start of a run; `rebuild` says whether that run rebuilds the collection. Raises
+        CollectionMismatch if apidesk did not create the collection. Without `rebuild`, may also raise it if
+        the collection was created with other settings.
         """
 
     @abstractmethod

@@ -139,7 +139,7 @@ class EmbeddedCollection(Collection):
 
     async def run(self, read: Callable[[], T]) -> T:
         # A read takes a few milliseconds, and running it in a thread would add up to half of that time. A
-        # thread is used only if another one holds the lock, as an ingestion run may do for longer.
+        # thread is used only if another one holds the lock, which an ingestion run may hold for longer.
         if not self._lock.acquire(blocking=False):
             return await super().run(partial(self._in_one_transaction, read))
         try:

@@ -163,7 +163,7 @@ class ChildLiteRecord(LiteRecord):
     """A LiteRecord that uses Milvus Lite in a child process, except to restore a snapshot."""
 
     def replay_journal(self, connection: sqlite3.Connection, manifest: CollectionManifest) -> None:
-        """Copy the journal as LiteRecord does. The child process opens its own connection."""
+        """Replay the journal as LiteRecord does. The child process opens its own connection."""
         self._run_in_child(_replay_journal, self._settings, manifest)
 
     def check_manifest(self, expected: CollectionManifest | None) -> None:

@@ -17,7 +17,7 @@ MANIFEST_PROPERTY = "apidesk.contract"
 """Property of a collection that contains its manifest as JSON."""
 
 CATALOGUE_PROPERTY = "apidesk.catalogue"
-"""Property of a collection that contains the version of its catalogue, the list of its documents."""
+"""Property of a collection that contains the version of its catalogue, which lists its documents."""
 
 SOURCES_PROPERTY = "apidesk.sources"
 """Property of a collection that contains its IndexedSources as JSON."""
@@ -76,6 +76,7 @@ class CollectionManifest(_StoredModel):
     analyzer: str
     """The tokenizer of the indexed words and `WORDS_VERSION`, joined by `/`."""
     chunker: str
+    """`CHUNKER_VERSION` and the setting `chunk_tokens`, joined by `/`."""
     rows: int = 0
     words: int = 0
     """Number of words in all chunks."""

@@ -294,7 +294,7 @@ class InPlaceWriter(CollectionWriter):
         return builder
 
     def _write_entries(self, builder: CatalogueBuilder, before: Sequence[DocumentKey]) -> None:
-        """Write the builder's entries; delete those of the documents in `before` that the builder lacks."""
+        """Write the builder's entries; delete the entries of documents that are only in `before`."""
         name = catalogue_name(self._alias)
         for rows in batches(entry_rows(builder.entries())):
             self._client.upsert(name, rows)

@@ -49,10 +49,10 @@ class SnapshotWriter(CollectionWriter):
     def __init__(
         self, path: Path, record: LiteRecord, expected: CollectionManifest, *, rebuild: bool
     ) -> None:
-        """`path` is the file of the snapshot. `expected` is the manifest that follows from the settings.
+        """Initialise the writer; the first change opens the file `path` of the snapshot.
 
-        Its counts are replaced when it is written. With `rebuild`, the new state consists only of the
-        chunks that are written.
+        `expected` is the manifest that follows from the settings; its counts are replaced when it is
+        written. With `rebuild`, the new state consists only of the chunks that are written.
         """
         self._path = path
         self._record = record

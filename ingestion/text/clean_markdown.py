@@ -53,7 +53,7 @@ _INSERTION_LINE = re.compile(
     r"|--8<--.*|<<<[ \t].*)[ \t]*$\n?",
     re.MULTILINE,
 )
-"""A line that inserts a file, or a shortcode of Hugo: `{{fragments/code.md}}`, `{{< note >}}`."""
+"""A line that inserts a file (`{{fragments/code.md}}`) or is a shortcode of Hugo (`{{< note >}}`)."""
 _TITLE_AT_END = r"[ \t]*(?:\[([^\]]*)\]|\"([^\"]*)\"|([^{\n]*))?(?:\{[^}]*\})?[ \t]*$"
 _CONTAINER = re.compile(rf"^(\s*):{{3,}}[ \t]*([A-Za-z][\w-]*)?{_TITLE_AT_END}")
 _ALERT = re.compile(r"^(\s*(?:>\s*)+)\\?\[!(\w+)\\?\][-+]?[ \t]*(.*)$")

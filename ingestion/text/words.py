@@ -4,8 +4,8 @@ Identifiers are split at `_`, `/`, `.`, `:` and `-`. An identifier such as `canc
 in joined form (`cancelpickup`), so that it can be found as a whole. The parts of camelCase words are
 indexed as well. English words are indexed by their stems, Chinese ones by single characters and pairs.
 
-Milvus receives text that is already split. Its own jieba tokenizer would split an unknown word differently
-next to other words, because it guesses with a hidden Markov model.
+Milvus receives text that is already split. Its own jieba tokenizer guesses unknown words with a hidden
+Markov model, so that the neighbours of such a word could change how it is split.
 
 The rules of the pipeline read their word lists with `read_word_lists`.
 """

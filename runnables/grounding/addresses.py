@@ -52,7 +52,10 @@ _EXAMPLE_SEGMENT = re.compile(r"(?:my|your|xxx|some|example).*", re.IGNORECASE)
 _TRAILING_PUNCTUATION = ".,;:!?*"
 
 _Path = tuple[str, ...]
-"""The segments of a path. A generalised path has `{}` for each placeholder and value."""
+"""The segments of a path. A generalised path has `{}` in place of each placeholder and each value.
+
+A value is a segment such as an id (see `_generalise`).
+"""
 
 
 def take_targets(text: str) -> tuple[str, list[Mention]]:
@@ -199,6 +202,9 @@ def _split_address(address: str) -> tuple[str, _Path]:
 
 
 def _generalise(segment: str) -> str:
-    """Return `{}` for a placeholder or a value, and any other segment unchanged."""
+    """Return `{}` for a placeholder or a value, and any other segment unchanged.
+
+    A segment is a value if it is a number or contains more than two digits.
+    """
     is_value = segment.isdigit() or sum(map(str.isdigit, segment)) > 2
     return "{}" if is_value or _PLACEHOLDER.fullmatch(segment) else segment

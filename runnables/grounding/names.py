@@ -21,9 +21,11 @@ from typing import Literal
 from ingestion.text.words import dictionary_words, read_word_lists
 
 MentionKind = Literal["target", "name", "word", "number", "permission"]
-"""`target`: a URL or path; `name`: a name with `.`, `:` or `-`; `word`: any other name, such as `order_id`,
-any key in JSON, or a key before `=` that has no `-`; `number`: an error code; `permission`: the name of a
-permission.
+"""`target`: a URL or path; `name`: a name with `.`, `:` or `-`; `word`: any other name, such as `order_id`;
+`number`: an error code; `permission`: the name of a permission.
+
+As a key in JSON, a name is a `word`. As a key before `=`, it is a `name` if it contains `-`, and otherwise
+a `word`.
 """
 
 CONTEXT_CHARS = 20

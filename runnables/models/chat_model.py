@@ -248,7 +248,7 @@ class ChatModel:
     ) -> bool:
         """Drop the part of the request that the provider refuses; return whether the request had it.
 
-        `messages` are those of the request, and `sent` is a copy of the client from before it was sent.
+        `messages` are those of the request. `sent` is a copy of the client, made before the call.
         """
         status, message = getattr(error, "status_code", None), str(error)
         is_refusal = status in (400, 422)

@@ -1,7 +1,7 @@
 """Use of a model's context window: the chunks that fit it, and the limit on the length of replies.
 
-Chunks are selected in one part or several. The limit is set in the field that the model's client or server
-reads.
+Chunks that do not fit in one prompt can be split into parts, with one model call for each part. The limit
+is set in the field that the model's client or server reads.
 """
 
 import logging
@@ -45,8 +45,8 @@ def fit_chunks(
 ) -> list[RetrievedChunk]:
     """Return the chunks that fit a window of `window` tokens together with the prompt and the reply.
 
-    `prompt_tokens` is the length of the prompt without chunks. This part, which consists of the question,
-    the schema and the instructions, is never cut. See `select_chunks`.
+    `prompt_tokens` is the number of tokens in the rest of the prompt: the question, the schema and the
+    instructions, which are never cut. See `select_chunks`.
     """
     return select_chunks(chunks, window - reserved_output_tokens(window) - prompt_tokens)
 
@@ -107,9 +107,9 @@ _CUT = ("length", "max_tokens")
 def limit_output(client: BaseChatModel, max_tokens: int, window: int) -> None:
     """Limit replies to `max_tokens` tokens, and to the share of the window that is reserved for them.
 
-    A limit that is already set in the same field is kept. Without a limit, a small model may repeat itself
-    until the deadline. A local server may even continue after the request has ended, until its window is
-    full.
+    If the field for the limit is already set, its value is kept. Without a limit, a small model may repeat
+    itself until the deadline. A local server may even continue after the request has ended, until its
+    window is full.
     """
     tokens = int(min(max_tokens, reserved_output_tokens(window)))
     limited: Any = client
@@ -137,7 +137,10 @@ def lift_output_limit(client: BaseChatModel) -> bool:
 
 
 def is_cut_reasoning_reply(reply: AIMessage) -> bool:
-    """Return whether the limit cut a reply that reports reasoning tokens, or has no text but thinking."""
+    """Return whether the limit on the length cut off `reply`, and the model was reasoning.
+
+    The model was reasoning if the reply reports reasoning tokens, or has no text apart from thinking.
+    """
     metadata = reply.response_metadata
     ends = (metadata.get(name) for name in ("finish_reason", "stop_reason", "done_reason"))
     if not any(end in _CUT for end in ends):

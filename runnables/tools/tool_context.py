@@ -47,7 +47,7 @@ class _JournalEntry:
 
 
 class CallJournal:
-    """The tool calls of one run, in the model's order, including those that have not finished.
+    """The tool calls of one run, in the order in which the model requested them, finished or not.
 
     A round is one call of the model and the tool calls in its reply.
     """

@@ -118,7 +118,7 @@ def test_second_run_names_the_holder_of_the_lock(job: IngestionJob) -> None:
     first.start()
     begun.wait(10)
     with pytest.raises(
-        IngestionRunning, match=rf"process {os.getpid()} on .*, started by schedule"
+        IngestionRunning, match=rf"process {os.getpid()} on .*, since .* \(trigger: schedule\)"
     ):
         done(job)
     over.set()
@@ -154,7 +154,7 @@ def test_lock_is_shared_by_processes_and_released_on_death(
         assert holder.stdout is not None
         assert holder.stdout.readline() == b"held\n"
         with pytest.raises(
-            IngestionRunning, match=rf"process {holder.pid} on .*, started by command"
+            IngestionRunning, match=rf"process {holder.pid} on .*, since .* \(trigger: command\)"
         ):
             done(job)
         holder.kill()

@@ -139,7 +139,7 @@ def print_answers(evaluation: AnswerEvaluation) -> None:
 
 
 def print_comparison(comparison: AnswerComparison) -> None:
-    """Print the shares before and after on stdout, then the answers that became worse or better."""
+    """Print the shares of both evaluations on stdout, then the answers that became worse or better."""
     before, after = comparison.before, comparison.after
     table = new_table(f"{comparison.questions} questions in both", "before", "after", "change")
     for name, label in SHARES.items():
@@ -222,7 +222,7 @@ def _judged(scores: AnswerScores) -> tuple[tuple[str, float | None, str], ...]:
         (
             "agreement",
             scores.agreement,
-            "graded correct and stating all facts, or neither of the two",
+            "of the graded answers: graded correct and stating all facts, or neither",
         ),
     )
 
@@ -264,8 +264,9 @@ def _wrong_answer(result: ScoredAnswer) -> Group:
     lines = [Text(f"{_label(result)}: {' '.join(result.steps)}")]
     if result.missing_facts:
         is_retrieved = not set(result.missing_facts) & set(result.missing_evidence)
-        found = "all retrieved" if is_retrieved else "not all retrieved"
-        lines.append(Text(f"missing ({found}): {_facts(result.missing_facts)}", style="red"))
+        retrieved = "although all were retrieved" if is_retrieved else "and not all were retrieved"
+        missing = f"missing from the answer, {retrieved}: {_facts(result.missing_facts)}"
+        lines.append(Text(missing, style="red"))
     if result.unanswerable:
         lines.append(Text("the documents do not answer this question", style="red"))
     question = Text("\n" + result.question, style="bold")

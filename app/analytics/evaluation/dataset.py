@@ -124,8 +124,8 @@ def write_questions(path: Path, questions: Iterable[EvaluationQuestion]) -> None
     """
     if path.exists() and not all(question.generated_from for question in read_questions(path)):
         raise ConfigurationError(
-            f"{path}: contains handwritten questions: pass the file as QUESTIONS, "
-            "or choose another file with --save"
+            f"{path}: not overwritten, because it contains handwritten questions. To evaluate with them, "
+            "pass the file as QUESTIONS; to save generated questions, choose another file with --save"
         )
     lines = [
         question.model_dump_json(by_alias=True, exclude_defaults=True) + "\n"

@@ -149,7 +149,8 @@ async def build_report(
 
     A worker thread reads the records as a stream, so that only rated answers and the newest gap candidates
     are in memory. A step of gap detection is skipped if it fails, or if its part of `documentation` is
-    None. The report contains `documentation.notes` and a note on each failure, except those of the grouper.
+    None. The report contains `documentation.notes` and a note on each failed step. A failure of the
+    grouper is only logged.
 
     Raises StoreUnavailable if the database fails.
     """

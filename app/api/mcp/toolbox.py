@@ -39,7 +39,7 @@ class CitedPage(ApiModel):
 def _answer_fields() -> dict[str, Any]:
     """Return the field definitions of the result: the AGENT_FIELDS of Answer, without default values.
 
-    `sources` is a list of CitedPage instead.
+    The type of `sources` is replaced by a list of CitedPage.
     """
     fields: dict[str, Any] = {}
     for name in AGENT_FIELDS:

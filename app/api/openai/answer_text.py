@@ -131,7 +131,7 @@ def parse_answer_text(text: str) -> str:
     labels = [texts.answer for texts in all_user_texts()]
     for label in labels:
         text = text.rpartition(label.correction_notice)[2]
-    # The list of the nearest pages follows the list of the sources.
+    # The list of pages that may help (`nearest`) follows the list of the sources.
     for title in chain.from_iterable((label.nearest, label.sources) for label in labels):
         head, heading, tail = text.rpartition(list_heading(title))
         if heading and all(line.startswith("- ") for line in tail.split("\n") if line.strip()):

@@ -137,7 +137,7 @@ OPENAI_PREFIX = "/v1/"
 RESPONSES_PATH = "/responses"
 
 BODY = "data"
-"""The parameter of the route handlers that Litestar names if a request has no body."""
+"""The body parameter of the route handlers. Litestar names it in the error if a request has no body."""
 
 ERROR_TYPES = {
     HTTPStatus.UNAUTHORIZED: "authentication_error",

@@ -51,7 +51,7 @@ RETRIEVAL_OPTIONS = ("k", "mode", "plot", "min_recall", "save")
 @click.option(
     "--min-recall",
     type=click.FloatRange(0, 1),
-    help="Exit with code 1 if recall@k of the configured route, or of --mode, is lower.",
+    help="Exit with code 1 if recall@k of the configured route, or of the route in --mode, is lower.",
 )
 @click.option(
     "--save",

@@ -200,7 +200,7 @@ def _sample_languages(
 
 
 def distinct_hosts(urls: tuple[str, ...]) -> tuple[str, ...]:
-    """Return the distinct hosts of `urls`. URLs without a host or with a placeholder in it are skipped."""
+    """Return the distinct hosts of `urls`. URLs whose host is missing or has a placeholder are skipped."""
     return tuple(dict.fromkeys(host for host in map(_host, urls) if host))
 
 

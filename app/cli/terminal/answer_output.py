@@ -65,7 +65,7 @@ def print_steps(answer: Answer, console: Console) -> None:
 
 
 def print_notes(answer: Answer, console: Console) -> None:
-    """Print the pages nearest to the question, the warnings, and how the answer was produced."""
+    """Print the suggested pages (`nearest`), the warnings, and how the answer was produced."""
     nearest = [Text.assemble(f"{page.title}  ", (page.page_url, "cyan")) for page in answer.nearest]
     _print_list(console, user_text(answer.language).answer.nearest, nearest)
     console.print()

@@ -149,8 +149,8 @@ def _own_paths(settings: Settings) -> list[Path]:
 def _is_own(path: Path, own_paths: list[Path]) -> bool:
     """Return whether `path` is in `own_paths`, or in one of these folders.
 
-    A file next to an own file whose name begins with the same name, such as the journal of a database, is
-    also an own file.
+    A file in the same folder as one of `own_paths` also counts if its name begins with the name of that
+    path, as `apidesk.db-journal` begins with `apidesk.db`.
     """
     return any(
         path.is_relative_to(own) or (path.parent == own.parent and path.name.startswith(own.name))

@@ -203,7 +203,7 @@ class _ValueBuilder:
         self._append(ended.built)
 
     def _merge(self, target: object, mapping: dict[str, object]) -> None:
-        """Add the keys of `mapping` that `target` lacks. All its keys count towards the limit of values."""
+        """Add the keys of `mapping` that `target` lacks. All keys of `mapping` count towards the limit."""
         self.merged_keys += len(mapping)
         if self.merged_keys > self.limits.values:
             raise value_limit_error(self.limits)

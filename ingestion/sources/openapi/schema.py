@@ -132,10 +132,10 @@ class Schema:
 
 
 class SchemaReader:
-    """Reads the schemas of one OpenAPI document, up to a limit of `max_values` values.
+    """Reads the schemas of one OpenAPI document, up to a total cost of `max_values`.
 
-    Each reading of a schema counts as one value, plus one for every eight of its keywords. A schema that
-    several `$ref`s lead to is read several times.
+    Each reading of a schema costs 1, plus 1 for every eight of its keywords. A schema that several `$ref`s
+    lead to is read several times.
     """
 
     def __init__(self, max_values: int) -> None:
@@ -151,7 +151,7 @@ class SchemaReader:
         return Schema(tuple(part for node in nodes for part in self._parts(node, seen)))
 
     def spend(self, amount: int) -> None:
-        """Count `amount` values towards the limit. Raises SourceError if the limit is exceeded."""
+        """Add `amount` to the total cost. Raises SourceError if the limit is exceeded."""
         self.values_left -= amount
         if self.values_left < 0:
             raise SourceError(
