@@ -8,7 +8,7 @@ import math
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, lru_cache
 from itertools import chain
 from typing import Literal
 
@@ -242,13 +242,22 @@ def needs_of(text: str, structured: StructuredQuestion | None = None) -> frozens
     In "which fields does it return", "fields" does not ask about the parameters of a request. In "returns
     40014" and "which errors does it return", "return" does not ask about the fields of a response.
     """
+    needs = _needs_in(text)
+    if "error" in needs or (structured and structured.error):
+        return needs - {"response", "returned"} | {"error"}
+    return needs
+
+
+@lru_cache(maxsize=1_000)
+def _needs_in(text: str) -> frozenset[Need]:
+    """Return the needs that the words of a question show; cached, because several steps need them."""
     words = _PATH.sub(" ", text)
     needs = {need for need, pattern in _PATTERNS.items() if pattern.search(words)}
     if not _PATTERNS["parameter"].search(_PATTERNS["returned"].sub(" ", words)):
         needs.discard("parameter")
-    if (structured and structured.error) or error_codes(text) or asks_about_code(text):
+    if error_codes(text) or asks_about_code(text):
         needs.add("error")
-    return frozenset(needs - {"response", "returned"} if "error" in needs else needs)
+    return frozenset(needs)
 
 
 def fits(kind: SectionKind, needs: frozenset[Need]) -> bool:

@@ -189,17 +189,23 @@ def chunks_by_name(collection: Collection, question: str) -> list[Chunk]:
     """
     text = question.lower()
     names = {entry.api_name for entry in collection.catalogue() if entry.api_name}
-    found = [name for name in names if _contains_phrase(text, _LAST_WORD.sub("", name.lower()))]
-    longest = max(found, key=len, default="")
+    found = [name for name in names if _short_name(name) in text]
+    whole = [name for name in found if _contains_whole(text, _short_name(name))]
+    longest = max(whole, key=len, default="")
     return collection.chunks_by_api([], [longest]) if len(split_words(longest)) > 1 else []
 
 
-def _contains_phrase(text: str, phrase: str) -> bool:
+@lru_cache(maxsize=20_000)
+def _short_name(name: str) -> str:
+    """Return the name of an API in lower case and without a last word such as API; cached for speed."""
+    return _LAST_WORD.sub("", name.lower())
+
+
+def _contains_whole(text: str, phrase: str) -> bool:
     """Return whether `text` contains `phrase`, but not as a part of a longer Latin word."""
     before = r"(?<![a-z0-9_])" if phrase[:1].isascii() else ""
     after = r"(?![a-z0-9_])" if phrase[-1:].isascii() else ""
-    whole = f"{before}{re.escape(phrase)}{after}"
-    return phrase in text and re.search(whole, text) is not None
+    return re.search(f"{before}{re.escape(phrase)}{after}", text) is not None
 
 
 def _chunks_with_any_method(collection: Collection, path: str) -> list[Chunk]:

@@ -12,7 +12,7 @@ from pathlib import Path
 
 from ingestion.text.words import normalise, split_words, stem
 from runnables.question.extract_details import error_codes, extract_details
-from schemas.choices import Language
+from schemas.choices import LANGUAGES, Language
 
 MAX_PARTS = 3
 """Maximum number of parts of a question; more parts are an enumeration rather than questions."""
@@ -112,7 +112,9 @@ class Lexicon:
         text = Path(__file__).with_name("lexicon.toml").read_text(encoding="utf-8")
         lexicon = tomllib.loads(text)
         self._synonyms = Glossary({first: others for first, *others in lexicon["groups"]})
-        pairs = [(_terms(chinese), _terms(english)) for chinese, english in lexicon["translations"]]
+        is_complete = set(LANGUAGES) <= languages
+        translations = () if is_complete else lexicon["translations"]
+        pairs = [(_terms(chinese), _terms(english)) for chinese, english in translations]
         self._pairs = Glossary({first: (*rest, *english) for (first, *rest), english in pairs})
         self._languages = languages
 
