@@ -192,7 +192,8 @@ def chunks_by_name(collection: Collection, question: str) -> list[Chunk]:
     found = [name for name in names if _short_name(name) in text]
     whole = [name for name in found if _contains_whole(text, _short_name(name))]
     longest = max(whole, key=len, default="")
-    return collection.chunks_by_api([], [longest]) if len(split_words(longest)) > 1 else []
+    is_clear = len(split_words(_short_name(longest))) > 1
+    return collection.chunks_by_api([], [longest]) if is_clear else []
 
 
 @lru_cache(maxsize=20_000)
