@@ -378,6 +378,7 @@ LABELS = {
         ("怎么替换一个标签", "Replace a label"),
         ("list labels of a team returns 404, what is wrong?", "List labels of a team"),
         ("GET /v1/labels", "List labels"),
+        ("what does delete /v1/labels/7 need?", "Delete a label"),
         ("POST /v1/labels returns 400, which parameters are required?", "Create a label"),
         ("`/v1/labels/{id}` 用 DELETE 报错", "Delete a label"),
         (

@@ -47,7 +47,12 @@ DEFINED, LISTED = 2, 1
 a word in a cell of a table. A number in a cell does not count as listed.
 """
 
-_METHOD = re.compile(r"(?<![A-Za-z_])(?:GET|POST|PUT|PATCH|DELETE|HEAD)(?![A-Za-z_])")
+_METHOD = re.compile(
+    r"(?<![A-Za-z_])(?:(?:GET|POST|PUT|PATCH|DELETE|HEAD)(?![A-Za-z_])"
+    r"|(?:get|post|put|patch|delete|head)(?=\s+[`\"']?(?:/|https?://)))"
+)
+"""A method in capitals, or in lower case before a path or URL."""
+
 _CURL = re.compile(r"(?<!\w)curl\s")
 _CURL_BODY = re.compile(r"\s(?:-d|-F|--data[\w-]*|--form|--json)(?!\w)")
 _LAST_WORD = re.compile(r"\s*(?:api|接口)$")
@@ -144,7 +149,7 @@ def stated_method(question: str) -> str:
 
     A curl command without a method sends a POST request if it has a body, and otherwise a GET request.
     """
-    methods = set(_METHOD.findall(question))
+    methods = {method.upper() for method in _METHOD.findall(question)}
     if not methods and _CURL.search(question):
         return "POST" if _CURL_BODY.search(question) else "GET"
     return methods.pop() if len(methods) == 1 else ""
