@@ -365,6 +365,7 @@ LABELS = {
                 "delete": "Delete a label",
             },
             "/v1/teams/{id}/labels": {"get": "List labels of a team", "post": "Add labels"},
+            "/v1/shops/{shop}/v1/teams/{id}/labels": {"get": "List labels of a shop"},
         }.items()
     },
 }
@@ -388,6 +389,7 @@ LABELS = {
         ("curl https://api.example.com/v1/labels/7 fails, why?", "Read a label"),
         ("curl -H 'A: b' --data page=1 https://api.example.com/v1/labels fails", "Create a label"),
         ("POST /v1/teams/7/labels", "Add labels"),
+        ("GET /v1/teams/7/labels", "List labels of a team"),
     ],
 )
 def test_api_of_the_stated_method_or_name_is_quoted(

@@ -219,9 +219,16 @@ def _chunks_with_any_method(collection: Collection, path: str) -> list[Chunk]:
         longest = max(len(chunk.api_url) for chunk in chunks)
         return [chunk for chunk in chunks if len(chunk.api_url) == longest]
     urls = {entry.api_url for entry in collection.catalogue() if "/" in entry.api_url}
-    literals = {url: count for url in urls if (count := _matching_literals(path, url))}
-    most = max(literals.values(), default=0)
-    return collection.chunks_by_api([url for url, count in literals.items() if count == most], [])
+    segments = path.count("/")
+
+    def match(url: str) -> tuple[int, int]:
+        """Return the number of matching segments, and how well the lengths agree."""
+        return _matching_literals(path, url), -abs(url.count("/") - segments)
+
+    matches = {url: match(url) for url in urls}
+    best = max(matches.values(), default=(0, 0))
+    found = [url for url, each in matches.items() if each == best] if best[0] else []
+    return collection.chunks_by_api(found, [])
 
 
 def is_at_path(url: str, path: str) -> bool:
