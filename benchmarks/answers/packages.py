@@ -61,11 +61,19 @@ GITHUB = Package(
     "github", (*NPM, "@octokit/openapi@23.0.2"), ("package/generated/api.github.com.json",)
 )
 CLOUDBASE = Package("cloudbase", (*NPM, "tcb-admin-node@1.23.0"), ("package/docs",))
+SHIPENGINE = Package("shipengine", (*NPM, "shipengine-openapi@1.4.0"), ("package/openapi.yaml",))
+WECOM = Package(
+    "wecom",
+    (*NPM, "@wecom/wecom-openclaw-plugin@2026.7.2"),
+    ("package/skills", "package/README.md"),
+)
 
 
 def main() -> None:
     """Download and unpack all packages."""
-    for package in (TUSHARE, BLOCKFROST, ICINGA, DRF, MEETING, PHONEPE, GITHUB, CLOUDBASE):
+    for package in (
+        TUSHARE, BLOCKFROST, ICINGA, DRF, MEETING, PHONEPE, GITHUB, CLOUDBASE, SHIPENGINE, WECOM,
+    ):  # fmt: skip
         try:
             copy_documents(package, PACKAGES / package.name)
         except (OSError, subprocess.CalledProcessError, shutil.ReadError) as error:

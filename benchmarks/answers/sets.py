@@ -210,6 +210,24 @@ CORPORA = (
         "cloudbase/docs",
         origin="package",
     ),
+    Corpus(
+        "shipengine",
+        "ShipEngine API",
+        "The ShipEngine API: labels, rates, shipments, tracking, carriers, batches and manifests",
+        "en",
+        "openapi",
+        "shipengine/openapi.yaml",
+        origin="package",
+    ),
+    Corpus(
+        "wecom",
+        "企业微信智能机器人插件",
+        "企业微信智能机器人插件：消息、日程、会议、待办、通讯录、文档和表格接口",
+        "zh",
+        "markdown",
+        "wecom",
+        origin="package",
+    ),
 )
 
 EVERYDAY = "everyday"

@@ -22,7 +22,7 @@ from runnables.question.query_terms import QueryTerms
 from runnables.question.topic_scorer import DEVELOPER_WORDS
 from schemas.answer import Confidence
 
-HIGH = 0.86
+HIGH = 0.87
 """Probability from which the confidence is `high`.
 
 Of the cross-validated answers with at least this probability, nine in ten are right.
@@ -49,7 +49,7 @@ INCOMPLETE = 0.4
 It is chosen, not measured; the confidence is low.
 """
 
-NOT_COVERED = 0.04
+NOT_COVERED = 0.03
 """Probability below which the answer says that the documents do not cover the question."""
 
 ON_TOPIC_SHARE = 0.75
