@@ -188,6 +188,8 @@ async def _run_with_retries(
         await retrying(attempt)
     except IngestionRunning as error:
         log.info("skipped a scheduled ingestion: %s", error)
+    except IngestionStopped as error:
+        log.info("stopped a scheduled ingestion: %s", error)
     except Exception as error:
         # The report has the error; the next scheduled run starts as usual.
         log.error("a scheduled ingestion failed: %s", error)

@@ -239,6 +239,15 @@ def test_status_that_its_section_repeats_is_read_once(described: str, tmp_path: 
     ]
 
 
+def test_another_code_below_a_code_is_an_error_of_its_own(tmp_path: Path) -> None:
+    described = "**409 — `version_mismatch`** The version is old."
+    text = PAGE.format("", f"## Errors\n\n### `conflict`\n\n{described}\n")
+    (operation,) = read_operations(text, tmp_path / "page.md")
+    errors = {error.code: error.message for error in operation.error_codes}
+    assert errors["version_mismatch"] == "The version is old. (HTTP 409)"
+    assert "version_mismatch" not in errors.get("conflict", "")
+
+
 def test_fields_below_a_status_are_no_codes(tmp_path: Path) -> None:
     table = "| Field | Description |\n| --- | --- |\n| reason | Text |\n"
     text = PAGE.format("", f"## Responses\n\n### 404\n\n{table}")

@@ -112,6 +112,7 @@ def test_identifier_alone_finds_its_page_first(
         ("what is the mode of a rate plan", []),
         ("how to sign", []),
         ("well-known facts", ["well-known"]),
+        ("which calls, e.g. for refunds in the U.S., run at 3 p.m.?", []),
         ("HTTP 403 error", ["403"]),
         ("403 items", []),
         ("what does 402 mean", ["402"]),

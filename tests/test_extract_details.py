@@ -38,6 +38,7 @@ from runnables.question.extract_details import error_codes, extract_details
             {"error": "41022 退款中", "trace_id": "4512345123451234512", "request_param": {}},
         ),
         ('{"code": "0", "message": "success", "data": {}}', {"error": None}),
+        ('{"success": true, "message": "created", "data": {}}', {"error": None}),
         ("报错：签名不正确", {"error": "签名不正确"}),
         ("error: insufficient balance.", {"error": "insufficient balance"}),
         ("{not json} {'a': 1}", {"request_param": {}, "prose": "{not json} {'a': 1}"}),

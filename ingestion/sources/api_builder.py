@@ -90,17 +90,21 @@ class OperationBuilder:
         """Add the error whose title is right above, with the message in `found`.
 
         If the error has already been added with the text of its title, it is replaced. If the code in
-        `found` is not that of the title, it is taken as an HTTP status and becomes part of the message.
+        `found` is an HTTP status, it becomes part of the message.
 
-        Return False if there is no such title, or if `found` does not contain exactly one error.
+        Return False if there is no such title, or if `found` does not contain exactly one error, with the
+        code of the title or an HTTP status.
         """
         title_at, code = self._error_title
         if title_at != self.position - 1 or len(found) != 1:
             return False
+        has_same_code = found[0].code == code
+        if not (has_same_code or is_error_status(found[0].code)):
+            return False
         errors = self.operation.error_codes
         if errors and errors[-1].code == code:
             errors.pop()  # read from the title
-        about = "" if found[0].code == code else f"(HTTP {found[0].code})"
+        about = "" if has_same_code else f"(HTTP {found[0].code})"
         message = f"{found[0].message} {about}".strip()
         return self.add_errors([ErrorCode(code=code, message=message)], "title")
 

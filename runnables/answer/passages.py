@@ -242,6 +242,9 @@ def _grow(relevance: Sequence[float], first: int, last: int, add: Callable[[int]
 def _further_rows(candidate: Candidate, relevance: Sequence[float], anchor: int) -> list[int]:
     """Return the indices of the other rows of the anchor's table to quote, best first.
 
+    Rows that the question does not clearly ask for come last, those of parent parameters before their
+    children.
+
     The first condition that is met determines the rows:
 
     1. The anchor defines an error code of the question: the rows that the question names.

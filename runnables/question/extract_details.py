@@ -154,7 +154,7 @@ def _error_of(response: JsonValue) -> str | None:
         return None
     fields = _by_plain_key(response)
     values = [str(fields[key]) for key in _MESSAGE_KEYS if fields.get(key) not in (None, "")]
-    if not values or values[0].lower() in _SUCCESS:
+    if not values or values[0].lower() in _SUCCESS or fields.get("success") is True:
         return None
     return " ".join(values)
 

@@ -46,6 +46,8 @@ _NAME = re.compile(
     r"(?<![A-Za-z0-9_./:-])(?:[A-Za-z][A-Za-z0-9]*(?:(?:\[\])?[_.-][A-Za-z0-9]+)+(?:\[\])?"
     r"|[a-z]+[0-9]*[A-Z][A-Za-z0-9]*)(?![A-Za-z0-9_/-])"
 )
+_ABBREVIATION = re.compile(r"[A-Za-z](?:\.[A-Za-z])+")
+"""Letters with dots between them, such as `e.g` and `p.m`."""
 _SHORT_CODE = re.compile(r"(?<![A-Za-z0-9_.-])(?:-\d{1,3}|\d{3})(?![A-Za-z0-9_%-]|\.\w)")
 _ERROR_WORD = re.compile(
     r"错误|报错|异常|失败|返回码|状态码"
@@ -196,7 +198,7 @@ def extract_identifiers(question: str) -> list[str]:
         *error_codes(text),
         *short,
         *extract_details(question).paths,
-        *_NAME.findall(text),
+        *(name for name in _NAME.findall(text) if not _ABBREVIATION.fullmatch(name)),
         *_plain_words(question),
     ]
     return list(dict.fromkeys(name.lower() for name in names))
