@@ -351,6 +351,15 @@ def test_robots_none_and_nofollow_in_capitals_are_obeyed() -> None:
     assert links.urls == ("https://acme.example/a",)
 
 
+def test_start_folder_may_contain_chinese(crawler: Crawler) -> None:
+    folder = "/%E6%96%87%E6%A1%A3"
+    site = crawler.site
+    site.pages[f"{folder}/start"] = page("Start", "Read on.", f"{folder}/next", "/blog/news")
+    site.pages[f"{folder}/next"] = page("Next", "The end.")
+    documents = crawler.documents(url=f"{site.url}/文档/start").values()
+    assert sorted(document.title for document in documents) == ["Next", "Start"]
+
+
 def test_page_whose_name_ends_in_index_has_an_id_of_its_own(crawler: Crawler) -> None:
     site = crawler.site
     site.pages["/guide/p1"] = page("P1", "x", "/guide/my", "/guide/myindex.html")

@@ -94,7 +94,8 @@ class _Crawl:
         self._source = source
         self._limits = limits
         self._start = httpx.URL(source.start)
-        self._folder = self._start.path.rpartition("/")[0] + "/"
+        path = self._start.raw_path.decode("ascii").partition("?")[0]
+        self._folder = path.rpartition("/")[0] + "/"
         self._cache = _usable_cache(limits)
         self._deadline = Deadline(source.timeout_seconds)
         self._robots = Protego.parse("")
@@ -350,7 +351,7 @@ def find_links(data: bytes, page_url: str) -> PageLinks:
     parser = _LinkParser()
     parser.feed(data.decode("utf-8", "replace"))
     base = _join(page_url, parser.base)
-    # Large pages have thousands of links to the sections of a few pages.
+    # Remove duplicates: large pages have thousands of links to the sections of a few pages.
     hrefs = dict.fromkeys(url.strip().partition("#")[0] for url in parser.urls)
     urls = [_join(base, href) for href in hrefs if href]
     return PageLinks(

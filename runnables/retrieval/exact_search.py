@@ -55,7 +55,7 @@ _METHOD = re.compile(
 
 _CURL = re.compile(r"(?<!\w)curl\s")
 _CURL_BODY = re.compile(r"\s(?:-d|-F|--data[\w-]*|--form|--json)(?!\w)")
-_LAST_WORD = re.compile(r"\s*(?:api|接口)$")
+_LAST_WORD = re.compile(r"\s*(?:(?<![a-z0-9_])api|接口)$")
 _CODE_COLUMN = re.compile(r"码|错误|code|status|error", re.IGNORECASE)
 _CELL_BORDER = re.compile(r"(?<!\\)\|")
 _SEPARATORS = re.compile(r"[\s,，、/;；]+")
@@ -232,7 +232,11 @@ def _chunks_with_any_method(collection: Collection, path: str) -> list[Chunk]:
 
 
 def is_at_path(url: str, path: str) -> bool:
-    """Return whether `path` can be the path of an API with this URL. It may contain values and a prefix."""
+    """Return whether `path` can be the path of an API with this URL.
+
+    `path` may contain values instead of placeholders, and may begin with a prefix such as that of a
+    gateway.
+    """
     return _matching_literals(path, url) > 0
 
 
