@@ -90,8 +90,8 @@ class Sync:
         """Update the collection to match `sources`; a dry run only fills `reports`.
 
         Raises ApideskError. After an error, searches find the previous chunks or, if the changes have been
-        committed before the error, the new ones. On a Milvus server that is updated in place, they find the
-        changes written so far. The next run completes the update.
+        committed before the error, the new ones. If the collection is on a Milvus server and is updated in
+        place, they find the changes that were written before the error. The next run completes the update.
         """
         if not self._options.dry_run:
             self._collection.recover(self._options.rebuild)
@@ -368,9 +368,9 @@ class StoredDocuments:
     def known_files(self, source: str) -> KnownFiles:
         """Return the file fingerprints of `source`, each with the ids of its documents.
 
-        A file whose chunks have different fingerprints is omitted, so that it is parsed again: on a Milvus
-        server, an unchanged chunk keeps the fingerprint of an earlier version of its file. Documents of the
-        same file are recognised by their ids, which differ only after `#`.
+        On a Milvus server, an unchanged chunk keeps the fingerprint of an earlier version of its file, so
+        the chunks of a file may have different fingerprints. Such a file is omitted and parsed again.
+        Documents of the same file are recognised by their ids, which differ only after `#`.
         """
         by_file: dict[str, set[str]] = defaultdict(set)
         known: dict[str, set[str]] = defaultdict(set)

@@ -1,8 +1,8 @@
 """Reads files and splits their documents into chunks in worker processes, one per core.
 
-Parsing Markdown and HTML is most of the work of a run, and Python runs on one core per process. The main
-process then only compares, embeds and writes chunks. All child processes end with their parent, including
-those in which `run_in_child` runs a single function for the store or for a loader.
+Parsing Markdown and HTML is most of the work of a run, and Python runs on one core per process. With worker
+processes, the main process only compares, embeds and writes chunks. All child processes end with their
+parent, including those in which `run_in_child` runs a single function for the store or for a loader.
 """
 
 import multiprocessing

@@ -66,9 +66,10 @@ class PipelineFactory:
     ) -> None:
         """Prepare what all pipelines share.
 
-        `embeddings` is None without dense retrieval, and `models` is None if answers are quoted without a
-        model. `limiter` limits concurrent model calls. If `reranker` is None, the settings choose the
-        reranker. Raises ConfigurationError if the configured reranker or web search cannot be used.
+        `embeddings` is None if dense retrieval is off. `models` is None if no chat model is configured; the
+        answers then quote the documents. `limiter` limits concurrent model calls. If `reranker` is None,
+        the settings choose the reranker. Raises ConfigurationError if the configured reranker or web search
+        cannot be used.
         """
         self._settings = settings
         self._platform_info = platform.platform
@@ -115,7 +116,7 @@ class PipelineFactory:
         )
 
     def classify(self) -> Runnable[Question, Classification]:
-        """Return the step `structured-question`, which uses a model or, if there is none, rules."""
+        """Return the step that classifies the question with a model or, if there is none, by rules."""
         if self._models is None:
             return self._classify_by_rules()
         on_failure = self._settings.on_model_failure

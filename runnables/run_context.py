@@ -20,7 +20,8 @@ from schemas.answer import Answer, Event
 STRUCTURED_OUTPUT = "structured-output"
 """Custom event: a model returned a valid object.
 
-Data: `step` (the pipeline step) and `rung` (the output method; the metric label has the same name).
+Data: `step` (the pipeline step) and `rung` (the output method; called `rung` because that is the label in
+the metrics).
 """
 
 MODEL_RETRY = "model-retry"
@@ -89,7 +90,10 @@ async def emit(config: RunnableConfig, event: Event) -> None:
 
 
 async def emit_answer(config: RunnableConfig, answer: Answer) -> None:
-    """Dispatch the sources and answer steps of `answer`, unless its steps were dispatched already."""
+    """Dispatch the sources and all steps of `answer`.
+
+    If exactly these steps have been dispatched already, nothing is dispatched.
+    """
     streamed = run_context(config).streamed or StreamedAnswer()
     for event in missing_events(streamed, answer):
         if event.name != "structured":  # only the classification dispatches these events

@@ -99,7 +99,8 @@ class Settings(BaseSettings):
     """API key of the structure model; default: the provider's variable."""
 
     judge_model: str | None = None
-    """`provider:model` that checks answer steps against citations; default: compare words and numbers."""
+    """`provider:model` that checks each step of an answer against the chunks that the step cites; default:
+    words and numbers are compared."""
 
     judge_base_url: str | None = None
     """URL of the judge model's server; default: the provider's own."""
@@ -134,7 +135,8 @@ class Settings(BaseSettings):
     """API key of the embedding model; default: the provider's variable."""
 
     embedding_batch: int = Field(default=32, ge=1, le=2_048)
-    """Maximum texts per embedding request. Some providers accept only ten; slow servers are sent fewer."""
+    """Maximum texts per embedding request. Some providers accept only ten. If a server is slow, the number
+    is reduced automatically."""
 
     embedding_requests: int = Field(default=8, ge=1, le=64)
     """Maximum concurrent embedding requests during ingestion; a local model gets one at a time."""
@@ -149,7 +151,8 @@ class Settings(BaseSettings):
     """Number of chunks to retrieve if the request does not specify `k`."""
 
     evidence_tokens: int = Field(default=6_000, ge=0, le=200_000)
-    """A chat model reads further chunks after the `k` best, up to this many tokens in all."""
+    """Maximum tokens of the chunks that a chat model reads. The `k` best chunks count, but are kept even if
+    they exceed the limit; further chunks are added if they fit."""
 
     rerank: str = Field(
         default="none", pattern=r"^(none|endpoint|model|local:.+|[A-Za-z_]\w*(\.[A-Za-z_]\w*)+)$"
@@ -274,7 +277,8 @@ class Settings(BaseSettings):
     """Maximum size of a source file or download in bytes; larger ones are skipped and reported."""
 
     max_unpacked_bytes: int = Field(default=200_000_000, ge=1)
-    """Maximum unpacked size of a docx or pdf file in bytes; larger ones are skipped."""
+    """Maximum unpacked size of a docx or pdf file or a compressed sitemap in bytes. Larger files are
+    skipped and reported; a web site with a larger sitemap is not read."""
 
     max_values: int = Field(default=2_000_000, ge=1)
     """Maximum number of values in a YAML or JSON document after aliases and `$ref` are expanded; larger

@@ -96,7 +96,7 @@ def test_chunks_that_the_compressor_drops_keep_their_order_at_the_end() -> None:
 def test_compressor_that_hangs_keeps_the_order(caplog: pytest.LogCaptureFixture) -> None:
     found = retrieved(3)
     assert run(by_setting(Hangs, rerank_timeout=0.1), found) == found
-    assert "Hangs: not ready in time" in caplog.text
+    assert "Hangs: no answer in time" in caplog.text
 
 
 @pytest.mark.parametrize(

@@ -1,4 +1,4 @@
-"""Describes the API in the OpenAPI document, and adapts how Litestar reads JSON and sets `Allow`.
+"""Describes the API in the OpenAPI document, and changes how Litestar reads JSON and sets `Allow`.
 
 The OpenAPI document includes the errors that a route declares with `errors=`.
 """
@@ -52,16 +52,20 @@ def _decode(body: bytes) -> Any:
 
 
 class AllowHeaderPlugin(ReceiveRoutePlugin):
-    """Makes `Allow` list every method of a path; Litestar lists only the methods of the first handler."""
+    """Lists every method of a path in the header `Allow` of responses to OPTIONS requests.
+
+    Litestar lists only the methods of the first handler.
+    """
 
     def __init__(self) -> None:
         self._first_routes: dict[str, HTTPRoute] = {}
 
     def receive_route(self, route: BaseRoute) -> None:
-        """Copy the methods of `route` to the first route of its path, whose OPTIONS handler stays in use.
+        """Copy the methods of `route` to the first route of its path.
 
         For each further handler of a path, Litestar creates another route, with the methods of all handlers
-        of the path so far.
+        of the path so far. The new route still uses the OPTIONS handler of the first route, which lists the
+        methods of the first route.
         """
         if isinstance(route, HTTPRoute):
             self._first_routes.setdefault(route.path, route).methods = route.methods

@@ -94,7 +94,8 @@ def _secrets(text: str) -> list[TextSpan]:
     repeated = list(
         _occurrences(rest, {key: labels[key] for key in filter(_is_maskable_anywhere, labels)})
     )
-    # The value of a public name such as `cert_no` is masked if it is a Chinese identity number.
+    # `public` contains values whose names, such as `cert_no`, mark them as not secret. They are not
+    # searched further, except Chinese identity numbers, which are masked nevertheless.
     public = [
         span for span in public if not _is_chinese_identity_number(text[span.start : span.end])
     ]

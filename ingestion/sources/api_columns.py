@@ -207,9 +207,9 @@ def is_error_table(columns: Columns) -> bool:
 def is_status_table(columns: Columns, role: str) -> bool:
     """Return whether a table in a section with `role` lists HTTP statuses.
 
-    It needs a column of statuses and a column that describes them. If `role` is `errors` or `response`, the
-    second column may be missing, provided that the table has no types. If `role` is empty, both columns are
-    needed. For every other role, the result is False.
+    It must have a column of statuses. It must also have a column that describes them, unless `role` is
+    `errors` or `response` and there is no column `type`. The result is False if `role` is neither of these
+    nor empty.
     """
     if "http_status" not in columns or role not in ("errors", "response", ""):
         return False

@@ -50,10 +50,10 @@ class PageOperation:
     evidence: list[str] = field(default_factory=list)
     """Lines for `apidesk ingest --explain`: how the call and each table and list on the page were read."""
     has_labelled_parameters: bool = False
-    """Whether a list or table of parameters with a known role was read.
+    """Whether parameters were read from a list or table whose role is known.
 
-    Lists, and tables whose columns are unknown, always count. A table with known columns counts only if it
-    says which parameters are required.
+    A table counts only if one of its columns says which parameters are required, or if none of its columns
+    was recognised.
     """
     is_stated: bool = True
     """Whether the page states the method and the URL; otherwise they are from an example of a call."""
@@ -179,8 +179,9 @@ def listed_operations(first: PageOperation, listed: Sequence[ListedCall]) -> lis
 
     Each returned operation gets the error codes of `first`. If it has the method of `first`, or if `listed`
     gives no name for it, as in a code block, it also gets the request and response parameters of `first`.
-    An operation with a name has the permissions that `listed` gives for it. An operation without a name has
-    the permissions of `first`, and a name made from that of `first` and the method.
+    An operation with a name has the permissions that `listed` gives for it. If `listed` gives no
+    name for it, it has the permissions of `first`, and its name consists of the name of `first` and its own
+    method.
 
     If the method of `first` has no body, the body parameters of `first` move to the first other operation
     whose method has one. If there is no such operation, they stay.

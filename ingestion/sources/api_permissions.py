@@ -108,7 +108,8 @@ def scopes_in(text: str) -> list[PermissionPackage]:
         for match in _NAME.finditer(line):
             about = text_of(line[match.end() :]).strip(" :：-–—|()（）.。")
             found.setdefault(match[1] or match[2], about)
-    # If there are names such as `files:read`, other code spans are conditions: "with `mode` = `all`".
+    # If there are names such as `files:read`, leave out the other code spans. They are conditions, as in
+    # "with `mode` = `all`".
     has_colon_name = any(map(_COLON.search, found))
     return [
         PermissionPackage(name=name, description=about)

@@ -15,7 +15,10 @@ from ingestion.sources.api_roles import role_of_title
 from ingestion.text.markdown_blocks import MarkdownBlock
 
 Range = tuple[Mark, int, int]
-"""A mark with the range of its blocks: the index of the first, and the index after the last."""
+"""A mark (the position of an operation's call on the page) with the range of the operation's blocks.
+
+The range is the index of the first block, and the index after the last block.
+"""
 
 MAX_NAME_CHARS = 80
 """Maximum length of a sentence that names an operation, in characters."""
@@ -48,7 +51,7 @@ def after_title(blocks: Sequence[MarkdownBlock]) -> int:
 
 
 def split_by_mark(blocks: Sequence[MarkdownBlock], marks: Sequence[Mark]) -> list[Range]:
-    """Return each mark with the range of blocks that belong to it. A single mark has all blocks."""
+    """Return each mark with the range of its operation's blocks. A single mark has all blocks."""
     if len(marks) <= 1:
         return [(mark, 0, len(blocks)) for mark in marks]
     # Levels of the headings after the title, up to the first call. All operations are assumed to begin at
@@ -101,10 +104,11 @@ def _start(
 
 
 def _end(blocks: Sequence[MarkdownBlock], start: int, end: int, level: int) -> int:
-    """Return the index after the last block, at most `end`, of a section of `level` that begins at `start`.
+    """Return the index after the last block of the section of `level` that begins at `start`.
 
-    A heading of a higher level ends the section. A heading of the same level ends it if that heading
-    introduces errors, which then apply to all operations, or if the section does not begin with a heading.
+    The index is at most `end`. A heading of a higher level ends the section. A heading of the same level
+    ends it if that heading introduces errors, which then apply to all operations, or if the section does
+    not begin with a heading.
     """
     is_headed = blocks[start].kind == "heading"
     for index in range(start + 1, end):
@@ -153,8 +157,8 @@ def page_operation_name(
 
     This is the outermost heading below level 1 whose section contains the call and all blocks with
     parameters or error codes. `read_positions` are the indexes of these blocks; if there are none, no
-    heading counts. Generic headings such as "Request" do not count either. Without such a heading, the name
-    is the title of the page. Without a title, it is the result of `section_operation_name`.
+    heading counts. Generic headings such as "Request" do not count either. If no heading qualifies, the
+    name is the title of the page. Without a title, it is the result of `section_operation_name`.
     """
     for index in _headings_above(blocks, mark.block):
         block = blocks[index]
@@ -180,7 +184,8 @@ def section_operation_name(
 
     1. The first heading of the section.
     2. The text next to the call.
-    3. If there is a heading, the sentence after the call; if there is none and `is_first`, the title.
+    3. If the section has a heading: the sentence after the call. If it has no heading and belongs to the
+       first operation of the page (`is_first`): the title of the page.
     4. The title of the page, followed by the method and path of the call.
 
     `position` is the index of the block with the call; later headings are ignored.

@@ -59,7 +59,7 @@ FileTask = Callable[[], Sequence[FileResult]]
 """Reads one file. Returns its documents, or why it has none. Can run in another process."""
 
 RunTasks = Callable[[Iterator[FileTask | FileResult]], Iterator[FileResult]]
-"""Runs the tasks in an iterator that also contains results, and yields all results in order."""
+"""Takes an iterator of tasks and results, runs the tasks, and yields all results in order."""
 
 ConfigT = TypeVar("ConfigT", contravariant=True)
 
@@ -220,7 +220,8 @@ def digest_source(source: SourceConfig, limits: SourceLimits) -> str:
 def combine_fingerprints(fingerprints: Sequence[str]) -> str:
     """Return one digest of several files' fingerprints; empty when any of them is empty.
 
-    A fingerprint that occurs several times counts once: one file may have several documents.
+    A fingerprint that occurs several times counts once, because callers may pass one fingerprint per
+    document, and a file may have several documents.
     """
     distinct = dict.fromkeys(fingerprints)
     return hashlib.sha256("".join(distinct).encode()).hexdigest() if all(distinct) else ""

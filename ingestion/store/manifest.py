@@ -23,7 +23,7 @@ SOURCES_PROPERTY = "apidesk.sources"
 """Property of a collection that contains its IndexedSources as JSON."""
 
 WORDS_VERSION = 5
-"""Version of the indexed words. Increment it whenever the way text is split or weighted changes."""
+"""Version of the indexed words. Increment it with every change to how text is split or weighted."""
 
 CATALOGUE_VERSION = 1
 """Format version of the catalogue. Increment it with every change; the next run rebuilds the catalogue."""
@@ -106,9 +106,9 @@ class CollectionManifest(_StoredModel):
 def expected_manifest(settings: Settings, tokenizer: str) -> CollectionManifest:
     """Return the manifest of a collection created with `settings`. Its counts are 0.
 
-    `tokenizer` splits the indexed text, in which spaces separate the words. It is `whitespace` on a Milvus
-    server, where `standard` would split Chinese words; `standard` on a Milvus Lite server, which has no
-    other tokenizer; and `apidesk` for embedded collections, which do not use Milvus's index.
+    `tokenizer` splits the indexed text, in which spaces separate the words. It is `whitespace` for a Milvus
+    server, where `standard` would split Chinese words; `standard` for a Milvus Lite server (a URL), which
+    has no other tokenizer; and `apidesk` for embedded collections, whose Milvus index is not used.
     """
     return CollectionManifest(
         embedding_model=settings.embedding_model or "",

@@ -52,7 +52,10 @@ class Bm25:
     """
 
     def __init__(self, lengths: Mapping[int, int]) -> None:
-        """`lengths` maps chunk numbers to numbers of indexed terms; the chunk numbers may have gaps."""
+        """Store the length of each chunk, in indexed terms.
+
+        The keys of `lengths` are chunk numbers, some of which may be missing.
+        """
         self._size = max(lengths, default=-1) + 1
         values = np.zeros(self._size, dtype=np.float32)
         if lengths:
@@ -66,7 +69,7 @@ class Bm25:
         )
 
     def __len__(self) -> int:
-        """Return the number of chunk numbers, including unused ones."""
+        """Return the highest chunk number plus one."""
         return self._size
 
     def scores(self, connection: sqlite3.Connection, terms: Counter[str]) -> Scores:

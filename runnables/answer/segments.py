@@ -52,7 +52,7 @@ class Segment:
     is_required: bool = False
     """Whether it is the row of a parameter that every call needs."""
     cells: tuple[tuple[str, str], ...] = ()
-    """The columns and cells of a table row, in Markdown."""
+    """The cells of a table row, each as a pair of its column's title and its Markdown."""
     number: int = 0
     """Number in a numbered list."""
     parameters: int = 0
@@ -154,7 +154,7 @@ def _table_cells(table: str) -> tuple[list[str], list[list[str]]]:
 def _quoted_row(
     context: _RowContext, header: list[str], cells: list[str]
 ) -> tuple[str, tuple[tuple[str, str], ...]]:
-    """Return the text of a table row as a list item, and its columns and cells as they are quoted.
+    """Return a table row as the text of a list item, and as pairs of column titles and quoted cells.
 
     In a row of parameters or error codes, the labels are in the language of the answer, the first cell is a
     code span, and an example is part of the description.

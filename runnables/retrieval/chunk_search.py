@@ -1,7 +1,7 @@
 """Retrieval for a question, and the steps that choose the chunks for its answer.
 
-Retrieval splits and expands the question, searches, and reranks. The steps then expand the query with terms
-of the other language, boost a named API, and add evidence.
+Retrieval splits the question into parts, adds equivalent terms, searches, and reranks. The steps then
+search again with terms in the other language, boost a named API, and add evidence.
 """
 
 import asyncio
@@ -96,7 +96,7 @@ class ChunkSearch:
     ) -> list[RetrievedChunk]:
         """Return the best chunks for a list of terms instead of the text of `question`.
 
-        Traces show no run of their own for this search.
+        This search is not a run of its own in traces.
 
         In mode `hybrid`, only full text is searched.
         """
@@ -142,8 +142,8 @@ class ChunkSearch:
         because the words of `query` outweigh extra terms in another language.
 
         Without extra terms, `query` is searched for once, with synonyms from the general lexicon, which is
-        less exact than the glossary. If the first result is a chunk of an API, and none of the first
-        results contains the request parameters of that API, these parameters are added.
+        less exact than the glossary. If the best chunk belongs to an API, and none of the best three
+        contains the request parameters of that API, the chunk with these parameters is added.
         """
         extra_terms = " ".join([*self._glossary.equivalents(query), *terms])
         filters = question.filters
@@ -194,9 +194,9 @@ def build_expand_query(search: ChunkSearch, depth: int = 0) -> StateFunction:
     a Chinese question, and Chinese for an English one.
 
     The state stays unchanged if there are no terms, or if all documents are in the language of the
-    question. It also stays unchanged if the retrieved chunks suffice. They do if one of them contains at
-    least `SUFFICIENT_WORD_SHARE` of the question's words, and if no chunk that a search for the terms alone
-    finds contains an equal or larger share of the terms.
+    question. It also stays unchanged if the retrieved chunks suffice: if one of them contains at least
+    `SUFFICIENT_WORD_SHARE` of the question's words, and every chunk that a search for the terms alone finds
+    contains a smaller share of the terms.
     """
 
     async def expand_query(state: PipelineState, config: RunnableConfig) -> PipelineState:
@@ -269,8 +269,8 @@ def find_named_api_chunks(
 ) -> list[Chunk]:
     """Return all chunks of the APIs that `structured` names. Blocks; call it in a worker thread.
 
-    A URL takes precedence over a name, because it is more exact. If several APIs have this URL, `question`
-    may state the HTTP method of one of them.
+    A URL takes precedence over a name, because it is more exact. If several APIs have this URL, and
+    `question` states the HTTP method of one of them, only the chunks of that API are returned.
     """
     if structured.api_url and (by_url := chunks_by_path(collection, structured.api_url, question)):
         return by_url

@@ -117,7 +117,7 @@ class CompressorReranker(Reranker):
                 )
         except TimeoutError:
             name = type(self._compressor).__name__
-            raise ModelTimeout(f"{name}: not ready in time") from None
+            raise ModelTimeout(f"{name}: no answer in time") from None
         return {
             document.metadata[_INDEX_KEY]: finite_float(document.metadata.get(SCORE_KEY))
             for document in ranked

@@ -115,7 +115,10 @@ def without_duplicates(results: Iterable[object]) -> list[RetrievedChunk]:
 
 
 class DocumentLibrary:
-    """Lookup of the indexed documents for tools. All methods are blocking, except those of `search`."""
+    """Lookup of the indexed documents for tools.
+
+    All methods block. The methods of the attribute `search` do not.
+    """
 
     def __init__(self, collection: Collection, search: ChunkSearch, glossary: Glossary) -> None:
         self.collection = collection

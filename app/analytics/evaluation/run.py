@@ -1,4 +1,4 @@
-"""Evaluates retrieval: reads or generates questions, runs every route and collects the metrics.
+"""Evaluates retrieval: reads or generates questions, runs the selected routes and collects the metrics.
 
 A route is a retrieval mode: full text, dense or hybrid.
 """

@@ -78,7 +78,7 @@ class RouteResult(ApiModel):
     chunk_recall: tuple[float, ...]
     """Recall within the first k chunks, instead of the first k documents.
 
-    APIDESK_TOP_K also counts chunks.
+    APIDESK_TOP_K counts chunks, too.
     """
     p50_ms: float
     p95_ms: float

@@ -1,4 +1,4 @@
-"""Counts recorded questions by type, API and named error, and collects the rated answers."""
+"""Counts recorded questions by type, API, and error in the question, and collects the rated answers."""
 
 from collections import Counter, defaultdict, deque
 from datetime import UTC, date
@@ -145,10 +145,11 @@ def day_of(record: QuestionRecord) -> date:
 
 
 def is_unanswered(record: QuestionRecord) -> bool:
-    """Return whether the question got an answer that does not help.
+    """Return whether the question got an answer, but one that does not help.
 
     If the caller rated the answer, the rating decides. Otherwise, an answer with low confidence or without
-    sources does not help. Return False if there is no answer at all, for example after an error.
+    sources does not help. A question without any answer, for example after an error, does not count: it
+    says nothing about the documentation.
     """
     if record.type is None:
         return False

@@ -4,12 +4,12 @@ The method is agglomerative clustering with average linkage (UPGMA; Sokal and Mi
 The similarity of two questions is the cosine similarity of their weighted terms or of their embeddings,
 whichever is higher. Afterwards, groups in different languages that share terms are joined.
 
-The weight of a term is the logarithm of observed over expected frequency, as in pointwise mutual
-information (Church and Hanks, "Word Association Norms, Mutual Information, and Lexicography", 1990), times
-log(1 + n) for the n questions that contain it. The expected frequency is based on everyday
-language, general developer vocabulary and the platform's own documents, not on the questions. Therefore, a
-term that occurs in many questions keeps its weight, and common words such as "interface" and "order" have
-a low weight.
+The weight of a term is a product of two factors: the logarithm of observed over expected frequency, as in
+pointwise mutual information (Church and Hanks, "Word Association Norms, Mutual Information, and
+Lexicography", 1990), and log(1 + n), where n is the number of questions that contain the term. The expected
+frequency is based on everyday language, general developer vocabulary and the platform's own documents, not
+on the questions. Therefore, a term that occurs in many questions keeps its weight, and common words such as
+"interface" and "order" have a low weight.
 """
 
 import math
@@ -312,7 +312,7 @@ def _joinable_pairs(
         pair_similarity = float(common.sum())
         enough = (
             pair_similarity >= MIN_BRIDGE_SIMILARITY
-            # Terms that contribute less do not count as shared.
+            # A term counts as shared only if it contributes more than a tenth of the required similarity.
             and (common > MIN_BRIDGE_SIMILARITY / 10).sum() >= MIN_BRIDGE_TERMS
         )
         if enough and chinese[one] != chinese[other]:

@@ -31,7 +31,7 @@ MAX_DEPTH = 150
 
 _PIECE_BYTES = 1 << 20
 _WIDE_SPACES = str.maketrans(dict.fromkeys("\u00a0\u2002\u2003\u3000", " "))
-"""Replaces spaces that would become entities at the start of a table cell."""
+"""Replaces wide spaces, which the conversion to Markdown would write as entities at the start of a cell."""
 _WORD_NAMESPACE = "{http://schemas.openxmlformats.org/wordprocessingml/2006/main}"
 _PROPERTY_NAMES = {
     "{http://purl.org/dc/elements/1.1/}title": "title",

@@ -62,7 +62,8 @@ def errors_of_operation(operation: Operation, reader: SchemaReader) -> tuple[Err
 def is_error_example(named: NamedExample) -> bool:
     """Return whether the name or title of an example mentions an error.
 
-    Platforms that always return status 200 document errors as examples of the success response.
+    If a platform always returns status 200, its description shows errors as examples of the success
+    response.
     """
     return bool(_ERROR_NAME.search(named.name) or _ERROR_NAME.search(named.example.title))
 

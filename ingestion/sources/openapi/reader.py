@@ -50,9 +50,9 @@ class OpenApiReader:
     ) -> Iterator[FileResult]:
         """Yield the document about the whole API, then one per operation, in the order of the description.
 
-        The document about the whole API is omitted if the descriptions of the API and its tags are short.
-        An operation that cannot be read yields a SourceError. `known` is ignored because a description may
-        consist of several files.
+        The document about the whole API is omitted if the `description` texts of the API and of its tags
+        are short. An operation that cannot be read yields a SourceError. `known` is ignored because a
+        description may consist of several files.
 
         `page_url` templates may use the document's fields and `{operationId}`, `{tag}` (the first
         tag), `{method}` and `{path}` (without its leading slash). These four are percent-encoded.

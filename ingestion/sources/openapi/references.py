@@ -157,7 +157,10 @@ class _FileLoader:
         self.bytes_loaded = 0
 
     def main_document(self) -> tuple[bytes, str]:
-        """Load the main file. It may be outside the folder because platform.toml contains its path."""
+        """Load the main file.
+
+        It may be outside the folder, because its path comes from platform.toml and can be trusted.
+        """
         path = self.path.resolve()
         return self._data(path), path.as_uri()
 
