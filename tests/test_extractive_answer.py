@@ -366,6 +366,8 @@ LABELS = {
             },
             "/v1/teams/{id}/labels": {"get": "List labels of a team", "post": "Add labels"},
             "/v1/shops/{shop}/v1/teams/{id}/labels": {"get": "List labels of a shop"},
+            "/v1/drafts": {"get": "List drafts"},
+            "/v2/drafts": {"get": "List drafts"},
         }.items()
     },
 }
@@ -402,3 +404,13 @@ def test_api_of_the_stated_method_or_name_is_quoted(
     assert all(
         f"**{other}**" not in text for other in ("List labels", "Create a label") if other != name
     )
+
+
+def test_all_apis_of_the_stated_name_are_quoted(tmp_path: Path) -> None:
+    (tmp_path / "labels.json").write_text(json.dumps(LABELS))
+    source = '\n[[sources]]\nname = "api"\nkind = "openapi"\npath = "labels.json"\n'
+    question = "which endpoint do I need to list drafts"
+    text = quoted_page(tmp_path, "# Acme\n\nAn API for shops.\n", question, source)
+    assert "`GET /v1/drafts`" in text
+    assert "`GET /v2/drafts`" in text
+    assert "labels" not in text

@@ -123,12 +123,19 @@ def _candidate_chunks(state: PipelineState) -> list[RetrievedChunk]:
 def _sections(state: PipelineState, terms: QueryTerms) -> Iterator[QuotableSection]:
     """Yield the best chunks with those of their segments that may be quoted.
 
-    If the question names the API of the best chunk and compares nothing, only sections of that API follow.
+    If the question names the API of the best chunk and compares nothing, only sections of that API follow,
+    or of all APIs with this name.
     """
     chunks = [retrieved.chunk for retrieved in _candidate_chunks(state)[:MAX_CANDIDATES]]
     details = details_of(state["question"])
     if chunks and "comparison" not in terms.needs and _is_named(chunks[0], details):
-        chunks = [chunk for chunk in chunks if chunk.document_key == chunks[0].document_key]
+        by_name = not details.paths
+        chunks = [
+            chunk
+            for chunk in chunks
+            if chunk.document_key == chunks[0].document_key
+            or (by_name and chunk.api_name == chunks[0].api_name)
+        ]
     for chunk in chunks:
         if segments := _quotable(chunk, split_chunk(chunk, state["question"].language)):
             yield chunk, segments
