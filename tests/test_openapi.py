@@ -341,6 +341,15 @@ def test_error_examples_of_success_responses_are_error_codes(tmp_path: Path) -> 
     assert "Not yours" not in body_of(document, "response_parameters")
 
 
+def test_status_in_the_list_of_its_response_keeps_its_explanation(tmp_path: Path) -> None:
+    listed = "- `400`: Invalid input\n- `too_long`: The name is too long"
+    document = one(tmp_path, small({"responses": {"400": {"description": listed}}}))
+    (status, code) = rows_of(document, "error_codes")
+    assert status[0] == "400"
+    assert "Invalid input; `too_long`" in status
+    assert code[0] == "too_long"
+
+
 def test_default_response_is_an_error_if_there_are_others(tmp_path: Path) -> None:
     schema = {"properties": {"reason": {"type": "string"}}}
     default = {

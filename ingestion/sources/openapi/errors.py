@@ -80,8 +80,6 @@ def _add_response(
         for line in response.description.splitlines()
         if (match := _CODE_LIST_ITEM.match(line))
     ]
-    lines = [line for line in response.description.splitlines() if line.strip()]
-    code_list = ", ".join(f"`{code}`" for code in dict.fromkeys(match[1] for match in items))
     codes: dict[str, _CollectedError] = {}
     status = "" if response.status == "default" else f"HTTP {response.status}"
     for match in items:
@@ -95,13 +93,29 @@ def _add_response(
             error = codes.setdefault(code, _CollectedError())
             error.add("", "" if error.causes else status)
     status_as_code = codes.pop(response.status, _CollectedError())
-    text = code_list if items and len(items) == len(lines) else response.description
     if status or not codes:
         entry = errors.setdefault(response.status, _CollectedError())
-        entry.add(_status_phrase(response.status) or status_as_code.message, text)
+        entry.add(
+            _status_phrase(response.status) or status_as_code.message,
+            _explanation(response, items),
+        )
     for code, error in codes.items():
         for cause in error.causes or [""]:
             errors.setdefault(code, _CollectedError()).add(error.message, cause)
+
+
+def _explanation(response: OperationResponse, items: list[re.Match[str]]) -> str:
+    """Return what the description says about the status.
+
+    If it is only a list of codes, `items`, this is the explanation of the status in the list, if there is
+    one, and the other codes.
+    """
+    lines = [line for line in response.description.splitlines() if line.strip()]
+    if not items or len(items) < len(lines):
+        return response.description
+    explanations = [item[2].strip() for item in items if item[1] == response.status]
+    others = dict.fromkeys(item[1] for item in items if item[1] != response.status)
+    return "; ".join(filter(None, [*explanations, ", ".join(f"`{code}`" for code in others)]))
 
 
 def _add_examples(
