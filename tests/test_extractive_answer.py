@@ -149,7 +149,7 @@ def test_not_covered_is_not_cited_although_a_page_says_the_same(tmp_path: Path) 
     assert answered.confidence == "low"
 
 
-def test_similar_sections_of_other_pages_are_quoted_below_their_headings(tmp_path: Path) -> None:
+def test_passages_are_quoted_below_the_headings_of_their_sections(tmp_path: Path) -> None:
     (tmp_path / "platform.toml").write_text(PLATFORM)
     (tmp_path / "guides").mkdir()
     for name, hours in (("Refunds", 2), ("Payouts", 24)):
@@ -169,7 +169,7 @@ def test_similar_sections_of_other_pages_are_quoted_below_their_headings(tmp_pat
         "**Payouts > Retries**\n\nA failed webhook is delivered again after 24 hours.",
     }
     (only,) = asyncio.run(answer("is the logo blue or white")).answer
-    assert only == "The logo is blue and white. [1]"
+    assert only == "**Colours**\n\nThe logo is blue and white. [1]"
 
 
 def quoted_page(folder: Path, page: str, question: str, source: str = "") -> str:
@@ -251,7 +251,7 @@ def test_code_is_quoted_below_the_paragraph_that_explains_it(tmp_path: Path) -> 
     filler = "\n".join(f"flamingo_{n} = {n}" for n in range(60))
     page = f"# Birds\n\nThis prepares the cage.\n\n```\n{filler}\n```\n\nAll birds are counted at night.\n"
     text = quoted_page(tmp_path, page, "flamingo_12")
-    assert text.startswith("This prepares the cage.")
+    assert text.startswith("**Birds**\n\nThis prepares the cage.")
 
 
 def test_answer_is_framed_in_the_requested_language(client: TestClient[Litestar]) -> None:

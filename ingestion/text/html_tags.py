@@ -31,8 +31,10 @@ _HTML_TAGS = frozenset(
 _ADMONITIONS = frozenset(
     ["note", "tip", "info", "warning", "caution", "danger", "important", "hint", "success",
      "error", "attention", "example", "question", "abstract", "summary", "bug", "failure",
-     "quote", "check", "callout", "details", "seealso", "deprecated"]
+     "quote", "check", "details", "seealso", "deprecated"]
 )  # fmt: skip
+_NOTE_BOXES = frozenset(["callout", "admonition", "alert", "aside", "notice", "banner", "panel"])
+"""Names of components whose attributes say which admonition they are, as in `<Callout type="tip">`."""
 _TITLES = ("title", "label", "name", "header", "heading", "tabName", "summary", "text", "value")
 """Attributes of components that may hold their title, the most specific first."""
 _MESSAGES = ("message", "description", "meaning", "when", "text", "title")
@@ -54,6 +56,8 @@ _HEADING = re.compile("h[1-6]")
 _HEADING_TEXT = re.compile(r" {0,3}#{1,6}[ \t]+[^<\s]")
 _BADGE = re.compile(r"\w*(?:Badge|Tag|Chip|Pill|Lozenge)")
 """Names of components that show a label such as "Beta". They are removed from headings."""
+_CODE_FILE = re.compile(r"Code(?:Block|Snippet|Sample|Example)?|Snippet")
+"""Names of components that show code."""
 _MARK = re.compile(
     r"(?:Is)?(?:(?P<required>Required|Req|Mandatory)|Optional|Opt)(?:Badge|Tag|Chip|Pill|Mark)?"
 )
@@ -205,6 +209,8 @@ def _replace_tag(match: re.Match[str]) -> str:
         return "" if _is_inline(match) else "\n"
     if lead := _lead(match, values):
         return f"\n\n{lead} "
+    if _CODE_FILE.fullmatch(name) and match[0].endswith("/>"):
+        return ""  # the code is in another file; its title alone says nothing
     is_badge = _BADGE.fullmatch(name) and _is_in_heading(match)
     text = "" if is_badge and not call_in(values) else _component(name, values)
     return (
@@ -295,7 +301,9 @@ def _component_title(name: str, values: Mapping[str, str]) -> str:
     title = title_of(values, _TITLES)
     if _HTTP_STATUS.fullmatch(title):
         return f"#### {title}"  # a tab for the responses with this status
-    if not title:
+    if not title and name.lower() in _NOTE_BOXES:
+        title = next((v.capitalize() for v in values.values() if v.lower() in _ADMONITIONS), "")
+    elif not title:
         words = re.sub(r"(?<=[a-z])(?=[A-Z])", " ", name)
         side = next(filter(_SIDE_VALUE.fullmatch, values.values()), "")
         if side:

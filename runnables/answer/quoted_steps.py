@@ -37,7 +37,7 @@ def quoted_steps(
         for step in (
             quoter.quote_api(quoted, max_chars, is_best=rank == 0)
             if quoted[0].chunk.api_url
-            else quoter.quote_page(quoted, max_chars, with_headings=len(passages) > 1)
+            else quoter.quote_page(quoted, max_chars)
         )
     ]
 
@@ -51,20 +51,17 @@ class _Quoter:
         self._needs = needs
         self._templates: Any = load_quote_texts(language)
 
-    def quote_page(
-        self, passages: Sequence[RankedPassage], max_chars: int, *, with_headings: bool
-    ) -> Iterator[QuotedStep]:
+    def quote_page(self, passages: Sequence[RankedPassage], max_chars: int) -> Iterator[QuotedStep]:
         """Yield the steps that quote `passages` of one page.
 
-        Each passage is limited to about `max_chars` characters. With `with_headings`, it begins with the
-        title of its page and the headings of its section.
+        Each passage is limited to about `max_chars` characters, and begins with the title of its page and
+        the headings of its section.
         """
         for passage in passages:
             chunk = passage.chunk
             first, *others = _block_texts(passage.segments, max_chars)
-            if with_headings:
-                first = f"{self._templates.heading(chunk.title, chunk.section)}\n\n{first}"
-            yield from ((text, chunk) for text in (first, *others))
+            heading = self._templates.heading(chunk.title, chunk.section)
+            yield from ((text, chunk) for text in (f"{heading}\n\n{first}", *others))
 
     def quote_api(
         self, passages: Sequence[RankedPassage], max_chars: int, *, is_best: bool
