@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.api_page_lines import read_lines
+from tests.api_page_lines import read_lines, read_operations
 
 COMPONENTS_WITH_OBJECTS = """# Move a shelf
 
@@ -394,3 +394,101 @@ def test_all_rows_of_a_single_column_without_a_title_are_parameters(tmp_path: Pa
 """
     expected = ["POST /berths Add a berth", "name!", "depth"]
     assert read_lines(text, tmp_path / "page.md") == expected
+
+
+FURTHER_COLUMNS = """# Create a task
+
+`POST /tasks`
+
+## Parameters
+
+| No. | Field | Type | Required | Meaning | Max length | Remarks |
+| --- | --- | --- | --- | --- | --- | --- |
+| 1 | title | string | yes | The title | 20 | Unique in a list. |
+| 2 | due | int | one of two | The date | - | n/a |
+| 3 | after | string | one of two | | | |
+
+## Errors
+
+| Code | HTTP | Meaning | Message | Explanation | Module |
+| --- | --- | --- | --- | --- | --- |
+| 8101 | 401 | Not signed in | auth failed | The key and the secret differ. | gateway |
+"""
+
+
+def test_text_of_further_columns_is_kept(tmp_path: Path) -> None:
+    (operation,) = read_operations(FURTHER_COLUMNS, tmp_path / "page.md")
+    assert {each.name: each.description for each in operation.request_parameters} == {
+        "title": "The title; Max length: 20; Unique in a list.",
+        "due": "The date; Required: one of two",
+        "after": "Required: one of two",
+    }
+    (error,) = operation.error_codes
+    assert (error.message, error.cause) == (
+        "auth failed (HTTP 401)",
+        "Not signed in; The key and the secret differ. Module: gateway",
+    )
+
+
+DEVICES = """# Devices
+
+## Read a device
+
+Needs the devices package.
+
+```
+GET /devices/{id}
+Returns all properties of the device.
+```
+
+### Request
+
+**Request Header**
+
+```
+GET /devices/{id}
+  Accept: application/json
+```
+
+### Response
+
+| Field | Type | Description |
+| --- | --- | --- |
+| tags | array | The tags |
+
+## Delete a device
+
+```
+DELETE /devices/{id}
+```
+
+### Response
+
+| Field | Type | Description |
+| --- | --- | --- |
+| deleted | boolean | Always true |
+
+## Regions
+
+Devices are stored in one region.
+"""
+
+
+def test_code_block_states_a_call_with_a_sentence_about_it(tmp_path: Path) -> None:
+    assert read_lines(DEVICES, tmp_path / "page.md") == [
+        "GET /devices/{id} Read a device",
+        "id!",
+        "> tags",
+        "DELETE /devices/{id} Delete a device",
+        "id!",
+        "> deleted",
+    ]
+
+
+def test_section_beside_the_operations_belongs_to_the_page(tmp_path: Path) -> None:
+    operations = read_operations(DEVICES, tmp_path / "page.md")
+    prose = [block.text for operation in operations for block in operation.prose]
+    assert "Devices are stored in one region." not in prose
+    flat = DEVICES.replace("### ", "## ")  # "Regions" may then be a section of the last operation
+    last = read_operations(flat, tmp_path / "page.md")[-1]
+    assert "Devices are stored in one region." in [block.text for block in last.prose]

@@ -193,6 +193,17 @@ def page_of_parameters(**descriptions: str) -> str:
     return "\n".join(lines)
 
 
+def test_comparison_quotes_both_sides(tmp_path: Path) -> None:
+    filler = "It is used for campaigns, and each campaign can use it as often as it needs to. " * 8
+    page = (
+        f"# Pushes\n\n## Broadcast\n\nA broadcast is sent to all devices. {filler}\n\n"
+        f"## Multicast\n\nA multicast is sent to up to 500 devices. {filler}\n"
+    )
+    text = quoted_page(tmp_path, page, "what is the difference between multicast and broadcast?")
+    assert "sent to all devices" in text
+    assert "up to 500 devices" in text
+
+
 def test_two_parts_of_a_question_are_answered_from_the_same_section(tmp_path: Path) -> None:
     filler = "The desk stores it with the other settings of the shop.\n\n" * 20
     page = (

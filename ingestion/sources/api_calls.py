@@ -61,6 +61,8 @@ _CURL_DATA = re.compile(r"\s(?:-d|--data(?:-raw|-binary|-urlencode)?|--json|-F|-
 _CURL_URL = re.compile(r"https?://[^\s'\"\\`]+")
 _REQUEST_LINE = re.compile(rf"^\s*({METHODS})\s+({TARGET})")
 _HEADER_LINE = re.compile(r"\A\s*[A-Za-z][\w-]{1,60}:\s")
+_BOLD = re.compile(r"\*\*[^*\n]{1,60}\*\*")
+_SENTENCE_LINE = re.compile(r"\A\s*(?:[\u4e00-\u9fff]|[A-Z][a-z]+(?: [a-z]+){2,})")
 _HTTP_VERSION = re.compile(r"\sHTTP/\d")
 DECLARED_CALL = re.compile(rf"(?:^|\s)({METHODS})\s+(\S+)", re.IGNORECASE)
 _PLACEHOLDER = re.compile(r"\{[^}]*\}|(?<=/):[A-Za-z_]\w*|<[^>]*>")
@@ -136,12 +138,19 @@ def may_have_calls(blocks: Sequence[MarkdownBlock]) -> bool:
 
 
 def stated_calls(block: MarkdownBlock) -> list[Call]:
-    """Return the calls that a block states. Only a code block of request lines can state several."""
+    """Return the calls that a block states.
+
+    Only a code block of request lines can state several. A code block with one request line may also
+    contain sentences about it.
+    """
     if block.kind == "fence":
         lines = code_lines(block)
         matches = [match for line in lines if (match := _REQUEST_LINE.match(line))]
         is_message = len(lines) > 1 and any(map(_HTTP_VERSION.search, lines))
-        if is_message or len(matches) < len(lines):
+        below = [line for line in lines if not _REQUEST_LINE.match(line)]
+        if is_message or (
+            below and (len(matches) > 1 or not all(map(_SENTENCE_LINE.match, below)))
+        ):
             return []
         return [call_of(match[1], match[2]) for match in matches]
     if block.kind == "heading":
@@ -155,9 +164,10 @@ def labelled_request(block: MarkdownBlock, above: MarkdownBlock) -> Call | None:
     """Return the call of a code block that consists of a request line and a body or headers; else None.
 
     The request line must not have an HTTP version. `above` is the block before `block`; it must be a
-    heading or a label.
+    heading, a label or a bold title.
     """
-    is_announced = block.kind == "fence" and (above.kind == "heading" or is_label(above))
+    is_titled = above.kind == "heading" or is_label(above) or _BOLD.fullmatch(above.text.strip())
+    is_announced = block.kind == "fence" and is_titled
     lines = code_lines(block) if is_announced else []
     match = _REQUEST_LINE.match(lines[0]) if len(lines) > 1 else None
     if match is None or _HTTP_VERSION.search(lines[0]):

@@ -5,8 +5,9 @@ Columns may have any order. The patterns are not specific to a platform.
 
 import html
 import re
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
 from itertools import groupby
 from types import MappingProxyType
 
@@ -87,6 +88,13 @@ _COLUMNS: Mapping[str, re.Pattern[str]] = MappingProxyType(
         ),
     }
 )
+_TEXT_KINDS = ("name", "description", "cause", "remedy")
+_ROW_NUMBER = header_pattern("序号", r"no\.?", "#", "index")
+_NO_TEXT = re.compile(
+    r"[-–—/\s]*|无|none|n/?a|必填|必选|必传|可选|选填|非必填|required|optional|mandatory",
+    re.IGNORECASE,
+)
+"""The text of a cell that says nothing, or only whether a parameter is required."""
 _SEPARATOR = re.compile(r"[/|（）()\[\]【】、]")
 _CHINESE = re.compile(r"[\u4e00-\u9fff]")
 
@@ -97,6 +105,15 @@ def text_of(cell: str) -> str:
         r"<br\s*/?>|</?(?:p|li|ul|ol|div)[^>]*>", " ", cell, flags=re.IGNORECASE
     )
     return " ".join(html.unescape(plain_text(without_breaks)).replace("\u200b", "").split())
+
+
+def join_texts(texts: Iterable[str]) -> str:
+    """Return the distinct texts that are not empty, separated by semicolons unless they are sentences."""
+    joined = ""
+    for text in dict.fromkeys(filter(None, texts)):
+        separator = " " if joined.endswith(("。", ".", ";", "；", "!", "！")) else "; "
+        joined = f"{joined}{separator}{text}" if joined else text
+    return joined
 
 
 def parts_of(text: str) -> list[str]:
@@ -130,6 +147,8 @@ class Columns:
 
     at: Mapping[str, int]
     """Index of the column of each kind, such as `code`. A kind that the table lacks is absent."""
+    titles: Sequence[str] = ()
+    """The header row."""
 
     def cell(self, row: Sequence[str], kind: str) -> str:
         """Return the cell of `row` in the column of this kind; empty if there is no such cell."""
@@ -138,7 +157,30 @@ class Columns:
 
     def renamed(self, old: str, new: str) -> "Columns":
         """Return the columns with the kind `old` replaced by `new`."""
-        return Columns({new if kind == old else kind: index for kind, index in self.at.items()})
+        at = {new if kind == old else kind: index for kind, index in self.at.items()}
+        return replace(self, at=at)
+
+    def further_texts(self, row: Sequence[str], read: Iterable[int]) -> list[str]:
+        """Return the texts of `row` in all columns but `read`, given as indices, and those of row numbers.
+
+        Names and descriptions stand for themselves; other texts follow the title of their column.
+        """
+        skipped = frozenset(read)
+        cells = enumerate(zip(self._labels, map(text_of, row), strict=False))
+        return [
+            f"{label}: {text}" if label else text
+            for index, (label, text) in cells
+            if index not in skipped and label is not None and not _NO_TEXT.fullmatch(text)
+        ]
+
+    @cached_property
+    def _labels(self) -> Sequence[str | None]:
+        """What to write before the text of a cell, by column; None for a column of row numbers."""
+        titles = map(text_of, self.titles)
+        return [
+            None if _ROW_NUMBER.fullmatch(t) else "" if _column(t) in _TEXT_KINDS else t
+            for t in titles
+        ]
 
     def __contains__(self, kind: str) -> bool:
         return kind in self.at
@@ -158,7 +200,7 @@ def columns_of(header: Sequence[str], rows: TableRows = ()) -> Columns:
         at.setdefault(kind, index)
         if kind == "name" and _count_identifiers(rows, index) > _count_identifiers(rows, at[kind]):
             at[kind] = index
-    return Columns(at)
+    return Columns(at, header)
 
 
 _IDENTIFIER = re.compile(r"\A\W*[A-Za-z_$@][\w.\-$@\[\]{}]*\W*")

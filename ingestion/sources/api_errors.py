@@ -3,7 +3,13 @@
 import re
 from collections.abc import Sequence
 
-from ingestion.sources.api_columns import Columns, TableRows, header_pattern, text_of
+from ingestion.sources.api_columns import (
+    Columns,
+    TableRows,
+    header_pattern,
+    join_texts,
+    text_of,
+)
 from ingestion.sources.api_parameters import LIST_ITEM
 from schemas.document import ErrorCode
 
@@ -45,6 +51,8 @@ def errors_of_rows(
         ),
         -1,
     )
+    kinds = ("code", "http_status", "description", "cause", "remedy")
+    read = {message_at, *(index for kind, index in columns.at.items() if kind in kinds)}
     found: list[ErrorCode] = []
     are_all_statuses = are_statuses(rows, columns, key)
     for row in rows:
@@ -65,6 +73,7 @@ def errors_of_rows(
             message, description = description, ""
         elif description and description != message:
             cause = cause or description
+        cause = join_texts([cause, *columns.further_texts(row, read)])
         if _NO_ERROR_TEXT.fullmatch(message):
             continue
         cell = columns.cell(row, key)

@@ -246,6 +246,11 @@ _REQUIRED_START = re.compile(
     re.IGNORECASE,
 )
 _OPTIONAL_START = re.compile(r"\A\W*(?:optional\b|可选(?![值项范])|选填|非必填)", re.IGNORECASE)
+_PLAIN_REQUIRED_CELL = re.compile(
+    r"[\W_]*(?:[是否]|必[填选传须需]|非?必[填选传须需]|可选|选填|[ynmocrtfx01]|yes|no|true|false|required|optional"
+    r"|mandatory|conditional)?[\W_]*",
+    re.IGNORECASE,
+)
 _FINAL_MARK = re.compile(
     rf"\s?(?:(?P<open>[(（\[])|[,，;；]\s*){_REQUIRED_WORD}(?(open)[)）\]])[.。]?$", re.IGNORECASE
 )
@@ -265,6 +270,11 @@ _MARK_SENTENCE = re.compile(
 def is_required_cell(text: str) -> bool:
     """Return whether a cell below a title such as "Required" says yes."""
     return _REQUIRED_CELL.match(text) is not None
+
+
+def says_only_required(text: str) -> bool:
+    """Return whether a cell below a title such as "Required" says yes or no, and nothing else."""
+    return _PLAIN_REQUIRED_CELL.fullmatch(text) is not None
 
 
 def required_mark(description: str) -> bool | None:

@@ -64,10 +64,25 @@ def split_by_mark(blocks: Sequence[MarkdownBlock], marks: Sequence[Mark]) -> lis
     starts.insert(0, _first_start(blocks, marks[0].block, min(levels, default=0)))
     ends = [*starts[1:], len(blocks)]
     levels = [_level_of_section(blocks, starts[: index + 1]) for index in range(len(starts))]
+    is_flat = _is_flat(blocks, starts)
     return [
-        (mark, start, _end(blocks, start, end, level))
+        (mark, start, _end(blocks, start, end, level, is_flat=is_flat))
         for mark, start, end, level in zip(marks, starts, ends, levels, strict=True)
     ]
+
+
+def _is_flat(blocks: Sequence[MarkdownBlock], starts: Sequence[int]) -> bool:
+    """Return whether headings such as "Parameters" have the level of those with which operations begin.
+
+    There must be at least half as many of them as operations.
+    """
+    levels = {blocks[start].level for start in starts}
+    count = sum(
+        block.level in levels and role_of_title(block.title) not in ("", "errors")
+        for index, block in enumerate(blocks)
+        if block.kind == "heading" and index not in starts
+    )
+    return 2 * count >= len(starts)
 
 
 def _level_of_section(blocks: Sequence[MarkdownBlock], starts: Sequence[int]) -> int:
@@ -103,14 +118,16 @@ def _start(
     return max(i for i in headings if blocks[i].level == level)
 
 
-def _end(blocks: Sequence[MarkdownBlock], start: int, end: int, level: int) -> int:
+def _end(
+    blocks: Sequence[MarkdownBlock], start: int, end: int, level: int, *, is_flat: bool
+) -> int:
     """Return the index after the last block of the section of `level` that begins at `start`.
 
-    The index is at most `end`. A heading of a higher level ends the section. A heading of the same level
-    ends it if that heading introduces errors, which then apply to all operations, or if the section does
-    not begin with a heading.
+    The index is at most `end`. A heading of a higher level ends the section. On a flat page, a heading of
+    the same level ends it only if that heading introduces errors, which then apply to all operations, or if
+    the section does not begin with a heading. On other pages, each heading of the same level ends it.
     """
-    is_headed = blocks[start].kind == "heading"
+    is_headed = is_flat and blocks[start].kind == "heading"
     for index in range(start + 1, end):
         block = blocks[index]
         is_other = not is_headed or role_of_title(block.title) == "errors"

@@ -13,6 +13,7 @@ from ingestion.sources.api_columns import (
     is_named_values,
     is_parameter_table,
     is_status_table,
+    join_texts,
     parts_of,
     text_of,
 )
@@ -31,6 +32,7 @@ from ingestion.sources.api_parameters import (
     listed_parameters,
     nest,
     required_mark,
+    says_only_required,
     split_fields,
     without_final_mark,
 )
@@ -211,6 +213,8 @@ _REQUIRED_IN_NAME = re.compile(
 _OPTIONAL_IN_NAME = re.compile(
     r"[\s(（\[]*(?:\boptional\b|可选|选填|非必填)[)）\]]*|(?<=[\w\]])\?(?=[\\*\s]*$)", re.IGNORECASE
 )
+_PARAMETER_COLUMNS = ("name", "type", "description", "default", "example", "values", "location")
+"""The kinds of columns whose whole text is in a field of a parameter."""
 _NO_MARKS = ("name", "default", "example", "values")
 """Columns that are not searched for marks; `_names_of` searches the name."""
 _INDENT = re.compile(
@@ -342,6 +346,16 @@ def _parameter(
         kind,
         flags=re.IGNORECASE,
     ).strip(" ,，;-–—")
+    read = {
+        index
+        for kind, index in columns.at.items()
+        if kind in _PARAMETER_COLUMNS
+        or (
+            kind in ("required", "optional")
+            and says_only_required(text_of(columns.cell(row, kind)))
+        )
+    }
+    description = join_texts([description, *columns.further_texts(row, read)])
     if default := text_of(columns.cell(row, "default")).strip("-–—/ "):
         description = f"{description} (default: {default})".strip()
     return Parameter(

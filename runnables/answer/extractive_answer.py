@@ -110,7 +110,9 @@ def find_quotes(
             part_terms = QueryTerms.of(details, structured, collection, glossary, part)
         candidates = _candidates(sections, part_terms, _candidate_chunks(state))
         ranked.append(rank_passages(candidates, weights))
-    chosen = [passage for passages in ranked for passage in _choose_passages(passages, len(parts))]
+    chosen = [
+        passage for passages in ranked for passage in _choose_passages(passages, terms, len(parts))
+    ]
     return Quotes(terms, list(_without_repeats(chosen)), ranked)
 
 
@@ -183,7 +185,9 @@ def _quotable(chunk: Chunk, segments: Sequence[Segment]) -> list[Segment]:
     ]
 
 
-def _choose_passages(ranked: Sequence[RankedPassage], part_count: int) -> list[RankedPassage]:
+def _choose_passages(
+    ranked: Sequence[RankedPassage], terms: QueryTerms, part_count: int
+) -> list[RankedPassage]:
     """Return the passages to quote for one of the `part_count` parts of the question, best first.
 
     These are the best passage and further ones that are within `MAX_DISTANCE` of it, are from sections with
@@ -195,6 +199,9 @@ def _choose_passages(ranked: Sequence[RankedPassage], part_count: int) -> list[R
         return list(ranked[:1])
     best, *others = ranked
     chosen, left = [best], MAX_QUOTED_CHARS // part_count - len(best.text)
+    if "difference" in terms.needs and (side := _other_side(best, others)):
+        chosen.append(side)
+        left -= len(side.text)
     for passage in others:
         is_near = best.relevance - passage.relevance <= MAX_DISTANCE
         is_new = all(passage.chunk.body != quoted.chunk.body for quoted in chosen)
@@ -203,6 +210,16 @@ def _choose_passages(ranked: Sequence[RankedPassage], part_count: int) -> list[R
             chosen.append(passage)
             left -= len(passage.text)
     return chosen
+
+
+def _other_side(best: RankedPassage, others: Iterable[RankedPassage]) -> RankedPassage | None:
+    """Return the best passage about something else that the question compares; None if there is none.
+
+    Its headings contain a word or an identifier of the question that those of `best` do not contain.
+    """
+    sides = [passage for passage in others if passage.named - best.named]
+    alike = (passage for passage in sides if passage.chunk.kind == best.chunk.kind)
+    return next(alike, sides[0] if sides else None)
 
 
 def _without_repeats(passages: Iterable[RankedPassage]) -> Iterator[RankedPassage]:

@@ -146,6 +146,8 @@ class RankedPassage:
     """The text of the segments."""
     words: frozenset[str]
     """The words of the question in the segments and in the headings above them."""
+    named: frozenset[str]
+    """The words and identifiers of the question in the headings, or in the API's name and address."""
     defines_code: bool
     """Whether one of its rows defines an error code of the question."""
     features: Mapping[str, float]
@@ -302,4 +304,5 @@ def _passage(
     }
     relevance = sum(weight * features[name] for name, weight in weights.items())
     defines_code = any(map(candidate.defines_code, indices))
-    return RankedPassage(chunk, segments, text, words, defines_code, features, relevance)
+    named = candidate.heading_words | terms.identifiers_in(candidate.heading.lower())
+    return RankedPassage(chunk, segments, text, words, named, defines_code, features, relevance)

@@ -28,7 +28,7 @@ from schemas.question import ExtractedDetails, StructuredQuestion
 
 Need = Literal[
     "error", "permission", "parameter", "common", "header", "response", "quantity", "endpoint",
-    "comparison", "steps", "field", "returned",
+    "comparison", "difference", "steps", "field", "returned",
 ]  # fmt: skip
 
 AskedQuantity = Literal["time", "size", "length", "count", "money"]
@@ -216,6 +216,11 @@ _PATTERNS: Mapping[Need, re.Pattern[str]] = {
     ),
     "comparison": re.compile(
         r"区别|不同|差别|相比|对比|还是|\b(?:differ(?:s|ent|ence)?|versus|vs|compared?|or)\b", re.I
+    ),
+    "difference": re.compile(
+        r"区别|不同|差别|差异|差在|不一样|一样吗"
+        r"|\b(?:differ(?:s|ent|ence)?|versus|vs|(?:behave|work)s? the same|the same as)\b",
+        re.I,
     ),
     "steps": re.compile(
         r"怎么|怎样|如何|咋|步骤|流程|\bhow\s+(?:do|to|can|should|would)\b|\bsteps\b", re.I
