@@ -204,6 +204,19 @@ def test_comparison_quotes_both_sides(tmp_path: Path) -> None:
     assert "up to 500 devices" in text
 
 
+def test_pasted_request_is_not_answered_with_an_example_of_it(tmp_path: Path) -> None:
+    page = (
+        "# Groups\n\n## Fields\n\nA group has a `name` and a `size`. Anybody can join if `open` is true. "
+        "Such a group ignores `allow_invites`.\n\n## Example\n\n"
+        '```json\n{"name": "a", "open": true, "allow_invites": false, "size": 3}\n```\n'
+    )
+    question = (
+        'why is allow_invites false? {"name": "b", "open": true, "allow_invites": true, "size": 9}'
+    )
+    text = quoted_page(tmp_path, page, question)
+    assert text.startswith("**Groups > Fields**")
+
+
 def test_two_parts_of_a_question_are_answered_from_the_same_section(tmp_path: Path) -> None:
     filler = "The desk stores it with the other settings of the shop.\n\n" * 20
     page = (

@@ -298,7 +298,10 @@ def _passage(
         "headings": terms.share(candidate.heading_words),
         "quantity": float(states_quantity(text, terms.quantities)),
         "asked": float(ASKED_SECTIONS.get(chunk.kind) in terms.needs),
-        "unasked": float(chunk.kind in RARELY_ASKED and not fits(chunk.kind, terms.needs)),
+        "unasked": float(
+            (chunk.kind in RARELY_ASKED and not fits(chunk.kind, terms.needs))
+            or (terms.has_message and all(segment.kind == "code" for segment in segments))
+        ),
         "rank": 1 / (1 + candidate.rank),
         "score": candidate.score,
     }

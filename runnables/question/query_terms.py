@@ -54,6 +54,8 @@ class QueryTerms:
     """Sequences of two Chinese or three other characters, which match parts of words with typos."""
     identifiers: frozenset[str]
     """Names, paths and codes, and the names of parameters in a pasted request, in lower case."""
+    has_message: bool
+    """Whether the question contains the parameters of a request, or a response."""
     needs: frozenset[Need]
     """The kinds of content that the question asks for, such as errors or parameters."""
     quantities: frozenset[AskedQuantity]
@@ -89,6 +91,7 @@ class QueryTerms:
             ),
             ngrams=_ngrams(text),
             identifiers=frozenset([*specific_identifiers(details.text), *codes, *parameters]),
+            has_message=bool(details.request_param) or details.response is not None,
             needs=needs_of(details.text, structured),
             quantities=asked_quantities(details.text),
         )
