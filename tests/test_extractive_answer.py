@@ -206,13 +206,11 @@ def test_comparison_quotes_both_sides(tmp_path: Path) -> None:
 
 def test_pasted_request_is_not_answered_with_an_example_of_it(tmp_path: Path) -> None:
     page = (
-        "# Groups\n\n## Fields\n\nA group has a `name` and a `size`. Anybody can join if `open` is true. "
-        "Such a group ignores `allow_invites`.\n\n## Example\n\n"
-        '```json\n{"name": "a", "open": true, "allow_invites": false, "size": 3}\n```\n'
+        "# Groups\n\n## Fields\n\nAnybody can join a group if `open` is true. "
+        "An open group ignores `allow_invites`.\n\n## Example\n\n"
+        '```json\n{"open": true, "allow_invites": false}\n```\n'
     )
-    question = (
-        'why is allow_invites false? {"name": "b", "open": true, "allow_invites": true, "size": 9}'
-    )
+    question = 'why is allow_invites ignored? {"open": true, "allow_invites": true}'
     text = quoted_page(tmp_path, page, question)
     assert text.startswith("**Groups > Fields**")
 
