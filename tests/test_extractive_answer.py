@@ -208,9 +208,9 @@ def test_pasted_request_is_not_answered_with_an_example_of_it(tmp_path: Path) ->
     page = (
         "# Groups\n\n## Fields\n\nAnybody can join a group if `open` is true. "
         "An open group ignores `allow_invites`.\n\n## Example\n\n"
-        '```json\n{"open": true, "allow_invites": false}\n```\n'
+        '```json\n{"open": true, "allow_invites": true}\n```\n'
     )
-    question = 'why is allow_invites ignored? {"open": true, "allow_invites": true}'
+    question = 'why is allow_invites false? {"open": true, "allow_invites": true}'
     text = quoted_page(tmp_path, page, question)
     assert text.startswith("**Groups > Fields**")
 
