@@ -492,3 +492,113 @@ def test_section_beside_the_operations_belongs_to_the_page(tmp_path: Path) -> No
     flat = DEVICES.replace("### ", "## ")  # "Regions" may then be a section of the last operation
     last = read_operations(flat, tmp_path / "page.md")[-1]
     assert "Devices are stored in one region." in [block.text for block in last.prose]
+
+
+TYPED_ERRORS = """# Register a user
+
+`POST /users`
+
+## Response
+
+If the status code is `200`, the field `data` contains:
+
+| Field | Type | Description |
+| --- | --- | --- |
+| id | string | The id |
+
+## Errors
+
+| HTTP status | Error type | Message | Advice |
+| --- | --- | --- | --- |
+| 400 | illegal_argument | bad name | Choose another name. |
+| 401 | unauthorized | no token | Send a token. |
+| 404 | | no group | |
+"""
+
+
+def test_types_of_errors_are_codes(tmp_path: Path) -> None:
+    (operation,) = read_operations(TYPED_ERRORS, tmp_path / "page.md")
+    assert [parameter.name for parameter in operation.response_parameters] == ["id"]
+    assert [(error.code, error.message, error.remedy) for error in operation.error_codes] == [
+        ("illegal_argument", "bad name (HTTP 400)", "Choose another name."),
+        ("unauthorized", "no token (HTTP 401)", "Send a token."),
+        ("404", "no group", ""),
+    ]
+
+
+PARTS_OF_RESPONSE = """# Store a block
+
+## Request
+
+```
+POST /blocks/<size> HTTP/1.1
+Host: up.example.com
+```
+
+### Parameters
+
+| Name | Required | Type | Description |
+| --- | --- | --- | --- |
+| `<size>` | yes (optional) | int | Its size |
+
+### Headers
+
+| Header | Required | Description |
+| --- | --- | --- |
+| X-Token | yes | The token |
+
+## Response
+
+### Headers
+
+| Header | Required | Description |
+| --- | --- | --- |
+| X-Block | yes | The block |
+
+### Object payload
+
+| Field | Type | Description |
+| --- | --- | --- |
+| checksum | string | The checksum |
+
+## Notification
+
+**Callback parameters**
+
+| Name | Type | Required | Description |
+| --- | --- | --- | --- |
+| event | string | yes | The event |
+"""
+
+
+def test_headers_and_body_of_the_response_are_not_parameters(tmp_path: Path) -> None:
+    (operation,) = read_operations(PARTS_OF_RESPONSE, tmp_path / "page.md")
+    assert [parameter.name for parameter in operation.request_headers] == ["X-Token"]
+    assert [parameter.name for parameter in operation.request_parameters] == ["size"]
+    assert [parameter.name for parameter in operation.response_parameters] == [
+        "X-Block",
+        "checksum",
+    ]
+    assert any("event" in block.text for block in operation.prose if block.kind == "table")
+
+
+def test_column_of_contents_describes_parameters(tmp_path: Path) -> None:
+    text = """# 在线人数
+
+## 查询在线人数
+
+`GET /online`
+
+查询参数见下表：
+
+| 参数名 | 类型 | 内容 | 必要性 | 备注 |
+| --- | --- | --- | --- | --- |
+| aid | num | 稿件 | 必要(可选) | 二选一 |
+| cid | num | 视频 | 必要 | |
+"""
+    (operation,) = read_operations(text, tmp_path / "page.md")
+    assert [(each.required, each.description) for each in operation.request_parameters] == [
+        (False, "稿件; 必要性: 必要(可选); 二选一"),
+        (True, "视频"),
+    ]
+    assert operation.document("online", "docs", "zh").description == ""

@@ -27,6 +27,17 @@ from schemas.platform import MarkdownSourceConfig, SourceLimits
             "**A**\n\n**B**\n\nb\n\nc\n\n    code",
         ),
         ("<Note>Careful</Note>", "**Note**\n\nCareful"),
+        ("# [#](#keys) Keys [¶](#keys)", "# Keys "),
+        ('<page-anchor el="h2">\nKeys\n</page-anchor> of <your-app>', "Keys\n of <your-app>"),
+        (
+            '=== "JSON"\n\n    ```json\n    {\n      "a": 1\n    }\n    ```\n\n    Below.\n\nAfter.',
+            '**JSON**\n\n```json\n{\n  "a": 1\n}\n```\n\nBelow.\n\nAfter.',
+        ),
+        ('!!! tip "Keys"\n\n        Keep them.', "**Keys**\n\nKeep them."),
+        (
+            "??? note\n\n    A.\n\n    !!! tip\n\n        B.\n\n    C.",
+            "**Note**\n\nA.\n\n**Tip**\n\nB.\n\nC.",
+        ),
         ("#Errors\n##Codes\n```\n#no\n##no\n```", "# Errors\n## Codes\n```\n#no\n##no\n```"),
         ("##**支持**\n#1 and #2", "## **支持**\n# 1 and #2"),
         ("#channel is a tag\n\n## Codes", "#channel is a tag\n\n## Codes"),

@@ -201,3 +201,31 @@ def test_nested_yaml_aliases_in_front_matter_are_cheap(tmp_path: Path) -> None:
     text = f"---\n{laughs}\ntitle: Laughs\n---\ntext"
     document = read_page(tmp_path, text, metadata={"few": "a0", "many": "a11"})
     assert document.metadata == {"few": "ha, ha"}
+
+
+def test_links_with_definitions_are_links(tmp_path: Path) -> None:
+    text = (
+        "# Uploads\n\nSend a [token][tokens] with the [key], see [faq][] and [old][gone].\n\n"
+        "```\n[key]: in code\nx[key][0]\n```\n\n"
+        '[tokens]: https://docs.example.com/tokens "Tokens"\n[key]: https://docs.example.com/key\n'
+        "[FAQ]: <https://docs.example.com/faq>\n"
+    )
+    (section,) = read_page(tmp_path, text).sections
+    assert section.body == (
+        "Send a [token](https://docs.example.com/tokens) with the [key](https://docs.example.com/key), "
+        "see [faq](https://docs.example.com/faq) and [old][gone].\n\n"
+        "```\n[key]: in code\nx[key][0]\n```"
+    )
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "title"),
+    [
+        ("import-messages", "## Overview\n\nIt imports.\n\n## Call\n\nPOST.", "import-messages"),
+        ("index", "## Overview\n\nIt imports.\n", "Overview"),
+        ("import-messages", "# Overview\n\nIt imports.\n", "Overview"),
+        ("import-messages", "## Imports\n\nIt imports.\n", "Imports"),
+    ],
+)
+def test_general_heading_is_no_title(name: str, text: str, title: str, tmp_path: Path) -> None:
+    assert read_page(tmp_path, text, f"{name}.md").title == title

@@ -39,14 +39,14 @@ _COLUMNS: Mapping[str, re.Pattern[str]] = MappingProxyType(
         ),
         "remedy": header_pattern(
             r".*(?:解决|处理|排查|应对|修复|建议).*",
-            r"(?:suggested\s+)?(?:solution|remedy|fix|resolution|action|handling|troubleshooting"
+            r"(?:suggested\s+)?(?:solution|remedy|fix|resolution|action|advice|suggestion|hint|handling|troubleshooting"
             r"|how to (?:fix|handle|resolve)|what to do)s?.*",
         ),
         "cause": header_pattern(
             r"(?:错误|可能|失败|产生)?(?:的)?原因.*", r"(?:possible\s+)?(?:cause|reason)s?"
         ),
         "required": header_pattern(
-            r"(?:是否)?(?:必填|必选|必须|必传|必需|必要|必输|非空)(?:项|字段|提供)?",
+            r"(?:是否)?(?:必填|必选|必须|必传|必需|必要|必输|非空)(?:项|字段|提供|性)?",
             r"(?:is[\s_]*)?(?:required|mandatory|compulsory|must)\??",
             r"req\.?",
             r"presence",
@@ -55,8 +55,8 @@ _COLUMNS: Mapping[str, re.Pattern[str]] = MappingProxyType(
         ),
         "optional": header_pattern(r"(?:是否)?(?:可选|选填|可空)", r"(?:is[\s_]*)?optional\??"),
         "type": header_pattern(
-            r"(?:数据|参数|字段|值)?(?:类型|格式)",
-            r"(?:data|value|field|param(?:eter)?)?\s*types?",
+            r"(?:数据|参数|字段|值|错误|异常)?(?:类型|格式)",
+            r"(?:data|value|field|param(?:eter)?|error|exception)?\s*types?",
             r"schema|format",
         ),
         "default": header_pattern(r"(?:默认|缺省)(?:值)?", r"defaults?(?:\s+value)?"),
@@ -83,7 +83,7 @@ _COLUMNS: Mapping[str, re.Pattern[str]] = MappingProxyType(
             r"names?",
         ),
         "description": header_pattern(
-            r"(?:参数|字段)?中文(?:名|名称|含义)?|错误码(?:取值|含义|说明|描述|信息)|(?:参数|字段|详细|错误|功能|返回|响应|提示|结果)?(?:描述|说明|含义|解释|备注|释义|信息|意义|场景|场合)(?:信息)?",
+            r"(?:参数|字段)?中文(?:名|名称|含义)?|错误码(?:取值|含义|说明|描述|信息)|(?:参数|字段|详细|错误|功能|返回|响应|提示|结果)?(?:描述|说明|含义|解释|备注|释义|信息|意义|场景|场合)(?:信息)?|内容",
             r"(?:(?:error|detailed|short|field)\s+)?(?:descriptions?|desc\.?|notes?|remarks?|meanings?|details?|comments?|explanations?|purpose|messages?|msg|text|definition|summary|when|condition|scenario)",
         ),
     }

@@ -56,7 +56,9 @@ def errors_of_rows(
     found: list[ErrorCode] = []
     are_all_statuses = are_statuses(rows, columns, key)
     for row in rows:
-        code = text_of(columns.cell(row, key)).strip("`")
+        code = text_of(columns.cell(row, key)).strip("`") or text_of(
+            columns.cell(row, "http_status")
+        )
         if not code or len(code) > 300 or _NO_CODE.match(code.replace("-", "")):
             continue
         if (key == "http_status" and _NO_ERROR_STATUS.fullmatch(code)) or (

@@ -9,7 +9,16 @@ from dataclasses import dataclass, field
 from typing import Literal
 from urllib.parse import urlsplit
 
-from ingestion.sources.api_calls import CALL, METHOD_ALONE, METHODS, TARGET, Call, Method, call_of
+from ingestion.sources.api_calls import (
+    CALL,
+    MAX_CAPTION_CHARS,
+    METHOD_ALONE,
+    METHODS,
+    TARGET,
+    Call,
+    Method,
+    call_of,
+)
 from ingestion.sources.api_columns import columns_of, text_of
 from ingestion.sources.api_permissions import (
     begins_with_permissions,
@@ -115,11 +124,17 @@ class PageOperation:
 def _describes(paragraph: str) -> bool:
     """Return whether a paragraph describes an operation.
 
-    It does not if it has at most eight characters, contains a call, or begins with a statement of the
-    permissions that are required.
+    It does not if it has at most eight characters, announces the next block, contains a call, or begins
+    with a statement of the permissions that are required.
     """
     text = text_of(paragraph)
-    return len(text) > 8 and not CALL.search(text) and not begins_with_permissions(paragraph)
+    is_label = text.endswith((":", "：")) and len(text) <= MAX_CAPTION_CHARS
+    return (
+        len(text) > 8
+        and not is_label
+        and not CALL.search(text)
+        and not begins_with_permissions(paragraph)
+    )
 
 
 @dataclass(frozen=True)

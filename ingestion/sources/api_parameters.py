@@ -237,7 +237,7 @@ _REQUIRED_WORD = (
     r"(?:(?P<required>required|mandatory|必填|必选|必传)|optional|可选(?![值项范])|选填|非必填)"
 )
 _REQUIRED_CELL = re.compile(
-    r"^(?:required|mandatory|必填|必选|必须|必传)\b|^(?:是|y|yes|true|t|m|must|1|1\.\.[1-9n*]|✓|✔|√|✅|☑|●|必)$",
+    r"^(?:required|mandatory|必填|必选|必须|必传|必要|必需)\b|^(?:是|y|yes|true|t|m|must|1|1\.\.[1-9n*]|✓|✔|√|✅|☑|●|必)$",
     re.IGNORECASE,
 )
 _REQUIRED_START = re.compile(
@@ -247,7 +247,7 @@ _REQUIRED_START = re.compile(
 )
 _OPTIONAL_START = re.compile(r"\A\W*(?:optional\b|可选(?![值项范])|选填|非必填)", re.IGNORECASE)
 _PLAIN_REQUIRED_CELL = re.compile(
-    r"[\W_]*(?:[是否]|必[填选传须需]|非?必[填选传须需]|可选|选填|[ynmocrtfx01]|yes|no|true|false|required|optional"
+    r"[\W_]*(?:[是否]|非?必[填选传须需要]|可选|选填|[ynmocrtfx01]|yes|no|true|false|required|optional"
     r"|mandatory|conditional)?[\W_]*",
     re.IGNORECASE,
 )

@@ -119,7 +119,8 @@ class OperationReader:
         if block.kind == "list":
             return self._add_list(block)
         rows = parse_table(block.text) if block.kind == "table" else []
-        is_added = bool(rows) and self._table_reader.read(rows[0], rows[1:])
+        is_read = bool(rows) and not self._builder.above.is_about_notifications()
+        is_added = is_read and self._table_reader.read(rows[0], rows[1:])
         if rows and not is_added:
             self._builder.add_evidence(table_name(rows[0]), "stays prose")
         return is_added

@@ -12,10 +12,10 @@ _PATTERNS: Mapping[Role, str] = MappingProxyType(
     {
         "permissions": r"权限|授权(?:范围|信息|项|点)|<scopes?>|<permissions?>|<privileges?>"
         r"|<(?:following|required|needed) roles?>",
-        "errors": r"错误|异常|返回码|状态码(?!\W*[123]\d\d)|失败|<err(?:or)?s?(?:_?codes?)?>|<exceptions?>"
-        r"|<failures?>|<faults?>|<problems?>|<(?:goes|go) wrong>"
+        "errors": r"错误|异常|返回码|状态码(?!\W*(?:[为是]\W*)?[123]\d\d)|失败"
+        r"|<err(?:or)?s?(?:_?codes?)?>|<exceptions?>|<failures?>|<faults?>|<problems?>|<(?:goes|go) wrong>"
         r"|^\W*(?:(?:http )?status\W{1,3}|http )?[45](?:\d\d|xx)(?!\w)"
-        r"|<(?:status|return|response|result) codes?>(?!\W*[123]\d\d)",
+        r"|<(?:status|return|response|result) codes?>(?!\W*(?:is\W*)?[123]\d\d)",
         "public": r"(?:公共|通用|全局)(?:请求|入|系统)?(?:参数|头)"
         r"|<(?:common|public|global) (?:request )?(?:param|field|argument)",
         "headers": r"请求头|头部|报文头|<headers?>",
@@ -49,6 +49,15 @@ _NEUTRAL = re.compile(
     re.IGNORECASE,
 )
 """Labels that announce parameters without naming request or response: the text above decides."""
+_STRONG_REQUEST = _words(
+    "请求|入参|查询|路径|输入|<requests?>|<query>|<path>|<arg(?:ument)?s?>|<inputs?>|<form>"
+)
+"""Words that name the request, unlike 参数 and "body", which a response can have as well."""
+_NOTIFICATION = re.compile(
+    r"(?:通知|回调|推送|事件)(?:消息|请求)?(?:参数|字段|内容|报文|消息体)"
+    r"|\b(?:callback|webhook|notification|event) (?:param(?:eter)?s?|fields?|payload|body)\b",
+    re.IGNORECASE,
+)
 _FIELD_WORDS = re.compile(r"参数|字段|属性|param(?:eter)?s?|fields?|attributes?", re.IGNORECASE)
 MAX_TITLE_CHARS = 30
 """Maximum length, in characters, of a text that only announces parameters: "Query parameters"."""
@@ -114,10 +123,18 @@ class Announcements:
         return [*labels, *(text for _, text in reversed(self._headings))]
 
     def role(self) -> Role:
-        """Return what the current block contains, according to the headings and labels above it."""
+        """Return what the current block contains, according to the headings and labels above it.
+
+        Below "Response", the headers, parameters and the body are those of the response.
+        """
         texts = self.texts()
         decisive = [text for text in texts if not _is_neutral(text)]
-        return next(_roles(decisive), "") or next(_roles(texts), "")
+        roles = [role for text in decisive if (role := role_of_title(text))]
+        if not roles:
+            return next(_roles(texts), "")
+        nearest = next(text for text in decisive if role_of_title(text))
+        is_weak = roles[0] in ("request", "headers") and not _STRONG_REQUEST.search(nearest)
+        return "response" if is_weak and roles[1:2] == ["response"] else roles[0]
 
     def role_and_location(self) -> tuple[Role, str]:
         """Return the role and the location of a paragraph about a parameter.
@@ -163,6 +180,10 @@ class Announcements:
     def says_required(self) -> bool:
         """Return whether the nearest text announces parameters that are all required."""
         return any(_REQUIRED.match(text) for text in self.texts()[:1])
+
+    def is_about_notifications(self) -> bool:
+        """Return whether the nearest text announces what the platform sends to the caller's server."""
+        return any(map(_NOTIFICATION.search, self.texts()[:1]))
 
     def is_about_values(self) -> bool:
         """Return whether the nearest text announces the values of fields, such as `Enumerated Values`."""

@@ -26,15 +26,20 @@ _CALL_WITH_NAME = re.compile(
     rf"\W*{CALL.pattern}\W*\s(?:[-–—:]\s+|[(（])(?P<name>[^()（）]{{4,80}})[)）]?"
 )
 _GENERIC_HEADING = re.compile(
-    r"[\W\d]*(?:(?:请求|基本|接口|调用|服务|功能|信息|概述|地址|方式|方法|路径|说明|描述|定义|示例|结构|语法"
+    r"[\W\d]*(?:(?:请求|基本|接口|调用|服务|功能|信息|概述|简介|介绍|地址|方式|方法|路径|说明|描述|定义|示例|结构|语法"
     r"|参数|详情|文档|使用|http|https|api|url)+"
     r"|(?:the )?(?:https? |api |rest )?(?:requests?|endpoints?|ur[li]s?|methods?|api|routes?|resource|call)"
     r"(?: (?:syntax|format|line|url|details?|info(?:rmation)?|method|path|definition|example|overview))?"
-    r"|overview|definition|syntax|usage|reference|summary|description|basic info(?:rmation)?"
+    r"|overview|introduction|definition|syntax|usage|reference|summary|description|basic info(?:rmation)?"
     rf"|(?-i:{METHODS})\b.*)\W*",
     re.IGNORECASE,
 )
-"""Headings that the page of any operation can have. They are not names of operations."""
+"""Headings that are not names of operations; see `is_generic_heading`."""
+
+
+def is_generic_heading(title: str) -> bool:
+    """Return whether the page of any operation can have this heading, such as "Request" or "Overview"."""
+    return _GENERIC_HEADING.fullmatch(title) is not None
 
 
 def after_title(blocks: Sequence[MarkdownBlock]) -> int:
@@ -179,7 +184,7 @@ def page_operation_name(
     """
     for index in _headings_above(blocks, mark.block):
         block = blocks[index]
-        is_section = block.level >= 2 and not _GENERIC_HEADING.fullmatch(block.title)
+        is_section = block.level >= 2 and not is_generic_heading(block.title)
         if (
             is_section
             and read_positions
@@ -212,7 +217,7 @@ def section_operation_name(
     if not headings and is_first:
         candidates.append(title)
     for name in map(_without_call, candidates):
-        if name and not _GENERIC_HEADING.fullmatch(name) and not is_scope_label(name):
+        if name and not is_generic_heading(name) and not is_scope_label(name):
             return name
     call = f"{mark.call.method} {path_of(mark.call.url)}"
     summary = _sentence(blocks[position + 1 : position + 2]) if headings else ""

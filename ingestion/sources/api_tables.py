@@ -48,12 +48,13 @@ from ingestion.sources.api_roles import is_titled_parameters, location_of_column
 from schemas.document import AllowedValue, Parameter
 
 _NAME_CELL = re.compile(r"([A-Za-z_$@][\w.$@\[\]{}-]*)\s*((?i:required|optional|必填|可选)?)")
+_PLACEHOLDER = re.compile(r"[\s`]*(?:<|&lt;)([A-Za-z][\w.-]*)(?:>|&gt;)[\s`]*")
 _FIELD_COLUMN = re.compile(
     r"字段名?称?|属性名?|(?:field|attribute|property)(?: name)?s?", re.IGNORECASE
 )
 """Titles of columns that contain the names of an object's fields."""
-_TYPE_CODE = re.compile(r"[A-Za-z][A-Za-z0-9]*(?:[_.-][A-Za-z0-9]+)+")
-"""An error code in a column titled "Type", such as `not_found`."""
+_TYPE_CODE = re.compile(r"(?:[A-Za-z][A-Za-z0-9]*(?:[_.-][A-Za-z0-9]+)*)?")
+"""An error code in a column titled "Type", such as `not_found`; it may be missing."""
 
 
 class TableReader:
@@ -92,7 +93,9 @@ class TableReader:
                     [scope for cell in cells for scope in scopes_of_value(cell)]
                 )
             return False
-        role = role_of_column(header, columns) or role
+        column_role = role_of_column(header, columns)
+        is_response = role == "response" and column_role == "headers"
+        role = role if is_response else column_role or role
         if not role and self._builder.operation.is_stated and is_titled_parameters(header, columns):
             role = "request"
         return self._add_parameter_table(header, rows, columns, role)
@@ -182,7 +185,8 @@ def _with_codes(columns: Columns, header: Sequence[str], rows: TableRows, role: 
 
     In a section of errors:
 
-    - Types next to an HTTP status are codes if all are identifiers such as `not_found`.
+    - Without a column of codes, types next to an HTTP status are codes if all are identifiers such as
+      `not_found`, or missing.
     - If all types are error statuses such as `404`, they are the statuses, and the names are the codes.
     - If there are neither codes nor types, the names are the codes; if there are no names, the values are.
       This does not apply if the title of the names says that they are fields.
@@ -190,7 +194,8 @@ def _with_codes(columns: Columns, header: Sequence[str], rows: TableRows, role: 
     In a section of responses, codes or names that are all HTTP statuses are the statuses.
     """
     types = [text_of(columns.cell(row, "type")) for row in rows]
-    if role == "errors" and "http_status" in columns and all(map(_TYPE_CODE.fullmatch, types)):
+    are_codes = any(types) and all(map(_TYPE_CODE.fullmatch, types))
+    if role == "errors" and "http_status" in columns and "code" not in columns and are_codes:
         return columns.renamed("type", "code")
     if role == "errors" and types and all(map(is_error_status, types)) and "name" in columns:
         return columns.renamed("type", "http_status").renamed("name", "code")
@@ -273,7 +278,8 @@ def _is_required(row: Sequence[str], columns: Columns, mark: bool | None) -> boo
     `mark` is what the cell with the name says.
     """
     if "required" in columns:
-        return any(map(is_required_cell, parts_of(text_of(columns.cell(row, "required")))))
+        parts = parts_of(text_of(columns.cell(row, "required")))
+        return any(map(is_required_cell, parts)) and required_mark(parts[-1]) is not False
     if "optional" in columns:
         return text_of(columns.cell(row, "optional")).lower() in ("否", "no", "n", "false", "×")
     if mark is not None:
@@ -292,6 +298,8 @@ def _names_of(cell: str) -> tuple[int, list[str], bool | None]:
     The mark is True for required, False for optional, None without a mark. A cell such as `from / to` has
     several names; the second name in `point.lng / lat` is `point.lat`.
     """
+    if placeholder := _PLACEHOLDER.fullmatch(cell):
+        cell = placeholder[1]
     text = re.sub(r"<br\s*/?>.*", "", cell, flags=re.IGNORECASE | re.DOTALL).strip("\n")
     text = re.sub(
         r"</?(?:code|b|strong|em|i|span|sup|sub|font|a|p|div)\b[^>]*>",
@@ -376,7 +384,7 @@ def _values(cell: str) -> tuple[AllowedValue, ...]:
 
     Without code spans, the values are the parts between separators such as commas.
     """
-    if not cell.strip():
+    if not cell.strip(" -–—/"):
         return ()
     found = [
         (m[1], text_of(m[2]).strip(" ()（）"))

@@ -20,7 +20,7 @@ from frontmatter.default_handlers import BaseHandler
 from ingestion.sources.folder import PageValues, page_url, path_values, read_text
 from ingestion.sources.page_components import replace_gitbook_tags, tables_of_lists
 from ingestion.sources.pages import PageContent, PageFolderReader, PagePart
-from ingestion.text.clean_markdown import to_plain_markdown
+from ingestion.text.clean_markdown import inline_links, to_plain_markdown
 from ingestion.text.components import (
     ATTRIBUTES,
     attributes_of,
@@ -96,7 +96,7 @@ def _convert_table(html: str) -> str:
 def read_content(source: MarkdownSourceConfig, _limits: SourceLimits, path: Path) -> PageContent:
     """Return the front matter and the plain Markdown of a page. Raises SourceError."""
     values, body = _split_front_matter(read_text(path))
-    return _content(values, LinkResolver(source, _front_matter).resolve(body, path))
+    return _content(values, LinkResolver(source, _front_matter).resolve(inline_links(body), path))
 
 
 def markdown_content(text: str) -> PageContent:
@@ -105,9 +105,10 @@ def markdown_content(text: str) -> PageContent:
     A relative link to another page is replaced by its label. Raises SourceError.
     """
     values, body = _split_front_matter(text)
-    return _content(
-        values, _LINK.sub(lambda link: link[0] if _SCHEME.match(link[2]) else link[1], body)
+    links = _LINK.sub(
+        lambda link: link[0] if _SCHEME.match(link[2]) else link[1], inline_links(body)
     )
+    return _content(values, links)
 
 
 def _content(values: PageValues, body: str) -> PageContent:

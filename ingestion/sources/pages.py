@@ -17,6 +17,7 @@ from ingestion.sources.api_calls import DECLARED_CALL
 from ingestion.sources.api_docs import api_sections
 from ingestion.sources.api_operation import PageOperation
 from ingestion.sources.api_pages import ApiPage, read_operations
+from ingestion.sources.api_sections import is_generic_heading
 from ingestion.sources.folder import FolderReader, PageValues, page_url, path_values
 from ingestion.text.clean_markdown import clean_text
 from ingestion.text.language import detect_language
@@ -24,6 +25,8 @@ from ingestion.text.markdown_blocks import MarkdownBlock, add_anchors, parse_blo
 from schemas.document import Section, SourceDocument
 from schemas.platform import PageFolderConfig, PageFormat, PageSourceConfig, SourceLimits
 
+_UNNAMED = re.compile(r"index|readme|overview|[\W\d_]*", re.IGNORECASE)
+"""Names of files that do not say what the page is about."""
 MAX_TITLE_CHARS = 500
 
 TITLE_NAMES = ("sidebarTitle", "sidebar_label", "linkTitle", "nav_title")
@@ -134,7 +137,7 @@ def _parse(source: PageSourceConfig, page: SourcePage) -> ParsedPage | None:
     if not has_body and not declared:
         return None
     name = page.id.rpartition("/")[2]
-    title = (_page_title(source, values) or _first_heading(parsed) or name)[:MAX_TITLE_CHARS]
+    title = (_page_title(source, values) or _first_heading(parsed, name) or name)[:MAX_TITLE_CHARS]
     if page_format == "markdown":
         lead = lead_blocks(values, title)
         parsed = [(part, with_lead(blocks, lead)) for part, blocks in parsed]
@@ -293,9 +296,18 @@ def _apply_part_values(
     )
 
 
-def _first_heading(parsed: Iterable[tuple[PagePart, list[MarkdownBlock]]]) -> str:
-    blocks = (block for _, part_blocks in parsed for block in part_blocks)
-    return next((block.title for block in blocks if block.kind == "heading"), "")
+def _first_heading(parsed: Iterable[tuple[PagePart, list[MarkdownBlock]]], name: str) -> str:
+    """Return the first heading of a page.
+
+    The result is empty without a heading, or if a heading such as "Overview" is not of level 1 and the name
+    of the file says more.
+    """
+    headings = (block for _, blocks in parsed for block in blocks if block.kind == "heading")
+    first = next(headings, None)
+    if first is None:
+        return ""
+    says_more = not _UNNAMED.fullmatch(name)
+    return "" if first.level > 1 and says_more and is_generic_heading(first.title) else first.title
 
 
 def _sections(

@@ -7,7 +7,7 @@ white space. Code stays as it is, except that several blank lines become one.
 
 import html
 import re
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 
 from ingestion.text.html_tags import (
     bold_title,
@@ -30,7 +30,7 @@ _WIDE_SPACE = re.compile(f"[{_WIDE}]")
 _WIDE_INDENT = re.compile(rf"(^[ \t]*|\|[ \t]*)([{_WIDE}]+)")
 _CONVERTED_CHARACTER = re.compile(f"[<{_WIDE}]")
 _CONVERTED_STRINGS = (
-    "{/*", "{{", "{% include", "{'", '{"', ":::", "[!", "![", "!!!", "???", "===", "import ", "export ",
+    "{/*", "{{", "{% include", "{'", '{"', ":::", "[!", "![", "](#", "import ", "export ",
 )  # fmt: skip
 """Text is unchanged if it has none of these, no `_CONVERTED_CHARACTER` and no `_LABEL_BELOW_TABLE`."""
 _INDENTED_IN_COMPONENT = re.compile(r"^ *<[A-Z][\w.]*(?:\s[^<>]*)?>\s*\n {4}", re.MULTILINE)
@@ -63,9 +63,26 @@ _ALERT = re.compile(r"^(\s*(?:>\s*)+)\\?\[!(\w+)\\?\][-+]?[ \t]*(.*)$")
 _INDENTED_BLOCK_START = re.compile(
     r"^(\s*)(?:!!!|\?\?\?\+?|===[!+]?)[ \t]+(?:([\w-]+)[ \t]*)?(?:\"([^\"]*)\")?[ \t]*$"
 )
-_ADMONITION_STRINGS = (":::", "[!", "!!!", "???", "===")
+_ADMONITION_STRINGS = (":::", "[!")
+_INDENTED_BLOCK_STRINGS = ("!!!", "???", "===")
+_FENCE = re.compile(r"[ \t>]*(`{3,}|~{3,})")
+_DEFINITION = re.compile(
+    r"^ {0,3}\[(?P<label>[^\]\n]+)\]:[ \t]*<?(?P<target>[^\s>]+)>?(?:[ \t]+[\"'(][^\n]*)?$\n?",
+    re.MULTILINE,
+)
+"""The definition of a link: `[label]: target "title"`."""
+_REFERENCE = outside_code(r"\[(?P<text>[^\[\]]+)\](?:\[(?P<label>[^\[\]]*)\])?(?![\[(:])")
+_ANCHOR_LINK = outside_code(r"\[[#¶§\u200b]?\]\(#[^)\s]*\)[ \t]?")
+"""A link from a heading to itself."""
 _LABEL_BELOW_TABLE = re.compile(r"(\|[ \t]*)\n([ \t]*\*\*[^*|\n]+\*\*[:：]?[ \t]*)(?=\n)")
 """A bold line right below a table. It labels the text after it, but a parser would read it as a row."""
+_REPLACEMENTS: Sequence[tuple[str, re.Pattern[str], Callable[[re.Match[str]], str]]] = (
+    ("](#", _ANCHOR_LINK, lambda _: ""),
+    ("![", _IMAGE, lambda match: image_text(match["alt"])),
+    ("{'", _STRING, lambda match: match["text"]),
+    ('{"', _STRING, lambda match: match["text"]),
+)
+"""A string that a pattern needs, the pattern, and what replaces its matches outside code."""
 _BLANK_LINES = re.compile(r"\n{3,}")
 
 _CLEANED_CHARACTER = re.compile(f"[\\\\&<>\t\u200b\ufeff{_WIDE}]")
@@ -81,6 +98,28 @@ _AUTOLINK = re.compile(r"(?:https?|mailto|ftp):")
 _SPACES = outside_code(r"(?<=[^\s|])[ \t]{2,}(?=[^\s|])")
 
 
+def inline_links(text: str) -> str:
+    """Return `text` with the targets of links in the links, instead of in definitions such as `[1]: /x`."""
+    if "]:" not in text:
+        return text
+    parts = list(split_code(text))
+    targets = {
+        match["label"].casefold(): match["target"]
+        for is_code, part in parts
+        if not is_code
+        for match in _DEFINITION.finditer(part)
+    }
+
+    def link(match: re.Match[str]) -> str:
+        target = targets.get((match["label"] or match["text"]).casefold())
+        return f"[{match['text']}]({target})" if target else match[0]
+
+    return "".join(
+        part if is_code else replace_outside_code(_REFERENCE, link, _DEFINITION.sub("", part))
+        for is_code, part in parts
+    )
+
+
 def to_plain_markdown(text: str, table_to_markdown: Callable[[str], str] | None = None) -> str:
     """Return the page `text` as plain Markdown.
 
@@ -89,6 +128,8 @@ def to_plain_markdown(text: str, table_to_markdown: Callable[[str], str] | None 
     convert. If it is None, all tables lose their tags and keep their text.
     """
     text = _space_headings(text.replace("\r\n", "\n"))
+    if any(string in text for string in _INDENTED_BLOCK_STRINGS):
+        text = "\n".join(_outdent_blocks(text.split("\n")))
     if "<" in text and _INDENTED_IN_COMPONENT.search(text):
         text = outdent_components(text)
     if "<!--" in text:
@@ -165,12 +206,11 @@ def _convert(text: str, table_to_markdown: Callable[[str], str] | None) -> str:
     text = _INSERTION_LINE.sub("", _MODULE_LINE.sub("", text))
     if any(string in text for string in _ADMONITION_STRINGS):
         text = "\n".join(_admonitions(text.split("\n")))
-    if "![" in text:
-        text = replace_outside_code(_IMAGE, lambda match: image_text(match["alt"]), text)
+    for mark, pattern, replace in _REPLACEMENTS:
+        if mark in text:
+            text = replace_outside_code(pattern, replace, text)
     if "{{" in text:
         text = replace_annotations(text)
-    if "{'" in text or '{"' in text:
-        text = replace_outside_code(_STRING, lambda match: match["text"], text)
     return replace_tags(text) if "<" in text else text
 
 
@@ -181,22 +221,32 @@ def _keep_indentation(line: str) -> str:
     return _WIDE_INDENT.sub(lambda match: match[1] + "&emsp;" * len(match[2]), line)
 
 
-def _admonitions(lines: Iterable[str]) -> Iterator[str]:
-    """Turn `:::note`, `> [!NOTE]`, `!!! tip` and `=== "Tab"` into bold titles.
-
-    Indented content is outdented.
-    """
-    indents: list[int] = []
+def _outdent_blocks(lines: Iterable[str]) -> Iterator[str]:
+    """Turn `!!! tip`, `??? note` and `=== "Tab"` into bold titles, and outdent their content."""
+    blocks: list[tuple[int, int]] = []
+    """The indentation of each open block and of its content, which is 0 until it is known."""
+    fence = ""
     for line in lines:
-        indent = len(line) - len(line.lstrip())
-        while indents and line.strip() and indent <= indents[-1]:
-            indents.pop()
-        for _ in indents:
-            line = line.replace(" " * 4, "", 1) if line.startswith(" " * 4) else line.lstrip()
-        if match := _INDENTED_BLOCK_START.match(line):
-            indents.append(indent)
-            yield from ("", match[1] + bold_title(match[2] or "", match[3]), "")
-        elif match := _CONTAINER.match(line):
+        indent = len(line) - len(line.lstrip(" "))
+        if line.strip() and not fence:
+            while blocks and indent <= blocks[-1][0]:
+                blocks.pop()
+            if blocks and not blocks[-1][1]:
+                blocks[-1] = (blocks[-1][0], indent)
+        line = line[min(indent, blocks[-1][1]) :] if blocks else line
+        if marks := _FENCE.match(line):
+            fence = "" if fence and marks[1].startswith(fence) else fence or marks[1]
+        if not fence and (start := _INDENTED_BLOCK_START.match(line)):
+            blocks.append((indent, 0))
+            yield from ("", start[1] + bold_title(start[2] or "", start[3]), "")
+        else:
+            yield line
+
+
+def _admonitions(lines: Iterable[str]) -> Iterator[str]:
+    """Turn `:::note` and `> [!NOTE]` into bold titles."""
+    for line in lines:
+        if match := _CONTAINER.match(line):
             title = match[3] or match[4] or match[5]
             yield from ("", match[1] + bold_title(match[2] or "", title), "")
         elif match := _ALERT.match(line):

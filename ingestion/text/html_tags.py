@@ -199,7 +199,8 @@ def _replace_tag(match: re.Match[str]) -> str:
     is_closing, name = bool(match["closing"]), match["tag"]
     is_component = name[0].isupper()
     if name.lower() not in _HTML_TAGS and not is_component:
-        return match[0]
+        is_element = "-" in name and (is_closing or "=" in match["attributes"])
+        return "" if is_element else match[0]  # others are placeholders
     if is_component and not is_closing and _is_type_argument(match):
         return match[0]
     values = attributes_of(match["attributes"]) if match["attributes"] else {}
