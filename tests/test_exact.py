@@ -18,7 +18,7 @@ from runnables.retrieval.exact_search import (
     missing_identifiers,
     similar_identifiers,
 )
-from runnables.retrieval.query_analysis import extract_identifiers
+from runnables.retrieval.query_analysis import asks_about_code, extract_identifiers
 from schemas.document import SourceDocument
 from schemas.platform import SourceLimits
 from schemas.settings import read_settings
@@ -216,3 +216,21 @@ def test_identifier_in_the_code_column_is_defined_even_if_another_cell_contains_
     row = "| 404 | order not_found | not_found |"
     (chunk,) = page("errors", f"| HTTP | Message | Code |\n| --- | --- | --- |\n{row}")
     assert definition_strength(chunk, ["not_found"]) >= DEFINED
+
+
+@pytest.mark.parametrize(
+    ("question", "asks"),
+    [
+        ("返回 18017 怎么解决", True),
+        ("报 18019", True),
+        ("遇到 -1003 怎么办", True),
+        ("-1015 是什么意思", True),
+        ("what does -2010 mean", True),
+        ("why do I get -1021", True),
+        ("返回 18017 条怎么办", False),
+        ("it returns 5000 items", False),
+        ("how do I send 20000 messages", False),
+    ],
+)
+def test_code_is_asked_about_without_the_word_error(question: str, asks: bool) -> None:
+    assert asks_about_code(question) is asks

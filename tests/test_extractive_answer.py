@@ -215,6 +215,47 @@ def test_pasted_request_is_not_answered_with_an_example_of_it(tmp_path: Path) ->
     assert text.startswith("**Groups > Fields**")
 
 
+CODES = """# 接口错误码
+
+## 错误码处理方案
+
+调用接口失败时，会返回对应的错误码。常见错误码的处理方案见下文，也可以按错误码查询处理方案。
+
+## 返回字段
+
+调用接口后返回以下字段，请先解决返回的错误：`code` 是返回的错误码。
+
+## 网关
+
+| 错误码 | 说明 |
+| --- | --- |
+| 171 | 签名不对 |
+| 18017 | 模板没有通过审核 |
+
+## -1021 时间同步问题
+
+客户端的时钟不准。
+"""
+
+
+@pytest.mark.parametrize(
+    ("question", "said"),
+    [
+        ("错误码 171", "签名不对"),
+        ("返回 18017 怎么解决", "模板没有通过审核"),
+        ("错误码 -1021 怎么处理", "客户端的时钟不准"),
+        ("-1021 是什么意思", "客户端的时钟不准"),
+    ],
+)
+def test_code_is_answered_with_its_definition_alone(
+    question: str, said: str, tmp_path: Path
+) -> None:
+    text = quoted_page(tmp_path, CODES, question)
+    others = {"签名不对", "模板没有通过审核", "客户端的时钟不准", "调用接口"} - {said}
+    assert said in text
+    assert not any(other in text for other in others)
+
+
 def test_two_parts_of_a_question_are_answered_from_the_same_section(tmp_path: Path) -> None:
     filler = "The desk stores it with the other settings of the shop.\n\n" * 20
     page = (

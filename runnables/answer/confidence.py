@@ -8,9 +8,7 @@ documents answer and to questions that they do not answer; docs/explanation/answ
 import math
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import chain
 
-from ingestion.text.words import split_words, stem
 from runnables.answer.coefficients import (
     ANSWER_INTERCEPT,
     ANSWER_WEIGHTS,
@@ -19,7 +17,6 @@ from runnables.answer.coefficients import (
 )
 from runnables.answer.passages import RankedPassage
 from runnables.question.query_terms import QueryTerms
-from runnables.question.topic_scorer import DEVELOPER_WORDS
 from schemas.answer import Confidence
 
 HIGH = 0.87
@@ -30,12 +27,6 @@ Of the cross-validated answers with at least this probability, nine in ten are r
 
 MEDIUM = 0.45
 """Probability from which the confidence is `medium`."""
-
-MIN_OTHER_WORDS = 2
-"""A question with fewer words besides its codes and names asks only for the meaning of these.
-
-Words that developers use on every platform, such as "error", do not count.
-"""
 
 DEFINED = 0.9
 """Minimum probability of an answer that defines a code, if the question asks for nothing else.
@@ -107,22 +98,12 @@ def quotes_probability(quotes: Quotes, missing_identifiers: Collection[str]) -> 
         return 0.0
     terms, probability = quotes.terms, answer_probability(answer_features(quotes))
     if missing_identifiers:
-        has_others = _has_other_words(terms, missing_identifiers)
+        has_others = terms.has_other_words(missing_identifiers)
         return min(probability, INCOMPLETE) if has_others else 0.0
     is_defined = any(passage.defines_code for passage in quotes.passages)
-    if is_defined and not _has_other_words(terms, terms.identifiers):
+    if is_defined and not terms.has_other_words(terms.identifiers):
         return max(probability, DEFINED)
     return probability
-
-
-def _has_other_words(terms: QueryTerms, names: Collection[str]) -> bool:
-    """Return whether the question has at least `MIN_OTHER_WORDS` words that are not in `names`.
-
-    `DEVELOPER_WORDS` do not count.
-    """
-    texts = chain(names, DEVELOPER_WORDS)
-    known = {stem(word) for text in texts for word in split_words(text)}
-    return len(terms.weights.keys() - known) >= MIN_OTHER_WORDS
 
 
 def answer_features(quotes: Quotes) -> dict[str, float]:

@@ -95,6 +95,15 @@ class Candidate:
         return self.terms.found_in(self.heading)
 
     @cached_property
+    def is_about_code(self) -> bool:
+        """Whether the last heading begins with an error code of the question."""
+        title = self.chunk.section.rpartition(" > ")[2]
+        return any(
+            code.lower() in self.terms.identifiers and title.startswith(code)
+            for code in error_codes(title)
+        )
+
+    @cached_property
     def row_words(self) -> Set[str]:
         """The words of the question that may name a row.
 
@@ -121,7 +130,8 @@ class Candidate:
 
     def defines_code(self, index: int) -> bool:
         """Return whether the segment is the row of an error code in the question."""
-        has_code = bool(error_codes(self.segments[index].name))
+        name = self.segments[index].name
+        has_code = bool(error_codes(name)) or name.lstrip("-").isdigit()
         return (has_code and self.is_named(index)) or self._describes_code(index)
 
     def _describes_code(self, index: int) -> bool:
@@ -149,7 +159,7 @@ class RankedPassage:
     named: frozenset[str]
     """The words and identifiers of the question in the headings, or in the API's name and address."""
     defines_code: bool
-    """Whether one of its rows defines an error code of the question."""
+    """Whether one of its rows, or the heading above it, defines an error code of the question."""
     features: Mapping[str, float]
     relevance: float
     """The weighted sum of the features."""
@@ -158,9 +168,20 @@ class RankedPassage:
 def rank_passages(
     candidates: Iterable[Candidate], weights: Mapping[str, float]
 ) -> list[RankedPassage]:
-    """Return the passages of all candidates, best first. `weights` are the weights of the features."""
-    passages = [passage for each in candidates for passage in _passages(each, weights)]
-    return sorted(passages, key=lambda passage: -passage.relevance)
+    """Return the passages of all candidates, best first. `weights` are the weights of the features.
+
+    If a question is only about an error code, the passages that define it precede all others.
+    """
+
+    def order(item: tuple[QueryTerms, RankedPassage]) -> tuple[bool, float]:
+        terms, passage = item
+        is_first = passage.defines_code and not terms.has_other_words(terms.identifiers)
+        return not is_first, -passage.relevance
+
+    passages = [
+        (each.terms, passage) for each in candidates for passage in _passages(each, weights)
+    ]
+    return [passage for _, passage in sorted(passages, key=order)]
 
 
 def _passages(candidate: Candidate, weights: Mapping[str, float]) -> Iterator[RankedPassage]:
@@ -306,6 +327,6 @@ def _passage(
         "score": candidate.score,
     }
     relevance = sum(weight * features[name] for name, weight in weights.items())
-    defines_code = any(map(candidate.defines_code, indices))
+    defines_code = candidate.is_about_code or any(map(candidate.defines_code, indices))
     named = candidate.heading_words | terms.identifiers_in(candidate.heading.lower())
     return RankedPassage(chunk, segments, text, words, named, defines_code, features, relevance)

@@ -15,7 +15,7 @@ from typing import Literal
 from ingestion.store.collection import Collection
 from ingestion.text.words import may_be_noun, normalise, split_words, stem
 from runnables.question.extract_details import error_codes
-from runnables.question.topic_scorer import is_content_word
+from runnables.question.topic_scorer import DEVELOPER_WORDS, is_content_word
 from runnables.retrieval.query_analysis import (
     Glossary,
     Lexicon,
@@ -35,6 +35,12 @@ AskedQuantity = Literal["time", "size", "length", "count", "money"]
 
 NON_NOUN_FACTOR = 0.5
 """Factor for the weight of a word that is not a noun: questions and documents use different verbs."""
+
+MIN_OTHER_WORDS = 2
+"""A question with fewer words besides its codes and names asks only for the meaning of these.
+
+Words that developers use on every platform, such as "error", do not count.
+"""
 
 _PIECE = re.compile(r"[a-z0-9]+|[^\x00-\x7f]+")
 
@@ -127,6 +133,15 @@ class QueryTerms:
     def share(self, words: Iterable[str]) -> float:
         """Return the weight of `words` relative to all words, 0 to 1."""
         return self.weight(words) / self.total if self.total else 0.0
+
+    def has_other_words(self, names: Iterable[str]) -> bool:
+        """Return whether the question has at least `MIN_OTHER_WORDS` words that are not in `names`.
+
+        `DEVELOPER_WORDS` do not count.
+        """
+        texts = chain(names, DEVELOPER_WORDS)
+        known = {stem(word) for text in texts for word in split_words(text)}
+        return len(self.weights.keys() - known) >= MIN_OTHER_WORDS
 
     def ngram_share(self, text: str) -> float:
         """Return the share of `ngrams` that `text` contains, 0 to 1. `text` is in lower case."""

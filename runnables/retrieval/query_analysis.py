@@ -55,12 +55,14 @@ _ERROR_WORD = re.compile(
     re.IGNORECASE,
 )
 _ASKED_CODE = re.compile(
-    r"\bwhat(?:'s|\s+is|\s+does)?\s+(?:an?\s+)?\d{3}\b(?!\s+\w{3,}s\b)|\b\d{3}\s+means?\b"
+    r"\bwhat(?:'s|\s+is|\s+does)?\s+(?:an?\s+)?-?\d{3,9}\b(?!\s+\w{3,}s\b)|\b\d{3,9}\s+means?\b"
     r"|\b(?:gets?\s+an?|(?:got|getting|gives?|returns?|returned|throws)(?:\s+an?)?)\s+[45]\d\d\b"
-    r"|(?<!\d)\d{3}\s*(?:是什么|是啥|什么意思|啥意思|代表|表示)|(?:返回|报|出现)了?\s*[45]\d\d(?!\d)",
+    r"|\b(?:gets?|got|getting|gives?|returns?|returned|throws)(?:\s+an?)?\s+-?\d{4,9}\b(?!\s+[a-z]{3,})"
+    r"|(?<!\d)\d{3,9}\s*(?:是什么|是啥|什么意思|啥意思|代表|表示)"
+    r"|(?:返回|报|出现|提示|遇到)了?\s*(?:[45]\d\d(?!\d)|-?\d{4,9}(?!\d|\s*[个条次人元天秒分小]))",
     re.IGNORECASE,
 )
-"""A question about a number of three digits, or about a status that an API returns."""
+"""A question about the meaning of a number of 3 to 9 digits, or about a code that an API returns."""
 _WORD = re.compile(r"[A-Za-z][A-Za-z0-9_]*")
 _CODE_WORD = re.compile(
     r"(?:错误码|返回码|状态码|err_?code|error[ _-]?code|\berror)[\s:：=\"'`]{1,3}"
