@@ -27,6 +27,7 @@ from schemas.platform import MarkdownSourceConfig, SourceLimits
             "**A**\n\n**B**\n\nb\n\nc\n\n    code",
         ),
         ("<Note>Careful</Note>", "**Note**\n\nCareful"),
+        ("a\n<br/>\n## Keys", "a\n\n## Keys"),
         ("# [#](#keys) Keys [¶](#keys)", "# Keys "),
         ('<page-anchor el="h2">\nKeys\n</page-anchor> of <your-app>', "Keys\n of <your-app>"),
         (

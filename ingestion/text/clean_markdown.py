@@ -83,6 +83,8 @@ _REPLACEMENTS: Sequence[tuple[str, re.Pattern[str], Callable[[re.Match[str]], st
     ('{"', _STRING, lambda match: match["text"]),
 )
 """A string that a pattern needs, the pattern, and what replaces its matches outside code."""
+_BREAK_LINE = re.compile(r"^[ \t]*(?:<br\s*/?>[ \t]*)+$", re.MULTILINE | re.IGNORECASE)
+"""A line of line breaks. A parser would read the lines right below it as HTML, even a heading."""
 _BLANK_LINES = re.compile(r"\n{3,}")
 
 _CLEANED_CHARACTER = re.compile(f"[\\\\&<>\t\u200b\ufeff{_WIDE}]")
@@ -195,7 +197,7 @@ def _needs_conversion(text: str) -> bool:
 def _convert(text: str, table_to_markdown: Callable[[str], str] | None) -> str:
     if "<!--" in text or "{/*" in text:
         text = replace_outside_code(_COMMENT, lambda _: "", text)
-    text = _LABEL_BELOW_TABLE.sub(r"\1\n\n\2", text)
+    text = _LABEL_BELOW_TABLE.sub(r"\1\n\n\2", _BREAK_LINE.sub("", text))
     if _WIDE_SPACE.search(text):
         text = "\n".join(map(_keep_indentation, text.split("\n")))
     if table_to_markdown is not None and "<table" in text.lower():

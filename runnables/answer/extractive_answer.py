@@ -28,7 +28,7 @@ from runnables.models.chat_models import EXTRACTIVE
 from runnables.question.extract_details import details_of
 from runnables.question.query_terms import QueryTerms
 from runnables.retrieval.exact_search import is_at_path
-from runnables.retrieval.query_analysis import Glossary, split_question
+from runnables.retrieval.query_analysis import Glossary, specific_identifiers, split_question
 from runnables.run_context import emit_answer, named_step
 from runnables.state import AnswerFunction, Draft, PipelineState, StateFunction, with_draft
 from schemas.answer import Answer, AnswerDraft
@@ -147,11 +147,15 @@ def _is_named(chunk: Chunk, details: ExtractedDetails) -> bool:
     """Return whether the question names the chunk's API.
 
     It contains all words of the API's name, and these are two or more, or the path of the API and no other.
+    Words of other identifiers, such as the error code `user_not_found`, do not count.
     """
     if chunk.api_url and len(set(details.paths)) == 1:
         return is_at_path(chunk.api_url, details.paths[0])
-    words = split_words(chunk.api_name)
-    return len(words) > 1 and set(words) <= set(split_words(details.text))
+    text, name = details.text.lower(), chunk.api_name.lower()
+    for identifier in specific_identifiers(text):
+        text = text if identifier in name else text.replace(identifier, " ")
+    words = split_words(name)
+    return len(words) > 1 and set(words) <= set(split_words(text))
 
 
 def _candidates(

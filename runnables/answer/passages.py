@@ -129,10 +129,15 @@ class Candidate:
         return is_named or self._describes_code(index)
 
     def defines_code(self, index: int) -> bool:
-        """Return whether the segment is the row of an error code in the question."""
-        name = self.segments[index].name
-        has_code = bool(error_codes(name)) or name.lstrip("-").isdigit()
-        return (has_code and self.is_named(index)) or self._describes_code(index)
+        """Return whether the segment is the row of an error code in the question.
+
+        In a table of errors, the row must state more than the code.
+        """
+        segment = self.segments[index]
+        is_code = segment.name.lstrip("-").isdigit() or bool(error_codes(segment.name))
+        if self.chunk.kind == "error_codes":
+            is_code = sum(bool(cell) for _, cell in segment.cells) > 1
+        return (is_code and self.is_named(index)) or self._describes_code(index)
 
     def _describes_code(self, index: int) -> bool:
         """Return whether the segment is a row of an error table, and contains a code of the question.

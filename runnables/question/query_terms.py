@@ -39,9 +39,14 @@ NON_NOUN_FACTOR = 0.5
 MIN_OTHER_WORDS = 2
 """A question with fewer words besides its codes and names asks only for the meaning of these.
 
-Words that developers use on every platform, such as "error", do not count.
+Words that developers use on every platform, such as "error", and `ERROR_WORDS` do not count.
 """
 
+ERROR_WORDS = frozenset(
+    ["errcode", "retcode", "fix", "solve", "solution", "resolve", "handle", "cause", "reason",
+     "解决", "处理", "原因", "修复", "办法", "方案"]
+)  # fmt: skip
+"""Words with which a question asks what an error means and what to do about it."""
 _PIECE = re.compile(r"[a-z0-9]+|[^\x00-\x7f]+")
 
 
@@ -137,9 +142,9 @@ class QueryTerms:
     def has_other_words(self, names: Iterable[str]) -> bool:
         """Return whether the question has at least `MIN_OTHER_WORDS` words that are not in `names`.
 
-        `DEVELOPER_WORDS` do not count.
+        `DEVELOPER_WORDS` and `ERROR_WORDS` do not count.
         """
-        texts = chain(names, DEVELOPER_WORDS)
+        texts = chain(names, DEVELOPER_WORDS, ERROR_WORDS)
         known = {stem(word) for text in texts for word in split_words(text)}
         return len(self.weights.keys() - known) >= MIN_OTHER_WORDS
 
