@@ -165,6 +165,8 @@ class RankedPassage:
     """The words and identifiers of the question in the headings, or in the API's name and address."""
     defines_code: bool
     """Whether one of its rows, or the heading above it, defines an error code of the question."""
+    has_named_row: bool
+    """Whether the question names one of its rows."""
     features: Mapping[str, float]
     relevance: float
     """The weighted sum of the features."""
@@ -175,12 +177,13 @@ def rank_passages(
 ) -> list[RankedPassage]:
     """Return the passages of all candidates, best first. `weights` are the weights of the features.
 
-    If a question is only about an error code, the passages that define it precede all others.
+    If a question is only about identifiers, the passages with their rows precede all others.
     """
 
     def order(item: tuple[QueryTerms, RankedPassage]) -> tuple[bool, float]:
         terms, passage = item
-        is_first = passage.defines_code and not terms.has_other_words(terms.identifiers)
+        is_definition = passage.defines_code or passage.has_named_row
+        is_first = is_definition and not terms.has_other_words(terms.identifiers)
         return not is_first, -passage.relevance
 
     passages = [
@@ -332,6 +335,14 @@ def _passage(
         "score": candidate.score,
     }
     relevance = sum(weight * features[name] for name, weight in weights.items())
-    defines_code = candidate.is_about_code or any(map(candidate.defines_code, indices))
-    named = candidate.heading_words | terms.identifiers_in(candidate.heading.lower())
-    return RankedPassage(chunk, segments, text, words, named, defines_code, features, relevance)
+    return RankedPassage(
+        chunk,
+        segments,
+        text,
+        words,
+        named=candidate.heading_words | terms.identifiers_in(candidate.heading.lower()),
+        defines_code=candidate.is_about_code or any(map(candidate.defines_code, indices)),
+        has_named_row=any(map(candidate.is_named, indices)),
+        features=features,
+        relevance=relevance,
+    )
