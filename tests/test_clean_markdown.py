@@ -28,6 +28,7 @@ from schemas.platform import MarkdownSourceConfig, SourceLimits
         ),
         ("<Note>Careful</Note>", "**Note**\n\nCareful"),
         ("a\n<br/>\n## Keys", "a\n\n## Keys"),
+        ("a\n</br>\n## Keys", "a\n\n## Keys"),
         ("# [#](#keys) Keys [¶](#keys)", "# Keys "),
         ('<page-anchor el="h2">\nKeys\n</page-anchor> of <your-app>', "Keys\n of <your-app>"),
         (

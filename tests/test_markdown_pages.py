@@ -229,3 +229,8 @@ def test_links_with_definitions_are_links(tmp_path: Path) -> None:
 )
 def test_general_heading_is_no_title(name: str, text: str, title: str, tmp_path: Path) -> None:
     assert read_page(tmp_path, text, f"{name}.md").title == title
+
+
+def test_code_does_not_decide_the_language(tmp_path: Path) -> None:
+    code = "```python\n" + "response = client.delete(signature_id)\n" * 30 + "```\n"
+    assert read_page(tmp_path, f"# 删除签名\n\n删除短信签名。\n\n{code}").language == "zh"

@@ -47,7 +47,7 @@ _COLUMNS: Mapping[str, re.Pattern[str]] = MappingProxyType(
         ),
         "required": header_pattern(
             r"(?:是否)?(?:必填|必选|必须|必传|必需|必要|必输|非空)(?:项|字段|提供|性)?",
-            r"(?:is[\s_]*)?(?:required|mandatory|compulsory|must)\??",
+            r"(?:is[\s_]*)?(?:require[ds]?|mandatory|compulsory|must)\??",
             r"req\.?",
             r"presence",
             r"[mocr](?:\s*/\s*[mocr])+|optionality|obligation",

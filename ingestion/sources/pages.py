@@ -21,7 +21,8 @@ from ingestion.sources.api_sections import is_generic_heading
 from ingestion.sources.folder import FolderReader, PageValues, page_url, path_values
 from ingestion.text.clean_markdown import clean_text
 from ingestion.text.language import detect_language
-from ingestion.text.markdown_blocks import MarkdownBlock, add_anchors, parse_blocks
+from ingestion.text.markdown_blocks import MarkdownBlock, add_anchors, parse_blocks, split_code
+from schemas.choices import Language
 from schemas.document import Section, SourceDocument
 from schemas.platform import PageFolderConfig, PageFormat, PageSourceConfig, SourceLimits
 
@@ -184,7 +185,7 @@ def _document(
         id=page.document_id,
         source=source.name,
         title=page.title,
-        language=detect_language(page.title + "".join(section.body for section in sections)),
+        language=_language_of(page.title, (section.body for section in sections)),
         page_url=page.url,
         metadata=_metadata(source, page.values),
         sections=sections,
@@ -213,7 +214,7 @@ def _operation_document(
 ) -> SourceDocument:
     """Return the document of an operation: its API sections, then the rest of its text as prose."""
     prose = tuple(_sections(operation.further_prose, operation.name, (), True, page.url_at))
-    language = detect_language(operation.name + "".join(block.text for block in operation.prose))
+    language = _language_of(operation.name, (block.text for block in operation.prose))
     api = operation.document(
         api_id=document_id,
         service_id=text_of_value(page.values.get("folder")) or source.name,
@@ -367,6 +368,12 @@ def declared_operation(values: Mapping[str, object]) -> str:
     """Return the operation that Mintlify's front matter names, such as `openapi: POST /v1/x`, or ""."""
     named = (text_of_value(values.get(name)) for name in ("openapi", "api"))
     return next(filter(DECLARED_CALL.search, named), "")
+
+
+def _language_of(title: str, texts: Iterable[str]) -> Language:
+    """Return the language of a title and texts. Code in the texts does not count."""
+    parts = (part for text in texts for is_code, part in split_code(text) if not is_code)
+    return detect_language("\n".join([title, *parts]))
 
 
 def lead_blocks(values: Mapping[str, object], title: str) -> list[MarkdownBlock]:

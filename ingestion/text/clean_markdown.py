@@ -83,7 +83,7 @@ _REPLACEMENTS: Sequence[tuple[str, re.Pattern[str], Callable[[re.Match[str]], st
     ('{"', _STRING, lambda match: match["text"]),
 )
 """A string that a pattern needs, the pattern, and what replaces its matches outside code."""
-_BREAK_LINE = re.compile(r"^[ \t]*(?:<br\s*/?>[ \t]*)+$", re.MULTILINE | re.IGNORECASE)
+_BREAK_LINE = re.compile(r"^[ \t]*(?:</?br\s*/?>[ \t]*)+$", re.MULTILINE | re.IGNORECASE)
 """A line of line breaks. A parser would read the lines right below it as HTML, even a heading."""
 _BLANK_LINES = re.compile(r"\n{3,}")
 

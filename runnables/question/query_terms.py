@@ -200,7 +200,7 @@ CALL_NEEDS: frozenset[Need] = frozenset({"endpoint", "steps", "parameter"})
 
 _PATTERNS: Mapping[Need, re.Pattern[str]] = {
     "error": re.compile(
-        r"错误|报错|异常|失败|状态码"
+        r"错误|报错|异常|失败|状态码|返回\s*[a-z][\w.-]*\s*(?:怎么|是什么|什么意思|啥|如何|的?原因)"
         r"|\b(?:err(?:or)?s?|fail(?:s|ed|ure|ing)?|exceptions?|status codes?)\b",
         re.I,
     ),
