@@ -2,40 +2,40 @@
 
 Fitted by `make fit-answers` on 2026-11-28. Do not edit this module: the command
 rewrites it. docs/explanation/answers.md has the figures.
-A right passage is ranked first for 629 of 928 questions, cross-validated over the corpora.
+A right passage is ranked first for 631 of 928 questions, cross-validated over the corpora.
 """
 
 PASSAGE_WEIGHTS = {
-    "words": 3.97,
-    "headings": 3.76,
-    "ngrams": 2.61,
-    "identifiers": 2.30,
-    "quantity": 1.41,
-    "asked": 1.42,
-    "unasked": -1.46,
-    "rank": 1.22,
-    "score": 3.24,
+    "words": 3.98,
+    "headings": 3.72,
+    "ngrams": 2.57,
+    "identifiers": 2.37,
+    "quantity": 1.45,
+    "asked": 1.51,
+    "unasked": -1.60,
+    "rank": 1.16,
+    "score": 3.36,
 }
 """Weights of the features by which passages are ranked."""
 
-ANSWER_INTERCEPT = -5.75
+ANSWER_INTERCEPT = -5.91
 """Log-odds that an answer is right, if all features are 0."""
 
 ANSWER_WEIGHTS = {
-    "first": 2.67,
-    "share": 2.76,
-    "found": 1.46,
+    "first": 2.79,
+    "share": 2.69,
+    "found": 1.56,
 }
 """Weights of the features by which the probability of a right answer is estimated."""
 
-TOPIC_INTERCEPT = -1.78
+TOPIC_INTERCEPT = -1.77
 """Log-odds that a question is about the platform, if all features are 0."""
 
 TOPIC_WEIGHTS = {
-    "topic": 0.31,
-    "mean": 1.96,
-    "private": -3.20,
-    "personal": -1.89,
-    "share": 3.25,
+    "topic": 0.30,
+    "mean": 2.01,
+    "private": -3.22,
+    "personal": -1.91,
+    "share": 3.23,
 }
 """Weights of the features by which the probability that a question is about the platform is estimated."""

@@ -19,7 +19,7 @@ from runnables.answer.passages import RankedPassage
 from runnables.question.query_terms import QueryTerms
 from schemas.answer import Confidence
 
-HIGH = 0.87
+HIGH = 0.89
 """Probability from which the confidence is `high`.
 
 Of the cross-validated answers with at least this probability, nine in ten are right.
@@ -40,7 +40,7 @@ INCOMPLETE = 0.4
 It is chosen, not measured; the confidence is low.
 """
 
-NOT_COVERED = 0.03
+NOT_COVERED = 0.01
 """Probability below which the answer says that the documents do not cover the question."""
 
 ON_TOPIC_SHARE = 0.75

@@ -5,6 +5,7 @@ the weight of the question's words in them. The relevance of a passage, by which
 weighted sum of features; `benchmarks/fit_answers` fits the weights.
 """
 
+import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass
 from functools import cached_property
@@ -49,6 +50,9 @@ An anchor is compared with the best segment of its chunk, and a further row with
 
 CLEAR_SHARE = 0.3
 """Minimum relevance of a row that is clearly asked for, relative to the weight of the question."""
+
+_NO_WORD = re.compile(r"[_.\[\d]|(?<=.)[A-Z]")
+"""What distinguishes an identifier such as `sku_id` or `skuId` from a word such as "Refund"."""
 
 ASKED_SECTIONS: Mapping[SectionKind, Need] = {
     "request_parameters": "parameter",
@@ -166,7 +170,7 @@ class RankedPassage:
     defines_code: bool
     """Whether one of its rows, or the heading above it, defines an error code of the question."""
     has_named_row: bool
-    """Whether the question names one of its rows."""
+    """Whether the question names one of its rows by a name that is no ordinary word."""
     features: Mapping[str, float]
     relevance: float
     """The weighted sum of the features."""
@@ -342,7 +346,9 @@ def _passage(
         words,
         named=candidate.heading_words | terms.identifiers_in(candidate.heading.lower()),
         defines_code=candidate.is_about_code or any(map(candidate.defines_code, indices)),
-        has_named_row=any(map(candidate.is_named, indices)),
+        has_named_row=any(
+            candidate.is_named(i) and _NO_WORD.search(candidate.segments[i].name) for i in indices
+        ),
         features=features,
         relevance=relevance,
     )
