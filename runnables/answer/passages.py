@@ -143,6 +143,10 @@ class Candidate:
             is_code = sum(bool(cell) for _, cell in segment.cells) > 1
         return (is_code and self.is_named(index)) or self._describes_code(index)
 
+    def describes_identifier(self, index: int) -> bool:
+        """Return whether the question names the segment, and the name is no ordinary word."""
+        return self.is_named(index) and _NO_WORD.search(self.segments[index].name) is not None
+
     def _describes_code(self, index: int) -> bool:
         """Return whether the segment is a row of an error table, and contains a code of the question.
 
@@ -169,8 +173,8 @@ class RankedPassage:
     """The words and identifiers of the question in the headings, or in the API's name and address."""
     defines_code: bool
     """Whether one of its rows, or the heading above it, defines an error code of the question."""
-    has_named_row: bool
-    """Whether the question names one of its rows by a name that is no ordinary word."""
+    is_definition: bool
+    """Whether the question is only about identifiers, and the passage defines one of them."""
     features: Mapping[str, float]
     relevance: float
     """The weighted sum of the features."""
@@ -183,17 +187,8 @@ def rank_passages(
 
     If a question is only about identifiers, the passages with their rows precede all others.
     """
-
-    def order(item: tuple[QueryTerms, RankedPassage]) -> tuple[bool, float]:
-        terms, passage = item
-        is_definition = passage.defines_code or passage.has_named_row
-        is_first = is_definition and not terms.has_other_words(terms.identifiers)
-        return not is_first, -passage.relevance
-
-    passages = [
-        (each.terms, passage) for each in candidates for passage in _passages(each, weights)
-    ]
-    return [passage for _, passage in sorted(passages, key=order)]
+    passages = [passage for each in candidates for passage in _passages(each, weights)]
+    return sorted(passages, key=lambda passage: (not passage.is_definition, -passage.relevance))
 
 
 def _passages(candidate: Candidate, weights: Mapping[str, float]) -> Iterator[RankedPassage]:
@@ -339,16 +334,16 @@ def _passage(
         "score": candidate.score,
     }
     relevance = sum(weight * features[name] for name, weight in weights.items())
+    defines_code = candidate.is_about_code or any(map(candidate.defines_code, indices))
     return RankedPassage(
         chunk,
         segments,
         text,
         words,
         named=candidate.heading_words | terms.identifiers_in(candidate.heading.lower()),
-        defines_code=candidate.is_about_code or any(map(candidate.defines_code, indices)),
-        has_named_row=any(
-            candidate.is_named(i) and _NO_WORD.search(candidate.segments[i].name) for i in indices
-        ),
+        defines_code=defines_code,
+        is_definition=terms.are_only_identifiers
+        and (defines_code or any(map(candidate.describes_identifier, indices))),
         features=features,
         relevance=relevance,
     )

@@ -148,6 +148,11 @@ class QueryTerms:
         known = {stem(word) for text in texts for word in split_words(text)}
         return len(self.weights.keys() - known) >= MIN_OTHER_WORDS
 
+    @cached_property
+    def are_only_identifiers(self) -> bool:
+        """Whether the question is only about its identifiers (see `has_other_words`)."""
+        return not self.has_other_words(self.identifiers)
+
     def ngram_share(self, text: str) -> float:
         """Return the share of `ngrams` that `text` contains, 0 to 1. `text` is in lower case."""
         found = sum(ngram in text for ngram in self.ngrams)
