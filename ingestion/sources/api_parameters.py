@@ -247,8 +247,8 @@ _REQUIRED_START = re.compile(
 )
 _OPTIONAL_START = re.compile(r"\A\W*(?:optional\b|可选(?![值项范])|选填|非必填)", re.IGNORECASE)
 _PLAIN_REQUIRED_CELL = re.compile(
-    r"[\W_]*(?:[是否]|非?必[填选传须需要]|可选|选填|[ynmocrtfx01]|yes|no|true|false|required|optional"
-    r"|mandatory|conditional)?[\W_]*",
+    r"[是否]|非?必[填选传须需要]|可选|选填|[ynmocrtfx01]|yes|no|true|false|required|optional|mandatory"
+    r"|conditional",
     re.IGNORECASE,
 )
 _FINAL_MARK = re.compile(
@@ -274,7 +274,9 @@ def is_required_cell(text: str) -> bool:
 
 def says_only_required(text: str) -> bool:
     """Return whether a cell below a title such as "Required" says yes or no, and nothing else."""
-    return _PLAIN_REQUIRED_CELL.fullmatch(text) is not None
+    word = text.strip("*`_ ()（）[]")
+    is_mark = not any(map(str.isalnum, word))
+    return is_mark or _PLAIN_REQUIRED_CELL.fullmatch(word) is not None
 
 
 def required_mark(description: str) -> bool | None:

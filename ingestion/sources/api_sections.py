@@ -81,11 +81,12 @@ def _is_flat(blocks: Sequence[MarkdownBlock], starts: Sequence[int]) -> bool:
 
     There must be at least half as many of them as operations.
     """
-    levels = {blocks[start].level for start in starts}
+    first = frozenset(starts)
+    levels = {blocks[start].level for start in first}
     count = sum(
         block.level in levels and role_of_title(block.title) not in ("", "errors")
         for index, block in enumerate(blocks)
-        if block.kind == "heading" and index not in starts
+        if block.kind == "heading" and index not in first
     )
     return 2 * count >= len(starts)
 
