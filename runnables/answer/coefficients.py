@@ -18,13 +18,13 @@ PASSAGE_WEIGHTS = {
 }
 """Weights of the features by which passages are ranked."""
 
-ANSWER_INTERCEPT = -5.91
+ANSWER_INTERCEPT = -5.96
 """Log-odds that an answer is right, if all features are 0."""
 
 ANSWER_WEIGHTS = {
-    "first": 2.79,
-    "share": 2.69,
-    "found": 1.56,
+    "first": 2.90,
+    "share": 2.62,
+    "found": 1.58,
 }
 """Weights of the features by which the probability of a right answer is estimated."""
 
