@@ -92,7 +92,8 @@ async def emit(config: RunnableConfig, event: Event) -> None:
 async def emit_answer(config: RunnableConfig, answer: Answer) -> None:
     """Dispatch the sources and all steps of `answer`.
 
-    If exactly these steps have been dispatched already, nothing is dispatched.
+    If exactly these steps have been dispatched already, nothing is dispatched; otherwise, all steps are
+    dispatched again.
     """
     streamed = run_context(config).streamed or StreamedAnswer()
     for event in missing_events(streamed, answer):

@@ -47,7 +47,10 @@ class Draft:
     degraded: DegradedReason | None = None
     """Why the answer was not made as the settings require; None if it was."""
     probability: float | None = None
-    """The estimated probability that a quoted answer is right; None for any other answer."""
+    """The estimated probability that the best quotes are right, even if it is too low to quote them.
+
+    None for any other draft.
+    """
 
 
 class PipelineState(TypedDict):
@@ -75,11 +78,11 @@ class PipelineState(TypedDict):
     research: NotRequired[Research]
     """Set by `research`, in mode `tools`."""
     draft: NotRequired[Draft]
-    """Set by `answer`, or by `decline` if the question is probably off-topic."""
+    """Set by `answer`. If the question is probably off-topic, set by `decline` instead."""
 
 
 StateStep = Runnable[PipelineState, PipelineState]
-"""A step that traces show as a run."""
+"""A step that is shown as a run in traces."""
 
 StateFunction = Callable[[PipelineState, RunnableConfig], Coroutine[Any, Any, PipelineState]]
 """A step that is not a run itself. The runs that it starts are children of the pipeline's run."""

@@ -37,7 +37,7 @@ class Turn(ApiModel):
     question: str
     """The standalone form of the question."""
     answer: str
-    """The steps with their citations, one per line."""
+    """The text of the answer with its citations: one step per line."""
     api_name: str | None = None
     """The API that the question is about."""
     api_url: str | None = None

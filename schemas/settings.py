@@ -100,7 +100,7 @@ class Settings(BaseSettings):
 
     judge_model: str | None = None
     """`provider:model` that checks each step of an answer against the chunks that the step cites; default:
-    words and numbers are compared."""
+    the words and numbers of the step are compared with those of the chunks."""
 
     judge_base_url: str | None = None
     """URL of the judge model's server; default: the provider's own."""
@@ -113,7 +113,7 @@ class Settings(BaseSettings):
     `{"chat": {"api_version": "2024-10-21"}}`."""
 
     judge_timeout: float = Field(default=10, gt=0)
-    """Time limit of the judge in seconds; after it, words and numbers are compared."""
+    """Time limit of the judge in seconds; after it, words and numbers are compared as without a judge."""
 
     on_model_failure: Literal["extractive", "error"] = "extractive"
     """If all models fail: `extractive` quotes documents and sets `degraded`, `error` returns an error."""
@@ -151,8 +151,8 @@ class Settings(BaseSettings):
     """Number of chunks to retrieve if the request does not specify `k`."""
 
     evidence_tokens: int = Field(default=6_000, ge=0, le=200_000)
-    """Maximum tokens of the chunks that a chat model reads. The `k` best chunks count, but are kept even if
-    they exceed the limit; further chunks are added if they fit."""
+    """Maximum tokens of the chunks that a chat model reads. The `k` best chunks count towards the limit,
+    but are kept even if they exceed it; further chunks are added if they fit."""
 
     rerank: str = Field(
         default="none", pattern=r"^(none|endpoint|model|local:.+|[A-Za-z_]\w*(\.[A-Za-z_]\w*)+)$"
@@ -180,7 +180,8 @@ class Settings(BaseSettings):
     """Number of threads with which a `local:` model computes a batch."""
 
     web_search: Literal["tavily"] | None = None
-    """`tavily` adds web pages to the sources, after the `k` best chunks; default: no web search."""
+    """`tavily` searches the web for each question, and adds the pages after the `k` best chunks; default:
+    no web search."""
 
     web_api_key: SecretStr | None = Field(
         default=None, validation_alias=AliasChoices("APIDESK_WEB_API_KEY", "TAVILY_API_KEY")
@@ -384,7 +385,7 @@ class Settings(BaseSettings):
 
     @property
     def embedded(self) -> bool:
-        """Whether the store runs in this process (Milvus Lite)."""
+        """Whether the store is a local file (Milvus Lite) instead of a Milvus server."""
         return "://" not in self.milvus_uri
 
     @property

@@ -4,6 +4,7 @@ from pathlib import Path
 
 import pytest
 
+from ingestion.sources.api_calls import Templates, call_of
 from ingestion.sources.api_parameters import listed_parameters
 from tests.api_page_lines import read_lines
 
@@ -460,3 +461,10 @@ To find a boat, call `GET /v3/boats`, with the scope `boats:read`.
 @pytest.mark.parametrize("page", PROSE)
 def test_named_call_is_prose(page: str, tmp_path: Path) -> None:
     assert read_lines(PROSE[page], tmp_path / "page.md") == []
+
+
+def test_call_is_no_instance_of_a_longer_template() -> None:
+    templates = Templates([call_of("GET", "/{tenant}/users"), call_of("GET", "/users/{id}")])
+    assert templates.match(call_of("GET", "/users/42"))
+    assert templates.match(call_of("GET", "/acme/users"))
+    assert not templates.match(call_of("GET", "/users"))

@@ -8,7 +8,8 @@ from docx import Document
 from reportlab.pdfgen.canvas import Canvas
 
 from ingestion.platform_config import read_platform
-from ingestion.sources.formats.pdf_lines import LineCollector
+from ingestion.sources.formats.pdf_lines import LineCollector, PdfLine
+from ingestion.sources.formats.pdf_sections import split_sections
 from ingestion.sources.registry import count_files, read_source
 from schemas.document import SourceDocument
 from schemas.errors import ConfigurationError
@@ -231,6 +232,15 @@ def test_bookmarks_of_the_same_title_are_headings_on_each_of_their_pages(tmp_pat
     pages = [f"{title}\n{words[:80]}" for title, words in zip(titles, ERRORS, strict=False)]
     document = read(tmp_path, "a.pdf", plain_pdf(*pages, bookmarks=True))
     assert outline(document) == ["", "Errors", "Berths", "Errors"]
+
+
+def test_heading_at_the_end_of_a_pdf_is_kept() -> None:
+    texts = [("Ships", 20), ("They sail.", 10), ("They sail fast.", 10), ("Errors", 20)]
+    lines = [PdfLine(text, 1, 60, 700 - 30 * i, size) for i, (text, size) in enumerate(texts)]
+    assert [section.markdown for section in split_sections(lines, {})] == [
+        "# Ships\n\nThey sail.\n\nThey sail fast.",
+        "# Errors",
+    ]
 
 
 def test_bold_section_numbers_are_headings_without_larger_text_and_bookmarks(

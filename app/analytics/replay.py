@@ -100,7 +100,7 @@ class ReplayedQuestion(ApiModel):
     before: ReplayOutcome
     after: ReplayOutcome
     grade: Grade | None = None
-    """The judge's grade of the new answer, with the statements of the recorded answer as facts.
+    """The judge's grade of the new answer, which should state the steps of the recorded answer as facts.
 
     None if there is no judge, if the judge failed, if the steps are the same, or if either answer cites no
     page.
@@ -257,8 +257,9 @@ def distinct_questions(records: Iterable[QuestionRecord]) -> list[RecordedQuesti
 def _commands(records: Iterable[QuestionRecord]) -> Iterator[tuple[AskCommand, QuestionRecord]]:
     """Yield the command that asks each answered question again, with its record.
 
-    A follow-up to a question in `records` is asked as a standalone question, `record.understood`, because
-    its session may have expired.
+    If an earlier question of the same session is in `records`, the standalone question
+    `record.understood` is asked, because the session may have expired. Otherwise, the question is asked as
+    it was recorded.
     """
     started: set[tuple[str, str | None]] = set()
     for record in records:

@@ -64,7 +64,10 @@ class SuggestedQuestions:
         self._cache: dict[Language, tuple[list[CatalogueEntry], tuple[str, ...]]] = {}
 
     def get(self, language: Language) -> tuple[str, ...]:
-        """Return up to four questions of several kinds. Blocks. Raises StoreError or CollectionMismatch."""
+        """Return up to four questions of several kinds.
+
+        Blocks; call it in a worker thread. Raises StoreError or CollectionMismatch.
+        """
         catalogue = self._collection.catalogue()
         cached_catalogue, questions = self._cache.get(language, (None, ()))
         if cached_catalogue is not catalogue:
@@ -77,7 +80,7 @@ class SuggestedQuestions:
     ) -> tuple[str, ...]:
         """Return up to three questions about other sections of a document.
 
-        Blocks. Raises StoreError or CollectionMismatch.
+        Blocks; call it in a worker thread. Raises StoreError or CollectionMismatch.
 
         Arguments:
             source: the name of the document's source

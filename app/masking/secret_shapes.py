@@ -205,9 +205,9 @@ def _random_strings(text: str) -> Iterator[TextSpan]:
     """Yield long hexadecimal and base64 strings that are probably secrets.
 
     Most random strings are ids and digests. A string counts as a secret if `_is_secret_without_topic`
-    returns True, or if it has no prefix and its line is about secrets. Text before a dash does not count as
-    the prefix of a hexadecimal string. UUIDs, file names, digests, certificates and public keys are left
-    out.
+    returns True, or if it has no prefix and its line is about secrets. In `id-<hex>`, the hexadecimal
+    string starts after the dash, so it has no prefix. UUIDs, file names, digests, certificates and public
+    keys are left out.
     """
     text = _PUBLIC_BLOCK.sub(lambda match: "\0" * len(match[0]), text)
     uuids = {match.span() for match in _UUID.finditer(text)}

@@ -128,7 +128,7 @@ def question_progress() -> Iterator[QuestionProgress]:
 
 
 def print_run_table(run: IngestionRun, console: Console) -> None:
-    """Print each source's counts and notes, the refused documents and deletions, and the duration.
+    """Print counts and notes of each source, refused documents, refused deletions, and the duration.
 
     The duration of a failed run is not printed.
     """

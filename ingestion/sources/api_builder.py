@@ -1,4 +1,7 @@
-"""Collects the parameters, error codes and permissions of an API operation, with evidence for them."""
+"""Collects the parameters, error codes and permissions of an API operation.
+
+Its evidence notes how each table and list was read.
+"""
 
 from collections.abc import Sequence
 from dataclasses import replace
@@ -32,7 +35,7 @@ class OperationBuilder:
         self.position = 0
         """Index of the current block on the page."""
         self.read_positions: list[int] = []
-        """Page indexes of the blocks from which parameters or error codes were read."""
+        """The blocks from which parameters or error codes were read, as their indexes on the page."""
         self._status: ErrorCode | None = None
         """The error in the last heading or bold title, if that is an HTTP status."""
         self._error_title = (-1, "")
@@ -52,7 +55,7 @@ class OperationBuilder:
 
         If the last title is an HTTP status, it has already been added as an error. If `found` contains no
         status, the errors in `found` replace the title's error, and each of their messages gets the status.
-        If `found` contains the same status, its errors replace the title's error unchanged.
+        If `found` contains the same status, the errors in `found` replace the title's error as they are.
         """
         if self._status and not any(is_error_status(error.code) for error in found):
             found = self._with_status(found, self._status)
@@ -92,11 +95,11 @@ class OperationBuilder:
         If the error has already been added with the text of its title, it is replaced. If the code in
         `found` is an HTTP status, it becomes part of the message.
 
-        Return False if there is no such title, or if `found` does not contain exactly one error, with the
-        code of the title or an HTTP status.
+        Return False if there is no such title, if `found` does not contain exactly one error, or if the
+        code of that error is neither the code of the title nor an HTTP status.
         """
         title_at, code = self._error_title
-        if title_at != self.position - 1 or len(found) != 1:
+        if not code or title_at != self.position - 1 or len(found) != 1:
             return False
         has_same_code = found[0].code == code
         if not (has_same_code or is_error_status(found[0].code)):

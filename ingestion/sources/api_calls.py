@@ -121,7 +121,7 @@ class Templates:
         The path of the template may lack the first segments, which can be part of the server's address.
         """
         method, path = call.key
-        values = path.split("/")[::-1]
+        values = path.strip("/").split("/")[::-1]
         candidates = [self._parts.get((method, *item), []) for item in enumerate(values)]
         return any(
             len(values) >= len(parts)

@@ -57,7 +57,7 @@ class OperationReader:
 
     @property
     def read_positions(self) -> list[int]:
-        """Indexes on the page of the blocks from which parameters or error codes were read."""
+        """The blocks from which parameters or error codes were read, as their indexes on the page."""
         return self._builder.read_positions
 
     def read(self, blocks: Sequence[MarkdownBlock], first: int) -> list[ParameterTable]:
@@ -162,9 +162,10 @@ class OperationReader:
     def _add_paragraph(self, block: MarkdownBlock) -> bool:
         """Add what a paragraph describes. The paragraph stays prose.
 
-        A paragraph can describe an error, a parameter ("**name** string Required"), several parameters in
-        the definitions of a term such as "Body", or parameters that it only names ("Query: `limit`,
-        `cursor`."). Returns False if it describes nothing, or only an error in a title in bold or code.
+        A paragraph can describe an error, a parameter ("**name** string Required"), several parameters (in
+        a definition list of Markdown, as the definitions of a term such as "Body"), or parameters that it
+        only names ("Query: `limit`, `cursor`."). Returns False if it describes nothing, or only an error in
+        a title in bold or code.
         """
         if title := _BOLD_TITLE.match(block.text) or _CODE_TITLE.fullmatch(block.text):
             self._add_titled_error(title[1])

@@ -58,7 +58,7 @@ _TYPE_CODE = re.compile(r"(?:[A-Za-z][A-Za-z0-9]*(?:[_.-][A-Za-z0-9]+)*)?")
 
 
 class TableReader:
-    """Adds what tables state to an operation."""
+    """Adds to an operation what its tables state."""
 
     def __init__(self, builder: OperationBuilder) -> None:
         self._builder = builder
@@ -185,8 +185,8 @@ def _with_codes(columns: Columns, header: Sequence[str], rows: TableRows, role: 
 
     In a section of errors:
 
-    - Without a column of codes, types next to an HTTP status are codes if all are identifiers such as
-      `not_found`, or missing.
+    - If there is a column of HTTP statuses but none of codes, the types are the codes, provided that each
+      type is empty or an identifier such as `not_found`.
     - If all types are error statuses such as `404`, they are the statuses, and the names are the codes.
     - If there are neither codes nor types, the names are the codes; if there are no names, the values are.
       This does not apply if the title of the names says that they are fields.
@@ -219,7 +219,10 @@ _OPTIONAL_IN_NAME = re.compile(
     r"[\s(（\[]*(?:\boptional\b|可选|选填|非必填)[)）\]]*|(?<=[\w\]])\?(?=[\\*\s]*$)", re.IGNORECASE
 )
 _PARAMETER_COLUMNS = ("name", "type", "description", "default", "example", "values", "location")
-"""The kinds of columns whose whole text is in a field of a parameter."""
+"""The kinds of columns whose text is stored in an attribute of `Parameter`.
+
+The texts of other columns are added to the description.
+"""
 _NO_MARKS = ("name", "default", "example", "values")
 """Columns that are not searched for marks; `_names_of` searches the name."""
 _INDENT = re.compile(

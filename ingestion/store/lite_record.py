@@ -1,4 +1,4 @@
-"""The record of an embedded collection: its rows and vectors in Milvus Lite.
+"""The record of an embedded collection: a copy of its rows and vectors in Milvus Lite.
 
 Questions read the snapshot (snapshot.py). Each run copies its changes to Milvus Lite, and a missing
 snapshot is restored from there. Milvus Lite is open only during these steps, because it locks its file.
@@ -70,8 +70,8 @@ class LiteRecord:
         After a rebuild, or if Milvus Lite does not contain the collection, all chunks are copied instead.
 
         `connection` must not have an open transaction. Raises StoreLocked if another process has the Milvus
-        Lite file open, and StoreUnavailable. After an error, the journal is kept, and the next run copies
-        its chunks.
+        Lite file open, and StoreUnavailable if Milvus Lite fails for another reason. After an error, the
+        journal is kept, and the next run copies its chunks.
         """
         with self._open() as client:
             exists = client.has_collection(self.alias)
@@ -93,7 +93,7 @@ class LiteRecord:
     def check_manifest(self, expected: CollectionManifest | None) -> None:
         """Check that the collection, if it exists, was created by apidesk and matches `expected`.
 
-        Raises CollectionMismatch. If `expected` is None, the settings are not compared.
+        Raises CollectionMismatch. If `expected` is None, only the first condition is checked.
         """
         with self._open_existing() as client:
             if client is not None:

@@ -1,9 +1,10 @@
 """The writers of a collection on a Milvus server.
 
-`NextCollectionWriter` builds a new collection and then moves the alias to it, so that searches use the
-old collection until the new one is complete. First runs and rebuilds use this writer. On
-`milvus-lite server`, every run uses it, because Milvus Lite weighs words per segment and can miss rows
-during a flush (see `docs/decisions`). All other runs use `InPlaceWriter`, which updates and deletes rows.
+`NextCollectionWriter` builds a new collection and then moves the alias to it, so that searches use the old
+collection until the new one is complete. First runs and rebuilds use this writer. On `milvus-lite server`,
+every run uses it, because Milvus Lite computes the weights of words separately for each segment, and can
+miss rows during a flush (see `docs/decisions`). All other runs use `InPlaceWriter`, which updates and
+deletes rows.
 
 Both writers also update two smaller collections: the vocabulary, which contains the count of every word
 in the chunks, and the catalogue, which contains one row per document.
@@ -101,7 +102,10 @@ class NextCollectionWriter(CollectionWriter):
         self._catalogue = CatalogueBuilder()
 
     def put(self, chunks: Sequence[Chunk], vectors: Sequence[Vector] | None) -> None:
-        """Write `chunks` to the new collection. Some rows are buffered until the next call or `finish`."""
+        """Write `chunks` to the new collection.
+
+        Rows are buffered until there is a batch of them, or until `finish`.
+        """
         words = [chunk_words(chunk) for chunk in chunks]
         self._add(chunk_rows(chunks, words, vectors))
         self._written_ids.update(chunk.id for chunk in chunks)

@@ -54,7 +54,7 @@ class Bm25:
     def __init__(self, lengths: Mapping[int, int]) -> None:
         """Store the length of each chunk, in indexed terms.
 
-        The keys of `lengths` are chunk numbers, some of which may be missing.
+        The keys of `lengths` are chunk numbers, which may have gaps.
         """
         self._size = max(lengths, default=-1) + 1
         values = np.zeros(self._size, dtype=np.float32)

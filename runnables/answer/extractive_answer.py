@@ -46,7 +46,8 @@ MAX_RELATED_PAGES = 3
 MAX_DISTANCE = 2.0
 """Maximum difference in relevance between the best passage and a further one, in nats.
 
-A passage at this distance is right 0.14 times as often as the best one, because relevance is in log-odds.
+The odds that a passage at this distance is right are 0.14 times those of the best one, because relevance
+is in log-odds.
 """
 
 QuotableSection = tuple[Chunk, Sequence[Segment]]
@@ -125,8 +126,8 @@ def _candidate_chunks(state: PipelineState) -> list[RetrievedChunk]:
 def _sections(state: PipelineState, terms: QueryTerms) -> Iterator[QuotableSection]:
     """Yield the best chunks with those of their segments that may be quoted.
 
-    If the question names the API of the best chunk and compares nothing, only sections of that API follow,
-    or of all APIs with this name.
+    If the question names the API of the best chunk and compares nothing, only sections of that API are
+    yielded. If the question contains no path, this includes all APIs with the same name.
     """
     chunks = [retrieved.chunk for retrieved in _candidate_chunks(state)[:MAX_CANDIDATES]]
     details = details_of(state["question"])
@@ -146,8 +147,9 @@ def _sections(state: PipelineState, terms: QueryTerms) -> Iterator[QuotableSecti
 def _is_named(chunk: Chunk, details: ExtractedDetails) -> bool:
     """Return whether the question names the chunk's API.
 
-    It contains all words of the API's name, and these are two or more, or the path of the API and no other.
-    Words of other identifiers, such as the error code `user_not_found`, do not count.
+    If the question contains exactly one path and the chunk belongs to an API, the path must be that of the
+    API. Otherwise, the question must contain all words of the API's name, at least two. Words of other
+    identifiers, such as the error code `user_not_found`, do not count.
     """
     if chunk.api_url and len(set(details.paths)) == 1:
         return is_at_path(chunk.api_url, details.paths[0])
@@ -196,8 +198,9 @@ def _choose_passages(
 
     These are the best passage and further ones that are within `MAX_DISTANCE` of it, are from sections with
     different texts, and are of a kind that the question may ask for. Each part has an equal share of
-    `MAX_QUOTED_CHARS`, which only the best passage may exceed. If the best passage defines an error code,
-    it is quoted alone.
+    `MAX_QUOTED_CHARS`, which only the best passage may exceed. If the question asks for a difference, the
+    best passage about the other side follows the best one without these conditions. If the best passage
+    defines an error code, it is quoted alone.
     """
     if not ranked or ranked[0].defines_code:
         return list(ranked[:1])
@@ -217,9 +220,10 @@ def _choose_passages(
 
 
 def _other_side(best: RankedPassage, others: Iterable[RankedPassage]) -> RankedPassage | None:
-    """Return the best passage about something else that the question compares; None if there is none.
+    """Return the best passage about the other side of a comparison; None if there is none.
 
-    Its headings contain a word or an identifier of the question that those of `best` do not contain.
+    A passage from the same kind of section as `best` is preferred. Its headings contain a word or an
+    identifier of the question that those of `best` do not contain.
     """
     sides = [passage for passage in others if passage.named - best.named]
     alike = (passage for passage in sides if passage.chunk.kind == best.chunk.kind)

@@ -24,8 +24,8 @@ MentionKind = Literal["target", "name", "word", "number", "permission"]
 """`target`: a URL or path; `name`: a name with `.`, `:` or `-`; `word`: any other name, such as `order_id`;
 `number`: an error code; `permission`: the name of a permission.
 
-As a key in JSON, a name is a `word`. As a key before `=`, it is a `name` if it contains `-`, and otherwise
-a `word`.
+There are two exceptions: a key in JSON is always a `word`, and a key before `=` is a `word` unless it
+contains `-`.
 """
 
 CONTEXT_CHARS = 20
@@ -42,7 +42,7 @@ NON_FIELD_WORDS = _WORDS["non_fields"]
 LANGUAGE_WORDS = frozenset(keyword.kwlist).union(
     dir(builtins), sys.stdlib_module_names, NON_FIELD_WORDS, _WORDS["other_languages"]
 )
-"""Words of Python, and words of other languages that are spelled like names of a platform."""
+"""Words of Python and of other languages that look like names of an API, and `NON_FIELD_WORDS`."""
 
 _STATUS_WORDS = {word for status in HTTPStatus for word in status.name.split("_")}
 CAPITALISED_PROSE = _STATUS_WORDS | _WORDS["emphasised"]
@@ -92,13 +92,13 @@ _CODE_NUMBER = re.compile(
 _UNIT = re.compile(
     r"\s?(?:[个条次元分秒毫天年月日时字笔页份张件位人倍行端]|[A-Za-z]+s\b|CNY|USD|[KMG]B\b|fen\b)"
 )
-"""A unit after a number, which shows that the number is not a code; 端 begins 端口, a port."""
+"""A unit, or the first character of 端口 ("port"), after a number that therefore is no code."""
 
 _CODE_BEFORE = re.compile(
     r"(?:codes?|errors?|错误码|返回码|状态码|报错|错误)[^0-9，。,.;；\n]{0,8}$", re.I
 )
 _CELL_BEFORE = re.compile(r"^\s{0,3}\|[ `*]{0,3}\Z", re.MULTILINE)
-"""The start of a table row, because the first cell of an error table is a code."""
+"""The start of a table row. A number there is a code, because error tables begin with the code."""
 
 _RETURN_BEFORE = re.compile(
     r"(?:返回|报|收到|得到|提示|碰到|遇到|出现|看到|以|\b(?:gets?|got|sees?|receives?d?|raises?|throws?|"
@@ -149,7 +149,7 @@ def is_preceded_by(pattern: re.Pattern[str], text: str, start: int) -> bool:
 def is_standard(word: str) -> bool:
     """Return whether `word` is a placeholder, or belongs to a common technology.
 
-    Examples are the names of technologies, keywords of Python, and header names.
+    Words of common technologies are, for instance, their names, keywords of Python, and header names.
     """
     return (
         word in LANGUAGE_WORDS

@@ -58,7 +58,7 @@ OUTPUT_TOKENS = 500
 """Number of tokens of the context window that are reserved for the reply."""
 
 TURN_TAG_TOKENS = 20
-"""Estimated number of tokens in the tags around a turn."""
+"""Estimated number of tokens in the tags inside a turn."""
 
 log = logging.getLogger(__name__)
 
@@ -81,10 +81,10 @@ def build_condense(
 ) -> Runnable[Question, Question]:
     """Return the step that makes a follow-up standalone; the original text moves to `original_text`.
 
-    A question without history, or with a subject of its own, stays unchanged. A follow-up that is small
-    talk only gets `small_talk=True`. Rules are used if there are no models, if the follow-up is too long
-    for a model, if the model's question is not usable, or if all models fail. If all models fail and
-    `on_failure` is "error", the step raises ModelError instead.
+    A question without history, or with a subject of its own, stays unchanged. If a follow-up is nothing but
+    small talk, its text stays unchanged, and the step sets `small_talk=True`. Rules are used if there are
+    no models, if the follow-up is too long for a model, if the model's question is not usable, or if all
+    models fail. If all models fail and `on_failure` is "error", the step raises ModelError instead.
     """
     condenser = _Condenser(models, platform_info) if models else None
 

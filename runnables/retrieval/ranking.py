@@ -27,7 +27,8 @@ With 0.5, hybrid search with a mediocre embedding found fewer documents than ful
 RANK_CONSTANT = 5
 """Constant of reciprocal rank fusion.
 
-With the usual 60, a chunk that is far down in both rankings scores higher than the best chunk of only one.
+With the usual 60, a chunk that is far down in both rankings scores higher than a chunk that is first in one
+and missing from the other.
 """
 
 DIVERSITY_WINDOW = 5

@@ -115,7 +115,7 @@ def _open_reranker(
 def apply_ranks(
     chunks: Sequence[RetrievedChunk], ranks: Mapping[int, float | None]
 ) -> list[RetrievedChunk]:
-    """Return the chunks in the order of the indexes in `ranks`, followed by all others."""
+    """Return the chunks whose indexes are in `ranks`, in the order of `ranks`, then all other chunks."""
     ranked = [_with_score(chunks[index], score) for index, score in ranks.items()]
     return ranked + [chunk for index, chunk in enumerate(chunks) if index not in ranks]
 

@@ -2,7 +2,7 @@
 
 First, recorded questions that may reveal a gap are selected as candidates. Then the candidates are grouped
 by meaning, and each group is checked. A single answer is not enough evidence: without a language model,
-the closest passage is quoted even if it does not answer the question.
+a passage may be quoted although it does not answer the question.
 """
 
 import asyncio
@@ -34,9 +34,9 @@ are missed. As a result, more answered questions become candidates, but each gro
 """
 
 MIN_ON_TOPIC_SHARE = 0.5
-"""Minimum share of on-topic questions in a group that is about the platform.
+"""Minimum share of questions that the topic gate accepts, in a group that is about the platform.
 
-Measured: 0.53 to 1 in groups about gaps, at most 0.36 in groups of off-topic questions.
+Measured: 0.53 to 1 in groups about gaps, at most 0.36 in groups that are not about the platform.
 """
 
 MIN_GAP_SIZE = 3
@@ -101,7 +101,7 @@ async def find_gaps(
     these conditions:
 
     - At least half of its on-topic answers have low confidence, no citation or a negative rating.
-    - Its questions share undocumented words, which are only known with `documented`.
+    - Its questions share undocumented words. This is checked only if `documented` is given.
     """
     texts = [question.text for question in questions]
     groups = await asyncio.to_thread(

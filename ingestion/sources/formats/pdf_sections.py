@@ -91,7 +91,10 @@ def _code_block(lines: list[PdfLine]) -> str:
 
 
 def _text_to_markdown(lines: list[PdfLine], width: int) -> str:
-    """Return the lines as paragraphs; consecutive rows with the same number of cells become a table."""
+    """Return the lines as paragraphs, and consecutive rows with the same number of cells as a table.
+
+    A row of a table has at least two cells.
+    """
     blocks: list[str] = []
     rows = list(_group_rows(lines))
     for cells, group in groupby(rows, key=len):
@@ -205,6 +208,8 @@ def split_sections(lines: list[PdfLine], outline: PdfOutline) -> Iterator[PdfSec
                 page, _parent_headings(headings), f"{heading_line}\n\n{body}".strip("\n")
             )
             heading_line = ""
+    if heading_line:  # the last line is a heading
+        yield PdfSection(page, _parent_headings(headings), heading_line)
 
 
 def _parent_headings(headings: list[tuple[int, str]]) -> tuple[str, ...]:

@@ -20,7 +20,10 @@ _BOMS = (
 )
 _CANDIDATE_ENCODINGS = ("big5", "shift_jis", "euc_jp", "cp1252", "cp1251", "koi8_r", "iso8859_2")
 _SAMPLE_BYTES = 64_000
-"""Number of bytes, or of decoded characters, from which the encoding is guessed."""
+"""Number of bytes from which the encoding is guessed.
+
+It is also the number of decoded characters that are searched for Chinese.
+"""
 
 _CONTROL = re.compile(r"[\x00-\x08\x0e-\x1a\x1c-\x1f]")
 _HEADING = re.compile(r" {0,3}#{1,6}(?:[ \t]|$)")
@@ -147,6 +150,6 @@ def escape_markdown(text: str) -> str:
 
 
 def _last_closing(lines: list[str]) -> dict[str, int]:
-    """Return each closing fence in `lines`, with the index of the last line that consists of it."""
+    """Return each fence that stands alone on a line, with the index of the last such line."""
     stripped = ((line.strip(), i) for i, line in enumerate(lines))
     return {line: i for line, i in stripped if _FENCE.fullmatch(line)}
