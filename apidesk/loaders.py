@@ -1,7 +1,7 @@
 """LangChain loaders for sources of kind `loader`.
 
-platform.toml names a loader by its import path. That of `ingestion.loaders` is different in a clone and in
-the wheel; that of this module is not.
+This is a separate module because platform.toml names a loader by its import path: that of
+`ingestion.loaders` is different in a clone and in the wheel, that of this module is not.
 """
 
 from typing import TYPE_CHECKING
