@@ -208,13 +208,13 @@ def test_links_with_definitions_are_links(tmp_path: Path) -> None:
         "# Uploads\n\nSend a [token][tokens] with the [key], see [faq][] and [old][gone].\n\n"
         "```\n[key]: in code\nx[key][0]\n```\n\n"
         '[tokens]: https://docs.example.com/tokens "Tokens"\n[key]: https://docs.example.com/key\n'
-        "[FAQ]: <https://docs.example.com/faq>\n"
+        "[FAQ]: <https://docs.example.com/faq>\n\n[^1]: https://notes.example.com\n"
     )
     (section,) = read_page(tmp_path, text).sections
     assert section.body == (
         "Send a [token](https://docs.example.com/tokens) with the [key](https://docs.example.com/key), "
         "see [faq](https://docs.example.com/faq) and [old][gone].\n\n"
-        "```\n[key]: in code\nx[key][0]\n```"
+        "```\n[key]: in code\nx[key][0]\n```\n\n[^1]: https://notes.example.com"
     )
 
 

@@ -67,10 +67,10 @@ _ADMONITION_STRINGS = (":::", "[!")
 _INDENTED_BLOCK_STRINGS = ("!!!", "???", "===")
 _FENCE = re.compile(r"[ \t>]*(`{3,}|~{3,})")
 _DEFINITION = re.compile(
-    r"^ {0,3}\[(?P<label>[^\]\n]+)\]:[ \t]*<?(?P<target>[^\s>]+)>?(?:[ \t]+[\"'(][^\n]*)?$\n?",
+    r"^ {0,3}\[(?P<label>[^\]\n^][^\]\n]*)\]:[ \t]*<?(?P<target>[^\s>]+)>?(?:[ \t]+[\"'(][^\n]*)?$\n?",
     re.MULTILINE,
 )
-"""The definition of a link: `[label]: target "title"`."""
+"""The definition of a link, `[label]: target "title"`, but not of a footnote, `[^1]: text`."""
 _REFERENCE = outside_code(r"\[(?P<text>[^\[\]]+)\](?:\[(?P<label>[^\[\]]*)\])?(?![\[(:])")
 _ANCHOR_LINK = outside_code(r"\[[#¶§\u200b]?\]\(#[^)\s]*\)[ \t]?")
 """A link from a heading to itself."""
