@@ -1,0 +1,212 @@
+"""Tables of API pages: their columns, what they hold, and the operation to which they belong."""
+
+from pathlib import Path
+
+from tests.api_page_lines import read_lines, read_operations
+
+FURTHER_COLUMNS = """# Create a task
+
+`POST /tasks`
+
+## Parameters
+
+| No. | Field | Type | Required | Meaning | Max length | Remarks |
+| --- | --- | --- | --- | --- | --- | --- |
+| 1 | title | string | yes | The title | 20 | Unique in a list. |
+| 2 | due | int | one of two | The date | - | n/a |
+| 3 | after | string | one of two | | | |
+
+## Errors
+
+| Code | HTTP | Meaning | Message | Explanation | Module |
+| --- | --- | --- | --- | --- | --- |
+| 8101 | 401 | Not signed in | auth failed | The key and the secret differ. | gateway |
+"""
+
+
+def test_text_of_further_columns_is_kept(tmp_path: Path) -> None:
+    (operation,) = read_operations(FURTHER_COLUMNS, tmp_path / "page.md")
+    assert {each.name: each.description for each in operation.request_parameters} == {
+        "title": "The title; Max length: 20; Unique in a list.",
+        "due": "The date; Required: one of two",
+        "after": "Required: one of two",
+    }
+    (error,) = operation.error_codes
+    assert (error.message, error.cause) == (
+        "auth failed (HTTP 401)",
+        "Not signed in; The key and the secret differ. Module: gateway",
+    )
+
+
+DEVICES = """# Devices
+
+## Read a device
+
+Needs the devices package.
+
+```
+GET /devices/{id}
+Returns all properties of the device.
+```
+
+### Request
+
+**Request Header**
+
+```
+GET /devices/{id}
+  Accept: application/json
+```
+
+### Response
+
+| Field | Type | Description |
+| --- | --- | --- |
+| tags | array | The tags |
+
+## Delete a device
+
+```
+DELETE /devices/{id}
+```
+
+### Response
+
+| Field | Type | Description |
+| --- | --- | --- |
+| deleted | boolean | Always true |
+
+## Regions
+
+Devices are stored in one region.
+"""
+
+
+def test_code_block_states_a_call_with_a_sentence_about_it(tmp_path: Path) -> None:
+    assert read_lines(DEVICES, tmp_path / "page.md") == [
+        "GET /devices/{id} Read a device",
+        "id!",
+        "> tags",
+        "DELETE /devices/{id} Delete a device",
+        "id!",
+        "> deleted",
+    ]
+
+
+def test_section_beside_the_operations_belongs_to_the_page(tmp_path: Path) -> None:
+    operations = read_operations(DEVICES, tmp_path / "page.md")
+    prose = [block.text for operation in operations for block in operation.prose]
+    assert "Devices are stored in one region." not in prose
+    flat = DEVICES.replace("### ", "## ")  # "Regions" may then be a section of the last operation
+    last = read_operations(flat, tmp_path / "page.md")[-1]
+    assert "Devices are stored in one region." in [block.text for block in last.prose]
+
+
+TYPED_ERRORS = """# Register a user
+
+`POST /users`
+
+## Response
+
+If the status code is `200`, the field `data` contains:
+
+| Field | Type | Description |
+| --- | --- | --- |
+| id | string | The id |
+
+## Errors
+
+| HTTP status | Error type | Message | Advice |
+| --- | --- | --- | --- |
+| 400 | illegal_argument | bad name | Choose another name. |
+| 401 | unauthorized | no token | Send a token. |
+| 404 | | no group | |
+"""
+
+
+def test_types_of_errors_are_codes(tmp_path: Path) -> None:
+    (operation,) = read_operations(TYPED_ERRORS, tmp_path / "page.md")
+    assert [parameter.name for parameter in operation.response_parameters] == ["id"]
+    assert [(error.code, error.message, error.remedy) for error in operation.error_codes] == [
+        ("illegal_argument", "bad name (HTTP 400)", "Choose another name."),
+        ("unauthorized", "no token (HTTP 401)", "Send a token."),
+        ("404", "no group", ""),
+    ]
+
+
+PARTS_OF_RESPONSE = """# Store a block
+
+## Request
+
+```
+POST /blocks/<size> HTTP/1.1
+Host: up.example.com
+```
+
+### Parameters
+
+| Name | Required | Type | Description |
+| --- | --- | --- | --- |
+| `<size>` | yes (optional) | int | Its size |
+
+### Headers
+
+| Header | Required | Description |
+| --- | --- | --- |
+| X-Token | yes | The token |
+
+## Response
+
+### Headers
+
+| Header | Required | Description |
+| --- | --- | --- |
+| X-Block | yes | The block |
+
+### Object payload
+
+| Field | Type | Description |
+| --- | --- | --- |
+| checksum | string | The checksum |
+
+## Notification
+
+**Callback parameters**
+
+| Name | Type | Required | Description |
+| --- | --- | --- | --- |
+| event | string | yes | The event |
+"""
+
+
+def test_headers_and_body_of_the_response_are_not_parameters(tmp_path: Path) -> None:
+    (operation,) = read_operations(PARTS_OF_RESPONSE, tmp_path / "page.md")
+    assert [parameter.name for parameter in operation.request_headers] == ["X-Token"]
+    assert [parameter.name for parameter in operation.request_parameters] == ["size"]
+    assert [parameter.name for parameter in operation.response_parameters] == [
+        "X-Block",
+        "checksum",
+    ]
+    assert any("event" in block.text for block in operation.prose if block.kind == "table")
+
+
+def test_column_of_contents_describes_parameters(tmp_path: Path) -> None:
+    text = """# 在线人数
+
+## 查询在线人数
+
+`GET /online`
+
+查询参数见下表：
+
+| 参数名 | 类型 | 内容 | 必要性 | 备注 |
+| --- | --- | --- | --- | --- |
+| aid | num | 稿件 | 必要(可选) | 二选一 |
+| cid | num | 视频 | 必要 | |
+"""
+    (operation,) = read_operations(text, tmp_path / "page.md")
+    assert [(each.required, each.description) for each in operation.request_parameters] == [
+        (False, "稿件; 必要性: 必要(可选); 二选一"),
+        (True, "视频"),
+    ]
+    assert operation.document("online", "docs", "zh").description == ""
