@@ -101,7 +101,7 @@ def quotes_probability(quotes: Quotes, missing_identifiers: Collection[str]) -> 
         has_others = terms.has_other_words(missing_identifiers)
         return min(probability, INCOMPLETE) if has_others else 0.0
     is_defined = any(passage.defines_code for passage in quotes.passages)
-    if is_defined and terms.are_only_identifiers:
+    if is_defined and terms.is_only_identifiers:
         return max(probability, DEFINED)
     return probability
 

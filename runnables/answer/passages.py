@@ -51,7 +51,7 @@ An anchor is compared with the best segment of its chunk, and a further row with
 CLEAR_SHARE = 0.3
 """Minimum relevance of a row that is clearly asked for, relative to the weight of the question."""
 
-_NO_WORD = re.compile(r"[_.\[\d]|(?<=.)[A-Z]")
+_IDENTIFIER_MARK = re.compile(r"[_.\[\d]|(?<=.)[A-Z]")
 """What distinguishes an identifier such as `sku_id` or `skuId` from a word such as "Refund"."""
 
 ASKED_SECTIONS: Mapping[SectionKind, Need] = {
@@ -143,9 +143,11 @@ class Candidate:
             is_code = sum(bool(cell) for _, cell in segment.cells) > 1
         return (is_code and self.is_named(index)) or self._describes_code(index)
 
-    def describes_identifier(self, index: int) -> bool:
+    def is_named_identifier(self, index: int) -> bool:
         """Return whether the question names the segment, and the name is no ordinary word."""
-        return self.is_named(index) and _NO_WORD.search(self.segments[index].name) is not None
+        return (
+            self.is_named(index) and _IDENTIFIER_MARK.search(self.segments[index].name) is not None
+        )
 
     def _describes_code(self, index: int) -> bool:
         """Return whether the segment is a row of an error table, and contains a code of the question.
@@ -328,7 +330,7 @@ def _passage(
         "asked": float(ASKED_SECTIONS.get(chunk.kind) in terms.needs),
         "unasked": float(
             (chunk.kind in RARELY_ASKED and not fits(chunk.kind, terms.needs))
-            or (terms.has_message and all(segment.kind == "code" for segment in segments))
+            or (terms.has_pasted_call and all(segment.kind == "code" for segment in segments))
         ),
         "rank": 1 / (1 + candidate.rank),
         "score": candidate.score,
@@ -342,8 +344,8 @@ def _passage(
         words,
         named=candidate.heading_words | terms.identifiers_in(candidate.heading.lower()),
         defines_code=defines_code,
-        is_definition=terms.are_only_identifiers
-        and (defines_code or any(map(candidate.describes_identifier, indices))),
+        is_definition=terms.is_only_identifiers
+        and (defines_code or any(map(candidate.is_named_identifier, indices))),
         features=features,
         relevance=relevance,
     )

@@ -39,10 +39,10 @@ NON_NOUN_FACTOR = 0.5
 MIN_OTHER_WORDS = 2
 """A question with fewer words besides its codes and names asks only for the meaning of these.
 
-Words that developers use on every platform, such as "error", and `ERROR_WORDS` do not count.
+Words that developers use on every platform, such as "error", and `REMEDY_WORDS` do not count.
 """
 
-ERROR_WORDS = frozenset(
+REMEDY_WORDS = frozenset(
     ["errcode", "retcode", "fix", "solve", "solution", "resolve", "handle", "cause", "reason",
      "解决", "处理", "原因", "修复", "办法", "方案"]
 )  # fmt: skip
@@ -65,7 +65,7 @@ class QueryTerms:
     """Sequences of two Chinese or three other characters, which match parts of words with typos."""
     identifiers: frozenset[str]
     """Names, paths and codes, and the names of parameters in a pasted request, in lower case."""
-    has_message: bool
+    has_pasted_call: bool
     """Whether the question contains the parameters of a request, or a response."""
     needs: frozenset[Need]
     """The kinds of content that the question asks for, such as errors or parameters."""
@@ -102,7 +102,7 @@ class QueryTerms:
             ),
             ngrams=_ngrams(text),
             identifiers=frozenset([*specific_identifiers(details.text), *codes, *parameters]),
-            has_message=bool(details.request_param) or details.response is not None,
+            has_pasted_call=bool(details.request_param) or details.response is not None,
             needs=needs_of(details.text, structured),
             quantities=asked_quantities(details.text),
         )
@@ -142,14 +142,14 @@ class QueryTerms:
     def has_other_words(self, names: Iterable[str]) -> bool:
         """Return whether the question has at least `MIN_OTHER_WORDS` words that are not in `names`.
 
-        `DEVELOPER_WORDS` and `ERROR_WORDS` do not count.
+        `DEVELOPER_WORDS` and `REMEDY_WORDS` do not count.
         """
-        texts = chain(names, DEVELOPER_WORDS, ERROR_WORDS)
+        texts = chain(names, DEVELOPER_WORDS, REMEDY_WORDS)
         known = {stem(word) for text in texts for word in split_words(text)}
         return len(self.weights.keys() - known) >= MIN_OTHER_WORDS
 
     @cached_property
-    def are_only_identifiers(self) -> bool:
+    def is_only_identifiers(self) -> bool:
         """Whether the question is only about its identifiers (see `has_other_words`)."""
         return not self.has_other_words(self.identifiers)
 
