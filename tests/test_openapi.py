@@ -365,6 +365,24 @@ def test_default_response_is_an_error_if_there_are_others(tmp_path: Path) -> Non
     assert [row[0] for row in rows_of(only, "response_parameters")] == ["reason"]
 
 
+def test_a_description_beside_a_reference_replaces_that_of_the_target(tmp_path: Path) -> None:
+    components = {
+        "responses": {"Conflict": {"description": "Conflict"}},
+        "parameters": {"At": {"name": "at", "in": "query", "description": "A time."}},
+    }
+    operation = {
+        "parameters": [{"$ref": "#/components/parameters/At", "description": "When it starts."}],
+        "responses": {
+            "409": {"$ref": "#/components/responses/Conflict", "description": "Seat is taken."},
+            "412": {"$ref": "#/components/responses/Conflict"},
+        },
+    }
+    document = one(tmp_path, small(operation, components=components))
+    assert [row[2] for row in rows_of(document, "error_codes")] == ["Seat is taken.", "Conflict"]
+    assert "When it starts." in body_of(document, "request_parameters")
+
+
+
 @pytest.mark.parametrize(
     ("summary", "description", "title"),
     [

@@ -1,6 +1,6 @@
 """Loads the documents of a description and resolves their `$ref`s, within limits."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from urllib.parse import unquote, urljoin, urlsplit
@@ -19,6 +19,9 @@ MAX_DOCUMENTS = 300
 
 MAX_REFERENCE_HOPS = 50
 """Maximum number of `$ref`s that are followed to resolve one reference."""
+
+_REFERENCE_TEXTS = ("summary", "description")
+"""Keys beside a `$ref` that have a meaning of their own."""
 
 _MAX_QUOTED_CHARS = 120
 """Maximum length of quoted text in an error message, in characters."""
@@ -80,16 +83,26 @@ class Node:
         return reference if isinstance(reference, str) else None
 
     def resolve(self) -> "Node":
-        """Return the target of the node's `$ref`, or the node itself if it has none. Raises SourceError."""
-        node = self
+        """Return the target of the node's `$ref`, or the node itself if it has none. Raises SourceError.
+
+        A `summary` or `description` beside the `$ref` replaces that of the target, as OpenAPI 3.1 requires.
+        """
+        node, texts = self, dict[str, str]()
         for _ in range(MAX_REFERENCE_HOPS):
             reference = node.reference
             if reference is None:
-                return node
+                return node._with_texts(texts)
+            texts = {key: text for key in _REFERENCE_TEXTS if (text := node.text(key))} | texts
             node = node.documents.lookup(node.base, reference)
         raise SourceError(
             f"$ref {quote_text(self.reference or '')} is circular, or leads through too many others"
         )
+
+    def _with_texts(self, texts: Mapping[str, str]) -> "Node":
+        """Return the node with the values of `texts` instead of its own."""
+        if not texts or not isinstance(self.value, dict):
+            return self
+        return Node({**self.value, **texts}, self.base, self.documents)
 
 
 class DescriptionDocuments:
