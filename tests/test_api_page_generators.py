@@ -36,6 +36,36 @@ Status Code **200**
 |»» id|string|true|none|none|
 """
 
+SCHEMAS = """# List orders
+
+<table><tbody><tr><td>HTTP Method</td><td>GET</td></tr><tr><td>HTTP URL</td><td>/orders</td></tr></tbody></table>
+
+### Parameters
+
+| Name | Type | Required | Description |
+| --- | --- | --- | --- |
+| side | string | NO | Buy or sell |
+
+## Response
+
+### Response Status
+
+| Status | Description | Schema |
+| --- | --- | --- |
+| 200 | Done | [orders_rsp](#schemaorders_rsp) |
+| 400 | Wrong side | None |
+
+## Schemas
+
+### orders_rsp
+
+| Name | Type | Required | Description |
+| --- | --- | --- | --- |
+| has_more | boolean | true | Whether there are more orders |
+| orders | object[] | false | The orders |
+| ∟ order_id | string | true | Their ids |
+"""
+
 OPENAPI_GENERATOR = """# PetApi
 
 | Method | HTTP request | Description |
@@ -393,6 +423,10 @@ sum | integer | Cents
 
 STYLES = {
     "widdershins": (WIDDERSHINS, ["POST /pets createPets", "name!", "> owner", "> owner.id!", "404"]),
+    "schemas": (
+        SCHEMAS,
+        ["GET /orders List orders", "side", "> has_more!", "> orders", "> orders.order_id!", "400"],
+    ),
     "openapi-generator": (
         OPENAPI_GENERATOR,
         ["POST /pet addPet", "name", "DELETE /pet/{petId} deletePet", "petId!", "key"],

@@ -27,6 +27,8 @@ def test_question_asks_for_quantities(question: str, expected: set[AskedQuantity
     [
         ("有效期 2 小时", "time"),
         ("两个月后删除", "time"),
+        ("可每天同步一次", "time"),
+        ("refreshed once a day", "time"),
         ("at most 30 MB", "size"),
         ("不超过 64 个字符", "length"),
         ("up to 50 per page", "count"),

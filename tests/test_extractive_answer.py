@@ -232,6 +232,11 @@ CODES = """# 接口错误码
 | 171 | 签名不对 |
 | 18017 | 模板没有通过审核 |
 
+## 其他
+
+- `433`：凭据过期。获得凭据后，必须在 5 分钟内开始录制。
+- 1044: 录制已经停止。
+
 ## -1021 时间同步问题
 
 客户端的时钟不准。
@@ -245,13 +250,23 @@ CODES = """# 接口错误码
         ("返回 18017 怎么解决", "模板没有通过审核"),
         ("错误码 -1021 怎么处理", "客户端的时钟不准"),
         ("-1021 是什么意思", "客户端的时钟不准"),
+        ("录制接口返回错误码 433 是什么意思，应该怎么处理", "凭据过期"),
+        ("错误码 1044", "录制已经停止"),
     ],
 )
 def test_code_is_answered_with_its_definition_alone(
     question: str, said: str, tmp_path: Path
 ) -> None:
     text = quoted_page(tmp_path, CODES, question)
-    others = {"签名不对", "模板没有通过审核", "客户端的时钟不准", "调用接口"} - {said}
+    texts = {
+        "签名不对",
+        "模板没有通过审核",
+        "客户端的时钟不准",
+        "凭据过期",
+        "录制已经停止",
+        "调用接口",
+    }
+    others = texts - {said}
     assert said in text
     assert not any(other in text for other in others)
 

@@ -382,7 +382,6 @@ def test_a_description_beside_a_reference_replaces_that_of_the_target(tmp_path: 
     assert "When it starts." in body_of(document, "request_parameters")
 
 
-
 @pytest.mark.parametrize(
     ("summary", "description", "title"),
     [

@@ -37,9 +37,14 @@ def _words(pattern: str) -> re.Pattern[str]:
 
 _HEADERS = _words(f"{_PATTERNS['headers']}|响应头|返回头")
 _RESPONSE_HEADERS = _words("<response headers?>|(?:响应|返回)(?:报文)?头")
+_RESPONSE_NAME = re.compile(r"[a-z\d](?:_(?:rsp|resp|response)|Rsp|Resp|(?<!Error)Response)\b")
+_REQUEST_NAME = re.compile(r"[a-z\d](?:_(?:req|request)|Req|Request)\b")
 _ROLES: Sequence[tuple[Role, re.Pattern[str]]] = (
     ("response", _RESPONSE_HEADERS),
     *((role, _words(pattern)) for role, pattern in _PATTERNS.items()),
+    # Names of schemas, such as `order_rsp` and `CreateOrderRequest`.
+    ("response", _RESPONSE_NAME),
+    ("request", _REQUEST_NAME),
 )
 _ROLES_BY_COLUMN = ("headers", "response")
 """Roles that the title of the name column can state: `Header`, `Response field`."""

@@ -123,9 +123,9 @@ class Candidate:
         return [self.terms.found_in(segment.text) for segment in self.segments]
 
     def is_named(self, index: int) -> bool:
-        """Return whether the segment is a table row that the question names.
+        """Return whether the segment is a table row or list item that the question names.
 
-        The question contains the first cell of the row or, in a table of errors, a non-numeric code that
+        The question contains its name (see `Segment`) or, in a table of errors, a non-numeric code that
         occurs anywhere in the row.
         """
         name = self.segments[index].name.lower()
@@ -133,7 +133,7 @@ class Candidate:
         return is_named or self._describes_code(index)
 
     def defines_code(self, index: int) -> bool:
-        """Return whether the segment is the row of an error code in the question.
+        """Return whether the segment is the row or list item of an error code in the question.
 
         In a table of errors, the row must state more than the code.
         """
@@ -174,9 +174,12 @@ class RankedPassage:
     named: frozenset[str]
     """The words and identifiers of the question in the headings, or in the API's name and address."""
     defines_code: bool
-    """Whether one of its rows, or the heading above it, defines an error code of the question."""
+    """Whether a row, a list item or the heading above it defines an error code of the question."""
     is_definition: bool
-    """Whether the question is only about identifiers, and the passage defines one of them."""
+    """Whether the question asks for a definition, and the passage has it.
+
+    Such a question is only about identifiers, or asks what an error code means.
+    """
     features: Mapping[str, float]
     relevance: float
     """The weighted sum of the features."""
@@ -187,7 +190,7 @@ def rank_passages(
 ) -> list[RankedPassage]:
     """Return the passages of all candidates, best first. `weights` are the weights of the features.
 
-    If a question is only about identifiers, the passages with their rows precede all others.
+    The passages that have a definition that the question asks for precede all others.
     """
     passages = [passage for each in candidates for passage in _passages(each, weights)]
     return sorted(passages, key=lambda passage: (not passage.is_definition, -passage.relevance))
@@ -221,8 +224,8 @@ def _choose_segments(
     """Return the indices of the segments of the passage around `anchor`, in document order.
 
     These are the anchor, further rows if the anchor is a row, and the introduction before them. As many
-    segments before and after them as fit are added, unless the anchor is a row in a section of an API or
-    the row of an error code.
+    segments before and after them as fit are added, unless the anchor is a row in a section of an API, or
+    the row or list item of an error code.
     """
     segments = candidate.segments
     chosen: dict[int, int] = {}
@@ -239,7 +242,7 @@ def _choose_segments(
         add(index)
     if (before := min(chosen) - 1) >= 0 and _introduces(segments, before):
         chosen[before] = 0  # its length does not count: what follows is unclear without it
-    if not (is_row and (candidate.defines_code(anchor) or candidate.chunk.kind != "prose")):
+    if not (candidate.defines_code(anchor) or (is_row and candidate.chunk.kind != "prose")):
         _grow(relevance, min(chosen), max(chosen), add)
     while (last := max(chosen)) != anchor and _introduces(segments, last):
         del chosen[last]
@@ -344,8 +347,11 @@ def _passage(
         words,
         named=candidate.heading_words | terms.identifiers_in(candidate.heading.lower()),
         defines_code=defines_code,
-        is_definition=terms.is_only_identifiers
-        and (defines_code or any(map(candidate.is_named_identifier, indices))),
+        is_definition=(defines_code and {"error", "meaning"} <= terms.needs)
+        or (
+            terms.is_only_identifiers
+            and (defines_code or any(map(candidate.is_named_identifier, indices)))
+        ),
         features=features,
         relevance=relevance,
     )

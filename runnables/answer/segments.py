@@ -34,6 +34,9 @@ _TAG = re.compile(r"</?[A-Za-z][^>`]*>|\{#[^}]*\}")
 _CELL_BORDER = re.compile(r"(?<!\\)\|")
 _FIRST_NUMBER = re.compile(r"\s*(\d{1,9})")
 _CODE = re.compile(r"(`[^`\n]*`)")
+_ITEM_NAME = re.compile(
+    r"(?:\*\*)?(?:`(?P<span>[^`\s]{1,60})`|(?P<code>-?\d{3,9}))(?:\*\*)?\s*(?:[:：（(]|[-–—]{1,2}\s)"
+)
 _LABEL = re.compile(r"\*\*[^*\n]{1,40}\*\*")
 
 
@@ -48,7 +51,7 @@ class Segment:
     text: str
     """Markdown."""
     name: str = ""
-    """First cell of a table row."""
+    """First cell of a table row, or what an item of a list begins with: a code span, or a numeric code."""
     is_required: bool = False
     """Whether it is the row of a parameter that every call needs."""
     cells: tuple[tuple[str, str], ...] = ()
@@ -130,13 +133,19 @@ def _split_block(context: _RowContext, index: int, block: MarkdownBlock) -> Iter
             yield (
                 segment("item", item, number=number)
                 if is_ordered
-                else segment("bullet", list_item("-", item))
+                else segment("bullet", list_item("-", item), name=_name_of_item(item))
             )
     elif any(
         map(str.isalnum, text := quotable_markdown(textwrap.dedent(block.title or block.text)))
     ):
         sentences = _SENTENCE_END.split(text) if len(text) > MAX_SEGMENT_CHARS else [text]
         yield from (segment("paragraph", sentence) for sentence in sentences if sentence)
+
+
+def _name_of_item(item: str) -> str:
+    """Return the name that an item such as "`433`: resource expired" describes; empty if there is none."""
+    match = _ITEM_NAME.match(item)
+    return match["span"] or match["code"] if match else ""
 
 
 def _table_cells(table: str) -> tuple[list[str], list[list[str]]]:

@@ -28,7 +28,7 @@ from schemas.question import ExtractedDetails, StructuredQuestion
 
 Need = Literal[
     "error", "permission", "parameter", "common", "header", "response", "quantity", "endpoint",
-    "comparison", "difference", "steps", "field", "returned",
+    "comparison", "difference", "steps", "field", "returned", "meaning",
 ]  # fmt: skip
 
 AskedQuantity = Literal["time", "size", "length", "count", "money"]
@@ -250,6 +250,11 @@ _PATTERNS: Mapping[Need, re.Pattern[str]] = {
         r"|\b(?:differ(?:s|ent|ence)?|versus|vs|(?:behave|work)s? the same|the same as)\b",
         re.I,
     ),
+    "meaning": re.compile(
+        r"什么意思|啥意思|含义|是什么(?:错误?|异常|原因|问题)|\bmean(?:s|ing)?\b"
+        r"|\bwhat (?:is|are) (?:the )?error",
+        re.I,
+    ),
     "steps": re.compile(
         r"怎么|怎样|如何|咋|步骤|流程|\bhow\s+(?:do|to|can|should|would)\b|\bsteps\b", re.I
     ),
@@ -332,7 +337,9 @@ _ASKED: Mapping[AskedQuantity, re.Pattern[str]] = {
 _STATED: Mapping[AskedQuantity, re.Pattern[str]] = {
     "time": re.compile(
         _NUMBER
-        + r"(?:ms\b|毫秒|s\b|sec|秒|min|分钟|h\b|hour|小时|day|天|日|week|周|month|月|year|年)",
+        + r"(?:ms\b|毫秒|s\b|sec|秒|min|分钟|h\b|hour|小时|day|天|日|week|周|month|月|year|年)"
+        r"|每(?:秒|分钟|小时|天|日|周|月|年)"
+        r"|\b(?:hourly|daily|weekly|monthly|(?:every|once an?) (?:minute|hour|day|week|month))\b",
         re.IGNORECASE,
     ),
     "size": re.compile(r"\d[\d.,]*\s*(?:[kmgt]i?b?\b|字节|bytes?|兆)", re.IGNORECASE),
