@@ -271,6 +271,41 @@ def test_code_is_answered_with_its_definition_alone(
     assert not any(other in text for other in others)
 
 
+CODE_SHAPES = """# 错误码
+
+| 错误码 | 说明 |
+| --- | --- |
+| A0301 | 余额被冻结 |
+| AUTH-001-A | 门店已经关闭 |
+| 10.04 | 照片尺寸错误 |
+| 1001-02 | 优惠券用完 |
+| SMS-UP-432 | 收件人拒收 |
+| TokenExpired | 司机离线 |
+| 42 | 仓库没有货位 |
+"""
+
+
+@pytest.mark.parametrize(
+    ("question", "said"),
+    [
+        ("返回 A0301 怎么解决", "余额被冻结"),
+        ("AUTH-001-A 是什么错误", "门店已经关闭"),
+        ("错误码 10.04", "照片尺寸错误"),
+        ("1001-02 是什么错误", "优惠券用完"),
+        ("why do I get SMS-UP-432", "收件人拒收"),
+        ("接口返回 errcode TokenExpired 是什么意思，怎么处理", "司机离线"),
+        ("错误码 42", "仓库没有货位"),
+    ],
+)
+def test_row_of_a_code_of_any_shape_is_quoted_alone(
+    question: str, said: str, tmp_path: Path
+) -> None:
+    text = quoted_page(tmp_path, CODE_SHAPES, question)
+    assert said in text
+    assert text.count("| --- |") == 1
+    assert text.count("\n|") == 3
+
+
 def test_two_parts_of_a_question_are_answered_from_the_same_section(tmp_path: Path) -> None:
     filler = "The desk stores it with the other settings of the shop.\n\n" * 20
     page = (

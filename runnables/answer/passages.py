@@ -72,6 +72,9 @@ RARELY_ASKED: frozenset[SectionKind] = frozenset(
 )
 """Sections of an API that rarely answer a question that does not ask for them."""
 
+_CODE_TITLE = re.compile(r"(?:错误|返回|状态|结果)码|\b(?:error|code)\b", re.IGNORECASE)
+"""Words in the title of a column of error codes."""
+
 
 @dataclass(frozen=True)
 class Candidate:
@@ -129,7 +132,8 @@ class Candidate:
         occurs anywhere in the row.
         """
         name = self.segments[index].name.lower()
-        is_named = name in self.terms.identifiers or bool(name and stem(name) in self.row_words)
+        is_named = name in self.terms.identifiers or name in self.terms.values
+        is_named = is_named or bool(name and stem(name) in self.row_words)
         return is_named or self._describes_code(index)
 
     def defines_code(self, index: int) -> bool:
@@ -138,7 +142,10 @@ class Candidate:
         In a table of errors, the row must state more than the code.
         """
         segment = self.segments[index]
-        is_code = segment.name.lstrip("-").isdigit() or bool(error_codes(segment.name))
+        title = segment.cells[0][0] if segment.cells else ""
+        is_code = segment.name.lstrip("-").isdigit() or bool(
+            _CODE_TITLE.search(title) or error_codes(segment.name)
+        )
         if self.chunk.kind == "error_codes":
             is_code = sum(bool(cell) for _, cell in segment.cells) > 1
         return (is_code and self.is_named(index)) or self._describes_code(index)

@@ -32,7 +32,8 @@ _ERROR = re.compile(
 )
 _ERROR_CODE = re.compile(
     r"(?<![A-Za-z0-9_.-])(?:[a-z]{2,40}(?:\.[a-z]{1,40}){1,4}(?:[_-][a-z]{1,40}){1,6}|-?\d{4,9}"
-    r"|[A-Z][A-Z0-9]{0,40}(?:_[A-Z0-9]{1,40}){1,8}|[A-Z]{2,8}[.-]?\d{3,9})(?![A-Za-z0-9_-]|\.\w)"
+    r"|[A-Z][A-Z0-9]{0,40}(?:_[A-Z0-9]{1,40}){1,8}|[A-Z]{2,8}(?:-[A-Z]{1,8}){0,3}[.-]?\d{3,9})"
+    r"(?![A-Za-z0-9_-]|\.\w)"
 )
 _MESSAGE_KEYS = (
     "code", "errcode", "errorcode", "retcode", "errno", "error", "subcode",
@@ -84,7 +85,8 @@ def error_codes(text: str) -> list[str]:
 
     They are numbers of 4 to 9 digits, dotted lower-case words of which the last has a `-` or `_` (so that
     domains and methods are not codes), words in capitals joined by `_`, and two to eight capitals followed
-    by three to nine digits, with or without a dot or hyphen between them.
+    by three to nine digits, with or without a dot or hyphen between them. The capitals may be several words
+    with hyphens (`SMS-UP-432`).
     """
     return _ERROR_CODE.findall(text)
 

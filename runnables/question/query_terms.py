@@ -47,6 +47,16 @@ REMEDY_WORDS = frozenset(
      "解决", "处理", "原因", "修复", "办法", "方案"]
 )  # fmt: skip
 """Words with which a question asks what an error means and what to do about it."""
+MAX_SHORT_VALUE_CHARS = 2
+"""Maximum length of a value that the words before it must announce."""
+_MARKED_WORD = re.compile(
+    r"(?<![\w.-])(?!\d{3}\b(?![.-]\w))-?(?=\w*[\d._-]|\w+[A-Z])[A-Za-z\d]+(?:[._-][A-Za-z\d]+)*(?![\w-])", re.ASCII
+)
+_SHORT_VALUE = re.compile(
+    r"(?:[为是=:：]|等于|错误|报错|码|返回|状态|类型|\b(?:is|equals|errors?|codes?|status|returns|value))"
+    r"\s?[\"'`“]?(-?[A-Za-z\d]{1,2})(?![\w.-])",
+    re.ASCII | re.IGNORECASE,
+)
 _PIECE = re.compile(r"[a-z0-9]+|[^\x00-\x7f]+")
 
 
@@ -65,6 +75,11 @@ class QueryTerms:
     """Sequences of two Chinese or three other characters, which match parts of words with typos."""
     identifiers: frozenset[str]
     """Names, paths and codes, and the names of parameters in a pasted request, in lower case."""
+    values: frozenset[str]
+    """Words with a digit, a mark or an inner capital, and short values after "is" or "=", in lower case.
+
+    A row with such a name is what the question is about, although most of them name nothing.
+    """
     has_pasted_call: bool
     """Whether the question contains the parameters of a request, or a response."""
     needs: frozenset[Need]
@@ -102,6 +117,7 @@ class QueryTerms:
             ),
             ngrams=_ngrams(text),
             identifiers=frozenset([*specific_identifiers(details.text), *codes, *parameters]),
+            values=_values(details.text),
             has_pasted_call=bool(details.request_param) or details.response is not None,
             needs=needs_of(details.text, structured),
             quantities=asked_quantities(details.text),
@@ -179,6 +195,12 @@ def _equivalents(
             if word in of_term or (not word.isascii() and (word in term or term in word)):
                 found[word] = (*found.get(word, ()), *others)
     return found
+
+
+def _values(text: str) -> frozenset[str]:
+    """Return the values of `QueryTerms`. Numbers of three digits do not count: most are statuses."""
+    marked = (word for word in _MARKED_WORD.findall(text) if len(word) > MAX_SHORT_VALUE_CHARS)
+    return frozenset(value.lower() for value in (*marked, *_SHORT_VALUE.findall(text)))
 
 
 def _ngrams(text: str) -> tuple[str, ...]:
