@@ -306,6 +306,26 @@ def test_row_of_a_code_of_any_shape_is_quoted_alone(
     assert text.count("\n|") == 3
 
 
+NOTIFICATIONS = """# 消息通知
+
+## 参数和字段说明
+
+怎么填各个参数：先看字段说明，再填参数。各字段的说明和填法见参数说明。
+
+## 通知内容
+
+| 字段 | 说明 |
+| --- | --- |
+| noticeId | 一次事件的编号 |
+| productId | 业务的编号 |
+"""
+
+
+@pytest.mark.parametrize("question", ["noticeId 字段说明", "参数 noticeId 怎么填", "what is noticeId"])
+def test_row_of_a_camel_case_name_is_quoted(question: str, tmp_path: Path) -> None:
+    assert "一次事件的编号" in quoted_page(tmp_path, NOTIFICATIONS, question)
+
+
 def test_two_parts_of_a_question_are_answered_from_the_same_section(tmp_path: Path) -> None:
     filler = "The desk stores it with the other settings of the shop.\n\n" * 20
     page = (

@@ -20,6 +20,7 @@ from runnables.retrieval.query_analysis import (
     Glossary,
     Lexicon,
     asks_about_code,
+    camel_case_names,
     general_lexicon,
     specific_identifiers,
 )
@@ -50,7 +51,8 @@ REMEDY_WORDS = frozenset(
 MAX_SHORT_VALUE_CHARS = 2
 """Maximum length of a value that the words before it must announce."""
 _MARKED_WORD = re.compile(
-    r"(?<![\w.-])(?!\d{3}\b(?![.-]\w))-?(?=\w*[\d._-]|\w+[A-Z])[A-Za-z\d]+(?:[._-][A-Za-z\d]+)*(?![\w-])", re.ASCII
+    r"(?<![\w.-])(?!\d{3}\b(?![.-]\w))-?(?=\w*[\d._-]|\w+[A-Z])[A-Za-z\d]+(?:[._-][A-Za-z\d]+)*(?![\w-])",
+    re.ASCII,
 )
 _SHORT_VALUE = re.compile(
     r"(?:[为是=:：]|等于|错误|报错|码|返回|状态|类型|\b(?:is|equals|errors?|codes?|status|returns|value))"
@@ -108,6 +110,7 @@ class QueryTerms:
             * (1.0 if may_be_noun(word) else NON_NOUN_FACTOR)
             for word in words
         }
+        names = [*specific_identifiers(details.text), *camel_case_names(details.text)]
         codes = [code.lower() for code in error_codes(details.text)]
         parameters = [name.lower() for name in details.request_param]
         return cls(
@@ -116,7 +119,7 @@ class QueryTerms:
                 text, weights, (general_lexicon(collection.languages()), glossary)
             ),
             ngrams=_ngrams(text),
-            identifiers=frozenset([*specific_identifiers(details.text), *codes, *parameters]),
+            identifiers=frozenset([*names, *codes, *parameters]),
             values=_values(details.text),
             has_pasted_call=bool(details.request_param) or details.response is not None,
             needs=needs_of(details.text, structured),

@@ -46,6 +46,7 @@ _NAME = re.compile(
     r"(?<![A-Za-z0-9_./:-])(?:[A-Za-z][A-Za-z0-9]*(?:(?:\[\])?[_.-][A-Za-z0-9]+)+(?:\[\])?"
     r"|[a-z]+[0-9]*[A-Z][A-Za-z0-9]*)(?![A-Za-z0-9_/-])"
 )
+_CAMEL_CASE = re.compile(r"(?<![\w./])[a-z]+[0-9]*[A-Z][A-Za-z0-9]*(?![\w./])", re.ASCII)
 _ABBREVIATION = re.compile(r"[A-Za-z](?:\.[A-Za-z])+")
 """Letters with dots between them, such as `e.g` and `p.m`."""
 _SHORT_CODE = re.compile(r"(?<![A-Za-z0-9_.-])(?:-\d{1,3}|\d{3})(?![A-Za-z0-9_%-]|\.\w)")
@@ -213,6 +214,11 @@ def specific_identifiers(question: str) -> list[str]:
     """
     about_errors = _is_about_errors(question)
     return [name for name in extract_identifiers(question) if _is_specific(name, about_errors)]
+
+
+def camel_case_names(question: str) -> list[str]:
+    """Return the names in `question` such as `orderId`, in lower case."""
+    return [name.lower() for name in _CAMEL_CASE.findall(question)]
 
 
 def asks_about_code(question: str) -> bool:
