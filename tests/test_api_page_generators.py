@@ -421,7 +421,135 @@ Attribute | Type | Description
 sum | integer | Cents
 """
 
+APIFOX = """# 默认
+
+## POST 发布消息
+
+POST /publish
+
+> Body 请求参数
+
+### 请求参数
+
+|名称|位置|类型|必选|说明|
+|---|---|---|---|---|
+|body|body|object| 否 |none|
+|» topic|body|string| 是 |主题|
+
+## GET 查找物品
+
+GET /items
+
+### 请求参数
+
+|名称|位置|类型|必选|说明|
+|---|---|---|---|---|
+|rfid|query|string| 否 |标签|
+"""
+
+METHOD_AND_SLASH = """# Berths
+
+### POST / Reserve a berth
+
+#### HTTP Request
+
+`POST /v5/berths`
+
+#### Request Parameters
+
+| Parameter | Type | Required | Description |
+| --- | --- | --- | --- |
+| port | String | Yes | Its port |
+
+### GET / Berths
+
+#### HTTP Request
+
+`GET /v5/berths`
+
+#### Request Parameters
+
+| Parameter | Type | Required | Description |
+| --- | --- | --- | --- |
+| limit | String | No | How many |
+"""
+
+CUSTOM_TABLES = """# 预订泊位
+
+## 请求
+
+:::html
+<md-table>
+  <md-thead><tr><md-th>基本</md-th><md-th></md-th></tr></md-thead>
+  <md-tbody>
+    <md-tr><md-th>HTTP URL</md-th><md-td>https://acme.example/berths</md-td></md-tr>
+    <md-tr><md-th>HTTP Method</md-th><md-td>POST</md-td></md-tr>
+    <md-tr><md-th>权限要求</md-th><md-td><md-perm name="berth:write" tags="">预订泊位</md-perm></md-td></md-tr>
+  </md-tbody>
+</md-table>
+:::
+
+### 请求体
+
+|参数|类型|必须|说明|
+|--|-----|--|----|
+|boat||是|船|
+|&ensp;∟boat_id|string|是|船的编号|
+"""
+
+LABEL_LINES = """# Reserve a berth
+
+**Method**  \n`POST`
+
+**Request URL**
+```html
+/api/berths
+```
+
+### **Parameters**
+
+| Name | Location | Type | Required | Description |
+| --- | --- | --- | --- | --- |
+| **body** | body | object | Yes | The request |
+| ├── `boat` | body | object | Yes | The boat |
+| │ ├── `id` | body | string | Yes | Its id |
+"""
+
+NUMBERED_FENCES = """# 港口接口
+
+### 1、获取港口
+
+#### 请求URL:
+```
+https://acme.example/ports
+```
+
+#### 请求方式:
+```
+GET
+```
+
+#### 参数类型：query
+
+|参数|是否必选|类型|说明|
+|:-----|:-------:|:-----|:-----|
+|city|Y|string|城市|
+"""
+
 STYLES = {
+    "apifox": (APIFOX, ["POST /publish 发布消息", "topic!", "GET /items 查找物品", "rfid"]),
+    "method and slash": (
+        METHOD_AND_SLASH,
+        ["POST /v5/berths Reserve a berth", "port!", "GET /v5/berths Berths", "limit"],
+    ),
+    "custom tables": (
+        CUSTOM_TABLES,
+        ["POST https://acme.example/berths 预订泊位", "boat!", "boat.boat_id!", "berth:write"],
+    ),
+    "lines of labels": (LABEL_LINES, ["POST /api/berths Reserve a berth", "boat!", "boat.id!"]),
+    "numbered, with fences": (
+        NUMBERED_FENCES, ["GET https://acme.example/ports 获取港口", "city!"],
+    ),
     "widdershins": (WIDDERSHINS, ["POST /pets createPets", "name!", "> owner", "> owner.id!", "404"]),
     "schemas": (
         SCHEMAS,

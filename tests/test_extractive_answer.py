@@ -321,7 +321,9 @@ NOTIFICATIONS = """# 消息通知
 """
 
 
-@pytest.mark.parametrize("question", ["noticeId 字段说明", "参数 noticeId 怎么填", "what is noticeId"])
+@pytest.mark.parametrize(
+    "question", ["noticeId 字段说明", "参数 noticeId 怎么填", "what is noticeId"]
+)
 def test_row_of_a_camel_case_name_is_quoted(question: str, tmp_path: Path) -> None:
     assert "一次事件的编号" in quoted_page(tmp_path, NOTIFICATIONS, question)
 

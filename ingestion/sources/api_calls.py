@@ -55,6 +55,8 @@ OPENING_CALL = re.compile(
 """A call at the start of a line, alone or after a short label."""
 _CLAUSE_START = re.compile(r"[ \t]{0,9}(?:$|[\n，,;；。(（|｜·—–:：]|-\s)")
 """A separator between a call and a clause about it. Without one, the call is part of a sentence."""
+_TITLED_METHOD = re.compile(rf"(?:{METHODS}) / (?=\w)")
+"""A method and a slash before the name of an operation: `POST / Place an order`."""
 _CURL = re.compile(r"^\s*(?:\$\s*)?curl\b", re.MULTILINE)
 _CURL_METHOD = re.compile(rf"(?:-X|--request)\s*=?\s*['\"]?({METHODS})\b", re.IGNORECASE)
 _CURL_DATA = re.compile(r"\s(?:-d|--data(?:-raw|-binary|-urlencode)?|--json|-F|--form)\b")
@@ -154,7 +156,7 @@ def stated_calls(block: MarkdownBlock) -> list[Call]:
             return []
         return [call_of(match[1], match[2]) for match in matches]
     if block.kind == "heading":
-        found = CALL.search(block.text)
+        found = CALL.search(_TITLED_METHOD.sub("", block.text))
     else:
         found = _only_call(block) or _opening_call(block)
     return [call_of(found[1], found[2])] if found else []

@@ -52,7 +52,7 @@ _FACT_WORD = re.compile(
     "ur[li]|path|endpoint|address|route|method|verb|type|地址|路径|链接|接口|方式|方法|类型"
 )
 """Each label of a URL or a method contains one of these words, in upper or lower case."""
-_CODE_LANGUAGE = re.compile(r"\A\s*(?:`{3,}|~{3,})\s*\{?(?!https?\b|te?xt\b|plain)\w")
+_CODE_LANGUAGE = re.compile(r"\A\s*(?:`{3,}|~{3,})[ \t]*\{?(?!https?\b|te?xt\b|plain)\w")
 """The opening of a code block in a programming language, in which `path: '/'` is code, not a label."""
 _ONLY_CALL = re.compile(rf"\A[`*\s]*{CALL.pattern}[`*\s]*")
 _EXAMPLE = re.compile(r"\b(?:examples?|samples?)\b|示例|样例|举例|范例|例子", re.IGNORECASE)
@@ -314,6 +314,7 @@ _LABEL_ITEM = re.compile(
     r"\A(\s*)[-*+] (?:\*\*|__)?([^:：|*`_]{1,24})[:：]?(?:\*\*|__)?[:：]?\s*\Z"
 )
 """A list item that is only a label."""
+_LABEL_LINE = re.compile(r"[\s>]*(?:\*\*|__)([^:：|*`_]{1,24})[:：]?(?:\*\*|__)[:：]?\s*")
 _ITEM = re.compile(r"\A(\s*)[-*+] +(?=\S)")
 
 
@@ -321,13 +322,15 @@ def labelled_pairs(block: MarkdownBlock) -> list[tuple[str, str]]:
     """Return the label and the value of lines such as `**Method**: POST`.
 
     The label of a definition is its term. If a list item is only a label, it is the label of the items that
-    are indented below it.
+    are indented below it. If a line of a paragraph is only a bold label, it is the label of the next line.
     """
     lines = re.split(r"\n|<br\s*/?>|[;；](?=\s*\S+[:：])", block.text[:MAX_FACT_CHARS])
     if "\n: " in block.text:
         lines = list(_with_terms(lines))
     elif block.kind == "list":
         lines = list(_with_label_items(lines))
+    elif block.kind == "paragraph":
+        lines = list(_with_label_lines(lines))
     labelled = (line for line in lines if _HAS_LABEL.match(line))
     matches = filter(None, map(_LABELLED_LINE.match, labelled))
     return [(text_of(match[1] or match[2]), match[3]) for match in matches]
@@ -342,6 +345,17 @@ def _with_terms(lines: Sequence[str]) -> Iterator[str]:
         else:
             term = line.strip("*_ ")
             yield line
+
+
+def _with_label_lines(lines: Sequence[str]) -> Iterator[str]:
+    """Yield the lines, with each line that is only a bold label before the next one."""
+    label = ""
+    for line in lines:
+        if not label and (found := _LABEL_LINE.fullmatch(line)):
+            label = found[1]
+        else:
+            yield f"{label}: {line}" if label else line
+            label = ""
 
 
 def _with_label_items(lines: Sequence[str]) -> Iterator[str]:

@@ -15,7 +15,7 @@ _PATTERNS: Mapping[Role, str] = MappingProxyType(
         "errors": r"错误|异常|返回码|状态码(?!\W*(?:[为是]\W*)?[123]\d\d)|失败"
         r"|<err(?:or)?s?(?:_?codes?)?>|<exceptions?>|<failures?>|<faults?>|<problems?>|<(?:goes|go) wrong>"
         r"|^\W*(?:(?:http )?status\W{1,3}|http )?[45](?:\d\d|xx)(?!\w)"
-        r"|<(?:status|return|response|result) codes?>(?!\W*(?:is\W*)?[123]\d\d)",
+        r"|<(?:status|return|response|result) codes?>(?!\W*(?:(?:is|[为是])\W*)?[123]\d\d)",
         "public": r"(?:公共|通用|全局)(?:请求|入|系统)?(?:参数|头)"
         r"|<(?:common|public|global) (?:request )?(?:param|field|argument)",
         "headers": r"请求头|头部|报文头|<headers?>",

@@ -31,7 +31,7 @@ _GENERIC_HEADING = re.compile(
     r"|(?:the )?(?:https? |api |rest )?(?:requests?|endpoints?|ur[li]s?|methods?|api|routes?|resource|call)"
     r"(?: (?:syntax|format|line|url|details?|info(?:rmation)?|method|path|definition|example|overview))?"
     r"|overview|introduction|definition|syntax|usage|reference|summary|description|basic info(?:rmation)?"
-    rf"|(?-i:{METHODS})\b.*)\W*",
+    rf"|(?-i:{METHODS})(?:\s+/.*)?)\W*",
     re.IGNORECASE,
 )
 """Headings that are not names of operations; see `is_generic_heading`."""
@@ -193,9 +193,8 @@ def page_operation_name(
             and max(read_positions) < _section_end(blocks, index)
         ):
             return _without_call(block.title) or _without_prefixes(title)
-    return _without_prefixes(title) or section_operation_name(
-        mark, blocks, mark.block, title, is_first=False
-    )
+    named = "" if is_generic_heading(title) else _without_prefixes(title)
+    return named or section_operation_name(mark, blocks, mark.block, title, is_first=False)
 
 
 def section_operation_name(
@@ -270,8 +269,10 @@ def _without_call(heading: str) -> str:
 def _without_prefixes(heading: str) -> str:
     """Return a heading without its section number and prefixes, and without punctuation around it.
 
-    Prefixes are the name of a Confluence space (`Space : Title`) and words such as `Endpoint:`.
+    Prefixes are the name of a Confluence space (`Space : Title`), words such as `Endpoint:`, and a method
+    before the name of the operation (`POST Publish`).
     """
     name = re.sub(r"^[^:]{1,60} : (?=\S)", "", heading)
     name = re.sub(r"^(?:end-?point|operation|接口)\s*[:：]\s*", "", name, flags=re.IGNORECASE)
-    return re.sub(r"^\s*\d+(?:\.\d+)*[.、)）]?\s+", "", name).strip(" -–—:：`%|·•")
+    name = re.sub(r"^\s*\d+(?:\.\d+)*(?:[.、)）]?\s+|、)", "", name)
+    return re.sub(rf"^(?:{METHODS})\s+(?=\w)", "", name).strip(" -–—:：`%|·•_*")

@@ -26,6 +26,8 @@ from schemas.choices import Language
 from schemas.document import Section, SourceDocument
 from schemas.platform import PageFolderConfig, PageFormat, PageSourceConfig, SourceLimits
 
+_ORIGIN = re.compile(r"(?:source: *)?https?://\S+", re.IGNORECASE)
+"""The first heading of pages that tools for language models copy."""
 _UNNAMED = re.compile(r"index|readme|overview|[\W\d_]*", re.IGNORECASE)
 """Names of files that do not say what the page is about."""
 MAX_TITLE_CHARS = 500
@@ -298,13 +300,13 @@ def _apply_part_values(
 
 
 def _first_heading(parsed: Iterable[tuple[PagePart, list[MarkdownBlock]]], name: str) -> str:
-    """Return the first heading of a page.
+    """Return the first heading of a page that is not the address it was copied from.
 
     The result is empty without a heading, or if a heading such as "Overview" is not of level 1 and the name
     of the file says more.
     """
     headings = (block for _, blocks in parsed for block in blocks if block.kind == "heading")
-    first = next(headings, None)
+    first = next((block for block in headings if not _ORIGIN.fullmatch(block.title)), None)
     if first is None:
         return ""
     says_more = not _UNNAMED.fullmatch(name)

@@ -18,6 +18,7 @@ from ingestion.text.html_tags import (
     replace_tags,
     split_tables,
 )
+from ingestion.text.lenient_markdown import repair_markdown
 from ingestion.text.markdown_blocks import (
     change_outside_code,
     outside_code,
@@ -40,9 +41,6 @@ _COMMENT = outside_code(r"<!--.*?(?:-->|\Z)|\{/\*.*?\*/\}")
 _COMMENT_AROUND_CODE = re.compile(r"^ {0,3}<!--(?!.*-->)", re.MULTILINE | re.DOTALL)
 """The start of a comment that is still open when the next code block begins."""
 _COMMENT_END = "-->"
-_UNSPACED_HEADING = re.compile(r"^ {0,3}##{1,5}(?=[\w*`（【《“])", re.MULTILINE)
-_UNSPACED_MARKS = re.compile(r"^ {0,3}#{1,6}(?=[\w*`（【《“])", re.MULTILINE)
-"""The marks of a heading that no space follows. A single one may also begin a hashtag."""
 _IMAGE = outside_code(
     r"!\[(?P<alt>[^\]]*)\]\([^)\s]*(?:\s+(?:\"[^\"]*\"|'[^']*'))?\s*\)(?:\{[^}]*\})?"
 )
@@ -129,7 +127,7 @@ def to_plain_markdown(text: str, table_to_markdown: Callable[[str], str] | None 
     HTML and images are converted. `table_to_markdown` converts the HTML tables that `regular_table` cannot
     convert. If it is None, all tables lose their tags and keep their text.
     """
-    text = _space_headings(text.replace("\r\n", "\n"))
+    text = repair_markdown(text.replace("\r\n", "\n"))
     if any(string in text for string in _INDENTED_BLOCK_STRINGS):
         text = "\n".join(_outdent_blocks(text.split("\n")))
     if "<" in text and _INDENTED_IN_COMPONENT.search(text):
@@ -141,23 +139,6 @@ def to_plain_markdown(text: str, table_to_markdown: Callable[[str], str] | None 
         for is_code, part in split_code(text)
     )
     return _BLANK_LINES.sub("\n\n", "".join(parts)).strip("\n")
-
-
-def _space_headings(text: str) -> str:
-    """Return `text` with a space after the marks of headings that have none, such as `##Errors`.
-
-    Markdown parsers before CommonMark read such lines as headings, and many older pages rely on it. Lines
-    with a single mark are changed only if the page contains other such headings.
-    """
-    if not _UNSPACED_HEADING.search(text):
-        return text
-    parts = list(split_code(text))
-    if not any(_UNSPACED_HEADING.search(part) for is_code, part in parts if not is_code):
-        return text
-    return "".join(
-        part if is_code else _UNSPACED_MARKS.sub(lambda match: f"{match[0]} ", part)
-        for is_code, part in parts
-    )
 
 
 def _remove_comments_around_code(text: str) -> str:

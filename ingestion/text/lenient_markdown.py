@@ -1,0 +1,57 @@
+"""Repairs Markdown that many platforms publish, although CommonMark reads it differently.
+
+Older parsers accepted headings without a space and table delimiters with spaces inside. Generators of
+documentation write table rows of several lines, and elements of their own for tables.
+"""
+
+import re
+
+from ingestion.text.markdown_blocks import split_code
+
+_UNSPACED_HEADING = re.compile(r"^ {0,3}##{1,5}(?=[\w*`（【《“])", re.MULTILINE)
+_UNSPACED_MARKS = re.compile(r"^ {0,3}#{1,6}(?=[\w*`（【《“])", re.MULTILINE)
+"""The marks of a heading that no space follows. A single one may also begin a hashtag."""
+_SPACED_DELIMITER = re.compile(r"^[ \t]*\|[ \t|:-]*(?::[ \t]+-|-[ \t]+:)[ \t|:-]*$", re.MULTILINE)
+"""The line below the header of a table if a cell has a space inside: `|: --- | --- :|`."""
+_SPLIT_ROW = re.compile(
+    r"^(?P<start>\|[^\n]*[^|\s])[ \t]*\n(?P<rest>(?:(?![ \t]*\|)[^\n]*\n){1,40})[ \t]*\|[ \t]*$",
+    re.MULTILINE,
+)
+"""A row of a table whose last cell ends on a line of its own, with `|`. The lines may be a list."""
+_LIST_MARK = re.compile(r"^[ \t]*-[ \t]+")
+_CALLOUT_MARK = re.compile(r"^[?!]>(?=[ \t])", re.MULTILINE)
+"""The start of a callout of docsify."""
+_TABLE_ELEMENT = re.compile(r"<(/?)[a-z]+-(table|thead|tbody|tr|th|td)\b")
+"""A tag such as `<md-table>`, with the name of the HTML element that it stands for."""
+
+_NAMED_ELEMENT = re.compile(r"<[a-z]+-[a-z-]+\s(?:[^<>]*\s)?name=\"([^\"<>]+)\"[^<>]*>")
+"""The start of an element with a name that the text of the page needs, such as that of a permission."""
+
+
+def repair_markdown(text: str) -> str:
+    """Return the page `text` in Markdown that CommonMark reads as it is meant. Code stays as it is."""
+    parts = list(split_code(text))
+    has_unspaced = any(_UNSPACED_HEADING.search(part) for is_code, part in parts if not is_code)
+    return "".join(part if is_code else _repair(part, has_unspaced) for is_code, part in parts)
+
+
+def _repair(text: str, has_unspaced_headings: bool) -> str:
+    """Return a part of a page without code, repaired.
+
+    The page may have headings without a space, such as `##Errors`. Only then does a line such as `#Errors`
+    count as one.
+    """
+    if has_unspaced_headings:
+        text = _UNSPACED_MARKS.sub(lambda match: f"{match[0]} ", text)
+    text = _CALLOUT_MARK.sub(">", text)
+    if "|" in text:
+        text = _SPACED_DELIMITER.sub(lambda match: re.sub(r"[ \t]", "", match[0]), text)
+        text = _SPLIT_ROW.sub(_joined_row, text)
+    if "<" in text:
+        text = _NAMED_ELEMENT.sub(r"`\1` ", _TABLE_ELEMENT.sub(r"<\1\2", text))
+    return text
+
+
+def _joined_row(match: re.Match[str]) -> str:
+    lines = (_LIST_MARK.sub("- ", line).strip() for line in match["rest"].splitlines())
+    return "<br>".join([match["start"], *filter(None, lines)]) + " |"

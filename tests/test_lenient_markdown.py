@@ -1,0 +1,51 @@
+"""Markdown that CommonMark reads differently is read as its authors meant it."""
+
+import pytest
+
+from ingestion.text.clean_markdown import to_plain_markdown
+from ingestion.text.lenient_markdown import repair_markdown
+from ingestion.text.markdown_blocks import parse_blocks, parse_table
+
+
+def test_delimiters_with_spaces_make_a_table() -> None:
+    page = "| 字段 | 必填 |\n| ---- |: ---- :|\n| boat | 是 |"
+    (block,) = parse_blocks(to_plain_markdown(page))
+    assert [list(row) for row in parse_table(block.text)] == [["字段", "必填"], ["boat", "是"]]
+
+
+def test_row_that_is_continued_on_further_lines_is_one_row() -> None:
+    page = (
+        "|名称|描述|\n|--|--|\n|Id|编号。\n\n |\n"
+        "|State|状态：\n\n -   OPEN（开）。\n-   SHUT（关）。\n\n |\n|Name|名字。|\n"
+    )
+    (block,) = parse_blocks(to_plain_markdown(page))
+    rows = [list(row) for row in parse_table(block.text)]
+    assert [row[0] for row in rows] == ["名称", "Id", "State", "Name"]
+    assert "OPEN（开）" in rows[2][1]
+    assert "SHUT（关）" in rows[2][1]
+
+
+@pytest.mark.parametrize(
+    ("text", "repaired"),
+    [
+        ("?> 提示", "> 提示"),
+        ("!> Mind the gap", "> Mind the gap"),
+        ("##Errors", "## Errors"),
+        ('<md-td>x</md-td><md-perm name="a:b" tags="">y</md-perm>', "<td>x</td>`a:b` y</md-perm>"),
+    ],
+)
+def test_text_is_repaired(text: str, repaired: str) -> None:
+    assert repair_markdown(text) == repaired
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "```\n##Errors\n?> 1\n|a\n\n |\n```",
+        "| a | b |\n| --- | :---: |\n| 1 | 2 |",
+        "|a row without a border at its end\n\nA paragraph.",
+        "<?php if ($a !> 1) ?>",
+    ],
+)
+def test_other_text_is_not_changed(text: str) -> None:
+    assert repair_markdown(text) == text
