@@ -270,7 +270,7 @@ STATEMENTS = {
             "parcel_id!",
             "parcels:read",
             "POST https://mail.example/v3/parcels/{parcel_id}/return"
-            " Parcel status and tracking POST /v3/parcels/{}/return",
+            " Parcel status and tracking POST /v3/parcels/{parcel_id}/return",
             "parcel_id!",
             "parcels:write",
         ],
