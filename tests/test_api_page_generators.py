@@ -536,7 +536,39 @@ GET
 |city|Y|string|城市|
 """
 
+NESTED_LISTS = """# 故障
+
+* **Method：**`GET`
+* **URL：**`https://acme.example/faults`
+* **请求**
+  * Query参数
+
+    | 参数 | 类型 | 是否必填 | 描述 |
+    | --- | --- | --- | --- |
+    | device | str | true | 设备 |
+* **响应**
+  * 数据类型：application/json
+
+    <table><thead><tr><th>参数</th><th>类型</th><th>是否必填</th><th>描述</th></tr></thead>
+    <tbody><tr><td>total</td><td>int</td><td>true</td><td>总数</td></tr>
+    <tr><td>list</td><td>[]deviceState</td><td>true</td><td>列表</td></tr></tbody></table>
+  * deviceState
+
+    | 参数 | 类型 | 是否必填 | 描述 |
+    | --- | --- | --- | --- |
+    | level | int | false | 级别 |
+* 错误码
+
+  | HTTP状态码 | 错误码 | 描述 |
+  | --- | --- | --- |
+  | 400 | 100001 | 参数格式错误 |
+"""
+
 STYLES = {
+    "nested lists": (
+        NESTED_LISTS,
+        ["GET https://acme.example/faults 故障", "device!", "> total!", "> list!", "> list.level", "100001"],
+    ),
     "apifox": (APIFOX, ["POST /publish 发布消息", "topic!", "GET /items 查找物品", "rfid"]),
     "method and slash": (
         METHOD_AND_SLASH,

@@ -6,6 +6,7 @@ operation stay prose.
 """
 
 import re
+import textwrap
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
@@ -27,6 +28,9 @@ from ingestion.text.markdown_blocks import MarkdownBlock, parse_blocks
 from schemas.document import ErrorCode, Parameter, PermissionPackage
 
 _QUOTE = re.compile(r"^> ?", re.MULTILINE)
+_TABLE_IN_LIST = re.compile(
+    r"^[ \t]+\|[^\n]*\n[ \t]+\|[ \t:|-]+\n(?:[ \t]+\|[^\n]*(?:\n|\Z))*", re.MULTILINE
+)
 _JSON_EXAMPLE = re.compile(r"^\s*[{\[]", re.MULTILINE)
 
 
@@ -59,7 +63,7 @@ def read_operations(blocks: Sequence[MarkdownBlock], title: str, declared: str =
     `title` is the page's title; `declared` is the operation that its front matter names, such as
     `POST /v1/messages`.
     """
-    blocks = list(_unquoted(blocks))
+    blocks = list(_with_inner_tables(blocks))
     sections = _read_sections(blocks, find_marks(blocks, declared), title)
     accepted = _accepted(blocks, sections)
     rejected = [section.operation for section in sections if section not in accepted]
@@ -120,12 +124,19 @@ def _accepted(blocks: Sequence[MarkdownBlock], sections: Sequence[_Section]) -> 
     ]
 
 
-def _unquoted(blocks: Sequence[MarkdownBlock]) -> Iterator[MarkdownBlock]:
-    """Yield the blocks, with each quotation that contains a table replaced by the quoted blocks."""
+def _with_inner_tables(blocks: Sequence[MarkdownBlock]) -> Iterator[MarkdownBlock]:
+    """Yield the blocks. Each quotation or list that contains a table is replaced by the blocks in it."""
     for block in blocks:
-        is_quote = block.kind == "other" and block.text.startswith(">") and "|" in block.text
-        inner = parse_blocks(_QUOTE.sub("", block.text)) if is_quote else []
+        inner: Sequence[MarkdownBlock] = ()
+        if block.kind == "other" and block.text.startswith(">") and "|" in block.text:
+            inner = parse_blocks(_QUOTE.sub("", block.text))
+        elif block.kind == "list" and _TABLE_IN_LIST.search(block.text):
+            inner = parse_blocks(_TABLE_IN_LIST.sub(_outdented_table, block.text))
         yield from inner if any(b.kind == "table" for b in inner) else [block]
+
+
+def _outdented_table(match: re.Match[str]) -> str:
+    return f"\n\n{textwrap.dedent(match[0]).strip()}\n\n"
 
 
 def _read_section(

@@ -29,7 +29,7 @@ from ingestion.sources.api_permissions import (
     scopes_of_value,
 )
 from ingestion.sources.api_roles import location_of, role_of_title
-from ingestion.sources.api_structures import ParameterTable
+from ingestion.sources.api_structures import ParameterTable, caption_of
 from ingestion.sources.api_tables import TableReader
 from ingestion.text.markdown_blocks import MarkdownBlock, parse_list_items, parse_table
 
@@ -42,6 +42,9 @@ _ANNOUNCED_CODES = re.compile(
     re.IGNORECASE,
 )
 """The end of a sentence that announces codes: "... the `error` field has one of these values:"."""
+_LIST_ITEM = re.compile(r"(?P<indent>\s*)[-*+]\s+(?=\S)")
+_FACT = re.compile(r"[:：]\s*\S|[.。!！]$")
+"""The mark of an item that states something, and so does not announce the next block."""
 _DEFINITION = re.compile(r"^: +(?=[`*])", re.MULTILINE)
 """The mark of a definition in Markdown dialects that have definition lists."""
 
@@ -103,6 +106,8 @@ class OperationReader:
         is_label = is_label and (not self._is_after_parameter or _is_title(block))
         self._is_after_parameter &= not is_label
         self._builder.above.note_label(text if is_label else "")
+        for label in _final_labels(block) if block.kind == "list" else ():
+            self._builder.above.note_label(label)
         if labelled:
             self._builder.add_permissions(
                 [scope for _, v in labelled for scope in scopes_of_value(v)]
@@ -217,6 +222,24 @@ class OperationReader:
         if self._is_after_parameter and self._builder.add_children(found):
             return True
         return self._builder.add_parameters(found, role, Columns({}), "list")
+
+
+def _final_labels(block: MarkdownBlock) -> list[str]:
+    """Return the last item of a list and the items that contain it, the outermost first.
+
+    They announce the next block: exports of GitBook put tables into nested lists. The result is empty
+    unless one of the items announces parameters or errors, or is the name of a structure.
+    """
+    items: list[tuple[int, str]] = []
+    for line in block.text.splitlines():
+        if match := _LIST_ITEM.match(line):
+            while items and items[-1][0] >= len(match["indent"]):
+                items.pop()
+            items.append((len(match["indent"]), text_of(line[match.end() :])))
+    labels = [
+        text for _, text in items if len(text) <= MAX_CAPTION_CHARS and not _FACT.search(text)
+    ]
+    return labels if any(role_of_title(text) or caption_of(text).name for text in labels) else []
 
 
 def _max_label_chars(text: str) -> int:
