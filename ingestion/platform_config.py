@@ -14,8 +14,8 @@ from schemas.platform import OpenApiSourceConfig, PlatformConfig, PlatformInfo, 
 def read_platform(path: Path) -> PlatformConfig:
     """Return the configuration at `path`; its relative paths are resolved against the file's folder.
 
-    Raises ConfigurationError if the file is unreadable or invalid. If keys do not match the schema,
-    the message names all of them.
+    Raises ConfigurationError if the file is unreadable or invalid. If it does not match the schema, the
+    message lists every problem.
     """
     try:
         tables = tomllib.loads(path.read_text(encoding="utf-8"))

@@ -137,7 +137,7 @@ def model_errors(role: ModelRole) -> Iterator[None]:
 
 
 def model_error(error: Exception, role: ModelRole) -> ModelError:
-    """Return the ModelError for `error`, based on its class name and its status code."""
+    """Return the ModelError for `error`, based on its class and its status code."""
     name, status = type(error).__name__, getattr(error, "status_code", None)
     if isinstance(error, TimeoutError) or "Timeout" in name:
         return ModelTimeout(f"{role.setting}: no answer in time")
@@ -197,7 +197,8 @@ def _retry_after_s(error: Exception) -> float | None:
 def _provider_reason(error: Exception) -> str:
     """Return the message in the body of an error response, in parentheses; empty if there is none.
 
-    API keys are replaced by an ellipsis. Other fields may repeat the request and are left out.
+    API keys are replaced by an ellipsis. The other fields of the body are left out, because they may repeat
+    the request.
     """
     body = getattr(error, "body", None)
     for name in ("error", "message", "detail"):

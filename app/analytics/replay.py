@@ -100,7 +100,7 @@ class ReplayedQuestion(ApiModel):
     before: ReplayOutcome
     after: ReplayOutcome
     grade: Grade | None = None
-    """The judge's grade of the new answer, which should state the steps of the recorded answer as facts.
+    """The judge's grade of the new answer. Each step of the recorded answer is a fact that it should state.
 
     None if there is no judge, if the judge failed, if the steps are the same, or if either answer cites no
     page.

@@ -101,9 +101,10 @@ def _outcome_text(
 ) -> Text:
     """Return the text that shows `outcome`, one of the two outcomes of `replayed`.
 
-    The text of a failure is its error code. If the change is `other words`, the text is the first step that
-    the other outcome does not contain; if it is `other type`, the type. For any other change, the text
-    lists the cited pages; pages in `changed` have the style `style`.
+    - For a failure, the text is the error code.
+    - For the change `other words`, it is the first step that the other outcome does not contain.
+    - For the change `other type`, it is the question type.
+    - For any other change, it lists the cited pages. Pages in `changed` have the style `style`.
     """
     if outcome.failure:
         return Text(outcome.failure, style="red")

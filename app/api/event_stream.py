@@ -14,7 +14,7 @@ from schemas.answer import Answer, Event, EventSink
 EVENT_STREAM = "text/event-stream"
 
 HEARTBEAT_INTERVAL_S = 10.0
-"""Seconds without an event until an SSE comment is sent, because proxies close idle connections."""
+"""Seconds without an event after which an SSE comment is sent, because proxies close idle connections."""
 
 HEARTBEAT = ServerSentEventMessage(data=None, comment="")
 

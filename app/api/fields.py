@@ -12,7 +12,8 @@ from pydantic_core import PydanticCustomError
 NOT_BLANK_PATTERN = r"[^\t-\r\x1c-\x20\x85\xa0\u1680\u2000-\u200a\u2028\u2029\u202f\u205f\u3000]"
 """Matches a character that is not whitespace in Python.
 
-The characters are listed, because `\\s` matches other characters in JSON Schema, which follows ECMA-262.
+The whitespace characters are listed, because `\\s` matches a different set of characters in JSON Schema
+(ECMA-262).
 """
 
 SESSION_SCHEMA: dict[str, Any] = {

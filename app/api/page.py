@@ -235,7 +235,7 @@ Rgb = tuple[int, int, int]
 
 
 class AccentColours(NamedTuple):
-    """The colour of links and buttons, and a faint background tint of it, both as `#rrggbb`."""
+    """The colour of links and buttons, and a faint tint of this colour for backgrounds, as `#rrggbb`."""
 
     accent: str
     tint: str

@@ -43,7 +43,10 @@ class LoggedQuestions:
         self._cache: dict[tuple[str, Language], tuple[float, tuple[str, ...]]] = {}
 
     def get(self, owner: str, language: Language) -> tuple[str, ...]:
-        """Return the questions, most frequent first; empty if the database does not answer. Blocks."""
+        """Return the questions, most frequent first; an empty tuple if the database does not answer.
+
+        This method blocks: call it in a worker thread.
+        """
         read_at, questions = self._cache.get((owner, language), (-CACHE_LIFETIME_S, ()))
         if time.monotonic() - read_at < CACHE_LIFETIME_S:
             return questions
@@ -78,8 +81,10 @@ def frequent_questions(records: Iterable[QuestionRecord], language: Language) ->
 
 
 def _is_suitable(record: QuestionRecord, question: str, language: Language) -> bool:
-    """Return whether the question is short and in `language`, was answered from the documents with
-    sufficient confidence, and has no rating or a good one.
+    """Return whether `question` can be suggested to users who read `language`.
+
+    The question must be in this language and fit on one short line. Its answer must cite pages, have
+    confidence `medium` or `high`, and not be rated negatively.
     """
     is_liked = record.feedback is None or record.feedback.score > 0
     is_answered = record.confidence in ("high", "medium") and bool(record.pages)

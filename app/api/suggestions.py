@@ -66,7 +66,7 @@ class SuggestedQuestions:
     def get(self, language: Language) -> tuple[str, ...]:
         """Return up to four questions of several kinds.
 
-        Blocks; call it in a worker thread. Raises StoreError or CollectionMismatch.
+        This method blocks: call it in a worker thread. Raises StoreError or CollectionMismatch.
         """
         catalogue = self._collection.catalogue()
         cached_catalogue, questions = self._cache.get(language, (None, ()))
@@ -78,14 +78,14 @@ class SuggestedQuestions:
     def follow_ups(
         self, source: str, document_id: str, seen: Sequence[str], language: Language
     ) -> tuple[str, ...]:
-        """Return up to three questions about other sections of a document.
+        """Return up to three questions about the sections of a document that are not in `seen`.
 
-        Blocks; call it in a worker thread. Raises StoreError or CollectionMismatch.
+        This method blocks: call it in a worker thread. Raises StoreError or CollectionMismatch.
 
         Arguments:
             source: the name of the document's source
             document_id: the id of the document within that source
-            seen: the sections that the answer cites, which are skipped
+            seen: the sections that the last answer cites
             language: the language of the questions
         """
         templates = user_text(language).follow_ups

@@ -18,10 +18,11 @@ _FORMATS = {"markdown", "lake"}
 
 
 class YuqueLoader(BaseLoader):
-    """Loads the published documents of `books`, given as the paths in their URLs, such as `group/book`.
+    """Loads the published documents of `books`, except sheets and boards.
 
-    `access_token` is an API token. `base_url` is the address of Yuque. `timeout_s` is the
-    maximum number of seconds to connect, and to wait for each part of a response.
+    A book is the path in its URL, such as `group/book`. `access_token` is an API token. `base_url` is the
+    address of Yuque. `timeout_s` is the maximum number of seconds to connect, and to wait for each part of
+    a response.
     """
 
     def __init__(
@@ -38,7 +39,7 @@ class YuqueLoader(BaseLoader):
     def lazy_load(self) -> Iterator[Document]:
         """Yield each document with its `id` (`group/book/slug`), `title`, `description` and `url`.
 
-        Raises httpx.HTTPError, and ValueError for a reply that is not a JSON object.
+        Raises httpx.HTTPError, and ValueError for a response that is not a JSON object.
         """
         for book in self._books:
             for entry in self._entries(book):

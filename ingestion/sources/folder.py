@@ -26,7 +26,7 @@ PageValues = Mapping[str, object]
 """Values of a page by name, used in `page_url` templates, titles and metadata."""
 
 SKIPPED_FOLDERS = {"node_modules", "_modules", "_sources", "_static"}
-"""Names of folders whose files are not read: installed packages, and what Sphinx writes besides pages.
+"""Names of folders whose files are not read: installed packages, and files of Sphinx that are not pages.
 
 Folders whose names begin with a dot are not read either.
 """
@@ -86,9 +86,9 @@ class FolderReader(Generic[FolderT]):
         return len(self._list_files(source))
 
     def fingerprints(self, source: FolderT, limits: SourceLimits) -> list[str]:
-        """Return a digest of each file's content, its name and the source's configuration.
+        """Return a digest for each file: of its content, its name and the result of `_reader_version`.
 
-        Raises SourceError for the first file that `_fingerprint` refuses.
+        Raises SourceError as `tasks` does, and for the first file that `_fingerprint` refuses.
         """
         version = _reader_version(source, limits)
         paths = self._list_files(source)
@@ -192,10 +192,10 @@ def _quote_path(path: Path) -> str:
 
 
 def page_url(templates: Sequence[str], values: PageValues) -> str:
-    """Fill in the first of `templates` for which every `{name}` that is not optional has a value.
+    """Return the first of `templates` whose placeholders all have values, with the values filled in.
 
-    Returns an empty string if there is no such template, because an incomplete link is useless. Raises
-    ConfigurationError for a malformed template.
+    Placeholders in `_OPTIONAL_NAMES` need no value. Returns an empty string if there is no such template,
+    because an incomplete link is useless. Raises ConfigurationError for a malformed template.
     """
     return next(filter(None, (_fill_template(template, values) for template in templates)), "")
 

@@ -71,7 +71,7 @@ _LOCATIONS = ("path", "query", "body", "header")
 _UNOPENED = re.compile(
     r"(?=(?:\S.*\n){0,20}title:)(?:[A-Za-z][\w-]*:.*\n|[ \t]+\S.*\n|- .*\n)+-{3,}[ \t]*\n"
 )
-"""Front matter without a line of hyphens above it, as Hexo allows. It has a title."""
+"""Front matter without a line of hyphens above it, as Hexo allows. It must contain a `title`."""
 
 
 class _TomlHandler(BaseHandler):
@@ -123,7 +123,7 @@ def _front_matter(path: Path) -> PageValues:
 
 
 def _normalised(values: PageValues) -> PageValues:
-    """Return front matter whose `slug` fits into a URL template: without slashes at its start and end."""
+    """Return front matter with the outer slashes of its `slug` removed, so that it fits a URL template."""
     slug = values.get("slug")
     return {**values, "slug": slug.strip("/")} if isinstance(slug, str) else values
 
@@ -131,7 +131,8 @@ def _normalised(values: PageValues) -> PageValues:
 def _split_front_matter(text: str) -> tuple[PageValues, str]:
     """Return the front matter and the body of a page.
 
-    If the page begins with a thematic break but has no front matter, the whole page is the body.
+    If the page begins with a thematic break but has no front matter, the whole page is the body. Raises
+    SourceError if the front matter is malformed.
     """
     text = text.strip()
     if _UNOPENED.match(text):
@@ -165,9 +166,10 @@ class LinkResolver:
         self._needs_front_matter = not names <= _PATH_NAMES
 
     def resolve(self, markdown: str, path: Path) -> str:
-        """Return `markdown` with absolute links to other pages; links within the page are unchanged.
+        """Return `markdown` with the URLs of other pages in place of relative links to them.
 
-        A link to a page that does not exist or has no URL is replaced by its label.
+        A relative link to a page that does not exist or has no URL is replaced by its label. Absolute links
+        and links within the page are unchanged.
         """
         if "](" not in markdown:
             return markdown

@@ -1,8 +1,9 @@
 """Replaces the block tags of GitBook, and adds tables for the lists of objects in MDX components.
 
 GitBook describes an operation with the tags `swagger`, `swagger-parameter` and `swagger-response`. Until
-2021, it used `api-method` and tags whose names begin with `api-method`. Operations get headings, block tags
-such as `{% hint %}` become MDX components, and tags that only arrange their content are removed.
+2021, it used `api-method` and tags whose names begin with `api-method`. The tag of an operation becomes a
+heading, followed by the method and URL. Block tags such as `{% hint %}` become MDX components. Tags that
+only arrange their content are removed.
 
 A component `<Endpoint errors={[{ code: 'sold_out', text: 'Nothing left' }]} />` is followed by a table with
 the label "errors" and the columns `code` and `text`.

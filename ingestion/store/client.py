@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 
 MilvusRow = dict[str, Any]
-"""A row of any collection, by field."""
+"""The values of a row of any Milvus collection, by field name."""
 
 BATCH_ROWS = 256
 """Default maximum number of items in a batch, such as the rows of one write."""

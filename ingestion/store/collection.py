@@ -88,7 +88,7 @@ class Collection(ABC):
     """
 
     def __init__(self, alias: str, expected: CollectionManifest) -> None:
-        """`expected` is the manifest of a collection that is created with the current settings."""
+        """`expected` is the manifest that a collection created with the current settings would have."""
         self._alias = alias
         self._expected = expected
 

@@ -138,8 +138,8 @@ class EmbeddedCollection(Collection):
             return require_manifest(state.manifest)
 
     async def run(self, read: Callable[[], T]) -> T:
-        # A read takes a few milliseconds, and running it in a thread would add up to half of that time. A
-        # thread is used only if another one holds the lock, which an ingestion run may hold for longer.
+        # A read takes a few milliseconds, and running it in a thread would add up to half of that time. The
+        # read runs in a thread only if another thread, such as that of an ingestion run, holds the lock.
         if not self._lock.acquire(blocking=False):
             return await super().run(partial(self._in_one_transaction, read))
         try:

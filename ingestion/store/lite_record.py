@@ -91,9 +91,9 @@ class LiteRecord:
             set_state(connection, REPLACED_KEY, "")
 
     def check_manifest(self, expected: CollectionManifest | None) -> None:
-        """Check that the collection, if it exists, was created by apidesk and matches `expected`.
+        """Raise CollectionMismatch if apidesk did not create the collection, or if `expected` differs.
 
-        Raises CollectionMismatch. If `expected` is None, only the first condition is checked.
+        A missing collection is accepted. If `expected` is None, only the first condition is checked.
         """
         with self._open_existing() as client:
             if client is not None:

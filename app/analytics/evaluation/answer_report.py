@@ -42,8 +42,8 @@ MAX_BRIEF_CHARS = 160
 GRADE_VALUES: dict[Grade, float] = {"correct": 1.0, "partly": 0.5, "wrong": 0.0}
 """The values of grades in a comparison.
 
-The judge does not grade an answer that cites no source. If the question has facts, such an answer counts as
-wrong.
+The judge does not grade an answer that cites no source. Without a grade, the answer counts as wrong if the
+question has facts.
 """
 
 
@@ -117,7 +117,10 @@ def _fact_value(result: ScoredAnswer) -> float | None:
 
 
 def _grade_value(result: ScoredAnswer) -> float | None:
-    """Return the value of the grade, or of `right` if the question has no facts and therefore no grade."""
+    """Return the value of the grade; None if the judge failed, and 0 if the answer has no grade.
+
+    A question without facts is never graded. Its value is that of `right`.
+    """
     if result.judge_failure is not None:
         return None
     if not result.facts:
@@ -250,7 +253,7 @@ def _grades(evaluation: AnswerEvaluation) -> list[Text]:
 
 
 def _wrong_answers(results: Sequence[ScoredAnswer]) -> list[Group]:
-    """Return the wrong answers with their text and the facts that are missing."""
+    """Return up to `MAX_WORST_QUESTIONS` wrong answers, each with its text and the missing facts."""
     wrong = [result for result in results if result.right is False]
     if not wrong:
         return []

@@ -1,5 +1,6 @@
-"""Scores answers, by rules and with a model that grades them by the facts that a right answer states.
+"""Scores answers by rules, and lets a judge model grade them.
 
+The judge compares an answer with the facts that a right answer states.
 `apidesk evaluate --answers --json` prints an `AnswerEvaluation`.
 """
 
@@ -111,7 +112,7 @@ class Reliability(ApiModel):
 
 
 class AnswerScores(ApiModel):
-    """Numbers and shares of questions or answers. `right_of_evidence` is a ratio that can exceed 1.
+    """Numbers and shares of questions or answers.
 
     A question counts only for the shares that apply to it: without facts, for example, it does not count
     for `right`. A share is None if no question counts for it.
@@ -125,7 +126,7 @@ class AnswerScores(ApiModel):
     right: float | None
     """Share of the answerable questions whose answer states all facts."""
     right_of_evidence: float | None
-    """`right` divided by `evidence`."""
+    """`right` divided by `evidence`; can exceed 1. None if either is None, or if `evidence` is 0."""
     high_and_wrong: float | None
     """Share of the answerable questions whose answer has confidence `high`, but is not right."""
     refused: float | None
@@ -137,7 +138,8 @@ class AnswerScores(ApiModel):
     correct: float | None
     """Share of the answerable questions whose answer the judge grades as correct.
 
-    An answer that cites no source is not correct. Questions for which the judge failed do not count.
+    An answer that cites no source is not correct. Questions for which the judge failed do not count. None
+    if no answer has a grade.
     """
     agreement: float | None
     """Share of the graded answers that are both `correct` and `right`, or neither."""
@@ -287,7 +289,7 @@ def _section(source: Source, relevant: frozenset[str]) -> RetrievedSection:
 
 
 def _source_text(source: Source) -> str:
-    """Return what a reader of the chunk sees: its headings, API and text."""
+    """Return the title, section, API name, API URL and text of a chunk."""
     return "\n".join([source.title, source.section, source.api_name, source.api_url, source.text])
 
 

@@ -88,17 +88,17 @@ class EvaluationQuestion(BaseModel):
 
     @property
     def expected_type(self) -> QuestionType | None:
-        """The expected type; None if no type is expected.
+        """The type that the classifier should predict; None if the dataset does not say.
 
-        Without a `type`, a question that has neither gold documents nor facts is expected to be off-topic
-        (type `unknown`), unless its kind is `unanswerable`.
+        If `type` is None and `has_no_answer` is true, the question is expected to be off-topic (type
+        `unknown`), unless its kind is `unanswerable`.
         """
         is_off_topic = self.has_no_answer and self.kind != UNANSWERABLE
         return self.type or ("unknown" if is_off_topic else None)
 
 
 def read_questions(path: Path) -> list[EvaluationQuestion]:
-    """Read the questions from the file at `path`, skipping empty lines.
+    """Read the questions from the JSON Lines file at `path`, skipping blank lines.
 
     Raises QuestionError if the file cannot be read, if it contains no question, or if a line is invalid.
     """
@@ -117,7 +117,7 @@ def read_questions(path: Path) -> list[EvaluationQuestion]:
 
 
 def write_questions(path: Path, questions: Iterable[EvaluationQuestion]) -> None:
-    """Write generated questions to `path`.
+    """Write generated questions to the JSON Lines file at `path`.
 
     Raises ConfigurationError if the file cannot be written or contains handwritten questions, and
     QuestionError if an existing file cannot be read as questions.

@@ -71,8 +71,8 @@ class ExperimentLog:
     ) -> list[T]:
         """Call `ask` with the index of each question, and log the results as the experiment `name`.
 
-        At most `concurrency` calls run at once. Raises the first error of `ask`, or ApideskError if
-        LangSmith fails.
+        Returns the results in the order of the questions. At most `concurrency` calls run at once. Raises
+        the first error of `ask`, or ApideskError if LangSmith fails.
         """
         results: dict[int, LoggedResult[T]] = {}
         failures: list[Exception] = []

@@ -123,9 +123,9 @@ def _candidates(chunks: list[Chunk], documents: DocumentIndex) -> Iterator[Quest
 
 
 def _first_sentence(chunks: list[Chunk], title: str) -> str | None:
-    """Return the first sentence of the document's first paragraph without the words of its title.
+    """Return the first sentence of the first paragraph, without the words that also occur in `title`.
 
-    Words of one character are not removed. Return None if fewer than `MIN_SENTENCE_WORDS` words remain.
+    Words of one character are kept. Returns None if fewer than `MIN_SENTENCE_WORDS` words remain.
     """
     blocks = (block for chunk in chunks for block in parse_blocks(chunk.body))
     paragraph = next((plain_text(block.text) for block in blocks if block.kind == "paragraph"), "")
@@ -176,7 +176,7 @@ def _links(chunk: Chunk, documents: DocumentIndex) -> Iterator[tuple[str, str]]:
 def _resolve_relative_link(document_id: str, url: str) -> str:
     """Return the id (a path without suffix) of the document that a relative link points to.
 
-    Empty for a link to another website or within the same document.
+    Returns an empty string if the link leads to another website or stays within the same document.
     """
     path = posixpath.splitext(url.partition("#")[0])[0]
     if not path or "://" in path:

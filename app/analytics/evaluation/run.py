@@ -53,7 +53,7 @@ CLASSIFY_CONCURRENCY = 4
 MODES: tuple[RetrievalMode, ...] = ("full_text", "dense", "hybrid")
 
 PROBE_CHUNKS = 60
-"""Number of chunks to retrieve per question, enough for 20 distinct documents as a rule."""
+"""Number of chunks to retrieve per question. These usually belong to at least 20 distinct documents."""
 
 
 class FailureTrackingEmbeddings(Embeddings):

@@ -1,4 +1,4 @@
-"""Counts recorded questions by type, API, and error in the question, and collects the rated answers."""
+"""Counts recorded questions by type, by API and by the error that they name. Collects rated answers."""
 
 from collections import Counter, defaultdict, deque
 from datetime import UTC, date
@@ -89,7 +89,7 @@ def _most_common(counts: Counter[str]) -> str:
 
 
 class QuestionCounts:
-    """Counts over the records added so far."""
+    """Counts recorded questions, and keeps the latest rated answers."""
 
     def __init__(self) -> None:
         self._questions = 0
@@ -145,11 +145,11 @@ def day_of(record: QuestionRecord) -> date:
 
 
 def is_unanswered(record: QuestionRecord) -> bool:
-    """Return whether the question got an answer, but one that does not help.
+    """Return whether the question got an answer that does not help.
 
     If the caller rated the answer, the rating decides. Otherwise, an answer with low confidence or without
-    sources does not help. A question without any answer, for example after an error, does not count: it
-    says nothing about the documentation.
+    sources does not help. Returns False if there is no answer, for example after an error, because the
+    error says nothing about the documentation.
     """
     if record.type is None:
         return False

@@ -93,9 +93,9 @@ class QuestionGrouper:
 
 
 def _free_tokens(model: ChatModel, prompt_tokens: int) -> int:
-    """Return how many tokens of the model's window are left for the groups.
+    """Return how many tokens of the model's context window are left for the groups.
 
-    The reply and the prompt without groups, which has `prompt_tokens` tokens, use the rest.
+    `prompt_tokens` is the length of the prompt without groups. This prompt and the reply use the rest.
     """
     window = int(model.window / model.token_correction)
     reply = reserved_output_tokens(window)
@@ -103,7 +103,10 @@ def _free_tokens(model: ChatModel, prompt_tokens: int) -> int:
 
 
 def join_groups(groups: Sequence[TextGroup], topics: Sequence[QuestionTopic]) -> list[TextGroup]:
-    """Join and name `groups` according to `topics`, whose group numbers start at 1."""
+    """Join and name `groups` according to `topics`. Groups without a topic follow unchanged.
+
+    The group numbers in `topics` start at 1.
+    """
     named = {number for topic in topics for number in topic.groups}
     rest = [group for number, group in enumerate(groups, 1) if number not in named]
     joined = [

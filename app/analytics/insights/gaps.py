@@ -61,7 +61,7 @@ class GapQuestion:
     nearest: Page | None = None
     """The page that the answer suggests or, without a suggestion, cites first."""
     feedback: int | None = None
-    """The caller's rating: positive, negative, or None."""
+    """The caller's rating: 1 (helpful) or -1 (not helpful); None if the answer is not rated."""
     coverage: float | None = None
     """Share (0 to 1) of the question's content words that the cited chunks contain, weighted by rarity;
     None if unknown.
@@ -186,7 +186,7 @@ class GapCandidates:
 
 
 def gap_question(record: QuestionRecord) -> GapQuestion:
-    """Convert the record of an answered question.
+    """Return the `GapQuestion` for the record of an answered question.
 
     In a session, the text is the standalone question, `record.understood`, if there is one.
     """

@@ -1,4 +1,4 @@
-"""Converts answers to the text and citations that chat clients receive, and such text back to steps."""
+"""Converts answers to text and citations for chat clients, and the text of an answer back to its steps."""
 
 from collections.abc import Iterable
 from itertools import chain

@@ -92,8 +92,8 @@ def read_conversation(
 ) -> tuple[str, tuple[Turn, ...]]:
     """Return the question and the earlier turns, oldest first.
 
-    The number and size of the turns are limited as in a session. System messages are ignored. Blocks; call
-    it in a worker thread.
+    The number and size of the turns are limited as in a session. System messages are ignored. This function
+    blocks: call it in a worker thread.
 
     Raises QuestionError if there is no user message, or if the question has a part that is not text. The
     error names `field`, the request field that contains the messages.
@@ -137,7 +137,7 @@ OPENAI_PREFIX = "/v1/"
 RESPONSES_PATH = "/responses"
 
 BODY = "data"
-"""The body parameter of the route handlers. Litestar names it in the error if a request has no body."""
+"""The body parameter of the route handlers. Litestar's error for a missing body names this parameter."""
 
 ERROR_TYPES = {
     HTTPStatus.UNAUTHORIZED: "authentication_error",
@@ -149,7 +149,7 @@ ERROR_TYPES = {
 def stream_error(error: Exception) -> dict[str, str | None]:
     """Return the fields of an error that occurs after a stream has started.
 
-    It names no parameter, because the parameters are checked before the stream starts.
+    `param` is None, because the parameters are checked before the stream starts.
     """
     return _error_fields(to_problem(error), param=None)
 

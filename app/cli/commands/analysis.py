@@ -161,9 +161,9 @@ def _evaluate_answers(
 def _report_judge_failures(
     failures: "Iterable[str | None]", grades: "Mapping[Grade, int] | None"
 ) -> None:
-    """If the judge failed, print how often and the first error.
+    """Print how often the judge failed, and its first error. Print nothing if it did not fail.
 
-    If it graded no answer, also exit with EXIT_FAILED.
+    Exits with EXIT_FAILED if the judge failed and graded no answer.
     """
     messages = [failure for failure in failures if failure is not None]
     if not messages:

@@ -56,8 +56,9 @@ class PlatformDraft:
     def page_url_of(self, source: SourceConfig) -> str:
         """Return the URL template if it applies to `source`, otherwise an empty string.
 
-        If there are OpenAPI sources and other sources, a template with operation placeholders applies only
-        to the OpenAPI sources, and a template without them only to the others.
+        The template applies to all sources if all or none of them are OpenAPI sources. Otherwise, a
+        template with operation placeholders applies only to the OpenAPI sources, and any other template
+        only to the remaining sources.
         """
         is_openapi = isinstance(source, OpenApiSourceConfig)
         kinds = {isinstance(other, OpenApiSourceConfig) for other in self.survey.sources}
@@ -180,9 +181,9 @@ class InterviewAnswers:
 
 
 def interview(given: InterviewAnswers, limits: SourceLimits) -> PlatformDraft:
-    """Ask for the missing answers on the terminal. After an invalid answer, the question is repeated.
+    """Ask for the missing answers on the terminal, and return the draft.
 
-    Raises ApideskError for an invalid answer in `given`.
+    After an invalid answer, the question is repeated. Raises ApideskError for an invalid answer in `given`.
     """
     surveyed = _prompt(
         "Where are the documents? A folder, or the file or URL of an OpenAPI description",

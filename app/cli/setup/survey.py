@@ -181,9 +181,9 @@ def _sample_languages(
 ) -> list[Language]:
     """Return the languages of the first `LANGUAGE_SAMPLE_DOCUMENTS` documents of a source.
 
-    Append a message to `problems` for each unusable file that is read on the way.
+    Adds a message to `problems` for each unusable file that it reads.
     """
-    if summary := surveyed.summary:  # the description need not be read again
+    if summary := surveyed.summary:  # the description has already been read
         return [summary.language] * min(summary.operations, LANGUAGE_SAMPLE_DOCUMENTS)
     languages: list[Language] = []
     for result in read_source(surveyed.source, limits):

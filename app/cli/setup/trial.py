@@ -19,7 +19,7 @@ class Trial:
 
     run: IngestionRun
     question: str | None
-    """A suggested question; None if the documents suggest none."""
+    """The question that was asked; None if no question can be suggested from the documents."""
     answer: Answer | None
     """None if there is no question."""
 

@@ -96,9 +96,9 @@ async def _run(job: IngestionJob, trigger: Trigger, options: IngestionOptions) -
 
 
 async def _changes(settings: Settings) -> AsyncGenerator[None]:
-    """Yield when the watch begins, and after each change.
+    """Yield once when watching begins, and then after each change.
 
-    The folder of platform.toml and the files and folders of the sources are watched, also while the caller
+    The folder of platform.toml and the files and folders of the sources are watched, even while the caller
     processes a change. Changes to the service's own files do not count.
     """
     from watchfiles import Change, DefaultFilter, awatch

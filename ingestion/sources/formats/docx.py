@@ -31,7 +31,10 @@ MAX_DEPTH = 150
 
 _PIECE_BYTES = 1 << 20
 _WIDE_SPACES = str.maketrans(dict.fromkeys("\u00a0\u2002\u2003\u3000", " "))
-"""Replaces wide spaces, which the conversion to Markdown would write as entities at the start of a cell."""
+"""Replaces no-break spaces and wide spaces.
+
+The conversion to Markdown would write them as entities at the start of a cell.
+"""
 _WORD_NAMESPACE = "{http://schemas.openxmlformats.org/wordprocessingml/2006/main}"
 _PROPERTY_NAMES = {
     "{http://purl.org/dc/elements/1.1/}title": "title",
@@ -48,7 +51,7 @@ _HEADING_STYLE_LEVELS = {
 } | {"title": 1, "标题": 1, "標題": 1}
 """Levels of heading styles, by their English, simplified and traditional Chinese names.
 
-Ids are not used, because they differ between the language versions of Word.
+The ids of styles are not used, because they differ between the language versions of Word.
 """
 
 

@@ -65,8 +65,8 @@ _NAVIGATION = re.compile(
 )
 """Matches the classes and ids of navigation.
 
-It also matches those of some elements around the whole page, such as `with-sidebar`. Such an element
-contains `_PAGE_CONTENT`; navigation does not.
+Some elements around the whole page also have a matching class, such as `with-sidebar`. They contain
+`_PAGE_CONTENT`; navigation does not.
 """
 _PAGE_CONTENT = ["h1", "h2", "pre", "table", "article", "main"]
 """Elements that occur in the content of a page, but not in navigation."""
@@ -132,7 +132,10 @@ def _parse_within_limits(html: str) -> Tag:
 
 
 def _has_oversized_tag(piece: str) -> bool:
-    """Return whether a tag has implausibly many attributes, for which the parser takes quadratic time."""
+    """Return whether the tag at the end of `piece` has implausibly many attributes.
+
+    `piece` is the HTML between two `>`. The parser takes quadratic time for the attributes of a tag.
+    """
     tag = piece[piece.find("<") :] if "<" in piece else ""
     return len(tag) > MAX_TAG_SEPARATORS and sum(map(tag.count, " =\n\t\"'")) > MAX_TAG_SEPARATORS
 
@@ -176,9 +179,9 @@ def _read_values(tree: Tag) -> Iterator[tuple[str, object]]:
 def _short_title(title: str, heading: Tag | None, link_texts: Set[str]) -> str:
     """Return the part of `title` that names the page and not the site; empty if it is not recognised.
 
-    If separators such as `|` divide the text of `heading` from the rest of `title`, or if there is no rest,
-    that text is returned. If not, the part before the last separator is returned, provided that the part
-    after it is the text of a link, such as the link to the home page.
+    If `title` is the text of `heading`, or contains it as a part between separators such as `|`, return
+    that text. Otherwise, if the part after the last separator is in `link_texts`, it is probably the text
+    of the link to the home page: return the part before the separator.
     """
     text = _line_text(heading) if heading is not None else ""
     pattern = rf"(.+(?:\s[|·•:»–—-]+|:)\s+)?{re.escape(text)}(\s+[|·•:«–—-]+\s.+)?"
@@ -233,8 +236,8 @@ def _remove_boilerplate(content: Tag) -> None:
 def _is_content(aside: Tag, content: Tag) -> bool:
     """Return whether `aside` belongs to `content`.
 
-    It does if it is a note. If `content` is a main element or an article, it also does if it is not mostly
-    links.
+    A note always belongs to the content. Any other `<aside>` belongs to it if `content` is a main element
+    or an article, and the `<aside>` is not mostly links.
     """
     if _NOTE.search(f"{aside.get('class')} {aside.get('role')}"):
         return True

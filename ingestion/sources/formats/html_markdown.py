@@ -38,7 +38,7 @@ _MARKUP = re.compile(r"([\\*_`<\[{])")
 
 
 def html_to_markdown(content: Tag) -> str:
-    """Return `content` as Markdown, and modify `content`. Raises SourceError if it exceeds a limit."""
+    """Return `content` as Markdown. Modifies `content`. Raises SourceError if the page exceeds a limit."""
     mark_operations(content)
     mark_fields(content)
     _separate_labels(content)
@@ -89,7 +89,7 @@ class _Converter(MarkdownConverter):
         return text
 
     def escape(self, text: str, parent_tags: set[str]) -> str:
-        """Escape markup in headings; elsewhere only markers of headings, rules and fences.
+        """Escape all markup in headings. In other text, escape only the marks of headings, rules and fences.
 
         For example, `order_id` in a paragraph is not changed.
         """
@@ -98,7 +98,10 @@ class _Converter(MarkdownConverter):
         return _LINE_START.sub(r"\1\\\2", text)
 
     def convert_a(self, el: Tag, text: str, parent_tags: set[str]) -> str:
-        """Keep the URL of an absolute link; keep only the text of a relative link."""
+        """Return a link with its URL, or only its text.
+
+        Only http(s) links outside headings and code keep their URL.
+        """
         href = str(el.get("href", "")).strip()
         label = text.strip()
         if label in ("", "#", "¶", "↑"):
@@ -152,7 +155,7 @@ class _Converter(MarkdownConverter):
         return f"\n\n{fence}{_code_language(el)}\n{text}\n{fence}\n\n" if text.strip() else ""
 
     def convert_td(self, el: Tag, text: str, parent_tags: set[str]) -> str:
-        # Indentation shows nesting. Written as &nbsp;, because Markdown parsers strip spaces.
+        # Indentation shows nesting. It is written as &nbsp; because Markdown parsers strip spaces.
         text = cell_text(text) if el.find("li") else " ".join(text.split())
         return f" {'&nbsp;' * _indentation(el)}{_UNESCAPED_BAR.sub(_ESCAPED_BAR, text)} |"
 

@@ -123,9 +123,10 @@ def mark_fields(content: Tag) -> None:
 
 
 def _head_and_rest(element: Tag) -> tuple[list[str], list[Tag]]:
-    """Split `element` into the texts of a field's head and its other blocks; both empty if it is no field.
+    """Split `element` into the texts of a field's head and its other blocks.
 
-    After the type, the first block that is not just a flag such as "required" begins the rest.
+    After the type, the first block that is not just a flag such as "required" begins the other blocks. Both
+    lists are empty if `element` does not contain the head of a field.
     """
     tags = [part for part in element.children if isinstance(part, Tag)]
     pairs = [(tag, text) for tag in tags if (text := " ".join(tag.get_text(" ").split()))]
@@ -145,7 +146,8 @@ def _head_and_rest(element: Tag) -> tuple[list[str], list[Tag]]:
 def _parent_name(head: Tag, names: dict[int, str]) -> str:
     """Return the name of the nearest field head among the preceding siblings of the ancestors of `head`.
 
-    The result is empty if there is none.
+    `names` maps the Python object id of each field head to the full name of its field. The result is empty
+    if there is no such field head.
     """
     element = head.parent
     while element is not None:
@@ -159,8 +161,9 @@ def _parent_name(head: Tag, names: dict[int, str]) -> str:
 def normalise_tables(content: Tag) -> None:
     """Give each table at most one header row and no spans.
 
-    The number of columns is set as `data-columns` of the first row. Raises SourceError if spans add too
-    many cells.
+    The rows of nested tables are moved into the outer table if it has headers. A table that only positions
+    other content becomes a `<div>`. The number of columns is set as `data-columns` of the first row. Raises
+    SourceError if spans add too many cells.
     """
     for table in reversed(content.find_all("table")):  # the innermost first
         _move_rows_out(table)
@@ -182,8 +185,8 @@ def normalise_tables(content: Tag) -> None:
 def _move_rows_out(table: Tag) -> None:
     """Move the rows of a nested table out of its cell, to below the row that contains the cell.
 
-    The rows are indented, and their cells are moved to the columns with the same headers. Nothing is moved
-    unless the outer table has headers.
+    The rows are indented, and their cells are moved to the columns with the same headers. Rows are moved
+    only if the outer table has headers.
     """
     row = table.find_parent("tr")
     outer = row.find_parent("table") if row is not None else None

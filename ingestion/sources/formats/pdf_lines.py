@@ -137,8 +137,9 @@ class _MarginLine:
 def remove_page_furniture(pages: list[list[PdfLine]]) -> list[PdfLine]:
     """Return the lines of `pages` without headers, footers, page numbers and tables of contents.
 
-    A header or footer has the same position and, apart from numbers, the same text on many pages. A line
-    that begins or ends with the page number also counts if many pages have such a line.
+    A header or footer has the same position and, apart from numbers, the same text on many pages. The first
+    and the last row of a page are also removed if they begin or end with a printed page number. A number
+    is a page number if its distance from the number of the page in the file is the same on many pages.
     """
     margins = [_margin_lines(lines) for lines in pages]
     repeated = Counter(key for page in margins for key in {line.key for line in page.values()})

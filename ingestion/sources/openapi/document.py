@@ -181,10 +181,10 @@ def first_tag(node: Node) -> str:
 
 
 def _name(path_operation: PathOperation) -> str:
-    """Return the summary of an operation, or its id if it has no summary.
+    """Return the name of an operation: its summary, that of its path item, or its operationId.
 
-    If there is neither, or if the text found only repeats the end of the path, the name is the first
-    sentence of the description.
+    If none of them exists, or if the name only repeats the end of the path, the first sentence of the
+    description is preferred. If there is no text at all, the name is the method and path.
     """
     node, item = path_operation.node, path_operation.item
     name = node.text("summary") or item.text("summary") or node.text("operationId")
@@ -217,7 +217,10 @@ def _content_type_header(operation: Operation) -> list[Parameter]:
 
 
 def _distinct_schemas(media: Iterable[MediaContent]) -> list[MediaContent]:
-    """Return the media that have a schema, one for each schema: media types usually share one."""
+    """Return one of `media` for each distinct schema, because several media types often share a schema.
+
+    Media without a schema are omitted.
+    """
     by_schema: dict[object, MediaContent] = {}
     for content in media:
         if content.schema.is_object:

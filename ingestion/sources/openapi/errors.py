@@ -62,8 +62,7 @@ def errors_of_operation(operation: Operation, reader: SchemaReader) -> tuple[Err
 def is_error_example(named: NamedExample) -> bool:
     """Return whether the name or title of an example mentions an error.
 
-    If a platform always returns status 200, its description shows errors as examples of the success
-    response.
+    Platforms that always return status 200 declare errors as examples of the success response.
     """
     return bool(_ERROR_NAME.search(named.name) or _ERROR_NAME.search(named.example.title))
 
@@ -105,10 +104,10 @@ def _add_response(
 
 
 def _explanation(response: OperationResponse, items: list[re.Match[str]]) -> str:
-    """Return what the description says about the status.
+    """Return the cause to show for the status of `response`; usually this is the whole description.
 
-    If it is only a list of codes, `items`, this is the explanation of the status in the list, if there is
-    one, and the other codes.
+    `items` are the lines of the description that explain a code. If the description contains no other
+    lines, the result is the explanation of the status itself, if there is one, followed by the other codes.
     """
     lines = [line for line in response.description.splitlines() if line.strip()]
     if not items or len(items) < len(lines):

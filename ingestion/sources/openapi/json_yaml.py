@@ -57,7 +57,7 @@ def _decode(data: bytes) -> str:
 
 
 def _parse_json(text: str, limits: SourceLimits) -> object:
-    # Strings are removed only if the count exceeds the limit: this takes longer than counting.
+    # Strings are removed only if the first count exceeds the limit, because removing them is slow.
     if _count_marks(text) > limits.values and _count_marks(_QUOTED.sub("", text)) > limits.values:
         raise value_limit_error(limits)
     try:
@@ -73,7 +73,10 @@ def _parse_json(text: str, limits: SourceLimits) -> object:
 
 
 def _count_marks(text: str) -> int:
-    """Count the commas and opening brackets in `text`: about as many as its values if it has no strings."""
+    """Return the number of commas and opening brackets in `text`.
+
+    If `text` contains no strings, this is about the number of its values.
+    """
     return text.count(",") + text.count("{") + text.count("[")
 
 

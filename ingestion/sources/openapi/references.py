@@ -21,7 +21,7 @@ MAX_REFERENCE_HOPS = 50
 """Maximum number of `$ref`s that are followed to resolve one reference."""
 
 _REFERENCE_TEXTS = ("summary", "description")
-"""Keys beside a `$ref` that have a meaning of their own."""
+"""Keys that are allowed next to a `$ref`. Their values replace those of the target."""
 
 _MAX_QUOTED_CHARS = 120
 """Maximum length of quoted text in an error message, in characters."""
@@ -85,7 +85,7 @@ class Node:
     def resolve(self) -> "Node":
         """Return the target of the node's `$ref`, or the node itself if it has none. Raises SourceError.
 
-        A `summary` or `description` beside the `$ref` replaces that of the target, as OpenAPI 3.1 requires.
+        As OpenAPI 3.1 requires, a `summary` or `description` next to the `$ref` replaces the target's.
         """
         node, texts = self, dict[str, str]()
         for _ in range(MAX_REFERENCE_HOPS):
@@ -109,7 +109,7 @@ class DescriptionDocuments:
     """Loads the documents of one description, each of them once."""
 
     def __init__(self, source: OpenApiSourceConfig, limits: SourceLimits) -> None:
-        """Documents are loaded on demand. Raises SourceError if the URL of `source` is invalid."""
+        """Prepare to load documents on demand. Raises SourceError if the URL of `source` is invalid."""
         self.limits = limits
         self.loader = _open_loader(source, limits)
         self.loaded: dict[str, Resource[object] | SourceError] = {}
@@ -161,7 +161,10 @@ class DescriptionDocuments:
 
 
 class _FileLoader:
-    """Loads the files of a description. The files that the description refers to must be below `folder`."""
+    """Loads the files of a description.
+
+    The files that the description refers to must be below `folder`; default: the folder of `path`.
+    """
 
     def __init__(self, path: Path, folder: Path | None, limits: SourceLimits) -> None:
         self.path = path

@@ -100,7 +100,7 @@ class RowBuilder:
     def body_rows(self, media: MediaContent, name: str, location: str) -> tuple[Parameter, ...]:
         """Return a row per property and variant of a body, or a row `[]` for an array. Raises SourceError.
 
-        Any other body has one row, named by `name`, or none if it has neither a type nor a description.
+        Any other body has one row with the name `name`, or none if it has neither a type nor a description.
         """
         root = _Row("", self.reader.read(media.schema), True, location)
         self._expand(root)

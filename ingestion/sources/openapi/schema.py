@@ -132,7 +132,7 @@ class Schema:
 
 
 class SchemaReader:
-    """Reads the schemas of one OpenAPI document, up to a total cost of `max_values`.
+    """Reads the schemas of one OpenAPI description, up to a total cost of `max_values`.
 
     Each reading of a schema costs 1, plus 1 for every eight of its keywords. A schema that several `$ref`s
     lead to is read several times.
