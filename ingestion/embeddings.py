@@ -47,7 +47,7 @@ log = logging.getLogger(__name__)
 
 
 def open_embeddings(settings: Settings) -> Embeddings | None:
-    """Return a client of `APIDESK_EMBEDDING_MODEL`, or None if it is not set.
+    """Return the embedding model that APIDESK_EMBEDDING_MODEL names, or None if it is not set.
 
     Raises ConfigurationError if the model or its provider cannot be used.
     """
@@ -90,7 +90,8 @@ def _may_succeed_later(state: RetryCallState) -> bool:
 class ChunkEmbedder:
     """Embeds chunks with the embedding model, in concurrent requests of one batch each.
 
-    `embed` reads ahead at most one batch more than the number of concurrent requests.
+    At any time, `embed` has read at most one more batch than the number of concurrent requests that it has
+    not yet yielded.
 
     The first request is small. Its duration determines the size of the following requests and how many are
     sent at once, so that all of them end within the time limit even on a server that processes one request
@@ -100,7 +101,10 @@ class ChunkEmbedder:
     def __init__(
         self, model: Embeddings, settings: Settings, saved: "SavedVectors | None" = None
     ) -> None:
-        """`saved` stores all vectors until `discard_saved_vectors` is called; None stores no vectors."""
+        """Create an embedder for `model`.
+
+        `saved` stores all vectors until `discard_saved_vectors` is called; None stores no vectors.
+        """
         self._model = model
         self._role = ModelRole("EMBEDDING", settings.embedding_model or "")
         # A local model uses its own threads, so several requests at once would only compete for them.
@@ -269,7 +273,7 @@ class SavedVectors:
     """
 
     def __init__(self, path: Path, model: str) -> None:
-        """`model` identifies the model; vectors of other models are not returned."""
+        """Use the file at `path`. `model` identifies the model; vectors of other models are ignored."""
         self._path = path
         self._model = model
 

@@ -33,7 +33,7 @@ from schemas.platform import SourceLimits
 from schemas.settings import Settings
 
 SAVE_INTERVAL_S = 1.0
-"""Minimum time between two saves of the report during a run."""
+"""Minimum number of seconds between two saves of the report during a run."""
 
 SCHEDULE_POLL_S = 30.0
 """Seconds after which a process checks again whether another one runs the scheduled ingestions."""
@@ -122,8 +122,8 @@ class IngestionJob:
         """Execute `run`, update and store it as the report, and return it. Blocks until the end.
 
         Raises IngestionRunning if another run is in progress, IngestionStopped after `stop`,
-        ConfigurationError if platform.toml is invalid, and ModelError, StoreError or DeletionsRefused
-        if the run fails.
+        ConfigurationError if platform.toml is invalid, CollectionMismatch if the collection was built with
+        other settings, and ModelError, StoreError or DeletionsRefused if the run fails.
         """
         with (
             run_lock(self._settings, run),
@@ -251,7 +251,7 @@ class _RunReporter:
 
 
 def _error_line(error: BaseException) -> str:
-    """Return one line for the report. Unexpected errors are logged with their stack trace."""
+    """Return a description of `error` for the report. Log unexpected errors with their stack trace."""
     if isinstance(error, ApideskError):
         return str(error)
     log.error("an ingestion failed", exc_info=error)

@@ -1,9 +1,9 @@
 """Updates a collection to match its sources.
 
 Documents are streamed, not collected in memory. Each one is read and split into chunks. Chunks that are
-new, or whose content hash has changed, are embedded and written in batches. Of the stored chunks, only ids
-and hashes are kept in memory, by source and document. A source is skipped if all of its files are the same
-as in the last run.
+new, or whose content hash has changed, are embedded and written in batches. Of the stored chunks, only ids,
+content hashes and file fingerprints are kept in memory, by source and document. A source is skipped if all
+of its files are the same as in the last run.
 """
 
 import logging
@@ -89,9 +89,10 @@ class Sync:
     def run(self, sources: Sequence[SourceConfig]) -> None:
         """Update the collection to match `sources`; a dry run only fills `reports`.
 
-        Raises ApideskError. After an error, searches find the previous chunks or, if the changes have been
-        committed before the error, the new ones. If the collection is on a Milvus server and is updated in
-        place, they find the changes that were written before the error. The next run completes the update.
+        Raises ApideskError. After an error, searches find the previous chunks or, if the error occurred
+        after the changes were committed, the new ones. If the collection is on a Milvus server and is
+        updated in place, searches find the changes that were written before the error. The next run
+        completes the update.
         """
         if not self._options.dry_run:
             self._collection.recover(self._options.rebuild)

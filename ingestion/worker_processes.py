@@ -22,7 +22,10 @@ from schemas.document import Chunk, SourceDocument
 from schemas.errors import SourceError
 
 MIN_TASKS = 300
-"""Minimum number of files for which worker processes are used. Starting one takes a second of CPU."""
+"""Minimum number of files for which worker processes are used.
+
+Starting a process takes a second of CPU time.
+"""
 
 BATCH_TASKS = 8
 """Number of files that are sent to a worker process at a time."""

@@ -94,7 +94,7 @@ class PipelineSteps:
 
 
 def build_pipeline(steps: PipelineSteps) -> Runnable[Question, Answer]:
-    """Return the run `ask`, which calls `steps` as shown at the top of this module."""
+    """Return the runnable `ask`, which calls `steps` as shown at the top of this module."""
     draft_answer = _build_draft_answer(steps)
 
     async def ask(question: Question, config: RunnableConfig) -> Answer:

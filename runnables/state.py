@@ -49,7 +49,7 @@ class Draft:
     probability: float | None = None
     """The estimated probability that the best quotes are right, even if it is too low to quote them.
 
-    None for any other draft.
+    None if the step `answer` did not look for quotes, because a model or `decline` made the draft.
     """
 
 

@@ -564,7 +564,46 @@ NESTED_LISTS = """# 故障
   | 400 | 100001 | 参数格式错误 |
 """
 
+SLATE_HEADS = """# Boats
+
+## Boat properties
+
+| Attribute | Type | Description |
+| --------- | ---- | ----------- |
+| `id` | integer | Its id |
+
+## Create a boat
+
+<div class="api-endpoint">
+\t<div class="endpoint-data">
+\t\t<i class="label label-post">POST</i>
+\t\t<h6>/json/boats</h6>
+\t</div>
+</div>
+
+| Parameter | Type | Description |
+| --------- | ---- | ----------- |
+| `port` | integer | The port. <i class="label label-info">required</i> |
+
+## Delete a boat
+
+<div class="api-endpoint">
+\t<div class="endpoint-data">
+\t\t<i class="label label-delete">DELETE</i>
+\t\t<h6>/json/boats/{id}</h6>
+\t</div>
+</div>
+
+| Parameter | Type | Description |
+| --------- | ---- | ----------- |
+| `force` | string | Whether to skip the bin |
+"""
+
 STYLES = {
+    "heads of Slate": (
+        SLATE_HEADS,
+        ["POST /json/boats Create a boat", "port!", "DELETE /json/boats/{id} Delete a boat", "id!", "force"],
+    ),
     "nested lists": (
         NESTED_LISTS,
         ["GET https://acme.example/faults 故障", "device!", "> total!", "> list!", "> list.level", "100001"],

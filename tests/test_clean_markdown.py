@@ -158,3 +158,8 @@ def test_no_markup_leaks_into_the_text_of_300_pages(tmp_path: Path) -> None:
     chunks = [chunk for document in documents for chunk in chunk_document(document, 400)]
     assert len(documents) == 300
     assert [found[0] for chunk in chunks if (found := LEAKS.search(chunk.body))] == []
+
+
+def test_content_of_an_html_container_is_not_code() -> None:
+    page = '<aside class="notice">\n\tNote: it is new.\n</aside>\n\n<div>\n\n    code\n\n</div>'
+    assert to_plain_markdown(page).split("\n\n") == ["Note: it is new.", "    code"]

@@ -10,7 +10,8 @@ check digits. These are not masked:
 - card numbers with at most four different digits, such as the test number 4111 1111 1111 1111
 - IBANs, card numbers and tax ids after words that introduce an example, such as "test card"
 
-After a name such as `card_no` or `passport`, any plausible number is masked.
+After a name such as `card_no` or `passport`, any plausible number is masked, unless a word such as "sample"
+precedes the name.
 """
 
 import re
@@ -73,7 +74,7 @@ class SecretScan:
     def secrets(self) -> Mapping[str, str]:
         """Maps each secret to its name, for masking other texts that quote this text.
 
-        Such a text may lack the syntax by which a secret is recognised. Secrets shorter than
+        A quotation may lack the syntax by which the secret was recognised. Secrets shorter than
         `_MIN_KNOWN_CHARS` are left out.
         """
         found = _labels(_narrow(self._text), self._spans)

@@ -1,4 +1,4 @@
-"""Finds secrets by the name before them, such as `token` or `password`, in what developers paste.
+"""Finds secrets by the name before them, such as `token` or `password`, in text that developers paste.
 
 The name can be in code, in a request or log, in a table, or in a sentence. A value is found in three steps:
 match the separator after the name, find where the value ends, and check that the value is plausible for the
@@ -29,8 +29,8 @@ _VERB = (
     r"|(?:(?!code|id\b|num|order|trace|request)[a-z]{1,12} ){0,7}(?:is|was|be|equals|set to)(?=[ :]):?"
     r"|(?<=password )to(?= )|(?:for|of|on|in) [a-z0-9 _.-]{1,30}:"
 )
-# Each separator is a group, and the keys of `_CONFIDENCE` are the names of these groups. The comment at a
-# group shows a text in which the group matches after the name `token`.
+# Each separator is a group, and the keys of `_CONFIDENCE` are the names of these groups. The comment for a
+# group shows an example of the separator, with the name `token`.
 _SEPARATOR = re.compile(
     rf"(?P<closed>{QUOTE}|\*\*|[”’」』])?\]?(?:{_SPACE}[（(][^()（）\n]{{0,30}}[)）])?{_SPACE}(?:"
     rf"(?P<pair>,?\s{{0,40}}{QUOTE}?value{QUOTE}?\s{{0,4}}[:=])"  # {"name": "token", "value": "…"}
@@ -104,7 +104,7 @@ _CELL = re.compile(r"[ \t*`]{0,8}(?P<value>[^|\n`*]{0,200}?)[ \t*`]{0,8}(?:\||$)
 _MAX_CELLS = 4
 """Maximum number of cells to check after the cell with the name.
 
-For example, the type, "required", the description and an example of a parameter.
+A row that describes a parameter may have four more cells: type, "required", description and example.
 """
 _HEADER = re.compile(r"[\w .-]{1,60}")
 _DELIMITERS = re.compile(r"\|?(?:[ \t]{0,4}:?-{1,80}:?[ \t]{0,4}\|?){2,}")
@@ -210,7 +210,7 @@ def _percent_encoded(level: str) -> re.Pattern[str]:
 
 
 class NamedValues(NamedTuple):
-    """The values of the known names in a text: secrets and public values, each in the order of the text."""
+    """The values that follow known names in a text. Both lists are in the order of the text."""
 
     secrets: list[TextSpan]
     public: list[TextSpan]
@@ -290,7 +290,7 @@ def _syntax_confidence(
 
 
 def _secret_without_separator(text: str, end: int, kind: SecretKind, name: str) -> TextSpan | None:
-    """Return the secret after the name that ends at `end`, if no separator is between them, or None.
+    """Return the secret that follows `name` without a separator, or None. The name ends at `end`.
 
     Only spaces and tabs, and the dot of the abbreviation "no.", may be between the name and the secret.
     After a Chinese name, nothing need be between them.

@@ -19,7 +19,7 @@ class SecretKind(Enum):
     TOKEN = "token"
     SIGN = "sign"
     OPAQUE = "opaque"
-    """A secret only if it looks random, because `code` may be a result and `key` the name of a field."""
+    """A secret only if it looks random, because `code` may be a status and `key` the name of a field."""
     ONE_TIME = "one-time"
     AUTHORIZATION = "authorization"
     COOKIE = "cookie"
@@ -244,7 +244,7 @@ def is_plausible(kind: SecretKind, value: str, confidence: SyntaxConfidence) -> 
 
 
 def is_placeholder(value: str) -> bool:
-    """Return whether `value` is a placeholder such as <token>, or an email address at a reserved domain."""
+    """Return whether `value` is a placeholder such as <token> or an e-mail address in a reserved domain."""
     return _PLACEHOLDER.fullmatch(value) is not None
 
 
@@ -256,7 +256,7 @@ def _is_placeholder_or_explanation(value: str) -> bool:
 
 
 def is_plausible_without_separator(kind: SecretKind, value: str) -> bool:
-    """Return whether `value` can be a secret of `kind` although no separator follows the name."""
+    """Return whether `value` can be a secret of `kind` without a separator: "password hunter22"."""
     if not is_plausible(kind, value, SyntaxConfidence.SENTENCE):
         return False
     if kind in (SecretKind.PERSONAL, SecretKind.ONE_TIME):

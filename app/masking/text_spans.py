@@ -18,7 +18,7 @@ length is about two in random strings, and about five in words.
 """
 
 _MAX_MEAN_RUN_CHARS_OF_LETTERS = 2.5
-"""Maximum mean length for a string with fewer than two numbers, which may well consist of words."""
+"""Maximum mean length for a string with fewer than two numbers. Such a string may well consist of words."""
 
 _MAX_MEAN_RUN_CHARS_WITH_NUMBERS = 5.0
 """Maximum mean length for a string with at least three numbers and without punctuation."""
@@ -27,7 +27,7 @@ _RUN = re.compile(r"[A-Z]?[a-z]+|[A-Z]+|[0-9]+")
 
 
 class TextSpan(NamedTuple):
-    """The position of a secret, text[start:end], and the `label` that replaces it.
+    """The position of a value, text[start:end], and the `label` that replaces a secret value.
 
     If `quote` is not empty, it is put before and after the label.
     """

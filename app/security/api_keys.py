@@ -192,7 +192,7 @@ class Keyring:
         self._next_write_at = time.monotonic() + LAST_USE_INTERVAL_S
         self._admin_digest = hash_secret(admin_key.get_secret_value()) if admin_key else None
         self._local_digest = hash_secret(local_key) if local_key else None
-        # Compared in place of a missing digest, so that the comparison takes the same time.
+        # Compared in place of a missing digest, so that every check of a key takes the same time.
         self._dummy_digest = hash_secret(secrets.token_urlsafe())
 
     @property

@@ -46,10 +46,8 @@ def page_policy(
 ) -> HeaderPolicy:
     """Return the policy of a page that loads only this server's resources and `data:` images.
 
-    The page may not contain inline code.
-
-    Only the origins in `embedded_by` may frame the page. `cache_control` is None if the handler sets
-    Cache-Control.
+    The browser does not run inline scripts or apply inline styles. Only the origins in `embedded_by` may
+    frame the page. `cache_control` is None if the handler sets Cache-Control.
     """
     ancestors = " ".join(embedded_by) or "'none'"
     return HeaderPolicy(

@@ -40,8 +40,9 @@ log = logging.getLogger(__name__)
 class UsageCounter:
     """Counts uses in fixed windows. A window starts with the first use after the previous window.
 
-    A fixed window needs one number per limit and key, and its end is known (in Redis, to the second).
-    Without Redis, and while Redis does not answer, each process counts in memory.
+    Fixed windows are used because they need only one number per limit and key, and because the end of a
+    window is known (in Redis, to the second). Without Redis, and while Redis does not answer, each process
+    counts in memory.
     """
 
     def __init__(self, redis_url: SecretStr | None) -> None:

@@ -45,7 +45,7 @@ StoreAnswer = Callable[[Answer], Coroutine[Any, Any, None]]
 
 @dataclass(frozen=True)
 class CachedAnswer:
-    """An answer, and the digests that the cited documents had when the answer was made."""
+    """An answer, and the digests that the cited documents had when the answer was stored."""
 
     answer: Answer
     documents: DocumentDigests
@@ -205,13 +205,13 @@ class _Flight:
 
     @property
     def has_failed(self) -> bool:
-        """Whether the work has failed, was cancelled, or is being cancelled."""
+        """Whether the task has failed, was cancelled, or is being cancelled."""
         if self.task.done():
             return self.task.cancelled() or self.task.exception() is not None
         return bool(self.task.cancelling())
 
     async def wait(self, on_event: EventSink | None) -> Answer:
-        """Wait for the answer. If no caller waits any more, cancel the work."""
+        """Wait for the answer and return it. If the last waiting caller is cancelled, cancel the task."""
         self._waiting += 1
         try:
             if on_event is not None:

@@ -65,7 +65,7 @@ class AnswerService:
         if models.chat is not None:
             settings = settings.model_copy(update={"chat_model": client_name(models.chat)})
         self.engine = engine or open_engine(settings)
-        """The database of sessions, records, keys and cached answers."""
+        """The database of sessions, question records, API keys, cached answers and ingestion runs."""
         self.settings = settings
         self.platform = platform
         self.job = job
@@ -220,8 +220,8 @@ class AnswerService:
     ) -> Runnable[Question, list[RetrievedChunk]]:
         """Return a retriever for `mode`, which may differ from the configured mode.
 
-        `embeddings` replaces the configured embedding model. Raises ConfigurationError if `mode` needs a
-        model that is not configured.
+        `embeddings` replaces the configured embedding model. Raises ConfigurationError if `mode` needs an
+        embedding model and there is none.
         """
         return self._factory.retrieve(mode, embeddings)
 

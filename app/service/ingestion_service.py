@@ -1,6 +1,6 @@
 """Runs ingestion on request or on a schedule: inside the server, or for `apidesk schedule`.
 
-This module must not import the server, so that `apidesk schedule` starts without it.
+This module must not import the server, because `apidesk schedule` does not need the server's packages.
 """
 
 import asyncio
@@ -119,8 +119,8 @@ class IngestionService:
     def _on_end(self, run: IngestionRun, task: asyncio.Task[IngestionRun]) -> None:
         """Log the end of a run.
 
-        `task.exception()` is only called so that asyncio does not log the exception: the run contains the
-        error, or the caller gets it if the run did not start.
+        Calling `task.exception()` prevents asyncio from logging the exception. The error is also stored in
+        the run or, if the run did not start, raised to the caller.
         """
         self._tasks.discard(task)
         if not task.cancelled():

@@ -245,11 +245,11 @@ def _build_turn(command: AskCommand, answer: Answer, asked_at: datetime) -> Turn
 
 
 def _is_cacheable(command: AskCommand, answer: Answer) -> bool:
-    """Return whether to store the answer, to be reused until one of its documents changes.
+    """Return whether to store the answer. A stored answer is reused until one of its documents changes.
 
     Answers without sources or with low confidence are not stored, because they may improve when documents
-    are added, and degraded answers may improve within minutes. Answers that came from the cache are not
-    stored again. Answers to questions that contain a secret are never stored.
+    are added. Degraded answers are not stored, because they may improve within minutes. Answers that came
+    from the cache are not stored again. Answers to questions that contain a secret are never stored.
     """
     is_sound = bool(answer.sources) and answer.confidence != "low" and not answer.degraded
     return not answer.cached and is_sound and not scan_secrets(command).has_secret

@@ -102,7 +102,7 @@ class Outbox:
             self._drain_ended_processes(write_batch)
 
     def close(self) -> None:
-        """Close the current file and release the lock, so that other processes deliver what remains."""
+        """Close the current file and release the lock, so that other processes can deliver the rest."""
         if self._is_open:
             if not self._rotate():
                 Path(self._lock.lock_file).unlink(missing_ok=True)
@@ -247,7 +247,7 @@ class RecordWriter:
                     await self._has_records.wait()
 
     async def _drain(self, outbox: Outbox) -> bool:
-        """Deliver the records that `outbox.drain` finds, and return whether there was no error."""
+        """Deliver the records that `outbox.drain` finds, and return whether this succeeded."""
         self._has_records.clear()
         try:
             await asyncio.to_thread(outbox.drain, self._store.add)

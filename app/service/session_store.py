@@ -141,8 +141,8 @@ def select_recent_turns(newest_first: Iterable[Turn], max_turns: int, max_chars:
 def truncate_turn(turn: Turn, max_chars: int) -> Turn:
     """Return `turn`, truncated to `max_chars` characters.
 
-    The question may use half of the characters, and the answer the rest. An API name or path that is longer
-    than MAX_NAME_CHARS is removed.
+    The question may use half of the characters. The answer may use those that the question, the API name
+    and the path do not use. An API name or path that is longer than MAX_NAME_CHARS is removed.
     """
     names = {"api_name": _short_name(turn.api_name), "api_url": _short_name(turn.api_url)}
     question = _truncate(turn.question, max_chars // 2)

@@ -70,7 +70,7 @@ def create_uvicorn_config(
 
 
 class _AnnouncedServer(uvicorn.Server):
-    """Announces its address once it listens, and stops the answer service on a signal."""
+    """A uvicorn server that announces its address and stops the answer service on a signal."""
 
     def __init__(
         self, config: uvicorn.Config, answer_service: AnswerService, stack: AsyncExitStack, key: str

@@ -38,7 +38,7 @@ METRICS_DIRECTORY_VARIABLE = "PROMETHEUS_MULTIPROC_DIR"
 HEALTH_CHECK_TIMEOUT_S = 30
 """Seconds after which a worker that does not answer a health check is killed.
 
-A worker already answers while it opens its answer service.
+A worker answers health checks even while it opens its answer service.
 """
 
 STORE_TIMEOUT_S = 300
@@ -146,7 +146,7 @@ async def _open_with_retries(settings: Settings, stack: AsyncExitStack) -> Answe
 
 
 def _follow_parent() -> None:
-    """Ignore Ctrl-C, which the parent handles, and stop if the parent is killed, to free the port."""
+    """Ignore Ctrl-C, which the parent handles. If the parent is killed, stop, so that the port is freed."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     parent, loop = parent_process(), asyncio.get_running_loop()
     assert parent is not None, "a worker has a parent"

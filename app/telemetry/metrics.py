@@ -167,7 +167,7 @@ class Metrics:
             self.circuit_state.labels(**model.role.labels).set(CIRCUIT_VALUES[model.circuit])
 
     def exposition(self, *scraped: Collector) -> bytes:
-        """Return all metrics, and the metrics of the collectors `scraped`, in Prometheus's text format.
+        """Return these metrics and those of the collectors `scraped`, in Prometheus's text format.
 
         If PROMETHEUS_MULTIPROC_DIR was set before prometheus_client was imported, return the metrics of
         all processes that share this directory, without prometheus_client's own metrics of the process,
@@ -177,7 +177,7 @@ class Metrics:
 
 
 def update_limiter_gauge(gauge: Gauge, limiter: "ConcurrencyLimiter") -> None:
-    """Set `gauge` to the number of callers that run, and to the number that wait for a slot."""
+    """Set the states `running` and `waiting` of `gauge` to the limiter's numbers of callers."""
     gauge.labels("running").set(limiter.running)
     gauge.labels("waiting").set(limiter.waiting)
 

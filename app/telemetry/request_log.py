@@ -20,7 +20,7 @@ REQUEST_ID_HEADER = "X-Request-ID"
 _REQUEST_ID_KEY = REQUEST_ID_HEADER.lower().encode()  # as ASGI servers pass it
 
 CLIENT_CLOSED_REQUEST = 499
-"""The status that logs and metrics show if the client disconnects before the response ends, as in nginx."""
+"""The status in logs and metrics if the client disconnects before the response ends. nginx uses it too."""
 
 QUIET_ROUTES = {"/health/live", "/health/ready", "/metrics"}
 """Routes that are logged at level DEBUG, because monitoring calls them every few seconds."""
@@ -123,7 +123,7 @@ class _Exchange:
         return message
 
     async def send(self, message: Message) -> None:
-        """Send the response's next message, with the request id among its headers."""
+        """Send the response's next message. The request id is added to the headers of the response."""
         if message["type"] == "http.response.start":
             self.status = message["status"]
             MutableScopeHeaders.from_message(message)[REQUEST_ID_HEADER] = self.request_id

@@ -62,7 +62,7 @@ class AnswerTracer(LangChainTracer):
 
 
 class FeedbackSender:
-    """Sends ratings. A second rating of an answer replaces the first one."""
+    """Sends ratings to LangSmith. A second rating of an answer replaces the first one."""
 
     def __init__(self, client: Client, with_comments: bool) -> None:
         self._client = client
@@ -148,7 +148,10 @@ class Tracing:
             self._client.flush()
 
     def close(self) -> None:
-        """Send pending traces. Those that a destination does not accept within CLOSE_TIMEOUT_S are lost."""
+        """Send pending traces. Blocks.
+
+        Traces that a destination does not accept within CLOSE_TIMEOUT_S are lost.
+        """
         if self._client:
             # Waits for pending traces, but not for the client's threads to end.
             self._client.close(timeout=CLOSE_TIMEOUT_S)
@@ -173,7 +176,7 @@ class TraceLossWarning:
     """Logs the first loss of traces, but not the following ones."""
 
     def __init__(self, destination: str, variables: str) -> None:
-        """`variables` names the environment variables that configure `destination`."""
+        """Create the callback. `variables` names the environment variables that configure `destination`."""
         self._destination = destination
         self._variables = variables
         self._is_logged = False
@@ -271,8 +274,9 @@ _ERROR_NAME = re.compile(r"[A-Za-z_]\w*(?=\()", re.ASCII)
 def summarise_chunks(fields: dict[str, Any]) -> dict[str, Any]:
     """Return the inputs or outputs of a run without the texts of chunks.
 
-    A chunk is reduced to its id and score, and an Answer loses the texts of its sources. LangChain's
-    Documents and prompts keep their texts, but Documents keep only SHOWN_METADATA of their metadata.
+    A chunk is reduced to its id and, if it was retrieved, its score. An Answer loses the texts of its
+    sources. LangChain's Documents keep their texts, but only the metadata in SHOWN_METADATA. Prompts keep
+    their texts.
     """
     return {key: _summarise(value) for key, value in fields.items()}
 
@@ -329,7 +333,7 @@ def _usage_metadata(fields: dict[str, Any]) -> Any:
 
 
 def _redact_document(document: dict[str, Any]) -> dict[str, Any]:
-    """Return the structure in which LangSmith displays documents, without their text."""
+    """Return the id and score of a document, in the structure that LangSmith displays."""
     fields = document.get("kwargs", document)
     score = fields.get("metadata", {}).get("score")
     return {"page_content": "", "metadata": {"id": fields.get("id"), "score": score}}

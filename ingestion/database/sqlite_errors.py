@@ -1,4 +1,7 @@
-"""Explains why SQLite cannot use a file, because SQLite's own messages do not name the likely causes."""
+"""Explains why SQLite cannot use a file.
+
+This module is needed because SQLite's own messages do not name the likely causes.
+"""
 
 import sqlite3
 
@@ -24,7 +27,7 @@ _PROBLEMS = {
 
 
 def sqlite_problem(error: BaseException | None) -> str:
-    """Return why the file cannot be used; empty for an error of another kind."""
+    """Return why the file cannot be used, or an empty string if `error` is of another kind."""
     code = getattr(error, "sqlite_errorcode", 0)
     return _PROBLEMS.get(code & 0xFF, "")  # the low byte of an extended code is the primary code
 

@@ -16,9 +16,10 @@ class ConfluenceHtmlLoader(ConfluenceLoader):
     """A ConfluenceLoader that does not flatten pages to text. It takes the same arguments.
 
     Attachments and comments are not loaded. Restricted pages are left out unless
-    `include_restricted_content` is true. A failed request is not repeated here: `ingestion.sources.loader`
-    starts the whole loader again after a transient error, and a wrong password must not be sent several
-    times.
+    `include_restricted_content` is true.
+
+    Failed requests are not repeated, because a wrong password must not be sent several times. After a
+    transient error, `ingestion.sources.loader` starts the whole loader again.
     """
 
     def __init__(self, url: str, **arguments: Any) -> None:

@@ -54,6 +54,7 @@ _FACT_WORD = re.compile(
 """Each label of a URL or a method contains one of these words, in upper or lower case."""
 _CODE_LANGUAGE = re.compile(r"\A\s*(?:`{3,}|~{3,})[ \t]*\{?(?!https?\b|te?xt\b|plain)\w")
 """The opening of a code block in a programming language, in which `path: '/'` is code, not a label."""
+_METHOD_BLOCK = re.compile(rf"[*`\s]*({METHODS})[*`\s]*")
 _ONLY_CALL = re.compile(rf"\A[`*\s]*{CALL.pattern}[`*\s]*")
 _EXAMPLE = re.compile(r"\b(?:examples?|samples?)\b|示例|样例|举例|范例|例子", re.IGNORECASE)
 
@@ -108,13 +109,20 @@ def _stated_marks(blocks: Sequence[MarkdownBlock]) -> Iterator[Mark]:
         if is_heading and block.level <= 2 and not is_fact_label(block.title):
             facts = _LabelledFacts()
         calls = stated_calls(block)
+        method = _METHOD_BLOCK.fullmatch(block.text) if block.kind == "paragraph" else None
         if len(calls) == 1:
             yield Mark(calls[0], index)
+        elif method:  # as in the heads of Slate pages, above a heading with the path
+            yield from facts.read([("method", method[1])], index)
+        elif is_heading and facts.is_after_method and TARGET_ALONE.fullmatch(block.title):
+            # At the method: a mark at a heading would say that the heading names the operation.
+            yield from facts.read([("URL", block.title)], index - 1)
         elif target := only_target(block):
             yield from facts.read([("URL", target)], index)
         elif not calls:
             yield from facts.read(_pairs(block, facts), index)
         facts.label = block.title if is_heading else _bold_label(block)
+        facts.is_after_method = method is not None
 
 
 def _overview_marks(blocks: Sequence[MarkdownBlock]) -> Iterator[Mark]:
@@ -261,6 +269,8 @@ class _LabelledFacts:
     def __init__(self) -> None:
         self.label = ""
         """The heading or bold label right before the current block; empty if there is none."""
+        self.is_after_method = False
+        """Whether the block before the current one is only a method."""
         self._method = ""
         self._url = ""
 

@@ -52,9 +52,9 @@ class Bm25:
     """
 
     def __init__(self, lengths: Mapping[int, int]) -> None:
-        """Store the length of each chunk, in indexed terms.
+        """Precompute how the length of each chunk affects its scores.
 
-        The keys of `lengths` are chunk numbers, which may have gaps.
+        `lengths` has the length of each chunk, in indexed terms, by chunk number. Numbers may be missing.
         """
         self._size = max(lengths, default=-1) + 1
         values = np.zeros(self._size, dtype=np.float32)
@@ -91,7 +91,7 @@ class Bm25:
         return np.bincount(all_numbers, scores, minlength=self._size).astype(np.float32)
 
     def _score(self, numbers: Numbers, counts: npt.NDArray[np.uint16]) -> TermScores:
-        """Return the scores of a term. `numbers` are the chunks that contain it, and `counts` how often."""
+        """Return the scores of a term, which occurs `counts[i]` times in the chunk `numbers[i]`."""
         idf = math.log1p((self._chunks - len(numbers) + 0.5) / (len(numbers) + 0.5))
         occurrences = counts.astype(np.float64)
         scores = idf * (K1 + 1) * occurrences / (occurrences + self._norms[numbers])
@@ -99,10 +99,10 @@ class Bm25:
 
 
 def best_numbers(scores: Scores, k: int, mask: Mask | None, minimum: float) -> list[int]:
-    """Return the `k` numbers with the highest scores above `minimum`, best first.
+    """Return the numbers of the at most `k` chunks with the highest scores above `minimum`, best first.
 
-    Only numbers that `mask` marks as true are considered; None allows all. Chunks with equal scores are in
-    the order of their numbers.
+    `scores` and `mask` are indexed by chunk number. Only chunks for which `mask` is true are considered, or
+    all chunks if `mask` is None. Chunks with equal scores are in the order of their numbers.
     """
     matches = scores > minimum
     numbers = np.flatnonzero(matches if mask is None else matches & mask)

@@ -28,7 +28,7 @@ With 64 queries, the standard error of a mean reciprocal rank is at most about 0
 """
 
 SEARCH_DEPTH = 10
-"""Number of hits per query. A document that is not among them counts as not found."""
+"""Number of hits per query. A document without a chunk among them counts as not found."""
 
 RECALIBRATION_GROWTH = 2
 """A collection is calibrated again when its number of rows has grown by more than this factor."""

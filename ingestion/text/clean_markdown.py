@@ -34,7 +34,10 @@ _CONVERTED_STRINGS = (
     "{/*", "{{", "{% include", "{'", '{"', ":::", "[!", "![", "](#", "import ", "export ",
 )  # fmt: skip
 """Text is unchanged if it has none of these, no `_CONVERTED_CHARACTER` and no `_LABEL_BELOW_TABLE`."""
-_INDENTED_IN_COMPONENT = re.compile(r"^ *<[A-Z][\w.]*(?:\s[^<>]*)?>\s*\n {4}", re.MULTILINE)
+_INDENTED_IN_COMPONENT = re.compile(
+    r"^[ \t]*<(?:[A-Z][\w.]*(?:\s[^<>]*)?>\s*|[a-z]+(?:\s[^<>]*)?>[ \t]*)\n(?: {4}|\t)",
+    re.MULTILINE,
+)
 _STRING = outside_code(r"(?<!=)\{(?P<quote>['\"])(?P<text>[^'\"`<>\n]*)(?P=quote)\}")
 """A string in braces, as MDX needs it for braces in text: `/v1/{'{id}'}` stands for `/v1/{id}`."""
 _COMMENT = outside_code(r"<!--.*?(?:-->|\Z)|\{/\*.*?\*/\}")

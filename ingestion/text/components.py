@@ -175,7 +175,7 @@ def objects_of(text: str) -> list[dict[str, str]]:
 
 
 def _elements(text: str) -> list[str]:
-    """Return the elements of a list literal, given without its brackets. The last comma is optional."""
+    """Return the elements of a list literal. `text` is the list without its brackets."""
     found: list[str] = []
     parts: list[str] = []
     depth = 0

@@ -76,8 +76,9 @@ _SIDE_VALUE = re.compile(r"request|response|query|path|headers?|body|form|errors
 _HTTP_STATUS = re.compile(r"[1-5]\d\d(?::? +[A-Z].*)?")
 _ERROR_STATUS = re.compile(r"[45](?:\d\d|xx)\b.*", re.IGNORECASE)
 _CODE_VALUE = re.compile(r"[\w.-]{2,60}")
-_OPENING_LINE = re.compile(r"<[A-Z][\w.]*(?:\s[^<>]*)?(?<!/)>\s*$")
-_CLOSING_LINE = re.compile(r"</[A-Z][\w.]*\s*>\s*$")
+_CONTAINERS = "div|aside|section|article|main|header|details"
+_OPENING_LINE = re.compile(rf"<(?:[A-Z][\w.]*|(?P<html>{_CONTAINERS}))(?:\s[^<>]*)?(?<!/)>\s*$")
+_CLOSING_LINE = re.compile(rf"</(?:[A-Z][\w.]*|{_CONTAINERS})\s*>\s*$")
 _REPLACED_TAGS = {
     "br": "<br>",
     **dict.fromkeys(("b", "strong"), "**"),
@@ -141,15 +142,20 @@ def _annotation(match: re.Match[str]) -> str:
 
 
 def outdent_components(text: str) -> str:
-    """Return `text` without the indentation of the content of MDX components.
+    """Return `text` without the indentation of the content of MDX components and HTML containers.
 
-    Markdown parsers treat lines that are indented by four spaces as code.
+    Markdown parsers treat lines that are indented by four spaces as code. Such lines below a blank line are
+    code in an HTML container as well, and stay as they are.
     """
     lines: list[str] = []
-    indents: list[int | None] = []  # of the content of each open component; None until known
+    indents: list[int | None] = []  # of the content of each open element; None until known
+    is_html = False  # whether the line above opens an HTML container
     for line in text.split("\n"):
+        line = line.expandtabs(4) if indents else line
         stripped = line.lstrip(" ")
         if not stripped:
+            indents[-1:] = [0] if is_html else indents[-1:]
+            is_html = False
             lines.append(line)
             continue
         is_closing = _CLOSING_LINE.match(stripped) is not None
@@ -159,8 +165,10 @@ def outdent_components(text: str) -> str:
         if indents and indents[-1] is None:
             indents[-1] = indent
         lines.append(line[min(indent, indents[-1] or 0) :] if indents else line)
-        if not is_closing and _OPENING_LINE.match(stripped):
+        opening = None if is_closing else _OPENING_LINE.match(stripped)
+        if opening:
             indents.append(None)
+        is_html = bool(opening and opening["html"])
     return "\n".join(lines)
 
 
@@ -269,9 +277,9 @@ def _lead(match: re.Match[str], values: Mapping[str, str]) -> str:
 
 
 def _error(values: Mapping[str, str]) -> str:
-    """Return the attributes `code` and `status` of an error in bold; empty if there are none.
+    """Return the attributes `status` and `code` of an error in bold; empty if neither is valid.
 
-    Without a valid `code`, `status` must be 4xx or 5xx.
+    If `code` is an HTTP status, it is returned alone. Without a valid `code`, `status` must be 4xx or 5xx.
     """
     code, status = values.get("code", ""), values.get("status", "")
     if _HTTP_STATUS.fullmatch(code):

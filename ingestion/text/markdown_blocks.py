@@ -223,7 +223,7 @@ def replace_outside_code(
 
 
 def change_outside_code(change: Callable[[str], str], text: str) -> str:
-    """Apply `change` to each part of `text` between code spans."""
+    """Return `text` with `change` applied to each part outside code spans."""
     if "`" not in text:
         return change(text)
     parts: list[str] = []
@@ -268,13 +268,13 @@ def strip_anchor(url: str) -> str:
 
 
 def _github(title: str, used: Set[str]) -> str:
-    """The rule of GitHub, as github-slugger implements it for Docusaurus."""
+    """Return the anchor by the rule of GitHub, as github-slugger implements it for Docusaurus."""
     kept = (c for c in title.lower() if c in "-_ " or unicodedata.category(c)[0] in "LNM")
     return _numbered("".join(kept).replace(" ", "-"), used)
 
 
 def _vitepress(title: str, used: Set[str]) -> str:
-    """The rule of @mdit-vue/shared."""
+    """Return the anchor by the rule of VitePress, which @mdit-vue/shared implements."""
     text = re.sub(r"[\u0300-\u036f]", "", unicodedata.normalize("NFKD", title))
     text = re.sub(r"[\u0000-\u001f]", "", text)
     text = re.sub(r"[\s~`!@#$%^&*()\-_+=\[\]{}|\\;:\"'“”‘’<>,.?/]+", "-", text).strip("-")
@@ -282,7 +282,7 @@ def _vitepress(title: str, used: Set[str]) -> str:
 
 
 def _mkdocs(title: str, used: Set[str]) -> str:
-    """The rule of Python-Markdown's extension `toc`.
+    """Return the anchor by the rule of Python-Markdown's extension `toc`.
 
     All Chinese characters are removed. A repeated slug that ends in `_` and a number gets the next number.
     """

@@ -32,7 +32,10 @@ _LATIN_WORD = re.compile(r"[a-z]{3,}")
 _PIECE = re.compile(r"[a-z0-9]+|[^\x00-\x7f]+")
 _WORD = re.compile(r"[^\W_]")
 _CJK = re.compile("[\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af\uf900-\ufaff]+")
-"""Runs of Chinese, Japanese and Korean characters, which are indexed one by one and in pairs."""
+"""Runs of Chinese, Japanese and Korean characters, which are indexed one by one and in pairs.
+
+The functions of this module call all of these characters Chinese.
+"""
 
 _NOUN_TAGS = ("n", "vn", "an", "l", "i", "j")
 """Prefixes of jieba's part-of-speech tags for nouns, names, idioms, abbreviations and the like."""
@@ -108,9 +111,10 @@ def words_within(word: str) -> list[str]:
 
 @lru_cache(maxsize=100_000)
 def may_be_noun(word: str) -> bool:
-    """Return whether `word` may be a noun. Chinese verbs, adverbs and particles are not.
+    """Return whether `word` may be a noun.
 
-    English words and words that are missing from jieba's dictionary may be nouns.
+    The result is false for Chinese words that jieba's dictionary does not tag as nouns, such as verbs and
+    adverbs. It is true for English words, and for words that are missing from the dictionary.
     """
     import rjieba
 
@@ -195,8 +199,8 @@ def _chinese_words(text: str) -> Iterator[str]:
 def joined_word(identifier: str) -> str:
     """Return the word under which `identifier` is indexed as a whole.
 
-    The result is empty if `identifier` has no ASCII letter or digit. Brackets and braces separate parts,
-    and only the last part with such a character counts: `name` for `filter[name]`, `id` for `items[0].id`.
+    Brackets and braces separate parts. Only the last part with an ASCII letter or digit counts: `name` for
+    `filter[name]`, `id` for `items[0].id`. The result is empty if there is no such part.
     """
     parts = [part for part in re.split(r"[\[\]{}]+", normalise(identifier).lower()) if _join(part)]
     return _join(_SCHEME_AND_HOST.sub("", parts[-1])) if parts else ""

@@ -136,11 +136,11 @@ class AddressIndex:
     def contains(self, mention: Mention) -> bool:
         """Return whether the host and the path of `mention` are indexed.
 
-        If it has a method, the path must be indexed with this method.
+        If the mention has a method, the path must be indexed with this method. If the path is not indexed
+        but ends with `/`, it is enough that an indexed path starts with it. The method is then not checked.
 
-        A path that ends with `/` and is not indexed is also contained if an indexed path starts with it;
-        its method is then not checked. A target that may be external counts as contained, unless it is a
-        path whose first two segments are indexed.
+        A target that may be external counts as contained, unless it is a path whose first two segments are
+        indexed.
         """
         host, path = _split_address(mention.target)
         if mention.maybe_external and (host or path[:2] not in self._prefixes):

@@ -60,7 +60,10 @@ class Grounder:
     def __init__(
         self, question: Question, chunks: Sequence[RetrievedChunk], rules: GroundingRules
     ) -> None:
-        """`chunks` are the chunks that the model was shown; the first one is number 1."""
+        """Index the question and the links that the answer may contain.
+
+        `chunks` are the chunks that the model was shown; the first one is number 1.
+        """
         self._question = f"{question.text}\n{question.original_text}".strip()
         self._chunks = [retrieved.chunk for retrieved in chunks]
         self._rules = rules

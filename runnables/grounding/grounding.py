@@ -117,9 +117,9 @@ def _empty_answer(
 ) -> Answer:
     """Return the answer without steps.
 
-    The model's greeting is used if it is free of claims, and otherwise the platform's greeting. The model's
-    wording of the question is used if it is free of claims and the question is not a rewritten follow-up,
-    and otherwise the question itself.
+    The introduction is the model's greeting if that is free of claims, otherwise the platform's greeting.
+    The question is in the model's wording if that is free of claims and the question is not a rewritten
+    follow-up. Otherwise, the text of the question is used.
     """
     question, classification, draft = state["question"], state["classification"], state["draft"]
     research = state.get("research", Research())

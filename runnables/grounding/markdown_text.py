@@ -262,7 +262,7 @@ def remove_sentences_with(statement: str, facts: Sequence[str]) -> str:
 
 
 def _sentences(text: str) -> Iterator[str]:
-    """Yield the sentences of `text`, each with the separators after it; joined, they equal `text`."""
+    """Yield the sentences of `text`, each with the separators after it. No character is left out."""
     prose: list[str] = []
     for block in _blocks(text):
         if _INDIVISIBLE.match(block):

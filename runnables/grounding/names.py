@@ -92,7 +92,7 @@ _CODE_NUMBER = re.compile(
 _UNIT = re.compile(
     r"\s?(?:[个条次元分秒毫天年月日时字笔页份张件位人倍行端]|[A-Za-z]+s\b|CNY|USD|[KMG]B\b|fen\b)"
 )
-"""A unit, or the first character of 端口 ("port"), after a number that therefore is no code."""
+"""A unit, or the first character of 端口 ("port"). A number before it is usually not an error code."""
 
 _CODE_BEFORE = re.compile(
     r"(?:codes?|errors?|错误码|返回码|状态码|报错|错误)[^0-9，。,.;；\n]{0,8}$", re.I
@@ -281,8 +281,8 @@ class PermissionIndex:
     def contains(self, mention: Mention) -> bool:
         """Return whether the name in `mention` and an indexed name are equal, or one ends with the other.
 
-        If all indexed permissions are in another language, the name counts as contained, because it may be
-        a translation.
+        If permissions are indexed, but only in another language, the name counts as contained, because it
+        may be a translation.
         """
         name = _permission_name(mention)
         if name[:1] not in self._endings:

@@ -58,8 +58,8 @@ OutputMode = Literal["json_schema", "json_object", "json_mode", "plain"]
 """The way in which JSON is requested from the provider.
 
 `json_schema`: the provider enforces a schema; `json_object`: the provider's JSON mode, with a schema in the
-request; `json_mode`: the provider's JSON mode, with the schema only in the prompt; `plain`: no mode of the
-provider, the prompt asks for JSON.
+request; `json_mode`: the provider's JSON mode, with the schema only in the prompt; `plain`: only the prompt
+asks for JSON.
 """
 
 CircuitState = Literal["closed", "half_open", "open"]
@@ -116,7 +116,7 @@ class ChatModel:
     token_correction: float = 1.0
     """Factor by which the provider counts more tokens than apidesk; at least 1, never lowered."""
     last_error: ModelError | None = None
-    """The error of the last call; None if it succeeded.
+    """The error of the last call; None if the call succeeded, or if there was no call.
 
     Calls that the limiter or the open circuit rejected do not count.
     """
@@ -125,7 +125,7 @@ class ChatModel:
 
     @property
     def name(self) -> str:
-        """`provider:model`."""
+        """The name of the model, as `provider:model`."""
         return self.role.model
 
     @property

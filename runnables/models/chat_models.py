@@ -113,7 +113,7 @@ def _chat_model(
 
 @dataclass(frozen=True)
 class CustomModels:
-    """A chat model and a reranker; None means that the settings choose."""
+    """A chat model and a reranker that a program passes as objects. If one is None, the settings apply."""
 
     chat: BaseChatModel | None = None
     reranker: BaseDocumentCompressor | None = None

@@ -12,7 +12,7 @@ The best method that the model supports is used. The methods, best first:
 
 For each model, a mode (1 to 4) is not tried again if the model has refused it, or if it has caused two
 server errors and never produced a reply. Every object is validated. In traces and metrics, the field `rung`
-has the method.
+contains the method.
 """
 
 import asyncio
@@ -289,10 +289,9 @@ def _raw_text(reply: AIMessage) -> str:
 
 
 def bound_client(model: ChatModel, mode: OutputMode, schema: type[BaseModel]) -> Runnable[Any, Any]:
-    """Return the model's client bound to an output mode.
+    """Return the result of `bind_output_mode`, from a cache if possible.
 
-    The result is cached, because binding takes a millisecond. Raises NotImplementedError like
-    `bind_output_mode`.
+    Binding takes a millisecond. Raises NotImplementedError like `bind_output_mode`.
     """
     if (mode, schema) not in model.clients_by_mode:
         model.clients_by_mode[mode, schema] = bind_output_mode(model, mode, schema)

@@ -189,7 +189,10 @@ def _group_name(entry: CatalogueEntry) -> str:
 
 
 def _find_service(library: DocumentLibrary, name: str, question: Question) -> str | None:
-    """Return `name` if it is a service id, otherwise the service id of the best match that has one."""
+    """Return `name` if it is a service id, otherwise the service id of the best match that has one.
+
+    Returns None if no matching document has a service id.
+    """
     documents = library.find_documents(name, CANDIDATE_COUNT, question.filters)
     ids = [entry.service_id for entry in documents if entry.service_id]
     return name if name in ids else next(iter(ids), None)

@@ -71,7 +71,11 @@ class ToolCallsUnsupported(ModelRefused):
     """The model or its provider does not support tool calls."""
 
     def __init__(self, model: ChatModel, certain: bool) -> None:
-        """`certain` is true if the client or the provider reports this, and false if it is inferred."""
+        """Create the error for `model`.
+
+        `certain` is true if the client or the provider reports that tools are not supported, and false if
+        this is inferred from the reply or from the status of an error.
+        """
         message = f"{model.role.setting}: the model cannot call tools, so research is skipped"
         super().__init__(message, status=400)
         self.certain = certain
@@ -210,7 +214,7 @@ class JournalMiddleware(AgentMiddleware[AgentState[Any], ToolContext]):
     """Records the result or error of each call, then truncates and escapes its text for the model."""
 
     async def awrap_tool_call(self, request: ToolCallRequest, handler: RunTool) -> ToolOutcome:
-        """Run one call."""
+        """Run one call and record its outcome."""
         journal = _journal(request)
         started = time.monotonic()
         message = await handler(request)
@@ -234,7 +238,7 @@ class DeadlineMiddleware(AgentMiddleware[AgentState[Any], ToolContext]):
     """
 
     async def awrap_tool_call(self, request: ToolCallRequest, handler: RunTool) -> ToolOutcome:
-        """Run one call."""
+        """Check the arguments of one call, and run it."""
         if request.tool is not None:
             check_arguments(request.tool, request.tool_call["args"])
         async with asyncio.timeout(_journal(request).round_seconds_left):

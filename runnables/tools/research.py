@@ -59,7 +59,7 @@ GRAPH_STEPS_PER_ROUND = 10
 """Maximum number of LangGraph steps in one round; each hook of a middleware is a step."""
 
 MAX_CHUNKS = 15
-"""Maximum number of chunks for the answer if the tools found any."""
+"""Maximum number of chunks for the answer if the tools found chunks."""
 
 log = logging.getLogger(__name__)
 
@@ -75,7 +75,7 @@ def build_research(
 ) -> Runnable[PipelineState, PipelineState]:
     """Return the step that finds chunks with `tools`, and puts them before the chunks of the state.
 
-    The model may call tools in `rounds` rounds of at most `round_timeout_s` seconds each. If a model or a
+    The model may call tools in at most `rounds` rounds of `round_timeout_s` seconds each. If a model or a
     tool fails, the step does not raise an error but uses the chunks found so far.
     """
     agents = [

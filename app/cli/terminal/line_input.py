@@ -166,16 +166,16 @@ async def cancel_on_interrupt(work: Coroutine[Any, Any, T]) -> T | None:
 
 
 def _is_caller_cancelled() -> bool:
-    """Return whether the current task is being cancelled, and not only the task that it waits for."""
+    """Return whether the current task is being cancelled. False if only the task that it awaits is."""
     current = asyncio.current_task()
     return current is not None and current.cancelling() > 0
 
 
 def copy_to_clipboard(text: str, console: Console) -> bool:
-    """Copy `text` to the clipboard if `console` is a terminal, and return whether it is one.
+    """Copy `text` to the clipboard. If `console` is not a terminal, do nothing and return False.
 
-    The text is sent in the escape sequence OSC 52, which also works over SSH. Terminals do not report
-    whether they support OSC 52.
+    The text is sent in the escape sequence OSC 52, which also works over SSH. The result is True even if
+    the terminal does not support OSC 52, because terminals do not report this.
     """
     if not console.is_terminal:
         return False

@@ -89,7 +89,7 @@ class _Converter(MarkdownConverter):
         return text
 
     def escape(self, text: str, parent_tags: set[str]) -> str:
-        """Escape all markup in headings. In other text, escape only the marks of headings, rules and fences.
+        """Escape all markup in headings. Elsewhere, escape only the marks of headings, rules and fences.
 
         For example, `order_id` in a paragraph is not changed.
         """
