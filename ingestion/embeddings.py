@@ -90,8 +90,7 @@ def _may_succeed_later(state: RetryCallState) -> bool:
 class ChunkEmbedder:
     """Embeds chunks with the embedding model, in concurrent requests of one batch each.
 
-    At any time, `embed` has read at most one more batch than the number of concurrent requests that it has
-    not yet yielded.
+    `embed` reads its chunks lazily. It holds at most one batch more than the number of concurrent requests.
 
     The first request is small. Its duration determines the size of the following requests and how many are
     sent at once, so that all of them end within the time limit even on a server that processes one request

@@ -10,8 +10,8 @@ check digits. These are not masked:
 - card numbers with at most four different digits, such as the test number 4111 1111 1111 1111
 - IBANs, card numbers and tax ids after words that introduce an example, such as "test card"
 
-After a name such as `card_no` or `passport`, any plausible number is masked, unless a word such as "sample"
-precedes the name.
+After a name such as `card_no` or `passport`, any plausible number is masked. This rule does not apply if a
+word such as "sample" precedes the name.
 """
 
 import re

@@ -256,7 +256,7 @@ def _is_placeholder_or_explanation(value: str) -> bool:
 
 
 def is_plausible_without_separator(kind: SecretKind, value: str) -> bool:
-    """Return whether `value` can be a secret of `kind` without a separator: "password hunter22"."""
+    """Return whether `value` can be a secret of `kind` without a separator, as in "password hunter22"."""
     if not is_plausible(kind, value, SyntaxConfidence.SENTENCE):
         return False
     if kind in (SecretKind.PERSONAL, SecretKind.ONE_TIME):

@@ -1,6 +1,6 @@
 """Runs ingestion on request or on a schedule: inside the server, or for `apidesk schedule`.
 
-This module must not import the server, because `apidesk schedule` does not need the server's packages.
+This module must not import the server, which `apidesk schedule` does not need.
 """
 
 import asyncio

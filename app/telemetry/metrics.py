@@ -177,7 +177,7 @@ class Metrics:
 
 
 def update_limiter_gauge(gauge: Gauge, limiter: "ConcurrencyLimiter") -> None:
-    """Set the states `running` and `waiting` of `gauge` to the limiter's numbers of callers."""
+    """Set the labels `running` and `waiting` of `gauge` to the number of callers in each state."""
     gauge.labels("running").set(limiter.running)
     gauge.labels("waiting").set(limiter.waiting)
 

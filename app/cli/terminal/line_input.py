@@ -166,7 +166,7 @@ async def cancel_on_interrupt(work: Coroutine[Any, Any, T]) -> T | None:
 
 
 def _is_caller_cancelled() -> bool:
-    """Return whether the current task is being cancelled. False if only the task that it awaits is."""
+    """Return whether the current task is being cancelled, as opposed to the task that it awaits."""
     current = asyncio.current_task()
     return current is not None and current.cancelling() > 0
 
