@@ -277,7 +277,7 @@ class SavedVectors:
         self._model = model
 
     @classmethod
-    def beside_snapshot(cls, settings: Settings) -> "SavedVectors | None":
+    def next_to_snapshot(cls, settings: Settings) -> "SavedVectors | None":
         """Return the saved vectors in a file next to the snapshot; None with a Milvus server.
 
         An index on a server is usually updated in place, so the next run finds this run's vectors there.

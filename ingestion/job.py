@@ -58,7 +58,7 @@ class IngestionJob:
         self.embeddings = embeddings
         self.runs = runs
         self._settings = settings
-        saved = SavedVectors.beside_snapshot(settings)
+        saved = SavedVectors.next_to_snapshot(settings)
         self._embedder = ChunkEmbedder(embeddings, settings, saved) if embeddings else None
         self._read_options = ReadOptions(
             SourceLimits.from_settings(settings), settings.chunk_tokens

@@ -44,7 +44,7 @@ def embedder(server: ModelServer, **overrides: object) -> ChunkEmbedder:
     )
     model = open_embeddings(settings)
     assert model is not None
-    saved = SavedVectors.beside_snapshot(settings) if "milvus_uri" in overrides else None
+    saved = SavedVectors.next_to_snapshot(settings) if "milvus_uri" in overrides else None
     return ChunkEmbedder(model, settings, saved)
 
 

@@ -189,7 +189,7 @@ def test_full_disk_loses_only_the_record_that_does_not_fit(
 def test_damaged_database_is_named(tmp_path: Path) -> None:
     settings = read_settings(database_url=f"sqlite:///{tmp_path / 'x.db'}")
     (tmp_path / "x.db").write_bytes(b"damaged" * 1_000)
-    with pytest.raises(StoreUnavailable, match=r"see APIDESK_DATABASE_URL \(it is damaged\)"):
+    with pytest.raises(StoreUnavailable, match=r"\(it is damaged\): see APIDESK_DATABASE_URL"):
         open_engine(settings)
 
 

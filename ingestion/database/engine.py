@@ -114,7 +114,7 @@ def open_engine(settings: Settings) -> Engine:
     except (SQLAlchemyError, ValueError) as error:
         engine.dispose()
         problem = _sqlite_problem(error) or _first_line(error)
-        raise StoreUnavailable(f"the database cannot be used: see {SETTING} ({problem})") from error
+        raise StoreUnavailable(f"the database cannot be used ({problem}): see {SETTING}") from error
     return engine
 
 
