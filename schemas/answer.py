@@ -17,8 +17,8 @@ class DegradedReason(StrEnum):
     """Why an answer is degraded. The value is the code in the answer's field `degraded`.
 
     The first five are the codes of the ModelError with which the chat model failed. In that case, another
-    model wrote the answer or did the research, or the answer quotes the documents. `answered_by` is
-    `extractive` only if no model wrote the answer.
+    model wrote the answer or did the research in its place or, if all models failed, the answer quotes the
+    documents. Only in the last case is `answered_by` `extractive`.
     """
 
     MODEL_UNAVAILABLE = "model_unavailable"

@@ -40,7 +40,10 @@ class CondensedQuestion(ModelOutput):
 
 
 def _parse_number(value: object) -> int | None:
-    """Parse a number sent as `3`, `3.0`, `"[3]"` or `{"number": 3}`; None for anything else."""
+    """Return an integer, or the first one to three digits of a text; None if there is none.
+
+    The first value of an object counts: `3`, `3.0`, `"[3]"` and `{"number": 3}` give 3.
+    """
     if isinstance(value, dict):
         value = next(iter(value.values()), None)
     if isinstance(value, bool):

@@ -139,11 +139,11 @@ class PageSourceConfig(ConfigModel):
 class PageFolderConfig(PageSourceConfig):
     """Common fields of folders of pages.
 
-    Each page has named values: `{path}` (relative, without suffix), `{page_path}` (`{path}` without a
-    final `index`, `_index` or `README`), `{folder}` (the folder of `{page_path}`), `{stem}`, `{suffix}`,
-    the named groups of `file_name`, and the page's own properties (front matter, document properties).
-    `{folder}` is empty for a page at the top level, and `{page_path}` for the index page there. The slash
-    after an empty value is removed.
+    Each page has named values: `{path}` (relative, without suffix), `{page_path}` (`{path}` without a final
+    `index`, `_index` or `README`), `{folder}` (the folder of `{page_path}`), `{stem}`, `{suffix}`, the
+    named groups of `file_name`, and the page's own properties (front matter, document properties).
+    `{folder}` is empty for a page at the top level. `{page_path}` is empty for the index page of the top
+    level. The slash after an empty value is removed.
     """
 
     path: Path
@@ -367,7 +367,7 @@ class IngestionSchedule(ConfigModel):
 
 
 class PlatformConfig(ConfigModel):
-    """The contents of platform.toml, with paths resolved against its folder."""
+    """The contents of platform.toml. `read_platform` resolves its paths against its folder."""
 
     platform: PlatformInfo
     sources: tuple[SourceConfig, ...] = Field(min_length=1)

@@ -100,7 +100,7 @@ class ReplayedQuestion(ApiModel):
     before: ReplayOutcome
     after: ReplayOutcome
     grade: Grade | None = None
-    """The judge's grade of the new answer. Each step of the recorded answer is a fact that it should state.
+    """The judge's grade of the new answer, which should state what each step of the recorded answer states.
 
     None if there is no judge, if the judge failed, if the steps are the same, or if either answer cites no
     page.
@@ -145,7 +145,7 @@ class Replay(ApiModel):
     Without the option -k, a question that was recorded with a k is asked with that k.
     """
     judge: str | None = None
-    """The model that graded the changed answers; None if no model did."""
+    """The model that grades the changed answers; None if no judge is configured."""
     questions: list[ReplayedQuestion]
 
     @property
@@ -257,9 +257,9 @@ def distinct_questions(records: Iterable[QuestionRecord]) -> list[RecordedQuesti
 def _commands(records: Iterable[QuestionRecord]) -> Iterator[tuple[AskCommand, QuestionRecord]]:
     """Yield the command that asks each answered question again, with its record.
 
-    If an earlier question of the same session is in `records`, the standalone question
-    `record.understood` is asked, because the session may have expired. Otherwise, the question is asked as
-    it was recorded.
+    Questions are asked without a session. If `records` contain an earlier on-topic question of the same
+    session, the standalone question `record.understood` is therefore asked, if it was recorded. Otherwise,
+    the question is asked as it was recorded.
     """
     started: set[tuple[str, str | None]] = set()
     for record in records:

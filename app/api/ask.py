@@ -72,7 +72,7 @@ from schemas.insights import Feedback, Score
 from schemas.question import AnswerMode, Filters, StructuredQuestion
 
 RETRIEVAL_ERRORS = (CollectionMismatch, CollectionMissing, StoreUnavailable)
-"""The errors that `POST /retrieve` declares, and that `POST /ask` declares among others.
+"""All errors that `POST /retrieve` declares. `POST /ask` declares them, too.
 
 Retrieval returns no model errors: if a model fails, it continues without this model.
 """
@@ -167,7 +167,7 @@ class AskOperation(Operation):
     """The OpenAPI operation, with parts that Litestar cannot derive from the handler."""
 
     def __post_init__(self) -> None:
-        """Add an example, the event stream, and links to the operations on an answer."""
+        """Add an example, the event stream, and links to rating the answer and deleting its session."""
         response = (self.responses or {})["200"]
         assert isinstance(response, OpenAPIResponse)
         assert response.content

@@ -161,9 +161,12 @@ class Columns:
         return replace(self, at=at)
 
     def further_texts(self, row: Sequence[str], read: Iterable[int]) -> list[str]:
-        """Return the texts of `row` in all columns but `read`, given as indices, and those of row numbers.
+        """Return the texts of `row` that are in none of the columns `read` (indices).
 
-        Names and descriptions stand for themselves; other texts follow the title of their column.
+        Columns of row numbers and cells that say nothing are left out.
+
+        The title of the column precedes a text, except in columns of names, descriptions, causes and
+        remedies.
         """
         skipped = frozenset(read)
         cells = enumerate(zip(self._labels, map(text_of, row), strict=False))

@@ -82,9 +82,9 @@ def find_marks(blocks: Sequence[MarkdownBlock], declared: str) -> list[Mark]:
     """Return one mark per operation, in page order.
 
     If an operation has several marks, one is kept. The order of precedence is front matter, statement, list
-    of calls, table of contents, request (see `labelled_request`). A page with none of the first four kinds
-    has marks for its examples instead of its requests. `declared` is the operation that the front matter
-    names; may be empty.
+    of calls, table of contents, request (see `labelled_request`). Requests count only on a page that has a
+    mark of one of the first four kinds. Other pages have marks for their examples, which are curl commands
+    and HTTP messages. `declared` is the operation that the front matter names; may be empty.
     """
     has_calls = may_have_calls(blocks)
     found = list(_stated_marks(blocks)) if has_calls else []
@@ -112,10 +112,10 @@ def _stated_marks(blocks: Sequence[MarkdownBlock]) -> Iterator[Mark]:
         method = _METHOD_BLOCK.fullmatch(block.text) if block.kind == "paragraph" else None
         if len(calls) == 1:
             yield Mark(calls[0], index)
-        elif method:  # as in the heads of Slate pages, above a heading with the path
+        elif method:  # only a method, above a heading with the path
             yield from facts.read([("method", method[1])], index)
         elif is_heading and facts.is_after_method and TARGET_ALONE.fullmatch(block.title):
-            # At the method: a mark at a heading would say that the heading names the operation.
+            # The mark is at the method, because a mark at a heading means that the heading is the name.
             yield from facts.read([("URL", block.title)], index - 1)
         elif target := only_target(block):
             yield from facts.read([("URL", target)], index)
@@ -246,9 +246,10 @@ def _bold_label(block: MarkdownBlock) -> str:
 
 
 def _pairs(block: MarkdownBlock, facts: "_LabelledFacts") -> list[tuple[str, str]]:
-    """Return the label and the value of each row or line.
+    """Return the label and the value of each row or line of a block that may state a URL or a method.
 
-    A block right below a label is the label's value.
+    A text right below the label of a URL or method is that label's value, unless the text has such labels
+    itself.
     """
     if block.kind == "heading":
         return labelled_pairs(MarkdownBlock("other", block.title))
@@ -299,9 +300,10 @@ def _only_code(value: str, kind: Literal["method", "url"]) -> str:
 def _table_pairs(block: MarkdownBlock) -> list[tuple[str, str]]:
     """Return the label and the value of each row.
 
-    If a table with a single row below the header has a column for the URL, the column titles are labels of
-    the cells, too. If exactly one value is a whole call, as in "Resource: `GET /v1/x`", only this value is
-    returned, with the label "URL".
+    If a table has one row below the header and a column for the URL, each column title is also returned
+    with its cell, as a label and value. In other tables, rows of two or three cells count. If exactly one
+    of their values is a whole call, as in "Resource: `GET /v1/x`", only this value is returned, with the
+    label "URL".
     """
     rows = parse_table(block.text)
     if len(rows) == 2:
@@ -358,7 +360,7 @@ def _with_terms(lines: Sequence[str]) -> Iterator[str]:
 
 
 def _with_label_lines(lines: Sequence[str]) -> Iterator[str]:
-    """Yield the lines, with each line that is only a bold label before the next one."""
+    """Yield the lines; a line that is only a bold label is joined to the next one, as `label: line`."""
     label = ""
     for line in lines:
         if not label and (found := _LABEL_LINE.fullmatch(line)):
@@ -369,7 +371,7 @@ def _with_label_lines(lines: Sequence[str]) -> Iterator[str]:
 
 
 def _with_label_items(lines: Sequence[str]) -> Iterator[str]:
-    """Yield the lines, with the label of an item before each item that is indented below it."""
+    """Yield the lines; an item below an item that is only a label becomes `label: item`."""
     label, indent = "", 0
     for line in lines:
         item = _ITEM.match(line)

@@ -1,6 +1,6 @@
 """Operations of an API as a page describes them, before they become API documents.
 
-Also reads the operations in a table that has a method and a path in each row.
+Also reads the operations in a table that has a method and a path in most rows.
 """
 
 import re
@@ -61,8 +61,8 @@ class PageOperation:
     has_labelled_parameters: bool = False
     """Whether parameters were read from a list or table whose role is known.
 
-    A table counts only if one of its columns says which parameters are required, or if none of its columns
-    was recognised.
+    It counts only if a column or a parameter says what is required, or if no columns were recognised, as in
+    a list.
     """
     is_stated: bool = True
     """Whether the page states the method and the URL; otherwise they are from an example of a call."""

@@ -54,7 +54,7 @@ _FIELD_COLUMN = re.compile(
 )
 """Titles of columns that contain the names of an object's fields."""
 _TYPE_CODE = re.compile(r"(?:[A-Za-z][A-Za-z0-9]*(?:[_.-][A-Za-z0-9]+)*)?")
-"""An error code in a column titled "Type", such as `not_found`; it may be missing."""
+"""A cell of a column titled "Type" that contains an error code, such as `not_found`, or nothing."""
 
 
 class TableReader:
@@ -219,9 +219,10 @@ _OPTIONAL_IN_NAME = re.compile(
     r"[\s(（\[]*(?:\boptional\b|可选|选填|非必填)[)）\]]*|(?<=[\w\]])\?(?=[\\*\s]*$)", re.IGNORECASE
 )
 _PARAMETER_COLUMNS = ("name", "type", "description", "default", "example", "values", "location")
-"""The kinds of columns whose text is stored in an attribute of `Parameter`.
+"""The kinds of columns that `_parameter` reads one by one.
 
-The texts of other columns are added to the description.
+The texts of other columns are added to the description, except cells that only say whether the parameter is
+required.
 """
 _NO_MARKS = ("name", "default", "example", "values")
 """Columns that are not searched for marks; `_names_of` searches the name."""
@@ -335,7 +336,7 @@ def _names_of(cell: str) -> tuple[int, list[str], bool | None]:
 
 
 def _plain_name(text: str) -> str:
-    """Return `text` without markup. Underscores before a name such as `_id` belong to it."""
+    """Return `text` without markup; a leading underscore, as in `_id`, is kept."""
     name = text.strip()
     is_emphasis = name.startswith("_") and name.endswith("_")
     return name if NAME.fullmatch(name) and not is_emphasis else text_of(name)

@@ -1,10 +1,10 @@
 """The snapshot of an embedded collection: one SQLite file that any number of processes can read.
 
 Milvus Lite lets only one process open its file, and reads every row for each search. Therefore, questions
-are answered from this file. It contains the chunks, their full-text index, their vectors, the vocabulary
-and the catalogue. An ingestion run changes the file in one transaction. Readers therefore see the previous
-state until the run ends, and a run that dies changes nothing. After the transaction, `lite_record.py`
-copies the changes to Milvus Lite.
+are answered from the snapshot instead. It contains the chunks, their full-text index, their vectors, the
+vocabulary and the catalogue. An ingestion run changes the chunks and their indexes in one transaction.
+Until then, readers see the previous state, and a run that dies changes no chunks. After the transaction,
+`lite_record.py` copies the changes to Milvus Lite.
 
 The file is in SQLite's WAL mode and is memory-mapped. docs/decisions/0014-embedded-snapshot.md compares
 the alternatives.
@@ -38,14 +38,15 @@ MANIFEST_KEY, VERSION_KEY, SOURCES_KEY, REPLACED_KEY = "manifest", "version", "s
 """Keys of the table `state`.
 
 `version` changes whenever chunks or the manifest are written. `sources` is the state of the sources after
-the last run. If `replaced` is set, the whole Milvus Lite collection must be rebuilt from the snapshot.
+the last complete run; it is empty from the time a run changes chunks until it ends. If `replaced` is set,
+the whole Milvus Lite collection must be rebuilt from the snapshot.
 """
 
 _TABLES = """
 CREATE TABLE state (key TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID;
 
--- `number` identifies a chunk in posting lists, and is its index in arrays. `words` is the number of its
--- terms.
+-- `number` identifies a chunk in posting lists, and is its index in the arrays that are kept in memory.
+-- `words` is the number of its terms.
 CREATE TABLE chunk (
     number INTEGER PRIMARY KEY, id TEXT NOT NULL UNIQUE, source TEXT NOT NULL,
     document_id TEXT NOT NULL, position INTEGER NOT NULL, kind TEXT NOT NULL, language TEXT NOT NULL,

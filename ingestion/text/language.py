@@ -29,7 +29,7 @@ _SURROGATE = re.compile("[\ud800-\udfff]")
 
 
 def detect_language(text: str) -> Language:
-    """Return `zh` if the weighted number of Chinese words is at least that of Latin words, else `en`.
+    """Return `zh` if the text has as many Chinese words as Latin ones, by weight, and at least one, else `en`.
 
     Two Chinese characters count as one word. A Chinese word weighs as much as three Latin words, because
     technical Chinese contains many English identifiers.

@@ -46,7 +46,7 @@ NOT_COVERED = 0.01
 ON_TOPIC_SHARE = 0.75
 """Assumed share of a platform's questions that are on topic.
 
-The probability of the topic gate assumes 0.5 instead.
+`topic_probability` assumes 0.5; `refusal_confidence` converts its result to this share.
 """
 
 

@@ -1,7 +1,7 @@
 """Rewrites the Markdown of an answer.
 
-The functions resolve citation marks (`[1]`, `[1-3]`), remove disallowed links and sentences, and blank
-program code.
+The functions resolve citation marks (`[1]`, `[1-3]`), remove links that are not allowed, remove the
+sentences that contain given facts, and replace program code with spaces.
 """
 
 import re
@@ -212,7 +212,10 @@ def _split_punctuation(url: str) -> tuple[str, str]:
 
 
 def _normalise(url: str) -> str:
-    """Return `url` with scheme and host in lower case and without a trailing slash."""
+    """Return `url` with scheme and host in lower case and without a trailing slash.
+
+    A URL without `://` is put in lower case as a whole.
+    """
     scheme, separator, rest = url.partition("://")
     host, slash, path = rest.partition("/")
     return f"{scheme.lower()}{separator}{host.lower()}{slash}{path}".rstrip("/")

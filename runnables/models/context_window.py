@@ -1,7 +1,8 @@
 """Use of a model's context window: the chunks that fit it, and the limit on the length of replies.
 
-Chunks that do not fit in one prompt can be split into parts, with one model call for each part. The limit
-is set in the field that the model's client or server reads.
+Chunks that do not fit in one prompt together can be distributed over several prompts, with one model call
+for each. A chunk itself is never cut. The limit is set in the field that the model's client or server
+reads.
 """
 
 import logging

@@ -98,7 +98,8 @@ class StructuredOutputCall(Generic[T]):
     from_text: Callable[[str], T | None] | None = None
     """Converts the first reply to an object if neither repair nor asking again gives a valid one.
 
-    The call fails if this function is None, or returns None because the reply is unusable.
+    If that happens and this function is None, or returns None because the reply is unusable, the call
+    fails.
     """
 
     async def ask_first(

@@ -68,7 +68,7 @@ def extract_details(question: str) -> ExtractedDetails:
 
 
 def details_of(question: Question) -> ExtractedDetails:
-    """Return the details of the question's text; extract them again only if the text has changed."""
+    """Return the details stored in the question; extract them if they are missing or of another text."""
     details = question.details
     if details is not None and details.text == question.text:
         return details

@@ -65,7 +65,7 @@ class WebSearch:
     def __init__(self, settings: Settings, make_client: Callable[..., Any]) -> None:
         """`make_client` creates a Tavily client from a key and an httpx client.
 
-        Raises ConfigurationError for a missing or invalid key or base URL.
+        Raises ConfigurationError if the key is missing or invalid, or if the base URL is invalid.
         """
         self._make_client = make_client
         self._key = _require_key(settings.web_api_key)

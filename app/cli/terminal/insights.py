@@ -1,6 +1,7 @@
 """Builds the insights report for the command line, and prints it as text.
 
-The report is built from the records in the database. Gaps also need the documents.
+The report is built from the records in the database. The documents are also used to detect gaps; without
+them, gaps are detected from unhelpful answers only.
 """
 
 import asyncio

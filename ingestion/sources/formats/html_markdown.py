@@ -98,9 +98,9 @@ class _Converter(MarkdownConverter):
         return _LINE_START.sub(r"\1\\\2", text)
 
     def convert_a(self, el: Tag, text: str, parent_tags: set[str]) -> str:
-        """Return a link with its URL, or only its text.
+        """Return a link with its URL, only its text, or nothing for a permalink such as `#`.
 
-        Only http(s) links outside headings and code keep their URL.
+        Only http(s) links outside headings and code, whose URLs need no escaping, keep their URL.
         """
         href = str(el.get("href", "")).strip()
         label = text.strip()

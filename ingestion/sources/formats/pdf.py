@@ -24,7 +24,10 @@ MAX_PAGE_CHARS = 500_000
 """Maximum number of characters on one page."""
 
 _OPERAND_COSTS = MappingProxyType({b"Tj": 5, b"'": 5, b'"': 5, b"TJ": 2, b"Do": 20})
-"""Cost of one operand, by operator; 2 for other operators. The unit is about a microsecond."""
+"""Cost per operand, by operator; 2 for other operators. The unit is about a microsecond.
+
+The operator counts as an operand; for `TJ`, the items of its array count.
+"""
 
 
 def read_pdf(data: bytes, limits: SourceLimits) -> PageContent:

@@ -1,4 +1,7 @@
-"""Data types for the operations of an OpenAPI description and their examples, in any OpenAPI version."""
+"""Data types for the operations of an OpenAPI description, in any OpenAPI version.
+
+Functions list the operations, and read examples and the URLs of servers.
+"""
 
 import json
 from collections.abc import Iterator
