@@ -29,9 +29,9 @@ _SURROGATE = re.compile("[\ud800-\udfff]")
 
 
 def detect_language(text: str) -> Language:
-    """Return `zh` if the text has as many Chinese words as Latin ones, by weight, and at least one, else `en`.
+    """Return `zh` if the Chinese words of a text weigh at least as much as its Latin ones, else `en`.
 
-    Two Chinese characters count as one word. A Chinese word weighs as much as three Latin words, because
+    A text without Chinese words is `en`. Two Chinese characters count as one word. A Chinese word weighs as much as three Latin words, because
     technical Chinese contains many English identifiers.
     """
     han_words = _count_han(text) / 2

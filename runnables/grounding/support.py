@@ -172,8 +172,9 @@ def _shares_identifier(statement: str, text: str) -> bool:
 def _contains_numbers(text: str, prose: str) -> bool:
     """Return whether `text` contains all numbers of `prose` that must be supported.
 
-    The numbers of its list items do not count. A number with a known unit matches an equal quantity, or the same number without a unit. A number
-    without a known unit matches the same number with or without a unit.
+    The numbers of its list items do not count. A number with a known unit matches an equal quantity, or the
+    same number without a unit. A number without a known unit matches the same number with or without a
+    unit.
     """
     stated = [quantity for quantity in extract_quantities(prose) if _is_checked(quantity)]
     if not stated:
