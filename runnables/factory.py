@@ -141,8 +141,8 @@ class PipelineFactory:
 
     def library(self) -> "DocumentLibrary":
         """Return the library in which tools look up documents."""
-        # Imported here, because the module loads LangChain's tools and with them LangGraph, which
-        # is slow.         from runnables.tools.tool_context import DocumentLibrary
+        # Imported here, because the module loads LangChain's tools and with them LangGraph, which is slow.
+        from runnables.tools.tool_context import DocumentLibrary
 
         return DocumentLibrary(self._collection, self._chunk_search(), self._glossary)
 
