@@ -132,6 +132,25 @@ def test_question_about_an_unknown_identifier_is_not_covered(
     assert answer["confidence"] == "low" or answer["type"] == "unknown"
 
 
+@pytest.mark.parametrize(
+    ("question", "product"),
+    [("how do I ship with Shopify", "Shopify"), ("淘宝的订单怎么发货", "淘宝")],
+)
+def test_question_about_another_platform_names_it(
+    client: TestClient[Litestar], question: str, product: str
+) -> None:
+    answer = ask(client, question)
+    assert answer["confidence"] == "low"
+    assert f"`{product}`" in "\n".join([answer["introduction"], *answer["answer"]])
+
+
+def test_platform_that_the_documents_mention_is_not_missing(tmp_path: Path) -> None:
+    page = "# Import\n\n## Orders of Shopify\n\nSend the orders of Shopify to the import API as a file.\n"
+    text = quoted_page(tmp_path, page, "How do I import orders of Shopify?")
+    assert "as a file" in text
+    assert "does not contain" not in text
+
+
 def test_not_covered_is_not_cited_although_a_page_says_the_same(tmp_path: Path) -> None:
     platform = tmp_path / "platform.toml"
     platform.write_text(PLATFORM)

@@ -12,16 +12,16 @@ Other mentions are left to full-text search.
 
 import re
 from collections.abc import Iterable, Iterator, Sequence
-from functools import lru_cache
+from functools import cache, lru_cache
 
 from rapidfuzz import fuzz, process
 
 from ingestion.sources.api_docs import api_method
 from ingestion.store.collection import Collection
 from ingestion.text.markdown_blocks import plain_text
-from ingestion.text.words import joined_word, split_words
+from ingestion.text.words import joined_word, read_word_lists, split_words
 from runnables.question.extract_details import error_codes
-from runnables.retrieval.query_analysis import specific_identifiers
+from runnables.retrieval.query_analysis import Glossary, specific_identifiers
 from schemas.document import Chunk
 from schemas.question import ExtractedDetails, Filters
 
@@ -83,14 +83,26 @@ def find_definitions(
 
 
 def missing_identifiers(collection: Collection, details: ExtractedDetails) -> list[str]:
-    """Return the codes, paths and names in a question that no document contains, in lower case.
+    """Return the codes, paths, names and products in a question that no document contains, in lower case.
 
-    In pasted JSON, only the error code and the error message are considered, because all other values are
-    the caller's data. Blocks; call it in a worker thread.
+    Products are the well-known platforms in products.toml. In pasted JSON, only the error code and the
+    error message are considered, because all other values are the caller's data. Blocks; call it in a
+    worker thread.
     """
     code = error_codes((details.error or "").partition(" ")[0].lower())
     names = list(dict.fromkeys([*code, *specific_identifiers(details.asked)]))[:MAX_IDENTIFIERS]
-    return [name for name in names if not _exists(collection, name)]
+    missing = [name for name in names if not _exists(collection, name)]
+    products = {name: split_words(name) for name, _ in _products().groups(details.asked)}
+    counts = collection.word_counts([word for words in products.values() for word in words])
+    return [*missing, *(name for name, words in products.items() if not counts.keys() >= {*words})]
+
+
+@cache
+def _products() -> Glossary:
+    """Return the names of well-known platforms and services."""
+    return Glossary(
+        {name: () for names in read_word_lists(__file__, "products").values() for name in names}
+    )
 
 
 def similar_identifiers(
