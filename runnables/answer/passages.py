@@ -141,14 +141,15 @@ class Candidate:
 
         In a table of errors, the row must state more than the code.
         """
+        if not self.is_named(index):
+            return False
         segment = self.segments[index]
-        title = segment.cells[0][0] if segment.cells else ""
-        is_code = segment.name.lstrip("-").isdigit() or bool(
-            _CODE_TITLE.search(title) or error_codes(segment.name)
-        )
         if self.chunk.kind == "error_codes":
             is_code = sum(bool(cell) for _, cell in segment.cells) > 1
-        return (is_code and self.is_named(index)) or self._describes_code(index)
+            return is_code or self._describes_code(index)
+        title = segment.cells[0][0] if segment.cells else ""
+        is_number = segment.name.lstrip("-").isdigit()
+        return is_number or bool(_CODE_TITLE.search(title) or error_codes(segment.name))
 
     def is_named_identifier(self, index: int) -> bool:
         """Return whether the question names the segment, and the name is no ordinary word."""
