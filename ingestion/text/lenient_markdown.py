@@ -11,8 +11,10 @@ from ingestion.text.markdown_blocks import split_code
 _UNSPACED_HEADING = re.compile(r"^ {0,3}##{1,5}(?=[\w*`（【《“])", re.MULTILINE)
 _UNSPACED_MARKS = re.compile(r"^ {0,3}#{1,6}(?=[\w*`（【《“])", re.MULTILINE)
 """The marks of a heading that no space follows. A single one may also begin a hashtag."""
-_SPACED_DELIMITER = re.compile(r"^[ \t]*\|[ \t|:-]*(?::[ \t]+-|-[ \t]+:)[ \t|:-]*$", re.MULTILINE)
-"""The line below the header of a table if a cell has a space inside: `|: --- | --- :|`."""
+_DELIMITER_LINE = re.compile(r"^[ \t]*\|[ \t|:-]*$", re.MULTILINE)
+"""The line below the header of a table."""
+_SPACE_IN_DELIMITER = re.compile(r"(?<=:)[ \t]+(?=-)|(?<=-)[ \t]+(?=:)")
+"""A space between the colon and the hyphens of a cell, as in `|: --- | --- :|`."""
 _SPLIT_ROW = re.compile(
     r"^(?P<start>\|[^\n]*[^|\s])[ \t]*\n(?P<rest>(?:(?![ \t]*\|)[^\n]*\n){1,40})[ \t]*\|[ \t]*$",
     re.MULTILINE,
@@ -45,7 +47,7 @@ def _repair(text: str, has_unspaced_headings: bool) -> str:
         text = _UNSPACED_MARKS.sub(lambda match: f"{match[0]} ", text)
     text = _CALLOUT_MARK.sub(">", text)
     if "|" in text:
-        text = _SPACED_DELIMITER.sub(lambda match: re.sub(r"[ \t]", "", match[0]), text)
+        text = _DELIMITER_LINE.sub(lambda match: _SPACE_IN_DELIMITER.sub("", match[0]), text)
         text = _SPLIT_ROW.sub(_joined_row, text)
     if "<" in text:
         text = _NAMED_ELEMENT.sub(r"`\1` ", _TABLE_ELEMENT.sub(r"<\1\2", text))
