@@ -210,3 +210,24 @@ def test_column_of_contents_describes_parameters(tmp_path: Path) -> None:
         (True, "视频"),
     ]
     assert operation.document("online", "docs", "zh").description == ""
+
+
+def test_label_of_a_table_that_is_read_is_not_prose(tmp_path: Path) -> None:
+    page = """# Reserve a berth
+
+`POST /berths`
+
+**Parameters**
+
+| Name | Type | Required | Description |
+| --- | --- | --- | --- |
+| boat | string | Yes | The boat |
+
+**Remarks**
+
+Berths are free on Sundays.
+"""
+    (operation,) = read_operations(page, tmp_path / "page.md")
+    texts = [block.text.strip() for block in operation.prose]
+    assert texts[-2:] == ["**Remarks**", "Berths are free on Sundays."]
+    assert "**Parameters**" not in texts

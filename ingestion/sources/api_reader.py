@@ -77,6 +77,8 @@ class OperationReader:
                 self._add_titled_error(block.title)
             elif self._add_table_or_list(block):
                 self._builder.above.end_announcement()
+                if position > first and _is_title(blocks[position - first - 1]):
+                    del self._builder.operation.prose[-1:]  # the label of what was read
                 continue
             elif self._add_described_error(block):
                 pass  # the label above this block also announces the next error
