@@ -39,6 +39,13 @@ from runnables.question.extract_details import error_codes, extract_details
         ),
         ('{"code": "0", "message": "success", "data": {}}', {"error": None}),
         ('{"success": true, "message": "created", "data": {}}', {"error": None}),
+        (
+            '{"to": [{"phone": "1"}], "deliveryErrorCode": "SMS-CAR-435"}',
+            {"error": "SMS-CAR-435"},
+        ),
+        ('{"zip_code": "94016", "name": "x"} 怎么传', {"error": None}),
+        ('{"errors": [{"code": "CMN-101", "message": "gone"}]}', {"error": "CMN-101 gone"}),
+        ('{"error": {"code": 40014, "message": "no"}}', {"error": "40014 no"}),
         ("报错：签名不正确", {"error": "签名不正确"}),
         ("error: insufficient balance.", {"error": "insufficient balance"}),
         ("{not json} {'a': 1}", {"request_param": {}, "prose": "{not json} {'a': 1}"}),

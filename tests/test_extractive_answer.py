@@ -314,6 +314,7 @@ CODE_SHAPES = """# 错误码
         ("why do I get SMS-UP-432", "收件人拒收"),
         ("接口返回 errcode TokenExpired 是什么意思，怎么处理", "司机离线"),
         ("错误码 42", "仓库没有货位"),
+        ('怎么办 {"to": "1", "deliveryErrorCode": "SMS-UP-432"}', "收件人拒收"),
     ],
 )
 def test_row_of_a_code_of_any_shape_is_quoted_alone(

@@ -35,6 +35,8 @@ _ERROR_CODE = re.compile(
     r"|[A-Z][A-Z0-9]{0,40}(?:_[A-Z0-9]{1,40}){1,8}|[A-Z]{2,8}(?:-[A-Z]{1,8}){0,3}[.-]?\d{3,9})"
     r"(?![A-Za-z0-9_-]|\.\w)"
 )
+_CODE_KEY = re.compile(r"(?:err|fail|reason|result|ret|sub)(?:or|ure)?(?:code|no)$|error$")
+"""Matches the end of a key such as `deliveryErrorCode`, as `plain_key` returns it."""
 _MESSAGE_KEYS = (
     "code", "errcode", "errorcode", "retcode", "errno", "error", "subcode",
     "message", "msg", "errmsg", "errormsg", "errormessage", "errordescription", "retmsg", "submsg",
@@ -63,7 +65,9 @@ def extract_details(question: str) -> ExtractedDetails:
     for _, body in bodies:
         _assign_body(body, details)
     details.trace_id = traces[0] if traces else _trace_id_of(details.response)
-    details.error = _error_of(details.response) or _first(_ERROR, prose)
+    details.error = (
+        _error_of(details.response) or _first(_ERROR, prose) or _code_in(details.request_param)
+    )
     return details
 
 
@@ -151,14 +155,28 @@ def _trace_id_of(response: JsonValue) -> str | None:
 
 
 def _error_of(response: JsonValue) -> str | None:
-    """Return the code and message of a failed response; None for any other value."""
+    """Return the code and message of a failed response; None for any other value.
+
+    They may be in an object, or in the first object of a list, below `error` or `errors`.
+    """
     if not isinstance(response, dict):
         return None
     fields = _by_plain_key(response)
+    for key in ("error", "errors"):
+        inner = fields.get(key)
+        inner = inner[0] if isinstance(inner, list) and inner else inner
+        if isinstance(inner, dict) and (found := _error_of(inner)):
+            return found
     values = [str(fields[key]) for key in _MESSAGE_KEYS if fields.get(key) not in (None, "")]
     if not values or values[0].lower() in _SUCCESS or fields.get("success") is True:
         return None
     return " ".join(values)
+
+
+def _code_in(body: JsonObject) -> str | None:
+    """Return the first error code in an object whose keys do not show that it is a response."""
+    values = (str(value) for key, value in body.items() if _CODE_KEY.search(plain_key(key)))
+    return next((value for value in values if _ERROR_CODE.fullmatch(value)), None)
 
 
 def _by_plain_key(body: JsonObject) -> JsonObject:
