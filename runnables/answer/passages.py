@@ -103,12 +103,9 @@ class Candidate:
 
     @cached_property
     def is_about_code(self) -> bool:
-        """Whether the last heading begins with an error code of the question."""
-        title = self.chunk.section.rpartition(" > ")[2]
-        return any(
-            code.lower() in self.terms.identifiers and title.startswith(code)
-            for code in error_codes(title)
-        )
+        """Whether the last heading contains an error code of the question."""
+        codes = error_codes(self.chunk.section.rpartition(" > ")[2])
+        return any(code.lower() in self.terms.identifiers for code in codes)
 
     @cached_property
     def row_words(self) -> Set[str]:

@@ -1,6 +1,7 @@
 """The step `structured-question`, which classifies a question with a model or by rules."""
 
 import asyncio
+import math
 import re
 from collections.abc import Callable
 from dataclasses import replace
@@ -15,7 +16,7 @@ from runnables.models.chat_models import ChatModels
 from runnables.models.structured_output import StructuredOutputCall
 from runnables.question.extract_details import details_of, error_codes
 from runnables.question.topic_gate import CERTAINLY_ON_TOPIC, ON_TOPIC, estimate_on_topic
-from runnables.question.topic_scorer import TopicScorer
+from runnables.question.topic_scorer import TopicScorer, is_content_word
 from runnables.retrieval.exact_search import chunks_by_name, chunks_by_path
 from runnables.retrieval.query_analysis import Glossary, asks_about_code
 from runnables.run_context import emit, named_step, remaining_seconds, with_deadline
@@ -35,7 +36,7 @@ CANDIDATE_CHUNKS = 10
 """Number of chunks in which the rules look for the question's API and error codes."""
 
 MIN_NAME_SHARE = 0.5
-"""Minimum share of the words in an API's name that a question must contain to name the API."""
+"""Minimum share of an API's name, by information content, that a question must contain to name the API."""
 
 ERROR_WORDS = re.compile(r"错误|报错|异常|失败|\b(?:errors?|exceptions?|fail(?:s|ed|ure)?)\b", re.I)
 """Words about a failed call."""
@@ -132,7 +133,7 @@ def classify_by_rules(
     if probability < ON_TOPIC:
         return Classification(StructuredQuestion(type="unknown"), on_topic=probability)
     by_name = next(iter(chunks_by_name(collection, text)), None)
-    named = api or by_name or _api_by_name(text, chunks) or api_of_code
+    named = api or by_name or _api_by_name(text, chunks, collection) or api_of_code
     topic = TopicScorer(collection.word_counts, collection.manifest.words)
     touches_api = _shares_word_with_api_name(text, chunks, topic)
     structured = StructuredQuestion(
@@ -198,22 +199,26 @@ def _api_by_path(
     return (details.paths[0], None) if details.paths else (None, None)
 
 
-def _api_by_name(text: str, chunks: list[Chunk]) -> Chunk | None:
+def _api_by_name(text: str, chunks: list[Chunk], collection: Collection) -> Chunk | None:
     """Return a chunk of the API that `text` names, or None if there is none.
 
-    `text` names an API if it contains at least `MIN_NAME_SHARE` of the words of the API's name. Complete
+    `text` names an API if it contains at least `MIN_NAME_SHARE` of the API's name, in which each word
+    counts with its information content in the documents: "create" says less than "translation". Complete
     names are preferred, then APIs that are not deprecated, then the best rank in `chunks`.
     """
+    names = [
+        {word for word in split_words(chunk.api_name) if is_content_word(word)} for chunk in chunks
+    ]
+    all_words = set[str]().union(*names)
+    counts, total = collection.word_counts(all_words), max(collection.manifest.words, 2)
+    weights = {word: math.log(total / (1 + counts.get(word, 0))) for word in all_words}
     words = set(split_words(text))
     candidates: list[tuple[bool, bool, int, Chunk]] = []
-    for rank, chunk in enumerate(chunks):
-        name_words = split_words(chunk.api_name)
-        if not name_words:
-            continue
-        share = sum(word in words for word in name_words) / len(name_words)
-        if share >= MIN_NAME_SHARE:
+    for rank, (chunk, name) in enumerate(zip(chunks, names, strict=True)):
+        found = sum(weights[word] for word in name & words)
+        if found and found >= MIN_NAME_SHARE * sum(weights[word] for word in name):
             is_deprecated = chunk.metadata.get("deprecated") == "true"
-            candidates.append((share < 1, is_deprecated, rank, chunk))
+            candidates.append((not name <= words, is_deprecated, rank, chunk))
     return min(candidates, key=lambda candidate: candidate[:3])[3] if candidates else None
 
 
