@@ -45,6 +45,7 @@ def test_text_is_repaired(text: str, repaired: str) -> None:
         "| a | b |\n| --- | :---: |\n| 1 | 2 |",
         "|a row without a border at its end\n\nA paragraph.",
         "<?php if ($a !> 1) ?>",
+        '<sl-icon name="gear"></sl-icon> Settings',
     ],
 )
 def test_other_text_is_not_changed(text: str) -> None:

@@ -26,8 +26,10 @@ _CALLOUT_MARK = re.compile(r"^[?!]>(?=[ \t])", re.MULTILINE)
 _TABLE_ELEMENT = re.compile(r"<(/?)[a-z]+-(table|thead|tbody|tr|th|td)\b")
 """A tag such as `<md-table>`, with the name of the HTML element that it stands for."""
 
-_NAMED_ELEMENT = re.compile(r"<[a-z]+-[a-z-]+\s(?:[^<>]*\s)?name=\"([^\"<>]+)\"[^<>]*>")
-"""The start of an element with a name that the text of the page needs, such as that of a permission."""
+_NAMED_ELEMENT = re.compile(
+    r"<(?![a-z-]*icon)[a-z]+-[a-z-]+\s(?:[^<>]*\s)?name=\"([^\"<>]+)\"[^<>]*>"
+)
+"""The start of an element with a name that the text needs, such as a permission, but not an icon."""
 
 
 def repair_markdown(text: str) -> str:
