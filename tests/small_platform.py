@@ -1,7 +1,11 @@
-"""A platform of Markdown guides with a schedule, and its settings."""
+"""A platform of Markdown guides with a schedule, its settings, and answers about a single page."""
 
+import asyncio
 from pathlib import Path
 
+from app.service.answer_service import open_answer_service
+from app.service.ask_command import AskCommand
+from schemas.answer import Answer
 from schemas.settings import Settings, read_settings
 
 PLATFORM = """
@@ -34,3 +38,16 @@ def settings_of(folder: Path) -> Settings:
 
 def guides(settings: Settings) -> Path:
     return settings.platform.parent / "guides"
+
+
+def quoted_page(folder: Path, page: str, question: str, source: str = "") -> str:
+    """Return the answer to `question` about a platform with one page and, in TOML, another source."""
+    (folder / "platform.toml").write_text(PLATFORM + source)
+    (folder / "guides").mkdir()
+    (folder / "guides" / "page.md").write_text(page)
+
+    async def answer() -> Answer:
+        async with open_answer_service(settings_of(folder)) as answer_service:
+            return await answer_service.ask(AskCommand(question))
+
+    return "\n\n".join(asyncio.run(answer()).answer)

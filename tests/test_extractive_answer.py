@@ -15,7 +15,7 @@ from app.service.ask_command import AskCommand
 from runnables.answer.passages import MAX_QUOTED_CHARS
 from runnables.answer.segments import Segment
 from schemas.answer import Answer
-from tests.small_platform import PLATFORM, settings_of
+from tests.small_platform import PLATFORM, quoted_page, settings_of
 
 API = "https://open.example.com/#/api?apiId="
 GUIDE = "https://open.example.com/docs/"
@@ -191,19 +191,6 @@ def test_passages_are_quoted_below_the_headings_of_their_sections(tmp_path: Path
     assert only == "**Colours**\n\nThe logo is blue and white. [1]"
 
 
-def quoted_page(folder: Path, page: str, question: str, source: str = "") -> str:
-    """Return the answer to `question` about a platform with one page and, in TOML, another source."""
-    (folder / "platform.toml").write_text(PLATFORM + source)
-    (folder / "guides").mkdir()
-    (folder / "guides" / "page.md").write_text(page)
-
-    async def answer() -> Answer:
-        async with open_answer_service(settings_of(folder)) as answer_service:
-            return await answer_service.ask(AskCommand(question))
-
-    return "\n\n".join(asyncio.run(answer()).answer)
-
-
 def page_of_parameters(**descriptions: str) -> str:
     """Return a page about bans whose table has a long row per parameter."""
     filler = "It is kept. " * 20
@@ -232,120 +219,6 @@ def test_pasted_request_is_not_answered_with_an_example_of_it(tmp_path: Path) ->
     question = 'why is allow_invites false? {"open": true, "allow_invites": true}'
     text = quoted_page(tmp_path, page, question)
     assert text.startswith("**Groups > Fields**")
-
-
-CODES = """# 接口错误码
-
-## 错误码处理方案
-
-调用接口失败时，会返回对应的错误码。常见错误码的处理方案见下文，也可以按错误码查询处理方案。
-
-## 返回字段
-
-调用接口后返回以下字段，请先解决返回的错误：`code` 是返回的错误码。
-
-## 网关
-
-| 错误码 | 说明 |
-| --- | --- |
-| 171 | 签名不对 |
-| 18017 | 模板没有通过审核 |
-
-## 其他
-
-- `433`：凭据过期。获得凭据后，必须在 5 分钟内开始录制。
-- 1044: 录制已经停止。
-
-## -1021 时间同步问题
-
-客户端的时钟不准。
-"""
-
-
-@pytest.mark.parametrize(
-    ("question", "said"),
-    [
-        ("错误码 171", "签名不对"),
-        ("返回 18017 怎么解决", "模板没有通过审核"),
-        ("错误码 -1021 怎么处理", "客户端的时钟不准"),
-        ("-1021 是什么意思", "客户端的时钟不准"),
-        ("录制接口返回错误码 433 是什么意思，应该怎么处理", "凭据过期"),
-        ("错误码 1044", "录制已经停止"),
-    ],
-)
-def test_code_is_answered_with_its_definition_alone(
-    question: str, said: str, tmp_path: Path
-) -> None:
-    text = quoted_page(tmp_path, CODES, question)
-    texts = {
-        "签名不对",
-        "模板没有通过审核",
-        "客户端的时钟不准",
-        "凭据过期",
-        "录制已经停止",
-        "调用接口",
-    }
-    others = texts - {said}
-    assert said in text
-    assert not any(other in text for other in others)
-
-
-CODE_SHAPES = """# 错误码
-
-| 错误码 | 说明 |
-| --- | --- |
-| A0301 | 余额被冻结 |
-| AUTH-001-A | 门店已经关闭 |
-| 10.04 | 照片尺寸错误 |
-| 1001-02 | 优惠券用完 |
-| SMS-UP-432 | 收件人拒收 |
-| TokenExpired | 司机离线 |
-| 42 | 仓库没有货位 |
-"""
-
-
-@pytest.mark.parametrize(
-    ("question", "said"),
-    [
-        ("返回 A0301 怎么解决", "余额被冻结"),
-        ("AUTH-001-A 是什么错误", "门店已经关闭"),
-        ("错误码 10.04", "照片尺寸错误"),
-        ("1001-02 是什么错误", "优惠券用完"),
-        ("why do I get SMS-UP-432", "收件人拒收"),
-        ("接口返回 errcode TokenExpired 是什么意思，怎么处理", "司机离线"),
-        ("错误码 42", "仓库没有货位"),
-        ('怎么办 {"to": "1", "deliveryErrorCode": "SMS-UP-432"}', "收件人拒收"),
-    ],
-)
-def test_row_of_a_code_of_any_shape_is_quoted_alone(
-    question: str, said: str, tmp_path: Path
-) -> None:
-    text = quoted_page(tmp_path, CODE_SHAPES, question)
-    assert said in text
-    assert text.count("| --- |") == 1
-    assert text.count("\n|") == 3
-
-
-NOTIFICATIONS = """# 消息通知
-
-## 参数和字段说明
-
-怎么填各个参数：先看字段说明，再填参数。各字段的说明和填法见参数说明。
-
-## 通知内容
-
-| 字段 | 说明 |
-| --- | --- |
-| noticeId | 一次事件的编号 |
-| productId | 业务的编号 |
-"""
-
-
-@pytest.mark.parametrize(
-    "question", ["noticeId 字段说明", "参数 noticeId 怎么填", "what is noticeId"]
-)
-def test_row_of_a_camel_case_name_is_quoted(question: str, tmp_path: Path) -> None:
-    assert "一次事件的编号" in quoted_page(tmp_path, NOTIFICATIONS, question)
 
 
 def test_two_parts_of_a_question_are_answered_from_the_same_section(tmp_path: Path) -> None:

@@ -1,0 +1,120 @@
+"""Questions about error codes and fields are answered with the rows that define them."""
+
+from pathlib import Path
+
+import pytest
+
+from tests.small_platform import quoted_page
+
+CODES = """# 接口错误码
+
+## 错误码处理方案
+
+调用接口失败时，会返回对应的错误码。常见错误码的处理方案见下文，也可以按错误码查询处理方案。
+
+## 返回字段
+
+调用接口后返回以下字段，请先解决返回的错误：`code` 是返回的错误码。
+
+## 网关
+
+| 错误码 | 说明 |
+| --- | --- |
+| 171 | 签名不对 |
+| 18017 | 模板没有通过审核 |
+
+## 其他
+
+- `433`：凭据过期。获得凭据后，必须在 5 分钟内开始录制。
+- 1044: 录制已经停止。
+
+## -1021 时间同步问题
+
+客户端的时钟不准。
+"""
+
+
+@pytest.mark.parametrize(
+    ("question", "said"),
+    [
+        ("错误码 171", "签名不对"),
+        ("返回 18017 怎么解决", "模板没有通过审核"),
+        ("错误码 -1021 怎么处理", "客户端的时钟不准"),
+        ("-1021 是什么意思", "客户端的时钟不准"),
+        ("录制接口返回错误码 433 是什么意思，应该怎么处理", "凭据过期"),
+        ("错误码 1044", "录制已经停止"),
+    ],
+)
+def test_code_is_answered_with_its_definition_alone(
+    question: str, said: str, tmp_path: Path
+) -> None:
+    text = quoted_page(tmp_path, CODES, question)
+    texts = {
+        "签名不对",
+        "模板没有通过审核",
+        "客户端的时钟不准",
+        "凭据过期",
+        "录制已经停止",
+        "调用接口",
+    }
+    others = texts - {said}
+    assert said in text
+    assert not any(other in text for other in others)
+
+
+CODE_SHAPES = """# 错误码
+
+| 错误码 | 说明 |
+| --- | --- |
+| A0301 | 余额被冻结 |
+| AUTH-001-A | 门店已经关闭 |
+| 10.04 | 照片尺寸错误 |
+| 1001-02 | 优惠券用完 |
+| SMS-UP-432 | 收件人拒收 |
+| TokenExpired | 司机离线 |
+| 42 | 仓库没有货位 |
+"""
+
+
+@pytest.mark.parametrize(
+    ("question", "said"),
+    [
+        ("返回 A0301 怎么解决", "余额被冻结"),
+        ("AUTH-001-A 是什么错误", "门店已经关闭"),
+        ("错误码 10.04", "照片尺寸错误"),
+        ("1001-02 是什么错误", "优惠券用完"),
+        ("why do I get SMS-UP-432", "收件人拒收"),
+        ("接口返回 errcode TokenExpired 是什么意思，怎么处理", "司机离线"),
+        ("错误码 42", "仓库没有货位"),
+        ('怎么办 {"to": "1", "deliveryErrorCode": "SMS-UP-432"}', "收件人拒收"),
+    ],
+)
+def test_row_of_a_code_of_any_shape_is_quoted_alone(
+    question: str, said: str, tmp_path: Path
+) -> None:
+    text = quoted_page(tmp_path, CODE_SHAPES, question)
+    assert said in text
+    assert text.count("| --- |") == 1
+    assert text.count("\n|") == 3
+
+
+NOTIFICATIONS = """# 消息通知
+
+## 参数和字段说明
+
+怎么填各个参数：先看字段说明，再填参数。各字段的说明和填法见参数说明。
+
+## 通知内容
+
+| 字段 | 说明 |
+| --- | --- |
+| noticeId | 一次事件的编号 |
+| productId | 业务的编号 |
+"""
+
+
+@pytest.mark.parametrize(
+    "question", ["noticeId 字段说明", "参数 noticeId 怎么填", "what is noticeId"]
+)
+def test_row_of_a_camel_case_name_is_quoted(question: str, tmp_path: Path) -> None:
+    assert "一次事件的编号" in quoted_page(tmp_path, NOTIFICATIONS, question)
