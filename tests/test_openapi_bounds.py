@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 import yaml
 
-from ingestion.sources.openapi.overview import OVERVIEW_ID
+from ingestion.sources.openapi.reader import OVERVIEW_ID
 from schemas.document import SourceDocument
 from schemas.errors import SourceError
 from schemas.platform import SourceLimits

@@ -8,6 +8,7 @@ from urllib.parse import quote
 from pydantic import ValidationError
 
 from ingestion.sources.api_docs import api_document
+from ingestion.sources.markdown import markdown_content
 from ingestion.sources.openapi.document import ApiDocumentBuilder, first_tag
 from ingestion.sources.openapi.operations import (
     OperationParameter,
@@ -16,16 +17,16 @@ from ingestion.sources.openapi.operations import (
     path_error,
     path_operations,
 )
-from ingestion.sources.openapi.overview import OVERVIEW_ID, overview_documents
 from ingestion.sources.openapi.references import DescriptionDocuments, Node
 from ingestion.sources.openapi.schema import SchemaReader
 from ingestion.sources.openapi.versions import reader_for_version
+from ingestion.sources.pages import SourcePage, documents_of_page
 from ingestion.sources.registry import FileResult, KnownFiles, unexpected_error
 from ingestion.text.language import detect_language
 from schemas.choices import Language
 from schemas.document import SourceDocument
 from schemas.errors import ApideskError, SourceError
-from schemas.platform import OpenApiSourceConfig, SourceLimits
+from schemas.platform import OpenApiSourceConfig, PageSourceConfig, SourceLimits
 
 MAX_PATH_CHARS = 400
 """Maximum length of a path or an operationId, in characters. Both are used as ids in the collection."""
@@ -262,3 +263,38 @@ def _detect_description_language(root: Node) -> Language:
                 reversed([inner for inner in value.values() if isinstance(inner, dict | list)])
             )
     return detect_language(" ".join(texts))
+
+
+# --- the document about the whole API -------------------------------------------------------------
+# Many descriptions explain authentication, errors and limits only in the texts about the API and its tags.
+
+OVERVIEW_ID = "overview"
+"""Id of the document. An operation with the same operationId gets another id."""
+
+MIN_CHARS = 80
+"""Minimum length of a text in characters; shorter ones usually only repeat the name of the API or tag."""
+
+
+def overview_documents(source: OpenApiSourceConfig, root: Node) -> list[SourceDocument]:
+    """Return one document with the descriptions of the API and of its tags.
+
+    Descriptions that are shorter than `MIN_CHARS` are left out; the list is empty if none remains. The
+    heading of a tag's description is the tag's `x-displayName` or, if it has none, its name. Raises
+    SourceError.
+    """
+    text = "\n\n".join(_texts(root))
+    if not text:
+        return []
+    title, docs_url = root["info"].text("title"), root["externalDocs"].text("url")
+    content = markdown_content(text)
+    page = SourcePage(OVERVIEW_ID, content._replace(values={"title": title, "url": docs_url}))
+    config = PageSourceConfig(name=source.name, page_url=("{url}",), api_pages=False)
+    return documents_of_page(config, page) or []
+
+
+def _texts(root: Node) -> Iterator[str]:
+    if len(text := root["info"].text("description")) >= MIN_CHARS:
+        yield text
+    for tag in root["tags"].elements():
+        if len(text := tag.text("description")) >= MIN_CHARS:
+            yield f"# {tag.text('x-displayName') or tag.text('name')}\n\n{text}"
