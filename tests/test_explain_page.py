@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from ingestion.sources.explain import explain_page
+from app.cli.terminal.ingest import explain_page
 from schemas.errors import SourceError
 from schemas.platform import FilesSourceConfig, MarkdownSourceConfig, SourceLimits
 

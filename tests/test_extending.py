@@ -15,8 +15,8 @@ from langchain_openai import ChatOpenAI
 from pydantic import TypeAdapter
 
 import schemas.platform
+from app.cli.terminal.ingest import explain_page
 from app.service.answer_service import AnswerService
-from ingestion.sources.explain import explain_page
 from ingestion.sources.markdown import markdown_content
 from ingestion.sources.pages import PageContent, PageFolderReader
 from ingestion.sources.registry import (
