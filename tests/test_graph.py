@@ -10,7 +10,7 @@ from click.testing import CliRunner
 from langchain_core.callbacks import BaseCallbackHandler
 from pydantic import SecretStr
 
-from app.cli.graph import draw_mermaid, read_steps
+from app.cli.commands.platform import draw_mermaid, read_steps
 from app.cli.main import main
 from app.service.answer_service import AnswerService
 from app.service.ask_command import AskCommand
