@@ -24,7 +24,7 @@ from app.cli.commands.base import (
 from schemas.choices import LANGUAGES, Language
 
 if TYPE_CHECKING:
-    from app.cli.setup.trial import Trial
+    from app.cli.setup.checks import Trial
     from runnables.pipeline import PipelineSteps
     from schemas.question import AnswerMode
     from schemas.settings import Settings
@@ -60,6 +60,7 @@ def init(
 
     The documents are indexed, as with `apidesk ingest`, and a question about them is answered.
     """
+    from app.cli.setup.checks import run_trial
     from app.cli.setup.platform_file import (
         InterviewAnswers,
         check_overwrite,
@@ -67,7 +68,6 @@ def init(
         interview,
         write_platform_file,
     )
-    from app.cli.setup.trial import run_trial
     from app.telemetry.progress import ingestion_progress
     from schemas.platform import SourceLimits
 
@@ -102,7 +102,7 @@ def _print_trial(trial: "Trial", file: Path) -> None:
 @report_errors
 def check(platform: Path | None) -> None:
     """Test the chat, judge and embedding models with short calls."""
-    from app.cli.setup.model_check import check_models, print_checks
+    from app.cli.setup.checks import check_models, print_checks
 
     checks = asyncio.run(check_models(load_settings(platform)))
     print_checks(checks)
