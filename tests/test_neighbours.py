@@ -7,7 +7,7 @@ import pytest
 
 from app.service.answer_service import open_answer_service
 from app.service.ask_command import AskCommand
-from runnables.retrieval.neighbours import MAX_BYTES
+from runnables.retrieval.ranking import MAX_BYTES
 from schemas.answer import Source
 from schemas.question import Filters
 from tests.small_platform import PLATFORM, guides, settings_of

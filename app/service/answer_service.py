@@ -32,7 +32,7 @@ from runnables.models.chat_models import (
     open_chat_models,
 )
 from runnables.question.extract_details import extract_details
-from runnables.retrieval.neighbours import add_neighbours
+from runnables.retrieval.ranking import add_neighbours
 from runnables.retrieval.retriever import RetrievalMode
 from runnables.run_context import with_deadline, with_streaming
 from schemas.answer import Answer, DegradedReason, EventSink, Source
