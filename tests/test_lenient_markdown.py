@@ -13,6 +13,31 @@ def test_delimiters_with_spaces_make_a_table() -> None:
     assert [list(row) for row in parse_table(block.text)] == [["字段", "必填"], ["boat", "是"]]
 
 
+@pytest.mark.parametrize(
+    ("head", "titles"),
+    [
+        ("名称|说明\n:---|:---|:---", ["名称", "说明", ""]),
+        ("| a | b | c |\n| --- | --- |", ["a", "b", "c"]),
+    ],
+)
+def test_table_whose_lines_have_different_numbers_of_cells_is_a_table(
+    head: str, titles: list[str]
+) -> None:
+    (block,) = parse_blocks(to_plain_markdown(f"{head}\nx|y|z\n"))
+    assert [list(row) for row in parse_table(block.text)] == [
+        titles,
+        ["x", "y", "z"],
+    ]
+
+
+def test_notes_that_mintlify_adds_to_pages_are_removed() -> None:
+    page = (
+        "> ## Documentation Index\n> Fetch the complete documentation index at: https://a.example\n\n"
+        "# Boats\n\nText.\n\nBuilt with [Mintlify](https://mintlify.com).\n"
+    )
+    assert repair_markdown(page).strip() == "# Boats\n\nText."
+
+
 def test_row_that_is_continued_on_further_lines_is_one_row() -> None:
     page = (
         "|名称|描述|\n|--|--|\n|Id|编号。\n\n |\n"

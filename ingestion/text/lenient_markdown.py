@@ -15,6 +15,12 @@ _DELIMITER_LINE = re.compile(r"^[ \t]*\|[ \t|:-]*$", re.MULTILINE)
 """The line below the header of a table."""
 _SPACE_IN_DELIMITER = re.compile(r"(?<=:)[ \t]+(?=-)|(?<=-)[ \t]+(?=:)")
 """A space between the colon and the hyphens of a cell, as in `|: --- | --- :|`."""
+_TABLE_HEAD = re.compile(
+    r"^([ \t]*[^\n|`]*\|[^\n]*)\n([ \t]*\|?[ \t]*:?-+:?[ \t]*(?:\|[ \t]*:?-+:?[ \t]*)+\|?)[ \t]*$",
+    re.MULTILINE,
+)
+"""The header of a table and the line below it."""
+_CELL_BORDER = re.compile(r"(?<!\\)\|")
 _SPLIT_ROW = re.compile(
     r"^(?P<start>\|[^\n]*[^|\s])[ \t]*\n(?P<rest>(?:(?![ \t]*\|)[^\n]*\n){1,40})[ \t]*\|[ \t]*$",
     re.MULTILINE,
@@ -32,9 +38,15 @@ _NAMED_ELEMENT = re.compile(
 """The start of an element with a name that the text needs, such as a permission, but not an icon."""
 
 
+_NOTES_OF_MINTLIFY = re.compile(
+    r"\A\s*> ## Documentation Index\n(?:>[^\n]*\n)+|\n\s*Built with \[Mintlify\]\([^)\n]*\)\.?\s*\Z"
+)
+"""What Mintlify adds to each page that it serves as Markdown."""
+
+
 def repair_markdown(text: str) -> str:
     """Return the page `text` in Markdown that CommonMark reads as it is meant. Code stays as it is."""
-    parts = list(split_code(text))
+    parts = list(split_code(_NOTES_OF_MINTLIFY.sub("", text)))
     has_unspaced = any(_UNSPACED_HEADING.search(part) for is_code, part in parts if not is_code)
     return "".join(part if is_code else _repair(part, has_unspaced) for is_code, part in parts)
 
@@ -50,6 +62,7 @@ def _repair(text: str, has_unspaced_headings: bool) -> str:
     text = _CALLOUT_MARK.sub(">", text)
     if "|" in text:
         text = _DELIMITER_LINE.sub(lambda match: _SPACE_IN_DELIMITER.sub("", match[0]), text)
+        text = _TABLE_HEAD.sub(_with_equal_cells, text)
         text = _SPLIT_ROW.sub(_joined_row, text)
     if "<" in text:
         text = _NAMED_ELEMENT.sub(r"`\1` ", _TABLE_ELEMENT.sub(r"<\1\2", text))
@@ -59,3 +72,13 @@ def _repair(text: str, has_unspaced_headings: bool) -> str:
 def _joined_row(match: re.Match[str]) -> str:
     lines = (_LIST_MARK.sub("- ", line).strip() for line in match["rest"].splitlines())
     return "<br>".join([match["start"], *filter(None, lines)]) + " |"
+
+
+def _with_equal_cells(match: re.Match[str]) -> str:
+    """Return the header of a table and the line below it, with as many cells in one as in the other."""
+    header, line = (_CELL_BORDER.split(match[part].strip().strip("|")) for part in (1, 2))
+    missing = len(line) - len(header)
+    if not missing:
+        return match[0]
+    rows = ([*header, *[" "] * missing], [*line, *["---"] * -missing])
+    return "\n".join(f"|{'|'.join(cells)}|" for cells in rows)
