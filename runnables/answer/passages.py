@@ -15,6 +15,7 @@ from runnables.answer.segments import Segment
 from runnables.question.extract_details import error_codes
 from runnables.question.query_terms import CALL_NEEDS, Need, QueryTerms, fits, states_quantity
 from runnables.question.topic_scorer import is_content_word
+from runnables.retrieval.exact_search import CODE_COLUMN
 from schemas.document import Chunk, SectionKind
 
 MAX_CHARS = 900
@@ -72,9 +73,6 @@ RARELY_ASKED: frozenset[SectionKind] = frozenset(
 )
 """Sections of an API that rarely answer a question that does not ask for them."""
 
-_CODE_TITLE = re.compile(r"(?:错误|返回|状态|结果)码|\b(?:error|code)\b", re.IGNORECASE)
-"""Words in the title of a column of error codes."""
-
 
 @dataclass(frozen=True)
 class Candidate:
@@ -125,28 +123,32 @@ class Candidate:
     def is_named(self, index: int) -> bool:
         """Return whether the segment is a table row or list item that the question names.
 
-        The question contains its name (see `Segment`) or, in a table of errors, a non-numeric code that
-        occurs anywhere in the row.
+        The question contains one of its names (see `Segment.names`) or, in a table of errors, a non-numeric
+        code that occurs anywhere in the row.
         """
-        name = self.segments[index].name.lower()
-        is_named = name in self.terms.identifiers or name in self.terms.values
-        is_named = is_named or bool(name and stem(name) in self.row_words)
-        return is_named or self._describes_code(index)
+        return bool(self._asked_names(self.segments[index])) or self._describes_code(index)
+
+    def _asked_names(self, segment: Segment) -> set[str]:
+        """Return the names of a segment that are identifiers, values or words of the question."""
+        names = segment.names.keys() & (self.terms.identifiers | self.terms.values)
+        name = segment.name.lower()
+        return names | {name} if name in segment.names and stem(name) in self.row_words else names
 
     def defines_code(self, index: int) -> bool:
         """Return whether the segment is the row or list item of an error code in the question.
 
         In a table of errors, the row must state more than the code.
         """
-        if not self.is_named(index):
-            return False
         segment = self.segments[index]
-        if self.chunk.kind == "error_codes":
+        if self.chunk.kind == "error_codes" and self.is_named(index):
             is_code = sum(bool(cell) for _, cell in segment.cells) > 1
             return is_code or self._describes_code(index)
-        title = segment.cells[0][0] if segment.cells else ""
-        is_number = segment.name.lstrip("-").isdigit()
-        return is_number or bool(_CODE_TITLE.search(title) or error_codes(segment.name))
+        return any(
+            name.lstrip("-").isdigit()
+            or CODE_COLUMN.search(segment.names[name])
+            or error_codes(name)
+            for name in self._asked_names(segment)
+        )
 
     def is_named_identifier(self, index: int) -> bool:
         """Return whether the question names the segment, and the name is no ordinary word."""

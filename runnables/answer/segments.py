@@ -2,7 +2,7 @@
 
 import re
 import textwrap
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
 from typing import Any, NamedTuple
@@ -15,6 +15,7 @@ from ingestion.text.markdown_blocks import (
 )
 from prompts.chat_prompts import load_quote_texts
 from prompts.user_text import user_text
+from runnables.retrieval.exact_search import CODE_COLUMN
 from schemas.choices import Language
 from schemas.document import Chunk, SectionKind
 
@@ -38,6 +39,7 @@ _ITEM_NAME = re.compile(
     r"(?:\*\*)?(?:`(?P<span>[^`\s]{1,60})`|(?P<code>-?\d{3,9}))(?:\*\*)?\s*(?:[:：（(]|[-–—]{1,2}\s)"
 )
 _LABEL = re.compile(r"\*\*[^*\n]{1,40}\*\*")
+_QUOTES = "\"'“”‘’"
 
 
 @dataclass(frozen=True)
@@ -60,6 +62,22 @@ class Segment:
     """Number in a numbered list."""
     parameters: int = 0
     """Number of rows of its table if the rows are parameters."""
+
+    @cached_property
+    def names(self) -> Mapping[str, str]:
+        """What the segment may define, in lower case, with the title of its column, which may be empty.
+
+        This is `name` without quotation marks and, in a table, each cell of a column of codes.
+        """
+        first, *others = self.cells or (("", ""),)
+        codes = {
+            plain_text(cell).lower(): title for title, cell in others if CODE_COLUMN.search(title)
+        }
+        return {
+            name: title
+            for name, title in {self.name.strip(_QUOTES).lower(): first[0], **codes}.items()
+            if name
+        }
 
     @property
     def depth(self) -> int:

@@ -47,6 +47,9 @@ DEFINED, LISTED = 2, 1
 a word in a cell of a table. A number in a cell does not count as listed.
 """
 
+CODE_COLUMN = re.compile(r"码|错误|code|status|error", re.IGNORECASE)
+"""Words in the title of a column of codes."""
+
 _METHOD = re.compile(
     r"(?<![A-Za-z_])(?:(?:GET|POST|PUT|PATCH|DELETE|HEAD)(?![A-Za-z_])"
     r"|(?:get|post|put|patch|delete|head)(?=\s+[`\"']?(?:/|https?://)))"
@@ -56,7 +59,6 @@ _METHOD = re.compile(
 _CURL = re.compile(r"(?<!\w)curl\s")
 _CURL_BODY = re.compile(r"\s(?:-d|-F|--data[\w-]*|--form|--json)(?!\w)")
 _LAST_WORD = re.compile(r"\s*(?:(?<![a-z0-9_])api|接口)$")
-_CODE_COLUMN = re.compile(r"码|错误|code|status|error", re.IGNORECASE)
 _CELL_BORDER = re.compile(r"(?<!\\)\|")
 _SEPARATORS = re.compile(r"[\s,，、/;；]+")
 _PLACEHOLDER = re.compile(r"\{[^}]*\}|:\w+|<[^>]*>")
@@ -318,7 +320,7 @@ def _row_strength(cells: list[str], header: list[str], identifier: str) -> int:
     for number, cell in enumerate(cells):
         if identifier in cell and identifier in _SEPARATORS.split(cell):
             is_listed = True
-            if number < len(header) and _CODE_COLUMN.search(header[number]):
+            if number < len(header) and CODE_COLUMN.search(header[number]):
                 return DEFINED
     return LISTED if is_listed and not identifier.lstrip("-").isdigit() else 0
 
