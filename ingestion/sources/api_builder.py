@@ -131,10 +131,15 @@ class OperationBuilder:
             has_types="type" in columns or not columns.at,
             position=self.position,
         )
-        self.tables.append(table)
-        self.read_positions.append(self.position)
-        self.add_evidence(block, f"{len(found)} {role or 'request'} parameters")
+        self.add_table(table, block)
         return True
+
+    def add_table(self, table: ParameterTable, block: str) -> None:
+        """Add a table of parameters. `block` is the name of its block in the evidence."""
+        self.tables.append(table)
+        self.read_positions.append(table.position)
+        what = f"{len(table.parameters)} {table.role or 'request'} parameters"
+        self.add_evidence(block, what)
 
     def add_children(self, found: Sequence[Parameter]) -> bool:
         """Make `found` the children of the last parameter.

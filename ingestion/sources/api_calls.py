@@ -87,6 +87,8 @@ def call_of(method: str, url: str) -> Call:
     url = re.sub(f"^{_BASE_VARIABLE}", "", re.sub(r"\*(\{[^}]*\})\*", r"\1", url))
     url = re.sub(r"\{([\w.]+)#[^{}]*\}", r"{\1}", url)  # `{name#anchor}`
     url = re.sub(r"\\([_\-.{}])", r"\1", url).rstrip(".,;:。，；*`").split("?")[0]
+    if "(" in url and ")" not in url:  # the start of a remark: `/v1/orders(HMAC SHA256)`
+        url = url.partition("(")[0]
     return Call(cast(Method, method.upper()), url)
 
 
@@ -133,9 +135,11 @@ class Templates:
 
 
 def may_have_calls(blocks: Sequence[MarkdownBlock]) -> bool:
-    """Return whether a page contains a method; most pages do not, so this saves time."""
+    """Return whether a page contains a method or a curl command; most do not, so this saves time."""
     return any(
-        _MAY_BE_METHOD.search(block.text) and METHOD_ALONE.search(block.text) for block in blocks
+        (_MAY_BE_METHOD.search(block.text) and METHOD_ALONE.search(block.text))
+        or (block.kind == "fence" and "curl" in block.text)
+        for block in blocks
     )
 
 

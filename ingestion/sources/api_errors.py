@@ -104,8 +104,9 @@ def has_statuses(rows: TableRows, columns: Columns) -> bool:
 
 _LINK = re.compile(r"\[([^\]]*)\]\([^)]*\)")
 _STATUS_ITEM = re.compile(
-    r"[*`\s\[]*(?:HTTP\s*)?(?:(?i:status(?: code)?)[:：]? )?([1-5]\d\d)(?!\w|\.\w)[*`)\]）】]*"
-    r"(?:\s+(?:[A-Z][a-z]+\b\s*){1,4}(?:[`*]+(?=[\s:：—–(-]|$))?)?[\s.:：,，、—–\-/|(（*]*"
+    r"[*`\s\[]*(?:HTTP\s*)?(?:(?i:status(?: code)?|code(?=[:：]))[:：]?\**\s)?"
+    r"([1-5]\d\d)(?!\w|\.\w)[*`)\]）】]*"
+    r"(?:\s+(?:[A-Z](?:[a-z]+|[A-Z]+)\b\s*){1,4}(?:[`*]+(?=[\s:：—–(-]|$))?)?[\s.:：,，、—–\-/|(（*]*"
 )
 """An HTTP status, possibly with its name, at the start of an item: `404 Not Found – `."""
 _ERROR_NAME = re.compile(

@@ -45,11 +45,11 @@ _URL_LABEL = re.compile(
 )
 _METHOD_LABEL = re.compile(
     r"(?:[a-z]+\s+){0,2}(?:method|verb)|(?:request|http)\s*type"
-    r"|(?:http\s*)?[\u4e00-\u9fff]{0,4}(?:方式|方法|类型|method)",
+    r"|(?:http\s*)?[\u4e00-\u9fff]{0,4}(?:方式|方法|类型|method)|(?:请求|通信)?协议",
     re.IGNORECASE,
 )
 _FACT_WORD = re.compile(
-    "ur[li]|path|endpoint|address|route|method|verb|type|地址|路径|链接|接口|方式|方法|类型"
+    "ur[li]|path|endpoint|address|route|method|verb|type|地址|路径|链接|接口|方式|方法|类型|协议"
 )
 """Each label of a URL or a method contains one of these words, in upper or lower case."""
 _CODE_LANGUAGE = re.compile(r"\A\s*(?:`{3,}|~{3,})[ \t]*\{?(?!https?\b|te?xt\b|plain)\w")
@@ -117,12 +117,18 @@ def _stated_marks(blocks: Sequence[MarkdownBlock]) -> Iterator[Mark]:
         elif is_heading and facts.is_after_method and TARGET_ALONE.fullmatch(block.title):
             # The mark is at the method, because a mark at a heading means that the heading is the name.
             yield from facts.read([("URL", block.title)], index - 1)
-        elif target := only_target(block):
+        elif target := only_target(block) or (facts.is_after_method and _path_alone(block)):
             yield from facts.read([("URL", target)], index)
         elif not calls:
             yield from facts.read(_pairs(block, facts), index)
         facts.label = block.title if is_heading else _bold_label(block)
         facts.is_after_method = method is not None
+
+
+def _path_alone(block: MarkdownBlock) -> str:
+    """Return the path of a paragraph that contains nothing else; empty for other blocks."""
+    text = block.text.strip("` *\n") if block.kind == "paragraph" else ""
+    return text if TARGET_ALONE.fullmatch(text) else ""
 
 
 def _overview_marks(blocks: Sequence[MarkdownBlock]) -> Iterator[Mark]:
@@ -229,6 +235,17 @@ def is_fact_label(text: str) -> bool:
     return _matches(_URL_LABEL, text) or _matches(_METHOD_LABEL, text)
 
 
+def is_fact_heading(block: MarkdownBlock) -> bool:
+    """Return whether a block is a heading such as "Method: POST", which states a URL or a method."""
+    if block.kind != "heading" or not _has_fact_word(block.title):
+        return False
+    return any(
+        (_matches(_URL_LABEL, label) and TARGET_ALONE.search(value))
+        or (_matches(_METHOD_LABEL, label) and METHOD_ALONE.search(value))
+        for label, value in labelled_pairs(MarkdownBlock("other", block.title))
+    )
+
+
 def _matches(pattern: re.Pattern[str], label: str) -> bool:
     # Most labels contain no fact word, and searching for one is cheaper than splitting the label.
     return _has_fact_word(label) and any(pattern.fullmatch(part) for part in parts_of(label))
@@ -328,6 +345,8 @@ _LABEL_ITEM = re.compile(
 """A list item that is only a label."""
 _LABEL_LINE = re.compile(r"[\s>]*(?:\*\*|__)([^:：|*`_]{1,24})[:：]?(?:\*\*|__)[:：]?\s*")
 _ITEM = re.compile(r"\A(\s*)[-*+] +(?=\S)")
+_URL_LINE = re.compile(r"\s*https?://[^\s:：]+(?::\d+[^\s:：]*)?\s*")
+"""A line of code that is only a URL, as below `http请求方式：POST`."""
 
 
 def labelled_pairs(block: MarkdownBlock) -> list[tuple[str, str]]:
@@ -335,6 +354,7 @@ def labelled_pairs(block: MarkdownBlock) -> list[tuple[str, str]]:
 
     The label of a definition is its term. If a list item is only a label, it is the label of the items that
     are indented below it. If a line of a paragraph is only a bold label, it is the label of the next line.
+    In code, a line that is only a URL has the label "URL".
     """
     lines = re.split(r"\n|<br\s*/?>|[;；](?=\s*\S+[:：])", block.text[:MAX_FACT_CHARS])
     if "\n: " in block.text:
@@ -343,6 +363,8 @@ def labelled_pairs(block: MarkdownBlock) -> list[tuple[str, str]]:
         lines = list(_with_label_items(lines))
     elif block.kind == "paragraph":
         lines = list(_with_label_lines(lines))
+    elif block.kind == "fence":
+        lines = [f"URL: {line}" if _URL_LINE.fullmatch(line) else line for line in lines]
     labelled = (line for line in lines if _HAS_LABEL.match(line))
     matches = filter(None, map(_LABELLED_LINE.match, labelled))
     return [(text_of(match[1] or match[2]), match[3]) for match in matches]

@@ -24,7 +24,7 @@ LIST_ITEM = re.compile(
     re.DOTALL,
 )
 _DESCRIBED = re.compile(
-    r"(?:\*\*)?`[A-Za-z_][\w.\[\]-]*`(?:\*\*)?\s*[:：–—-]|\*\*[A-Za-z_][\w.\[\]-]*\*\*\s*[–—-]"
+    r"(?:\*\*)?`[A-Za-z_][\w.\[\]-]*`(?:\*\*)?(?:\s*[:：–—-]|[ \t]*\n)|\*\*[A-Za-z_][\w.\[\]-]*\*\*\s*[–—-]"
     r"|\*\*[a-z_][\w.\[\]-]*\*\*\s*[:：]"
 )
 _ITEM_TYPE = re.compile(
@@ -127,6 +127,8 @@ _HEADED_ITEM = re.compile(r"#{1,6} +([\w.$@\\\[\]-]+)(?=\s|$)")
 """A heading that starts a list item, in Markdown made from HTML."""
 _SIGNATURE = re.compile(r"`([A-Za-z_$][\w.\[\]-]*)(\??): +([^`]+)`")
 """A name and its type in one code span: "`name: string`", "`name?: string`"."""
+_BRACKETED_TYPE = re.compile(r"`([A-Za-z_$][\w.-]*)\s*(?:=|\s-)\s*\[(\w[\w ]*)\],?\s*([^`]*)`")
+"""A name with its type in brackets in one code span: "`id=[integer]`", "`id - [string], the user`"."""
 _BULLET = re.compile(r"^(?P<indent>\s*)(?:[-*+•]|\d+[.)])\s+(?P<text>.*)$")
 
 
@@ -136,7 +138,9 @@ def _nested_items(markdown: str) -> list[tuple[int, str]]:
     for line in markdown.split("\n"):
         if match := _BULLET.match(line.expandtabs(4)):
             text = _HEADED_ITEM.sub(lambda found: f"`{text_of(found[1])}`", match["text"], count=1)
-            text = _SIGNATURE.sub(_separate_type, text, count=1) if text.startswith("`") else text
+            if text.startswith("`"):
+                text = _SIGNATURE.sub(_separate_type, text, count=1)
+                text = _BRACKETED_TYPE.sub(r"`\1` (\2) \3", text, count=1)
             items.append((len(match["indent"]), text.strip()))
         elif items and line.strip():
             items[-1] = (items[-1][0], f"{items[-1][1]}\n{line.strip()}")

@@ -5,6 +5,7 @@ from collections.abc import Iterable, Sequence
 
 from ingestion.sources.api_builder import PARAMETER_ROLES, OperationBuilder, table_name
 from ingestion.sources.api_calls import MAX_CAPTION_CHARS
+from ingestion.sources.api_code import commented_parameters
 from ingestion.sources.api_columns import Columns, is_identifier, text_of
 from ingestion.sources.api_errors import (
     are_status_items,
@@ -14,7 +15,7 @@ from ingestion.sources.api_errors import (
     titled_error,
 )
 from ingestion.sources.api_marks import labelled_pairs
-from ingestion.sources.api_operation import PageOperation
+from ingestion.sources.api_operation import PageOperation, Role
 from ingestion.sources.api_parameters import (
     are_typed_fields,
     enumerated_parameters,
@@ -57,6 +58,8 @@ class OperationReader:
         self._table_reader = TableReader(self._builder)
         self._is_after_parameter = False
         """Whether a paragraph since the last heading or label has described a parameter."""
+        self._commented: dict[Role, ParameterTable] = {}
+        """The first JSON example with comments in the request and in the response."""
 
     @property
     def read_positions(self) -> list[int]:
@@ -84,14 +87,35 @@ class OperationReader:
                 pass  # the label above this block also announces the next error
             elif block.kind == "paragraph" and self._add_paragraph(block):
                 self._builder.above.end_announcement()
-            elif block.kind in ("paragraph", "list", "other"):
+            elif block.kind != "table":
                 self._read_text(block)
             self._builder.operation.prose.append(block)
         self._builder.operation.prose = _without_empty_headings(self._builder.operation.prose)
+        self._add_commented_examples()
         return self._builder.tables
+
+    def _note_commented_example(self, block: MarkdownBlock) -> None:
+        """Remember the fields of a JSON example with comments. The example stays prose."""
+        role = self._builder.above.role()
+        if role not in ("request", "response") or role in self._commented:
+            return
+        location = self._builder.above.location(role) or ("body" if role == "request" else "")
+        if found := commented_parameters(block.text, location):
+            texts, position = tuple(self._builder.above.texts()), self._builder.position
+            self._commented[role] = ParameterTable(found, role, texts, True, position)
+
+    def _add_commented_examples(self) -> None:
+        """Add the fields of examples with comments, unless a table or list describes them."""
+        described = {table.role or "request" for table in self._builder.tables}
+        for role, table in self._commented.items():
+            if role not in described:
+                self._builder.add_table(table, "example with comments")
 
     def _read_text(self, block: MarkdownBlock) -> None:
         """Note a label for the next block. Add the permissions and errors that lines and sentences name."""
+        if block.kind == "fence":
+            self._note_commented_example(block)
+            return
         text = text_of(block.text)
         is_about_permissions = self._builder.above.role() == "permissions"
         is_sentence = text.endswith((".", "。", "!", "！")) or re.search(r"[:：]\s*\S", text)

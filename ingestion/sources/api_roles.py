@@ -76,6 +76,10 @@ _ALLOWED_VALUES = re.compile(
     r"\benum(?:s|erat\w*)?\b|\b(?:allowed|possible|valid) values\b|枚举|取值", re.IGNORECASE
 )
 _LOGIN = re.compile(r"authenti[cs]ation|authori[sz]ation|认证|鉴权", re.IGNORECASE)
+_PRESENCE = re.compile(
+    r"(?:required|mandatory|optional|必填|必选|必传|可选|选填)\W*", re.IGNORECASE
+)
+"""A label that only says whether the parameters below it are required."""
 _REQUIRED = re.compile(r"(?:required|mandatory)\b|必填|必选|必传", re.IGNORECASE)
 
 
@@ -106,6 +110,8 @@ class Announcements:
         self._is_after_label = bool(text)
         self._is_after_heading = False
         if text:
+            if _PRESENCE.fullmatch(text) and self._labels and _PRESENCE.fullmatch(self._labels[-1]):
+                self._labels.pop()  # both are below the same label, such as "Body"
             self._labels.append(text)
             self._section = text if _names_request_or_response(text) else ""
 

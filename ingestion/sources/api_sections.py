@@ -31,6 +31,7 @@ _GENERIC_HEADING = re.compile(
     r"|参数|详情|文档|使用|http|https|api|url)+"
     r"|(?:the )?(?:https? |api |rest )?(?:requests?|endpoints?|ur[li]s?|methods?|api|routes?|resource|call)"
     r"(?: (?:syntax|format|line|url|details?|info(?:rmation)?|method|path|definition|example|overview))?"
+    r"|(?:(?:query|path|body|header|request|response|url) )?(?:param(?:eter)?s?|headers?)"
     r"|overview|introduction|definition|syntax|usage|reference|summary|description|basic info(?:rmation)?"
     rf"|(?-i:{METHODS})(?:\s+/.*)?)\W*",
     re.IGNORECASE,
@@ -275,5 +276,5 @@ def _without_prefixes(heading: str) -> str:
     """
     name = re.sub(r"^[^:]{1,60} : (?=\S)", "", heading)
     name = re.sub(r"^(?:end-?point|operation|接口)\s*[:：]\s*", "", name, flags=re.IGNORECASE)
-    name = re.sub(r"^\s*\d+(?:\.\d+)*(?:[.、)）]?\s+|、)", "", name)
+    name = re.sub(r"^\s*\d+(?:\.\d+)*(?:[.、)）]?\s+|、|\.(?=[A-Z\u4e00-\u9fff]))", "", name)
     return re.sub(rf"^(?:{METHODS})\s+(?=\w)", "", name).strip(" -–—:：`%|·•_*")

@@ -236,6 +236,8 @@ _SEVERAL_NAMES = re.compile(
 )
 _WORDS = re.compile(r"[A-Za-z]+(?: [A-Za-z]+){2,}")
 """A text that refers to fields described elsewhere: "all fields of Create"."""
+_NOTHING = re.compile(r"无|none|n/?a|nil", re.IGNORECASE)
+"""What a table of an operation without parameters has instead of a name."""
 _VALUE = re.compile(r"`([^`]{1,60})`\s*[:：=\-–—]?\s*([^`;；,，|]*)")
 
 
@@ -325,7 +327,7 @@ def _names_of(cell: str) -> tuple[int, list[str], bool | None]:
     named = _OPTIONAL_IN_NAME.sub("", _REQUIRED_IN_NAME.sub("", rest))
     text = _plain_name(named) or text_of(rest)  # a field may have the name `required`
     text = text.removeprefix("[].")
-    if _WORDS.fullmatch(text) and "`" not in cell:
+    if _NOTHING.fullmatch(text) or (_WORDS.fullmatch(text) and "`" not in cell):
         return width, [], marked
     if _SEVERAL_NAMES.fullmatch(text):
         first, *others = _NAME_SEPARATOR.split(text)

@@ -19,7 +19,7 @@ from schemas.document import SourceDocument
 from schemas.errors import ConfigurationError, SourceError
 from schemas.platform import ApiDocsSourceConfig, PageFolderConfig, SourceLimits
 
-READER_VERSION = 27
+READER_VERSION = 28
 """Increment it when the same file yields a different document, so that indexed files are read again."""
 
 PageValues = Mapping[str, object]

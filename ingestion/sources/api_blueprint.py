@@ -1,0 +1,72 @@
+"""Rewrites the blocks of an API Blueprint page, so that they are read like those of other API pages.
+
+API Blueprint (https://apiblueprint.org/documentation/specification.html) puts the method and the path into
+headings such as `## Boats [/boats]` and `### List [GET]`, and parameters, requests and responses into
+lists.
+"""
+
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from textwrap import dedent
+
+from ingestion.text.markdown_blocks import MarkdownBlock, parse_blocks, split_list_items
+
+_ACTION = re.compile(
+    r"(?P<name>.*?)\s*\[(?P<method>GET|POST|PUT|PATCH|DELETE|HEAD)(?:\s+(?P<path>/\S*))?\]"
+)
+"""The heading of an operation: `List boats [GET]`, `List boats [GET /boats]`."""
+_RESOURCE = re.compile(r"(?P<name>.*?)\s*\[(?P<path>/[^\]]*)\]")
+"""The heading of a resource: `Boats [/boats]`."""
+_LABEL = re.compile(
+    r"(Parameters|Attributes|Headers|Body|Schema|Request\b.*|Response \d{3}\b.*)(?:\n|\Z)"
+)
+_QUERY = re.compile(r"\{[?&#][^}]*\}")
+"""The optional query in a path, as in `/boats{?limit}`."""
+
+
+def with_blueprint_calls(blocks: Sequence[MarkdownBlock]) -> Sequence[MarkdownBlock]:
+    """Return the blocks with a line such as `GET /boats` below each heading of an operation.
+
+    Nested lists become labels with blocks below them. The blocks of other pages are returned unchanged.
+    """
+    if not any(block.kind == "heading" and _ACTION.fullmatch(block.title) for block in blocks):
+        return blocks
+    return list(_rewritten(blocks))
+
+
+def _rewritten(blocks: Sequence[MarkdownBlock]) -> Iterator[MarkdownBlock]:
+    path = ""
+    for block in blocks:
+        if action := _ACTION.fullmatch(block.title):
+            path_of_action = _QUERY.sub("", action["path"] or path)
+            yield _renamed(block, action["name"])
+            if path_of_action:
+                yield MarkdownBlock("paragraph", f"`{action['method']} {path_of_action}`")
+        elif resource := _RESOURCE.fullmatch(block.title):
+            path = resource["path"]
+            yield _renamed(block, resource["name"])
+        elif block.kind == "list":
+            yield from _unfolded(block)
+        else:
+            yield block
+
+
+def _renamed(heading: MarkdownBlock, name: str) -> MarkdownBlock:
+    return replace(heading, text=f"{'#' * heading.level} {name}", title=name) if name else heading
+
+
+def _unfolded(block: MarkdownBlock) -> Iterator[MarkdownBlock]:
+    """Yield the blocks of a list such as `+ Parameters`; lists without such items stay as they are."""
+    items = split_list_items(block.text)
+    labels = list(map(_LABEL.match, items))
+    if not any(labels):
+        yield block
+        return
+    for item, label in zip(items, labels, strict=True):
+        if label is None:
+            yield MarkdownBlock("list", "- " + item.replace("\n", "\n  "))
+            continue
+        yield MarkdownBlock("paragraph", f"**{label[1].strip()}**")
+        for inner in parse_blocks(dedent(item[label.end() :])):
+            yield from _unfolded(inner) if inner.kind == "list" else [inner]

@@ -1,0 +1,64 @@
+"""Reads the parameters that comments in a JSON example describe: `"amount": 20, // required, in cents`."""
+
+import re
+from collections.abc import Iterable, Iterator
+
+from ingestion.sources.api_parameters import listed_parameters
+from schemas.document import Parameter
+
+MIN_COMMENTS = 2
+"""Minimum number of fields with a comment; a single comment is often about the example as a whole."""
+
+MIN_SHARE = 0.5
+"""Minimum share of the fields that have a comment."""
+
+_FIELD = re.compile(
+    r"(?P<indent>[ \t]*)(?P<quote>[\"']?)(?P<name>[A-Za-z_$][\w.$-]*)(?P=quote)\s*:\s*"
+    r"(?P<value>\"(?:[^\"\\]|\\.)*\"|'[^']*'|[^\"'/#]*?)\s*,?\s*"
+    r"(?:(?://+|(?<=\s)#)\s*(?P<line>\S.*)|/\*+\s*(?P<block>[^*]*)\*+/\s*)?"
+)
+_BRACKETED = re.compile(r"[(（](.*)[)）]\s*(.*)", re.DOTALL)
+_VALUE_TYPES = (
+    ("string", re.compile(r"[\"']")),
+    ("object", re.compile(r"\{")),
+    ("array", re.compile(r"\[")),
+    ("boolean", re.compile(r"(?:true|false)\b")),
+    ("number", re.compile(r"-?\d")),
+)
+
+
+def commented_parameters(code: str, location: str = "") -> tuple[Parameter, ...]:
+    """Return the fields of a JSON example with comments; empty if too few fields have one.
+
+    `code` may be any code block. The comments describe the fields; a field's type is that of its value.
+    """
+    fields = list(filter(None, map(_FIELD.fullmatch, code.splitlines())))
+    comments = [field for field in fields if _comment(field)]
+    if len(comments) < MIN_COMMENTS or len(comments) < MIN_SHARE * len(fields):
+        return ()
+    found = listed_parameters("\n".join(map(_item, fields)), location, is_announced=True)
+    return tuple(_distinct(found))
+
+
+def _comment(field: re.Match[str]) -> str:
+    return (field["line"] or field["block"] or "").strip()
+
+
+def _item(field: re.Match[str]) -> str:
+    """Return a field as the item of a list of parameters."""
+    kind = next((name for name, start in _VALUE_TYPES if start.match(field["value"])), "")
+    comment = _comment(field)
+    if bracketed := _BRACKETED.fullmatch(comment):
+        comment = f"{bracketed[2]} {bracketed[1]}".strip()
+    about = f" ({kind}): {comment}" if kind else f": {comment}"
+    return f"{field['indent'].expandtabs(4)}- `{field['name']}`{about}"
+
+
+def _distinct(parameters: Iterable[Parameter]) -> Iterator[Parameter]:
+    """Yield the first parameter with each name; the elements of a list repeat their fields."""
+    seen: set[str] = set()
+    for parameter in parameters:
+        if parameter.name not in seen:
+            seen.add(parameter.name)
+            children = tuple(_distinct(parameter.children))
+            yield parameter.model_copy(update={"children": children})
