@@ -118,3 +118,30 @@ NOTIFICATIONS = """# 消息通知
 )
 def test_row_of_a_camel_case_name_is_quoted(question: str, tmp_path: Path) -> None:
     assert "一次事件的编号" in quoted_page(tmp_path, NOTIFICATIONS, question)
+
+
+RESULT_CODES = """# Errors
+
+The result code of each call is listed here. Handle every result code, whatever it means.
+
+| isSuccessful | resultCode | Description |
+| --- | --- | --- |
+| FALSE | 10005 | The boat was not found |
+| FALSE | 10006 | The harbour is full |
+| FALSE | 11001 | The crew is too small |
+"""
+
+
+def test_code_in_a_later_column_names_its_row(tmp_path: Path) -> None:
+    text = quoted_page(tmp_path, RESULT_CODES, "what does resultCode 10006 mean")
+    assert "harbour is full" in text
+    assert "boat was not found" not in text
+
+
+def test_quotation_marks_around_a_name_do_not_count(tmp_path: Path) -> None:
+    rows = "".join(
+        f"| “show_{n}” | Shows the number {n} of a message in the reply |\n" for n in range(40)
+    )
+    page = f"# Messages\n\n| Parameter name | Value |\n| --- | --- |\n{rows}"
+    text = quoted_page(tmp_path, page, "which value has the parameter show_33")
+    assert "| “show_33” |" in text
