@@ -22,6 +22,7 @@ from ingestion.sources.api_sections import (
     Range,
     after_group_headings,
     after_title,
+    headings_above,
     page_operation_name,
     section_operation_name,
     split_by_mark,
@@ -86,11 +87,23 @@ def read_operations(blocks: Sequence[MarkdownBlock], title: str, declared: str =
             section.operation,
             *listed_operations(section.operation, section.mark.listed),
         ]
-        prose += blocks[done : section.start]
+        prose += _prose(blocks, done, section.start)
         done = section.end
     for operation in operations:
         _add_path_parameters(operation)
-    return ApiPage(tuple(operations), (*prose, *blocks[done:]), tuple(rejected))
+    prose += _prose(blocks, done, len(blocks))
+    return ApiPage(tuple(operations), tuple(prose), tuple(rejected))
+
+
+def _prose(blocks: Sequence[MarkdownBlock], start: int, end: int) -> list[MarkdownBlock]:
+    """Return the blocks between two operations, below the headings of the sections that contain them.
+
+    The operation before them may have begun with these headings: "# Events" above several operations.
+    """
+    if start >= end:
+        return []
+    above = [blocks[index] for index in headings_above(blocks, start) if index < start]
+    return [*above, *blocks[start:end]]
 
 
 def _read_sections(

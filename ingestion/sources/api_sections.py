@@ -185,7 +185,7 @@ def page_operation_name(
     heading counts. Generic headings such as "Request" do not count either. If no heading qualifies, the
     name is the title of the page. Without a title, it is the result of `section_operation_name`.
     """
-    for index in _headings_above(blocks, mark.block):
+    for index in headings_above(blocks, mark.block):
         block = blocks[index]
         is_section = block.level >= 2 and not is_generic_heading(block.title)
         if (
@@ -245,7 +245,7 @@ def _sentence(blocks: Sequence[MarkdownBlock]) -> str:
     return sentence if is_clause and not is_scope_label(sentence) else ""
 
 
-def _headings_above(blocks: Sequence[MarkdownBlock], position: int) -> list[int]:
+def headings_above(blocks: Sequence[MarkdownBlock], position: int) -> list[int]:
     """Return the indexes of the headings whose sections contain a block, the outermost first."""
     above: list[int] = []
     for index in range(min(position + 1, len(blocks))):
