@@ -247,3 +247,36 @@ def test_recognition_can_be_turned_off(pages: Path) -> None:
     source = MarkdownSourceConfig(kind="markdown", name="docs", path=pages, api_pages=False)
     documents = [d for d in read_source(source, SourceLimits()) if isinstance(d, SourceDocument)]
     assert not any(document.api_url for document in documents)
+
+
+def test_single_words_are_named_after_the_topic_of_their_page(tmp_path: Path) -> None:
+    table = "| Name | Required |\n| --- | --- |\n| id | yes |\n"
+    calls = "".join(
+        f"## {name}\n\n`{name.upper()} /boats`\n\n{table}\n" for name in ("Put", "Delete")
+    )
+    (tmp_path / "page.md").write_text(f"# Boats\n\n{calls}", encoding="utf-8")
+    source = MarkdownSourceConfig(kind="markdown", name="docs", path=tmp_path)
+    found = [
+        each for each in read_source(source, SourceLimits()) if isinstance(each, SourceDocument)
+    ]
+    assert [each.api_name for each in found] == ["Boats - Put", "Boats - Delete"]
+    assert [each.id for each in found] == ["page#put", "page#delete"]
+
+
+def test_prose_below_an_operation_keeps_its_chapter(tmp_path: Path) -> None:
+    table = "| Name | Required |\n| --- | --- |\n| id | yes |\n"
+    tokens = "".join(
+        f"### {name} token\n\n#### Request\n\n`POST /{name}`\n\n#### Parameters\n\n{table}\n"
+        for name in ("public", "private")
+    )
+    page = (
+        "# Start\n\nText.\n\n# Boats\n\n## Rent a boat\n\n### Request\n\n`POST /rent`\n\n"
+        f"### Parameters\n\n{table}\n# Events\n\n## Token\n\nText.\n\n{tokens}## Ping\n\nSome text.\n"
+    )
+    (tmp_path / "page.md").write_text(page, encoding="utf-8")
+    source = MarkdownSourceConfig(kind="markdown", name="docs", path=tmp_path)
+    found = [
+        each for each in read_source(source, SourceLimits()) if isinstance(each, SourceDocument)
+    ]
+    headings = [section.heading for each in found if not each.api_id for section in each.sections]
+    assert ("Events", "Ping") in headings

@@ -207,7 +207,7 @@ def _is_below_request(blocks: Sequence[MarkdownBlock], position: int) -> bool:
 
 
 def _without_examples(marks: Sequence[Mark], blocks: Sequence[MarkdownBlock]) -> Sequence[Mark]:
-    """Return the marks, except those of example code whose operation another mark states."""
+    """Return the marks, except those of examples whose operation another mark states."""
     examples = {mark for mark in marks if _is_example(blocks, mark.block)}
     if not examples:
         return marks
@@ -216,8 +216,11 @@ def _without_examples(marks: Sequence[Mark], blocks: Sequence[MarkdownBlock]) ->
 
 
 def _is_example(blocks: Sequence[MarkdownBlock], position: int) -> bool:
-    """Return whether a block is code, and the label or the nearest heading above it says "example"."""
-    if position >= len(blocks) or blocks[position].kind != "fence":
+    """Return whether the label or the nearest heading above a block says "example".
+
+    The block must be code or a paragraph.
+    """
+    if position >= len(blocks) or blocks[position].kind not in ("fence", "paragraph"):
         return False
     above = blocks[max(position - MAX_BLOCKS_BELOW_HEADING, 0) : position][::-1]
     heading = next((block.title for block in above if block.kind == "heading"), "")

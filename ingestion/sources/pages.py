@@ -8,7 +8,7 @@ conventions of Docusaurus, VitePress, Mintlify, MkDocs or Hugo.
 
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
 from typing import NamedTuple, TypeVar
@@ -22,6 +22,7 @@ from ingestion.sources.folder import FolderReader, PageValues, page_url, path_va
 from ingestion.text.clean_markdown import clean_text
 from ingestion.text.language import detect_language
 from ingestion.text.markdown_blocks import MarkdownBlock, add_anchors, parse_blocks, split_code
+from ingestion.text.words import split_words
 from schemas.choices import Language
 from schemas.document import Section, SourceDocument
 from schemas.platform import PageFolderConfig, PageFormat, PageSourceConfig, SourceLimits
@@ -31,6 +32,8 @@ _ORIGIN = re.compile(r"(?:source: *)?https?://\S+", re.IGNORECASE)
 _UNNAMED = re.compile(r"index|readme|overview|[\W\d_]*", re.IGNORECASE)
 """Names of files that do not say what the page is about."""
 MAX_TITLE_CHARS = 500
+MAX_TOPIC_OPERATIONS = 10
+"""Maximum number of operations on a page whose title is the topic of each of them."""
 
 TITLE_NAMES = ("sidebarTitle", "sidebar_label", "linkTitle", "nav_title")
 """Front matter keys, such as `sidebar_label` of Docusaurus, that name a page without a `title`."""
@@ -216,6 +219,8 @@ def _operation_document(
 ) -> SourceDocument:
     """Return the document of an operation: its API sections, then the rest of its text as prose."""
     prose = tuple(_sections(operation.further_prose, operation.name, (), True, page.url_at))
+    page_url = _operation_url(page, operation)
+    operation = replace(operation, name=_full_name(page, operation))
     language = _language_of(operation.name, (block.text for block in operation.prose))
     api = operation.document(
         api_id=document_id,
@@ -227,7 +232,7 @@ def _operation_document(
         source=source.name,
         title=operation.name,
         language=language,
-        page_url=_operation_url(page, operation),
+        page_url=page_url,
         service_id=api.service_id,
         api_id=document_id,
         api_name=operation.name,
@@ -235,6 +240,20 @@ def _operation_document(
         metadata=_metadata(source, page.values),
         sections=(*api_sections(api), *prose),
     )
+
+
+def _full_name(page: ParsedPage, operation: PageOperation) -> str:
+    """Return the name of an operation, after the title of its page if the name alone says too little.
+
+    This is so if at least half of the page's operations have a single word as a name, such as "List". A
+    page with more than `MAX_TOPIC_OPERATIONS` operations is not about one topic.
+    """
+    names = [each.name for each in page.api.operations]
+    is_topic = 1 < len(names) <= MAX_TOPIC_OPERATIONS and not is_generic_heading(page.title)
+    are_words = 2 * sum(len(split_words(name)) == 1 for name in names) >= len(names)
+    if is_topic and are_words and page.title not in operation.name:
+        return f"{page.title} - {operation.name}"
+    return operation.name
 
 
 def _operation_url(page: ParsedPage, operation: PageOperation) -> str:
