@@ -21,7 +21,7 @@ from ingestion.store.collection import Collection
 from ingestion.text.markdown_blocks import plain_text
 from ingestion.text.words import joined_word, read_word_lists, split_words
 from runnables.question.extract_details import error_codes
-from runnables.retrieval.query_analysis import Glossary, specific_identifiers
+from runnables.retrieval.query_analysis import specific_identifiers
 from schemas.document import Chunk
 from schemas.question import ExtractedDetails, Filters
 
@@ -94,17 +94,17 @@ def missing_identifiers(collection: Collection, details: ExtractedDetails) -> li
     code = error_codes((details.error or "").partition(" ")[0].lower())
     names = list(dict.fromkeys([*code, *specific_identifiers(details.asked)]))[:MAX_IDENTIFIERS]
     missing = [name for name in names if not _exists(collection, name)]
-    products = {name: split_words(name) for name, _ in _products().groups(details.asked)}
+    text = details.asked.lower()
+    named = (name for name in _products() if name in text and _contains_whole(text, name))
+    products = {name: split_words(name) for name in sorted(named, key=text.index)}
     counts = collection.word_counts([word for words in products.values() for word in words])
     return [*missing, *(name for name, words in products.items() if not counts.keys() >= {*words})]
 
 
 @cache
-def _products() -> Glossary:
-    """Return the names of well-known platforms and services."""
-    return Glossary(
-        {name: () for names in read_word_lists(__file__, "products").values() for name in names}
-    )
+def _products() -> Sequence[str]:
+    """Return the names of well-known platforms and services, in lower case."""
+    return [name for names in read_word_lists(__file__, "products").values() for name in names]
 
 
 def similar_identifiers(
