@@ -152,7 +152,9 @@ def test_platform_that_the_documents_mention_is_not_missing(tmp_path: Path) -> N
 
 
 def test_words_with_the_stem_of_a_platform_do_not_name_it(tmp_path: Path) -> None:
-    page = "# Messages\n\n- `content_type`: the type of a message\n- `body`: the text of a message\n"
+    page = (
+        "# Messages\n\n- `content_type`: the type of a message\n- `body`: the text of a message\n"
+    )
     text = quoted_page(tmp_path, page, "what is content_type")
     assert "the type of a message" in text
     assert "contentful" not in text

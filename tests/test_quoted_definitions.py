@@ -1,5 +1,6 @@
 """Questions about error codes and fields are answered with the rows that define them."""
 
+import json
 from pathlib import Path
 
 import pytest
@@ -145,3 +146,39 @@ def test_quotation_marks_around_a_name_do_not_count(tmp_path: Path) -> None:
     page = f"# Messages\n\n| Parameter name | Value |\n| --- | --- |\n{rows}"
     text = quoted_page(tmp_path, page, "which value has the parameter show_33")
     assert "| “show_33” |" in text
+
+
+BOAT_PARTS = """
+[[sources]]
+name = "api"
+kind = "openapi"
+path = "openapi.json"
+"""
+
+
+def test_words_of_the_name_of_an_api_choose_no_part_of_its_sections(tmp_path: Path) -> None:
+    about = {
+        "type": "string",
+        "description": "Something that takes some room in the table of fields",
+    }
+    fields = {
+        "status": about,
+        "error": about,
+        "meta": {"type": "object", "properties": {f"f{n}": about for n in range(20)}},
+    }
+    content = {"application/json": {"schema": {"type": "object", "properties": fields}}}
+    responses = {
+        "200": {"description": "Response from the endpoint for boat parts.", "content": content}
+    }
+    operation = {"summary": "Get boat parts", "operationId": "parts", "responses": responses}
+    document = {
+        "openapi": "3.0.0",
+        "info": {"title": "A", "version": "1"},
+        "paths": {"/boats/parts": {"get": operation}},
+    }
+    (tmp_path / "openapi.json").write_text(json.dumps(document))
+    text = quoted_page(
+        tmp_path, "# Start\n\nWelcome.\n", "what does get boat parts return", BOAT_PARTS
+    )
+    assert "`status`" in text
+    assert "`error`" in text

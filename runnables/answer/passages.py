@@ -106,14 +106,13 @@ class Candidate:
         return any(code.lower() in self.terms.identifiers for code in codes)
 
     @cached_property
-    def row_words(self) -> Set[str]:
-        """The words of the question that may name a row.
+    def name_words(self) -> Set[str]:
+        """The words of the API's name if the question contains all of them, else empty.
 
-        If the question contains the API's whole name, the words of the name are left out.
+        They say which API the question is about, and nothing about the parts of its sections.
         """
         name = {stem(word) for word in split_words(self.chunk.api_name) if is_content_word(word)}
-        words = self.terms.weights.keys()
-        return words - name if name <= words else words
+        return name if name <= self.terms.weights.keys() else frozenset()
 
     @cached_property
     def words(self) -> Sequence[frozenset[str]]:
@@ -132,7 +131,8 @@ class Candidate:
         """Return the names of a segment that are identifiers, values or words of the question."""
         names = segment.names.keys() & (self.terms.identifiers | self.terms.values)
         name = segment.name.lower()
-        return names | {name} if name in segment.names and stem(name) in self.row_words else names
+        is_word = stem(name) in self.terms.weights.keys() - self.name_words
+        return names | {name} if name in segment.names and is_word else names
 
     def defines_code(self, index: int) -> bool:
         """Return whether the segment is the row or list item of an error code in the question.
@@ -217,9 +217,9 @@ def _passages(candidate: Candidate, weights: Mapping[str, float]) -> Iterator[Ra
 def _relevance(candidate: Candidate, index: int) -> float:
     """Return the weight of the question's words in the segment; words in the heading count less.
 
-    The result is higher if the question names the segment.
+    The words of the API's name do not count. The result is higher if the question names the segment.
     """
-    terms, words = candidate.terms, candidate.words[index]
+    terms, words = candidate.terms, candidate.words[index] - candidate.name_words
     in_heading = terms.weight(words & candidate.heading_words)
     named = terms.total * candidate.is_named(index)
     return terms.weight(words) - (1 - HEADING_FACTOR) * in_heading + named
