@@ -13,9 +13,9 @@ MIN_SHARE = 0.5
 """Minimum share of the fields that have a comment."""
 
 _FIELD = re.compile(
-    r"(?P<indent>[ \t]*)(?P<quote>[\"']?)(?P<name>[A-Za-z_$][\w.$-]*)(?P=quote)\s*:\s*"
-    r"(?P<value>\"(?:[^\"\\]|\\.)*\"|'[^']*'|[^\"'/#]*?)\s*,?\s*"
-    r"(?:(?://+|(?<=\s)#)\s*(?P<line>\S.*)|/\*+\s*(?P<block>[^*]*)\*+/\s*)?"
+    r"(?P<indent>[ \t]*)(?P<quote>[\"']?)(?P<name>[A-Za-z_$][\w.$-]*)(?P=quote)[ \t]*:[ \t]*"
+    r"(?:(?P<value>\"(?:[^\"\\]|\\.)*\"|'[^']*'|[^\"'/#\s]+(?: [^\"'/#\s]+)*)[ \t]*(?:,[ \t]*)?)?"
+    r"(?:(?://+|(?<=\s)#)[ \t]*(?P<line>\S.*)|/\*+(?P<block>[^*]*)\*+/[ \t]*)?"
 )
 _BRACKETED = re.compile(r"[(（](.*)[)）]\s*(.*)", re.DOTALL)
 _VALUE_TYPES = (
@@ -46,7 +46,7 @@ def _comment(field: re.Match[str]) -> str:
 
 def _item(field: re.Match[str]) -> str:
     """Return a field as the item of a list of parameters."""
-    kind = next((name for name, start in _VALUE_TYPES if start.match(field["value"])), "")
+    kind = next((name for name, start in _VALUE_TYPES if start.match(field["value"] or "")), "")
     comment = _comment(field)
     if bracketed := _BRACKETED.fullmatch(comment):
         comment = f"{bracketed[2]} {bracketed[1]}".strip()

@@ -16,7 +16,7 @@ _DELIMITER_LINE = re.compile(r"^[ \t]*\|[ \t|:-]*$", re.MULTILINE)
 _SPACE_IN_DELIMITER = re.compile(r"(?<=:)[ \t]+(?=-)|(?<=-)[ \t]+(?=:)")
 """A space between the colon and the hyphens of a cell, as in `|: --- | --- :|`."""
 _TABLE_HEAD = re.compile(
-    r"^([ \t]*[^\n|`]*\|[^\n]*)\n([ \t]*\|?[ \t]*:?-+:?[ \t]*(?:\|[ \t]*:?-+:?[ \t]*)+\|?)[ \t]*$",
+    r"^([^\n|`]*\|[^\n]*)\n([ \t]*(?:\|[ \t]*)?:?-+:?[ \t]*(?:\|[ \t]*:?-+:?[ \t]*)+(?:\|[ \t]*)?)$",
     re.MULTILINE,
 )
 """The header of a table and the line below it."""
@@ -39,7 +39,7 @@ _NAMED_ELEMENT = re.compile(
 
 
 _NOTES_OF_MINTLIFY = re.compile(
-    r"\A\s*> ## Documentation Index\n(?:>[^\n]*\n)+|\n\s*Built with \[Mintlify\]\([^)\n]*\)\.?\s*\Z"
+    r"\A\s*> ## Documentation Index\n(?:>[^\n]*\n)+|\nBuilt with \[Mintlify\]\([^)\n]*\)\.?\s*\Z"
 )
 """What Mintlify adds to each page that it serves as Markdown."""
 
