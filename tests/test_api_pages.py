@@ -263,6 +263,20 @@ def test_single_words_are_named_after_the_topic_of_their_page(tmp_path: Path) ->
     assert [each.id for each in found] == ["page#put", "page#delete"]
 
 
+def test_labels_in_a_list_go_with_the_tables_below_them(tmp_path: Path) -> None:
+    page = (
+        "# Boats\n\n`GET /boats`\n\n- **Request parameters**\n\n| Name | Required |\n| --- | --- |\n| id | yes |\n\n"
+        "- **Limits**\n\nTen calls a minute.\n"
+    )
+    (tmp_path / "page.md").write_text(page, encoding="utf-8")
+    source = MarkdownSourceConfig(kind="markdown", name="docs", path=tmp_path)
+    (found,) = read_source(source, SourceLimits())
+    assert isinstance(found, SourceDocument)
+    text = "\n".join(section.body for section in found.sections if section.kind == "prose")
+    assert "Limits" in text
+    assert "Request parameters" not in text
+
+
 def test_prose_below_an_operation_keeps_its_chapter(tmp_path: Path) -> None:
     table = "| Name | Required |\n| --- | --- |\n| id | yes |\n"
     tokens = "".join(

@@ -44,6 +44,8 @@ _ANNOUNCED_CODES = re.compile(
 )
 """The end of a sentence that announces codes: "... the `error` field has one of these values:"."""
 _LIST_ITEM = re.compile(r"(?P<indent>\s*)[-*+]\s+(?=\S)")
+_LABEL_AT_END = re.compile(r"(?:^|\n)[ \t]*[-*+][ \t]+\*\*[^*\n]{1,40}\*\*[:：]?\s*\Z")
+"""A list item at the end of a list that is only a bold label."""
 _FACT = re.compile(r"[:：]\s*\S|[.。!！]$")
 """The mark of an item that states something, and so does not announce the next block."""
 _DEFINITION = re.compile(r"^: +(?=[`*])", re.MULTILINE)
@@ -80,8 +82,8 @@ class OperationReader:
                 self._add_titled_error(block.title)
             elif self._add_table_or_list(block):
                 self._builder.above.end_announcement()
-                if position > first and _is_title(blocks[position - first - 1]):
-                    del self._builder.operation.prose[-1:]  # the label of what was read
+                if position > first:
+                    self._drop_label(blocks[position - first - 1])
                 continue
             elif self._add_described_error(block):
                 pass  # the label above this block also announces the next error
@@ -93,6 +95,15 @@ class OperationReader:
         self._builder.operation.prose = _without_empty_headings(self._builder.operation.prose)
         self._add_commented_examples()
         return self._builder.tables
+
+    def _drop_label(self, block: MarkdownBlock) -> None:
+        """Drop the label of what was read from the end of `block`, the block before it."""
+        prose = self._builder.operation.prose
+        if _is_title(block):
+            del prose[-1:]
+        elif block.kind == "list" and prose[-1:] == [block]:
+            text = _LABEL_AT_END.sub("", block.text).rstrip()
+            prose[-1:] = [MarkdownBlock("list", text)] if text else []
 
     def _note_commented_example(self, block: MarkdownBlock) -> None:
         """Remember the fields of a JSON example with comments. The example stays prose."""

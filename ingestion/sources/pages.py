@@ -32,6 +32,8 @@ _ORIGIN = re.compile(r"(?:source: *)?https?://\S+", re.IGNORECASE)
 _UNNAMED = re.compile(r"index|readme|overview|[\W\d_]*", re.IGNORECASE)
 """Names of files that do not say what the page is about."""
 MAX_TITLE_CHARS = 500
+MAX_WORD_CHARS = 3
+"""Maximum length, in characters, of a Chinese word that says too little as the name of an operation."""
 MAX_TOPIC_OPERATIONS = 10
 """Maximum number of operations on a page whose title is the topic of each of them."""
 
@@ -245,15 +247,20 @@ def _operation_document(
 def _full_name(page: ParsedPage, operation: PageOperation) -> str:
     """Return the name of an operation, after the title of its page if the name alone says too little.
 
-    This is so if at least half of the page's operations have a single word as a name, such as "List". A
-    page with more than `MAX_TOPIC_OPERATIONS` operations is not about one topic.
+    This is so if at least half of the page's operations have names such as "List" or "删除". A page with
+    more than `MAX_TOPIC_OPERATIONS` operations is not about one topic.
     """
     names = [each.name for each in page.api.operations]
     is_topic = 1 < len(names) <= MAX_TOPIC_OPERATIONS and not is_generic_heading(page.title)
-    are_words = 2 * sum(len(split_words(name)) == 1 for name in names) >= len(names)
+    are_words = 2 * sum(map(_is_word, names)) >= len(names)
     if is_topic and are_words and page.title not in operation.name:
         return f"{page.title} - {operation.name}"
     return operation.name
+
+
+def _is_word(name: str) -> bool:
+    """Return whether a name is a single English word, or as short as a Chinese one."""
+    return len(split_words(name)) == 1 if name.isascii() else len(name) <= MAX_WORD_CHARS
 
 
 def _operation_url(page: ParsedPage, operation: PageOperation) -> str:
