@@ -311,3 +311,34 @@ def test_an_example_with_few_comments_describes_no_fields(tmp_path: Path) -> Non
 def test_value_of_a_remark_is_not_part_of_the_url(tmp_path: Path) -> None:
     page = "# List\n\n`GET /v1/orders(HMAC SHA256)`\n\n| Name | Required |\n| --- | --- |\n| page | no |\n"
     assert read_lines(page, tmp_path / "page.md") == ["GET /v1/orders List", "page"]
+
+
+def test_blueprint_path_ends_with_its_resource(tmp_path: Path) -> None:
+    page = (
+        "# API\n\n## Boats [/boats]\n\n### List boats [GET /boats{?limit, page}]\n\n+ Parameters\n    + limit (number)\n\n"
+        "### Create a boat [POST]\n\n+ Request (application/json)\n    + Attributes (object)\n"
+        "        + name (string, required)\n\n### Probe boats [OPTIONS]\n\n+ Parameters\n    + deep (boolean)\n\n"
+        "## Group Fish\n\n### Count fish [POST]\n\n+ Parameters\n    + kind (string)\n"
+    )
+    assert read_lines(page, tmp_path / "page.md") == [
+        "GET /boats List boats",
+        "limit",
+        "POST /boats Create a boat",
+        "name!",
+        "OPTIONS /boats Probe boats",
+        "deep",
+    ]
+
+
+def test_lists_and_objects_of_a_commented_example_are_fields(tmp_path: Path) -> None:
+    page = (
+        "# Rent\n\n`POST /rent`\n\n## Request body\n\n```json\n{\n"
+        '  "tags": ["a", "b"], // the labels\n  "owner": {"id": 1}, // who owns it\n'
+        '  "price": 20 // (in cents) the price (gross)\n}\n```\n'
+    )
+    assert read_lines(page, tmp_path / "page.md") == ["POST /rent Rent", "tags", "owner", "price"]
+
+
+def test_two_methods_are_no_call(tmp_path: Path) -> None:
+    page = "# Rent\n\nMethod: GET / POST\n\nURL: /v1/rent\n\n| Name | Required |\n| --- | --- |\n| id | no |\n"
+    assert read_lines(page, tmp_path / "page.md")[:1] == ["GET /v1/rent Rent"]

@@ -294,3 +294,23 @@ def test_prose_below_an_operation_keeps_its_chapter(tmp_path: Path) -> None:
     ]
     headings = [section.heading for each in found if not each.api_id for section in each.sections]
     assert ("Events", "Ping") in headings
+
+
+def test_operation_links_to_its_heading(tmp_path: Path) -> None:
+    table = "| Name | Required |\n| --- | --- |\n| id | yes |\n"
+    calls = "".join(
+        f"## {title}\n\n`{method} /orders`\n\n{table}\n"
+        for title, method in (("1.1 Create an order", "POST"), ("Orders", "GET"), ("Orders", "PUT"))
+    )
+    (tmp_path / "page.md").write_text(f"# Trade\n\n{calls}", encoding="utf-8")
+    source = MarkdownSourceConfig(
+        kind="markdown", name="docs", path=tmp_path, page_url="https://a.example/{path}#{anchor}"
+    )
+    found = [
+        each for each in read_source(source, SourceLimits()) if isinstance(each, SourceDocument)
+    ]
+    assert [each.page_url.partition("#")[2] for each in found] == [
+        "11-create-an-order",
+        "orders",
+        "orders-1",
+    ]

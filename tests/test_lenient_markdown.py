@@ -56,6 +56,7 @@ def test_row_that_is_continued_on_further_lines_is_one_row() -> None:
         ("?> 提示", "> 提示"),
         ("!> Mind the gap", "> Mind the gap"),
         ("##Errors", "## Errors"),
+        ('Use `<md-table>` or `<perm-tag name="x">`', 'Use `<md-table>` or `<perm-tag name="x">`'),
         ('<md-td>x</md-td><md-perm name="a:b" tags="">y</md-perm>', "<td>x</td>`a:b` y</md-perm>"),
     ],
 )

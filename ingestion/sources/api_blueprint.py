@@ -1,4 +1,4 @@
-"""Rewrites the blocks of an API Blueprint page, so that they are read like those of other API pages.
+"""Converts API Blueprint pages to the form of other API pages.
 
 API Blueprint (https://apiblueprint.org/documentation/specification.html) puts the method and the path into
 headings such as `## Boats [/boats]` and `### List [GET]`, and parameters, requests and responses into
@@ -13,22 +13,23 @@ from textwrap import dedent
 from ingestion.text.markdown_blocks import MarkdownBlock, parse_blocks, split_list_items
 
 _ACTION = re.compile(
-    r"(?P<name>.*?)\s*\[(?P<method>GET|POST|PUT|PATCH|DELETE|HEAD)(?:\s+(?P<path>/\S*))?\]"
+    r"(?P<name>.*?)\s*\[(?P<method>GET|POST|PUT|PATCH|DELETE|HEAD|OPTIONS)(?:\s+(?P<path>/[^\]]*))?\]"
 )
 """The heading of an operation: `List boats [GET]`, `List boats [GET /boats]`."""
 _RESOURCE = re.compile(r"(?P<name>.*?)\s*\[(?P<path>/[^\]]*)\]")
 """The heading of a resource: `Boats [/boats]`."""
 _LABEL = re.compile(
-    r"(Parameters|Attributes|Headers|Body|Schema|Request\b.*|Response \d{3}\b.*)(?:\n|\Z)"
+    r"((?:Parameters|Attributes|Headers|Body|Schema|Request|Response \d{3})\b.*)(?:\n|\Z)"
 )
 _QUERY = re.compile(r"\{[?&#][^}]*\}")
-"""The optional query in a path, as in `/boats{?limit}`."""
+"""A template of a query or fragment in a path, such as `{?limit}` or `{#section}`."""
 
 
 def with_blueprint_calls(blocks: Sequence[MarkdownBlock]) -> Sequence[MarkdownBlock]:
-    """Return the blocks with a line such as `GET /boats` below each heading of an operation.
+    """Return the blocks with a line such as `GET /boats` below each operation's heading.
 
-    Nested lists become labels with blocks below them. The blocks of other pages are returned unchanged.
+    There is no line if the path is not known. Lists with keywords, such as `+ Parameters`, become bold
+    labels above the content of the items. The blocks of other pages are returned unchanged.
     """
     if not any(block.kind == "heading" and _ACTION.fullmatch(block.title) for block in blocks):
         return blocks
@@ -36,15 +37,17 @@ def with_blueprint_calls(blocks: Sequence[MarkdownBlock]) -> Sequence[MarkdownBl
 
 
 def _rewritten(blocks: Sequence[MarkdownBlock]) -> Iterator[MarkdownBlock]:
-    path = ""
+    path, level = "", 0
     for block in blocks:
+        if 0 < block.level <= level:
+            path, level = "", 0
         if action := _ACTION.fullmatch(block.title):
             path_of_action = _QUERY.sub("", action["path"] or path)
             yield _renamed(block, action["name"])
             if path_of_action:
                 yield MarkdownBlock("paragraph", f"`{action['method']} {path_of_action}`")
         elif resource := _RESOURCE.fullmatch(block.title):
-            path = resource["path"]
+            path, level = resource["path"], block.level
             yield _renamed(block, resource["name"])
         elif block.kind == "list":
             yield from _unfolded(block)
@@ -57,7 +60,7 @@ def _renamed(heading: MarkdownBlock, name: str) -> MarkdownBlock:
 
 
 def _unfolded(block: MarkdownBlock) -> Iterator[MarkdownBlock]:
-    """Yield the blocks of a list such as `+ Parameters`; lists without such items stay as they are."""
+    """Yield the blocks of a list with keywords, such as `+ Parameters`; any other list as it is."""
     items = split_list_items(block.text)
     labels = list(map(_LABEL.match, items))
     if not any(labels):

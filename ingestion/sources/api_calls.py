@@ -95,7 +95,8 @@ def call_of(method: str, url: str) -> Call:
 def path_names(url: str) -> list[str]:
     """Return the names of the placeholders in the path of a URL."""
     path = urlsplit(url).path if "://" in url else url
-    return [match.strip("{}:<> ") for match in _PLACEHOLDER.findall(path)]
+    names = (match.strip("{}:<> ") for match in _PLACEHOLDER.findall(path))
+    return [name.partition(":")[0] for name in names]  # without the pattern of `{id:[0-9]+}`
 
 
 def path_of(url: str) -> str:
@@ -163,6 +164,8 @@ def stated_calls(block: MarkdownBlock) -> list[Call]:
         found = CALL.search(_TITLED_METHOD.sub("", block.text))
     else:
         found = _only_call(block) or _opening_call(block)
+    if found and found[2] == "/" and len(METHOD_ALONE.findall(block.text)) > 1:
+        return []  # `GET / POST` are two methods
     return [call_of(found[1], found[2])] if found else []
 
 

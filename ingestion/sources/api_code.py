@@ -7,17 +7,18 @@ from ingestion.sources.api_parameters import listed_parameters
 from schemas.document import Parameter
 
 MIN_COMMENTS = 2
-"""Minimum number of fields with a comment; a single comment is often about the example as a whole."""
+"""Minimum number of fields with a comment; a single comment may describe the whole example."""
 
 MIN_SHARE = 0.5
 """Minimum share of the fields that have a comment."""
 
 _FIELD = re.compile(
     r"(?P<indent>[ \t]*)(?P<quote>[\"']?)(?P<name>[A-Za-z_$][\w.$-]*)(?P=quote)[ \t]*:[ \t]*"
-    r"(?:(?P<value>\"(?:[^\"\\]|\\.)*\"|'[^']*'|[^\"'/#\s]+(?: [^\"'/#\s]+)*)[ \t]*(?:,[ \t]*)?)?"
+    r"(?:(?P<value>\"(?:[^\"\\]|\\.)*\"|'[^']*'|\[[^\[\]]*\]|\{[^{}]*\}"
+    r"|[^\"'/#\s]+(?: [^\"'/#\s]+)*)[ \t]*(?:,[ \t]*)?)?"
     r"(?:(?://+|(?<=\s)#)[ \t]*(?P<line>\S.*)|/\*+(?P<block>[^*]*)\*+/[ \t]*)?"
 )
-_BRACKETED = re.compile(r"[(（](.*)[)）]\s*(.*)", re.DOTALL)
+_BRACKETED = re.compile(r"[(（]([^()（）]*)[)）]\s*(.*)", re.DOTALL)
 _VALUE_TYPES = (
     ("string", re.compile(r"[\"']")),
     ("object", re.compile(r"\{")),
@@ -28,9 +29,10 @@ _VALUE_TYPES = (
 
 
 def commented_parameters(code: str, location: str = "") -> tuple[Parameter, ...]:
-    """Return the fields of a JSON example with comments; empty if too few fields have one.
+    """Return all fields of a JSON example, described by their comments; empty if too few have a comment.
 
-    `code` may be any code block. The comments describe the fields; a field's type is that of its value.
+    `code` is a code block in any language; lines other than `name: value` are ignored. A field's type is
+    that of its value.
     """
     fields = list(filter(None, map(_FIELD.fullmatch, code.splitlines())))
     comments = [field for field in fields if _comment(field)]
@@ -55,7 +57,7 @@ def _item(field: re.Match[str]) -> str:
 
 
 def _distinct(parameters: Iterable[Parameter]) -> Iterator[Parameter]:
-    """Yield the first parameter with each name; the elements of a list repeat their fields."""
+    """Yield the first parameter with each name. In a list of objects, each object repeats the fields."""
     seen: set[str] = set()
     for parameter in parameters:
         if parameter.name not in seen:

@@ -54,6 +54,8 @@ class PageOperation:
     response_parameters: list[Parameter] = field(default_factory=list)
     error_codes: list[ErrorCode] = field(default_factory=list)
     permissions: list[PermissionPackage] = field(default_factory=list)
+    anchor: str = ""
+    """Anchor of the heading at which the operation begins; empty if there is none, or if it is unknown."""
     prose: list[MarkdownBlock] = field(default_factory=list)
     """The blocks that stay prose, in page order; permissions and errors may also be read from them."""
     evidence: list[str] = field(default_factory=list)
@@ -125,16 +127,20 @@ def _describes(paragraph: str) -> bool:
     """Return whether a paragraph describes an operation.
 
     It does not if it has at most eight characters, announces the next block, contains a call, or begins
-    with a statement of the permissions that are required.
+    with a statement of the permissions that are required. A bold line announces the next block.
     """
     text = text_of(paragraph)
-    is_label = text.endswith((":", "：")) and len(text) <= MAX_CAPTION_CHARS
+    is_bold = _BOLD_LINE.fullmatch(paragraph.strip()) is not None
+    is_label = (is_bold or text.endswith((":", "："))) and len(text) <= MAX_CAPTION_CHARS
     return (
         len(text) > 8
         and not is_label
         and not CALL.search(text)
         and not begins_with_permissions(paragraph)
     )
+
+
+_BOLD_LINE = re.compile(r"\*\*[^*\n]+\*\*[:：]?")
 
 
 @dataclass(frozen=True)

@@ -77,7 +77,9 @@ def read_operations(blocks: Sequence[MarkdownBlock], title: str, declared: str =
     sections = _read_sections(blocks, find_marks(blocks, declared), title)
     accepted = _accepted(blocks, sections)
     rejected = [section.operation for section in sections if section not in accepted]
-    if accepted and rejected:  # the blocks after a rejected call belong to the operation before it
+    if (
+        accepted and rejected
+    ):  # read again: what follows a rejected call belongs to the operation before it
         accepted = _read_sections(blocks, [section.mark for section in accepted], title)
     operations: list[PageOperation] = []
     prose: list[MarkdownBlock] = []
@@ -96,9 +98,10 @@ def read_operations(blocks: Sequence[MarkdownBlock], title: str, declared: str =
 
 
 def _prose(blocks: Sequence[MarkdownBlock], start: int, end: int) -> list[MarkdownBlock]:
-    """Return the blocks between two operations, below the headings of the sections that contain them.
+    """Return the blocks between two operations, after the headings of the sections that contain them.
 
-    The operation before them may have begun with these headings: "# Events" above several operations.
+    The headings are repeated, because the operation above may have begun with them: "# Events" above
+    several operations.
     """
     if start >= end:
         return []
@@ -147,11 +150,15 @@ def _accepted(blocks: Sequence[MarkdownBlock], sections: Sequence[_Section]) -> 
 
 
 def _with_inner_blocks(blocks: Sequence[MarkdownBlock]) -> Iterator[MarkdownBlock]:
-    """Yield the blocks. Each quotation or list that contains a table is replaced by the blocks in it."""
+    """Yield the blocks, with the blocks in lists and quotations that describe an operation in their place.
+
+    These are quotations and lists that contain a table, and lists of labels (see `_with_unfolded_lists`). A
+    heading that only states a method or URL becomes a paragraph.
+    """
     for block in _with_unfolded_lists(blocks):
         inner: Sequence[MarkdownBlock] = ()
         if is_fact_heading(block):  # a line about the operation, not the start of a section
-            yield MarkdownBlock("paragraph", block.text.lstrip("# "))
+            yield MarkdownBlock("paragraph", block.title)
             continue
         if block.kind == "other" and block.text.startswith(">") and "|" in block.text:
             inner = parse_blocks(_QUOTE.sub("", block.text))
@@ -163,7 +170,7 @@ def _with_inner_blocks(blocks: Sequence[MarkdownBlock]) -> Iterator[MarkdownBloc
 def _with_unfolded_lists(blocks: Sequence[MarkdownBlock]) -> Iterator[MarkdownBlock]:
     """Yield the blocks. Lists that describe an operation are replaced by the blocks in them.
 
-    A short line above such a list becomes a heading, because it names the operation.
+    A short line above such a list becomes a heading of level 2, because it names the operation.
     """
     unfolded = [_unfolded(block) for block in blocks]
     for index, block in enumerate(blocks):
@@ -235,6 +242,8 @@ def _read_section(
         operation.name = section_operation_name(
             mark, section[skipped:], mark.block - start - skipped, title, is_first
         )
+        headings = (block for block in blocks[first : mark.block + 1] if block.kind == "heading")
+        operation.anchor = next((block.anchor for block in headings), "")
     return _Section(mark, start, end, operation, tables)
 
 

@@ -61,7 +61,7 @@ class OperationReader:
         self._is_after_parameter = False
         """Whether a paragraph since the last heading or label has described a parameter."""
         self._commented: dict[Role, ParameterTable] = {}
-        """The first JSON example with comments in the request and in the response."""
+        """The fields of the first JSON example with comments, by role."""
 
     @property
     def read_positions(self) -> list[int]:
@@ -97,7 +97,7 @@ class OperationReader:
         return self._builder.tables
 
     def _drop_label(self, block: MarkdownBlock) -> None:
-        """Drop the label of what was read from the end of `block`, the block before it."""
+        """Remove the label of the block that was just read from the end of `block`, which precedes it."""
         prose = self._builder.operation.prose
         if _is_title(block):
             del prose[-1:]
@@ -116,7 +116,7 @@ class OperationReader:
             self._commented[role] = ParameterTable(found, role, texts, True, position)
 
     def _add_commented_examples(self) -> None:
-        """Add the fields of examples with comments, unless a table or list describes them."""
+        """Add the fields of examples with comments, unless a table or list of the same role was read."""
         described = {table.role or "request" for table in self._builder.tables}
         for role, table in self._commented.items():
             if role not in described:

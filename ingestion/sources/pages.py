@@ -28,12 +28,12 @@ from schemas.document import Section, SourceDocument
 from schemas.platform import PageFolderConfig, PageFormat, PageSourceConfig, SourceLimits
 
 _ORIGIN = re.compile(r"(?:source: *)?https?://\S+", re.IGNORECASE)
-"""The first heading of pages that tools for language models copy."""
-_UNNAMED = re.compile(r"index|readme|overview|[\W\d_]*", re.IGNORECASE)
+"""A heading that is only the URL from which the page was copied."""
+_UNNAMED = re.compile(r"_?index|readme|overview|[\W\d_]*", re.IGNORECASE)
 """Names of files that do not say what the page is about."""
 MAX_TITLE_CHARS = 500
-MAX_WORD_CHARS = 3
-"""Maximum length, in characters, of a Chinese word that says too little as the name of an operation."""
+MAX_SHORT_NAME_CHARS = 3
+"""Maximum length, in characters, of a name that is not ASCII and too short to identify an operation."""
 MAX_TOPIC_OPERATIONS = 10
 """Maximum number of operations on a page whose title is the topic of each of them."""
 
@@ -245,22 +245,22 @@ def _operation_document(
 
 
 def _full_name(page: ParsedPage, operation: PageOperation) -> str:
-    """Return the name of an operation, after the title of its page if the name alone says too little.
+    """Return the name of an operation, possibly with the title of its page before it.
 
-    This is so if at least half of the page's operations have names such as "List" or "删除". A page with
-    more than `MAX_TOPIC_OPERATIONS` operations is not about one topic.
+    The title is added if the page has 2 to `MAX_TOPIC_OPERATIONS` operations, and the names of at least
+    half of them are too short: "List", "删除". A generic title is not added.
     """
     names = [each.name for each in page.api.operations]
     is_topic = 1 < len(names) <= MAX_TOPIC_OPERATIONS and not is_generic_heading(page.title)
-    are_words = 2 * sum(map(_is_word, names)) >= len(names)
-    if is_topic and are_words and page.title not in operation.name:
+    are_short = 2 * sum(map(_is_short_name, names)) >= len(names)
+    if is_topic and are_short and page.title not in operation.name:
         return f"{page.title} - {operation.name}"
     return operation.name
 
 
-def _is_word(name: str) -> bool:
-    """Return whether a name is a single English word, or as short as a Chinese one."""
-    return len(split_words(name)) == 1 if name.isascii() else len(name) <= MAX_WORD_CHARS
+def _is_short_name(name: str) -> bool:
+    """Return whether a name is one English word, or not ASCII and at most `MAX_SHORT_NAME_CHARS` long."""
+    return len(split_words(name)) == 1 if name.isascii() else len(name) <= MAX_SHORT_NAME_CHARS
 
 
 def _operation_url(page: ParsedPage, operation: PageOperation) -> str:
@@ -268,7 +268,8 @@ def _operation_url(page: ParsedPage, operation: PageOperation) -> str:
     if len(page.api.operations) == 1:
         return page.url
     blocks = (block for _, blocks in page.parts for block in blocks)
-    return page.url_at(next((b.anchor for b in blocks if b.title == operation.name), ""))
+    titled = (block.anchor for block in blocks if block.title == operation.name)
+    return page.url_at(operation.anchor or next(titled, ""))
 
 
 def _page_title(source: PageSourceConfig, values: PageValues) -> str:

@@ -6,7 +6,12 @@ documentation write table rows of several lines, and elements of their own for t
 
 import re
 
-from ingestion.text.markdown_blocks import split_code
+from ingestion.text.markdown_blocks import (
+    OUTER_BORDER,
+    outside_code,
+    replace_outside_code,
+    split_code,
+)
 
 _UNSPACED_HEADING = re.compile(r"^ {0,3}##{1,5}(?=[\w*`（【《“])", re.MULTILINE)
 _UNSPACED_MARKS = re.compile(r"^ {0,3}#{1,6}(?=[\w*`（【《“])", re.MULTILINE)
@@ -29,23 +34,23 @@ _SPLIT_ROW = re.compile(
 _LIST_MARK = re.compile(r"^[ \t]*-[ \t]+")
 _CALLOUT_MARK = re.compile(r"^[?!]>(?=[ \t])", re.MULTILINE)
 """The start of a callout of docsify."""
-_TABLE_ELEMENT = re.compile(r"<(/?)[a-z]+-(table|thead|tbody|tr|th|td)\b")
+_TABLE_ELEMENT = outside_code(r"<(?P<slash>/?)[a-z]+-(?P<element>table|thead|tbody|tr|th|td)\b")
 """A tag such as `<md-table>`, with the name of the HTML element that it stands for."""
 
-_NAMED_ELEMENT = re.compile(
-    r"<(?![a-z-]*icon)[a-z]+-[a-z-]+\s(?:[^<>]*\s)?name=\"([^\"<>]+)\"[^<>]*>"
+_NAMED_ELEMENT = outside_code(
+    r"<(?![a-z-]*icon)[a-z]+-[a-z-]+\s(?:[^<>]*\s)?name=\"(?P<name>[^\"<>]+)\"[^<>]*>"
 )
-"""The start of an element with a name that the text needs, such as a permission, but not an icon."""
+"""The start of a custom element whose name is content, such as a permission, but not an icon."""
 
 
 _NOTES_OF_MINTLIFY = re.compile(
     r"\A\s*> ## Documentation Index\n(?:>[^\n]*\n)+|\nBuilt with \[Mintlify\]\([^)\n]*\)\.?\s*\Z"
 )
-"""What Mintlify adds to each page that it serves as Markdown."""
+"""Notes that Mintlify adds to each page that it serves as Markdown."""
 
 
 def repair_markdown(text: str) -> str:
-    """Return the page `text` in Markdown that CommonMark reads as it is meant. Code stays as it is."""
+    """Return the page `text` in Markdown that CommonMark reads as it is meant. Fenced code stays."""
     parts = list(split_code(_NOTES_OF_MINTLIFY.sub("", text)))
     has_unspaced = any(_UNSPACED_HEADING.search(part) for is_code, part in parts if not is_code)
     return "".join(part if is_code else _repair(part, has_unspaced) for is_code, part in parts)
@@ -54,8 +59,8 @@ def repair_markdown(text: str) -> str:
 def _repair(text: str, has_unspaced_headings: bool) -> str:
     """Return a part of a page without code, repaired.
 
-    The page may have headings without a space, such as `##Errors`. Only then does a line such as `#Errors`
-    count as one.
+    If the page has headings without a space, such as `##Errors`, a line such as `#Errors` is read as a
+    heading as well.
     """
     if has_unspaced_headings:
         text = _UNSPACED_MARKS.sub(lambda match: f"{match[0]} ", text)
@@ -65,7 +70,10 @@ def _repair(text: str, has_unspaced_headings: bool) -> str:
         text = _TABLE_HEAD.sub(_with_equal_cells, text)
         text = _SPLIT_ROW.sub(_joined_row, text)
     if "<" in text:
-        text = _NAMED_ELEMENT.sub(r"`\1` ", _TABLE_ELEMENT.sub(r"<\1\2", text))
+        text = replace_outside_code(
+            _TABLE_ELEMENT, lambda match: f"<{match['slash']}{match['element']}", text
+        )
+        text = replace_outside_code(_NAMED_ELEMENT, lambda match: f"`{match['name']}` ", text)
     return text
 
 
@@ -76,9 +84,13 @@ def _joined_row(match: re.Match[str]) -> str:
 
 def _with_equal_cells(match: re.Match[str]) -> str:
     """Return the header of a table and the line below it, with as many cells in one as in the other."""
-    header, line = (_CELL_BORDER.split(match[part].strip().strip("|")) for part in (1, 2))
+    header, line = (_cells(match[part]) for part in (1, 2))
     missing = len(line) - len(header)
     if not missing:
         return match[0]
     rows = ([*header, *[" "] * missing], [*line, *["---"] * -missing])
     return "\n".join(f"|{'|'.join(cells)}|" for cells in rows)
+
+
+def _cells(line: str) -> list[str]:
+    return _CELL_BORDER.split(OUTER_BORDER.sub("", line.strip()))

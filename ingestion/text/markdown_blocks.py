@@ -41,7 +41,8 @@ _MARKUP = re.compile(r"[*_<{\[]")
 """Characters that are markup outside code, but text in code."""
 _HIDDEN_CHARACTER = re.compile("[\ue021-\ue07e]")
 _FENCE_LINE = re.compile(r"^[ \t>]*(`{3,}|~{3,})([^\n]*)$", re.MULTILINE)
-_OUTER_BORDER = re.compile(r"^\||(?<!\\)\|$")
+OUTER_BORDER = re.compile(r"^\||(?<!\\)\|$")
+"""The borders at the start and the end of a row of a table."""
 _ITEM_START = re.compile(r"\n([ \t]*)[-*+•][ \t]+(?=\S)")
 _CODE_SPAN = (
     r"(?P<code>(?P<ticks>`++)"
@@ -123,7 +124,7 @@ def _with_borders(table: str) -> str:
     """Add the optional outer `|` to a table whose first line does not begin with one."""
     if table.lstrip().startswith("|"):
         return table
-    lines = (_OUTER_BORDER.sub("", line.strip()) for line in table.split("\n"))
+    lines = (OUTER_BORDER.sub("", line.strip()) for line in table.split("\n"))
     return "\n".join(f"| {line.strip()} |" for line in lines)
 
 

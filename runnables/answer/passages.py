@@ -109,7 +109,7 @@ class Candidate:
     def name_words(self) -> Set[str]:
         """The words of the API's name if the question contains all of them, else empty.
 
-        They say which API the question is about, and nothing about the parts of its sections.
+        They identify the API, so they do not help to choose a segment.
         """
         name = {stem(word) for word in split_words(self.chunk.api_name) if is_content_word(word)}
         return name if name <= self.terms.weights.keys() else frozenset()

@@ -8,6 +8,7 @@ from functools import cached_property, lru_cache
 from typing import Any, NamedTuple
 
 from ingestion.text.markdown_blocks import (
+    OUTER_BORDER,
     MarkdownBlock,
     parse_blocks,
     plain_text,
@@ -65,19 +66,16 @@ class Segment:
 
     @cached_property
     def names(self) -> Mapping[str, str]:
-        """What the segment may define, in lower case, with the title of its column, which may be empty.
+        """The names that the segment may define, in lower case, each with its column's title.
 
-        This is `name` without quotation marks and, in a table, each cell of a column of codes.
+        These are `name` without quotation marks and, in a table, each cell of a column of codes.
         """
         first, *others = self.cells or (("", ""),)
         codes = {
             plain_text(cell).lower(): title for title, cell in others if CODE_COLUMN.search(title)
         }
-        return {
-            name: title
-            for name, title in {self.name.strip(_QUOTES).lower(): first[0], **codes}.items()
-            if name
-        }
+        names = {self.name.strip(_QUOTES).lower(): first[0], **codes}
+        return {name: title for name, title in names.items() if name}
 
     @property
     def depth(self) -> int:
@@ -172,8 +170,11 @@ def _table_cells(table: str) -> tuple[list[str], list[list[str]]]:
     The lines are split by a regular expression, because a Markdown parser would take far longer.
     """
     header, _, *rows = (
-        [cell.strip().replace("\\|", "|") for cell in _CELL_BORDER.split(line.strip().strip("|"))]
-        for line in table.splitlines()
+        [
+            cell.strip().replace("\\|", "|")
+            for cell in _CELL_BORDER.split(OUTER_BORDER.sub("", line.strip()))
+        ]
+        for line in table.split("\n")
     )
     return header, rows
 

@@ -96,7 +96,9 @@ def print_checks(checks: list[ModelCheck]) -> None:
     for check in checks:
         purpose = check.role.prefix.lower().replace("_", " ")
         result = Text(check.problem, style="red") if check.problem else Text("ok", style="green")
-        table.add_row(purpose, check.role.model, str(check.milliseconds), check.output, result)
+        table.add_row(
+            purpose, Text(check.role.model), str(check.milliseconds), check.output, result
+        )
     console.print(table)
 
 
