@@ -13,7 +13,7 @@ from litestar.testing import TestClient
 from app.service.answer_service import open_answer_service
 from app.service.ask_command import AskCommand
 from runnables.answer.passages import MAX_QUOTED_CHARS
-from runnables.answer.segments import Segment
+from runnables.answer.segments import Segment, quotable_markdown
 from schemas.answer import Answer
 from tests.small_platform import PLATFORM, quoted_page, settings_of
 
@@ -451,3 +451,8 @@ def test_all_apis_of_the_stated_name_are_quoted(tmp_path: Path) -> None:
     assert "`GET /v1/drafts`" in text
     assert "`GET /v2/drafts`" in text
     assert "labels" not in text
+
+
+def test_quoted_code_keeps_its_tags() -> None:
+    text = "`<a>` and ``<b> ` </b>`` in <i>code</i>"
+    assert quotable_markdown(text) == "`<a>` and ``<b> ` </b>`` in code"

@@ -35,7 +35,7 @@ _LINK = re.compile(r"(?P<image>!?)\[(?P<label>[^\]]*)\]\((?P<address>[^)\s]*)(?:
 _TAG = re.compile(r"</?[A-Za-z][^>`]*>|\{#[^}]*\}")
 _CELL_BORDER = re.compile(r"(?<!\\)\|")
 _FIRST_NUMBER = re.compile(r"\s*(\d{1,9})")
-_CODE = re.compile(r"(`[^`\n]*`)")
+_CODE = re.compile(r"(``[^\n]{1,200}?``|`[^`\n]*`)")
 _ITEM_NAME = re.compile(
     r"(?:\*\*)?(?:`(?P<span>[^`\s]{1,60})`|(?P<code>-?\d{3,9}))(?:\*\*)?\s*(?:[:：（(]|[-–—]{1,2}\s)"
 )
