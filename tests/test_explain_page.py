@@ -3,7 +3,9 @@
 from pathlib import Path
 
 import pytest
+from click.testing import CliRunner
 
+from app.cli.commands.platform import ingest
 from app.cli.terminal.ingest import explain_page
 from schemas.errors import SourceError
 from schemas.platform import FilesSourceConfig, MarkdownSourceConfig, SourceLimits
@@ -110,3 +112,11 @@ def test_file_is_explained_for_the_source_that_reads_its_suffix(tmp_path: Path) 
 def test_page_outside_of_the_sources_is_refused(tmp_path: Path) -> None:
     with pytest.raises(SourceError, match="no configured source reads this file as a page"):
         explain_page([], SourceLimits(), tmp_path / "page.md")
+
+
+def test_options_that_would_be_ignored_are_refused(tmp_path: Path) -> None:
+    page = tmp_path / "page.md"
+    page.write_text("# Boats\n", encoding="utf-8")
+    result = CliRunner().invoke(ingest, ["--dry-run", "--explain", str(page), "--json"])
+    assert result.exit_code == 2
+    assert "--explain cannot be combined" in result.output

@@ -139,6 +139,8 @@ def ingest(
     if explain is not None:
         if not dry_run:
             raise click.UsageError("--explain needs --dry-run")
+        if watch or rebuild or as_json:
+            raise click.UsageError("--explain cannot be combined with --json, --rebuild or --watch")
         from app.cli.terminal.ingest import explain_lines
 
         click.echo("\n".join(explain_lines(load_settings(platform), explain)))
