@@ -342,3 +342,14 @@ def test_lists_and_objects_of_a_commented_example_are_fields(tmp_path: Path) -> 
 def test_two_methods_are_no_call(tmp_path: Path) -> None:
     page = "# Rent\n\nMethod: GET / POST\n\nURL: /v1/rent\n\n| Name | Required |\n| --- | --- |\n| id | no |\n"
     assert read_lines(page, tmp_path / "page.md")[:1] == ["GET /v1/rent Rent"]
+
+
+def test_declared_call_and_its_full_url_are_one_operation(tmp_path: Path) -> None:
+    page = (
+        "---\ntitle: Send\nopenapi: POST /v1/messages\n---\n\n`POST https://h.example/api/v1/messages`\n\n"
+        "| Name | Required |\n| --- | --- |\n| text | yes |\n"
+    )
+    assert read_lines(page, tmp_path / "page.md") == [
+        "POST https://h.example/api/v1/messages Send",
+        "text!",
+    ]

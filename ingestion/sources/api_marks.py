@@ -94,12 +94,28 @@ def find_marks(blocks: Sequence[MarkdownBlock], declared: str) -> list[Mark]:
         found += list(_listed_marks(blocks, {mark.call.key for mark in found}))
         found += _overview_marks(blocks)
         found += _request_marks(blocks) if found else _example_marks(blocks)
+    marks = _without_examples(found, blocks)
+    same = _stated_again(marks)
     first: dict[tuple[str, str], Mark] = {}
-    for mark in _without_examples(found, blocks):
-        known = first.setdefault(mark.call.key, mark)
+    for mark in marks:
+        known = first.setdefault(same.get(mark.call.key, mark.call.key), mark)
         if known.is_declared and "://" in mark.call.url:
-            first[mark.call.key] = replace(known, call=mark.call)  # with the address of the server
+            first[known.call.key] = replace(known, call=mark.call)  # with the address of the server
     return sorted(first.values(), key=lambda mark: mark.block)
+
+
+def _stated_again(marks: Sequence[Mark]) -> dict[tuple[str, str], tuple[str, str]]:
+    """Return the key of a call with a base path, and the key of the declared call that it states again.
+
+    The page declares `POST /messages`, and its only other call is `POST https://a.example/v1/messages`. The
+    result is empty for other pages.
+    """
+    declared = {mark.call.key for mark in marks if mark.is_declared}
+    others = {mark.call.key for mark in marks} - declared
+    if len(declared) != 1 or len(others) != 1:
+        return {}
+    (key,), (other,) = declared, others
+    return {other: key} if other[0] == key[0] and other[1].endswith(key[1]) else {}
 
 
 def _stated_marks(blocks: Sequence[MarkdownBlock]) -> Iterator[Mark]:
