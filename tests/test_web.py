@@ -384,7 +384,7 @@ def skip_reason(
         run = build_web_search(web)(state, {**(config or {}), "callbacks": [trace]})
         assert asyncio.run(run) == state
     (output,) = trace.outputs
-    (record,) = (r for r in caplog.records if r.levelno >= logging.WARNING)
+    (record,) = (r for r in caplog.records if r.name == "runnables.retrieval.web_search")
     reason: str = output["skipped"]
     assert output["chunks"] == []
     assert record.getMessage() == f"{SETTING}: answering from the documents alone: {reason}"
