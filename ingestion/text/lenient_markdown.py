@@ -7,9 +7,9 @@ documentation write table rows of several lines, and elements of their own for t
 import re
 
 from ingestion.text.markdown_blocks import (
-    OUTER_BORDER,
     outside_code,
     replace_outside_code,
+    row_cells,
     split_code,
 )
 
@@ -25,7 +25,6 @@ _TABLE_HEAD = re.compile(
     re.MULTILINE,
 )
 """The header of a table and the line below it."""
-_CELL_BORDER = re.compile(r"(?<!\\)\|")
 _SPLIT_ROW = re.compile(
     r"^(?P<start>\|[^\n]*[^|\s])[ \t]*\n(?P<rest>(?:(?![ \t]*\|)[^\n]*\n){1,40})[ \t]*\|[ \t]*$",
     re.MULTILINE,
@@ -84,13 +83,9 @@ def _joined_row(match: re.Match[str]) -> str:
 
 def _with_equal_cells(match: re.Match[str]) -> str:
     """Return the header of a table and the line below it, with as many cells in one as in the other."""
-    header, line = (_cells(match[part]) for part in (1, 2))
+    header, line = (row_cells(match[part]) for part in (1, 2))
     missing = len(line) - len(header)
     if not missing:
         return match[0]
     rows = ([*header, *[" "] * missing], [*line, *["---"] * -missing])
     return "\n".join(f"|{'|'.join(cells)}|" for cells in rows)
-
-
-def _cells(line: str) -> list[str]:
-    return _CELL_BORDER.split(OUTER_BORDER.sub("", line.strip()))

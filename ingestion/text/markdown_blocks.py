@@ -41,8 +41,9 @@ _MARKUP = re.compile(r"[*_<{\[]")
 """Characters that are markup outside code, but text in code."""
 _HIDDEN_CHARACTER = re.compile("[\ue021-\ue07e]")
 _FENCE_LINE = re.compile(r"^[ \t>]*(`{3,}|~{3,})([^\n]*)$", re.MULTILINE)
-OUTER_BORDER = re.compile(r"^\||(?<!\\)\|$")
+_OUTER_BORDER = re.compile(r"^\||(?<!\\)\|$")
 """The borders at the start and the end of a row of a table."""
+_CELL_BORDER = re.compile(r"(?<!\\)\|")
 _ITEM_START = re.compile(r"\n([ \t]*)[-*+•][ \t]+(?=\S)")
 _CODE_SPAN = (
     r"(?P<code>(?P<ticks>`++)"
@@ -124,7 +125,7 @@ def _with_borders(table: str) -> str:
     """Add the optional outer `|` to a table whose first line does not begin with one."""
     if table.lstrip().startswith("|"):
         return table
-    lines = (OUTER_BORDER.sub("", line.strip()) for line in table.split("\n"))
+    lines = (_OUTER_BORDER.sub("", line.strip()) for line in table.split("\n"))
     return "\n".join(f"| {line.strip()} |" for line in lines)
 
 
@@ -166,6 +167,11 @@ def split_list_items(markdown: str) -> list[str]:
 
 def _dedent(lines: list[str]) -> list[str]:
     return textwrap.dedent("\n".join(lines)).split("\n") if lines else []
+
+
+def row_cells(line: str) -> list[str]:
+    """Return the Markdown of each cell in a line of a table."""
+    return _CELL_BORDER.split(_OUTER_BORDER.sub("", line.strip()))
 
 
 def cell_text(markdown: str) -> str:

@@ -8,10 +8,10 @@ from functools import cached_property, lru_cache
 from typing import Any, NamedTuple
 
 from ingestion.text.markdown_blocks import (
-    OUTER_BORDER,
     MarkdownBlock,
     parse_blocks,
     plain_text,
+    row_cells,
     split_list_items,
 )
 from prompts.chat_prompts import load_quote_texts
@@ -33,7 +33,6 @@ PARAMETER_KINDS: tuple[SectionKind, ...] = (
 _SENTENCE_END = re.compile(r"(?<=[。！？；])\s*|(?<=[.!?])\s+(?=[A-Z`\"'(])")
 _LINK = re.compile(r"(?P<image>!?)\[(?P<label>[^\]]*)\]\((?P<address>[^)\s]*)(?:\s[^)]*)?\)")
 _TAG = re.compile(r"</?[A-Za-z][^>`]*>|\{#[^}]*\}")
-_CELL_BORDER = re.compile(r"(?<!\\)\|")
 _FIRST_NUMBER = re.compile(r"\s*(\d{1,9})")
 _CODE = re.compile(r"(``[^\n]{1,200}?``|`[^`\n]*`)")
 _ITEM_NAME = re.compile(
@@ -170,11 +169,7 @@ def _table_cells(table: str) -> tuple[list[str], list[list[str]]]:
     The lines are split by a regular expression, because a Markdown parser would take far longer.
     """
     header, _, *rows = (
-        [
-            cell.strip().replace("\\|", "|")
-            for cell in _CELL_BORDER.split(OUTER_BORDER.sub("", line.strip()))
-        ]
-        for line in table.split("\n")
+        [cell.strip().replace("\\|", "|") for cell in row_cells(line)] for line in table.split("\n")
     )
     return header, rows
 

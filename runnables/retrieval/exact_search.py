@@ -18,7 +18,7 @@ from rapidfuzz import fuzz, process
 
 from ingestion.sources.api_docs import api_method
 from ingestion.store.collection import Collection
-from ingestion.text.markdown_blocks import plain_text
+from ingestion.text.markdown_blocks import plain_text, row_cells
 from ingestion.text.words import joined_word, read_word_lists, split_words
 from runnables.question.extract_details import error_codes
 from runnables.retrieval.query_analysis import specific_identifiers
@@ -59,7 +59,6 @@ _METHOD = re.compile(
 _CURL = re.compile(r"(?<!\w)curl\s")
 _CURL_BODY = re.compile(r"\s(?:-d|-F|--data[\w-]*|--form|--json)(?!\w)")
 _LAST_WORD = re.compile(r"\s*(?:(?<![a-z0-9_])api|接口)$")
-_CELL_BORDER = re.compile(r"(?<!\\)\|")
 _SEPARATORS = re.compile(r"[\s,，、/;；]+")
 _PLACEHOLDER = re.compile(r"\{[^}]*\}|:\w+|<[^>]*>")
 _ESCAPE = re.compile(r"\\([_.*-])")
@@ -339,7 +338,7 @@ def _starts_with(text: str, identifier: str) -> bool:
 
 
 def _cells(row: str) -> list[str]:
-    return [plain_text(cell).lower() for cell in _CELL_BORDER.split(row.strip().strip("|"))]
+    return [plain_text(cell).lower() for cell in row_cells(row)]
 
 
 def _last_part(cell: str) -> str:
