@@ -72,6 +72,6 @@ class AnswerEventHandler(AsyncCallbackHandler):
         self._on_event = on_event
 
     async def on_custom_event(self, name: Any, data: Any, *, run_id: UUID, **kwargs: Any) -> None:
-        """Pass on an event of the answer, and ignore all others."""
+        """Pass an event in `ANSWER_EVENTS` to the callback, and ignore all others."""
         if name in ANSWER_EVENTS:
             await self._on_event(Event(name, data))

@@ -38,7 +38,10 @@ VERDICTS: tuple[ReplayVerdict, ...] = get_args(ReplayVerdict)
 ReplayChange = Literal[
     "failed", "lost", "won", "other type", "other confidence", "other pages", "other words", "same"
 ]
-"""The most severe change of an answer. `lost` and `won`: the answer lost or gained its citations."""
+"""The most severe difference between the recorded and the new outcome.
+
+`lost`: only the recorded answer cites pages. `won`: only the new answer cites pages.
+"""
 
 CHANGES: tuple[ReplayChange, ...] = get_args(ReplayChange)
 """All changes, the most severe first."""
@@ -100,7 +103,7 @@ class ReplayedQuestion(ApiModel):
     before: ReplayOutcome
     after: ReplayOutcome
     grade: Grade | None = None
-    """The judge's grade of the new answer, which should state what each step of the recorded answer states.
+    """The judge's grade of the new answer. The steps of the recorded answer are the facts to state.
 
     None if there is no judge, if the judge failed, if the steps are the same, or if either answer cites no
     page.
@@ -140,9 +143,10 @@ class Replay(ApiModel):
     recorded: int = Field(alias="kept")
     """Number of distinct answered questions in the last `days` days. The newest of them are replayed."""
     settings: str
-    """Model and k of the replay.
+    """Model and k of the replay, as text.
 
-    Without the option -k, a question that was recorded with a k is asked with that k.
+    Without the option -k, the text contains the default k, but a question that was recorded with a k is
+    asked with that k.
     """
     judge: str | None = None
     """The model that grades the changed answers; None if no judge is configured."""
@@ -257,9 +261,9 @@ def distinct_questions(records: Iterable[QuestionRecord]) -> list[RecordedQuesti
 def _commands(records: Iterable[QuestionRecord]) -> Iterator[tuple[AskCommand, QuestionRecord]]:
     """Yield the command that asks each answered question again, with its record.
 
-    Questions are asked without a session. If `records` contain an earlier on-topic question of the same
-    session, the standalone question `record.understood` is therefore asked, if it was recorded. Otherwise,
-    the question is asked as it was recorded.
+    Questions are asked without a session. Therefore, a follow-up question is asked in its standalone form,
+    `record.understood`, if this form was recorded. A question is a follow-up if `records` contain an
+    earlier on-topic question of the same session.
     """
     started: set[tuple[str, str | None]] = set()
     for record in records:

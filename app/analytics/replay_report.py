@@ -75,7 +75,6 @@ def _counts(replay: Replay) -> Group:
 
 
 def _changed_question(replayed: ReplayedQuestion) -> Group:
-    """Return the question with its recorded and its new outcome."""
     times = f"  asked {replayed.times} times" if replayed.times > 1 else ""
     grade = f"  graded {replayed.grade}" if replayed.grade else ""
     head = Text.assemble(

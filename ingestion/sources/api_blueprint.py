@@ -28,8 +28,10 @@ _QUERY = re.compile(r"\{[?&#][^}]*\}")
 def with_blueprint_calls(blocks: Sequence[MarkdownBlock]) -> Sequence[MarkdownBlock]:
     """Return the blocks with a line such as `GET /boats` below each operation's heading.
 
-    There is no line if the path is not known. Lists with keywords, such as `+ Parameters`, become bold
-    labels above the content of the items. The blocks of other pages are returned unchanged.
+    An operation whose path is not known gets no line. Headings lose the method and path in brackets. Lists
+    with keywords, such as `+ Parameters`, become bold labels above the content of the items.
+
+    If no heading names an operation, the blocks are returned unchanged.
     """
     if not any(block.kind == "heading" and _ACTION.fullmatch(block.title) for block in blocks):
         return blocks
@@ -60,7 +62,7 @@ def _renamed(heading: MarkdownBlock, name: str) -> MarkdownBlock:
 
 
 def _unfolded(block: MarkdownBlock) -> Iterator[MarkdownBlock]:
-    """Yield the blocks of a list with keywords, such as `+ Parameters`; any other list as it is."""
+    """Yield the blocks in a list with keywords, such as `+ Parameters`. Other lists are unchanged."""
     items = split_list_items(block.text)
     labels = list(map(_LABEL.match, items))
     if not any(labels):

@@ -1,6 +1,6 @@
 """Collects the parameters, error codes and permissions of an API operation.
 
-Its evidence notes how each table and list was read.
+The evidence of the operation says how each table and list was read.
 """
 
 from collections.abc import Sequence
@@ -23,21 +23,19 @@ def table_name(header: Sequence[str]) -> str:
 
 
 class OperationBuilder:
-    """Adds permissions, error codes and evidence to an operation, and collects its tables of parameters.
-
-    `above` contains the headings and labels above the current block.
-    """
+    """Adds permissions, error codes and evidence to an operation, and collects its tables of parameters."""
 
     def __init__(self, operation: PageOperation) -> None:
         self.operation = operation
         self.above = Announcements()
+        """The headings and labels above the current block."""
         self.tables: list[ParameterTable] = []
         self.position = 0
         """Index of the current block on the page."""
         self.read_positions: list[int] = []
         """The blocks from which parameters or error codes were read, as their indexes on the page."""
         self._status: ErrorCode | None = None
-        """The error in the last heading or bold title, if that is an HTTP status."""
+        """The error in the last heading or bold title, if the code of the error is an HTTP status."""
         self._error_title = (-1, "")
         """Index of the last block that is the title of an error, and the code in it."""
 
@@ -53,9 +51,11 @@ class OperationBuilder:
     def add_errors(self, found: Sequence[ErrorCode], block: str) -> bool:
         """Add error codes. `block` is the block's name in the evidence. Return False if `found` is empty.
 
-        If the last title is an HTTP status, it has already been added as an error. If `found` contains no
-        status, the errors in `found` replace the title's error, and each of their messages gets the status.
-        If `found` contains the same status, the errors in `found` replace the title's error as they are.
+        If the last title is an HTTP status, it has already been added as an error. In two cases, the errors
+        in `found` replace that error:
+
+        - If `found` contains no HTTP status, the status of the title is appended to each message.
+        - If `found` contains the status of the title, the errors are added unchanged.
         """
         if self._status and not any(is_error_status(error.code) for error in found):
             found = self._with_status(found, self._status)
@@ -93,7 +93,7 @@ class OperationBuilder:
         """Add the error whose title is right above, with the message in `found`.
 
         If the error has already been added with the text of its title, it is replaced. If the code in
-        `found` is an HTTP status, it becomes part of the message.
+        `found` is an HTTP status and differs from the code of the title, it becomes part of the message.
 
         Return False if there is no such title, if `found` does not contain exactly one error, or if the
         code of that error is neither the code of the title nor an HTTP status.

@@ -106,13 +106,14 @@ def path_of(url: str) -> str:
 
 
 class Templates:
-    """Calls, possibly with placeholders, of which other calls may be instances."""
+    """Calls whose URLs may contain placeholders. `match` compares other calls with them."""
 
     def __init__(self, calls: Iterable[Call]) -> None:
         self._parts: dict[tuple[str, int, str], list[list[str]]] = {}
-        """The reversed segments of paths, by method and last literal segment.
+        """The segments of each path in reverse order, by method and last literal segment.
 
-        A literal segment is not a placeholder; the key contains its index from the end and its text.
+        A literal segment is a segment that is not a placeholder. The key contains its index, counted from
+        the end, and its text.
         """
         for method, path in {call.key for call in calls}:
             parts = path.strip("/").split("/")[::-1]
@@ -121,9 +122,11 @@ class Templates:
                 self._parts.setdefault((method, *literal), []).append(parts)
 
     def match(self, call: Call) -> bool:
-        """Return whether a call has the method and, with values for placeholders, the path of a template.
+        """Return whether a call matches one of the templates.
 
-        The path of the template may lack the first segments, which can be part of the server's address.
+        It must have the method and the path of the template. A placeholder in the template matches any
+        segment. The template may lack the first segments of the path, because they can be part of the
+        server's address.
         """
         method, path = call.key
         values = path.strip("/").split("/")[::-1]
@@ -136,7 +139,7 @@ class Templates:
 
 
 def may_have_calls(blocks: Sequence[MarkdownBlock]) -> bool:
-    """Return whether a page contains a method or a curl command; most do not, so this saves time."""
+    """Return whether a page contains a method or a curl command. If not, it need not be searched."""
     return any(
         (_MAY_BE_METHOD.search(block.text) and METHOD_ALONE.search(block.text))
         or (block.kind == "fence" and "curl" in block.text)
@@ -215,7 +218,10 @@ def _only_call(block: MarkdownBlock) -> re.Match[str] | None:
 
 
 def _opening_call(block: MarkdownBlock) -> re.Match[str] | None:
-    """Return the only call of a paragraph or quotation if a line begins with it and describes it."""
+    """Return the call of a paragraph or quotation if a line begins with the call and describes it.
+
+    Returns None if the block contains several calls.
+    """
     if block.kind not in ("paragraph", "other") or len(block.text) > MAX_FACT_CHARS:
         return None
     if len(CALL.findall(block.text)) != 1 or not (found := OPENING_CALL.search(block.text)):

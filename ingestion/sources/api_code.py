@@ -29,10 +29,11 @@ _VALUE_TYPES = (
 
 
 def commented_parameters(code: str, location: str = "") -> tuple[Parameter, ...]:
-    """Return all fields of a JSON example, described by their comments; empty if too few have a comment.
+    """Return all fields of a JSON example as parameters; empty if too few fields have a comment.
 
-    `code` is a code block in any language; lines other than `name: value` are ignored. A field's type is
-    that of its value.
+    `code` is a code block in any language; lines other than `name: value` are ignored. The comment of a
+    field is its description, and the type of its value is its type. `location` is the location of all
+    fields.
     """
     fields = list(filter(None, map(_FIELD.fullmatch, code.splitlines())))
     comments = [field for field in fields if _comment(field)]

@@ -108,7 +108,7 @@ def text_of(cell: str) -> str:
 
 
 def join_texts(texts: Iterable[str]) -> str:
-    """Return the distinct texts that are not empty, separated by semicolons unless they are sentences."""
+    """Join the distinct texts that are not empty: with a space after a sentence, otherwise with "; "."""
     joined = ""
     for text in dict.fromkeys(filter(None, texts)):
         separator = " " if joined.endswith(("。", ".", ";", "；", "!", "！")) else "; "
@@ -143,7 +143,7 @@ def _column(header: str) -> str | None:
 
 @dataclass(frozen=True)
 class Columns:
-    """The columns of a table whose kinds are known."""
+    """The columns that were recognised in a table."""
 
     at: Mapping[str, int]
     """Index of the column of each kind, such as `code`. A kind that the table lacks is absent."""
@@ -253,8 +253,8 @@ def is_status_table(columns: Columns, role: str) -> bool:
     """Return whether a table in a section with `role` lists HTTP statuses.
 
     It must have a column of statuses. It must also have a column that describes them, unless `role` is
-    `errors` or `response` and there is no column `type`. The result is False if `role` is neither of these
-    nor empty.
+    `errors` or `response` and there is no column `type`. The result is False for any role other than
+    `errors`, `response` and the empty role.
     """
     if "http_status" not in columns or role not in ("errors", "response", ""):
         return False

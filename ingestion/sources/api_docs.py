@@ -1,4 +1,4 @@
-"""API documents in the JSON format of `schemas.document`: one file per operation."""
+"""Reads folders of API documents: JSON files in the format of `ApiDocument`, one per operation."""
 
 import re
 from collections.abc import Iterable, Iterator

@@ -146,7 +146,7 @@ _ERROR_SENTENCE = re.compile(
     r"((?:if|when|unless)\s[^.。\n]{1,200})",
     re.IGNORECASE,
 )
-"""A sentence such as "Returns `not_found` if there is no such boat.".
+"""A sentence such as "Returns `not_found` if there is no such boat."
 
 The first group is empty for verbs that always mean a failure, such as "raises".
 """

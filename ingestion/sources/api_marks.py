@@ -105,10 +105,10 @@ def find_marks(blocks: Sequence[MarkdownBlock], declared: str) -> list[Mark]:
 
 
 def _stated_again(marks: Sequence[Mark]) -> dict[tuple[str, str], tuple[str, str]]:
-    """Return the key of a call with a base path, and the key of the declared call that it states again.
+    """Map the key of a call to the key of the declared call that it states again, with a base path.
 
-    The page declares `POST /messages`, and its only other call is `POST https://a.example/v1/messages`. The
-    result is empty for other pages.
+    For example, the front matter declares `POST /messages`, and the only other call on the page is
+    `POST https://a.example/v1/messages`. The result is empty for other pages.
     """
     declared = {mark.call.key for mark in marks if mark.is_declared}
     others = {mark.call.key for mark in marks} - declared
@@ -164,8 +164,9 @@ def _listed_marks(
 ) -> Iterator[Mark]:
     """Yield marks for blocks with several calls.
 
-    If the name of a call is or begins with the title of a heading, the call has its mark at the heading. A
-    block that contains one of the calls in `stated` is taken as a repetition and gets no marks.
+    If the name of a call is or begins with the title of a heading, the call has its mark at the heading.
+    The other calls share a mark at their block. A block that contains one of the calls in `stated` is a
+    repetition and gets no marks.
     """
     headings = _headings(blocks)
     for index, block in enumerate(blocks):
@@ -328,7 +329,7 @@ class _LabelledFacts:
 
 
 def _only_code(value: str, kind: Literal["method", "url"]) -> str:
-    """Return the method or URL in the code spans of a value; empty if there is none or several."""
+    """Return the method or URL in the code spans of a value; empty unless there is exactly one."""
     found = [match[kind] for match in _FACT_IN_CODE.finditer(value) if match[kind]]
     return found[0] if len(found) == 1 else ""
 

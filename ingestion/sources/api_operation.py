@@ -63,14 +63,14 @@ class PageOperation:
     has_labelled_parameters: bool = False
     """Whether parameters were read from a list or table whose role is known.
 
-    It counts only if a column or a parameter says what is required, or if no columns were recognised, as in
-    a list.
+    The list or table counts only if a column or a parameter says what is required, or if no columns were
+    recognised, as in a list.
     """
     is_stated: bool = True
     """Whether the page states the method and the URL; otherwise they are from an example of a call."""
 
     def document(self, api_id: str, service_id: str, language: Language) -> ApiDocument:
-        """Return the operation as an API document. The scheme and host of a full URL are its server."""
+        """Return the operation as an API document. Its server is the origin of the URL, if it has one."""
         address = urlsplit(self.url)
         return ApiDocument(
             service_id=service_id,

@@ -1,4 +1,4 @@
-"""Reads API operations from a Markdown page, recognised by its content.
+"""Reads the API operations that a Markdown page describes.
 
 A page describes an operation if it gives a method with a URL (see `api_marks`) and a table or list of
 parameters, responses or errors; for exceptions, see `_accepted` and `_is_evident`. Blocks that belong to no
@@ -77,9 +77,8 @@ def read_operations(blocks: Sequence[MarkdownBlock], title: str, declared: str =
     sections = _read_sections(blocks, find_marks(blocks, declared), title)
     accepted = _accepted(blocks, sections)
     rejected = [section.operation for section in sections if section not in accepted]
-    if (
-        accepted and rejected
-    ):  # read again: what follows a rejected call belongs to the operation before it
+    if accepted and rejected:
+        # Read again: the blocks after a rejected call belong to the operation before it.
         accepted = _read_sections(blocks, [section.mark for section in accepted], title)
     operations: list[PageOperation] = []
     prose: list[MarkdownBlock] = []
@@ -98,10 +97,10 @@ def read_operations(blocks: Sequence[MarkdownBlock], title: str, declared: str =
 
 
 def _prose(blocks: Sequence[MarkdownBlock], start: int, end: int) -> list[MarkdownBlock]:
-    """Return the blocks between two operations, after the headings of the sections that contain them.
+    """Return the blocks between two operations, preceded by the headings of the sections that contain them.
 
-    The headings are repeated, because the operation above may have begun with them: "# Events" above
-    several operations.
+    The headings are repeated because they may be part of the operation above. For example, the first of
+    several operations may begin with "# Events".
     """
     if start >= end:
         return []
@@ -112,7 +111,11 @@ def _prose(blocks: Sequence[MarkdownBlock], start: int, end: int) -> list[Markdo
 def _read_sections(
     blocks: Sequence[MarkdownBlock], marks: Sequence[Mark], title: str
 ) -> list[_Section]:
-    """Read the operation of each mark from the blocks that belong to it."""
+    """Read the operation of each mark from the blocks that belong to it.
+
+    An operation without permissions gets those stated above the first operation. An operation without error
+    codes gets those below the last operation.
+    """
     ranges = split_by_mark(blocks, marks)
     sections = [_read_section(blocks, found, title, marks) for found in ranges]
     operations = [section.operation for section in sections]
@@ -128,8 +131,8 @@ def _read_sections(
 def _accepted(blocks: Sequence[MarkdownBlock], sections: Sequence[_Section]) -> list[_Section]:
     """Return the sections that describe an operation.
 
-    If one section does so on its own, all other sections with a stated call need only a heading at their
-    start, a permission or a JSON example.
+    If one section does so on its own (see `_is_evident`), all other sections with a stated call need only a
+    heading at their start, a permission or a JSON example.
     """
     evident = [_is_evident(blocks, section) for section in sections]
     if not any(evident):
@@ -150,9 +153,9 @@ def _accepted(blocks: Sequence[MarkdownBlock], sections: Sequence[_Section]) -> 
 
 
 def _with_inner_blocks(blocks: Sequence[MarkdownBlock]) -> Iterator[MarkdownBlock]:
-    """Yield the blocks, with the blocks in lists and quotations that describe an operation in their place.
+    """Yield the blocks. Lists and quotations that describe an operation are replaced by the blocks in them.
 
-    These are quotations and lists that contain a table, and lists of labels (see `_with_unfolded_lists`). A
+    They are lists and quotations that contain a table, and lists of labels (see `_with_unfolded_lists`). A
     heading that only states a method or URL becomes a paragraph.
     """
     for block in _with_unfolded_lists(blocks):
@@ -222,7 +225,6 @@ def _outdented_table(match: re.Match[str]) -> str:
 def _read_section(
     blocks: Sequence[MarkdownBlock], found: Range, title: str, marks: Sequence[Mark]
 ) -> _Section:
-    """Read the operation in a range of blocks."""
     mark, start, end = found
     section = blocks[start:end]
     operation = PageOperation(mark.call.method, mark.call.url, "", is_stated=mark.is_stated)
@@ -279,7 +281,7 @@ def _permissions_above(
 
 
 def _is_evident(blocks: Sequence[MarkdownBlock], section: _Section) -> bool:
-    """Return whether a section describes an operation without regard to the rest of the page.
+    """Return whether a section alone, without the rest of the page, describes an operation.
 
     A call in the front matter is enough. Several calls in one block need parameters below the block,
     because tables of rate limits contain calls as well. An example of a call needs labelled request

@@ -85,9 +85,9 @@ def is_scope_label(label: str) -> bool:
 def begins_with_permissions(paragraph: str) -> bool:
     """Return whether the first sentence of `paragraph` states the permissions that are required.
 
-    It does so if it announces permissions before a colon. Otherwise, it must mention permissions, and must
-    also begin with a word for permissions, name a permission, or say that something is required. The result
-    is False for "Revokes all permissions", which only mentions them.
+    It does so if the text before a colon announces permissions. Without such a text, the sentence must
+    mention permissions, and must also begin with a word for permissions, name a permission, or say that
+    something is required. The result is False for "Revokes all permissions", which only mentions them.
     """
     sentence = _SENTENCE_END.split(" ".join(paragraph.split()), maxsplit=1)[0]
     text = text_of(sentence)

@@ -47,7 +47,7 @@ _LIST_ITEM = re.compile(r"(?P<indent>\s*)[-*+]\s+(?=\S)")
 _LABEL_AT_END = re.compile(r"(?:^|\n)[ \t]*[-*+][ \t]+\*\*[^*\n]{1,40}\*\*[:：]?\s*\Z")
 """A list item at the end of a list that is only a bold label."""
 _FACT = re.compile(r"[:：]\s*\S|[.。!！]$")
-"""The mark of an item that states something, and so does not announce the next block."""
+"""Matches an item that states something. Such an item does not announce the next block."""
 _DEFINITION = re.compile(r"^: +(?=[`*])", re.MULTILINE)
 """The mark of a definition in Markdown dialects that have definition lists."""
 
@@ -97,7 +97,10 @@ class OperationReader:
         return self._builder.tables
 
     def _drop_label(self, block: MarkdownBlock) -> None:
-        """Remove the label of the block that was just read from the end of `block`, which precedes it."""
+        """Remove from the prose the label of the block that was just read.
+
+        `block` is the block before that one. It is the label, or a list that ends with the label.
+        """
         prose = self._builder.operation.prose
         if _is_title(block):
             del prose[-1:]
@@ -204,10 +207,14 @@ class OperationReader:
     def _add_paragraph(self, block: MarkdownBlock) -> bool:
         """Add what a paragraph describes. The paragraph stays prose.
 
-        A paragraph can describe an error, a parameter ("**name** string Required"), several parameters (in
-        a definition list of Markdown, as the definitions of a term such as "Body"), or parameters that it
-        only names ("Query: `limit`, `cursor`."). Returns False if it describes nothing, or only an error in
-        a title in bold or code.
+        A paragraph can describe:
+
+        - An error.
+        - A parameter: "**name** string Required".
+        - Several parameters in a Markdown definition list: the definitions of a term such as "Body".
+        - Parameters that it only names: "Query: `limit`, `cursor`."
+
+        Returns False for any other paragraph, and for a paragraph that is only the title of an error.
         """
         if title := _BOLD_TITLE.match(block.text) or _CODE_TITLE.fullmatch(block.text):
             self._add_titled_error(title[1])
@@ -264,8 +271,9 @@ class OperationReader:
 def _final_labels(block: MarkdownBlock) -> list[str]:
     """Return the last item of a list and the items that contain it, the outermost first.
 
-    They announce the next block: exports of GitBook put tables into nested lists. The result is empty
-    unless one of the items announces parameters or errors, or is the name of a structure.
+    They announce the next block: exports of GitBook put tables into nested lists. Items that are long or
+    state something are left out. The result is empty unless one of the other items announces what a table
+    contains, or is the name of a structure.
     """
     items: list[tuple[int, str]] = []
     for line in block.text.splitlines():
@@ -290,7 +298,7 @@ def _max_label_chars(text: str) -> int:
 
 
 def _is_title(block: MarkdownBlock) -> bool:
-    """Return whether a paragraph is all bold. Such a paragraph does not describe the parameter above it."""
+    """Return whether a block is all bold. If so, it does not describe the parameter above it."""
     return _BOLD_TITLE.fullmatch(block.text.strip()) is not None
 
 

@@ -246,7 +246,10 @@ def role_of_title(title: str) -> Role:
 
 
 def role_of_column(header: Sequence[str], columns: Columns) -> Role:
-    """Return the role that the title of the name column states; empty if there is none."""
+    """Return the role that the title of the name column states; empty if there is none.
+
+    A title that states a location, such as "Query parameter", states the role `request`.
+    """
     title = text_of(columns.cell(header, "name"))
     matches = (
         role for role, pattern in _ROLES if role in _ROLES_BY_COLUMN and pattern.search(title)

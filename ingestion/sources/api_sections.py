@@ -79,9 +79,9 @@ def split_by_mark(blocks: Sequence[MarkdownBlock], marks: Sequence[Mark]) -> lis
 
 
 def _is_flat(blocks: Sequence[MarkdownBlock], starts: Sequence[int]) -> bool:
-    """Return whether headings such as "Parameters" have the level of those with which operations begin.
+    """Return whether headings such as "Parameters" have the same level as the headings of operations.
 
-    There must be at least half as many of them as operations.
+    The number of headings such as "Parameters" must be at least half the number of operations.
     """
     first = frozenset(starts)
     levels = {blocks[start].level for start in first}
@@ -131,9 +131,12 @@ def _end(
 ) -> int:
     """Return the index after the last block of the section of `level` that begins at `start`.
 
-    The index is at most `end`. A heading of a higher level ends the section. On a flat page, a heading of
-    the same level ends it only if that heading introduces errors, which then apply to all operations, or if
-    the section does not begin with a heading. On other pages, each heading of the same level ends it.
+    The index is at most `end`. A heading of a higher level ends the section. A heading of the same level
+    ends it in three cases:
+
+    - The page is not flat (see `_is_flat`).
+    - The section does not begin with a heading.
+    - The heading introduces errors, which then apply to all operations.
     """
     is_headed = is_flat and blocks[start].kind == "heading"
     for index in range(start + 1, end):
@@ -148,9 +151,9 @@ def _first_start(blocks: Sequence[MarkdownBlock], call_index: int, level: int) -
     """Return the index of the block with which the first operation begins.
 
     `level` is the highest level of the headings with which the other operations begin; 0 if there are none.
-    If it is 0, the first operation begins with the call. In all other cases, the operation begins with the
-    last heading of this or a higher level that is not after the call or, if there is none, with the first
-    block. The title of the page does not count as a heading.
+    If it is 0, the first operation begins with the call. Otherwise, the operation begins with the last
+    heading of this or a higher level that is not after the call. If there is no such heading, it begins
+    with the first block of the page. The title of the page does not count as a heading.
     """
     if level == 0:
         return call_index
@@ -180,10 +183,11 @@ def page_operation_name(
 ) -> str:
     """Return the name of the only operation of a page.
 
-    This is the outermost heading below level 1 whose section contains the call and all blocks with
+    This is the outermost heading of level 2 or deeper whose section contains the call and all blocks with
     parameters or error codes. `read_positions` are the indexes of these blocks; if there are none, no
     heading counts. Generic headings such as "Request" do not count either. If no heading qualifies, the
-    name is the title of the page. Without a title, it is the result of `section_operation_name`.
+    name is the title of the page. If the title is empty or generic, the name is the result of
+    `section_operation_name`.
     """
     for index in headings_above(blocks, mark.block):
         block = blocks[index]

@@ -225,9 +225,10 @@ def _references(
 
 
 def _relative(name: str, prefix: str) -> str:
-    """Return a dotted name without its first part if that is `prefix`, as in `address.city`.
+    """Return a dotted name without its first part if that part is `prefix`.
 
-    `prefix` is normalised and ends with a dot.
+    For example, the result is `city` for the name `address.city` and the prefix `address.`. The prefix is
+    normalised (see `normal_name`) and ends with a dot.
     """
     head, dot, tail = name.partition(".")
     return tail if tail and normal_name(head) + dot == prefix else name

@@ -1,4 +1,4 @@
-"""Decides what a table of an API operation contains, and reads it, with the nesting of its parameters."""
+"""Decides what a table of an API operation contains, and reads its parameters, errors or permissions."""
 
 import html
 import re
@@ -237,7 +237,7 @@ _SEVERAL_NAMES = re.compile(
 _WORDS = re.compile(r"[A-Za-z]+(?: [A-Za-z]+){2,}")
 """A text that refers to fields described elsewhere: "all fields of Create"."""
 _NOTHING = re.compile(r"无|none|n/?a|nil", re.IGNORECASE)
-"""What a table of an operation without parameters has instead of a name."""
+"""The text that a table contains instead of a name if the operation has no parameters."""
 _VALUE = re.compile(r"`([^`]{1,60})`\s*[:：=\-–—]?\s*([^`;；,，|]*)")
 
 
@@ -246,9 +246,10 @@ def parameters(
 ) -> tuple[Parameter, ...]:
     """Return the parameters of a table. Indented rows become children of the row above them.
 
-    Rows without a name are left out. If no column says which parameters are required, those without a mark
-    are required in two cases: a text says that the parameters are required (`is_required`), or all marks in
-    the table say "optional".
+    Rows without a name are left out. `location` is the location of each parameter whose row states none.
+
+    If no column says which parameters are required, those without a mark are required in two cases: a text
+    says that the parameters are required (`is_required`), or all marks in the table say "optional".
     """
     flat: list[tuple[int, Parameter]] = []
     marks: list[bool | None] = []

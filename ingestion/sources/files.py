@@ -1,7 +1,7 @@
 """Folders of text, HTML, PDF and Word files, split into sections at their headings.
 
-LangChain's community loaders for these formats drop headings, which a chunk needs to name its section. The
-readers in `formats` keep them.
+Each chunk names its section by the headings. LangChain's community loaders for these formats drop headings;
+the readers in `formats` keep them.
 """
 
 from collections.abc import Callable
@@ -39,7 +39,10 @@ def file_suffixes(source: FilesSourceConfig) -> set[str]:
 
 
 def read_content(source: FilesSourceConfig, limits: SourceLimits, path: Path) -> PageContent:
-    """Return the content of a file; the content of an empty file has no parts. Raises SourceError."""
+    """Return the content of a file; the content of an empty file has no parts.
+
+    Raises SourceError if the file cannot be read or has more than MAX_DOCUMENT_CHARS characters.
+    """
     data = read_bytes(path)
     if not data.strip():
         return PageContent({}, [])

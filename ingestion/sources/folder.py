@@ -20,7 +20,11 @@ from schemas.errors import ConfigurationError, SourceError
 from schemas.platform import ApiDocsSourceConfig, PageFolderConfig, SourceLimits
 
 READER_VERSION = 28
-"""Increment it when the same file yields a different document, so that indexed files are read again."""
+"""Version of the source readers, part of the fingerprint of each file.
+
+Increment it after a change that makes the same file yield a different document. Then indexed files are read
+again.
+"""
 
 PageValues = Mapping[str, object]
 """Values of a page by name, used in `page_url` templates, titles and metadata."""

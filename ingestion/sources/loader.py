@@ -38,8 +38,6 @@ _MAX_MESSAGE_CHARS = 300
 
 @dataclass(frozen=True)
 class _LoadedDocument:
-    """A document that the loader's process sent."""
-
     content: str
     metadata: dict[str, Any]
 

@@ -94,7 +94,10 @@ def _convert_table(html: str) -> str:
 
 
 def read_content(source: MarkdownSourceConfig, _limits: SourceLimits, path: Path) -> PageContent:
-    """Return the front matter and the plain Markdown of a page. Raises SourceError."""
+    """Return the front matter and the plain Markdown of a page.
+
+    Raises SourceError if the file is unreadable or its front matter is malformed.
+    """
     values, body = _split_front_matter(read_text(path))
     return _content(values, LinkResolver(source, _front_matter).resolve(inline_links(body), path))
 
@@ -102,7 +105,8 @@ def read_content(source: MarkdownSourceConfig, _limits: SourceLimits, path: Path
 def markdown_content(text: str) -> PageContent:
     """Return the front matter and the plain Markdown of a downloaded or converted page.
 
-    A relative link to another page is replaced by its label. Raises SourceError.
+    A relative link to another page is replaced by its label. Raises SourceError if the front matter is
+    malformed.
     """
     values, body = _split_front_matter(text)
     links = _LINK.sub(
@@ -273,7 +277,6 @@ class _FieldReplacer:
         """The first field of each component whose closing tag has not been reached, outermost first."""
 
     def replace(self) -> str:
-        """Return the page with tables instead of the components."""
         done = 0
         for match in self._tags():
             depth = min(len(self._open), MAX_NESTING)

@@ -33,7 +33,7 @@ _UNNAMED = re.compile(r"_?index|readme|overview|[\W\d_]*", re.IGNORECASE)
 """Names of files that do not say what the page is about."""
 MAX_TITLE_CHARS = 500
 MAX_SHORT_NAME_CHARS = 3
-"""Maximum length, in characters, of a name that is not ASCII and too short to identify an operation."""
+"""Maximum length of a short name that is not ASCII, in characters; see `_is_short_name`."""
 MAX_TOPIC_OPERATIONS = 10
 """Maximum number of operations on a page whose title is the topic of each of them."""
 
@@ -52,7 +52,7 @@ class PagePart:
 
 
 class PageContent(NamedTuple):
-    """The content of a page."""
+    """The content of a page, as read from a file or a download."""
 
     values: PageValues
     """Values such as the page's title, from front matter or document properties."""
@@ -327,10 +327,10 @@ def _apply_part_values(
 
 
 def _first_heading(parsed: Iterable[tuple[PagePart, list[MarkdownBlock]]], name: str) -> str:
-    """Return the first heading of a page that is not the address it was copied from.
+    """Return the first heading of a page. Headings that are only the URL of the original do not count.
 
-    The result is empty without a heading, or if a heading such as "Overview" is not of level 1 and the name
-    of the file says more.
+    The result is empty if there is no heading. It is also empty if the heading is generic ("Overview") and
+    not of level 1, and the name of the file says more.
     """
     headings = (block for _, blocks in parsed for block in blocks if block.kind == "heading")
     first = next((block for block in headings if not _ORIGIN.fullmatch(block.title)), None)

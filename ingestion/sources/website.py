@@ -88,8 +88,6 @@ READER = WebsiteReader()
 
 
 class _Crawl:
-    """One crawl of a web site."""
-
     def __init__(self, source: WebsiteSourceConfig, limits: SourceLimits) -> None:
         self._source = source
         self._limits = limits
@@ -245,8 +243,8 @@ class _Crawl:
     def _download(self, url: str) -> Generator[Waiting, None, Download]:
         """Return the response for `url`. The rate of requests is limited.
 
-        Transient errors and statuses are retried. Raises SourceError, and SourceAbandoned at the time
-        limit.
+        A request that fails with a transient error or status is repeated, up to MAX_ATTEMPTS requests in
+        all. Raises SourceError if there is no successful response, and SourceAbandoned at the time limit.
         """
         for attempt in range(MAX_ATTEMPTS):
             yield from self._deadline.sleep(

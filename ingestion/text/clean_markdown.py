@@ -83,9 +83,9 @@ _REPLACEMENTS: Sequence[tuple[str, re.Pattern[str], Callable[[re.Match[str]], st
     ("{'", _STRING, lambda match: match["text"]),
     ('{"', _STRING, lambda match: match["text"]),
 )
-"""A string that a pattern needs, the pattern, and what replaces its matches outside code."""
+"""Each entry: a string that every match contains, the pattern, and the function that replaces a match."""
 _BREAK_LINE = re.compile(r"^[ \t]*(?:</?br\s*/?>[ \t]*)+$", re.MULTILINE | re.IGNORECASE)
-"""A line of line breaks. A parser would read the lines right below it as HTML, even a heading."""
+"""A line of `<br>` tags only. A parser would read the lines right below it as HTML, even a heading."""
 _BLANK_LINES = re.compile(r"\n{3,}")
 
 _CLEANED_CHARACTER = re.compile(f"[\\\\&<>\t\u200b\ufeff{_WIDE}]")
@@ -102,7 +102,10 @@ _SPACES = outside_code(r"(?<=[^\s|])[ \t]{2,}(?=[^\s|])")
 
 
 def inline_links(text: str) -> str:
-    """Return `text` with the targets of links in the links, instead of in definitions such as `[1]: /x`."""
+    """Replace reference links by inline links: `[a][1]` becomes `[a](/x)` if `text` defines `[1]: /x`.
+
+    The definitions are removed. Fenced code does not change.
+    """
     if "]:" not in text:
         return text
     parts = list(split_code(text))
@@ -147,8 +150,8 @@ def to_plain_markdown(text: str, table_to_markdown: Callable[[str], str] | None 
 def _remove_comments_around_code(text: str) -> str:
     """Return `text` without the comments that contain code blocks.
 
-    The closing fence in such a comment may be followed by `-->` on the same line. It would then not close
-    its code block.
+    In such a comment, `-->` may follow the closing fence on the same line. A parser would then not read the
+    fence as the end of the code block.
     """
     while (span := _comment_around_code(text)) is not None:
         start, end = span

@@ -42,8 +42,8 @@ _TARGET = re.compile(r"(?:https?://|/)[^\s\"'`]*")
 def attributes_of(text: str) -> dict[str, str]:
     """Return the attributes of a tag by name.
 
-    An attribute without a value is `true`. A value in braces is returned without the outer braces and, if
-    it is a string, without its quotation marks.
+    An attribute without a value gets the value `true`. A value in braces is returned without the outer
+    braces and, if it is a string, without its quotation marks.
     """
     return {match["name"]: _value(match) for match in _ATTRIBUTE.finditer(text)}
 

@@ -144,8 +144,9 @@ def _annotation(match: re.Match[str]) -> str:
 def outdent_components(text: str) -> str:
     """Return `text` without the indentation of the content of MDX components and HTML containers.
 
-    Markdown parsers treat lines that are indented by four spaces as code. Such lines below a blank line are
-    code in an HTML container as well, and stay as they are.
+    Otherwise, Markdown parsers would treat lines that are indented by four spaces as code. If a blank line
+    follows the opening tag of an HTML container, the content of the container stays indented, because the
+    indentation then marks code.
     """
     lines: list[str] = []
     indents: list[int | None] = []  # of the content of each open element; None until known

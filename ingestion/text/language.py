@@ -1,8 +1,8 @@
 """Detects languages, estimates tokens, looks up word frequencies and replaces unstorable characters.
 
 The word frequencies are those of wordfreq, whose dictionaries for Chinese and English take 85 MB of
-memory. Here, each word list is one sorted string that is searched by bisection. Both lists together take
-about 10 MB, because they contain only the words above `RAREST_ZIPF`.
+memory. Here, each word list is one sorted string that is searched by bisection, and contains only the words
+above `RAREST_ZIPF`. Both lists together take about 10 MB.
 """
 
 import gzip
@@ -123,5 +123,4 @@ def _word_list(language: Language) -> _WordList:
 
 
 def _count_han(text: str) -> int:
-    """Return the number of Chinese characters."""
     return 0 if text.isascii() else sum(map(len, _HAN_RUN.findall(text)))

@@ -1,7 +1,7 @@
-"""Repairs Markdown that many platforms publish, although CommonMark reads it differently.
+"""Repairs Markdown that CommonMark does not read as its authors mean it.
 
-Older parsers accepted headings without a space and table delimiters with spaces inside. Generators of
-documentation write table rows of several lines, and elements of their own for tables.
+Older parsers accepted headings without a space and table delimiters with spaces inside. Some documentation
+generators write table rows of several lines, and custom elements such as `<md-table>`.
 """
 
 import re
@@ -15,7 +15,7 @@ from ingestion.text.markdown_blocks import (
 
 _UNSPACED_HEADING = re.compile(r"^ {0,3}##{1,5}(?=[\w*`（【《“])", re.MULTILINE)
 _UNSPACED_MARKS = re.compile(r"^ {0,3}#{1,6}(?=[\w*`（【《“])", re.MULTILINE)
-"""The marks of a heading that no space follows. A single one may also begin a hashtag."""
+"""The marks of a heading that no space follows. A single `#` may also begin a hashtag."""
 _DELIMITER_LINE = re.compile(r"^[ \t]*\|[ \t|:-]*$", re.MULTILINE)
 """The line below the header of a table."""
 _SPACE_IN_DELIMITER = re.compile(r"(?<=:)[ \t]+(?=-)|(?<=-)[ \t]+(?=:)")
@@ -29,7 +29,7 @@ _SPLIT_ROW = re.compile(
     r"^(?P<start>\|[^\n]*[^|\s])[ \t]*\n(?P<rest>(?:(?![ \t]*\|)[^\n]*\n){1,40})[ \t]*\|[ \t]*$",
     re.MULTILINE,
 )
-"""A row of a table whose last cell ends on a line of its own, with `|`. The lines may be a list."""
+"""A table row whose last cell has several lines, such as a list. The last line contains only `|`."""
 _LIST_MARK = re.compile(r"^[ \t]*-[ \t]+")
 _CALLOUT_MARK = re.compile(r"^[?!]>(?=[ \t])", re.MULTILINE)
 """The start of a callout of docsify."""
@@ -39,7 +39,7 @@ _TABLE_ELEMENT = outside_code(r"<(?P<slash>/?)[a-z]+-(?P<element>table|thead|tbo
 _NAMED_ELEMENT = outside_code(
     r"<(?![a-z-]*icon)[a-z]+-[a-z-]+\s(?:[^<>]*\s)?name=\"(?P<name>[^\"<>]+)\"[^<>]*>"
 )
-"""The start of a custom element whose name is content, such as a permission, but not an icon."""
+"""The opening tag of a custom element, but not of an icon. Its attribute `name` is content."""
 
 
 _NOTES_OF_MINTLIFY = re.compile(
@@ -49,14 +49,17 @@ _NOTES_OF_MINTLIFY = re.compile(
 
 
 def repair_markdown(text: str) -> str:
-    """Return the page `text` in Markdown that CommonMark reads as it is meant. Fenced code stays."""
+    """Return the page `text` as Markdown that CommonMark reads as it is meant.
+
+    Notes that Mintlify adds to the page are removed. Fenced code does not change.
+    """
     parts = list(split_code(_NOTES_OF_MINTLIFY.sub("", text)))
     has_unspaced = any(_UNSPACED_HEADING.search(part) for is_code, part in parts if not is_code)
     return "".join(part if is_code else _repair(part, has_unspaced) for is_code, part in parts)
 
 
 def _repair(text: str, has_unspaced_headings: bool) -> str:
-    """Return a part of a page without code, repaired.
+    """Repair a part of a page that contains no fenced code.
 
     If the page has headings without a space, such as `##Errors`, a line such as `#Errors` is read as a
     heading as well.
@@ -82,7 +85,7 @@ def _joined_row(match: re.Match[str]) -> str:
 
 
 def _with_equal_cells(match: re.Match[str]) -> str:
-    """Return the header of a table and the line below it, with as many cells in one as in the other."""
+    """Add cells to the header of a table or to the line below it, so that both have the same number."""
     header, line = (row_cells(match[part]) for part in (1, 2))
     missing = len(line) - len(header)
     if not missing:

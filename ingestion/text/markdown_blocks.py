@@ -49,7 +49,7 @@ _CODE_SPAN = (
     r"(?P<code>(?P<ticks>`++)"
     r"(?:(?:[^`\n]++|\n(?![ \t]*\n)|(?!(?P=ticks)(?!`))`++)*+(?P=ticks))?)"
 )
-"""Either a code span, without a blank line, or backticks that do not open a code span."""
+"""Either a code span, which contains no blank line, or backticks that do not open a code span."""
 
 _SPAN = re.compile(_CODE_SPAN)
 
@@ -130,7 +130,7 @@ def _with_borders(table: str) -> str:
 
 
 def parse_table(markdown: str) -> list[list[str]]:
-    """Return the rows of the first table in `markdown`, header first; an empty list without a table."""
+    """Return the rows of the first table in `markdown`, header first; empty if there is no table."""
     return [list(row) for row in _parse_table(markdown)] if "|" in markdown else []
 
 
@@ -291,7 +291,8 @@ def _vitepress(title: str, used: Set[str]) -> str:
 def _mkdocs(title: str, used: Set[str]) -> str:
     """Return the anchor by the rule of Python-Markdown's extension `toc`.
 
-    All Chinese characters are removed. A repeated slug that ends in `_` and a number gets the next number.
+    Characters without an ASCII form, such as Chinese ones, are removed. A repeated slug that ends in `_`
+    and a number gets the next number.
     """
     text = unicodedata.normalize("NFKD", title).encode("ascii", "ignore").decode()
     text = re.sub(r"[^\w\s-]", "", text).strip().lower()

@@ -7,7 +7,7 @@ indexed as well. English words are indexed by their stems, Chinese ones by singl
 Milvus receives text that is already split. Its own jieba tokenizer guesses unknown words with a hidden
 Markov model, so that the neighbours of such a word could change how it is split.
 
-The rules of the pipeline read their word lists with `read_word_lists`.
+`read_word_lists` reads the TOML files with the word lists of rule-based steps.
 """
 
 import re
@@ -34,7 +34,7 @@ _WORD = re.compile(r"[^\W_]")
 _CJK = re.compile("[\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af\uf900-\ufaff]+")
 """Runs of Chinese, Japanese and Korean characters, which are indexed one by one and in pairs.
 
-The functions of this module call all of these characters Chinese.
+In this module, "Chinese" means all of these characters.
 """
 
 _NOUN_TAGS = ("n", "vn", "an", "l", "i", "j")
@@ -172,12 +172,10 @@ def _informative_terms(question: str) -> tuple[str, ...]:
 
 
 def _is_informative(word: str) -> bool:
-    """Return whether `word` is not one of the most common words."""
     return zipf_frequency(word) < COMMON_ZIPF
 
 
 def _non_chinese_stems(words: Iterable[str]) -> Iterator[str]:
-    """Yield the stems of the words that are not Chinese."""
     return (stem(word) for word in words if not _CJK.search(word))
 
 

@@ -37,7 +37,7 @@ It is chosen, not measured.
 INCOMPLETE = 0.4
 """Maximum probability of an answer if the question has an identifier that no document contains.
 
-It is chosen, not measured; the confidence is low.
+It is chosen, not measured. It is below `MEDIUM`, so the confidence is low.
 """
 
 NOT_COVERED = 0.01
@@ -46,7 +46,7 @@ NOT_COVERED = 0.01
 ON_TOPIC_SHARE = 0.75
 """Assumed share of a platform's questions that are on topic.
 
-`topic_probability` assumes 0.5; `refusal_confidence` converts its result to this share.
+`topic_probability` assumes a share of 0.5. `refusal_confidence` converts the probability to this share.
 """
 
 
@@ -91,8 +91,9 @@ def quotes_probability(quotes: Quotes, missing_identifiers: Collection[str]) -> 
     """Return the probability that `quotes` answer the question, 0 to 1.
 
     `missing_identifiers` are the identifiers of the question that no document contains. If there are any,
-    the answer has low confidence, or probability 0 if the question is only about them. An answer that
-    defines a code has at least the probability `DEFINED` if the question is only about the code.
+    the probability is at most `INCOMPLETE`, or 0 if the question is only about them. Otherwise, the
+    probability of an answer that defines a code is at least `DEFINED`, provided that the question is only
+    about identifiers.
     """
     if not quotes.passages:
         return 0.0
@@ -107,7 +108,7 @@ def quotes_probability(quotes: Quotes, missing_identifiers: Collection[str]) -> 
 
 
 def answer_features(quotes: Quotes) -> dict[str, float]:
-    """Return the features of an answer with `quotes`, which have at least one passage."""
+    """Return the features of an answer that quotes at least one passage."""
     terms, passages = quotes.terms, quotes.passages
     words = frozenset[str]().union(*(passage.words for passage in passages))
     text = "\n".join(passage.text for passage in passages).lower()
@@ -123,8 +124,8 @@ def _first_probability(ranked: Sequence[RankedPassage]) -> float:
     """Return the probability that the first passage is right, assuming that one of `ranked` is.
 
     A passage's relevance is in log-odds, so the probabilities are the softmax of the relevance. If the
-    first passage defines a code of the question, the probabilities of the others that define such a code
-    are added.
+    first passage defines a code of the question, the result includes the probabilities of all passages
+    that define one.
     """
     first_weight = total = 0.0
     for passage in ranked:

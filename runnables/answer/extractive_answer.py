@@ -127,7 +127,7 @@ def _sections(state: PipelineState, terms: QueryTerms) -> Iterator[QuotableSecti
     """Yield the best chunks with those of their segments that may be quoted.
 
     If the question names the API of the best chunk and compares nothing, only sections of that API are
-    yielded. If the question contains no path, this includes all APIs with the same name.
+    yielded. If the question also contains no path, sections of other APIs with the same name are included.
     """
     chunks = [retrieved.chunk for retrieved in _candidate_chunks(state)[:MAX_CANDIDATES]]
     details = details_of(state["question"])
@@ -148,8 +148,8 @@ def _is_named(chunk: Chunk, details: ExtractedDetails) -> bool:
     """Return whether the question names the chunk's API.
 
     If the question contains exactly one path and the chunk belongs to an API, the path must be that of the
-    API. Otherwise, the question must contain all words of the API's name, at least two. Words of other
-    identifiers, such as the error code `user_not_found`, do not count.
+    API. Otherwise, the API's name must have at least two words, and the question must contain all of them.
+    Words within other identifiers, such as the error code `user_not_found`, do not count.
     """
     if chunk.api_url and len(set(details.paths)) == 1:
         return is_at_path(chunk.api_url, details.paths[0])
@@ -163,10 +163,10 @@ def _is_named(chunk: Chunk, details: ExtractedDetails) -> bool:
 def _candidates(
     sections: Sequence[QuotableSection], terms: QueryTerms, chunks: Sequence[RetrievedChunk]
 ) -> Iterator[Candidate]:
-    """Yield the sections with their ranks and their scores relative to the best score.
+    """Yield a candidate for each section, with its rank and its score relative to the best score.
 
-    A chunk with score 0 was not found by the search, but added because the question names its API. It gets
-    the best score.
+    The search did not find a chunk with score 0. The chunk was added because the question names its API, so
+    it gets the best score.
     """
     scores = {retrieved.chunk.id: retrieved.score for retrieved in chunks}
     best = max(scores.values(), default=0.0) or 1.0
@@ -176,10 +176,10 @@ def _candidates(
 
 
 def _quotable(chunk: Chunk, segments: Sequence[Segment]) -> list[Segment]:
-    """Return the segments of a section that may be quoted.
+    """Return those `segments` of `chunk` that may be quoted.
 
-    In a section of an API, these are table rows and paragraphs, but no lists, code or introductions of
-    code.
+    In prose, these are all segments. In a section of an API, these are table rows, and paragraphs that do
+    not introduce code.
     """
     if chunk.kind == "prose":
         return list(segments)
@@ -199,8 +199,8 @@ def _choose_passages(
     These are the best passage and further ones that are within `MAX_DISTANCE` of it, are from sections with
     different texts, and are of a kind that the question may ask for. Each part has an equal share of
     `MAX_QUOTED_CHARS`, which only the best passage may exceed. If the question asks for a difference, the
-    best passage about the other side follows the best one without these conditions. If the best passage
-    defines an error code, it is quoted alone.
+    best passage about the other side comes second, and none of these conditions apply to it. If the best
+    passage defines an error code, it is quoted alone.
     """
     if not ranked or ranked[0].defines_code:
         return list(ranked[:1])
@@ -222,8 +222,8 @@ def _choose_passages(
 def _other_side(best: RankedPassage, others: Iterable[RankedPassage]) -> RankedPassage | None:
     """Return the best passage about the other side of a comparison; None if there is none.
 
-    A passage from the same kind of section as `best` is preferred. Its headings contain a word or an
-    identifier of the question that those of `best` do not contain.
+    The headings of such a passage contain a word or an identifier of the question that the headings of
+    `best` do not contain. A passage from the same kind of section as `best` is preferred.
     """
     sides = [passage for passage in others if passage.named - best.named]
     alike = (passage for passage in sides if passage.chunk.kind == best.chunk.kind)

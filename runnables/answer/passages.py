@@ -25,13 +25,13 @@ The segment that introduces the anchor and its rows does not count.
 """
 
 MAX_QUOTED_CHARS = 1_200
-"""Maximum length of all passages of an answer, in characters."""
+"""Maximum total length of the passages of an answer, in characters."""
 
 MAX_ANCHORS = 3
 """Maximum number of passages per chunk.
 
-Each passage extends around an anchor: one of the most relevant segments or, if the question names rows of
-the chunk, a named row.
+Each passage extends around an anchor: one of the most relevant segments or, if the question names rows or
+list items of the chunk, one of these.
 """
 
 SMALL_TABLE_CHARS = 500
@@ -44,13 +44,13 @@ HEADING_FACTOR = 0.3
 """Factor for the weight of a word that is also in the heading, and so does not distinguish segments."""
 
 SIMILAR_SHARE = 0.6
-"""Minimum relevance of a similar segment, relative to the segment with which it is compared.
+"""Minimum relevance of an anchor or a further row, relative to the segment with which it is compared.
 
-An anchor is compared with the best segment of its chunk, and a further row with its anchor.
+An anchor is compared with the most relevant segment of its chunk, and a further row with its anchor.
 """
 
 CLEAR_SHARE = 0.3
-"""Minimum relevance of a row that is clearly asked for, relative to the weight of the question."""
+"""Minimum relevance of a row that is clearly asked for, relative to the weight of the question's words."""
 
 _IDENTIFIER_MARK = re.compile(r"[_.\[\d]|(?<=.)[A-Z]")
 """What distinguishes an identifier such as `sku_id` or `skuId` from a word such as "Refund"."""
@@ -122,8 +122,8 @@ class Candidate:
     def is_named(self, index: int) -> bool:
         """Return whether the segment is a table row or list item that the question names.
 
-        The question contains one of its names (see `Segment.names`) or, in a table of errors, a non-numeric
-        code that occurs anywhere in the row.
+        This is true if the question contains one of the segment's names (see `Segment.names`) or, for a row
+        in a table of errors, a non-numeric code that occurs anywhere in the row.
         """
         return bool(self._asked_names(self.segments[index])) or self._describes_code(index)
 
@@ -137,7 +137,8 @@ class Candidate:
     def defines_code(self, index: int) -> bool:
         """Return whether the segment is the row or list item of an error code in the question.
 
-        In a table of errors, the row must state more than the code.
+        In a table of errors, the row must have a second non-empty cell or contain a non-numeric code of the
+        question.
         """
         segment = self.segments[index]
         if self.chunk.kind == "error_codes" and self.is_named(index):
@@ -151,15 +152,16 @@ class Candidate:
         )
 
     def is_named_identifier(self, index: int) -> bool:
-        """Return whether the question names the segment, and the name is no ordinary word."""
+        """Return whether the question names the segment, and the name is not an ordinary word."""
         return (
             self.is_named(index) and _IDENTIFIER_MARK.search(self.segments[index].name) is not None
         )
 
     def _describes_code(self, index: int) -> bool:
-        """Return whether the segment is a row of an error table, and contains a code of the question.
+        """Return whether the segment is a row of an error table that contains a code of the question.
 
-        Numeric codes do not count. In some tables, the row of an HTTP status describes several codes.
+        The code may be in any cell, because in some tables the row of an HTTP status describes several
+        codes. Numeric codes do not count.
         """
         segment = self.segments[index]
         if self.chunk.kind != "error_codes" or segment.kind != "row":
@@ -183,9 +185,9 @@ class RankedPassage:
     defines_code: bool
     """Whether a row, a list item or the heading above it defines an error code of the question."""
     is_definition: bool
-    """Whether the question asks for a definition, and the passage has it.
+    """Whether the question asks for a definition that the passage contains.
 
-    Such a question is only about identifiers, or asks what an error code means.
+    A question asks for a definition if it is only about identifiers, or asks what an error code means.
     """
     features: Mapping[str, float]
     relevance: float
@@ -197,7 +199,7 @@ def rank_passages(
 ) -> list[RankedPassage]:
     """Return the passages of all candidates, best first. `weights` are the weights of the features.
 
-    The passages that have a definition that the question asks for precede all others.
+    Passages with `is_definition` come first.
     """
     passages = [passage for each in candidates for passage in _passages(each, weights)]
     return sorted(passages, key=lambda passage: (not passage.is_definition, -passage.relevance))
@@ -230,9 +232,9 @@ def _choose_segments(
 ) -> tuple[int, ...]:
     """Return the indices of the segments of the passage around `anchor`, in document order.
 
-    These are the anchor, further rows if the anchor is a row, and the introduction before them. As many
-    segments before and after them as fit are added, unless the anchor is a row in a section of an API, or
-    the row or list item of an error code.
+    These are the anchor, further rows if the anchor is a row, and the introduction before them. Then as
+    many segments before and after them as fit are added, unless the anchor is a row in a section of an API,
+    or the row or list item of an error code. Introductions at the end are removed.
     """
     segments = candidate.segments
     chosen: dict[int, int] = {}
@@ -248,7 +250,7 @@ def _choose_segments(
     for index in [anchor, *(_further_rows(candidate, relevance, anchor) if is_row else ())]:
         add(index)
     if (before := min(chosen) - 1) >= 0 and _introduces(segments, before):
-        chosen[before] = 0  # its length does not count: what follows is unclear without it
+        chosen[before] = 0  # not counted: the segments after it are unclear without it
     if not (candidate.defines_code(anchor) or (is_row and candidate.chunk.kind != "prose")):
         _grow(relevance, min(chosen), max(chosen), add)
     while (last := max(chosen)) != anchor and _introduces(segments, last):
@@ -284,8 +286,8 @@ def _grow(relevance: Sequence[float], first: int, last: int, add: Callable[[int]
 def _further_rows(candidate: Candidate, relevance: Sequence[float], anchor: int) -> list[int]:
     """Return the indices of the other rows of the anchor's table to quote, best first.
 
-    Rows that the question does not clearly ask for come last, those of parent parameters before their
-    children.
+    Rows that the question does not clearly ask for come last, and among these, parent parameters come
+    before their children.
 
     The first condition that is met determines the rows:
 

@@ -89,7 +89,6 @@ class _Quoter:
         return [(f"{line}\n\n{steps[0][0]}", first), *steps[1:]]
 
     def _api_line(self, chunk: Chunk) -> str:
-        """Return the line with an API's name, method and URL."""
         name = chunk.api_name or chunk.title
         return str(self._templates.interface(name, api_method(chunk), chunk.api_url))
 
@@ -142,8 +141,7 @@ def _block_texts(segments: Sequence[Segment], max_chars: int) -> list[str]:
 def _table(rows: Sequence[Segment]) -> str:
     """Return `rows` as a Markdown table, without the columns that are empty in all rows.
 
-    If the original table has further parameters, the last row is an ellipsis, which shows that rows are
-    missing.
+    If the original table has further parameters, a last row with an ellipsis shows that rows are missing.
     """
     all_columns = zip_longest(*(row.cells for row in rows), fillvalue=("", ""))
     columns = [column for column in all_columns if any(cell for _, cell in column)]

@@ -47,21 +47,21 @@ class Segment:
     """A part of a chunk that is quoted as a whole."""
 
     block: int
-    """Index of its block in the chunk; the items of a list, or the rows of a table, share one index."""
+    """Index of the block in the chunk. All items of a list, or all rows of a table, share one index."""
     kind: str
     """`paragraph`, `bullet`, `item` (of a numbered list), `row` or `code`."""
     text: str
     """Markdown."""
     name: str = ""
-    """First cell of a table row, or what an item of a list begins with: a code span, or a numeric code."""
+    """First cell of a table row, or the code span or numeric code that a bullet begins with."""
     is_required: bool = False
-    """Whether it is the row of a parameter that every call needs."""
+    """Whether the segment is the row of a parameter that every call needs."""
     cells: tuple[tuple[str, str], ...] = ()
     """The cells of a table row, each as a pair of its column's title and its Markdown."""
     number: int = 0
-    """Number in a numbered list."""
+    """Number of an item in a numbered list; 0 for other segments."""
     parameters: int = 0
-    """Number of rows of its table if the rows are parameters."""
+    """Number of rows of the segment's table if the rows are parameters; otherwise 0."""
 
     @cached_property
     def names(self) -> Mapping[str, str]:
@@ -83,7 +83,10 @@ class Segment:
 
     @cached_property
     def is_introduction(self) -> bool:
-        """Whether it announces the next segment: it ends in a colon, or is a label such as `**Note**`."""
+        """Whether the segment announces the next one.
+
+        It is a paragraph that ends in a colon, or a label such as `**Note**`.
+        """
         is_label = _LABEL.fullmatch(self.text) is not None
         return self.kind == "paragraph" and (
             is_label or self.text.rstrip("* ").endswith((":", "："))
@@ -99,7 +102,7 @@ def split_chunk(chunk: Chunk, language: Language) -> Sequence[Segment]:
 def _split_section(
     body: str, kind: SectionKind, language: Language, label_language: Language
 ) -> tuple[Segment, ...]:
-    """Return the segments of a section; they are cached because many questions retrieve the same chunks."""
+    """Return the segments of a section. Cached, because many questions retrieve the same chunks."""
     templates = load_quote_texts(label_language)
     context = _RowContext(kind, language, label_language, templates)
     return tuple(
@@ -234,7 +237,6 @@ def _without_markup(text: str) -> str:
 
 
 def _quoted_link(link: re.Match[str]) -> str:
-    """Return a link to `http(s)://` unchanged, the label of any other link, and nothing for an image."""
     if link["image"]:
         return ""
     return link[0] if link["address"].startswith(("https://", "http://")) else link["label"]

@@ -125,8 +125,8 @@ class _AnswerWriter:
     ) -> PipelineState:
         """Return the state with the model's draft and only the chunks that the model was shown.
 
-        If a refining call fails, the draft so far is marked as degraded. Raises ModelError if the first
-        call fails.
+        If a refining call fails, the result contains the draft so far, marked as degraded. Raises
+        ModelError if the first call fails.
         """
         prompt_tokens = count_prompt_tokens(self._messages(self._variables(state, {}, [])))
         window = int(model.window / model.token_correction)
@@ -171,7 +171,7 @@ class _AnswerWriter:
         """Let `model` write plain text, and structure it with the first structure model that succeeds.
 
         If all structure models fail, each line of the text becomes a step of the answer. Raises ModelError
-        if `model` fails.
+        if `model` fails, or if no line contains text.
         """
         run = child_config(config, f"{NAME}/model", prompt=self._plain_prompt.get_name())
         text = reply_text(await model.ask(self._messages(variables), run))
@@ -252,7 +252,7 @@ MAX_PARSES = 300
 """Number of times that a reply is parsed before its steps are no longer streamed."""
 
 _QUOTE = re.compile(r'(?<!\\)"')
-"""A quotation mark that may end a step; one inside a step is escaped."""
+"""A quotation mark that may end a step. A quotation mark inside a step is escaped, and does not match."""
 
 
 class PartialAnswerParser:

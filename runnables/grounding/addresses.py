@@ -7,10 +7,13 @@ from urllib.parse import urlsplit
 from runnables.grounding.names import METHODS, Mention, is_code_span
 
 URL = r"https?://[A-Za-z0-9._~:/?#@!$&*+,;=%{}-]+"
-"""ASCII only, because Chinese text may follow without a space. May contain placeholders in braces."""
+"""Matches a URL, which may contain placeholders in braces.
+
+It matches only ASCII characters, because Chinese text may follow without a space.
+"""
 
 PATH = r"(?<![A-Za-z0-9_/.:<*-])/[A-Za-z0-9{<:$][\w.{}<>:$*~-]*(?:/[\w.{}<>:$*~-]+)*/?"
-"""For use with `re.ASCII`. It does not match inside a word, URL or tag, such as `and/or` or `</b>`."""
+"""Matches a path, but not inside a word, URL or tag, such as `and/or` or `</b>`. Use it with `re.ASCII`."""
 
 _MAX_PATH_SEGMENTS = 20
 """Maximum number of prefixes and of suffixes that are indexed or looked up for one path."""
@@ -61,8 +64,8 @@ A value is a segment such as an id (see `_generalise`).
 def take_targets(text: str) -> tuple[str, list[Mention]]:
     """Return `text` without its URLs and paths, and the URLs and paths as mentions.
 
-    Spaces replace each URL or path and its HTTP method, if it has one. A query string, and a method that
-    follows it, stay in the text.
+    Spaces replace each URL or path and its HTTP method, if it has one. A query string stays in the text,
+    and so does a method after the query string.
     """
     mentions: list[Mention] = []
 
@@ -139,8 +142,8 @@ class AddressIndex:
         If the mention has a method, the path must be indexed with this method. If the path is not indexed
         but ends with `/`, it is enough that an indexed path starts with it. The method is then not checked.
 
-        A target that may be external counts as contained, unless it is a path whose first two segments are
-        indexed.
+        A target that may be external counts as contained, except a path that begins with the same two
+        segments as an indexed path. For such a path, the conditions above apply.
         """
         host, path = _split_address(mention.target)
         if mention.maybe_external and (host or path[:2] not in self._prefixes):

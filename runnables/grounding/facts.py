@@ -1,8 +1,8 @@
 """Fact check: looks up every name of an answer in the question and in the chunks that the answer cites.
 
-Names are paths, fields, headers, values, error codes and permissions. A name is skipped if the answer alone
-shows that it does not belong to the platform but, for example, to a library. If the documents are needed to
-decide that, `Mention.maybe_external` is set.
+Names are paths, fields, headers, values, error codes and permissions. A name needs no source if it belongs
+to a library, for example, and not to the platform. If the answer alone shows this, the name is skipped. If
+the documents are needed to decide, `Mention.maybe_external` is set.
 """
 
 import re
@@ -169,7 +169,6 @@ class FactIndex:
         )
 
     def _is_field(self, part: str) -> bool:
-        """Return whether `part` is an indexed field, or an indexed name in snake_case or camelCase."""
         return part in self._fields or (is_snake_or_camel_case(part) and part in self._names)
 
 
@@ -280,7 +279,7 @@ def _part_mentions(text: str, name: str, start: int, in_code: bool) -> Iterator[
 
 
 def _is_sentence_break(name: str) -> bool:
-    """Return whether the dots belong to initials, or the only dot ends a sentence and no space follows."""
+    """Return whether `name` is not a name, but initials such as `e.g` or two sentences: `end.Then`."""
     parts = name.split(".")
     return all(len(part) == 1 for part in parts) or (len(parts) == 2 and parts[1].istitle())
 

@@ -28,7 +28,7 @@ MAX_STEP_CHARS = 4_000
 
 @dataclass(frozen=True)
 class GroundingRules:
-    """Settings of the checks."""
+    """Settings of the checks that `Grounder` makes."""
 
     hosts: tuple[str, ...] = ()
     """The platform's own hosts; their subdomains count as well."""
@@ -43,13 +43,13 @@ class GroundedStep:
     text: str
     """Empty if the step was removed, or contains neither a letter nor a digit."""
     numbers: tuple[int, ...]
-    """Numbers of the chunks that it cites."""
+    """Numbers of the chunks that the step cites."""
     unverified: tuple[str, ...]
     """Facts that neither the question nor the chunks cited so far contain."""
     supported: bool
-    """Whether the cited chunks support it; false without citations."""
+    """Whether the cited chunks support the step; false without citations."""
     refused: Refused
-    """Counts of the citations and links that were removed from it."""
+    """Counts of the citations and links that were removed from the step."""
     is_inferred: bool = False
     """Whether the model cited nothing, and the citation was added."""
 
@@ -77,11 +77,10 @@ class Grounder:
         )
 
     def check_step(self, text: str) -> GroundedStep:
-        """Resolve citations, remove disallowed links, look up facts and measure support.
+        """Return the step after a check of its citations, links, facts and support.
 
-        A step ends where the model repeats a closing tag of the prompt.
-
-        A fact is verified if it occurs in the question or in a chunk that this or an earlier step cites.
+        The step is cut at `MAX_STEP_CHARS`, or where the model repeats a closing tag of the prompt. A fact
+        is verified if it occurs in the question or in a chunk that this or an earlier step cites.
         """
         text = self._before_prompt_tag(text[:MAX_STEP_CHARS])
         without_links, removed_links = self._links.remove_disallowed(text)

@@ -51,9 +51,9 @@ def build_ground(
     unverified facts and unsupported steps. If a model cited nothing, each step gets a citation of the chunk
     that supports it best, if there is one (see `Grounder.infer_citation`).
 
-    If no step of a model's draft is supported, the draft of `quote` replaces it, provided that the
-    confidence of the quote is high. If the draft that remains has no supported step, the answer says that
-    the documents do not answer the question.
+    `quote` is a step that drafts an answer from quotes. If no step of a model's draft is supported, and the
+    confidence of the quotes is high, the quotes replace the model's draft. If the final draft has no
+    supported step, the answer says that the documents do not answer the question.
     """
 
     async def ground(state: PipelineState, config: RunnableConfig) -> Answer:
@@ -93,7 +93,7 @@ async def _check_steps(
 
 
 def _with_best_chunks(state: PipelineState) -> PipelineState:
-    """Return `state` with only the first `k` chunks, on which an answer without a model is based."""
+    """Return `state` with only the first `k` chunks, as for an answer without a model."""
     return {**state, "chunks": state["chunks"][: state["question"].k]}
 
 
@@ -119,7 +119,7 @@ def _empty_answer(
 
     The introduction is the model's greeting if that is free of claims, otherwise the platform's greeting.
     The question is in the model's wording if that is free of claims and the question is not a rewritten
-    follow-up. Otherwise, the text of the question is used.
+    follow-up. Otherwise, the question is in its own wording (see `ExtractedDetails.shown`).
     """
     question, classification, draft = state["question"], state["classification"], state["draft"]
     research = state.get("research", Research())
@@ -150,7 +150,7 @@ def _not_covered(answer: Answer, state: PipelineState, platform_info: PlatformIn
     """Return an answer that says that the documents do not answer the question, with the nearest pages.
 
     If identifiers in the question occur in no document, the answer says this instead, and names similar
-    ones.
+    identifiers.
     """
     sentences = _sentences_on_missing_identifiers(answer, state, platform_info)
     if not sentences:
@@ -185,8 +185,8 @@ def _with_steps(
 ) -> Answer:
     """Return the answer with its steps, the sources that they cite, and related pages.
 
-    If the confidence is low and the steps are quotes, the introduction says that they may not answer the
-    question, and names the identifiers in the question that occur in no document.
+    If the confidence is low and the steps are quotes, the introduction says that the quotes may not answer
+    the question, and names the identifiers in the question that occur in no document.
     """
     chunks, draft = state["chunks"], state["draft"]
     cited = sorted({number for step in steps for number in step.numbers})
@@ -221,7 +221,7 @@ def _with_steps(
 def _confidence(
     state: PipelineState, question: str, sources: Sequence[Source], steps: Sequence[GroundedStep]
 ) -> Confidence:
-    """Rate the evidence of an answer.
+    """Return the confidence of an answer, which depends on the evidence for it.
 
     The confidence is `low` if the draft was plain text instead of JSON, or if at least half of the steps
     are unsupported or contain unverified facts. It can be `high` only if all steps are supported and

@@ -44,7 +44,10 @@ class JudgeOutput(TypedDict):
 
     verdicts: list[bool | None] | None
     skipped: str | None
-    """Why there are no verdicts; None if there are. Traces of other optional steps have this key, too."""
+    """Why there are no verdicts; None if there are any.
+
+    Traces of other optional steps have this key, too.
+    """
 
 
 class Judge:
@@ -118,8 +121,8 @@ class Judge:
     ) -> dict[str, str]:
         """Return the escaped texts by chunk id; the longest are truncated to fit the window.
 
-        Raises ModelError if they would have to be shorter than `MIN_PASSAGE_TOKENS`. Statements are never
-        truncated, because a verdict on a part would be meaningless.
+        Raises ModelError if texts would have to be truncated to fewer than `MIN_PASSAGE_TOKENS` tokens.
+        Statements are never truncated, because a verdict on part of a statement would be meaningless.
         """
         window = int(self._model.window / self._model.token_correction)
         prompt = self._output.messages(self._variables(prompt_statements, []))

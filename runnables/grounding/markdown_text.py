@@ -14,7 +14,7 @@ from runnables.grounding.names import METHODS
 
 _CODE = r"```.*?(?:```|\Z)|`[^`\n]*`"
 _NOT_A_MARK = rf"{_CODE}|(?<=[A-Za-z_])\[\d+\](?=\.[a-z_])"
-"""Code, and an array index such as `orders[0].id`."""
+"""Code, or an array index as in `orders[0].id`. Neither contains citation marks."""
 
 _NUMBERS = r"\d{1,3}(?:\s{0,3}[-–—~～至,，、;；]\s{0,3}\d{1,3})*"
 _MARK = re.compile(
@@ -52,7 +52,7 @@ _NO_SENTENCE_END = re.compile(
     rf"`[^`\n]+`|{URL}(?<=[A-Za-z0-9/_=&-])"
     r"|\b(?:e\.g|i\.e|etc|vs|cf|approx|resp|No|Fig|Dr|Mr|Ms|Mrs|[A-Z])\.(?=\s)"
 )
-"""Code spans, URLs and abbreviations, whose dots do not end a sentence; a dot after a URL does."""
+"""Code spans, URLs and abbreviations. Their dots do not end a sentence, but a dot after a URL may."""
 
 _MARKS = r"(?:\s{0,3}\[\d{1,3}\])*"
 _SENTENCE_END = re.compile(
@@ -75,7 +75,7 @@ class CitedText:
 def resolve_citations(text: str, count: int) -> CitedText:
     """Rewrite the citation marks in `text` to the form `[n]`, for chunks numbered 1 to `count`.
 
-    Numbers without a chunk are removed. A list with 0 (`[0, 1]`) is not a mark.
+    Numbers without a chunk are removed. A list that contains 0, such as `[0, 1]`, is not a mark.
     """
     numbers: dict[int, None] = {}
     unknown_count = 0
@@ -163,7 +163,10 @@ class LinkPolicy:
         return _normalise(url) in self._allowed or self._is_documented_endpoint(url)
 
     def remove_disallowed(self, text: str) -> tuple[str, int]:
-        """Replace disallowed links with their labels, if any; return the text and the number removed."""
+        """Return `text` with labels instead of disallowed links, and the number of disallowed links.
+
+        A link without a label is removed. A link whose label is a number becomes a citation mark.
+        """
         removed = 0
 
         def replace(match: re.Match[str]) -> str:

@@ -1,11 +1,11 @@
 """Finds error codes, names of permissions, and words that are names by their context.
 
-Also recognises names that are not specific to a platform.
+A word is a name by its context if it is a key in JSON, a key or a one-word value in a `key=value` pair, the
+first cell of a table row, or next to a noun such as `field`. A permission has a name such as 标签打印权限包
+or "Parcel Read Package".
 
-Names from programming languages, standards and examples are not specific to a platform. A word is a name
-by its context if it is a key in JSON, a key or a one-word value in a `key=value` pair, the first cell of a
-table row, or next to a noun such as `field`. A permission has a name such as 标签打印权限包 or "Parcel Read
-Package".
+The module also recognises names that are not specific to a platform: those from programming languages,
+standards and examples.
 """
 
 import builtins
@@ -82,7 +82,10 @@ _NEXT_TO_NOUN = re.compile(
     rf"|`([A-Za-z][\w-]+)` (?:{_ENGLISH_NOUN})\b|\b(?:{_ENGLISH_NOUN}) `([A-Za-z][\w-]+)`",
     re.ASCII,
 )
-"""In English only code spans match, because any word may precede "field"."""
+"""A word next to a noun such as `field`.
+
+In English, only code spans match, because any word may precede "field".
+"""
 
 _CODE_NUMBER = re.compile(
     r"(?<![\w.,/=$¥￥+-])(?<!\d:)\d{4,6}(?!\w|[.,:/-]\d|[*×]|\s?[%％])", re.ASCII
@@ -105,7 +108,7 @@ _RETURN_BEFORE = re.compile(
     r"answers?|returns?|gives?|with|as|in|by))"
     r"[\s`\"'“的是为了到]{0,4}$"
 )
-"""Words before a number that may be a code, but may also count something."""
+"""Words before a number that may be a code or a count."""
 
 
 @dataclass(frozen=True)
@@ -149,7 +152,7 @@ def is_preceded_by(pattern: re.Pattern[str], text: str, start: int) -> bool:
 def is_standard(word: str) -> bool:
     """Return whether `word` is a placeholder, or belongs to a common technology.
 
-    Words of common technologies are, for instance, their names, keywords of Python, and header names.
+    Such words are names of technologies, keywords of Python and SQL, HTTP methods, and header names.
     """
     return (
         word in LANGUAGE_WORDS
@@ -217,7 +220,6 @@ def extract_code_numbers(text: str) -> Iterator[Mention]:
 
 
 def _is_unlikely_amount(number: str) -> bool:
-    """Return whether `number` has five or more digits and is not a multiple of 1,000."""
     return len(number) > 4 and int(number) % 1000 != 0
 
 
@@ -237,7 +239,7 @@ _NOT_IN_PERMISSIONS = _WORDS["not_in_permissions"]
 
 
 def extract_permissions(text: str) -> Iterator[Mention]:
-    """Yield the permissions that `text` names; an expression such as "this package" is not a name."""
+    """Yield the permissions that `text` names. An expression such as "this package" is not a name."""
     for match in _PERMISSION_NOUN.finditer(text):
         words = list(_permission_words(text, match.start()))
         if words:
@@ -281,8 +283,8 @@ class PermissionIndex:
     def contains(self, mention: Mention) -> bool:
         """Return whether the name in `mention` and an indexed name are equal, or one ends with the other.
 
-        If permissions are indexed, but only in another language, the name counts as contained, because it
-        may be a translation.
+        If all indexed permissions are in another language, the result is true, because the name may be a
+        translation. If no permission is indexed, it is false.
         """
         name = _permission_name(mention)
         if name[:1] not in self._endings:

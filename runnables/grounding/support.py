@@ -1,8 +1,8 @@
 """Lexical support: whether cited chunks contain the words and numbers of a statement or a question.
 
-These rules reject topics that the chunks do not cover, and numbers that the chunks do not contain. They
-do not recognise negation, because "is not needed" contains the words of "is needed". Numbers are compared
-with their units, so that 30 天, 三十天 and thirty days are equal.
+These rules reject statements about topics that the chunks do not cover, and statements with numbers that
+the chunks do not contain. The rules do not recognise negation, because "is not needed" contains the words
+of "is needed". Numbers are compared with their units, so that 30 天, 三十天 and thirty days are equal.
 """
 
 import re
@@ -21,16 +21,16 @@ from runnables.question.topic_scorer import is_content_word
 from schemas.document import Chunk
 
 NON_NOUN_FACTOR = 0.25
-"""Weight of a word that is not a noun.
+"""Factor for the weight of a word that is not a noun.
 
 It is low because colloquial questions use verbs that documents do not use, such as 弄 and 导出去. The
 value was measured on 100 pairs of colloquial questions. Files in samples/ answer one question of each
-pair. This question has the higher coverage in 57 pairs with a weight of 1, in 62 with 0.5, and in 65 with
+pair. This question has the higher coverage in 57 pairs with a factor of 1, in 62 with 0.5, and in 65 with
 0.25. Public data sets show no difference.
 """
 
 MIN_WORD_SHARE = 0.46
-"""Share of a statement's content words that the cited chunks must contain.
+"""Minimum share of a statement's content words that the cited chunks must contain.
 
 In tests/data/support.jsonl, paraphrases reach at least 0.5, statements about another section of the same
 page at most 0.43, and phrases that fit any page at most 0.2. All sentences in samples/ pass with their own
@@ -95,8 +95,9 @@ def is_supported(statement: str, cited: Sequence[Chunk], question: str) -> bool:
     Numbers may also come from the question. Citation marks and step numbers are ignored, and so are
     numbers in code spans, URLs and identifiers. Without chunks, nothing is supported.
 
-    Words cannot be compared with chunks in another language. For such chunks, it is enough that they
-    contain the numbers of the statement and, if it has identifiers, at least one of them.
+    Words cannot be compared with chunks in another language. If `cited` has such a chunk, the words need
+    not match. It is enough that `cited` contains the numbers and, if the statement has identifiers, at
+    least one of the identifiers.
     """
     if not cited:
         return False
@@ -123,9 +124,9 @@ def inferred_support(statement: str, chunk: Chunk, question: str) -> float:
     """Return the share of `statement` that `chunk` contains, 0 to 1, to find a missing citation.
 
     The share is that of content words or, if the chunk is in another language, of identifiers. The result
-    is 0 if the share is less than `MIN_INFERRED_SHARE`, or if the chunk does not support the statement.
-    With fewer than `MIN_INFERRED_WORDS` content words, their share is 0, because a statement such as "the
-    documentation does not say" shares its words with many pages.
+    is 0 if the share is less than `MIN_INFERRED_SHARE`, or if the chunk does not support the statement. If
+    the statement has fewer than `MIN_INFERRED_WORDS` content words, their share counts as 0, because a
+    statement such as "the documentation does not say" shares its words with many pages.
     """
     if not is_supported(statement, [chunk], question):
         return 0.0
@@ -172,9 +173,9 @@ def _shares_identifier(statement: str, text: str) -> bool:
 def _contains_numbers(text: str, prose: str) -> bool:
     """Return whether `text` contains all numbers of `prose` that must be supported.
 
-    The numbers of its list items do not count. A number with a known unit matches an equal quantity, or the
-    same number without a unit. A number without a known unit matches the same number with or without a
-    unit.
+    The item numbers of lists in `text` do not count. A number with a known unit matches an equal quantity,
+    or the same number without a unit. A number without a known unit matches the same number with or without
+    a unit.
     """
     stated = [quantity for quantity in extract_quantities(prose) if _is_checked(quantity)]
     if not stated:

@@ -65,9 +65,9 @@ def build_model_classifier(
 ) -> Runnable[Question, Classification]:
     """Return the step that classifies with a model.
 
-    If the model calls a question off-topic, `classify_by_rules` also classifies it. The rules prevail if
-    they are certain that the question is on topic, or find an indexed code, path or name in it. Otherwise
-    their estimate determines how certain the refusal is.
+    If the model classifies a question as off-topic, `classify_by_rules` classifies it as well. The result
+    of the rules is used if they are certain that the question is on topic, or if they find an indexed code,
+    path or name in it. Otherwise, only their probability is used, as the `on_topic` of the result.
 
     If all models fail, the type is `general`, so that the question is answered from the retrieved chunks.
     If `on_failure` is "error", the step raises ModelError instead. The reasons are in
@@ -161,9 +161,11 @@ def _question_type(
 ) -> QuestionType:
     """Return the type of an on-topic question.
 
-    It is `api_call` if the question contains details of a call or words about failures. Words for the parts
-    of an API also make it `api_call`, if the question names an API or has no interrogative. The same is
-    true of a word from an API's name, if the question has no interrogative.
+    It is `api_call` if one of these is true, and `general` otherwise:
+
+    - The question contains pasted details, an indexed error code, or a word about failures.
+    - It contains a word for a part of an API, and names an API or has no interrogative.
+    - It contains a word from an API's name (`touches_api`), and has no interrogative.
     """
     pasted = (
         details.paths
@@ -202,7 +204,7 @@ def _api_by_path(
 def _api_by_name(text: str, chunks: list[Chunk], collection: Collection) -> Chunk | None:
     """Return a chunk of the API that `text` names, or None if there is none.
 
-    `text` names an API if it contains at least `MIN_NAME_SHARE` of the API's name, in which each word
+    `text` names an API if it contains at least `MIN_NAME_SHARE` of the API's name. Each word of the name
     counts with its information content in the documents: "create" says less than "translation". Complete
     names are preferred, then APIs that are not deprecated, then the best rank in `chunks`.
     """

@@ -81,8 +81,8 @@ def build_condense(
 ) -> Runnable[Question, Question]:
     """Return the step that makes a follow-up standalone; the original text moves to `original_text`.
 
-    A question without history, or with a subject of its own, stays unchanged. If a follow-up is nothing but
-    small talk, its text stays unchanged, and the step sets `small_talk=True`. Rules are used if there are
+    A question without history, or with a subject of its own, stays unchanged. If a follow-up is only small
+    talk, its text stays unchanged, and the step sets `small_talk=True`. Rules are used if there are
     no models, if the follow-up is too long for a model, if the model's question is not usable, or if all
     models fail. If all models fail and `on_failure` is "error", the step raises ModelError instead.
     """
@@ -133,7 +133,8 @@ class _Condenser:
     ) -> CondensedQuestion | None:
         """Return the standalone question with its pasted details; None if the rules have to be used.
 
-        If the follow-up is small talk, the result says so instead. Raises ModelError.
+        If the follow-up is small talk, only `small_talk` of the result counts. Raises ModelError if all
+        models fail.
         """
         bodies, text = take_json(question.text, _BODY)
         if len(text) > MAX_FOLLOW_UP_CHARS:
@@ -226,7 +227,7 @@ def _names(text: str) -> set[str]:
 def _with_details(
     condensed: str, text: str, details: ExtractedDetails, bodies: Iterable[str]
 ) -> str:
-    """Return `condensed`, plus the details of `text` missing from it, plus the pasted JSON `bodies`."""
+    """Return `condensed`, followed by the details of `text` that it lacks and the pasted JSON `bodies`."""
     values = [*URL.findall(text), *details.paths, *error_codes(text), *_NAME.findall(text)]
     if details.trace_id:
         values.append(f"trace_id: {details.trace_id}")

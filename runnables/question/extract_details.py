@@ -87,10 +87,14 @@ def search_query(question: str) -> str:
 def error_codes(text: str) -> list[str]:
     """Return the codes in `text`, such as `40014`, `-1001`, `isv.invalid-sign`, `SIGN_ERROR`, `BIL-0017`.
 
-    They are numbers of 4 to 9 digits, dotted lower-case words of which the last has a `-` or `_` (so that
-    domains and methods are not codes), words in capitals joined by `_`, and two to eight capitals followed
-    by three to nine digits, with or without a dot or hyphen between them. The capitals may be several words
-    with hyphens (`SMS-UP-432`).
+    A code is one of these:
+
+    - a number of 4 to 9 digits
+    - lower-case words joined by dots, with a `-` or `_` in the last one, so that domains and methods are
+      not codes
+    - words in capitals joined by `_`
+    - two to eight capitals and three to nine digits, with or without a dot or hyphen between them; up to
+      three further words in capitals may precede the digits, each after a hyphen (`SMS-UP-432`)
     """
     return _ERROR_CODE.findall(text)
 
@@ -157,7 +161,8 @@ def _trace_id_of(response: JsonValue) -> str | None:
 def _error_of(response: JsonValue) -> str | None:
     """Return the code and message of a failed response; None for any other value.
 
-    They may be in an object, or in the first object of a list, below `error` or `errors`.
+    The code and message may also be in an object below `error` or `errors`, or in the first object of a
+    list below one of these keys.
     """
     if not isinstance(response, dict):
         return None

@@ -2,11 +2,12 @@
 
 Small talk is thanks, greetings and the like, in Chinese and English.
 
-A follow-up omits its subject: all its content words name a part of an API (错误码, "required
-parameters"), name an action on it (取消, "cancel"), or have occurred in the conversation. A text with
+A follow-up omits its subject: each of its content words names a part of an API (错误码, "required
+parameters"), names an action on an API (取消, "cancel"), or has occurred in the conversation. A text with
 other content words has a subject of its own, and stays unchanged, so that an off-topic question does not
-inherit the topic of the conversation. Only a text that asks how or whether to do something, and whose
-object is a pronoun, may have up to `MAX_NEW_WORDS` other content words: "can I schedule it for midnight".
+inherit the topic of the conversation. There is one exception. A text that asks how or whether to do
+something with a pronoun, such as "can I schedule it for midnight", may have up to `MAX_NEW_WORDS` other
+content words.
 """
 
 import re
@@ -31,9 +32,10 @@ MAX_TEXT_CHARS = 4_000
 """Maximum length of a follow-up that omits its subject, in characters, including pasted details."""
 
 MAX_NEW_WORDS = 2
-"""Maximum number of content words, new to the conversation, in a follow-up such as "can I cancel it".
+"""Maximum number of new content words in a follow-up such as "can I cancel it".
 
-"Can I schedule it for midnight" has two such words. Other follow-ups must have none.
+A word is new if it has not occurred in the conversation. "Can I schedule it for midnight" has two new
+words. Follow-ups of another form must have none.
 """
 
 MAX_CLAUSE_CHARS = 200

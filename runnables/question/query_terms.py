@@ -1,7 +1,7 @@
 """The terms of a question to look for in chunks: weighted words, identifiers, needs and quantities.
 
 A need is a kind of content that the question asks for, such as error codes or steps. A quantity is a kind
-of number that it asks for, such as a time or a size.
+of number that the question asks for, such as a time or a size.
 """
 
 import math
@@ -38,7 +38,7 @@ NON_NOUN_FACTOR = 0.5
 """Factor for the weight of a word that is not a noun: questions and documents use different verbs."""
 
 MIN_OTHER_WORDS = 2
-"""A question with fewer words besides its codes and names asks only for the meaning of these.
+"""Minimum number of other words in a question that is not only about its codes and names.
 
 Words that developers use on every platform, such as "error", and `REMEDY_WORDS` do not count.
 """
@@ -49,7 +49,7 @@ REMEDY_WORDS = frozenset(
 )  # fmt: skip
 """Words with which a question asks what an error means and what to do about it."""
 MAX_SHORT_VALUE_CHARS = 2
-"""Maximum length of a value that the words before it must announce."""
+"""Maximum length, in characters, of a value that counts only after words such as "is" or "code"."""
 _MARKED_WORD = re.compile(
     r"(?<![\w.-])(?!\d{3}\b(?![.-]\w))-?(?=\w*[\d._-]|\w+[A-Z])[A-Za-z\d]+(?:[._-][A-Za-z\d]+)*(?![\w-])",
     re.ASCII,
@@ -67,20 +67,22 @@ class QueryTerms:
     """The words of a question with their weights, its identifiers and what it asks for."""
 
     weights: Mapping[str, float]
-    """Information content of each stem in nats, from its frequency in the documents.
+    """Information content of each stem in nats, from the frequency of its word in the documents.
 
-    For a word that is not a noun, it is multiplied by `NON_NOUN_FACTOR`.
+    The weight of a word that is not a noun is multiplied by `NON_NOUN_FACTOR`.
     """
     equivalents: Mapping[str, Sequence[str]]
     """For each stem that has equivalent terms, these terms, stemmed and in lower case."""
     ngrams: Sequence[str]
-    """Sequences of two Chinese or three other characters, which match parts of words with typos."""
+    """Sequences of two Chinese or three other characters; most of them match despite a typo."""
     identifiers: frozenset[str]
     """Names, paths and codes, and the names of parameters in a pasted request, in lower case."""
     values: frozenset[str]
-    """Words with a digit, a mark or an inner capital, and short values after "is" or "=", in lower case.
+    """Words that may be names or values in the documents, in lower case.
 
-    A row with such a name is what the question is about, although most of them name nothing.
+    They have a digit, `.`, `_`, `-` or an inner capital, or are short and follow a word such as "is" or
+    "code". If one of them is the name of a table row or list item, the question is about that row or item.
+    Most of them are not the name of anything.
     """
     has_pasted_call: bool
     """Whether the question contains the parameters of a request, or a response."""
@@ -201,7 +203,7 @@ def _equivalents(
 
 
 def _values(text: str) -> frozenset[str]:
-    """Return the values of `QueryTerms`. Numbers of three digits do not count: most are statuses."""
+    """Return the values of a question. Numbers of three digits do not count: most are HTTP statuses."""
     marked = (word for word in _MARKED_WORD.findall(text) if len(word) > MAX_SHORT_VALUE_CHARS)
     return frozenset(value.lower() for value in (*marked, *_SHORT_VALUE.findall(text)))
 

@@ -58,9 +58,12 @@ def topic_features(
 ) -> dict[str, float]:
     """Return the features from which the probability is estimated. Blocks; call it in a worker thread.
 
-    These are the topic score with equivalent terms; the mean score of the question's words; whether the
-    question contains a word about private life or general knowledge that no document contains; whether the
-    question contains one of the words `_FIRST_PERSON`; and the largest share of its words in one chunk.
+    - `topic`: the topic score of the question, with the best equivalents in place of its terms
+    - `mean`: the mean score of the question's words
+    - `private`: 1 if the question contains a word about private life or general knowledge that no document
+      contains, otherwise 0
+    - `personal`: 1 if the question contains one of the words `_FIRST_PERSON`, otherwise 0
+    - `share`: the largest weighted share of the question's words that a single chunk contains
     """
     topic = TopicScorer(collection.word_counts, collection.manifest.words)
     scores = topic.word_scores(details.text).values()
@@ -79,7 +82,7 @@ def topic_features(
 def _gain_by_equivalents(
     text: str, topic: TopicScorer, lexicons: Iterable[Glossary | Lexicon]
 ) -> float:
-    """Return by how much the topic score of `text` rises if its terms are replaced by equivalents, in nats.
+    """Return the change of the topic score, in nats, if equivalents replace the terms of `text`.
 
     The equivalent with the highest score counts. Terms that are equivalent to each other count once.
     """
@@ -95,7 +98,7 @@ def _gain_by_equivalents(
 
 
 def _has_private_word(details: ExtractedDetails, collection: Collection) -> bool:
-    """Return whether a word about private life or general knowledge is in the question and in no document.
+    """Return whether the question has a word about private life or general knowledge that no document has.
 
     Blocks; call it in a worker thread.
     """

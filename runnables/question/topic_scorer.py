@@ -3,9 +3,10 @@
 The score is the log-likelihood ratio of the question's words under two unigram language models. The
 first is the model of the documents, smoothed with everyday language (Jelinek-Mercer; Zhai & Lafferty, "A
 Study of Smoothing Methods for Language Models", 2004). The second is everyday language alone (the word
-lists of `wordfreq`). Words that are more frequent in the documents than in everyday language
-raise the score. Words that the documents do not contain lower it, except those of developers. The most
-common words are ignored.
+lists of `wordfreq`). Words that are more frequent in the documents than in everyday language raise the
+score. Words that the documents do not contain lower it, except `DEVELOPER_WORDS`. The most common words are
+ignored.
+
 docs/decisions/0002-topic-gate.md has measurements on platforms that the gate was not tuned on.
 """
 
@@ -19,7 +20,7 @@ DOCUMENT_WEIGHT = 0.3
 """Weight of the documents in the language model that mixes them with everyday language."""
 
 DEVELOPER_SHARE = 1e-3
-"""Each of `DEVELOPER_WORDS` counts as at least this share of the documents' words."""
+"""Minimum share of the documents' words that each of `DEVELOPER_WORDS` is assumed to have."""
 
 WordCounts = Callable[[Iterable[str]], dict[str, int]]
 """Function that returns the number of occurrences in the documents for each word that occurs there."""

@@ -37,14 +37,10 @@ SHARES = {
 """Labels of the shares of `AnswerScores` that a comparison shows."""
 
 MAX_BRIEF_CHARS = 160
-"""Maximum length of an answer with its grade or label in a comparison, in characters."""
+"""Maximum length of an answer in a comparison, in characters, including its grade or label."""
 
 GRADE_VALUES: dict[Grade, float] = {"correct": 1.0, "partly": 0.5, "wrong": 0.0}
-"""The values of grades in a comparison.
-
-The judge does not grade an answer that cites no source. Without a grade, the answer counts as wrong if the
-question has facts.
-"""
+"""The value of each grade in a comparison. `_grade_value` also covers answers without a grade."""
 
 
 class AnswerPair(NamedTuple):
@@ -117,9 +113,10 @@ def _fact_value(result: ScoredAnswer) -> float | None:
 
 
 def _grade_value(result: ScoredAnswer) -> float | None:
-    """Return the value of the grade; None if the judge failed, and 0 if the answer has no grade.
+    """Return the value of the grade; None if the judge failed.
 
-    A question without facts is never graded. Its value is that of `right`.
+    Answers that cite no source are not graded; their value is 0. Answers to questions without facts are not
+    graded either; their value is that of `_fact_value`.
     """
     if result.judge_failure is not None:
         return None
@@ -129,7 +126,7 @@ def _grade_value(result: ScoredAnswer) -> float | None:
 
 
 def print_answers(evaluation: AnswerEvaluation) -> None:
-    """Print the scores on stdout, then wrong answers, those with confidence `high` first."""
+    """Print the scores on stdout, followed by wrong answers. Those with confidence `high` come first."""
     parts = [
         _answers_heading(evaluation),
         _scores(evaluation.scores),
@@ -173,7 +170,7 @@ def _changed(label: str, answers: Sequence[AnswerPair]) -> list[Group]:
 
 
 def _brief(result: ScoredAnswer) -> str:
-    """Return the grade or the label of an answer, with the beginning of its text."""
+    """Return the grade of an answer, or its label if it has no grade, and the beginning of its text."""
     text = " ".join(f"{result.grade or _label(result)}: {' '.join(result.steps)}".split())
     return text if len(text) <= MAX_BRIEF_CHARS else f"{text[: MAX_BRIEF_CHARS - 1]}…"
 
@@ -195,7 +192,7 @@ def _answers_heading(evaluation: AnswerEvaluation) -> Group:
 
 
 def _scores(scores: AnswerScores) -> Group:
-    """Return the shares, one per line with its meaning."""
+    """Return tables of the shares, one share per row, with its meaning."""
     answerable: tuple[tuple[str, float | None, str], ...] = (
         ("page", scores.page, f"a gold document is among the first {K} chunks"),
         ("evidence", scores.evidence, f"the first {K} chunks state all facts"),

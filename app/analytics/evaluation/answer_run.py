@@ -36,7 +36,7 @@ CONCURRENCY = 4
 
 
 class AnswerProbe:
-    """Asks questions of `answer_service`. The answers bypass the cache, sessions and records."""
+    """Asks questions through `answer_service`, without the cache, sessions and records."""
 
     def __init__(self, answer_service: AnswerService, documents: DocumentIndex) -> None:
         self._answer_service = answer_service
@@ -144,7 +144,8 @@ class _AnswerRun:
     async def _grade(self, result: ScoredAnswer) -> ScoredAnswer:
         """Return `result` with the judge's grade, or with the reason why the judge gave none.
 
-        If there is no judge, or if the question has no facts or was not answered, `result` is unchanged.
+        `result` is returned unchanged if there is no judge, if the question has no facts, or if the answer
+        cites no source.
         """
         if self._judge is None or result.outcome != "answered" or not result.facts:
             return result

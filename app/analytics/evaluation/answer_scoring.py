@@ -29,9 +29,11 @@ K = 5
 """Number of retrieved chunks that are searched for the facts."""
 
 Outcome = Literal["answered", "not_covered", "refused"]
-"""`refused`: the answer says that the question is off-topic, and suggests no pages.
+"""How the service dealt with a question.
 
-`not_covered`: any other answer that cites no source.
+- `refused`: The answer says that the question is off-topic, and suggests no pages.
+- `answered`: Any other answer that cites a source.
+- `not_covered`: Any other answer that cites no source.
 """
 
 CONFIDENCES: tuple[Confidence, ...] = get_args(Confidence)
@@ -59,7 +61,7 @@ class RetrievedSection(ApiModel):
 
 
 class ScoredAnswer(ApiModel):
-    """A question, its retrieved chunks and, unless only retrieval is measured, its answer."""
+    """A question with its retrieved chunks and its answer, if it was asked."""
 
     id: str
     question: str
@@ -77,7 +79,7 @@ class ScoredAnswer(ApiModel):
     missing_evidence: tuple[Fact, ...]
     """The facts that the first five chunks do not state."""
     outcome: Outcome | None = None
-    """None if only retrieval is measured. The fields below then have their default values."""
+    """None if only retrieval was measured. In this case, the fields below have their default values."""
     confidence: Confidence | None = None
     right: bool | None = None
     """Answerable question: whether the answer states all facts; None if the question has no facts.
@@ -114,8 +116,8 @@ class Reliability(ApiModel):
 class AnswerScores(ApiModel):
     """Numbers and shares of questions or answers.
 
-    A question counts only for the shares that apply to it: without facts, for example, it does not count
-    for `right`. A share is None if no question counts for it.
+    A question counts only for the shares that apply to it. For example, a question without facts does not
+    count for `right`. A share is None if no question counts for it.
     """
 
     answerable: int
@@ -134,7 +136,7 @@ class AnswerScores(ApiModel):
     not_covered: float | None
     """Share of the answerable questions that were not refused, but whose answer cites no source."""
     grounded: float | None
-    """Share of the answers that are grounded, among those that cite a source."""
+    """Share of grounded answers among the answers that cite a source."""
     correct: float | None
     """Share of the answerable questions whose answer the judge grades as correct.
 
@@ -213,7 +215,7 @@ def score_answer(result: ScoredAnswer, answer: Answer) -> ScoredAnswer:
 
 
 def outcome_of(answer: Answer) -> Outcome:
-    """Return whether `answer` refuses, cites no source, or answers."""
+    """Return the outcome of `answer`, as defined by `Outcome`."""
     if answer.type == "unknown" and not answer.nearest:
         return "refused"
     numbers = {source.number for source in answer.sources}
@@ -222,7 +224,7 @@ def outcome_of(answer: Answer) -> Outcome:
 
 
 def answer_scores(results: Sequence[ScoredAnswer]) -> AnswerScores:
-    """Return the shares over `results`."""
+    """Compute the scores of all `results` together."""
     answerable = [result for result in results if not result.unanswerable]
     unanswerable = [result for result in results if result.unanswerable]
     asked = [result for result in answerable if result.outcome]
@@ -289,7 +291,6 @@ def _section(source: Source, relevant: frozenset[str]) -> RetrievedSection:
 
 
 def _source_text(source: Source) -> str:
-    """Return the title, section, API name, API URL and text of a chunk."""
     return "\n".join([source.title, source.section, source.api_name, source.api_url, source.text])
 
 
@@ -306,15 +307,16 @@ def _share(values: Iterable[bool | None]) -> float | None:
 
 
 def normalise_text(text: str) -> str:
-    """Return `text` in NFKC and case-folded, with single spaces, without Markdown emphasis and escapes."""
+    """Normalise `text`: NFKC, case-folded, with single spaces, without Markdown emphasis and escapes."""
     plain = _EMPHASIS.sub("", _ESCAPE.sub(r"\1", unicodedata.normalize("NFKC", text)))
     return _SPACE.sub(" ", plain).strip().casefold()
 
 
 def missing_facts(facts: Sequence[Fact], text: str) -> list[Fact]:
-    """Return the facts that `text` does not state: none of their alternatives occurs in it.
+    """Return the facts that `text` does not state.
 
-    All texts are normalised before the comparison.
+    A text states a fact if it contains one of the fact's alternatives. The text and the alternatives are
+    compared in the form that `normalise_text` returns.
     """
     normalised = normalise_text(text)
     return [
@@ -355,7 +357,7 @@ class AnswerJudge:
         return self._model.name
 
     async def judge(self, question: str, facts: Sequence[Fact], steps: Sequence[str]) -> Judgement:
-        """Return the grade of an answer with these steps, or the failure of the model."""
+        """Grade the answer that consists of `steps`. If the model fails, `Judgement.failure` is set."""
         variables = {"facts": facts, "question": question, "written": "\n".join(steps)}
         config = with_deadline({}, self._timeout_s)
         try:
@@ -371,7 +373,8 @@ def open_answer_judge(
     """Return a judge that calls `model`. If `model` is None, the judge calls APIDESK_JUDGE_MODEL.
 
     The judge uses APIDESK_JUDGE_BASE_URL, APIDESK_JUDGE_API_KEY and a prompt in `language`. Returns None if
-    no model is given or configured. Raises ConfigurationError if the model's name or provider is invalid.
+    no model is given or configured. Raises ConfigurationError if `model` is empty, or if the model's name
+    or provider is invalid.
     """
     if model is not None:
         settings = settings.model_copy(update={"judge_model": model})
@@ -382,6 +385,6 @@ def open_answer_judge(
 
 
 def count_grades(grades: Iterable[Grade | None]) -> dict[Grade, int]:
-    """Return the number of answers with each grade."""
+    """Return how often each grade occurs in `grades`. None is not counted."""
     counts = Counter(grades)
     return {grade: counts[grade] for grade in GRADES}

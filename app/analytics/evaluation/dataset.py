@@ -42,14 +42,12 @@ _OPERATION = re.compile(r"([A-Z]+) +(/\S*)")
 
 
 def _list(value: object) -> object:
-    """Wrap a single string in a list; turn None into an empty list."""
     if value is None:
         return []
     return [value] if isinstance(value, str) else value
 
 
 def _text(value: object) -> str:
-    """Return `value` as text; None is an empty string."""
     return "" if value is None else str(value)
 
 
@@ -58,7 +56,7 @@ Fact = Annotated[tuple[NonEmptyStr, ...], BeforeValidator(_list), Field(min_leng
 
 
 class EvaluationQuestion(BaseModel):
-    """A question and its gold documents. Other keys, such as those of public datasets, are ignored."""
+    """A question and its gold documents. Unknown keys, such as those of public datasets, are ignored."""
 
     model_config = ConfigDict(frozen=True, extra="ignore", populate_by_name=True)
 
@@ -72,7 +70,7 @@ class EvaluationQuestion(BaseModel):
     facts: Annotated[tuple[Fact, ...], BeforeValidator(_list)] = ()
     """The facts that a right answer states."""
     kind: str = ""
-    """The kind of information that the question asks for, such as `limit`; or `unanswerable`."""
+    """The kind of information that the question asks for, such as `limit`, or the value `unanswerable`."""
     id: Annotated[str, BeforeValidator(_text)] = ""
     type: QuestionType | None = None
     generated_from: GeneratedFrom | None = Field(default=None, alias="made")

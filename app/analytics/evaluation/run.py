@@ -115,7 +115,7 @@ class RetrievalProbe:
 async def evaluate_classifier(
     answer_service: AnswerService, questions: Sequence[EvaluationQuestion]
 ) -> ClassificationResult | None:
-    """Compare the predicted types with the expected ones. Returns None if no type is expected.
+    """Compare predicted with expected question types. Returns None if no question has an expected type.
 
     Raises ModelError if the model fails and APIDESK_ON_MODEL_FAILURE is `error`.
     """

@@ -31,7 +31,7 @@ TIMEOUT_S = 60.0
 """Seconds to wait for the model. The timeout is long, because only the reader of a report waits."""
 
 Wordings = Sequence[str]
-"""Questions of one group, the representative one first."""
+"""The texts of one group's questions. The representative question comes first."""
 
 log = logging.getLogger(__name__)
 
@@ -116,10 +116,8 @@ def join_groups(groups: Sequence[TextGroup], topics: Sequence[QuestionTopic]) ->
 
 
 def _join_parts(parts: Sequence[TextGroup], name: str) -> TextGroup:
-    """Join `parts` into one group named `name`."""
     largest = max(parts, key=lambda part: len(part.members))
-    # When groups are joined, the terms of a one-question group are left out: no second question
-    # shares them.
+    # A group of one question contributes no terms to the others, because no second question shares them.
     shared = [part.undocumented for part in parts if len(part.members) > 1 or len(parts) == 1]
     return replace(
         largest,

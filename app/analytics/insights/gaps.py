@@ -34,7 +34,7 @@ are missed. As a result, more answered questions become candidates, but each gro
 """
 
 MIN_ON_TOPIC_SHARE = 0.5
-"""Minimum share of questions that the topic gate accepts, in a group that is about the platform.
+"""A group is about the platform if the topic gate accepts at least this share of its questions.
 
 Measured: 0.53 to 1 in groups about gaps, at most 0.36 in groups that are not about the platform.
 """
@@ -147,7 +147,7 @@ def _is_failed(question: GapQuestion) -> bool:
 
 
 class GapCandidates:
-    """Collects the newest gap candidates, at most `MAX_TEXTS`. Records are added oldest first.
+    """Collects the newest gap candidates, at most `MAX_TEXTS`. Records must be added oldest first.
 
     If one caller repeats a question in the same words on the same day, the question counts once, because
     retries and monitors would otherwise create a gap. A caller is an API key together with the session, if

@@ -4,12 +4,15 @@ The method is agglomerative clustering with average linkage (UPGMA; Sokal and Mi
 The similarity of two questions is the cosine similarity of their weighted terms or of their embeddings,
 whichever is higher. Afterwards, groups in different languages that share terms are joined.
 
-The weight of a term is a product of two factors: the logarithm of observed over expected frequency, as in
-pointwise mutual information (Church and Hanks, "Word Association Norms, Mutual Information, and
-Lexicography", 1990), and log(1 + n), where n is the number of questions that contain the term. The expected
-frequency is based on everyday language, general developer vocabulary and the platform's own documents, not
-on the questions. Therefore, a term that occurs in many questions keeps its weight, and common words such as
-"interface" and "order" have a low weight.
+The weight of a term is the product of two factors:
+
+- The logarithm of observed / expected frequency, as in pointwise mutual information (Church and Hanks,
+  "Word Association Norms, Mutual Information, and Lexicography", 1990).
+- log(1 + n), where n is the number of questions that contain the term.
+
+The expected frequency is based on everyday language, general developer vocabulary and the platform's own
+documents, not on the questions. Therefore, a term that occurs in many questions keeps its weight, and
+common words such as "interface" and "order" have a low weight.
 """
 
 import math
@@ -53,9 +56,9 @@ the largest groups in three quarters of the reports at 0.4, in three eighths at 
 MIN_BRIDGE_SIMILARITY = 0.05
 """Minimum similarity of centroids at which groups in different languages are joined.
 
-In the same sets, the similarity of groups with the same topic is 0.067 to 0.16. That of unrelated groups is
-at most 0.036, or up to 0.16 if they share only one term. Therefore, groups must also share
-`MIN_BRIDGE_TERMS` terms.
+In the sets of `MIN_SIMILARITY`, groups with the same topic have a similarity of 0.067 to 0.16. Unrelated
+groups have a similarity of at most 0.036, except that groups that share only one term reach up to 0.16.
+Therefore, groups must also share `MIN_BRIDGE_TERMS` terms.
 """
 
 MIN_BRIDGE_TERMS = 2
@@ -79,7 +82,8 @@ UNSPLIT_WORD_ZIPF = 5.0
 COMMON_CHARACTER_SHARE = 10 ** (COMMON_ZIPF + 0.7 - 9)
 """Share of everyday text above which a character is common and yields no term: 1 in 300.
 
-It is higher than the share of a COMMON_ZIPF word, 1 in 1,600, because a character occurs in many words.
+This limit is higher than the limit for words (COMMON_ZIPF, 1 in 1,600), because a character occurs in many
+words.
 """
 
 COMMON_DOCUMENT_WORD_SHARE = 1e-3
@@ -97,13 +101,13 @@ class TopicTerm:
 
     text: str
     word: str
-    """The word from which the term was derived, or the character; the first one if there are several."""
+    """The word or character from which the term was derived; the first one if there are several."""
     expected_share: float
     """Expected share of this term among the words of questions."""
     document_share: float
-    """Share of the documents' words that equal the word from which the term was derived.
+    """Share of the documents' words that equal the word with this stem or character.
 
-    If several words have the same term, this is the share of the most frequent one.
+    If there are several such words, this is the share of the most frequent one.
     """
 
 
@@ -217,8 +221,8 @@ def group_texts(
 ) -> list[TextGroup]:
     """Group `texts` by meaning, the largest group first; a group can have a single member.
 
-    `vectors` are the embeddings of `texts`, `documented` returns word frequencies in the documents, and
-    `glossary` defines synonyms. Only the first `MAX_TEXTS` texts are grouped.
+    `vectors` are the embeddings of `texts`, `documented` returns how frequent words are in the documents,
+    and `glossary` defines synonyms. Each of them can be None. Only the first `MAX_TEXTS` texts are grouped.
     """
     texts = texts[:MAX_TEXTS]
     if not texts:

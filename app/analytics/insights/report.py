@@ -199,7 +199,10 @@ async def _gaps_and_notes(
 async def _embed_candidates(
     candidates: Sequence[GapQuestion], documentation: DocumentationContext
 ) -> Vectors | None:
-    """Return one vector per candidate; each distinct text is embedded once. Raises ModelError."""
+    """Return one vector per candidate, or None without an embedding model. Raises ModelError.
+
+    Each distinct text is embedded only once.
+    """
     if documentation.embed is None:
         return None
     texts = [candidate.text for candidate in candidates]

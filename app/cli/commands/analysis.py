@@ -114,7 +114,6 @@ def evaluate(
 
 
 def _reject_retrieval_options() -> None:
-    """Raise UsageError if one of the RETRIEVAL_OPTIONS is given."""
     context = click.get_current_context()
     for name in RETRIEVAL_OPTIONS:
         if context.get_parameter_source(name) is ParameterSource.COMMANDLINE:

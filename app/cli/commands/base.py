@@ -21,9 +21,10 @@ EXIT_BAD_INPUT = 2
 
 
 def report_errors(command: F) -> F:
-    """Decorate `command` to report an ApideskError as a line on stderr and exit with status 1 or 2.
+    """Decorate `command` to print an ApideskError as one line on stderr and exit.
 
-    Only errors are logged, unless the command changes the log level.
+    The exit status is 2 for invalid settings, questions or sources, and 1 for any other error. Only errors
+    are logged, unless the command changes the log level.
     """
 
     @wraps(command)
@@ -53,7 +54,7 @@ def platform_option(command: F) -> F:
 
 
 def load_settings(platform: Path | None, **options: object) -> "Settings":
-    """Read the settings, and override them with options that are not None. Raises ConfigurationError."""
+    """Read the settings. Arguments that are not None override them. Raises ConfigurationError."""
     from schemas.settings import read_settings
 
     overrides = {"platform": platform, **options}

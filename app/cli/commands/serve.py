@@ -157,7 +157,6 @@ def revoke(key_id: str) -> None:
 
 
 def _print_keys(keys: "Sequence[ApiKey]", as_json: bool) -> None:
-    """Print API keys on stdout, as a table or a JSON list."""
     from rich.console import Console
     from rich.table import Table
     from rich.text import Text

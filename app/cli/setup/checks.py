@@ -113,7 +113,7 @@ class Trial:
     question: str | None
     """The question that was asked; None if no question can be suggested from the documents."""
     answer: Answer | None
-    """None if there is no question."""
+    """The answer to `question`; None if there is no question."""
 
 
 async def run_trial(settings: Settings, progress: "ProgressCallback") -> Trial:
@@ -145,8 +145,8 @@ async def run_trial(settings: Settings, progress: "ProgressCallback") -> Trial:
 async def _check_store(answer_service: "AnswerService") -> None:
     """Raise ConfigurationError if the store contains documents that the sources do not contain.
 
-    Such documents usually belong to another platform. The run would delete them, or index its own
-    documents next to them.
+    Such documents usually belong to another platform. An ingestion run would delete them, or add the
+    documents of this platform to them.
     """
     from ingestion.job import run_in_thread
 

@@ -165,7 +165,6 @@ def _printable(text: str) -> str:
 
 
 def _relative_path(path: Path, folder: Path) -> str:
-    """Return `path` relative to `folder`, with forward slashes."""
     return Path(os.path.relpath(path.resolve(), folder.resolve())).as_posix()
 
 

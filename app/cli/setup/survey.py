@@ -118,7 +118,7 @@ def _survey_folder(folder: Path, limits: SourceLimits) -> Iterator[_SurveyedSour
     files = FilesSourceConfig(name="files", kind="files", path=folder)
     if paths := _files(folder, file_suffixes(files) - {".txt"}):
         suffixes = sorted({path.suffix.lower() for path in paths})
-        # Validated instead of constructed: `suffixes` takes only literals, and mypy rejects a list of str.
+        # `model_validate`, because mypy accepts only literals as `suffixes` of the constructor.
         fields = {"name": "files", "kind": "files", "path": folder, "suffixes": suffixes}
         contents = f"{_count_of(len(paths), 'file')} ({', '.join(suffixes)})"
         yield _SurveyedSource(FilesSourceConfig.model_validate(fields), contents)

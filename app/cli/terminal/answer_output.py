@@ -52,7 +52,7 @@ def print_answer(answer: Answer) -> None:
 
 
 def print_steps(answer: Answer, console: Console) -> None:
-    """Print the steps of an answer, without numbers: the steps of a procedure already contain theirs.
+    """Print the steps of an answer. No numbers are added, because steps of a procedure contain their own.
 
     If the output is not a terminal, the Markdown is printed as it is: lines are not wrapped, and links keep
     their URLs.

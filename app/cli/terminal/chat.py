@@ -78,7 +78,7 @@ COMMANDS: tuple[ChatCommandName, ...] = get_args(ChatCommandName)
 
 
 class ChatCommand(NamedTuple):
-    """The name of a command, which may be unknown, and the argument."""
+    """A command that the user entered, with its argument. The command may be unknown."""
 
     name: str
     argument: str

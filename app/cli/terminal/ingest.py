@@ -1,6 +1,6 @@
 """Runs ingestion for the command line, in this process, and explains how a single page is read.
 
-A server may be using the same store.
+A server may use the same store at the same time.
 """
 
 import asyncio
@@ -97,7 +97,7 @@ async def _changes(settings: Settings) -> AsyncGenerator[None]:
     """Yield once when watching begins, and then after each change.
 
     The folder of platform.toml and the files and folders of the sources are watched, even while the caller
-    processes a change. Changes to the service's own files do not count.
+    processes a change. Changes in `_own_paths` do not count.
     """
     from watchfiles import Change, DefaultFilter, awatch
 
@@ -134,7 +134,7 @@ def _watched_paths(settings: Settings) -> set[Path]:
 
 
 def _own_paths(settings: Settings) -> list[Path]:
-    """Return the paths of the service's own files and folders."""
+    """Return the paths that the service writes: caches, outbox, models, database and embedded index."""
     paths = [settings.website_cache, settings.spool, settings.local_model_folder]
     database = make_url(settings.database_url)
     if database.get_backend_name() == "sqlite" and database.database:
@@ -217,7 +217,6 @@ def _operation_lines(operation: "PageOperation") -> Iterator[str]:
 def _reasons_for_prose(
     source: PageFolderConfig, content: "PageContent", page: "ParsedPage"
 ) -> Iterator[str]:
-    """Yield lines that say why the page is not read as API operations."""
     if not source.api_pages:
         yield "  api_pages = false for this source"
     elif content.format == "text":

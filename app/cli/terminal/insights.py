@@ -1,7 +1,7 @@
 """Builds the insights report for the command line, and prints it as text.
 
-The report is built from the records in the database. The documents are also used to detect gaps; without
-them, gaps are detected from unhelpful answers only.
+The report is built from the records in the database. To detect gaps, the documents are read, too. If they
+are not available, gaps are detected from unhelpful answers only.
 """
 
 import asyncio
@@ -162,7 +162,8 @@ def _span(insights: Insights) -> str:
 def _sparkline(days: Mapping[date, int], span: int) -> Text:
     """Return a sparkline of the questions per day, with a dot for a day without questions.
 
-    The line begins `span` days ago. If `span` >= `MAX_SPARKLINE_DAYS`, a character stands for several days.
+    The line begins `span` days ago. If `span` is `MAX_SPARKLINE_DAYS` or more, each character stands for
+    several days.
     """
     today = datetime.now(UTC).date()
     step = span // MAX_SPARKLINE_DAYS + 1
@@ -282,7 +283,6 @@ def _indented(text: Text) -> Padding:
 
 
 def _single_line(text: str, style: str = "") -> Text:
-    """Return `text` on one line, with an ellipsis if it is too long."""
     return Text(_printable(text), style=style, no_wrap=True, overflow="ellipsis")
 
 

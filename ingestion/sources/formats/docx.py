@@ -1,4 +1,4 @@
-"""Reads Word documents: checks the parts of the package against limits and converts them to HTML."""
+"""Reads Word documents: checks the package against limits, and converts its text to Markdown via HTML."""
 
 import io
 import zipfile
@@ -31,7 +31,7 @@ MAX_DEPTH = 150
 
 _PIECE_BYTES = 1 << 20
 _WIDE_SPACES = str.maketrans(dict.fromkeys("\u00a0\u2002\u2003\u3000", " "))
-"""Replaces no-break spaces and wide spaces.
+"""Maps no-break spaces and wide spaces to ordinary spaces.
 
 The conversion to Markdown would write them as entities at the start of a cell.
 """
@@ -49,7 +49,7 @@ _HEADING_STYLE_LEVELS = {
     for level in range(1, 10)
     for name in (f"heading {level}", f"标题 {level}", f"标题{level}", f"標題 {level}")
 } | {"title": 1, "标题": 1, "標題": 1}
-"""Levels of heading styles, by their English, simplified and traditional Chinese names.
+"""Maps the names of heading styles, in English and in simplified or traditional Chinese, to levels.
 
 The ids of styles are not used, because they differ between the language versions of Word.
 """
@@ -81,8 +81,8 @@ def read_docx(data: bytes, limits: SourceLimits) -> PageContent:
 def _checked_parts(data: bytes, limits: SourceLimits) -> Iterator[tuple[str, bytes]]:
     """Yield the names and contents of the XML parts.
 
-    Every part is unpacked once, and counts towards the limits. Raises SourceError if a limit is exceeded or
-    the document is encrypted.
+    All parts are unpacked and count towards the limits, including those that are not XML. Raises
+    SourceError if a limit is exceeded, or if the document is encrypted or older than Word 2007.
     """
     if data.startswith(b"\xd0\xcf\x11\xe0"):
         raise SourceError("encrypted, or saved by a version of Word before 2007")
@@ -125,7 +125,10 @@ class _Budget:
 
 
 class _XmlCheck:
-    """Parses XML as a stream and raises SourceError if its tree would be too large or too deeply nested."""
+    """Parses XML as a stream, and raises SourceError if it is too large or too deeply nested.
+
+    A document type declaration is an error as well.
+    """
 
     def __init__(self, budget: _Budget) -> None:
         self.budget = budget
@@ -170,7 +173,10 @@ def _package(parts: dict[str, bytes]) -> io.BytesIO:
 
 
 def _style_map(styles: bytes) -> str:
-    """Return mammoth's style map from the heading styles in `styles` to the tags `h1` to `h6`."""
+    """Return a style map for mammoth, which turns paragraphs with a heading style into `h1` to `h6`.
+
+    `styles` is the content of the part `word/styles.xml`.
+    """
     if not styles:
         return ""
     styles_by_id: dict[str, ElementTree.Element] = {}

@@ -43,7 +43,7 @@ _CLOSED_BY: MappingProxyType[str, frozenset[str]] = MappingProxyType(
         "option": frozenset({"option", "optgroup"}),
     }
 )
-"""Elements, each with the start tags that implicitly close it."""
+"""Maps each element to the start tags that implicitly close it."""
 
 _ACCEPTED_CHARSETS = re.compile(
     r"utf-?8|gb(2312|k|18030)|big5|shift_jis|euc-(jp|kr)|iso-8859-\d+|windows-125\d|koi8-[ru]"
@@ -180,8 +180,9 @@ def _short_title(title: str, heading: Tag | None, link_texts: Set[str]) -> str:
     """Return the part of `title` that names the page and not the site; empty if it is not recognised.
 
     If `title` is the text of `heading`, or contains it as a part between separators such as `|`, return
-    that text. Otherwise, if the part after the last separator is in `link_texts`, it is probably the text
-    of the link to the home page: return the part before the separator.
+    that text. Otherwise, if the part after the last separator is in `link_texts`, return the part before
+    the separator. The last part is then probably the name of the site, because pages link to the home page
+    with it.
     """
     text = _line_text(heading) if heading is not None else ""
     pattern = rf"(.+(?:\s[|·•:»–—-]+|:)\s+)?{re.escape(text)}(\s+[|·•:«–—-]+\s.+)?"
@@ -221,11 +222,11 @@ def _remove_boilerplate(content: Tag) -> None:
             for header in content.find_all("header")
             if not header.find_parent(["article", "section"])
         ]
+    # A heading in a list is the name of a field. Its badge may be "Required", so it is kept.
     unwanted += [
         badge
         for heading in content.find_all(_HEADINGS)
-        if heading.find_parent("li")
-        is None  # a heading in a list is the name of a field, and its badge may be "Required"
+        if heading.find_parent("li") is None
         for badge in heading.find_all(class_=_BADGE)
     ]
     for tag in [*unwanted, *content.select(_BOILERPLATE)]:
@@ -302,7 +303,7 @@ class _BoundedSoup(BeautifulSoup):
 
 
 class _Parser(BeautifulSoupHTMLParser):
-    """The parser of bs4 without its quadratic time for many `<br>` tags."""
+    """The parser of bs4, changed so that many `<br>` tags do not take quadratic time."""
 
     def handle_starttag(self, *args: Any, **kwargs: Any) -> None:
         super().handle_starttag(*args, **kwargs)
@@ -311,8 +312,6 @@ class _Parser(BeautifulSoupHTMLParser):
 
 
 class _TreeBuilder(HTMLParserTreeBuilder):
-    """The tree builder of bs4, with `_Parser`."""
-
     def feed(
         self, markup: str | bytes, _parser_class: type[BeautifulSoupHTMLParser] = _Parser
     ) -> None:

@@ -63,7 +63,7 @@ def _separate_labels(content: Tag) -> None:
 
 
 def _number_list_items(content: Tag) -> None:
-    """Store the number of each list item; markdownify would count all items again for each one."""
+    """Store the number of each list item, because markdownify would count all items for each one."""
     for items in content.find_all("ol"):
         start = str(items.get("start", "1"))
         first = int(start) if start.isdecimal() and len(start) < 10 else 1
@@ -98,9 +98,10 @@ class _Converter(MarkdownConverter):
         return _LINE_START.sub(r"\1\\\2", text)
 
     def convert_a(self, el: Tag, text: str, parent_tags: set[str]) -> str:
-        """Return a link with its URL, only its text, or nothing for a permalink such as `#`.
+        """Return a Markdown link, only its text, or an empty string for a permalink such as `#`.
 
-        Only http(s) links outside headings and code, whose URLs need no escaping, keep their URL.
+        The result is a link if the URL is http(s) and needs no escaping, and if the link is neither in a
+        heading nor in code.
         """
         href = str(el.get("href", "")).strip()
         label = text.strip()

@@ -71,7 +71,7 @@ def mark_operations(content: Tag) -> None:
         for fields in description.find_all("dl", class_="field-list"):
             _rewrite_field_list(fields.find_all(["dt", "dd"], recursive=False))
             fields.name = "div"
-        for fields in description.find_all("table", class_="field-list"):  # of Sphinx before 2.0
+        for fields in description.find_all("table", class_="field-list"):  # in Sphinx before 2.0
             parts = fields.find_all(["th", "td"], class_=["field-name", "field-body"])
             _rewrite_field_list(parts)
             fields.replace_with(*(part.extract() for part in parts))
@@ -102,7 +102,7 @@ def _rewrite_field_list(parts: list[Tag]) -> None:
 
 
 def mark_fields(content: Tag) -> None:
-    """Turn each head of a field in `content` into a paragraph with its full name."""
+    """Turn each head of a field in `content` into a paragraph that begins with the field's full name."""
     names: dict[int, str] = {}
     for head in content.find_all(_HEADS):
         if head.find_parent(["table", "li", "dl", "pre"]):
@@ -123,9 +123,9 @@ def mark_fields(content: Tag) -> None:
 
 
 def _head_and_rest(element: Tag) -> tuple[list[str], list[Tag]]:
-    """Split `element` into the texts of a field's head and its other blocks.
+    """Split `element` into the texts of a field's head and the blocks after the head.
 
-    After the type, the first block that is not just a flag such as "required" begins the other blocks. Both
+    The head ends before the first block after the type that is not just a flag such as "required". Both
     lists are empty if `element` does not contain the head of a field.
     """
     tags = [part for part in element.children if isinstance(part, Tag)]
@@ -144,10 +144,10 @@ def _head_and_rest(element: Tag) -> tuple[list[str], list[Tag]]:
 
 
 def _parent_name(head: Tag, names: dict[int, str]) -> str:
-    """Return the name of the nearest field head among the preceding siblings of the ancestors of `head`.
+    """Return the full name of the field that contains the field of `head`; empty if there is none.
 
-    `names` maps the Python object id of each field head to the full name of its field. The result is empty
-    if there is no such field head.
+    The head of the containing field is the nearest one among the preceding siblings of the ancestors of
+    `head`. `names` maps the Python object id of each head to the full name of its field.
     """
     element = head.parent
     while element is not None:
@@ -185,8 +185,8 @@ def normalise_tables(content: Tag) -> None:
 def _move_rows_out(table: Tag) -> None:
     """Move the rows of a nested table out of its cell, to below the row that contains the cell.
 
-    The rows are indented, and their cells are moved to the columns with the same headers. Rows are moved
-    only if the outer table has headers.
+    The rows are indented, and their cells are moved to the columns with the same headers. If the outer
+    table has no headers, nothing is moved.
     """
     row = table.find_parent("tr")
     outer = row.find_parent("table") if row is not None else None

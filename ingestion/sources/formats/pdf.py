@@ -26,7 +26,7 @@ MAX_PAGE_CHARS = 500_000
 _OPERAND_COSTS = MappingProxyType({b"Tj": 5, b"'": 5, b'"': 5, b"TJ": 2, b"Do": 20})
 """Cost per operand, by operator; 2 for other operators. The unit is about a microsecond.
 
-The operator counts as an operand; for `TJ`, the items of its array count.
+The operator itself counts as one operand. For `TJ`, only the items of its array count.
 """
 
 
@@ -192,7 +192,7 @@ def _properties(reader: "PdfReader") -> dict[str, object]:
 
 
 def _is_real_title(text: str) -> bool:
-    """Return whether an author wrote the title, as opposed to a program that used the file name."""
+    """Return whether an author wrote the title. Many programs write the file name or a default instead."""
     name = text.lower()
     return (
         len(text) > 1

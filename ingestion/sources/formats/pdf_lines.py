@@ -72,7 +72,8 @@ class LineCollector:
     def add(self, text: str, cm: list[float], tm: list[float], font: str, size: float) -> None:
         """Add a text run.
 
-        `cm` and `tm` are the transformation matrix and the text matrix (six numbers each).
+        `cm` and `tm` are the transformation matrix and the text matrix (six numbers each). `size` is the
+        font size in points before the matrices scale it.
         """
         x, y, scale = _position(cm, tm)
         for i, piece in enumerate(text.split("\n")):
@@ -131,7 +132,10 @@ class _MarginLine:
     key: str
     """Position and text, with numbers replaced by `#`."""
     offsets: tuple[int, ...] = ()
-    """Numbers at the beginning and end of the line, minus the page number."""
+    """Numbers at the beginning and end of the line, minus the page number.
+
+    Empty unless the line is in the first or the last row of its page.
+    """
 
 
 def remove_page_furniture(pages: list[list[PdfLine]]) -> list[PdfLine]:
@@ -139,7 +143,8 @@ def remove_page_furniture(pages: list[list[PdfLine]]) -> list[PdfLine]:
 
     A header or footer has the same position and, apart from numbers, the same text on many pages. The first
     and the last row of a page are also removed if they begin or end with a printed page number. A number
-    is a page number if its distance from the number of the page in the file is the same on many pages.
+    counts as a page number if its difference from the page's position in the file is the same on many
+    pages. "Many" means at least three pages, and about a third of the pages with text.
     """
     margins = [_margin_lines(lines) for lines in pages]
     repeated = Counter(key for page in margins for key in {line.key for line in page.values()})

@@ -176,7 +176,10 @@ def _text_width(text: str) -> int:
 
 
 def join_lines(lines: list[str]) -> str:
-    """Join lines into one. Hyphenated words are rejoined, and Chinese is joined without spaces."""
+    """Join lines into one.
+
+    Hyphenated words are rejoined, and Chinese is joined without spaces. A bullet at the start becomes `- `.
+    """
     text = _BULLET.sub("- ", lines[0], count=1) if _BULLET.match(lines[0]) else lines[0]
     for line in lines[1:]:
         if _LINE_END_HYPHEN.search(text) and line[:1].islower():

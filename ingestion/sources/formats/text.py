@@ -32,9 +32,10 @@ _FENCE = re.compile(r" {0,3}(`{3,}|~{3,})")
 
 
 def read_txt(data: bytes, source: FilesSourceConfig) -> PageContent:
-    """Return the values that `source.header` finds, and the text in parts.
+    """Return the values in the header, and the text after removal of the header, in parts.
 
-    The first part is the text before the first match of `source.section`. Each match begins another part.
+    The values are the named groups of `source.header`. The first part is the text before the first match of
+    `source.section`. Each match begins another part.
 
     Raises SourceError if `data` is not text.
     """

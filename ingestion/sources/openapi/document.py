@@ -184,7 +184,7 @@ def _name(path_operation: PathOperation) -> str:
     """Return the name of an operation: its summary, that of its path item, or its operationId.
 
     If none of them exists, or if the name only repeats the end of the path, the first sentence of the
-    description is preferred. If there is no text at all, the name is the method and path.
+    description is used instead, if there is one. Without any text, the name is the method and path.
     """
     node, item = path_operation.node, path_operation.item
     name = node.text("summary") or item.text("summary") or node.text("operationId")
@@ -266,8 +266,8 @@ def permission_packages(
 ) -> tuple[PermissionPackage, ...]:
     """Return a package for each required scope, and for each required scheme without scopes.
 
-    If there are alternatives, every description lists their names. If a call without credentials is one of
-    them, the last description says so. Raises SourceError.
+    If there are alternative requirements, every description lists their names. If a call without
+    credentials is also allowed, the last description says so. Raises SourceError.
     """
     alternatives = list(_alternatives(operation))
     note = f"{labels.any_of} {_join_names(alternatives)}" if len(alternatives) > 1 else ""

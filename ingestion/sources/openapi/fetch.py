@@ -26,7 +26,7 @@ USER_AGENT = "apidesk"
 _HEADERS = {
     "Accept": "*/*",
     "Accept-Encoding": "gzip, deflate",
-    "Cache-Control": "no-cache",  # a page that was just published must be seen
+    "Cache-Control": "no-cache",  # caches must not hide a page that was just published
     "User-Agent": USER_AGENT,
 }
 _NAT64 = ipaddress.ip_network("64:ff9b::/96")
@@ -93,8 +93,9 @@ class Downloader:
 class _DownloadThread:
     """One download in its own thread.
 
-    The timeouts of httpx do not cover name resolution and apply to each read separately. The deadline
-    covers the whole download, even if the server sends its headers byte by byte.
+    A thread is needed because the timeouts of httpx do not cover name resolution, and apply to each read
+    separately. The deadline of the thread covers the whole download, even if the server sends its headers
+    byte by byte.
     """
 
     def __init__(self, downloader: Downloader) -> None:

@@ -43,7 +43,10 @@ class NamedExample(NamedTuple):
 
 
 def named_examples(holder: Node) -> Iterator[NamedExample]:
-    """Yield the valid `example` of a media type or, if it has none, its `examples`. Raises SourceError."""
+    """Yield the `example` of a media type or, without a valid one, its valid `examples`.
+
+    Raises SourceError.
+    """
     if "example" in holder:
         example = make_example(holder["example"].value, "")
         if example is not None:
@@ -203,7 +206,7 @@ def base_path(servers: tuple[str, ...]) -> str:
 def absolute_server_url(server: str, description_url: str) -> str:
     """Return `server` as an absolute URL, resolved against the URL of the OpenAPI description.
 
-    If the OpenAPI description is a file, `server` is returned unchanged.
+    If the OpenAPI description is a file, or if a URL is invalid, `server` is returned unchanged.
     """
     try:
         return urljoin(description_url, server) if description_url.startswith("http") else server

@@ -147,7 +147,7 @@ class _Description:
         operation = self.operation_reader.read_operation(path_operation, parameters)
         try:
             api = self.builder.build(operation, self._choose_id(path_operation))
-        except ValidationError as error:  # a value that no earlier check rejects
+        except ValidationError as error:  # for values that no earlier check rejects
             raise SourceError(_first_problem(error)) from None
         document = api_document(self.source, api, _template_values(path_operation))
         self.ids.add(document.id)
@@ -276,9 +276,9 @@ MIN_CHARS = 80
 
 
 def overview_documents(source: OpenApiSourceConfig, root: Node) -> list[SourceDocument]:
-    """Return one document with the descriptions of the API and of its tags.
+    """Return a list of one document, which contains the descriptions of the API and of its tags.
 
-    Descriptions that are shorter than `MIN_CHARS` are left out; the list is empty if none remains. The
+    Descriptions that are shorter than `MIN_CHARS` are left out. If none remains, the list is empty. The
     heading of a tag's description is the tag's `x-displayName` or, if it has none, its name. Raises
     SourceError.
     """

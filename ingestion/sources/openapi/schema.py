@@ -110,8 +110,8 @@ class Schema:
     def variants(self) -> list[Node]:
         """Alternative schemas, except null, empty schemas, and schemas that only list required properties.
 
-        If a part has only one alternative, that one always applies. It is merged into the schema and not
-        returned.
+        If a part has only one such alternative, it always applies. It is merged into the schema and not
+        returned here.
         """
         alternatives = [list(_informative_alternatives(part)) for part in self.parts]
         return [node for several in alternatives if len(several) > 1 for node in several]
@@ -311,8 +311,8 @@ def describe_schema(
 ) -> str:
     """Return the text for a value: a note if it is deprecated, its description, and its constraints.
 
-    `inner` is the schema of its elements if the value is an array, otherwise `schema`. The description
-    is the first one of `parameter`, `schema` and `inner`, or else the title of `schema`.
+    If the value is an array, `inner` is the schema of its elements, otherwise the same as `schema`. The
+    description is the first one of `parameter`, `schema` and `inner`, or else the title of `schema`.
     """
     text = (parameter.text("description") if parameter else "") or schema.text("description")
     text = text or inner.text("description") or schema.text("title")

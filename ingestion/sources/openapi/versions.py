@@ -170,7 +170,7 @@ def _holder(path_operation: PathOperation, root: Node, key: str) -> Node:
 
 
 def _responses(path_operation: PathOperation) -> Iterator[tuple[str, Node]]:
-    """Yield each status with its response. Raises SourceError."""
+    """Yield each status with its response, whose `$ref` is resolved. Raises SourceError."""
     for status, response in path_operation.node["responses"].items():
         if status and not status.startswith("x-"):
             yield status, response.resolve()
