@@ -5,7 +5,7 @@
     with apidesk.open() as desk:
         print(desk.ask("what does error 44203 mean?").answer)
 
-`apidesk.open` answers in this process, without a server. docs/how-to/use-from-langchain.md has examples.
+Questions are answered in this process, without a server. docs/how-to/use-from-langchain.md has examples.
 The names in `__all__` are the public interface; all other modules may change between versions.
 """
 

@@ -1,7 +1,7 @@
-"""The command line, as `apidesk` and `python -m apidesk`.
+"""Starts the command line for `apidesk` and `python -m apidesk`.
 
-This is a separate module because the wheel moves `app` into `apidesk`. This module has the same name in a
-clone and in the wheel.
+This is a separate module because `app` is called `apidesk.app` in the wheel. This module has the same name
+in a clone and in the wheel.
 """
 
 from app.cli.main import main

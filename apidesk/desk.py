@@ -65,8 +65,8 @@ class Apidesk:
 
     In an `async with` block, everything runs on the event loop of the block, and synchronous methods can be
     called only on other threads. In a `with` block, everything runs in a thread with its own event loop,
-    and all methods can be called on any thread. Outside a block, methods raise RuntimeError. The
-    properties are available once a block has started, and what they return can be used until it ends.
+    and all methods can be called on any thread. Outside a block, methods raise RuntimeError. Use the
+    properties, and the objects that they return, only within a block.
     """
 
     def __init__(self, settings: Settings, models: CustomModels) -> None:

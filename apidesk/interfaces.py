@@ -106,11 +106,11 @@ QuestionInput = str | dict[str, Any] | QuestionFields | Question
 
 
 class AnswerPipeline(Runnable[QuestionInput, Answer]):
-    """Answers questions. Its run contains the runs of the steps in `runnables.pipeline`.
+    """Answers questions. In a trace, the steps in `runnables.pipeline` are child runs of its run.
 
-    The run dispatches the custom events `structured`, `sources` and `step`; for small talk, `structured` is
-    missing. With `stream`, `astream` and `astream_events`, it dispatches `step` events while the answer is
-    written. The iterators of `stream` and `astream` have one item, the answer. The methods raise
+    The run dispatches the custom events `structured`, `sources` and `step`, but no `structured` event for
+    small talk. With `stream`, `astream` and `astream_events`, `step` events are dispatched while the answer
+    is written. The iterators of `stream` and `astream` have one item, the answer. The methods raise
     ApideskError, pydantic.ValidationError for input of the wrong form, and RuntimeError outside
     `with apidesk.open()`.
     """
@@ -177,9 +177,10 @@ def _read_question(answer_service: AnswerService, input: QuestionInput) -> Quest
 class DocumentRetriever(BaseRetriever):
     """Retrieves chunks with the step `retrieve` of the pipeline. A configured reranker reorders them.
 
-    `k` and `filters` can also be passed to `invoke` and `ainvoke`, and bound with `bind`. The metadata of a
-    document include its `page_url`, `title`, `section` and `score`. The methods raise ApideskError,
-    pydantic.ValidationError for invalid filters, and RuntimeError outside `with apidesk.open()`.
+    Short chunks are extended with the text of the chunks next to them. `k` and `filters` can also be passed
+    to `invoke` and `ainvoke`, and bound with `bind`. The metadata of a document include its `page_url`,
+    `title`, `section` and `score`. The methods raise ApideskError, pydantic.ValidationError for invalid
+    filters, and RuntimeError outside `with apidesk.open()`.
     """
 
     model_config = ConfigDict(arbitrary_types_allowed=True)

@@ -1,7 +1,7 @@
 """LangChain loaders for sources of kind `loader`.
 
-This is a separate module because platform.toml names a loader by its import path: that of
-`ingestion.loaders` is different in a clone and in the wheel, that of this module is not.
+This is a separate module because platform.toml names a loader by its import path. The wheel renames
+`ingestion.loaders` to `apidesk.ingestion.loaders`, but `apidesk.loaders` has the same path everywhere.
 """
 
 from typing import TYPE_CHECKING

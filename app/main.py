@@ -132,10 +132,10 @@ def _openapi_config() -> OpenAPIConfig:
 
 
 def mcp_route(services: Container) -> ASGIRouteHandler:
-    """Return the route of the MCP server. The same guard checks requests to this route and to all others.
+    """Return the route of the MCP server. The guard of the application also checks its requests.
 
-    The guard does not count requests to this route towards the rate limit, because clients list the tools
-    before each call. Instead, each tool call and each resource read counts as a request.
+    The guard does not count these requests towards the rate limit, because clients list the tools before
+    each call. Instead, each tool call and each resource read counts as a request.
     """
 
     @asgi("/mcp", copy_scope=True, needs="ask", limited=False)
@@ -149,7 +149,7 @@ def mcp_route(services: Container) -> ASGIRouteHandler:
 
 
 def _import_server() -> ModuleType:
-    """Import the server module, which also imports the MCP SDK and LangChain's agents. Slow."""
+    """Return the server module. The first call is slow, because it imports the MCP SDK and LangChain."""
     from app.api.mcp import server
 
     return server

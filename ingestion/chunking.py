@@ -27,8 +27,9 @@ API_SECTION_FACTOR = 6
 MAX_BLOCK_CHARS = 12_000
 """Maximum length of a block in characters, because Milvus limits text to 65,535 bytes.
 
-Longer blocks are split, except tables whose `_weight` is within the limit of a chunk. A heavier table with
-short rows is split by `_weight` into groups of rows, whatever its length.
+Longer blocks are split, except tables whose `_weight` is within the limit of a chunk. Tables above that
+limit are split into groups of rows even if they are shorter than `MAX_BLOCK_CHARS`, provided that their
+rows are short (see `_has_short_rows`).
 """
 
 MAX_CHUNK_WEIGHT = 8_000
@@ -121,8 +122,8 @@ def _digest(*parts: str) -> str:
 def _split_section(section: Section, max_tokens: int) -> Iterator[str]:
     """Yield the section's body in parts, split between blocks if possible.
 
-    The maximum `_weight` of a part of several blocks is `max_tokens` or, in a section that is not prose,
-    `API_SECTION_FACTOR` times that. It is never more than `MAX_CHUNK_WEIGHT`.
+    The `_weight` of a part of several blocks is at most `max_tokens` in prose, and at most
+    `API_SECTION_FACTOR` times that in other sections. It never exceeds `MAX_CHUNK_WEIGHT`.
     """
     factor = 1 if section.kind == "prose" else API_SECTION_FACTOR
     max_weight = min(max_tokens * factor, MAX_CHUNK_WEIGHT)
@@ -173,7 +174,7 @@ def _split_blocks(blocks: Iterable[MarkdownBlock], max_weight: int) -> Iterator[
 
 
 def _has_short_rows(table: str) -> bool:
-    """Return whether a table has rows, and no line is longer than half of `MAX_BLOCK_CHARS`."""
+    """Return whether a table has rows and each line has at most `MAX_BLOCK_CHARS` / 2 characters."""
     lines = table.split("\n")
     return len(lines) > 2 and max(map(len, lines)) <= MAX_BLOCK_CHARS // 2
 
@@ -205,7 +206,7 @@ def _split_lines(block: MarkdownBlock) -> Iterator[str]:
 def _group_lines(
     lines: list[str], max_weight: int, head: list[str], tail: list[str]
 ) -> Iterator[str]:
-    """Yield `lines` in groups, each below `head` and above `tail`.
+    """Yield `lines` in groups, each with `head` before it and `tail` after it.
 
     Apart from `head` and `tail`, a group exceeds `max_weight` only if it is a single line.
     """

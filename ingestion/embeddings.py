@@ -66,7 +66,7 @@ def open_embeddings(settings: Settings) -> Embeddings | None:
         options |= {
             "check_embedding_ctx_length": False,
             "timeout": settings.request_timeout,
-            "max_retries": 0,  # they would multiply with the retries of ChunkEmbedder
+            "max_retries": 0,  # ChunkEmbedder retries, and the two numbers would multiply
         }
     options |= settings.model_options.get("embedding", {})
     return open_client(init_embeddings, ModelRole("EMBEDDING", settings.embedding_model), options)
@@ -93,8 +93,8 @@ class ChunkEmbedder:
     `embed` reads its chunks lazily. It holds at most one batch more than the number of concurrent requests.
 
     The first request is small. Its duration determines the size of the following requests and how many are
-    sent at once, so that all of them end within the time limit even on a server that processes one request
-    at a time.
+    sent at once. The aim is that every request ends within the time limit even if the server processes one
+    request at a time.
     """
 
     def __init__(
@@ -141,9 +141,9 @@ class ChunkEmbedder:
                 pool.shutdown(wait=False, cancel_futures=True)
 
     def embed_queries(self, texts: Iterable[str]) -> list[Vector]:
-        """Return the vectors of `texts`, which are questions, in order. Raises ModelError."""
-        # LangChain has no method that embeds several questions at once, so they are embedded like passages.
-        # The clients of OpenAI and Ollama do not distinguish the two.
+        """Return the vector of each question in `texts`, in order. Raises ModelError."""
+        # Only LocalEmbeddings has a method that embeds several questions at once. Other models embed them
+        # as passages; the clients of OpenAI and Ollama do not distinguish the two.
         embed = self._model.embed_documents
         if isinstance(self._model, LocalEmbeddings):
             embed = self._model.embed_queries
@@ -198,8 +198,8 @@ class ChunkEmbedder:
         """Set the size of requests and the maximum number of concurrent requests.
 
         Together, the concurrent requests take at most half of the time limit, even if the server processes
-        one at a time. If a single text takes longer than that, each request has one text, and requests are
-        sent one at a time.
+        one at a time. If a single text takes longer than half of the limit, each request has one text, and
+        requests are sent one at a time.
         """
         text_count = max(1, int(self._timeout_s / 2 / max(seconds_per_text, 1e-6)))
         self._batch_size = min(self._max_batch_size, text_count)
@@ -266,7 +266,7 @@ def check_vectors(vectors: Sequence[Sequence[object]], text_count: int, role: Mo
 
 
 class SavedVectors:
-    """Vectors by text, in a file that exists until a run ends without an error. For use in one thread.
+    """Vectors by text, stored in a file until a run ends without an error. For use in one thread.
 
     `get` and `put` raise StoreUnavailable if the file cannot be used.
     """
@@ -280,7 +280,8 @@ class SavedVectors:
     def next_to_snapshot(cls, settings: Settings) -> "SavedVectors | None":
         """Return the saved vectors in a file next to the snapshot; None with a Milvus server.
 
-        An index on a server is usually updated in place, so the next run finds this run's vectors there.
+        A server's collection is usually updated in place, so it already contains the vectors of a run that
+        did not finish.
         """
         if not settings.embedded:
             return None

@@ -71,9 +71,9 @@ class IngestionJob:
     ) -> "IngestionJob":
         """Connect to the stores in `settings` and return a job. Blocks.
 
-        `engine` is the database of `settings` if the caller has opened it already. `long_lived` says that
-        this process keeps running after a run, so a run must free its memory. Raises ConfigurationError or
-        StoreUnavailable.
+        `engine` is the database of `settings` if the caller has opened it already. `long_lived` must be
+        true if this process continues after a run, so that the memory of the run is freed. Raises
+        ConfigurationError or StoreUnavailable.
         """
         embeddings = open_embeddings(settings)
         collection = Collection.connect(settings, long_lived=long_lived)
@@ -119,11 +119,12 @@ class IngestionJob:
             lock.release()
 
     def run(self, run: IngestionRun, progress: ProgressCallback = lambda run: None) -> IngestionRun:
-        """Execute `run`, update and store it as the report, and return it. Blocks until the end.
+        """Execute `run` and return it. Blocks until the end.
 
-        Raises IngestionRunning if another run is in progress, IngestionStopped after `stop`,
-        ConfigurationError if platform.toml is invalid, CollectionMismatch if the collection was built with
-        other settings, and ModelError, StoreError or DeletionsRefused if the run fails.
+        During the run, `run` is updated, and stored as the report. Raises IngestionRunning if another run
+        is in progress, IngestionStopped after `stop`, ConfigurationError if platform.toml is invalid,
+        CollectionMismatch if the collection was built with other settings, and ModelError, StoreError or
+        DeletionsRefused if the run fails.
         """
         with (
             run_lock(self._settings, run),

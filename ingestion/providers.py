@@ -39,7 +39,7 @@ MAX_REASON_CHARS = 200
 """Maximum length of the provider's own error message within the message of a ModelError, in characters."""
 
 _KEY = re.compile(r"\b(?:sk-|key-|Bearer\s+)\S+", re.IGNORECASE)
-"""A key in a provider's error message."""
+"""Matches an API key in a provider's error message."""
 
 _CONTEXT_EXCEEDED = re.compile(
     r"context (?:length|size|window)\D{0,20}?(?:is |of )?\(?(\d{3,8})\b", re.IGNORECASE

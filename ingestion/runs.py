@@ -76,10 +76,10 @@ class IngestionRunStore:
         return self._select(limit=count)
 
     def fail_orphaned_runs(self) -> None:
-        """Mark runs as failed if their state is `running` although their process has ended.
+        """Mark runs as failed if their process ended during the run.
 
-        Only the latest MAX_LISTED_RUNS runs are checked. Call this only while holding the ingestion lock:
-        then no other run can be in progress.
+        All runs with the state `running` among the latest MAX_LISTED_RUNS are marked. Therefore, call this
+        only while holding the ingestion lock, and before a new run is saved.
         """
         for run in self.latest():
             if run.state == "running":
@@ -89,7 +89,7 @@ class IngestionRunStore:
 
     @contextmanager
     def exclusive_run(self) -> Iterator[None]:
-        """Hold the collection's ingestion lock in PostgreSQL. All machines with the same database share it.
+        """Hold the collection's ingestion lock in PostgreSQL, which all machines with this database share.
 
         The server releases the lock if the process ends or loses its connection. With SQLite, this method
         does nothing: the caller also holds `run_lock` (ingestion/job.py), which suffices on one machine.

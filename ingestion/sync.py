@@ -54,9 +54,9 @@ class ReadOptions:
 class Sync:
     """One update of a collection from its sources.
 
-    `reports` has a report per source and is updated during `run`. `on_progress` is called after
-    each file or document that is read, each batch that is written and each source that is skipped, and
-    repeatedly while a reader waits for a page. An error that `on_progress` raises ends the run.
+    `reports` has a report per source and is updated during `run`. `on_progress` is called for each file or
+    document that has been read, each batch that has been written and each source that is skipped. It is
+    also called repeatedly while a reader waits for a page. An error that `on_progress` raises ends the run.
     """
 
     def __init__(
@@ -89,10 +89,9 @@ class Sync:
     def run(self, sources: Sequence[SourceConfig]) -> None:
         """Update the collection to match `sources`; a dry run only fills `reports`.
 
-        Raises ApideskError. After an error, searches find the previous chunks or, if the error occurred
-        after the changes were committed, the new ones. If the collection is on a Milvus server and is
-        updated in place, searches find the changes that were written before the error. The next run
-        completes the update.
+        Raises ApideskError. After an error, searches find the previous chunks, or the new ones if the error
+        occurred after the changes were committed. In a collection that a Milvus server updates in place,
+        searches find the changes that were written before the error. The next run completes the update.
         """
         if not self._options.dry_run:
             self._collection.recover(self._options.rebuild)

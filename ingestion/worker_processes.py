@@ -1,8 +1,10 @@
 """Reads files and splits their documents into chunks in worker processes, one per core.
 
-Parsing Markdown and HTML is most of the work of a run, and Python runs on one core per process. With worker
-processes, the main process only compares, embeds and writes chunks. All child processes end with their
-parent, including those in which `run_in_child` runs a single function for the store or for a loader.
+Parsing Markdown and HTML is most of the work of a run, and a Python process uses only one core. With worker
+processes, the main process only compares, embeds and writes chunks.
+
+`run_in_child` runs a single function in a child process, for the store or for a loader. All child processes
+end when their parent ends.
 """
 
 import multiprocessing

@@ -72,8 +72,9 @@ class PipelineState(TypedDict):
     that the model was shown or, without a model, puts the quoted chunks first.
     """
     missing_identifiers: NotRequired[Mapping[str, Sequence[str]]]
-    """Codes, paths and names in the question that no document contains, each with similar ones that the
-    documents contain. Set by `boost-named-api`.
+    """Codes, paths, names and products in the question that no document contains.
+
+    Each is mapped to similar ones that the documents contain. Set by `boost-named-api`.
     """
     research: NotRequired[Research]
     """Set by `research`, in mode `tools`."""

@@ -16,9 +16,9 @@ from schemas.question import QuestionType, StructuredQuestion
 class DegradedReason(StrEnum):
     """Why an answer is degraded. The value is the code in the answer's field `degraded`.
 
-    The first five are the codes of the ModelError with which the chat model failed. In that case, another
-    model wrote the answer or did the research in its place or, if all models failed, the answer quotes the
-    documents. Only in the last case is `answered_by` `extractive`.
+    The first five values are the codes of the ModelError with which the chat model failed. Either another
+    model then wrote the answer or did the research, or all models failed and the answer quotes the
+    documents. If it quotes them, `answered_by` is `extractive`.
     """
 
     MODEL_UNAVAILABLE = "model_unavailable"

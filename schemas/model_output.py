@@ -40,9 +40,10 @@ class CondensedQuestion(ModelOutput):
 
 
 def _parse_number(value: object) -> int | None:
-    """Return an integer, or the first one to three digits of a text; None if there is none.
+    """Return the number in `value`, or None if there is none.
 
-    The first value of an object counts: `3`, `3.0`, `"[3]"` and `{"number": 3}` give 3.
+    `3`, `3.0`, `"[3]"` and `{"number": 3}` give 3. A text gives its first digits, at most three, and an
+    object gives the number in its first value.
     """
     if isinstance(value, dict):
         value = next(iter(value.values()), None)

@@ -67,7 +67,7 @@ def _text(value: object) -> object:
 
 
 def _terms(value: object) -> object:
-    """Parse terms sent as a list or as one text; null becomes an empty list."""
+    """Parse terms sent as a list or as one text; any other value gives no terms."""
     if isinstance(value, str):
         value = re.split(r"[,，、;；\n]+", value)
     if not isinstance(value, list | tuple):
@@ -146,10 +146,10 @@ class ExtractedDetails:
     def search_query(self) -> str:
         """The text to search for: `asked`, and up to `MAX_PASTED_WORDS` words from pasted JSON.
 
-        The words are values of one word, such as `provider_rejected`, and compound names of fields, such as
-        `lostPackets`. Names are omitted if there is an error, which is more specific. Other pasted values,
-        such as ids and amounts, are omitted, because documents do not contain them. A question that
-        contains only such values is returned unchanged.
+        The words are one-word values, such as `provider_rejected`, and compound field names, such as
+        `lostPackets`. Field names are omitted if there is an error, which is more specific. Other values,
+        such as ids and amounts, are omitted, because documents do not contain them. If a question contains
+        nothing else, its text is returned unchanged.
         """
         words = _words_in([self.response, self.request_param], with_names=not self.error)
         new_words = islice((word for word in words if word not in self.asked), MAX_PASTED_WORDS)

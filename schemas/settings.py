@@ -257,7 +257,8 @@ class Settings(BaseSettings):
     OpenAI-compatible server."""
 
     max_concurrency: int = Field(default=32, ge=1, le=10_000)
-    """Maximum concurrent questions with a model, and maximum concurrent chat model calls, per process."""
+    """Maximum concurrent questions that a model answers, and maximum concurrent chat model calls, per
+    process."""
 
     queue_timeout: float = Field(default=5, ge=0)
     """Seconds that a question over `APIDESK_MAX_CONCURRENCY` waits before it is refused with 503."""
@@ -417,7 +418,7 @@ def read_settings(**overrides: object) -> Settings:
 
 
 def read_variable(name: str) -> str:
-    """Return a variable that platform.toml names, from the environment or `.env`; empty if unset."""
+    """Return the value of the variable `name` in the environment or in `.env`; empty if it is unset."""
     return os.environ.get(name) or dotenv_values(".env").get(name) or ""
 
 

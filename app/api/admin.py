@@ -81,7 +81,7 @@ async def start_ingestion(
     errors=(StoreUnavailable,),
 )
 async def list_ingestions(ingestions: NamedDependency[IngestionService]) -> IngestionRuns:
-    """Return the latest 50 runs with their reports. Runs of other processes are included."""
+    """Return the latest runs of all processes, at most 50, with their reports."""
     return IngestionRuns(ingestions=await ingestions.latest())
 
 
@@ -106,7 +106,10 @@ async def get_ingestion(
 
 @dataclass
 class InsightsOperation(Operation):
-    """The OpenAPI operation, with the CSV response that Litestar cannot derive from the handler."""
+    """The OpenAPI operation of `GET /insights`, with the CSV response.
+
+    Litestar cannot derive this response from the handler.
+    """
 
     def __post_init__(self) -> None:
         """Add the CSV media type."""

@@ -1,7 +1,6 @@
-"""POST /ask and POST /retrieve, POST /answers/{id}/feedback and DELETE /sessions/{session}.
+"""The routes that answer questions, retrieve chunks, rate answers and delete sessions.
 
-In this order, they answer a question, retrieve chunks without answering, rate an answer, and delete a
-session. An answer is sent as JSON or as server-sent events.
+`POST /ask` sends its answer as JSON or as server-sent events.
 """
 
 import asyncio
@@ -72,9 +71,9 @@ from schemas.insights import Feedback, Score
 from schemas.question import AnswerMode, Filters, StructuredQuestion
 
 RETRIEVAL_ERRORS = (CollectionMismatch, CollectionMissing, StoreUnavailable)
-"""All errors that `POST /retrieve` declares. `POST /ask` declares them, too.
+"""The errors that `POST /retrieve` declares. `POST /ask` declares them, too.
 
-Retrieval returns no model errors: if a model fails, it continues without this model.
+Model errors are not among them, because retrieval continues without a model that fails.
 """
 
 ANSWER_ERRORS = (
@@ -87,7 +86,7 @@ ANSWER_ERRORS = (
     ModelBusy,
     ModelOutputInvalid,
 )
-"""All errors that `POST /ask` declares."""
+"""The errors that `POST /ask` declares."""
 
 EXAMPLE_STEP = (
     "**Update SKU Price**: `POST /dop/api/v1/product/sku_price`\n\n"
@@ -118,14 +117,14 @@ class AskRequest(ApiModel):
     model_config = examples({"question": "what does error 44203 mean?", "session": "mine"})
 
     question: QuestionText
-    """In Chinese or English. API details, responses and logs may be pasted into it."""
+    """In Chinese or English. The text may contain pasted API details, responses and logs."""
     k: ChunkCount | None = None
-    """The number of chunks to retrieve. Default: APIDESK_TOP_K."""
+    """Maximum number of chunks to retrieve. Default: APIDESK_TOP_K."""
     filters: Filters | None = None
     language: Language | None = None
     """The language of the answer. Default: the language of the question."""
     session: SessionId | None = None
-    """The name of a conversation to continue or start."""
+    """The id of the session to continue or start."""
     mode: AnswerMode = "pipeline"
     """`tools`: a model looks up documents with tools before it answers."""
 
@@ -164,7 +163,7 @@ EXAMPLE_ANSWER = Answer(
 
 @dataclass
 class AskOperation(Operation):
-    """The OpenAPI operation, with parts that Litestar cannot derive from the handler."""
+    """The OpenAPI operation of `POST /ask`, with parts that Litestar cannot derive from the handler."""
 
     def __post_init__(self) -> None:
         """Add an example, the event stream, and links to rating the answer and deleting its session."""
@@ -198,9 +197,10 @@ async def ask(
 ) -> Answer | ServerSentEvent:
     """Answer a question from the platform's documentation, with sources and related pages.
 
-    With `Accept: text/event-stream` the answer is sent as events: `structured`, `sources`, each `step`
-    once it is complete and grounded, and finally `answer`, or `error` with the problem. If another
-    `sources` event follows, discard the steps received before it.
+    With `Accept: text/event-stream`, the answer is sent as events: `structured`, `sources`, one `step` per
+    step of the answer, and finally `answer`. A step is sent once it is complete and has been checked
+    against the documents. If a further `sources` event follows, discard the steps received before it. If an
+    error occurs during the stream, the last event is `error`, with a problem as its data.
     """
     caller = get_caller(request)
     command = AskCommand(
@@ -243,7 +243,7 @@ class RetrieveRequest(ApiModel):
 
     question: QuestionText
     k: ChunkCount | None = None
-    """The number of chunks to return. Default: APIDESK_TOP_K."""
+    """Maximum number of chunks to return. Default: APIDESK_TOP_K."""
     filters: Filters | None = None
 
 
@@ -270,8 +270,8 @@ async def retrieve(
 ) -> Retrieved:
     """Return the best chunks for a question, without answering it.
 
-    The text of a short chunk includes neighbouring sections of its document, each below its headings. A
-    chat model is called only if APIDESK_RERANK is `model`.
+    If a chunk is short, its text also contains neighbouring sections of the same document, with their
+    headings. A chat model is called only if APIDESK_RERANK is `model`.
     """
     account = get_caller(request).account
     command = AskCommand(data.question, k=data.k, filters=data.filters, account=account)
@@ -293,7 +293,7 @@ class FeedbackRequest(ApiModel):
     status_code=204,
     operation_id="feedback",
     summary="Rate an answer",
-    # The handler returns a Response, which the OpenAPI document would otherwise describe as JSON.
+    # Without this, the OpenAPI document would describe a JSON body, because the handler returns a Response.
     responses={204: ResponseSpec(None, description="The rating is stored")},
     tags=[QUESTIONS_TAG],
     needs="ask",

@@ -22,15 +22,15 @@ HEARTBEAT = ServerSentEventMessage(data=None, comment="")
 async def open_events(
     ask: Callable[[EventSink], Awaitable[Answer]], request: Request[Any, Any, Any]
 ) -> AsyncGenerator[Event | None]:
-    """Return the events of one answer; the last one is `answer`, and None stands for a heartbeat.
+    """Return the events of one answer. The last event is `answer`; None stands for a heartbeat.
 
     Waits for the first event or heartbeat. If `ask` fails before that, this function raises the error, so
-    that it can be sent as an error response. The returned generator raises later errors. Closing the
+    that the caller can send an error response. The returned generator raises later errors. Closing the
     generator cancels `ask`.
 
     Arguments:
         ask: answers the question, and sends events to the given sink
-        request: the HTTP request; the wait ends if its client disconnects
+        request: the HTTP request; if its client disconnects, this function stops waiting
     """
     events = _stream_answer(ask)
     return _prepend(await _first_event(events, request), events)

@@ -1,4 +1,4 @@
-"""Field types of requests, with readable validation errors."""
+"""Types of request fields, with readable validation errors."""
 
 import re
 from typing import Annotated, Any
@@ -59,7 +59,7 @@ def validate_session_id(session: str) -> str:
 
 
 def parse_id(text: str) -> UUID:
-    """Return the id in a path. Raises NotFoundException if `text` is not a UUID."""
+    """Convert an id in a path to a UUID. Raises NotFoundException if `text` is not a UUID."""
     try:
         return UUID(text)
     except ValueError:

@@ -20,7 +20,7 @@ from schemas.errors import ApideskError, ModelError
 HealthState = Literal["ok", "degraded", "failed"]
 
 PROBE_INTERVAL_S = 30.0
-"""Seconds after a failed call until a readiness check probes the model again."""
+"""Seconds after a failed call before a readiness check probes the model again."""
 
 PROMETHEUS_TEXT = "text/plain; version=0.0.4"
 
@@ -91,9 +91,9 @@ async def ready(answer_service: NamedDependency[AnswerService]) -> Response[Read
 async def _check_models(answer_service: AnswerService) -> dict[str, Check]:
     """Check the chat models.
 
-    If a model does not work but questions can still be answered, its state is `degraded`. Questions can be
-    answered if a fallback works, or if APIDESK_ON_MODEL_FAILURE is `extractive`. If they cannot be
-    answered, the state of the model is `failed`.
+    A model that does not work is `degraded` if questions can still be answered, and `failed` otherwise.
+    Questions can be answered if APIDESK_ON_MODEL_FAILURE is `extractive`, or if at least one answer model
+    and one extraction model work.
     """
     models = answer_service.models
     if models is None:

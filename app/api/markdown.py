@@ -56,7 +56,7 @@ def sources_by_number(answer: Answer) -> list[list[Source]]:
 
 
 def source_link(sources: Sequence[Source]) -> str:
-    """Return a link to the page of `sources`, or only their names if they have no page."""
+    """Return a link to the page that all `sources` belong to, or only their names if there is no page."""
     return _link(source_name(sources), sources[0].page_url)
 
 

@@ -63,9 +63,9 @@ class AllowHeaderPlugin(ReceiveRoutePlugin):
     def receive_route(self, route: BaseRoute) -> None:
         """Copy the methods of `route` to the first route of its path.
 
-        For each further handler of a path, Litestar creates another route, with the methods of all handlers
-        of the path so far. The new route still uses the OPTIONS handler of the first route, which lists the
-        methods of the first route.
+        If a path has several handlers, Litestar creates one route per handler. Each new route has the
+        methods of all handlers so far. All routes use the OPTIONS handler of the first route, and that
+        handler lists only the methods of the first route.
         """
         if isinstance(route, HTTPRoute):
             self._first_routes.setdefault(route.path, route).methods = route.methods
@@ -128,7 +128,7 @@ class OpenApiModelsPlugin(OpenAPISchemaPlugin):
     def to_openapi_schema(
         self, field_definition: FieldDefinition, schema_creator: "SchemaCreator"
     ) -> Schema:
-        """Return the component of a model, and register the components of its nested models."""
+        """Return the schema of a model, and register the schemas of its nested models."""
         model = field_definition.annotation
         schema = schema_creator.schema_registry.get_schema_for_field_definition(field_definition)
         json_schema = model.model_json_schema(
@@ -143,7 +143,7 @@ class OpenApiModelsPlugin(OpenAPISchemaPlugin):
 
 
 class _SchemaGenerator(GenerateJsonSchema):
-    """Generates schemas without titles of fields, and without a component for arbitrary JSON."""
+    """Generates schemas without field titles and without a component for pydantic's JsonValue."""
 
     def field_title_should_be_set(self, schema: Any) -> bool:
         """Return False: pydantic's titles only repeat the names of the fields."""

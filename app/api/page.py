@@ -1,8 +1,7 @@
 """GET /, /admin, /embed, /widget.js and /assets/{path}: the web pages and their assets.
 
-Files in `static` are read once at startup. The JavaScript modules that contain the texts in all languages
-are generated from `prompts/text` and platform.toml, and the colours are derived from the platform's accent
-colour.
+Files in `static` are read once at startup. The JavaScript modules with the texts in all languages are
+generated from `prompts/text` and platform.toml. The colours are derived from the platform's accent colour.
 """
 
 import json
@@ -90,8 +89,8 @@ class PageFiles:
     def response(self, request: Request[Any, Any, Any], name: str) -> Response[bytes]:
         """Return the file at the path `name`, or status 304 if the browser already has it.
 
-        Browsers revalidate every file, because files of different versions do not work together. Raises
-        NotFoundException if there is no such file.
+        Browsers must revalidate a cached file before each use, because files of different versions do not
+        work together. Raises NotFoundException if there is no such file.
         """
         file = self._files.get(name)
         if file is None:
@@ -224,7 +223,7 @@ def _export(name: str, value: object) -> str:
 # --- colours --------------------------------------------------------------------------------------
 
 MIN_CONTRAST = 4.5
-"""Minimum contrast of text, by WCAG 2.2 at level AA."""
+"""Minimum contrast ratio of text on its background, by WCAG 2.2 at level AA."""
 
 TINT = 0.12
 """Share of the accent colour in the background of citation numbers and selected items."""
@@ -252,7 +251,7 @@ def dark_colours(accent: str) -> AccentColours:
 
 
 def accent_style(accent: str) -> str:
-    """Return a style sheet that overrides the default colours of `base.css`, which is loaded first."""
+    """Return a style sheet that overrides the colours of `base.css`. It must be loaded after `base.css`."""
     light, dark = light_colours(accent), dark_colours(accent)
     return (
         f":root {{ --accent: light-dark({light.accent}, {dark.accent}); "
@@ -267,9 +266,10 @@ def contrast(one: str, other: str) -> float:
 
 
 def _readable(accent: str, surface: Rgb, extreme: Rgb) -> AccentColours:
-    """Return `accent`, mixed with just enough of `extreme` to reach MIN_CONTRAST on its tint, and the tint.
+    """Return a readable accent colour and its tint.
 
-    The tint is `surface` mixed with the resulting accent colour, whose share is TINT.
+    The colour is `accent`, mixed with as little of `extreme` as is needed to reach MIN_CONTRAST on the
+    tint. The tint is `surface` with a share TINT of the resulting colour.
     """
     candidates = (_mix(_parse(accent), extreme, percent / 100) for percent in range(0, 101, 4))
     pairs = [AccentColours(_hex(c), _hex(_mix(surface, c, TINT))) for c in candidates]

@@ -1,6 +1,7 @@
-"""Converts errors to problem details (RFC 9457) that do not contain stack traces.
+"""Converts errors to problem details (RFC 9457) without stack traces.
 
-The problem of an ApideskError contains its message. The problem of an unexpected error does not.
+The problem of an ApideskError contains the error's message. The message of an unexpected error is only
+logged.
 """
 
 import json

@@ -1,7 +1,7 @@
 """Finds questions to suggest: frequent logged questions of an API key, and headings rewritten as questions.
 
 Logged questions are suggested only to users of the same key. The grammatical form of a heading determines
-its question.
+how it is rewritten.
 """
 
 import re
@@ -17,7 +17,10 @@ from schemas.errors import StoreUnavailable
 from schemas.insights import QuestionRecord
 
 MIN_SESSIONS = 3
-"""Minimum number of sessions in which a question was asked, so that it does not identify a person."""
+"""Minimum number of sessions in which a logged question was asked.
+
+Rarer questions are not suggested, because they may identify a person.
+"""
 
 MAX_QUESTION_CHARS = 80
 """Maximum length of a question, in characters."""
@@ -61,7 +64,8 @@ class LoggedQuestions:
 def frequent_questions(records: Iterable[QuestionRecord], language: Language) -> tuple[str, ...]:
     """Return the suitable questions that were asked in at least MIN_SESSIONS sessions, most frequent first.
 
-    Each question has its latest wording. A record without a session counts as a session of its own.
+    Wordings that differ only in case, spaces and punctuation are one question, which is returned in its
+    latest wording. A record without a session counts as a session of its own.
 
     Arguments:
         records: the records of one owner, latest first
@@ -83,8 +87,8 @@ def frequent_questions(records: Iterable[QuestionRecord], language: Language) ->
 def _is_suitable(record: QuestionRecord, question: str, language: Language) -> bool:
     """Return whether `question` can be suggested to users who read `language`.
 
-    The question must be in this language and fit on one short line. Its answer must cite pages, have
-    confidence `medium` or `high`, and not be rated negatively.
+    The language of the record must be `language`, and the question must fit on one short line. Its answer
+    must cite pages, have confidence `medium` or `high`, and not be rated negatively.
     """
     is_liked = record.feedback is None or record.feedback.score > 0
     is_answered = record.confidence in ("high", "medium") and bool(record.pages)
@@ -151,7 +155,10 @@ _FORMS: dict[Language, tuple[tuple[_Form, re.Pattern[str]], ...]] = {
         ("how", re.compile(rf"((?:{_CHINESE_VERBS})(?!.*的)(?!.*(?:{_CHINESE_NOUNS})$).+)")),
     ),
 }
-"""The forms by language. The headings of a language without forms are not rewritten."""
+"""The forms and their patterns, by language. The first pattern that matches a heading determines its form.
+
+In a language without an entry, headings are not rewritten.
+"""
 
 _LINKS = re.compile(
     r"see also|related|next steps?|further|references?\b|相关|下一步|参考|另见", re.I
@@ -163,7 +170,8 @@ _CAPITALISED = re.compile(r"\b[A-Z][a-z]*\b(?![A-Z])")
 def as_question(heading: str, language: Language) -> str | None:
     """Return a question in `language` that the section below `heading` answers.
 
-    None if the heading cannot be rewritten, for example because it is a plain noun or in another language.
+    Returns None if the heading cannot be rewritten, for example because it is a plain noun or in another
+    language.
     """
     heading = _STEP.sub("", heading.strip(" .。:："), count=1)
     for form, pattern in _FORMS.get(language, ()):

@@ -172,7 +172,11 @@ def _page_questions(
 def _section_questions(
     entries: list[CatalogueEntry], language: Language
 ) -> Iterator[DocumentQuestion]:
-    """Yield a question about one heading of each page. The first heading is skipped as an introduction."""
+    """Yield a question about one heading of each page.
+
+    This is the first heading that `as_question` can rewrite. The heading at the start of the page is not
+    used, because it is usually an introduction. Headings longer than MAX_NAME_CHARS are not used, either.
+    """
     for entry in entries:
         if entry.kind == "page":
             questions = (_section_question(entry.title, s, language) for s in entry.outline[1:])
@@ -237,8 +241,9 @@ async def get_suggestions(
     all callers if no key is required. The others are made from page titles, headings, API names and error
     codes.
 
-    If `source` and `document` are given (the fields `source` and `documentId` of an entry in an answer's
-    `sources`), return up to three questions about the sections of that document that are not in `seen`.
+    If `source` and `document` are given, return up to three questions about the sections of that document
+    that are not in `seen`. The values are the fields `source` and `documentId` of an entry in an answer's
+    `sources`.
     """
     language = language or answer_service.platform.platform.language
     if source is not None and document is not None:

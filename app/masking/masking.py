@@ -3,8 +3,8 @@
 For example, mask("sign=9f8e7d6c5b4a3210&page=1") returns "sign=‹sign›&page=1".
 
 Personal data are e-mail addresses, telephone numbers, identity numbers (China, Hong Kong), tax ids (Brazil,
-United States), IBANs and bank card numbers. They are found by their format and, if they have any, their
-check digits. These are not masked:
+United States), IBANs and bank card numbers. They are found by their format. If a number has check digits,
+they must be valid. These are not masked:
 
 - e-mail addresses in reserved domains, such as example.com
 - card numbers with at most four different digits, such as the test number 4111 1111 1111 1111
@@ -27,13 +27,13 @@ from app.masking.secret_shapes import find_secrets_by_shape
 from app.masking.text_spans import TextSpan, blank_out
 
 _MIN_REPEATED_CHARS = 8
-"""Minimum length, in characters, of a named secret that is also masked elsewhere in the text.
+"""Minimum length, in characters, of a named secret that is masked wherever it occurs in the same text.
 
-Such a secret must also contain a digit.
+A named secret is one that was found by the name before or above it. The secret must also contain a digit.
 """
 
 _MIN_KNOWN_CHARS = 4
-"""Minimum length, in characters, of a secret that is also masked in other texts."""
+"""Minimum length, in characters, of a secret in `SecretScan.secrets`, which is masked in other texts."""
 
 _WIDE = "＠－＿．" + "".join(
     chr(0xFEE0 + ord(char)) for char in string.ascii_letters + string.digits
@@ -44,9 +44,9 @@ _WIDE_CHAR = re.compile(f"[{_WIDE}]")
 
 
 def mask(text: str, known_secrets: Mapping[str, str] = MappingProxyType({})) -> str:
-    """Replace each secret and each item of personal data in `text` with ‹name›.
+    """Replace each secret and each item of personal data in `text` with its label, such as ‹sign›.
 
-    `known_secrets` maps further secrets to their names, for example the `SecretScan.secrets` of another
+    `known_secrets` maps further secrets to their labels, for example the `SecretScan.secrets` of another
     text. These secrets are replaced as well. Masking a masked text does not change it.
     """
     narrow = _narrow(text)
@@ -62,17 +62,17 @@ class SecretScan:
 
     @property
     def has_secret(self) -> bool:
-        """Whether `masked` differs from the text."""
+        """Whether the text contains a secret or personal data."""
         return bool(self._spans)
 
     @property
     def masked(self) -> str:
-        """The text with ‹name› in place of each secret, as `mask` returns it."""
+        """The text with each secret replaced by its label, as `mask` returns it."""
         return _replace(self._text, self._spans)
 
     @property
     def secrets(self) -> Mapping[str, str]:
-        """Maps each secret to its name, for masking other texts that quote this text.
+        """Maps each secret to its label, for masking other texts that quote this text.
 
         A quotation may lack the syntax by which the secret was recognised. Secrets shorter than
         `_MIN_KNOWN_CHARS` are left out.
@@ -95,8 +95,8 @@ def _secrets(text: str) -> list[TextSpan]:
     repeated = list(
         _occurrences(rest, {key: labels[key] for key in filter(_is_maskable_anywhere, labels)})
     )
-    # `public` contains values whose names, such as `cert_no`, mark them as not secret. They are not
-    # searched further, except Chinese identity numbers, which are masked nevertheless.
+    # `public` contains values whose names, such as `cert_no`, show that they are not secrets. The searches
+    # below skip these values, except Chinese identity numbers, which are masked even after such a name.
     public = [
         span for span in public if not _is_chinese_identity_number(text[span.start : span.end])
     ]
@@ -240,8 +240,8 @@ def _is_iban(match: re.Match[str]) -> bool:
 def _is_email(match: re.Match[str]) -> bool:
     """Return whether the address may belong to a person.
 
-    Placeholders and addresses in reserved domains do not. Neither does `pass@host` in a URL such as
-    https://user:pass@host.
+    The result is False for placeholders, for addresses in reserved domains, and for `pass@host` in a URL
+    such as https://user:pass@host.
     """
     return (
         not is_placeholder(match[0])

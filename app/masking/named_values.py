@@ -96,7 +96,7 @@ In `put("token", "x")`, "x" is the last argument and therefore the value. In a l
 _END = re.compile(r"[ \t]*(?:$|[\n\r,;&|)}\]<>\"'`\\，。；、）#])")
 _GAP = re.compile(r"(?:(?<=no)\.)?[ \t]{0,4}", re.IGNORECASE)
 _EXAMPLE = re.compile(r"(?:sample|example|dummy|fake|示例|样例)[ ]?$", re.IGNORECASE)
-"""Matches a word just before a name such as `passport`. This word marks the value as an example."""
+"""Matches a word before a name that marks the value as an example, as in "sample passport"."""
 _MAX_LITERAL_CHARS = 4_096
 """Maximum length of a quoted literal, in characters."""
 
@@ -118,7 +118,7 @@ class _ValueStart(NamedTuple):
     syntax: str
     """The name of the group in `_SEPARATOR` that matched; "assigned" for an option (`--token`)."""
     level: str = ""
-    """Shows how many times the separator is encoded: "" for `%3D`, "25" for `%253D`, and so on."""
+    """The level of percent-encoding of the separator: "" for `%3D`, "25" for `%253D`, and so on."""
     closing_quote: str = ""
     """The closing quotation mark or `**` after the name, if any."""
 
@@ -200,7 +200,7 @@ def _word_end(text: str, position: int, kind: SecretKind) -> int:
 
 
 def _skip_auth_scheme(text: str, position: int) -> int:
-    """Return where the credentials of an Authorization header start: after any scheme such as Bearer."""
+    """Return where the credentials start, after an optional scheme such as Bearer."""
     return match_end(_SCHEME, text, position)
 
 
@@ -272,10 +272,10 @@ def _secret_after(text: str, start: int, end: int, kind: SecretKind) -> TextSpan
 def _syntax_confidence(
     text: str, value_start: _ValueStart, end: int, is_quoted: bool
 ) -> SyntaxConfidence:
-    """Return the confidence in a value that ends at `end`.
+    """Return how strongly the syntax indicates a value that ends at `end`.
 
-    An unquoted value after a colon, a `pair` separator or a space is considered part of a sentence if more
-    words follow it.
+    An unquoted value after a colon, a `pair` separator or a space counts as part of a sentence if more
+    words follow on the line.
     """
     if value_start.syntax in ("argument", "call", "verb"):
         return value_start.confidence
@@ -293,7 +293,7 @@ def _secret_without_separator(text: str, end: int, kind: SecretKind, name: str) 
     """Return the secret that follows `name` without a separator, or None. The name ends at `end`.
 
     Only spaces and tabs, and the dot of the abbreviation "no.", may be between the name and the secret.
-    After a Chinese name, nothing need be between them.
+    After a Chinese name, the secret may follow directly.
     """
     position = match_end(_GAP, text, end)
     if name.lower() == "pass":

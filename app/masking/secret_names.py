@@ -135,7 +135,7 @@ def names_secret(name: str) -> bool:
 
 
 def unqualified_name(name: str) -> str:
-    """Return the last part of a name with dots or spaces, as the label that replaces the value.
+    """Return the part of `name` after its last dot or space, as the label that replaces the value.
 
     If that part might itself contain a secret, return "secret".
     """
@@ -244,7 +244,7 @@ def is_plausible(kind: SecretKind, value: str, confidence: SyntaxConfidence) -> 
 
 
 def is_placeholder(value: str) -> bool:
-    """Return whether `value` is a placeholder such as <token> or an e-mail address in a reserved domain."""
+    """Return whether `value` is a placeholder: for example, <token> or an e-mail address at example.com."""
     return _PLACEHOLDER.fullmatch(value) is not None
 
 
@@ -256,7 +256,7 @@ def _is_placeholder_or_explanation(value: str) -> bool:
 
 
 def is_plausible_without_separator(kind: SecretKind, value: str) -> bool:
-    """Return whether `value` can be a secret of `kind` without a separator, as in "password hunter22"."""
+    """Return whether `value` can be a secret of `kind` right after its name, as in "password hunter22"."""
     if not is_plausible(kind, value, SyntaxConfidence.SENTENCE):
         return False
     if kind in (SecretKind.PERSONAL, SecretKind.ONE_TIME):

@@ -1,4 +1,4 @@
-"""Finds secrets without a name such as `password=`, by their format or the words around them."""
+"""Finds secrets by their format or the words around them, even without a name such as `password=`."""
 
 import re
 from collections.abc import Iterator
@@ -101,7 +101,7 @@ _DIGEST_NAME = re.compile(
 )
 
 _MAX_CONTEXT_CHARS = 400
-"""Maximum number of characters before and after a string that are searched for words about it."""
+"""Maximum number of characters before and after a string that are searched for words about the string."""
 
 _SECRET_TOPIC = re.compile(
     r"sign|hmac|secret|token|key|cred|auth|passw|pwd|(?<![A-Za-z])[as]k(?![A-Za-z])|[签密钥]|令牌|凭[证据]|口令|鉴权",
@@ -204,10 +204,10 @@ def _lines_around(text: str, match: re.Match[str], lines_before: int = 0) -> str
 def _random_strings(text: str) -> Iterator[TextSpan]:
     """Yield long hexadecimal and base64 strings that are probably secrets.
 
-    Most random strings are ids and digests. A string counts as a secret if `_is_secret_without_topic`
-    returns True, or if it has no prefix and its line is about secrets. In `id-<hex>`, the hexadecimal
-    string starts after the dash, so it has no prefix. UUIDs, file names, digests, certificates and public
-    keys are left out.
+    Most random strings are ids and digests. A random string counts as a secret if
+    `_is_secret_without_topic` returns True, or if it has no prefix and its line is about secrets. The
+    hexadecimal string in `id-<hex>` counts as a string without a prefix, because the search for hexadecimal
+    strings starts after the dash. UUIDs, file names, digests, certificates and public keys are left out.
     """
     text = _PUBLIC_BLOCK.sub(lambda match: "\0" * len(match[0]), text)
     uuids = {match.span() for match in _UUID.finditer(text)}
@@ -248,9 +248,9 @@ def _is_secret_without_topic(text: str) -> bool:
 def _is_random_string(text: str) -> bool:
     """Return whether `text` as a whole and at least one of its parts are random.
 
-    The parts are separated by dashes, slashes and underscores. The parts of a hexadecimal string of at
-    least 32 characters are not checked, and the string as a whole is checked less strictly (with a higher
-    `max_mean_run`), because nearly all hexadecimal strings of this length are random.
+    The parts are separated by dashes, slashes and underscores. A hexadecimal string of at least 32
+    characters, with or without a prefix, is checked only as a whole and less strictly (with a higher
+    `max_mean_run`). Nearly all hexadecimal strings of this length are random.
     """
     if _HEX.fullmatch(text[match_end(_PREFIX, text, 0) :]):
         return is_random(text, max_mean_run=8)

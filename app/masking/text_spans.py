@@ -58,10 +58,10 @@ def blank_out(text: str, spans: Iterable[TextSpan]) -> str:
 def is_random(text: str, min_chars: int = 20, max_mean_run: float = _MAX_MEAN_RUN_CHARS) -> bool:
     """Return whether `text` looks random.
 
-    A random text has at least `min_chars` ASCII letters and digits, among them a letter. Its runs are at
-    most `max_mean_run` characters long on average; the maximum is lower for a text with few numbers, and
-    higher for a text with many numbers and no punctuation. No word of three or more letters occurs twice,
-    so key1value1key2value2 is not random.
+    A random text has at least `min_chars` ASCII letters and digits, including at least one letter. Its runs
+    are at most `max_mean_run` characters long on average. The maximum is lower for a text with few numbers,
+    and higher for a text with many numbers and no punctuation. No word of three or more letters occurs
+    twice, so key1value1key2value2 is not random.
     """
     runs = _RUN.findall(text)
     length = sum(map(len, runs))

@@ -78,7 +78,10 @@ class AuthGuard:
 
 
 def get_caller(request: Request[Any, Any, Any]) -> Caller:
-    """Return the caller of a request. Provides `caller` to the handlers of routes that require a scope."""
+    """Return the caller of a request. Litestar passes the result to handlers as `caller`.
+
+    The route must require a scope, because `AuthGuard` sets the caller only on such routes.
+    """
     caller: Caller = request.user
     return caller
 
@@ -122,7 +125,7 @@ def is_loopback(host: str) -> bool:
 
 
 def is_same_machine(connection: Connection) -> bool:
-    """Return whether the client runs on this machine, whichever of the machine's addresses it uses."""
+    """Return whether the client runs on this machine. It may connect from any address of the machine."""
     peer, server = connection.client, connection.scope.get("server")
     return peer is None or is_loopback(peer.host) or bool(server and peer.host == server[0])
 

@@ -37,7 +37,7 @@ RETRY_INTERVAL_S = 10.0
 """Seconds until the next refresh after a failed one. Until then, the last snapshot stays in use."""
 
 LAST_USE_INTERVAL_S = 60.0
-"""Minimum number of seconds between writes of the times of last use while the server runs."""
+"""Minimum seconds between two writes of when the keys were last used. A stopping server writes at once."""
 
 log = logging.getLogger(__name__)
 
@@ -87,7 +87,8 @@ class ApiKeyStore:
     def add(self, name: str, scopes: tuple[Scope, ...], days: int | None) -> tuple[ApiKey, str]:
         """Create a key that is valid for `days` days; None means that it does not expire.
 
-        Returns the key and its text, which is not stored. Raises StoreUnavailable.
+        Returns the key and its text, which is what callers send. The text is not stored. Raises
+        StoreUnavailable.
         """
         now = datetime.now(UTC)
         secret = secrets.token_urlsafe(SECRET_BYTES)
@@ -132,8 +133,8 @@ class ApiKeyStore:
 def hash_secret(secret: str) -> str:
     """Return the SHA-256 digest of `secret`. The database contains only the digests of secrets.
 
-    A fast hash is sufficient for the keys in the database: their secrets are 256 random bits, which, unlike
-    passwords, cannot be guessed.
+    A fast hash is sufficient for the keys in the database. Their secrets consist of 256 random bits.
+    Unlike passwords, these cannot be guessed.
     """
     return sha256(secret.encode()).hexdigest()
 

@@ -135,7 +135,7 @@ def _redis_pool(url: str) -> "ConnectionPool":
 
 
 class RateLimiter:
-    """Applies the configured limits. A limit that is not configured does not apply."""
+    """Applies the limits in the settings to accounts and addresses."""
 
     def __init__(self, settings: Settings) -> None:
         """Read the limits from `settings`.

@@ -34,7 +34,7 @@ DATABASE_TIMEOUT_S = 1.0
 """Maximum number of seconds that one cache operation waits for the database, and thus delays an answer."""
 
 MAX_THREADS = 4
-"""Number of threads of the cache. They are not shared, so that a slow database blocks nothing else."""
+"""Number of threads of the cache. Nothing else uses them, so a slow database blocks only the cache."""
 
 _DIGESTS = TypeAdapter(list[tuple[str, str, str]])
 
@@ -165,9 +165,9 @@ class SingleFlight:
         """Return the answer, and whether an earlier caller started it.
 
         The first caller with a key runs `start`. Later callers wait for the same answer. `store` then
-        stores the complete answer. A caller that arrives while `store` runs waits until `store` has ended.
-        It then runs its own `start`, which can find the stored answer. If another such caller already runs
-        its own `start`, the caller waits for that answer instead.
+        stores the complete answer. Callers that arrive while `store` runs wait until `store` has ended. The
+        first of them then runs its own `start`, which can find the stored answer, and the others wait for
+        the result.
 
         `on_event` receives all events of the answer. If the first caller passed no `on_event`, there are no
         events, because the model's reply is not streamed. Raises the errors of `start`. If all callers that

@@ -136,9 +136,9 @@ class AnswerService:
         return answer
 
     async def repeat(self, command: AskCommand, answer: Answer, milliseconds: int) -> Answer:
-        """Copy `answer`, an earlier answer to this question, under a new id. Trace and count the copy.
+        """Return a copy of `answer`, an earlier answer to this question, with a new id.
 
-        `milliseconds` is the total time that the copy reports.
+        The copy is traced and counted. `milliseconds` is the total time that the copy reports.
         """
         question = self.build_question(command)
         observer = RunObserver(self.metrics)
@@ -172,7 +172,7 @@ class AnswerService:
     async def retrieve_chunks(
         self, question: Question, config: RunnableConfig
     ) -> list[RetrievedChunk]:
-        """Return the best chunks, in a run with `config`. Short ones are extended by `add_neighbours`.
+        """Return the best chunks, in a run with `config`. `add_neighbours` extends short chunks.
 
         Raises ApideskError.
         """
@@ -185,7 +185,7 @@ class AnswerService:
         )
 
     def build_question(self, command: AskCommand) -> Question:
-        """Return `command.question`, or if it is None, build a question with a new id from `command.text`.
+        """Return `command.question`. If it is None, build a question with a new id from `command.text`.
 
         Raises QuestionError if the text is blank or too long.
         """
@@ -203,7 +203,7 @@ class AnswerService:
         )
 
     async def warm_up(self) -> None:
-        """Retrieve once, without calling a model, to fill the caches for the first caller.
+        """Retrieve once with full-text search to fill the caches for the first caller. Calls no model.
 
         Raises StoreError or CollectionMismatch.
         """

@@ -87,7 +87,6 @@ class Container:
         }
 
     def _build_answerer(self) -> Answerer:
-        """Return the answer service, wrapped in its middleware."""
         answerer: Answerer = self.metering
         if self.answer_service.settings.cache_answers:
             answerer = CachingAnswerer(self.answer_service, answerer, self._answer_cache)

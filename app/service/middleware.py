@@ -145,8 +145,9 @@ class CachingAnswerer:
     ) -> Answer:
         """Return the cached answer, or ask the wrapped answerer.
 
-        The lookup is part of the shared call. Otherwise, a caller could find nothing in the cache and join
-        only after the shared call has stored its answer and ended. It would then ask the model again.
+        The lookup is part of the call that callers share. If each caller looked up the answer before
+        joining, a caller could find nothing and then join too late: after the shared call has stored its
+        answer and ended. That caller would ask the model again.
         """
         cached = await self._look_up(key)
         if cached is None:

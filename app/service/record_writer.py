@@ -92,7 +92,7 @@ class Outbox:
             log.error("question not recorded: %s", error.strerror or error)
 
     def drain(self, write_batch: WriteBatch) -> None:
-        """Pass the records of this process and of processes that have ended to `write_batch`.
+        """Deliver the records of this process and of ended processes by calling `write_batch`.
 
         Blocks; call it in a worker thread. A file is deleted after all of its records have been written.
         Raises the errors of `write_batch`, and OSError if a file cannot be read, locked or deleted.
@@ -102,7 +102,7 @@ class Outbox:
             self._drain_ended_processes(write_batch)
 
     def close(self) -> None:
-        """Close the current file and release the lock, so that other processes can deliver the rest."""
+        """Close the current file and release the lock. Other processes can deliver what remains."""
         if self._is_open:
             if not self._rotate():
                 Path(self._lock.lock_file).unlink(missing_ok=True)
@@ -232,8 +232,9 @@ class RecordWriter:
     def _may_be_undelivered(self, answer_id: UUID) -> bool:
         """Return whether the record of an answer may still be in an outbox.
 
-        The id is a UUID of version 7, which contains its creation time. The record may be undelivered
-        if that time is less than `_max_delay_s` from now.
+        The id of an answer is a UUID of version 7, which contains its creation time. The record may be
+        undelivered if that time is less than `_max_delay_s` seconds before now, or after now if clocks
+        differ.
         """
         age_s = time.time() - (answer_id.int >> 80) / 1_000
         return answer_id.version == 7 and abs(age_s) < self._max_delay_s

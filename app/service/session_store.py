@@ -21,7 +21,7 @@ from schemas.settings import Settings
 T = TypeVar("T")
 
 MAX_THREADS = 8
-"""Number of threads of the store. They are not shared, so that a slow database blocks nothing else."""
+"""Number of threads of the store. Nothing else uses them, so a slow database blocks only the store."""
 
 MAX_NAME_CHARS = 200
 """Maximum length of an API name or path, in characters; longer ones are not stored."""
@@ -183,7 +183,10 @@ def _in_session(owner: str, session: str) -> tuple[ColumnElement[bool], ColumnEl
 
 
 def _newest_first(owner: str, session: str) -> Select[Any]:
-    """Return a query for the turns of a session. It sorts by id, which does not depend on the clock."""
+    """Return a query for the turns of a session, newest first.
+
+    The query sorts by id, because ids do not depend on the clock.
+    """
     query = select(turns_table.c.id, *TURN_COLUMNS).where(*_in_session(owner, session))
     return query.order_by(turns_table.c.id.desc())
 

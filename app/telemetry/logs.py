@@ -58,7 +58,7 @@ def is_json(log_format: LogFormat, stream: TextIO) -> bool:
 
 
 def log_formatter(log_format: LogFormat, stream: TextIO) -> logging.Formatter:
-    """Return a formatter for all loggers, which writes lines of JSON or of text (coloured on a terminal).
+    """Return a formatter for all loggers. It writes JSON, or text that is coloured on a terminal.
 
     Each line includes the fields that are bound to structlog's context, such as the request id.
     """

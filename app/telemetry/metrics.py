@@ -57,7 +57,7 @@ DATABASE_TIMEOUT_S = 2.0
 class Metrics:
     """The metrics of one answer service, in their own registry.
 
-    Labels have few values, because the values come from the code and the settings, never from callers.
+    Each label has few values, because the values come from the code and the settings, never from callers.
     """
 
     def __init__(self) -> None:
@@ -169,9 +169,9 @@ class Metrics:
     def exposition(self, *scraped: Collector) -> bytes:
         """Return these metrics and those of the collectors `scraped`, in Prometheus's text format.
 
-        If PROMETHEUS_MULTIPROC_DIR was set before prometheus_client was imported, return the metrics of
-        all processes that share this directory, without prometheus_client's own metrics of the process,
-        the platform and garbage collection.
+        If PROMETHEUS_MULTIPROC_DIR was set before prometheus_client was imported, the result contains the
+        metrics of all processes that share this directory. It then lacks prometheus_client's own metrics of
+        the process, the platform and garbage collection.
         """
         return b"".join(map(generate_latest, (_shared_registry(self._registry), *scraped)))
 

@@ -84,7 +84,7 @@ class _BarDisplay(_LineDisplay):
         self._progress.stop()
 
     def show(self, run: IngestionRun) -> None:
-        """Update the bars."""
+        """Add a bar for each new source, and update the bars."""
         self.last = run
         for source in run.sources:
             if source.name not in self._tasks:
@@ -155,7 +155,6 @@ def print_run_table(run: IngestionRun, console: Console) -> None:
 
 
 def _print_notes(source: SourceReport, console: Console) -> None:
-    """Print how many API operations were read, and which files have no body."""
     if source.operations:
         console.print(f"{source.name}: {source.operations} API operations read")
     if source.empty:

@@ -42,7 +42,7 @@ class RunObserver(AsyncCallbackHandler):
 
     def __init__(self, metrics: Metrics) -> None:
         self.milliseconds: Counter[str] = Counter()
-        """Milliseconds by step."""
+        """Duration of each step in milliseconds. The steps are the values of TIMING_KEYS."""
         self.tokens: Counter[str] = Counter()
         """Tokens by kind: `input`, `cached_input` (from the provider's cache), `output`."""
         self._metrics = metrics

@@ -216,8 +216,8 @@ class BoundedSession(requests.Session):
 def _open_client(settings: Settings, langsmith: bool, spans: "SpanExport | None") -> Client:
     """Return a client that sends runs to LangSmith, to the provider of `spans`, or to both.
 
-    One client sends to both. A second client would need a second tracer, and that tracer would not receive
-    the runs that LangChain's agent starts itself.
+    There is only one client, because a second client would need a second tracer. That tracer would not
+    receive the runs that LangChain's agent starts itself.
     """
     content = settings.trace_content
     # By default the client keeps unfinished spans, with their texts, for an hour.
@@ -303,8 +303,8 @@ def _summarise(value: Any) -> Any:
 def redact_run(fields: dict[str, Any]) -> dict[str, Any]:
     """Return the fields of a run without texts.
 
-    The token usage, the ids and scores of documents, the type of an error, KEPT_METADATA, and fields whose
-    keys begin with `ls_` remain.
+    These fields remain: the token usage, the ids and scores of documents, the type of an error,
+    KEPT_METADATA, and fields whose keys begin with `ls_`.
 
     LangSmith's client calls this function for the outputs of a run, for its metadata, and for its error,
     which it passes as `{"error": text}`.

@@ -181,8 +181,8 @@ def _create_in_memory_engine(url: URL) -> Engine:
 def _enable_wal(engine: Engine) -> None:
     """Enable the write-ahead log, so that reads continue during a write. The mode is stored in the file.
 
-    The change of mode is retried. It fails at once if another process opens the new file at the same time,
-    because SQLite's own timeout does not apply to it.
+    The change of mode is retried, because it fails at once if another process opens the new file at the
+    same time. SQLite's own timeout does not apply to this change.
     """
     for attempt in Retrying(
         retry=retry_if_exception(_is_busy),

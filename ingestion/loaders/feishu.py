@@ -95,7 +95,7 @@ class FeishuWikiLoader(BaseLoader):
             )
 
     def _nodes(self, parent_token: str) -> Iterator[ApiObject]:
-        """Yield the nodes below a node, each before its descendants; all nodes if the token is empty."""
+        """Yield all nodes below a node, parents first. An empty token stands for the whole space."""
         path = f"wiki/v2/spaces/{self._space_id}/nodes"
         for node in self._items(path, NODE_PAGE_SIZE, parent_node_token=parent_token):
             yield node

@@ -33,7 +33,7 @@ class JsonApi:
     response. It does not limit a request as a whole.
 
     A request is repeated after a transient status, such as 429, and after status 400 with `busy_code` in
-    the body. If `busy_code` is 0, the API has no such code.
+    the body. A `busy_code` of 0 means that the API has no such code.
     """
 
     def __init__(

@@ -74,9 +74,9 @@ class CollectionReloader:
     def refresh(self) -> None:
         """Reload the collection if another process wrote it or the store was restarted.
 
-        Checks the store at most once per `CHECK_INTERVAL_S`, but immediately after an error in a
-        `store_errors` block. Raises the errors of `read_version` and of `load`. Until the next check, the
-        error of a failed check is raised again.
+        Checks the store at most once per `CHECK_INTERVAL_S`, except that an error in a `store_errors` block
+        causes a check at the next call. Raises the errors of `read_version` and of `load`. If a check has
+        failed, calls before the next check raise the same error.
         """
         if self._is_fresh():
             return
@@ -96,7 +96,7 @@ class CollectionReloader:
 
     @contextmanager
     def exclusive_load(self) -> Iterator[None]:
-        """Block other threads from loading. Raises Milvus's errors in the block as StoreUnavailable."""
+        """Run the block while no other thread can load. Raises Milvus's errors as StoreUnavailable."""
         with self._loading, self.store_errors():
             yield
 

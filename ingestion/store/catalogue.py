@@ -59,9 +59,9 @@ def move_alias(client: "MilvusClient", alias: str, name: str) -> None:
 def drop_leftovers(client: "MilvusClient", alias: str) -> None:
     """Drop the collections that earlier or interrupted runs have left without an alias.
 
-    Call this function only while holding the ingestion lock. A run moves the aliases of the vocabulary and
-    the catalogue before the alias of the chunks. If a run died in between, these two aliases are first
-    moved back to the collections that belong to the current chunks.
+    Call this function only while holding the ingestion lock. A run moves the alias of the chunks last. If
+    a run died before that, the aliases of the vocabulary and the catalogue are first moved back to the
+    collections that belong to the current chunks.
     """
     pattern = re.compile(rf"{re.escape(alias)}(_words|_catalogue)?_\d{{19}}")
     owned = [name for name in client.list_collections() if pattern.fullmatch(name)]
@@ -167,7 +167,7 @@ def _entry_from_row(row: MilvusRow) -> CatalogueEntry:
 
 
 def _truncate(headings: Sequence[str]) -> list[str]:
-    """Return the leading headings that fit into an outline."""
+    """Return the headings, from the first one, that fit into MAX_OUTLINE_BYTES."""
     sizes = accumulate(len(heading.encode()) for heading in headings)
     pairs = zip(headings, sizes, strict=True)
     return [heading for heading, size in pairs if size <= MAX_OUTLINE_BYTES]

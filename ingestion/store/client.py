@@ -145,7 +145,7 @@ def row_pages(
 
 
 def _use_system_memory_pool() -> None:
-    """Make Arrow use the system's memory pool; its own keeps 20 MB after reading the embedded store."""
+    """Make Arrow use the system's memory pool. Its default pool keeps 20 MB after reading the store."""
     import pyarrow  # type: ignore[import-untyped]
 
     pyarrow.set_memory_pool(pyarrow.system_memory_pool())

@@ -67,7 +67,7 @@ class CollectionWriter(ABC):
 
     @abstractmethod
     def put(self, chunks: Sequence[Chunk], vectors: Sequence[Vector] | None) -> None:
-        """Write new or changed `chunks`. `vectors` are their embeddings; None without a model."""
+        """Write new or changed `chunks`. `vectors` are their embeddings, None if there is no model."""
 
     @abstractmethod
     def finish(self, dropped: AbstractCollection[str]) -> CollectionManifest:
@@ -155,8 +155,9 @@ class Collection(ABC):
     ) -> dict[ChunkHit, float]:
         """Return the best `k` chunks that match `filters` with their scores, best first.
 
-        Search by `vector`, the embedding of `question`; if `vector` is None, by full text. Full text also
-        searches for `synonyms`, which weigh less than the question's words. Higher scores are better.
+        If `vector` is given, it is the embedding of `question`, and the search compares vectors. If it is
+        None, the search is a full-text search for `question` and for `synonyms`, which weigh less than the
+        question's words. Higher scores are better.
         """
 
     @abstractmethod
@@ -198,7 +199,7 @@ class Collection(ABC):
         """Return the languages of the documents."""
 
     def search(self, question: str, k: int, vector: Vector | None = None) -> list[RetrievedChunk]:
-        """Return the best `k` chunks, best first. Search by `vector` or full text as `search_hits` does."""
+        """Return the best `k` chunks, best first; `search_hits` describes the arguments."""
         hits = self.search_hits(question, k, vector)
         scores = {hit.id: score for hit, score in hits.items()}
         return [
@@ -225,7 +226,7 @@ class Collection(ABC):
 
     @abstractmethod
     def save_calibration(self, calibration: RouteCalibration) -> None:
-        """Store the calibration of the routes in the manifest."""
+        """Store the calibration of full-text and dense search in the manifest."""
 
     @abstractmethod
     def indexed_sources(self) -> dict[str, IndexedSource]:
@@ -259,8 +260,8 @@ class Collection(ABC):
         """Complete or remove what an interrupted run has left, and restore a missing snapshot.
 
         Call this at the start of a run; `rebuild` says whether that run rebuilds the collection. Raises
-        CollectionMismatch if apidesk did not create the collection. Without `rebuild`, may also raise it if
-        the collection was created with other settings.
+        CollectionMismatch if apidesk did not create the collection. Without `rebuild`, may also raise
+        CollectionMismatch if the collection was created with other settings.
         """
 
     @abstractmethod

@@ -81,11 +81,11 @@ class _Documents:
     """The hit that a search returns for each chunk, by chunk number; about 250 bytes each."""
     catalogue: list[CatalogueEntry] | None = None
     vectors: npt.NDArray[np.float32] | None = None
-    """The vector of each chunk number, scaled to length 1; None until the dense route is first used."""
+    """The vector of each chunk number, scaled to length 1; None until the first search by vector."""
     chunks: LRUCache[int, Chunk] = field(default_factory=lambda: LRUCache(MAX_CACHED_CHUNKS))
     """Decoded chunks by chunk number."""
     masks: LRUCache[str, Mask] = field(default_factory=lambda: LRUCache(MAX_MASKS))
-    """The mask of the matching chunk numbers for each recently used filter, by the filter's JSON."""
+    """Masks of the chunk numbers that match recently used filters, by the filters' JSON."""
 
 
 @dataclass
@@ -306,7 +306,7 @@ class EmbeddedCollection(Collection):
 
     @contextmanager
     def _reading(self) -> Iterator[tuple[sqlite3.Connection, _LoadedState]]:
-        """Read in one transaction. If the snapshot has changed, the state in memory is replaced first."""
+        """Run the block in one transaction. If the snapshot has changed, first replace the loaded state."""
         with self._lock, snapshot_errors(self._path):
             if self._connection.in_transaction:  # within another read of this thread
                 yield self._connection, self._state
@@ -319,7 +319,7 @@ class EmbeddedCollection(Collection):
 
     @contextmanager
     def _reading_documents(self) -> Iterator[tuple[sqlite3.Connection, _Documents]]:
-        """Read as `_reading` does.
+        """Run the block as `_reading` does, but yield the documents, which are loaded first if needed.
 
         Raises CollectionMissing, and CollectionMismatch if the collection was created with other settings.
         """

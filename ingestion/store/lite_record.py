@@ -91,9 +91,10 @@ class LiteRecord:
             set_state(connection, REPLACED_KEY, "")
 
     def check_manifest(self, expected: CollectionManifest | None) -> None:
-        """Raise CollectionMismatch if apidesk did not create the collection, or if `expected` differs.
+        """Raise CollectionMismatch if apidesk did not create the collection.
 
-        A missing collection is accepted. If `expected` is None, only the first condition is checked.
+        Also raises it if the collection was created with settings other than those in `expected`, unless
+        `expected` is None. A missing collection is accepted.
         """
         with self._open_existing() as client:
             if client is not None:

@@ -36,7 +36,7 @@ class _StoredModel(ApiModel):
 
 
 class RouteCalibration(_StoredModel):
-    """Mean reciprocal rank of each route, 0 to 1, measured with the collection's own text."""
+    """Mean reciprocal rank of full-text and dense search, 0 to 1, measured with the collection's text."""
 
     full_text: float
     dense: float

@@ -96,7 +96,7 @@ class NextCollectionWriter(CollectionWriter):
         self._is_created = False
         self._written_ids: set[str] = set()
         self._buffer: list[MilvusRow] = []
-        """Rows to insert later: a batch of embedded chunks is smaller than a batch of rows."""
+        """Rows that are not inserted yet. `put` gets fewer chunks at a time than `BATCH_ROWS`."""
         self._row_count = 0
         self._words = Counter[str]()
         self._catalogue = CatalogueBuilder()
@@ -158,7 +158,7 @@ class NextCollectionWriter(CollectionWriter):
     def _copy_rows(self, dropped: AbstractCollection[str], previous: CollectionManifest) -> None:
         """Copy the rows that were neither written nor dropped, with their vectors.
 
-        The words of the other rows are subtracted from the previous counts.
+        Also add the previous word counts, without the words of the rows that are not copied.
         """
         self._words.update(read_words(self._client, self._alias))
         fields = [*COPIED_FIELDS, "dense"] if previous.embedding_model else COPIED_FIELDS

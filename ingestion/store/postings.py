@@ -99,10 +99,11 @@ class Bm25:
 
 
 def best_numbers(scores: Scores, k: int, mask: Mask | None, minimum: float) -> list[int]:
-    """Return the numbers of the at most `k` chunks with the highest scores above `minimum`, best first.
+    """Return the numbers of the `k` best chunks with a score above `minimum`, best first.
 
-    `scores` and `mask` are indexed by chunk number. Only chunks for which `mask` is true are considered, or
-    all chunks if `mask` is None. Chunks with equal scores are in the order of their numbers.
+    The result is shorter if fewer chunks match. `scores` and `mask` are indexed by chunk number. Only
+    chunks for which `mask` is true are considered, or all chunks if `mask` is None. Chunks with equal
+    scores are in the order of their numbers.
     """
     matches = scores > minimum
     numbers = np.flatnonzero(matches if mask is None else matches & mask)

@@ -46,7 +46,7 @@ def is_calibration_due(manifest: CollectionManifest) -> bool:
 
 
 def calibrate_routes(collection: Collection, embedder: ChunkEmbedder) -> RouteCalibration:
-    """Measure each route by the mean reciprocal rank of the expected documents. Raises ModelError."""
+    """Return the mean reciprocal rank of the expected documents for each route. Raises ModelError."""
     probes = [
         (_draw_half(sentence), chunk)
         for chunk in collection.sample(SAMPLE_CHUNKS)

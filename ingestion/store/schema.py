@@ -107,7 +107,10 @@ def create_catalogue(client: "MilvusClient", name: str) -> None:
 def chunk_rows(
     chunks: Sequence[Chunk], words: Sequence[list[str]], vectors: Sequence[Vector] | None
 ) -> list[MilvusRow]:
-    """Return `chunks` as rows. `words` has the `chunk_words` of each chunk, `vectors` its embedding."""
+    """Return `chunks` as rows. `words` has the `chunk_words` of each chunk, and `vectors` its embedding.
+
+    Without an embedding model, `vectors` is None.
+    """
     rows = [_chunk_row(*pair) for pair in zip(chunks, words, strict=True)]
     if vectors is None:
         return rows

@@ -3,8 +3,8 @@
 Milvus Lite lets only one process open its file, and reads every row for each search. Therefore, questions
 are answered from the snapshot instead. It contains the chunks, their full-text index, their vectors, the
 vocabulary and the catalogue. An ingestion run changes the chunks and their indexes in one transaction.
-Until then, readers see the previous state, and a run that dies changes no chunks. After the transaction,
-`lite_record.py` copies the changes to Milvus Lite.
+Until it is committed, readers see the previous state, and a run that dies changes no chunks. After the
+transaction, `lite_record.py` copies the changes to Milvus Lite.
 
 The file is in SQLite's WAL mode and is memory-mapped. docs/decisions/0014-embedded-snapshot.md compares
 the alternatives.

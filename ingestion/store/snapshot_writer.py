@@ -63,7 +63,7 @@ class SnapshotWriter(CollectionWriter):
         self._numbers: Iterator[int] = count()
         """Numbers for new chunks."""
         self._vector_bytes: int | None = None
-        """Size of every vector of the collection; None before the first one."""
+        """Size of every vector of the collection in bytes; None if there is no vector yet."""
         self._postings = PostingsUpdate()
         self._words = Counter[str]()
         self._documents: set[DocumentKey] = set()

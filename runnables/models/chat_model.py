@@ -57,14 +57,18 @@ from schemas.settings import PREFIX
 OutputMode = Literal["json_schema", "json_object", "json_mode", "plain"]
 """The way in which JSON is requested from the provider.
 
-`json_schema`: the provider enforces a schema; `json_object`: the provider's JSON mode, with a schema in the
-request; `json_mode`: the provider's JSON mode, with the schema only in the prompt; `plain`: only the prompt
-asks for JSON.
+- `json_schema`: the provider enforces the schema.
+- `json_object`: the provider's JSON mode, with the schema in a field of the request.
+- `json_mode`: the provider's JSON mode, with the schema only in the prompt.
+- `plain`: only the prompt asks for JSON.
 """
 
 CircuitState = Literal["closed", "half_open", "open"]
-"""`closed`: the model is called; `open`: it is not called; `half_open`: it is called, and the first result
-closes the circuit or opens it again.
+"""The state of a circuit breaker.
+
+- `closed`: the model is called.
+- `open`: the model is not called.
+- `half_open`: the model is called again; the first result closes or reopens the circuit.
 """
 
 OnText = Callable[[str], Awaitable[None]]
@@ -80,7 +84,7 @@ RECOVERY_TIMEOUT_S = 10
 """Seconds for which an open circuit rejects calls before the model is called again."""
 
 MODE_ERRORS = (500, 501, 502)
-"""HTTP statuses with which some servers answer a request in an output mode that they do not know."""
+"""HTTP statuses that some servers return for an output mode that they do not support."""
 
 MAX_TOKEN_CORRECTION = 3.0
 """Upper bound of `ChatModel.token_correction`.
@@ -144,10 +148,10 @@ class ChatModel:
     ) -> AIMessage:
         """Return the model's reply to `messages`.
 
-        `runnable` is called instead of the plain client, for example a client bound to tools. `on_text`
-        receives the text while it is streamed; a text that is shorter than the previous one belongs to
-        another attempt. If `is_proven` is false, the output mode of `runnable` has not worked yet, and one
-        of MODE_ERRORS means that the provider refuses it. Raises ModelError.
+        If `runnable` is given, such as a client bound to tools, it is called instead of the plain client.
+        `on_text` receives the text while it is streamed; a text that is shorter than the previous one
+        belongs to another attempt. If `is_proven` is false, the output mode of `runnable` has not worked
+        yet; a status in MODE_ERRORS then means that the provider refuses the mode. Raises ModelError.
         """
         if self.circuit == "open":
             seconds = max(1, self._circuit.open_remaining)
@@ -225,10 +229,10 @@ class ChatModel:
                 raise ModelRefused(str(error), error.status) from error
 
     async def _send_without_refused_options(self, call: "_Call") -> AIMessage:
-        """Send the request without the options that the provider refuses, such as a temperature.
+        """Send the request, and repeat it without the options that the provider refuses.
 
-        The limit on the length of replies is also lifted if it cuts off the reply of a reasoning model (see
-        `is_cut_reasoning_reply`).
+        Such an option is the temperature, for example. The request is also repeated without the limit on
+        the length of replies if that limit cut off a reasoning model (see `is_cut_reasoning_reply`).
         """
         while True:
             if not self.has_system_role:
@@ -248,7 +252,7 @@ class ChatModel:
     ) -> bool:
         """Drop the part of the request that the provider refuses; return whether the request had it.
 
-        `messages` are those of the request. `sent` is a copy of the client, made before the call.
+        `messages` are those of the request. `sent` is a copy of the client from before the call.
         """
         status, message = getattr(error, "status_code", None), str(error)
         is_refusal = status in (400, 422)
@@ -256,7 +260,8 @@ class ChatModel:
         if is_refusal and has_usage and _USAGE_REFUSAL.search(message):
             set_stream_usage(self.client, False)
             return True
-        # The chat templates of some models, such as Gemma 2 and Mistral 7B, fail with status 500.
+        # Some servers answer 500 if the chat template of the model, such as Gemma 2 or Mistral 7B,
+        # rejects the role.
         may_refuse_role = isinstance(messages[0], SystemMessage) and (is_refusal or status == 500)
         if may_refuse_role and _SYSTEM_REFUSAL.search(message):
             self.has_system_role = False
@@ -271,7 +276,7 @@ class ChatModel:
         return False
 
     def _lift_limit(self, sent: BaseChatModel) -> bool:
-        """Remove the limit on the length of replies, and return whether `sent` has one."""
+        """Remove the limit on the length of replies, and return whether `sent` had one."""
         for runnable in self.clients_by_mode.values():
             if isinstance(runnable, RunnableBinding):
                 runnable.kwargs.get("extra_body", {}).pop("max_tokens", None)
@@ -284,7 +289,7 @@ class ChatModel:
 
         Raises ModelBusy if the limiter does not admit the call before the deadline.
         """
-        async with AsyncExitStack() as stack:  # so that only a timeout in `acquire` is ModelBusy
+        async with AsyncExitStack() as stack:  # only a timeout in `acquire` raises ModelBusy
             try:
                 await stack.enter_async_context(self.limiter.acquire(remaining_seconds(config)))
             except TimeoutError:
@@ -296,9 +301,9 @@ class ChatModel:
 
 
 class _Circuit(CircuitBreaker):  # type: ignore[misc]  # the library has no types
-    """A circuit breaker that ignores calls without a result.
+    """A circuit breaker that ignores cancelled calls, and calls for which no slot was free in time.
 
-    These are cancelled calls, and calls that had no free slot in time. To the library, both are successes.
+    The library would count both as successes.
     """
 
     def __exit__(self, exc_type: Any, exc_value: Any, traceback: Any) -> bool:

@@ -49,9 +49,9 @@ def open_chat_models(
 ) -> ChatModels | None:
     """Open the models named in the settings; return None for `extractive`.
 
-    If `chat_client` is given, it is the chat model, and the settings must contain its name. All models
-    share `limiter` or, if it is None, a new limiter. Raises ConfigurationError if the name or provider of a
-    model is invalid.
+    If `chat_client` is given, it is used as the chat model, and `settings.chat_model` must be its name. All
+    models share `limiter` or, if it is None, a new limiter. Raises ConfigurationError if the name or
+    provider of a model is invalid.
     """
     if settings.chat_model == EXTRACTIVE:
         return None
@@ -113,7 +113,10 @@ def _chat_model(
 
 @dataclass(frozen=True)
 class CustomModels:
-    """A chat model and a reranker that a program passes as objects. If one is None, the settings apply."""
+    """A chat model and a reranker that a program passes as objects.
+
+    If one is None, the settings determine it.
+    """
 
     chat: BaseChatModel | None = None
     reranker: BaseDocumentCompressor | None = None

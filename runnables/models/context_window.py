@@ -1,8 +1,8 @@
 """Use of a model's context window: the chunks that fit it, and the limit on the length of replies.
 
 Chunks that do not fit in one prompt together can be distributed over several prompts, with one model call
-for each. A chunk itself is never cut. The limit is set in the field that the model's client or server
-reads.
+for each. A chunk itself is never cut. The limit on replies is set in the field that the model's client or
+server reads.
 """
 
 import logging
@@ -44,10 +44,10 @@ def count_prompt_tokens(messages: Sequence[BaseMessage]) -> int:
 def fit_chunks(
     chunks: list[RetrievedChunk], window: int, prompt_tokens: int
 ) -> list[RetrievedChunk]:
-    """Return the chunks that fit a window of `window` tokens together with the prompt and the reply.
+    """Return the chunks that fit in `window` tokens, together with the rest of the prompt and the reply.
 
     `prompt_tokens` is the number of tokens in the rest of the prompt: the question, the schema and the
-    instructions, which are never cut. See `select_chunks`.
+    instructions, which are never cut. `select_chunks` describes which chunks are omitted.
     """
     return select_chunks(chunks, window - reserved_output_tokens(window) - prompt_tokens)
 
@@ -76,8 +76,8 @@ def split_chunks(
 ) -> list[list[RetrievedChunk]]:
     """Split `chunks` into at most `MAX_PARTS` parts, each of which fits the window.
 
-    The second and later parts leave room for the previous answer in the prompt. Chunks that fit in no
-    part are omitted.
+    The second and later parts leave room for the previous answer in the prompt. Chunks that fit in none of
+    the parts are omitted.
     """
     parts = [fit_chunks(chunks, window, prompt_tokens)]
     remaining = _without(chunks, parts[0])
@@ -91,7 +91,6 @@ def split_chunks(
 
 
 def _without(chunks: list[RetrievedChunk], others: list[RetrievedChunk]) -> list[RetrievedChunk]:
-    """Return the chunks whose ids are not among those of `others`."""
     ids = {retrieved.chunk.id for retrieved in others}  # comparing whole chunks is slow
     return [retrieved for retrieved in chunks if retrieved.chunk.id not in ids]
 
@@ -99,10 +98,10 @@ def _without(chunks: list[RetrievedChunk], others: list[RetrievedChunk]) -> list
 # --- length of replies ----------------------------------------------------------------------------
 
 _LIMIT_FIELDS = ("num_predict", "max_tokens")
-"""The field for the limit in LangChain's Ollama client, and in LangChain's other clients."""
+"""Fields for the limit: that of LangChain's Ollama client, then that of its other clients."""
 
 _CUT = ("length", "max_tokens")
-"""Values with which providers say that a reply ended because it reached the limit."""
+"""Finish reasons that mean that a reply reached the limit."""
 
 
 def limit_output(client: BaseChatModel, max_tokens: int, window: int) -> None:
@@ -124,7 +123,7 @@ def limit_output(client: BaseChatModel, max_tokens: int, window: int) -> None:
 
 
 def lift_output_limit(client: BaseChatModel) -> bool:
-    """Remove the limit, and return whether there was one."""
+    """Remove the limit on the length of replies, and return whether there was one."""
     limited: Any = client
     extra_body = dict(getattr(client, "extra_body", None) or {})
     if extra_body.pop("max_tokens", None) is not None:

@@ -35,13 +35,14 @@ _FENCE = re.compile(r"```[\w-]*\s*\n?(.*?)(?:```|\Z)", re.DOTALL)
 
 
 class UnreadableReply(ValueError):
-    """The text contains no object of the schema; the message explains to the model what to correct."""
+    """The text contains no valid object of the schema; the message tells the model what to correct."""
 
 
 def parse_object(text: str, schema: type[T], repair: bool = True) -> tuple[T, bool]:
     """Return an object in `text` that is valid for `schema`, and whether it was repaired.
 
-    Longer objects are tried first, repaired ones last and only if `repair` is true. Raises UnreadableReply.
+    Longer objects are tried before shorter ones. Broken JSON is tried last, and only if `repair` is true.
+    Raises UnreadableReply.
     """
     problem = "there is no JSON object in it"
     for repaired, value in _candidate_objects(text[:MAX_REPLY_CHARS], repair):
@@ -55,7 +56,10 @@ def parse_object(text: str, schema: type[T], repair: bool = True) -> tuple[T, bo
 
 
 def replace_unencodable(text: str) -> str:
-    """Return `text` without NUL, which PostgreSQL rejects, and with U+FFFD for unencodable surrogates."""
+    """Return `text` without NUL characters, and with U+FFFD in place of unpaired surrogates.
+
+    PostgreSQL rejects NUL characters, and UTF-8 cannot encode surrogates.
+    """
     return text.encode("utf-16", "surrogatepass").decode("utf-16", "replace").replace("\0", "")
 
 

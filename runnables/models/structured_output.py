@@ -10,9 +10,10 @@ The best method that the model supports is used. The methods, best first:
 6. `re-ask`: one more call shows the model its own reply and the problem with it.
 7. `text`: the plain text becomes the object, for calls with `from_text`.
 
-For each model, a mode (1 to 4) is not tried again if the model has refused it, or if it has caused two
-server errors and never produced a reply. Every object is validated. In traces and metrics, the field `rung`
-contains the method.
+Each model has its own list of modes (1 to 4). A mode is not tried again if the model has refused it, or if
+the mode has caused two server errors and has never produced a reply.
+
+Every object is validated. In traces and metrics, the field `rung` contains the method.
 """
 
 import asyncio
@@ -98,8 +99,8 @@ class StructuredOutputCall(Generic[T]):
     from_text: Callable[[str], T | None] | None = None
     """Converts the first reply to an object if neither repair nor asking again gives a valid one.
 
-    If that happens and this function is None, or returns None because the reply is unusable, the call
-    fails.
+    The function returns None if the text is unusable. The call fails in that case, and also if there is no
+    function.
     """
 
     async def ask_first(
@@ -252,9 +253,10 @@ class _ProbeReply(BaseModel):
 async def probe_model(model: ChatModel) -> bool:
     """Ask `model` for a small JSON object, and return whether the reply contains it.
 
-    Afterwards, `model.output_modes` is known. Raises ModelError, which is also in `model.last_error`.
+    Afterwards, `model.output_modes` is known. Raises ModelError; `model.last_error` is the same error if
+    the model was called.
     """
-    # The prompt `repair` is not sent: `reply` gets `messages` instead.
+    # The prompt `repair` is not used: only `messages` are sent.
     call = StructuredOutputCall("probe", "repair", "en", _ProbeReply)
     messages: list[BaseMessage] = [HumanMessage(PROBE)]
     text = ""

@@ -69,10 +69,10 @@ class CompressorReranker(Reranker):
 
     @classmethod
     def open(cls, settings: Settings) -> Self:
-        """Return a reranker that uses the compressor class in `settings`. Raises ConfigurationError.
+        """Return a reranker with the compressor class that APIDESK_RERANK names.
 
-        If the class has the field `model`, it gets APIDESK_RERANK_MODEL, provided that this is set. If it
-        has the field `top_n`, it gets RERANK_DEPTH, because no more passages than that are reranked.
+        If the class has a field `model`, the field is set to APIDESK_RERANK_MODEL, unless that is unset. If
+        the class has a field `top_n`, the field is set to RERANK_DEPTH. Raises ConfigurationError.
         """
         setting = f"{PREFIX}RERANK={settings.rerank}"
         module, _, name = settings.rerank.rpartition(".")

@@ -43,8 +43,8 @@ MIN_SIMILARITY = 75
 DEFINED, LISTED = 2, 1
 """Strengths with which a chunk defines an identifier.
 
-`DEFINED` means one of the cases above. `LISTED` means that the identifier is a code span outside tables, or
-a word in a cell of a table. A number in a cell does not count as listed.
+`DEFINED` means one of the cases in the docstring of this module. `LISTED` means that the identifier is a
+code span outside tables, or a word in a cell of a table. A number in a cell does not count as listed.
 """
 
 CODE_COLUMN = re.compile(r"码|错误|code|status|error", re.IGNORECASE)
@@ -74,7 +74,8 @@ def find_definitions(
 ) -> list[Chunk]:
     """Return chunks that may define `identifiers`, which are in lower case and occur in `question`.
 
-    For the path of an indexed API, these are all chunks of that API. Blocks; call it in a worker thread.
+    If an identifier is the path of an indexed API, all chunks of that API are returned for it. Blocks; call
+    it in a worker thread.
     """
     found: dict[str, Chunk] = {}
     for identifier in identifiers[:MAX_IDENTIFIERS]:
@@ -150,8 +151,8 @@ def definition_strength(chunk: Chunk, identifiers: Iterable[str]) -> int:
 def api_url_candidates(url: str) -> list[str]:
     """Return `url` without its query, and its suffixes of two or more segments, longest first.
 
-    Each begins with a slash. Looking up all of them finds the API even if `url` has the prefix of a gateway
-    or no leading slash.
+    All results begin with a slash. A lookup of all results finds the API even if `url` has the prefix of a
+    gateway or no leading slash.
     """
     segments = url.split("?")[0].strip("/").split("/")
     return ["/" + "/".join(segments[i:]) for i in range(max(len(segments) - 1, 1))]
@@ -202,8 +203,8 @@ def chunks_by_path(collection: Collection, path: str, question: str = "") -> lis
 def chunks_by_name(collection: Collection, question: str) -> list[Chunk]:
     """Return the chunks of the API whose whole name, of two or more words, is in `question`.
 
-    If there are several such names, the longest counts. A word such as API at the end of a name may be
-    missing. Blocks; call it in a worker thread.
+    If there are several such names, the longest counts. The question may omit a word such as API at the end
+    of the name. Blocks; call it in a worker thread.
     """
     text = question.lower()
     names = {entry.api_name for entry in collection.catalogue() if entry.api_name}
@@ -235,7 +236,7 @@ def _chunks_with_any_method(collection: Collection, path: str) -> list[Chunk]:
     segments = path.count("/")
 
     def match(url: str) -> tuple[int, int]:
-        """Return the number of matching segments, and how well the lengths agree."""
+        """Return the number of equal segments, and the negated difference in length, for comparison."""
         return _matching_literals(path, url), -abs(url.count("/") - segments)
 
     matches = {url: match(url) for url in urls}
@@ -256,10 +257,10 @@ def is_at_path(url: str, path: str) -> bool:
 def _matching_literals(path: str, url: str) -> int:
     """Return the number of equal segments at the ends of `url` and `path`; 0 if the ends do not match.
 
-    A placeholder in `url` matches any segment of `path`, but does not count. `url` or `path` may have
+    A placeholder in `url` matches any segment of `path`, but does not count. The longer of the two may have
     further segments at its start, such as the prefix of a gateway or the server's base path. If `path` is
-    shorter than `url`, `path` must have two or more segments, and its first segment must not match a
-    placeholder.
+    shorter than `url`, it must have two or more segments, and its first segment must equal that of `url`
+    instead of matching a placeholder.
     """
     expected = url.lower().strip("/").split("/")
     given = path.lower().split("?")[0].strip("/").split("/")[-len(expected) :]
@@ -342,6 +343,6 @@ def _cells(row: str) -> list[str]:
 
 
 def _last_part(cell: str) -> str:
-    """Return the name of a field in `cell` without its parents."""
+    """Return the name of a field in `cell` without its parents: `id` for `items[].id`."""
     last = _LAST_PART.search(cell)
     return last[0] if last else cell

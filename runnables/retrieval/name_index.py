@@ -43,10 +43,13 @@ MAX_NAME_CHARS = 200
 """Maximum length of a name that is compared, in characters; the rest is ignored."""
 
 MIN_COVERAGE = 0.46
-"""Minimum share of the weight of the given name that a document must match."""
+"""Minimum coverage of a document.
+
+Coverage is the share of the given name's words, by weight, that the names of the document match.
+"""
 
 MIN_COVERAGE_IF_SIMILAR = 0.25
-"""Minimum share that replaces MIN_COVERAGE if the whole names are similar."""
+"""Minimum coverage, instead of MIN_COVERAGE, if the whole names are similar."""
 
 MIN_SIMILARITY = 0.74
 """Minimum similarity, 0 to 1, at which whole names count as similar."""
@@ -131,8 +134,6 @@ def _normalise_version(version: str) -> str:
 
 @dataclass(frozen=True)
 class _IndexedDocument:
-    """A document and its names."""
-
     entry: CatalogueEntry
     names: tuple[ParsedName, ...]
     versions: frozenset[str]
@@ -211,7 +212,10 @@ class NameIndex:
         return scores
 
     def _coverage(self, name: ParsedName) -> dict[int, float]:
-        """Return the share of the weight of `name` that a document matches, 0 to 1, by document number."""
+        """Return the coverage of each document, 0 to 1, by document number (see `MIN_COVERAGE`).
+
+        Documents without a common term or of another version are missing.
+        """
         total, matched = 0.0, defaultdict[int, float](float)
         for term in self._query_terms(name):
             similar = self._similar_terms(term)
@@ -279,7 +283,6 @@ class NameIndex:
 
 
 def _names(entry: CatalogueEntry, glossary: Glossary) -> Iterator[tuple[NameField, str]]:
-    """Yield the names of a document, each with its field."""
     yield "title", entry.title
     if entry.api_name != entry.title:
         yield "title", entry.api_name
@@ -296,7 +299,6 @@ def _identifiers(entry: CatalogueEntry) -> tuple[str, ...]:
 
 
 def _normalise_identifier(name: str) -> str:
-    """Return `name` in the form in which identifiers are compared."""
     return normalise(name[:MAX_NAME_CHARS]).casefold().strip().rstrip("/")
 
 

@@ -113,7 +113,7 @@ class Lexicon:
     """Synonyms and translations of words that developers use on every platform."""
 
     def __init__(self, languages: frozenset[Language]) -> None:
-        """Read lexicon.toml. Words in one of `languages`, those of the documents, are not translated."""
+        """Read lexicon.toml. `languages` are those of the documents; words in them are not translated."""
         text = Path(__file__).with_name("lexicon.toml").read_text(encoding="utf-8")
         lexicon = tomllib.loads(text)
         self._synonyms = Glossary({first: others for first, *others in lexicon["groups"]})
@@ -164,9 +164,11 @@ def split_question(question: str) -> list[str]:
     """Split `question` into its parts; return `[question]` if it has one part, or more than `MAX_PARTS`.
 
     A question is split at phrases such as "and then", "and how" or 先…再…, and after question marks and
-    semicolons. If it contains one of these marks before its end, each part must contain a word such as
-    "how", or a clause that starts with a verb such as "is". Nouns joined by "and" are one question. A
-    question is not split if a part refers to an earlier one, such as "and how do I delete it".
+    semicolons. It is not split between nouns that are joined by "and". It is not split at all in two cases:
+
+    - A part refers to an earlier one, such as "and how do I delete it".
+    - `question` contains a question mark or semicolon before its end, and a part asks nothing. A part asks
+      something if it contains a word such as "how", or a clause that starts with a verb such as "is".
     """
     if match := _FIRST_THEN.search(question):
         tail = question[match.end() :].strip(" ，,？?。")
@@ -182,7 +184,7 @@ def split_question(question: str) -> list[str]:
 
 
 def _are_questions(question: str, parts: list[str]) -> bool:
-    """Return whether all parts have interrogatives, or no question mark or semicolon separates them."""
+    """Return false if a part asks nothing and a question mark or semicolon is inside `question`."""
     inner = question.strip().rstrip("?？;； ")
     return not re.search(r"[?？;；]", inner) or all(_INTERROGATIVE.search(part) for part in parts)
 

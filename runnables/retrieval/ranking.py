@@ -1,6 +1,7 @@
 """Operations on rankings: fusion, interleaving, diversification, and choice of sections.
 
-Short sections can be extended with their neighbours.
+Short sections can be extended with their neighbours. A route is a way of searching: the full-text route or
+the dense route, which compares vectors.
 """
 
 from collections import Counter, defaultdict
@@ -22,7 +23,7 @@ MIN_DENSE_WEIGHT = 0.1
 """Weight below which the dense route is not used, so that questions need not be embedded."""
 
 MAX_DENSE_WEIGHT = 0.45
-"""Weight of a dense route that is at least as good as full text; that of a weaker route is smaller.
+"""Weight of a dense route that is at least as good as full text; a weaker dense route gets less.
 
 With 0.5, hybrid search with a mediocre embedding found fewer documents than full text.
 """
@@ -237,12 +238,11 @@ def add_neighbours(
 ) -> list[RetrievedChunk]:
     """Return `retrieved` with the bodies and texts of short sections extended.
 
-    Blocking; pass it to `Collection.run`.
-
     The sections after and before a short section are added alternately, beginning with the one after, as
-    long as the bodies have at most `MAX_BYTES` together. On each side, adding ends after `MAX_DISTANCE`
-    sections, or at the first section that does not fit, does not match `filters` or is already in the
-    results.
+    long as the bodies have at most `MAX_BYTES` together. Each side ends after `MAX_DISTANCE` sections, or
+    before the first section that does not fit, does not match `filters` or is already in the results.
+
+    Blocks; pass it to `Collection.run`.
     """
     short = [r.chunk for r in retrieved if _size(r.chunk) < MAX_BYTES]
     sections: defaultdict[DocumentKey, Sections] = defaultdict(dict)

@@ -70,7 +70,6 @@ _REFUSALS = {
     403: "the server refuses the key; check APIDESK_RERANK_API_KEY",
     404: "the server does not know this path or model; check APIDESK_RERANK_URL and APIDESK_RERANK_MODEL",
 }
-"""Error messages by HTTP status."""
 
 MAX_PAIR_QUESTION_TOKENS = 100
 """Maximum length of the question for a cross-encoder, in tokens, so that the passage fits too."""

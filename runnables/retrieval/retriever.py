@@ -51,7 +51,7 @@ If `k` is 5, three results remain for the other words of the question.
 """
 
 MAX_INLINE_VECTORS = 10_000
-"""Maximum number of vectors to compare on the event loop; to compare this many takes about 5 ms."""
+"""Maximum number of vectors to compare on the event loop; comparing this many takes about 5 ms."""
 
 EMBEDDING_TIMEOUT_S = 10
 """Seconds to wait for the vector of a question. After that, only full text is searched."""
@@ -109,7 +109,7 @@ class HybridSearch:
         Extra terms weigh as much as the words of `query`; synonyms weigh less (see
         `ingestion.text.words.query_terms`). If the embedding model fails, only full text is searched.
 
-        `terms_only` says that `query` is a list of terms instead of a question; mode `hybrid` then
+        If `terms_only` is true, `query` is a list of terms instead of a question, and mode `hybrid`
         searches full text only.
         """
         vector = None
@@ -166,8 +166,8 @@ class HybridSearch:
     ) -> list[RetrievedChunk]:
         """Return the `k` best of `candidates`, diversified. Chunks that are not yet in `chunks` are read.
 
-        Of several chunks with the same title, section and body, only the best is returned: platforms
-        publish the same section on several pages, such as one page per edition or version.
+        Of several chunks with the same title, section and body, only the best is returned. Such chunks
+        exist because platforms publish a section on several pages, such as one per edition or version.
         """
         while True:
             best = _diversify(candidates, k)
@@ -208,11 +208,14 @@ def _definitions_first(
 ) -> ScoredHits:
     """Return the chunks that define `identifiers`, at most `MAX_DEFINITIONS`, followed by `others`.
 
-    Chunks with a higher `definition_strength` come first. If a code is in the tables of several APIs, and
-    the question also contains the path of one of them, the table of that API comes first, because it
-    matches two identifiers. If the question contains a path, the chunks that exact search found precede
-    others of equal strength, because exact search leaves out APIs with another HTTP method than the
-    question's. Otherwise, chunks of equal strength keep the order of `ranking`.
+    The chunks that define identifiers are sorted by these criteria:
+
+    1. Chunks with a higher `definition_strength` come first. For example, a code may be in the tables of
+       several APIs, and the question may also contain the path of one of them. The table of that API then
+       comes first, because it matches two identifiers.
+    2. If the question contains a path, the chunks in `exact`, which exact search found, come first. They
+       do not include APIs with another HTTP method than that in the question.
+    3. Chunks that are earlier in `ranking` come first.
     """
     strengths = {hit: definition_strength(chunk, identifiers) for hit, chunk in chunks.items()}
     ranks = {hit: rank for rank, hit in enumerate(ranking)}

@@ -63,7 +63,7 @@ class WebSearch:
     """Searches the web once per question, without retries."""
 
     def __init__(self, settings: Settings, make_client: Callable[..., Any]) -> None:
-        """`make_client` creates a Tavily client from a key and an httpx client.
+        """Read `settings`. `make_client` creates a Tavily client from a key and an httpx client.
 
         Raises ConfigurationError if the key is missing or invalid, or if the base URL is invalid.
         """
@@ -228,7 +228,7 @@ class WebPage:
 
 
 def parse_pages(reply: object, domains: tuple[str, ...]) -> list[WebPage]:
-    """Return the pages in a reply, in order and without duplicates.
+    """Return the pages in a reply, in Tavily's order and without duplicates.
 
     Pages outside `domains` and pages without a valid link or content are dropped. Raises TypeError if
     the reply contains no list of results.
@@ -276,7 +276,8 @@ def _is_safe_link(url: str) -> bool:
 def _is_in_domains(url: str, domains: tuple[str, ...]) -> bool:
     """Return whether `url` is in one of `domains`; true if `domains` is empty.
 
-    As in Tavily's API, a domain may begin with `*.`. A scheme before it and a path after it are ignored.
+    A domain includes its subdomains. As in Tavily's API, it may begin with `*.`. A scheme before the domain
+    and a path after the domain are ignored.
     """
     host = httpx.URL(url).host
     hosts = (re.sub(r"^(https?://)?(\*\.)?|/.*$", "", domain) for domain in domains)

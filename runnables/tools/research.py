@@ -121,7 +121,7 @@ async def _research_with_fallbacks(
 
 
 class ResearchAgent:
-    """A model with its tools."""
+    """A LangChain agent: a model that looks up chunks with tools."""
 
     def __init__(
         self,
@@ -174,7 +174,8 @@ class ResearchAgent:
     def _token_budget(self) -> int:
         """Estimated number of tokens for the prompt and the results of tools.
 
-        This is the corrected window, less the share `MAX_OUTPUT_SHARE` of it for the reply.
+        This is the context window, divided by the token correction, without the `MAX_OUTPUT_SHARE` of it
+        that is reserved for the reply.
         """
         return int(self._model.window / self._model.token_correction * (1 - MAX_OUTPUT_SHARE))
 

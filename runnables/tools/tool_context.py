@@ -80,7 +80,7 @@ class CallJournal:
         entry.results, entry.duration_ms, entry.error = results, duration_ms, None
 
     def add_error(self, call_id: str, error: str, duration_ms: int = 0) -> None:
-        """Record that the call failed; `error` is one sentence."""
+        """Record that the call failed with the message `error`."""
         entry = self._entries[call_id]
         entry.duration_ms, entry.error = duration_ms, error
 

@@ -87,7 +87,10 @@ log = logging.getLogger(__name__)
 
 
 def build_server(toolbox: Toolbox, platform_info: PlatformInfo) -> Server[Any]:
-    """Return an MCP server with the tools of `toolbox`, for the documentation of the platform."""
+    """Return an MCP server with the tools and documents of `toolbox`.
+
+    `platform_info` provides the name of the platform, for the title and the instructions of the server.
+    """
 
     async def list_tools(_: object, params: PaginatedRequestParams | None) -> ListToolsResult:
         return ListToolsResult(tools=tool_definitions())
@@ -166,7 +169,9 @@ def error_result(message: str) -> CallToolResult:
 
 
 def list_resources(collection: Collection, cursor: str | None) -> ListResourcesResult:
-    """Return a page of documents. `cursor` is the number of documents before the page; None means 0.
+    """Return a page of the list of documents.
+
+    `cursor` is the number of documents before this page, as a string; None means 0.
 
     This function blocks. Raises MCPError for an invalid cursor, and ApideskError if the documents cannot be
     read.
@@ -218,8 +223,8 @@ def _resource(entry: CatalogueEntry) -> Resource:
 def open_toolbox(services: Container, connection: Connection) -> Toolbox:
     """Return the tools for the caller of `connection`.
 
-    Each tool call and resource read counts as a request. This function is slow the first time in a process:
-    run it in a worker thread.
+    Each tool call and resource read counts as a request towards the rate limits. The first call in a
+    process is slow: run this function in a worker thread.
     """
     caller: Caller = connection.user
 
@@ -251,7 +256,7 @@ async def handle_request(services: Container, scope: Scope, receive: Receive, se
 
 
 async def serve_stdio(settings: Settings) -> None:
-    """Serve until stdin ends. Raises ApideskError if the answer service cannot be opened."""
+    """Serve MCP over stdio until stdin ends. Raises ApideskError if the answer service cannot be opened."""
     async with open_server(settings) as server, stdio_server() as (read, write):
         for number in (signal.SIGINT, signal.SIGTERM):
             # Exit immediately: a graceful shutdown would wait for a line on stdin.

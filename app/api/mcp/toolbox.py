@@ -1,4 +1,7 @@
-"""The MCP tools and their structured results: `ask`, and the lookup tools of the answer mode `tools`."""
+"""The MCP tools with their structured results.
+
+The tools are `ask` and the lookup tools of the answer mode `tools`.
+"""
 
 from collections.abc import AsyncIterator, Callable, Iterable, Mapping
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
@@ -28,7 +31,7 @@ from schemas.question import Question
 
 
 class CitedPage(ApiModel):
-    """The page behind a citation `[number]`."""
+    """The page that a citation `[number]` refers to."""
 
     number: int
     title: str
@@ -56,7 +59,7 @@ AnswerResult = create_model(
 
 
 def answer_result(answer: Answer) -> ApiModel:
-    """Return the result of `ask`."""
+    """Return `answer` as the structured result of `ask`."""
     sources = [
         CitedPage(**{name: getattr(source, name) for name in CitedPage.model_fields})
         for source in answer.sources
@@ -100,7 +103,7 @@ class Passages(ApiModel):
 
     passages: list[Passage]
     sections: list[str]
-    """The headings of the document if `open` is called without a section."""
+    """The headings of the document if `open` is called without a section; otherwise empty."""
 
     @classmethod
     def of(cls, result: PassagesResult | OutlineResult) -> "Passages":
@@ -168,7 +171,7 @@ class ToolReply:
     result: ApiModel
 
 
-# This function only defines the name, description and arguments of the tool. Toolbox runs the call.
+# This function only defines the description and arguments of the tool. `Toolbox` answers the question.
 async def ask(
     question: Annotated[str, "the question, in Chinese or English; may contain a pasted error"],
     language: Annotated[
@@ -197,7 +200,7 @@ async def unmetered() -> AsyncIterator[TokenMeter]:
 
 
 class Toolbox:
-    """The tools for one caller. Creating a process's first Toolbox is slow: use a worker thread."""
+    """The tools for one caller. Creating the first Toolbox in a process is slow: use a worker thread."""
 
     def __init__(
         self,

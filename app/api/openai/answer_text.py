@@ -76,10 +76,11 @@ def _page(source: Source) -> str:
 
 
 class StreamedText:
-    """Converts the events of an answer to text. Text that was sent cannot be changed later.
+    """Converts the events of an answer to text.
 
-    If a `sources` event follows steps, no text is sent until the final answer. A correction notice
-    precedes a final answer that does not begin with the steps that were sent.
+    Text cannot be changed after it was sent. If a `sources` event follows steps, no more text is sent until
+    the final answer. If the final answer does not begin with the steps that were sent, a correction notice
+    precedes it.
     """
 
     def __init__(self) -> None:
@@ -88,7 +89,10 @@ class StreamedText:
         self._streamed = StreamedAnswer()
         self._sent_steps: list[str] = []
         self._is_complete = False
-        """Whether the answer is complete before its steps are sent. A note on doubts then precedes them."""
+        """Whether the answer was complete before its first `step` event.
+
+        The note on doubts then comes before the steps.
+        """
 
     def add(self, event: Event) -> str:
         """Return the text to send after `event`, or an empty string."""
@@ -124,14 +128,14 @@ class StreamedText:
 
 
 def parse_answer_text(text: str) -> str:
-    """Return the steps in the text of an answer.
+    """Return the steps in the text of an answer, as one text.
 
     Notes on doubts, lists of links and everything up to the last correction notice are removed.
     """
     labels = [texts.answer for texts in all_user_texts()]
     for label in labels:
         text = text.rpartition(label.correction_notice)[2]
-    # The list of pages that may help (`nearest`) follows the list of the sources.
+    # The list of pages that may help (`nearest`) comes after the list of sources: remove it first.
     for title in chain.from_iterable((label.nearest, label.sources) for label in labels):
         head, heading, tail = text.rpartition(list_heading(title))
         if heading and all(line.startswith("- ") for line in tail.split("\n") if line.strip()):
@@ -141,9 +145,11 @@ def parse_answer_text(text: str) -> str:
 
 
 def url_citations(text: str, answer: Answer) -> list[dict[str, Any]]:
-    """Return the sources listed at the end of `text`, with the start and end of each link, in characters.
+    """Return a citation for each source in the list at the end of `text`.
 
-    A document without a page has its URI as URL, so that the n-th citation always belongs to `[n]`.
+    A citation contains the name and URL of the source, and the start and end of its link in `text`, in
+    characters. If a document has no page, its URI is the URL, so that the n-th citation always belongs to
+    `[n]`.
     """
     citations = []
     for sources in sources_by_number(answer):

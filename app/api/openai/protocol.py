@@ -59,12 +59,15 @@ class ChatMessage(RequestModel):
 
     @property
     def answer(self) -> str | None:
-        """The answer in this message as one text; None for an empty answer or another role's message."""
+        """The steps of the answer in this message, as one text.
+
+        None if the message contains no steps or is not from the assistant.
+        """
         return (parse_answer_text(self.text) or None) if self.role == "assistant" else None
 
 
 class TextFormat(RequestModel):
-    """The format of the reply. Formats other than text are refused, because the answer is Markdown."""
+    """The format of the reply. Only `text` is accepted, because the answer is Markdown."""
 
     type: Literal["text"] = "text"
 
@@ -122,7 +125,10 @@ def _read_turns(messages: Sequence[ChatMessage]) -> Iterator[Turn]:
 
 
 def _make_standalone(turns: Iterator[Turn]) -> tuple[Turn, ...]:
-    """Add the missing subjects to follow-up questions. Questions stored in a session already have them."""
+    """Return the turns with the missing subjects added to follow-up questions.
+
+    Sessions need no such step, because they store questions with their subjects.
+    """
     standalone: list[Turn] = []
     for turn in turns:
         question = make_standalone(turn.question, standalone)
@@ -182,7 +188,6 @@ def handle_unrouted(request: Request[Any, Any, Any], error: HTTPException) -> Re
 
 
 def _error_fields(problem: ProblemDetailsException, param: str | None) -> dict[str, str | None]:
-    """Return OpenAI's fields for an error. `param` is the invalid parameter, or None."""
     return {
         "message": problem.detail,
         "type": _error_type(problem.status_code),

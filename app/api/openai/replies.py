@@ -53,7 +53,11 @@ class CompletionBuilder:
     """Builds one completion, at once or as a stream of chunks."""
 
     def __init__(self, model: str, meter: TokenMeter, stream_ends_with_usage: bool) -> None:
-        """`meter` counts the tokens of the answer; its counts are final when the answer is complete."""
+        """Create the builder.
+
+        `meter` counts the tokens of the answer; its counts are final when the answer is complete. If
+        `stream_ends_with_usage` is true, a stream ends with these counts.
+        """
         self._model = model
         self._meter = meter
         self._stream_ends_with_usage = stream_ends_with_usage
@@ -81,7 +85,10 @@ class CompletionBuilder:
         return self._delta({"content": text})
 
     def end(self, text: str, answer: Answer) -> Iterator[ServerSentEventMessage]:
-        """Yield the annotations and fields of the answer, the token usage if requested, and `[DONE]`."""
+        """Yield the last messages of the stream.
+
+        They contain the annotations and fields of the answer, the token usage if requested, and `[DONE]`.
+        """
         details = {"annotations": _annotations(text, answer), "apidesk": answer_details(answer)}
         yield self._delta(details, finish_reason="stop")
         if self._stream_ends_with_usage:
@@ -143,9 +150,8 @@ class InputItem(ChatMessage):
     def answer(self) -> str | None:
         """The text of the answer, or None if the item contains no answer.
 
-        An `item_reference` stands for an earlier answer, which is not stored, so its text is empty. If the
-        text were None, the question before the reference would count as unanswered and would be left out of
-        the history.
+        An `item_reference` refers to an earlier answer. Answers are not stored, so the text is empty. It is
+        not None, because the question before the reference would then be left out of the history.
         """
         return "" if self.type == "item_reference" else super().answer
 
@@ -178,7 +184,10 @@ class ResponseBuilder:
     """Builds one response, at once or as a stream of events."""
 
     def __init__(self, model: str, meter: TokenMeter) -> None:
-        """`meter` counts the tokens of the answer; its counts are final when the answer is complete."""
+        """Create the builder.
+
+        `meter` counts the tokens of the answer; its counts are final when the answer is complete.
+        """
         self._model = model
         self._meter = meter
         self._id = f"resp_{uuid4().hex}"
@@ -205,7 +214,7 @@ class ResponseBuilder:
         return self._part_event("response.output_text.delta", delta=text, logprobs=[])
 
     def end(self, text: str, answer: Answer) -> Iterator[ServerSentEventMessage]:
-        """Yield the last events: the annotations, and the complete text, part, item and response."""
+        """Yield the last events: first the annotations, then the complete text, part, item and response."""
         part = self._part(text, answer)
         for index, annotation in enumerate(part["annotations"]):
             yield self._part_event(

@@ -42,7 +42,7 @@ ReplyBuilder = CompletionBuilder | ResponseBuilder
 
 
 def model_names(answer_service: AnswerService) -> list[str]:
-    """Return the names of the available models; `apidesk-tools` requires a chat model."""
+    """Return the names of the available models. `apidesk-tools` is available only with a chat model."""
     return [
         name for name, mode in MODEL_MODES.items() if mode == "pipeline" or answer_service.models
     ]
@@ -82,7 +82,7 @@ def get_model(
 
 
 def _model(name: str) -> dict[str, Any]:
-    """Return the description of a model. A creation time of 0 means that the model has none."""
+    """Return OpenAI's description of a model. `created` is 0, because no creation time is known."""
     return {"id": name, "object": "model", "created": 0, "owned_by": "apidesk"}
 
 
@@ -105,8 +105,8 @@ class ChatResponder:
         """Answer the last question in the messages, with the earlier messages as history.
 
         Error messages name `field`, the request field that contains the messages. Raises UnknownModel,
-        QuestionError and the errors of `Answerer.ask`. An error after the first event is part of the
-        stream.
+        QuestionError and the errors of `Answerer.ask`. If the reply is streamed, an error after the first
+        event is not raised, but sent in the stream.
         """
         mode = model_mode(data.model, self.answer_service)
         question, history = await asyncio.to_thread(
@@ -141,7 +141,7 @@ class ChatResponder:
 async def complete_chat(
     data: JSONBody[ChatRequest], responder: NamedDependency[ChatResponder]
 ) -> dict[str, Any] | ServerSentEvent:
-    """Answer the last user message from the documentation; earlier messages are the history.
+    """Answer the last user message from the documentation, with the earlier messages as history.
 
     Unknown parameters are ignored. System messages are also ignored, because apidesk has its own
     instructions.
@@ -167,7 +167,7 @@ async def create_response(
 async def _stream_messages(
     events: AsyncGenerator[Event | None], builder: ReplyBuilder
 ) -> AsyncGenerator[ServerSentEventMessage]:
-    """Yield the messages that `builder` builds from the events of an answer. Closes `events` at the end."""
+    """Yield the messages that `builder` builds from `events`, and close `events` at the end."""
     streamed, numbers = StreamedText(), PageNumbering()
     async with aclosing(events):
         for message in builder.start():
