@@ -9,7 +9,6 @@ from langchain_core.runnables import Runnable
 
 from ingestion.store.collection import Collection
 from runnables.answer.extractive_answer import (
-    MAX_CANDIDATES,
     build_acknowledge,
     build_decline,
     build_extractive_answer,
@@ -37,6 +36,7 @@ from runnables.retrieval.chunk_search import (
     build_expand_query,
 )
 from runnables.retrieval.query_analysis import Glossary
+from runnables.retrieval.relevance import MAX_CANDIDATES
 from runnables.retrieval.rerank import build_rerank
 from runnables.retrieval.retriever import QueryEmbeddings, RetrievalMode, open_search
 from runnables.retrieval.web_search import build_web_search, open_web_search

@@ -19,7 +19,7 @@ from benchmarks.answers.index_cache import indexed_settings
 from benchmarks.answers.sets import SETS, is_available, off_topic_questions, read_set
 from benchmarks.fit_answers.plain_questions import plain_questions
 from runnables.answer.confidence import answer_features
-from runnables.answer.extractive_answer import MAX_CANDIDATES, find_quotes
+from runnables.answer.extractive_answer import find_quotes
 from runnables.answer.passages import RankedPassage
 from runnables.answer.quoted_steps import quoted_steps
 from runnables.question.classify import search_candidates
@@ -27,6 +27,7 @@ from runnables.question.extract_details import details_of
 from runnables.question.topic_gate import topic_features
 from runnables.retrieval.chunk_search import build_boost_named_api
 from runnables.retrieval.query_analysis import Glossary
+from runnables.retrieval.relevance import MAX_CANDIDATES
 from runnables.state import PipelineState
 from schemas.document import RetrievedChunk
 from schemas.question import Question

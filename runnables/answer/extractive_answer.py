@@ -29,6 +29,7 @@ from runnables.question.extract_details import details_of
 from runnables.question.query_terms import QueryTerms
 from runnables.retrieval.exact_search import is_at_path
 from runnables.retrieval.query_analysis import Glossary, specific_identifiers, split_question
+from runnables.retrieval.relevance import MAX_CANDIDATES, relative_scores
 from runnables.run_context import emit_answer, named_step
 from runnables.state import AnswerFunction, Draft, PipelineState, StateFunction, with_draft
 from schemas.answer import Answer, AnswerDraft
@@ -36,9 +37,6 @@ from schemas.choices import Language
 from schemas.document import Chunk, RetrievedChunk
 from schemas.platform import PlatformInfo
 from schemas.question import ExtractedDetails, Question, StructuredQuestion
-
-MAX_CANDIDATES = 20
-"""Maximum number of retrieved chunks in which passages are looked for; more did not improve answers."""
 
 MAX_RELATED_PAGES = 3
 """Maximum number of pages that an answer names besides the first one."""
@@ -163,16 +161,11 @@ def _is_named(chunk: Chunk, details: ExtractedDetails) -> bool:
 def _candidates(
     sections: Sequence[QuotableSection], terms: QueryTerms, chunks: Sequence[RetrievedChunk]
 ) -> Iterator[Candidate]:
-    """Yield a candidate for each section, with its rank and its score relative to the best score.
-
-    The search did not find a chunk with score 0. The chunk was added because the question names its API, so
-    it gets the best score.
-    """
-    scores = {retrieved.chunk.id: retrieved.score for retrieved in chunks}
-    best = max(scores.values(), default=0.0) or 1.0
+    """Yield a candidate for each section, with its rank and its score relative to the best score."""
+    ids = (retrieved.chunk.id for retrieved in chunks)
+    scores = dict(zip(ids, relative_scores(chunks), strict=True))
     for rank, (chunk, segments) in enumerate(sections):
-        score = (scores.get(chunk.id) or best) / best
-        yield Candidate(chunk, segments, terms, rank, score)
+        yield Candidate(chunk, terms, rank, scores[chunk.id], segments)
 
 
 def _quotable(chunk: Chunk, segments: Sequence[Segment]) -> list[Segment]:

@@ -13,10 +13,11 @@ from functools import cached_property
 from ingestion.text.words import split_words, stem
 from runnables.answer.segments import Segment
 from runnables.question.extract_details import error_codes
-from runnables.question.query_terms import CALL_NEEDS, Need, QueryTerms, fits, states_quantity
+from runnables.question.query_terms import CALL_NEEDS
 from runnables.question.topic_scorer import is_content_word
 from runnables.retrieval.exact_search import CODE_COLUMN
-from schemas.document import Chunk, SectionKind
+from runnables.retrieval.relevance import RankedChunk, relevance_of
+from schemas.document import Chunk
 
 MAX_CHARS = 900
 """Maximum length of a passage in characters. A passage is longer only if its anchor alone is longer.
@@ -55,49 +56,13 @@ CLEAR_SHARE = 0.3
 _IDENTIFIER_MARK = re.compile(r"[_.\[\d]|(?<=.)[A-Z]")
 """What distinguishes an identifier such as `sku_id` or `skuId` from a word such as "Refund"."""
 
-ASKED_SECTIONS: Mapping[SectionKind, Need] = {
-    "request_parameters": "parameter",
-    "request_url": "endpoint",
-    "response_parameters": "returned",
-}
-"""Sections of an API that usually answer a question with this need."""
-
-RARELY_ASKED: frozenset[SectionKind] = frozenset(
-    {
-        "response_parameters",
-        "request_headers",
-        "public_parameters",
-        "permission_package",
-        "error_codes",
-    }
-)
-"""Sections of an API that rarely answer a question that does not ask for them."""
-
 
 @dataclass(frozen=True)
-class Candidate:
+class Candidate(RankedChunk):
     """A chunk whose segments may be quoted."""
 
-    chunk: Chunk
     segments: Sequence[Segment]
     """The segments that may be quoted, at least one."""
-    terms: QueryTerms
-    """The terms of the question, or of a part of it."""
-    rank: int
-    """Position among the candidates, from 0."""
-    score: float
-    """Retrieval score relative to the best chunk's, 0 to 1."""
-
-    @cached_property
-    def heading(self) -> str:
-        """The text above a passage: the headings, and the API's name and address."""
-        chunk = self.chunk
-        return " ".join((chunk.title, chunk.section, chunk.api_name, chunk.api_url))
-
-    @cached_property
-    def heading_words(self) -> frozenset[str]:
-        """The words of the question in the heading."""
-        return self.terms.found_in(self.heading)
 
     @cached_property
     def is_about_code(self) -> bool:
@@ -332,22 +297,11 @@ def _passage(
     segments = [candidate.segments[i] for i in indices]
     words = candidate.heading_words.union(*(candidate.words[i] for i in indices))
     text = "\n".join(segment.text for segment in segments)
-    whole = f"{candidate.heading}\n{text}".lower()
+    is_code = all(segment.kind == "code" for segment in segments)
     features = {
-        "words": len(words) / max(len(terms.weights), 1),
-        "ngrams": terms.ngram_share(whole),
-        "identifiers": terms.identifier_share(terms.identifiers_in(whole)),
-        "headings": terms.share(candidate.heading_words),
-        "quantity": float(states_quantity(text, terms.quantities)),
-        "asked": float(ASKED_SECTIONS.get(chunk.kind) in terms.needs),
-        "unasked": float(
-            (chunk.kind in RARELY_ASKED and not fits(chunk.kind, terms.needs))
-            or (terms.has_pasted_call and all(segment.kind == "code" for segment in segments))
-        ),
-        "rank": 1 / (1 + candidate.rank),
-        "score": candidate.score,
+        **candidate.features(text, words, is_code=is_code),
+        "ngrams": terms.ngram_share(f"{candidate.heading}\n{text}".lower()),
     }
-    relevance = sum(weight * features[name] for name, weight in weights.items())
     defines_code = candidate.is_about_code or any(map(candidate.defines_code, indices))
     return RankedPassage(
         chunk,
@@ -362,5 +316,5 @@ def _passage(
             and (defines_code or any(map(candidate.is_named_identifier, indices)))
         ),
         features=features,
-        relevance=relevance,
+        relevance=relevance_of(features, weights),
     )

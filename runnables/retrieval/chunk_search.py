@@ -18,6 +18,7 @@ from ingestion.store.collection import Collection
 from ingestion.text.language import estimate_tokens
 from ingestion.text.words import index_words, query_words
 from runnables.question.extract_details import details_of
+from runnables.question.query_terms import QueryTerms
 from runnables.retrieval.compressors import RERANK_DEPTH
 from runnables.retrieval.exact_search import (
     as_written,
@@ -34,6 +35,7 @@ from runnables.retrieval.ranking import (
     lacks_request_parameters,
     retrieved_document,
 )
+from runnables.retrieval.relevance import MAX_CANDIDATES, with_relevant_chunk
 from runnables.retrieval.rerank import RerankStep
 from runnables.retrieval.retriever import HybridSearch, to_document
 from runnables.run_context import named_step
@@ -117,14 +119,29 @@ class ChunkSearch:
         depth: int,
         config: RunnableConfig,
     ) -> list[RetrievedChunk]:
-        rerank_depth = RERANK_DEPTH if self._reranker else 0
-        deeper = question.model_copy(update={"k": max(question.k, depth, rerank_depth)})
+        candidates = max(question.k, RERANK_DEPTH if self._reranker else MAX_CANDIDATES)
+        deeper = question.model_copy(update={"k": max(candidates, depth)})
         chunks = await self._search_parts(query, deeper, terms, config)
         if self._reranker is not None:
-            candidates = max(question.k, RERANK_DEPTH)
             reranked = await self._reranker.rerank(query, chunks[:candidates], config)
             chunks = [*reranked, *chunks[candidates:]]
-        return diversify(chunks, max(question.k, depth), retrieved_document)
+        chunks = diversify(chunks, deeper.k, retrieved_document)
+        if self._reranker is not None or depth:
+            return chunks[: max(question.k, depth)]
+        return await self._search.collection.run(
+            partial(self._with_relevant_chunk, question, chunks)
+        )
+
+    def _with_relevant_chunk(
+        self, question: Question, chunks: Sequence[RetrievedChunk]
+    ) -> list[RetrievedChunk]:
+        """Return the best `question.k` of `chunks` (see `with_relevant_chunk`). Blocks.
+
+        Not for callers that ask for more than k chunks, because they compare these chunks themselves.
+        """
+        collection = self._search.collection
+        terms = QueryTerms.of(details_of(question), None, collection, self._glossary)
+        return with_relevant_chunk(chunks, question.k, terms)
 
     async def _search_parts(
         self, query: str, question: Question, terms: Sequence[str], config: RunnableConfig

@@ -1,0 +1,132 @@
+"""Estimates how relevant the text of a retrieved chunk is to a question.
+
+The relevance is a weighted sum of features. `benchmarks/fit_answers` fits the weights; they are in
+`runnables/answer/coefficients.py`. The steps that quote documents compare passages of chunks; retrieval
+compares whole chunks.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+from runnables.answer.coefficients import PASSAGE_WEIGHTS
+from runnables.question.query_terms import Need, QueryTerms, fits, states_quantity
+from schemas.document import Chunk, RetrievedChunk, SectionKind
+
+MAX_CANDIDATES = 20
+"""Number of best chunks whose relevance is compared; with more, answers did not improve."""
+
+ASKED_SECTIONS: Mapping[SectionKind, Need] = {
+    "request_parameters": "parameter",
+    "request_url": "endpoint",
+    "response_parameters": "returned",
+}
+"""Sections of an API that usually answer a question with this need."""
+
+RARELY_ASKED: frozenset[SectionKind] = frozenset(
+    {
+        "response_parameters",
+        "request_headers",
+        "public_parameters",
+        "permission_package",
+        "error_codes",
+    }
+)
+"""Sections of an API that rarely answer a question that does not ask for them."""
+
+
+@dataclass(frozen=True)
+class RankedChunk:
+    """A retrieved chunk that may answer a question."""
+
+    chunk: Chunk
+    terms: QueryTerms
+    """The terms of the question, or of a part of it."""
+    rank: int
+    """Position among the retrieved chunks, from 0."""
+    score: float
+    """Retrieval score relative to the best chunk's, 0 to 1."""
+
+    @cached_property
+    def heading(self) -> str:
+        """The text above the body: the headings, and the API's name and address."""
+        chunk = self.chunk
+        return " ".join((chunk.title, chunk.section, chunk.api_name, chunk.api_url))
+
+    @cached_property
+    def heading_words(self) -> frozenset[str]:
+        """The words of the question in the heading."""
+        return self.terms.found_in(self.heading)
+
+    def features(
+        self, text: str, words: frozenset[str], *, is_code: bool = False
+    ) -> dict[str, float]:
+        """Return the features of `text`, a part of the chunk's body.
+
+        `words` are the words of the question in `text` and in the heading. `is_code` says that `text` is
+        only code.
+        """
+        chunk, terms = self.chunk, self.terms
+        whole = f"{self.heading}\n{text}".lower()
+        return {
+            "words": len(words) / max(len(terms.weights), 1),
+            "identifiers": terms.identifier_share(terms.identifiers_in(whole)),
+            "headings": terms.share(self.heading_words),
+            "quantity": float(states_quantity(text, terms.quantities)),
+            "asked": float(ASKED_SECTIONS.get(chunk.kind) in terms.needs),
+            "unasked": float(
+                (chunk.kind in RARELY_ASKED and not fits(chunk.kind, terms.needs))
+                or (is_code and terms.has_pasted_call)
+            ),
+            "rank": 1 / (1 + self.rank),
+            "score": self.score,
+        }
+
+    @property
+    def relevance(self) -> float:
+        """The relevance of the whole chunk.
+
+        The feature `ngrams` of passages is left out: in long texts, it shows whether the text is in the
+        language of the question.
+        """
+        words = self.heading_words | self.terms.found_in(self.chunk.body)
+        return relevance_of(self.features(self.chunk.body, words), PASSAGE_WEIGHTS)
+
+
+def relevance_of(features: Mapping[str, float], weights: Mapping[str, float]) -> float:
+    """Return the sum of the features, each times its weight. Features without a weight do not count."""
+    return sum(weights.get(name, 0.0) * value for name, value in features.items())
+
+
+def relative_scores(ranking: Sequence[RetrievedChunk]) -> list[float]:
+    """Return the scores of the chunks relative to the best score, 0 to 1.
+
+    A chunk with score 0 was not found by the search, but added because the question is about its API. It
+    gets the best score.
+    """
+    best = max((retrieved.score for retrieved in ranking), default=0.0) or 1.0
+    return [(retrieved.score or best) / best for retrieved in ranking]
+
+
+def with_relevant_chunk(
+    ranking: Sequence[RetrievedChunk], k: int, terms: QueryTerms
+) -> list[RetrievedChunk]:
+    """Return the first `k` chunks of `ranking`, the last of them replaced by a more relevant one.
+
+    Search scores compare the words of the question with whole chunks. The relevance also considers where
+    the words are and what the question asks for. Used for all `k` places, it would lose chunks that search
+    ranks high for a reason; docs/explanation/retrieval.md has the measurements. `ranking` is sorted, best
+    first; only its first `MAX_CANDIDATES` chunks are compared. If `k` is 1, the first chunk stays.
+    """
+    first = list(ranking[: k - 1])
+    ranked = [
+        RankedChunk(retrieved.chunk, terms, rank, score)
+        for rank, (retrieved, score) in enumerate(
+            zip(ranking[:MAX_CANDIDATES], relative_scores(ranking), strict=False)
+        )
+    ]
+    others = ranked[k - 1 :]
+    if not first or len(others) < 2:
+        return list(ranking[:k])
+    best = max(others, key=lambda each: each.relevance)
+    return [*first, ranking[best.rank]]

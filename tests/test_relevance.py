@@ -1,0 +1,95 @@
+"""Tests of the last place of a ranking, which goes to the most relevant of the next chunks."""
+
+import asyncio
+from pathlib import Path
+
+import pytest
+
+from app.service.answer_service import open_answer_service
+from app.service.ask_command import AskCommand
+from runnables.question.query_terms import QueryTerms
+from runnables.retrieval.relevance import MAX_CANDIDATES, relative_scores, with_relevant_chunk
+from schemas.answer import Source
+from schemas.document import RetrievedChunk
+from tests.chunks import page
+from tests.small_platform import PLATFORM, guides, settings_of
+
+TERMS = QueryTerms(
+    weights={"refund": 3.0, "deadlin": 3.0},
+    equivalents={},
+    ngrams=(),
+    identifiers=frozenset(),
+    values=frozenset(),
+    has_pasted_call=False,
+    needs=frozenset(),
+    quantities=frozenset({"time"}),
+)
+"""The terms of "What is the deadline of a refund?"."""
+
+
+def ranking(*bodies: str) -> list[RetrievedChunk]:
+    """Return chunks with these bodies, with falling scores."""
+    return [
+        RetrievedChunk(chunk=page(f"page{rank}", body)[0], score=10.0 - rank / 10)
+        for rank, body in enumerate(bodies)
+    ]
+
+
+def bodies(chunks: list[RetrievedChunk]) -> list[str]:
+    return [retrieved.chunk.body for retrieved in chunks]
+
+
+def test_last_place_goes_to_the_most_relevant_of_the_next_chunks() -> None:
+    chunks = ranking(
+        "One refund.", "Two refunds.", "Three.", "Four.", "A refund has a deadline of 9 days."
+    )
+    assert bodies(with_relevant_chunk(chunks, 3, TERMS)) == [
+        "One refund.",
+        "Two refunds.",
+        "A refund has a deadline of 9 days.",
+    ]
+    relevant_third = [*chunks[:2], chunks[4], *chunks[2:4]]
+    assert with_relevant_chunk(relevant_third, 3, TERMS) == relevant_third[:3]
+
+
+@pytest.mark.parametrize(("k", "count"), [(1, 5), (5, 5), (6, 5), (5, 0), (5, 1)])
+def test_ranking_without_a_choice_stays(k: int, count: int) -> None:
+    chunks = ranking("One.", "Two.", "Three.", "Four.", "A refund has a deadline of 9 days.")[
+        :count
+    ]
+    assert with_relevant_chunk(chunks, k, TERMS) == chunks[:k]
+
+
+def test_only_the_best_chunks_are_compared() -> None:
+    chunks = ranking(*["A refund."] * MAX_CANDIDATES, "A refund has a deadline of 9 days.")
+    assert chunks[-1] not in with_relevant_chunk(chunks, 5, TERMS)
+
+
+def test_added_chunk_without_a_score_counts_as_the_best() -> None:
+    found = ranking("One.", "Two.")
+    added = found[0].model_copy(update={"score": 0.0})
+    assert relative_scores([*found, added]) == [1.0, 0.99, 1.0]
+    assert relative_scores([]) == []
+
+
+def test_retrieval_finds_the_section_that_answers_among_many_that_repeat_the_words(
+    tmp_path: Path,
+) -> None:
+    """The sections at the top contain the rare word several times; the one at the end explains it."""
+    (tmp_path / "platform.toml").write_text(PLATFORM)
+    settings = settings_of(tmp_path)
+    guides(settings).mkdir()
+    for number in range(8):
+        body = f"Number {number}: zebra mode, zebra mode, zebra mode."
+        (guides(settings) / f"news{number}.md").write_text(f"# News {number}\n\n{body}\n")
+    filler = "It waits for the courier. " * 25
+    text = f"# Limits\n\n## Zebra mode\n\n{filler}It ends after 9 days.\n"
+    (guides(settings) / "limits.md").write_text(text)
+
+    async def retrieve() -> list[Source]:
+        async with open_answer_service(settings) as service:
+            return await service.retrieve(AskCommand("How long does the zebra mode last?", k=4))
+
+    sources = asyncio.run(retrieve())
+    assert len(sources) == 4
+    assert "Zebra mode" in [source.section for source in sources]
