@@ -4,7 +4,6 @@ import re
 from collections.abc import Iterable, Sequence
 from itertools import chain
 from typing import Literal, NamedTuple, cast, get_args
-from urllib.parse import urlsplit
 
 from ingestion.sources.api_columns import text_of
 from ingestion.text.markdown_blocks import MarkdownBlock
@@ -38,7 +37,10 @@ TARGET = rf"(?:(?:https?://|{_BASE_VARIABLE}|/)(?:<[\w-]+>|[^\s`|<>\"')，。])*
 CALL = re.compile(
     rf"(?<![\w/])(?:[\[【(（]\s*)?({METHODS})(?:\*\*|[`\s:|\]】)）]|→|[-=]>|&nbsp;|<[^>]{{0,200}}>)+({TARGET})"
 )
-METHOD_ALONE = re.compile(rf"(?<![\w/])({METHODS}|get|post|put|patch|delete)(?![\w/])")
+METHOD_ALONE = re.compile(
+    rf"(?<![\w/])({METHODS}|get|post|put|patch|delete)(?!\w|/(?!(?:{METHODS}|get|post)\b))"
+)
+"""A method outside a path. Of the alternatives in `GET/POST`, it matches the first."""
 _MAY_BE_METHOD = re.compile(
     r"[GPDHO](?:ET|OST|UT|ATCH|ELETE|EAD|PTIONS)(?![\w/])"
     r"|[gpd](?:et|ost|ut|atch|elete)[`*\s]*(?:$|[|</(（,，;；.。{]|http)",
@@ -67,7 +69,8 @@ _BOLD = re.compile(r"\*\*[^*\n]{1,60}\*\*")
 _SENTENCE_LINE = re.compile(r"\A\s*(?:[\u4e00-\u9fff]|[A-Z][a-z]+(?: [a-z]+){2,})")
 _HTTP_VERSION = re.compile(r"\sHTTP/\d")
 DECLARED_CALL = re.compile(rf"(?:^|\s)({METHODS})\s+(\S+)", re.IGNORECASE)
-_PLACEHOLDER = re.compile(r"\{[^}]*\}|(?<=/):[A-Za-z_]\w*|<[^>]*>")
+_ORIGIN = re.compile(r"\w[\w+.-]*://[^/]*")
+_PLACEHOLDER = re.compile(r"\{[^}]*\}|(?<=/):[A-Za-z_]\w*|<[^>]*>|(?<=/)\[[A-Za-z_][\w-]*\]")
 
 
 class Call(NamedTuple):
@@ -86,23 +89,33 @@ def call_of(method: str, url: str) -> Call:
     """Return a call: the method in upper case, the URL without markup, server variable and query."""
     url = re.sub(f"^{_BASE_VARIABLE}", "", re.sub(r"\*(\{[^}]*\})\*", r"\1", url))
     url = re.sub(r"\{([\w.]+)#[^{}]*\}", r"{\1}", url)  # `{name#anchor}`
-    url = re.sub(r"\\([_\-.{}])", r"\1", url).rstrip(".,;:。，；*`").split("?")[0]
+    url = re.sub(r"\\([_\-.{}])", r"\1", url).replace("#{", "{")  # `#{name}` as in Ruby
+    url = re.split("[?#]", url.rstrip(".,;:。，；*`"))[0]
     if "(" in url and ")" not in url:  # the start of a remark: `/v1/orders(HMAC SHA256)`
         url = url.partition("(")[0]
+    if "]" in url and "[" not in url:  # the text of a link: `[/v1/orders](/v1/orders)`
+        url = url.partition("]")[0]
     return Call(cast(Method, method.upper()), url)
 
 
 def path_names(url: str) -> list[str]:
     """Return the names of the placeholders in the path of a URL."""
-    path = urlsplit(url).path if "://" in url else url
-    names = (match.strip("{}:<> ") for match in _PLACEHOLDER.findall(path))
+    names = (match.strip("{}[]:<> ") for match in _PLACEHOLDER.findall(split_origin(url)[1]))
     return [name.partition(":")[0] for name in names]  # without the pattern of `{id:[0-9]+}`
 
 
 def path_of(url: str) -> str:
     """Return the path of a URL with every placeholder as `{}`."""
-    path = urlsplit(url).path if "://" in url else url
-    return _PLACEHOLDER.sub("{}", path).rstrip("/")
+    return _PLACEHOLDER.sub("{}", split_origin(url)[1]).rstrip("/")
+
+
+def split_origin(url: str) -> tuple[str, str]:
+    """Return the origin of a URL, empty if it has none, and its path.
+
+    The host may be a placeholder that is no valid host, such as `[domain]`.
+    """
+    origin = _ORIGIN.match(url)
+    return (origin[0], url[origin.end() :]) if origin else ("", url)
 
 
 class Templates:

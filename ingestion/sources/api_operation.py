@@ -7,7 +7,6 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Literal
-from urllib.parse import urlsplit
 
 from ingestion.sources.api_calls import (
     CALL,
@@ -18,6 +17,7 @@ from ingestion.sources.api_calls import (
     Call,
     Method,
     call_of,
+    split_origin,
 )
 from ingestion.sources.api_columns import columns_of, text_of
 from ingestion.sources.api_permissions import (
@@ -71,13 +71,13 @@ class PageOperation:
 
     def document(self, api_id: str, service_id: str, language: Language) -> ApiDocument:
         """Return the operation as an API document. Its server is the origin of the URL, if it has one."""
-        address = urlsplit(self.url)
+        origin, path = split_origin(self.url)
         return ApiDocument(
             service_id=service_id,
             api_id=api_id,
             name=self.name,
             method=self.method,
-            url=address.path or self.url,
+            url=path or self.url,
             language=language,
             description=text_of(self._description_block.text)[:MAX_DESCRIPTION_CHARS],
             request_headers=tuple(self.request_headers),
@@ -86,7 +86,7 @@ class PageOperation:
             response_parameters=tuple(self.response_parameters),
             error_codes=tuple(self.error_codes),
             permission_packages=tuple(self.permissions),
-            servers=(f"{address.scheme}://{address.netloc}",) if address.netloc else (),
+            servers=(origin,) if origin else (),
         )
 
     @property

@@ -6,19 +6,17 @@ operation stay prose.
 """
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from textwrap import dedent
 
-from ingestion.sources.api_blueprint import with_blueprint_calls
 from ingestion.sources.api_calls import path_names
 from ingestion.sources.api_columns import text_of
-from ingestion.sources.api_marks import Mark, find_marks, is_fact_heading, is_fact_label
+from ingestion.sources.api_marks import Mark, find_marks
 from ingestion.sources.api_operation import PageOperation, listed_operations
 from ingestion.sources.api_permissions import scopes_of_sentences
-from ingestion.sources.api_reader import OperationReader
+from ingestion.sources.api_reader import OperationReader, is_title
+from ingestion.sources.api_roles import role_of_title
 from ingestion.sources.api_sections import (
-    MAX_NAME_CHARS,
     Range,
     after_group_headings,
     after_title,
@@ -28,19 +26,10 @@ from ingestion.sources.api_sections import (
     split_by_mark,
 )
 from ingestion.sources.api_structures import ParameterTable, add_parameters, normal_name
-from ingestion.text.markdown_blocks import MarkdownBlock, parse_blocks, split_list_items
+from ingestion.sources.api_templates import without_templates
+from ingestion.text.markdown_blocks import MarkdownBlock
 from schemas.document import ErrorCode, Parameter, PermissionPackage
 
-_QUOTE = re.compile(r"^> ?", re.MULTILINE)
-_TABLE_IN_LIST = re.compile(
-    r"^[ \t]+\|[^\n]*\n[ \t]+\|[ \t:|-]+\n(?:[ \t]+\|[^\n]*(?:\n|\Z))*", re.MULTILINE
-)
-_LABEL_ITEM = re.compile(r"\*\*([^*\n]{1,40})\*\*[ \t]*[:：]?[ \t]*(?:\n|\Z)")
-"""The start of a list item whose first line is only a bold label."""
-_TYPED_SPANS = re.compile(
-    r"^(?:[ \t]*`[\w.$-]+\s*(?:=|\s-)\s*\[\w[\w ]*\][^`\n]*`[ \t]*(?:\n\s*)?)+", re.MULTILINE
-)
-"""Paragraphs such as "`id=[integer]`", each of which is a parameter in a code span."""
 _JSON_EXAMPLE = re.compile(r"^\s*[{\[]", re.MULTILINE)
 
 
@@ -73,7 +62,7 @@ def read_operations(blocks: Sequence[MarkdownBlock], title: str, declared: str =
     `title` is the page's title; `declared` is the operation that its front matter names, such as
     `POST /v1/messages`.
     """
-    blocks = list(_with_inner_blocks(with_blueprint_calls(blocks)))
+    blocks = without_templates(blocks)
     sections = _read_sections(blocks, find_marks(blocks, declared), title)
     accepted = _accepted(blocks, sections)
     rejected = [section.operation for section in sections if section not in accepted]
@@ -152,76 +141,6 @@ def _accepted(blocks: Sequence[MarkdownBlock], sections: Sequence[_Section]) -> 
     ]
 
 
-def _with_inner_blocks(blocks: Sequence[MarkdownBlock]) -> Iterator[MarkdownBlock]:
-    """Yield the blocks. Lists and quotations that describe an operation are replaced by the blocks in them.
-
-    They are lists and quotations that contain a table, and lists of labels (see `_with_unfolded_lists`). A
-    heading that only states a method or URL becomes a paragraph.
-    """
-    for block in _with_unfolded_lists(blocks):
-        inner: Sequence[MarkdownBlock] = ()
-        if is_fact_heading(block):  # a line about the operation, not the start of a section
-            yield MarkdownBlock("paragraph", block.title)
-            continue
-        if block.kind == "other" and block.text.startswith(">") and "|" in block.text:
-            inner = parse_blocks(_QUOTE.sub("", block.text))
-        elif block.kind == "list" and _TABLE_IN_LIST.search(block.text):
-            inner = parse_blocks(_TABLE_IN_LIST.sub(_outdented_table, block.text))
-        yield from inner if any(b.kind == "table" for b in inner) else [block]
-
-
-def _with_unfolded_lists(blocks: Sequence[MarkdownBlock]) -> Iterator[MarkdownBlock]:
-    """Yield the blocks. Lists that describe an operation are replaced by the blocks in them.
-
-    A short line above such a list becomes a heading of level 2, because it names the operation.
-    """
-    unfolded = [_unfolded(block) for block in blocks]
-    for index, block in enumerate(blocks):
-        names_operation = any(unfolded[index + 1 : index + 2]) and _is_name(block)
-        if names_operation:
-            yield MarkdownBlock("heading", block.text, level=2, title=text_of(block.text))
-        else:
-            yield from unfolded[index] or [block]
-
-
-def _unfolded(block: MarkdownBlock) -> list[MarkdownBlock]:
-    """Return the blocks of a list whose items are bold labels, such as `**URL**`, each above its content.
-
-    A widely copied template describes an operation with such a list. The result is empty for any other
-    list: one of the labels must announce a URL or a method.
-    """
-    if block.kind != "list" or "**" not in block.text:
-        return []
-    items = split_list_items(block.text)
-    labels = [_LABEL_ITEM.match(item) for item in items]
-    if not any(label and is_fact_label(label[1].strip(" :：")) for label in labels):
-        return []
-    found: list[MarkdownBlock] = []
-    for item, label in zip(items, labels, strict=True):
-        if label is None:
-            found.append(MarkdownBlock("list", "- " + item.replace("\n", "\n  ")))
-        else:
-            found.append(MarkdownBlock("paragraph", f"**{label[1].strip(' :：')}**"))
-            found += parse_blocks(_TYPED_SPANS.sub(_as_list, dedent(item[label.end() :])))
-    return found
-
-
-def _is_name(block: MarkdownBlock) -> bool:
-    """Return whether a block is a short line that may name an operation."""
-    text = text_of(block.text)
-    is_line = block.kind == "paragraph" and "\n" not in block.text.strip()
-    return is_line and len(text) <= MAX_NAME_CHARS and text[-1:].isalnum()
-
-
-def _as_list(spans: re.Match[str]) -> str:
-    lines = filter(None, map(str.strip, spans[0].splitlines()))
-    return "".join(f"- {line}\n" for line in lines) + "\n"
-
-
-def _outdented_table(match: re.Match[str]) -> str:
-    return f"\n\n{dedent(match[0]).strip()}\n\n"
-
-
 def _read_section(
     blocks: Sequence[MarkdownBlock], found: Range, title: str, marks: Sequence[Mark]
 ) -> _Section:
@@ -297,11 +216,25 @@ def _is_evident(blocks: Sequence[MarkdownBlock], section: _Section) -> bool:
         return operation.has_labelled_parameters and bool(operation.request_parameters)
     if has_parameters or operation.public_parameters or operation.error_codes:
         return True
-    return _has_json(blocks[section.start : section.end]) and _has_permission(blocks, mark.block)
+    own = blocks[section.start : section.end]
+    if own[:1] and own[0].kind == "heading" and _has_response_example(own):
+        return True
+    return _has_json(own) and _has_permission(blocks, mark.block)
 
 
 def _has_json(blocks: Sequence[MarkdownBlock]) -> bool:
     return any(block.kind == "fence" and _JSON_EXAMPLE.search(block.text) for block in blocks)
+
+
+def _has_response_example(blocks: Sequence[MarkdownBlock]) -> bool:
+    """Return whether the blocks contain a JSON example below a heading or label such as "Response"."""
+    title = ""
+    for block in blocks:
+        if block.kind == "heading" or is_title(block):
+            title = text_of(block.text)
+        elif role_of_title(title) == "response" and _has_json([block]):
+            return True
+    return False
 
 
 def _has_permission(blocks: Sequence[MarkdownBlock], position: int) -> bool:

@@ -47,6 +47,8 @@ _FACT_SEPARATOR = re.compile(r"[,，;；]\s*(?![^\[<]*[\]>])")
 _FLAG = re.compile(r"\A\s*(required|optional|必填|必选|可选|选填)\s+", re.IGNORECASE)
 _STAR = re.compile(r"(?:\\\*|\*(?=[\s(（:：,，]|$))\s*")
 """The mark of a required parameter after its name."""
+MAX_MARK_CHARS = 80
+"""Number of characters at the start of an item that are searched for a mark."""
 _STATED = re.compile(
     r"[,，;；]?\s*\b(?:required|optional)\b\s*|[,，;；]?\s*(?:必填|必选|可选|选填)\s*",
     re.IGNORECASE,
@@ -70,20 +72,28 @@ def split_fields(cell: str, kind: str) -> tuple[str, tuple[Parameter, ...]]:
 
 
 def listed_parameters(
-    markdown: str, location: str = "", *, is_announced: bool = False, is_required: bool = False
+    markdown: str,
+    location: str = "",
+    *,
+    is_announced: bool = False,
+    is_named: bool = False,
+    is_required: bool = False,
 ) -> tuple[Parameter, ...]:
     """Return the parameters of a list such as "- `name` (type, required): text".
 
     Indented items become children of the item above them. The result is empty if an item is not a
     parameter, or if no item has a type or a mark right after its name. If a text says that parameters
-    follow (`is_announced`), names in code or bold with descriptions are enough. If a text says that they
-    are required (`is_required`), items without a mark are required, including nested ones.
+    follow (`is_announced`), names in code or bold with descriptions are enough. If it calls them required
+    or optional parameters (`is_named`), names in code with any text are enough. If it says that they are
+    required (`is_required`), items without a mark are required, including nested ones.
     """
     items = [item for nested in _nested_items(markdown) for item in _each_name(*nested)]
     matches = [(width, LIST_ITEM.match(text)) for width, text in items]
     rests = [match["rest"] for _, match in matches if match]
     is_typed = any(_ITEM_TYPE.match(rest) or _FLAG.match(rest) for rest in rests)
-    if not is_typed and not (is_announced and items and all(_DESCRIBED.match(i) for _, i in items)):
+    is_described = is_announced and all(_DESCRIBED.match(text) for _, text in items)
+    is_in_code = is_named and all(text.startswith("`") for _, text in items)
+    if not items or not (is_typed or is_described or is_in_code):
         return ()
     if len(rests) < len(matches):
         return ()
@@ -96,6 +106,14 @@ def listed_parameters(
 def are_typed_fields(items: Sequence[str]) -> bool:
     """Return whether all items of a list are names with a type, such as "`code` (string): text"."""
     return bool(items) and all(map(_is_typed_field, items))
+
+
+def are_marked_fields(items: Sequence[str]) -> bool:
+    """Return whether all items of a list are typed fields that are said to be required or optional.
+
+    Such fields are parameters of a request, even if no text says so.
+    """
+    return are_typed_fields(items) and all(_STATED.search(item[:MAX_MARK_CHARS]) for item in items)
 
 
 def _is_typed_field(item: str) -> bool:
@@ -129,6 +147,12 @@ _SIGNATURE = re.compile(r"`([A-Za-z_$][\w.\[\]-]*)(\??): +([^`]+)`")
 """A name and its type in one code span: "`name: string`", "`name?: string`"."""
 _BRACKETED_TYPE = re.compile(r"`([A-Za-z_$][\w.-]*)\s*(?:=|\s-)\s*\[(\w[\w ]*)\],?\s*([^`]*)`")
 """A name with its type in brackets in one code span: "`id=[integer]`", "`id - [string], the user`"."""
+_TYPE_FIRST = re.compile(
+    rf"({_TYPE_NAME}) +(`[\w.\[\]-]+`|\*\*[\w.\[\]-]+\*\*)"
+    r"(?:\s*[(（](required|optional|必填|可选)[)）])?",
+    re.IGNORECASE,
+)
+"""A type before a name: "integer `app_id` (required)"."""
 _BULLET = re.compile(r"^(?P<indent>\s*)(?:[-*+•]|\d+[.)])\s+(?P<text>.*)$")
 
 
@@ -138,6 +162,7 @@ def _nested_items(markdown: str) -> list[tuple[int, str]]:
     for line in markdown.split("\n"):
         if match := _BULLET.match(line.expandtabs(4)):
             text = _HEADED_ITEM.sub(lambda found: f"`{text_of(found[1])}`", match["text"], count=1)
+            text = _TYPE_FIRST.sub(_name_first, text, count=1) if _TYPE_FIRST.match(text) else text
             if text.startswith("`"):
                 text = _SIGNATURE.sub(_separate_type, text, count=1)
                 text = _BRACKETED_TYPE.sub(r"`\1` (\2) \3", text, count=1)
@@ -145,6 +170,10 @@ def _nested_items(markdown: str) -> list[tuple[int, str]]:
         elif items and line.strip():
             items[-1] = (items[-1][0], f"{items[-1][1]}\n{line.strip()}")
     return items
+
+
+def _name_first(typed: re.Match[str]) -> str:
+    return f"{typed[2]} ({', '.join(filter(None, [typed[1], typed[3]]))})"
 
 
 def _separate_type(signature: re.Match[str]) -> str:

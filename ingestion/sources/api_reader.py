@@ -17,6 +17,7 @@ from ingestion.sources.api_errors import (
 from ingestion.sources.api_marks import labelled_pairs
 from ingestion.sources.api_operation import PageOperation, Role
 from ingestion.sources.api_parameters import (
+    are_marked_fields,
     are_typed_fields,
     enumerated_parameters,
     listed_parameters,
@@ -102,7 +103,7 @@ class OperationReader:
         `block` is the block before that one. It is the label, or a list that ends with the label.
         """
         prose = self._builder.operation.prose
-        if _is_title(block):
+        if is_title(block):
             del prose[-1:]
         elif block.kind == "list" and prose[-1:] == [block]:
             text = _LABEL_AT_END.sub("", block.text).rstrip()
@@ -143,7 +144,7 @@ class OperationReader:
         self._builder.add_errors(errors, "text")
         # A paragraph such as "Scope `a:b`" states a permission and does not announce the next block.
         is_label = is_short and not (is_sentence or stated or labelled)
-        is_label = is_label and (not self._is_after_parameter or _is_title(block))
+        is_label = is_label and (not self._is_after_parameter or is_title(block))
         self._is_after_parameter &= not is_label
         self._builder.above.note_label(text if is_label else "")
         for label in _final_labels(block) if block.kind == "list" else ():
@@ -253,6 +254,8 @@ class OperationReader:
         if role == "errors" or (role in ("response", "") and are_status_items(items)):
             errors = () if are_typed_fields(items) else listed_errors(items)
             return self._builder.add_errors(errors, "list")
+        if not role and are_marked_fields(items):
+            role = "request"
         if not role:
             return False
         above = self._builder.above
@@ -261,6 +264,7 @@ class OperationReader:
             block.text,
             above.location(role),
             is_announced=is_announced,
+            is_named=above.names_parameters(),
             is_required=above.says_required() and not self._is_after_parameter,
         )
         if self._is_after_parameter and self._builder.add_children(found):
@@ -297,7 +301,7 @@ def _max_label_chars(text: str) -> int:
     return MAX_SENTENCE_CHARS if is_long else MAX_CAPTION_CHARS
 
 
-def _is_title(block: MarkdownBlock) -> bool:
+def is_title(block: MarkdownBlock) -> bool:
     """Return whether a block is all bold. If so, it does not describe the parameter above it."""
     return _BOLD_TITLE.fullmatch(block.text.strip()) is not None
 

@@ -14,14 +14,14 @@ _PATTERNS: Mapping[Role, str] = MappingProxyType(
         r"|<(?:following|required|needed) roles?>",
         "errors": r"错误|异常|返回码|状态码(?!\W*(?:[为是]\W*)?[123]\d\d)|失败"
         r"|<err(?:or)?s?(?:_?codes?)?>|<exceptions?>|<failures?>|<faults?>|<problems?>|<(?:goes|go) wrong>"
-        r"|^\W*(?:(?:http )?status\W{1,3}|http )?[45](?:\d\d|xx)(?!\w)"
+        r"|^\W*(?:(?:http )?status\W{1,3}|http )?[45](?:\d\d|xx)(?!\w)|[(（][45]\d\d[)）]$"
         r"|<(?:status|return|response|result) codes?>(?!\W*(?:(?:is|[为是])\W*)?[123]\d\d)",
         "public": r"(?:公共|通用|全局)(?:请求|入|系统)?(?:参数|头)"
         r"|<(?:common|public|global) (?:request )?(?:param|field|argument)",
         "headers": r"请求头|头部|报文头|<headers?>",
         "response": r"响应|返回|出参|应答|输出|回参|<responses?>|<returns?>|<output>|<result>"
         r"|<repl(?:y|ies)>|<answers?>|<(?:get|comes|sent) back>"
-        r"|^\W*(?:(?:http )?status\W{1,3}|http )?2(?:\d\d|xx)(?!\w)",
+        r"|^\W*(?:(?:http )?status\W{1,3}|http )?2(?:\d\d|xx)(?!\w)|[(（]2\d\d[)）]$",
         "request": r"请求|入参|查询|路径|参数|字段|输入|<requests?>|<query>|<path>|<body>"
         r"|<param(?:eter)?s?>|<args?>|<arguments?>|<inputs?>|<form>|<payload>|<fields?>",
     }
@@ -81,6 +81,12 @@ _PRESENCE = re.compile(
 )
 """A label that only says whether the parameters below it are required."""
 _REQUIRED = re.compile(r"(?:required|mandatory)\b|必填|必选|必传", re.IGNORECASE)
+
+_NAMED_PARAMETERS = re.compile(
+    r"(?:required|mandatory|optional) (?:\w+ ){0,2}(?:param(?:eter)?|field|argument)s?\W*"
+    r"|(?:必填|必选|必传|可选|选填)(?:参数|字段|项)\W*",
+    re.IGNORECASE,
+)
 
 
 class Announcements:
@@ -192,6 +198,10 @@ class Announcements:
         """Return whether the nearest text announces parameters that are all required."""
         return any(_REQUIRED.match(text) for text in self.texts()[:1])
 
+    def names_parameters(self) -> bool:
+        """Return whether the nearest text is a label such as "Required parameters"."""
+        return any(map(_NAMED_PARAMETERS.fullmatch, self.texts()[:1]))
+
     def is_about_notifications(self) -> bool:
         """Return whether the nearest text announces what the platform sends to the caller's server."""
         return any(map(_NOTIFICATION.search, self.texts()[:1]))
@@ -222,7 +232,7 @@ def location_of(title: str) -> str:
 
 def _names_request_or_response(label: str) -> bool:
     """Return whether a label names request or response. Headers and public parameters count as such."""
-    return next(_roles([label]), "") in ("headers", "public", "request", "response")
+    return role_of_title(label) in ("headers", "public", "request", "response")
 
 
 def _is_neutral(text: str) -> bool:
@@ -232,7 +242,7 @@ def _is_neutral(text: str) -> bool:
     """
     if any(map(_NEUTRAL.fullmatch, parts_of(text))):
         return True
-    return bool(caption_of(text).name) and not next(_roles([_FIELD_WORDS.sub("", text)]), "")
+    return bool(caption_of(text).name) and not role_of_title(_FIELD_WORDS.sub("", text))
 
 
 def _roles(texts: Sequence[str]) -> Iterator[Role]:

@@ -6,9 +6,8 @@ An operation is named by a heading, the title of the page, or the text next to t
 import re
 from collections.abc import Collection, Iterator, Sequence
 from itertools import pairwise
-from urllib.parse import urlsplit
 
-from ingestion.sources.api_calls import CALL, METHODS, OPENING_CALL, is_label
+from ingestion.sources.api_calls import CALL, METHODS, OPENING_CALL, is_label, split_origin
 from ingestion.sources.api_columns import text_of
 from ingestion.sources.api_marks import Mark, is_fact_label
 from ingestion.sources.api_permissions import is_scope_label
@@ -225,7 +224,7 @@ def section_operation_name(
     for name in map(_without_call, candidates):
         if name and not is_generic_heading(name) and not is_scope_label(name):
             return name
-    call = f"{mark.call.method} {urlsplit(mark.call.url).path or mark.call.url}"
+    call = f"{mark.call.method} {split_origin(mark.call.url)[1] or mark.call.url}"
     summary = _sentence(blocks[position + 1 : position + 2]) if headings else ""
     return summary or " ".join(filter(None, [_without_prefixes(title), call]))
 

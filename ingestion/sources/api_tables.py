@@ -132,9 +132,13 @@ class TableReader:
     def _is_resource(self, header: Sequence[str], columns: Columns, role: Role) -> bool:
         """Return whether a table lists the fields of the resource that a `GET` operation returns."""
         is_read = self._builder.operation.method == "GET" and role in ("request", "")
-        states_sending = any(kind in columns for kind in ("required", "optional", "location"))
+        texts = self._builder.above.texts()
+        is_object = any(map(_OBJECT_TITLE.search, texts[:1]))
+        states_sending = not is_object and any(
+            kind in columns for kind in ("required", "optional", "location")
+        )
         is_fields = _FIELD_COLUMN.fullmatch(text_of(columns.cell(header, "name"))) is not None
-        is_first = len(self._builder.above.texts()) < 2  # right below the heading of the operation
+        is_first = len(texts) < 2  # right below the heading of the operation
         return (
             is_read
             and is_fields
@@ -231,6 +235,9 @@ _INDENT = re.compile(
 )
 _ENTITY = re.compile(r"&(?:nbsp|emsp|ensp|gt|#160);")
 _NAME_SEPARATOR = re.compile(r"\s+[/|]\s+|\s*[,，、]\s*")
+_OBJECT_TITLE = re.compile(r"\b(?:object|model|resource)\W*$|(?:对象|实体)$", re.IGNORECASE)
+_NESTING = re.compile(r"(?<=[\w\]])\s*(?:>{1,2}|->|=>|»|→)\s*(?=[A-Za-z_$@])")
+"""The separator of a nested name: `data>>id`, `data -> id`."""
 _SEVERAL_NAMES = re.compile(
     rf"[A-Za-z_]\w*(?:\.\w+)*(?:(?:{_NAME_SEPARATOR.pattern})[A-Za-z_]\w*(?:\.\w+)*)+"
 )
@@ -322,7 +329,7 @@ def _names_of(cell: str) -> tuple[int, list[str], bool | None]:
     inner = rest.strip("`*~ ")
     if not indent and (inset := _INDENT.match(inner)):
         width, rest = _width(inset[0]), inner[inset.end() :]
-    rest = rest.replace("**", "").replace("~~", "").replace("`", "")
+    rest = _NESTING.sub(".", rest.replace("**", "").replace("~~", "").replace("`", ""))
     is_required = _REQUIRED_IN_NAME.search(rest) is not None
     marked = is_required if is_required or _OPTIONAL_IN_NAME.search(rest) else None
     named = _OPTIONAL_IN_NAME.sub("", _REQUIRED_IN_NAME.sub("", rest))

@@ -1,0 +1,287 @@
+"""Converts templates of API pages to the form of other API pages: a call, and labels above their content.
+
+The templates are lists of bold labels, lists and quotations that contain tables, and API Blueprint
+(https://apiblueprint.org/documentation/specification.html). API Blueprint puts the method and the path into
+headings such as `## Boats [/boats]` and `### List [GET]`, and parameters, requests and responses into
+lists.
+"""
+
+import re
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import replace
+from itertools import groupby
+from textwrap import dedent
+
+from ingestion.sources.api_calls import METHODS
+from ingestion.sources.api_columns import text_of
+from ingestion.sources.api_marks import is_fact_heading, is_fact_label
+from ingestion.sources.api_parameters import required_mark
+from ingestion.sources.api_roles import role_of_title
+from ingestion.sources.api_sections import MAX_NAME_CHARS
+from ingestion.text.markdown_blocks import MarkdownBlock, parse_blocks, split_list_items
+
+_QUOTE = re.compile(r"^> ?", re.MULTILINE)
+_TABLE_IN_LIST = re.compile(
+    r"^[ \t]+\|[^\n]*\n[ \t]+\|[ \t:|-]+\n(?:[ \t]+\|[^\n]*(?:\n|\Z))*", re.MULTILINE
+)
+_LABEL_ITEM = re.compile(r"\*\*([^*\n]{1,40})\*\*[ \t]*[:：]?[ \t]*(?:\n|\Z)")
+"""The start of a list item whose first line is only a bold label."""
+_ITALIC_LABEL = re.compile(r"([*_])(?![*_])([^*_\n]{1,24})\1[ \t]*[:：]?")
+_DEFINITION = re.compile(r"[A-Za-z_$][\w.$\[\]-]*\n(?::[ \t].*(?:\n|\Z))+")
+"""A name with its definitions, as in Markdown Extra."""
+_EMPHASIS = re.compile(r"[*_]{1,2}([^*_]+)[*_]{1,2}[ \t,]*")
+_CALL_ITEM = re.compile(rf"(`(?:{METHODS}) /[^`\n]*`)\s+(\S.*)\Z", re.DOTALL)
+"""A list item that begins with a call: "`GET /boats` returns all boats"."""
+_LABELLED_NAMES = re.compile(r"[*_]{1,2}([^*_`\n]{1,40})[*_]{1,2}[:：]\s*(`[\w.\[\]-]+`.*)")
+_PARAMETERS = re.compile(r"\b(?:param(?:eter)?|argument|field)s?\b|参数|字段", re.IGNORECASE)
+_NEXT_NAME = re.compile(r"(?<=[.。])\s+(?=`)")
+_NAMES = re.compile(r"`[\w.\[\]-]+`(?:\s*(?:,|、|and|和)\s*`[\w.\[\]-]+`)*")
+_SPAN = re.compile(r"`[^`]+`")
+_STATUS_ITEM = re.compile(r"[-*+] ([^\n|`]{1,20}[(（]\d{3}[)）])")
+"""A list that only labels a response with its status: `* Success (200)`."""
+_CALL_IN_TWO_LINES = re.compile(rf"\A\s*(?:{METHODS})\s*\n\s*(?:https?://|/)\S+\s*\Z")
+_TYPED_SPANS = re.compile(
+    r"^(?:[ \t]*`[\w.$-]+\s*(?:=|\s-)\s*\[\w[\w ]*\][^`\n]*`[ \t]*(?:\n\s*)?)+", re.MULTILINE
+)
+"""Paragraphs such as "`id=[integer]`", each of which is a parameter in a code span."""
+
+_ACTION = re.compile(rf"(?P<name>.*?)\s*\[(?P<method>{METHODS})(?:\s+(?P<path>/[^\]]*))?\]")
+"""The heading of an operation in API Blueprint: `List boats [GET]`, `List boats [GET /boats]`."""
+_RESOURCE = re.compile(r"(?P<name>.*?)\s*\[(?P<path>/[^\]]*)\]")
+"""The heading of a resource in API Blueprint: `Boats [/boats]`."""
+_KEYWORD_ITEM = re.compile(
+    r"((?:Parameters|Attributes|Headers|Body|Schema|Request|Response \d{3})\b.*)(?:\n|\Z)"
+)
+"""The start of a list item in API Blueprint: `+ Response 200 (application/json)`."""
+_QUERY = re.compile(r"\{[?&#][^}]*\}")
+"""A template of a query or fragment in a path, such as `{?limit}` or `{#section}`."""
+
+ReadContent = Callable[[str], Sequence[MarkdownBlock]]
+"""Parses the content of a list item."""
+
+
+def without_templates(blocks: Sequence[MarkdownBlock]) -> list[MarkdownBlock]:
+    """Return the blocks of a page, with its templates converted.
+
+    Lists and quotations that describe an operation are replaced by the blocks in them. A heading that only
+    states a method or URL becomes a paragraph, and a label in italics becomes bold.
+    """
+    if any(block.kind == "heading" and _ACTION.fullmatch(block.title) for block in blocks):
+        blocks = list(_without_blueprint(blocks))
+    blocks = list(_without_definitions(_without_call_lists(blocks)))
+    return [inner for block in _with_unfolded_lists(blocks) for inner in _converted(block)]
+
+
+def _converted(block: MarkdownBlock) -> Sequence[MarkdownBlock]:
+    if is_fact_heading(block):  # a line about the operation, not the start of a section
+        return [MarkdownBlock("paragraph", block.title)]
+    if block.kind == "paragraph" and (label := _ITALIC_LABEL.fullmatch(block.text.strip())):
+        title = label[2].strip(" :：")
+        is_label = is_fact_label(title) or role_of_title(title)
+        return [MarkdownBlock("paragraph", f"**{title}**")] if is_label else [block]
+    if block.kind == "paragraph" and (named := _labelled_parameters(block.text)):
+        return named
+    if block.kind == "list" and (status := _STATUS_ITEM.fullmatch(block.text.strip())):
+        return [MarkdownBlock("paragraph", f"**{status[1]}**")]
+    inner: Sequence[MarkdownBlock] = ()
+    if block.kind == "other" and block.text.startswith(">"):
+        text = _QUOTE.sub("", block.text)
+        if _CALL_IN_TWO_LINES.fullmatch(text):
+            return [MarkdownBlock("paragraph", " ".join(text.split()))]
+        inner = parse_blocks(text) if "|" in text else ()
+    elif block.kind == "list" and _TABLE_IN_LIST.search(block.text):
+        inner = parse_blocks(_TABLE_IN_LIST.sub(_outdented_table, block.text))
+    return inner if any(each.kind == "table" for each in inner) else [block]
+
+
+def _is_mark(fact: str) -> bool:
+    return required_mark(fact) is not None
+
+
+def _labelled_parameters(text: str) -> list[MarkdownBlock]:
+    """Return the blocks of lines such as "**Required parameters**: `title` for the new name".
+
+    The label stays a paragraph, and its parameters become a list. A line without a label continues the line
+    above it. The result is empty if the first line has no such label.
+    """
+    found: list[MarkdownBlock] = []
+    labelled: list[tuple[str, str]] = []
+    for line in map(str.strip, text.strip().splitlines()):
+        match = _LABELLED_NAMES.fullmatch(line)
+        if match and _PARAMETERS.search(match[1]):
+            labelled.append((match[1], match[2]))
+        elif labelled:
+            label, above = labelled.pop()
+            labelled.append((label, f"{above} {line}"))
+        else:
+            return []
+    for label, parameters in labelled:
+        found.append(MarkdownBlock("paragraph", f"**{label}**"))
+        found.append(MarkdownBlock("list", "\n".join(_parameter_items(parameters))))
+    return found
+
+
+def _parameter_items(text: str) -> Iterator[str]:
+    """Yield a list item for each name in sentences such as "`title` for the name. `tags` as an array."."""
+    for sentence in _NEXT_NAME.split(text):
+        if names := _NAMES.match(sentence):
+            about = sentence[names.end() :].strip(" ,:–-")
+            yield from (f"- {name} – {about}" for name in _SPAN.findall(names[0]))
+
+
+def _outdented_table(match: re.Match[str]) -> str:
+    return f"\n\n{dedent(match[0]).strip()}\n\n"
+
+
+# --- lists of calls -------------------------------------------------------------------------------
+
+
+def _without_call_lists(blocks: Sequence[MarkdownBlock]) -> Iterator[MarkdownBlock]:
+    """Yield the blocks. A list of calls right below a heading becomes paragraphs.
+
+    Each item begins with a call and says what it does: "`GET /boats` returns all boats". The call and the
+    text become paragraphs.
+    """
+    above = None
+    for block in blocks:
+        items = split_list_items(block.text) if block.kind == "list" else []
+        calls = list(filter(None, map(_CALL_ITEM.match, items)))
+        if above and above.kind == "heading" and calls and len(calls) == len(items):
+            for call in calls:
+                yield MarkdownBlock("paragraph", call[1])
+                yield MarkdownBlock("paragraph", call[2])
+        else:
+            yield block
+        above = block
+
+
+# --- definition lists -----------------------------------------------------------------------------
+
+
+def _without_definitions(blocks: Iterable[MarkdownBlock]) -> Iterator[MarkdownBlock]:
+    """Yield the blocks, with one list in place of adjacent names with definitions."""
+    for is_definition, group in groupby(blocks, key=_is_definition):
+        if is_definition:
+            yield MarkdownBlock("list", "\n".join(_defined_item(block.text) for block in group))
+        else:
+            yield from group
+
+
+def _is_definition(block: MarkdownBlock) -> bool:
+    return block.kind == "paragraph" and _DEFINITION.fullmatch(block.text.strip()) is not None
+
+
+def _defined_item(text: str) -> str:
+    """Return a name and its definitions as a list item.
+
+    The first definition may consist of emphasised facts: `: *Optional* **string**`.
+    """
+    name, first, *others = (line.lstrip(": \t") for line in text.strip().splitlines())
+    if re.fullmatch(f"(?:{_EMPHASIS.pattern})+", first):
+        facts = sorted(_EMPHASIS.findall(first), key=_is_mark)  # a list states the type first
+        first = f"({', '.join(facts)})"
+    return " ".join([f"- `{name}`", first, *others])
+
+
+# --- lists of labels ------------------------------------------------------------------------------
+
+
+def _with_unfolded_lists(blocks: Sequence[MarkdownBlock]) -> Iterator[MarkdownBlock]:
+    """Yield the blocks. Lists of bold labels are replaced by the blocks in them (see `_labelled_blocks`).
+
+    A short line above such a list becomes a heading of level 2, because it names the operation.
+    """
+    unfolded = [_labelled_blocks(block) for block in blocks]
+    for index, block in enumerate(blocks):
+        names_operation = any(unfolded[index + 1 : index + 2]) and _is_name(block)
+        if names_operation:
+            yield MarkdownBlock("heading", block.text, level=2, title=text_of(block.text))
+        else:
+            yield from unfolded[index] or [block]
+
+
+def _labelled_blocks(block: MarkdownBlock) -> Sequence[MarkdownBlock]:
+    """Return the blocks of a list whose items are bold labels, such as `**URL**`, each above its content.
+
+    A widely copied template describes an operation with such a list. The result is empty for any other
+    list: one of the labels must announce a URL or a method.
+    """
+    if block.kind != "list" or "**" not in block.text:
+        return ()
+    labels = map(_LABEL_ITEM.match, split_list_items(block.text))
+    if not any(label and is_fact_label(label[1].strip(" :：")) for label in labels):
+        return ()
+    return _unfold(block, _LABEL_ITEM, _read_typed_spans)
+
+
+def _unfold(
+    block: MarkdownBlock, label_pattern: re.Pattern[str], read: ReadContent
+) -> list[MarkdownBlock]:
+    """Return the items of a list: a label becomes a bold paragraph above its content, which `read` parses.
+
+    The first group of `label_pattern` is the label. Items without a label become lists of one item.
+    """
+    found: list[MarkdownBlock] = []
+    for item in split_list_items(block.text):
+        if label := label_pattern.match(item):
+            found.append(MarkdownBlock("paragraph", f"**{label[1].strip(' :：')}**"))
+            found += read(dedent(item[label.end() :]))
+        else:
+            found.append(MarkdownBlock("list", "- " + item.replace("\n", "\n  ")))
+    return found
+
+
+def _read_typed_spans(text: str) -> Sequence[MarkdownBlock]:
+    return parse_blocks(_TYPED_SPANS.sub(_as_list, text))
+
+
+def _as_list(spans: re.Match[str]) -> str:
+    lines = filter(None, map(str.strip, spans[0].splitlines()))
+    return "".join(f"- {line}\n" for line in lines) + "\n"
+
+
+def _is_name(block: MarkdownBlock) -> bool:
+    """Return whether a block is a short line that may name an operation."""
+    text = text_of(block.text)
+    is_line = block.kind == "paragraph" and "\n" not in block.text.strip()
+    return is_line and len(text) <= MAX_NAME_CHARS and text[-1:].isalnum()
+
+
+# --- API Blueprint --------------------------------------------------------------------------------
+
+
+def _without_blueprint(blocks: Sequence[MarkdownBlock]) -> Iterator[MarkdownBlock]:
+    """Yield the blocks with a line such as `GET /boats` below each operation's heading.
+
+    An operation whose path is not known gets no line. Headings lose the method and path in brackets. Lists
+    with keywords, such as `+ Parameters`, become bold labels above the content of the items.
+    """
+    path, level = "", 0
+    for block in blocks:
+        if 0 < block.level <= level:
+            path, level = "", 0
+        if action := _ACTION.fullmatch(block.title):
+            path_of_action = _QUERY.sub("", action["path"] or path)
+            yield _renamed(block, action["name"])
+            if path_of_action:
+                yield MarkdownBlock("paragraph", f"`{action['method']} {path_of_action}`")
+        elif resource := _RESOURCE.fullmatch(block.title):
+            path, level = resource["path"], block.level
+            yield _renamed(block, resource["name"])
+        else:
+            yield from _keyword_blocks(block)
+
+
+def _renamed(heading: MarkdownBlock, name: str) -> MarkdownBlock:
+    return replace(heading, text=f"{'#' * heading.level} {name}", title=name) if name else heading
+
+
+def _keyword_blocks(block: MarkdownBlock) -> Sequence[MarkdownBlock]:
+    """Return the blocks in a list with keywords, such as `+ Parameters`. Other blocks are unchanged."""
+    if block.kind == "list" and any(map(_KEYWORD_ITEM.match, split_list_items(block.text))):
+        return _unfold(block, _KEYWORD_ITEM, _read_keywords)
+    return [block]
+
+
+def _read_keywords(text: str) -> Sequence[MarkdownBlock]:
+    return [inner for block in parse_blocks(text) for inner in _keyword_blocks(block)]

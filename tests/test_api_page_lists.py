@@ -1,0 +1,251 @@
+"""API pages whose calls, labels and parameters are in lists, quotations and sentences."""
+
+from pathlib import Path
+
+import pytest
+
+from tests.api_page_lines import read_lines
+
+CALLS_IN_LISTS = """# Markers
+
+## List markers
+
+* `GET /markers.json` returns all markers.
+
+### Example JSON response
+
+```json
+[{"id": 1}]
+```
+
+## Create a marker
+
+* `POST /markers.json` creates a marker.
+
+**Required parameters**: `title` for the name, at most
+20 characters. `day` and `color` as in the calendar.
+_Optional parameters_: `note` as a remark.
+
+## Move a marker
+
+* `PUT /markers/#{id}.json` moves a marker.
+* `PATCH /markers/#{id}.json` moves it as well.
+
+**Required parameters**:
+
+* `day` of the move.
+"""
+
+DEFINITIONS = """# Boats
+
+## List boats
+
+~~~
+GET /boats
+~~~
+
+owner
+: *Optional* **string**
+: Only boats of this owner.
+
+length
+: *Required* **integer**
+: The length in metres.
+
+### Response
+
+~~~ json
+{"boats": []}
+~~~
+"""
+
+ITALIC_LABELS = """# Devices
+
+## Find a device
+
+*Method:*
+
+```
+GET
+```
+
+*URL*
+
+```
+/v1/devices
+```
+
+*Query parameters*
+
+| Name | Required | Description |
+| --- | --- | --- |
+| key | yes | The key of the device |
+"""
+
+QUOTED_CALLS = """# Bills
+
+## Pay a bill
+
+> POST http://pay.example/v1/bills
+
+| Field | Required |
+| --- | --- |
+| id | yes |
+
+## List bills
+
+> GET
+> http://pay.example/v1/bills?page=1
+
+| Field | Required |
+| --- | --- |
+| page | no |
+"""
+
+STATUS_ITEMS = """# Streams
+
+## Check a stream
+
+**URL**
+
+> http://video.example/check
+
+**Method**
+
+> POST
+
+**Response example**
+
+* Success(200)
+
+```json
+{"code": 0}
+```
+
+| Name | Type | Description |
+| --- | --- | --- |
+| code | number | 0 if it works |
+"""
+
+TYPES_FIRST = """# Accounts
+
+**Endpoint**: POST /v1/accounts
+
+**Parameters**:
+- integer `app_id` (required): the application
+- array of strings `tags` (optional): labels
+- bool `trial`: whether it is a trial
+"""
+
+MARKED_FIELDS = """# Accounts
+
+## Create an account
+
+`POST /v1/accounts`
+
+- `name` (string, required): the name
+- `color` (string, optional): the colour
+"""
+
+OBJECTS = """# History
+
+## Event object
+
+| Field | Optional | Description |
+| --- | --- | --- |
+| id | No | The event |
+
+## Read the history
+
+GET https://events.example/history
+
+### Query parameters
+
+| Field | Optional | Description |
+| --- | --- | --- |
+| after | Yes | The start |
+"""
+
+
+@pytest.mark.parametrize(
+    ("page", "expected"),
+    [
+        (
+            CALLS_IN_LISTS,
+            [
+                "GET /markers.json List markers",
+                "POST /markers.json Create a marker",
+                "title!",
+                "day!",
+                "color!",
+                "note",
+                "PUT /markers/{id}.json Move a marker",
+                "id!",
+                "PATCH /markers/{id}.json Markers PATCH /markers/{id}.json",
+                "id!",
+                "day!",
+            ],
+        ),
+        (DEFINITIONS, ["GET /boats List boats", "owner", "length!"]),
+        (ITALIC_LABELS, ["GET /v1/devices Find a device", "key!"]),
+        (
+            QUOTED_CALLS,
+            [
+                "POST http://pay.example/v1/bills Pay a bill",
+                "id!",
+                "GET http://pay.example/v1/bills List bills",
+                "page",
+            ],
+        ),
+        (STATUS_ITEMS, ["POST http://video.example/check Check a stream", "> code"]),
+        (TYPES_FIRST, ["POST /v1/accounts Accounts", "app_id!", "tags", "trial"]),
+        (MARKED_FIELDS, ["POST /v1/accounts Create an account", "name!", "color"]),
+        (
+            OBJECTS,
+            ["GET https://events.example/history History", "after", "> id!"],
+        ),
+    ],
+)
+def test_page_becomes_operations(page: str, expected: list[str], tmp_path: Path) -> None:
+    assert read_lines(page, tmp_path / "page.md") == expected
+
+
+@pytest.mark.parametrize(
+    ("stated", "expected"),
+    [
+        ("https://[[domain]](domains.md)/v1/pay", "https://[domain]/v1/pay"),
+        ("https://[domain](domains.md)/v1/pay", "https://domain/v1/pay"),
+        ("[http://a.example/v1/pay](http://a.example/v1/pay)", "http://a.example/v1/pay"),
+        ("http://[::1/v1/pay", "http://[::1/v1/pay"),
+        ("http://a.example/v1/pay#basics", "http://a.example/v1/pay"),
+    ],
+)
+def test_url_with_markup_is_read(stated: str, expected: str, tmp_path: Path) -> None:
+    """Such a host is not valid in a URL, which must not end an ingestion."""
+    page = f"# Pay\n\n## URL\n\n{stated}\n\n## Method\n\nPOST\n\n| Name | Required |\n| --- | --- |\n| id | yes |\n"
+    assert read_lines(page, tmp_path / "page.md") == [f"POST {expected} Pay", "id!"]
+
+
+def test_placeholder_in_square_brackets_is_a_parameter(tmp_path: Path) -> None:
+    page = "# Check\n\nGET /check/[host]\n\n| Name | Required |\n| --- | --- |\n| deep | no |\n"
+    assert read_lines(page, tmp_path / "page.md") == ["GET /check/[host] Check", "host!", "deep"]
+
+
+@pytest.mark.parametrize(("stated", "method"), [("GET/POST", "GET"), ("post/get", "POST")])
+def test_first_of_two_methods_counts(stated: str, method: str, tmp_path: Path) -> None:
+    page = f"# Rent\n\nMethod: {stated}\n\nURL: /v1/rent\n\n| Name | Required |\n| --- | --- |\n| id | no |\n"
+    assert read_lines(page, tmp_path / "page.md")[:1] == [f"{method} /v1/rent Rent"]
+
+
+@pytest.mark.parametrize("separator", [">>", ">", " -> ", "»", " → "])
+def test_separator_in_a_name_is_a_dot(separator: str, tmp_path: Path) -> None:
+    page = (
+        "# Pay\n\nPOST /pay\n\n## Response\n\n| Name | Type |\n| --- | --- |\n| data | object |\n"
+        f"| data{separator}id | string |\n"
+    )
+    assert read_lines(page, tmp_path / "page.md") == ["POST /pay Pay", "> data", "> data.id"]
+
+
+def test_sentence_about_a_method_names_no_parameters(tmp_path: Path) -> None:
+    page = "# Token\n\n**Request method:** `PUT`\n\n**Request URL:** `/token`\n\n| Name | Required |\n| --- | --- |\n| key | yes |\n"
+    assert read_lines(page, tmp_path / "page.md") == ["PUT /token Token", "key!"]
