@@ -249,3 +249,15 @@ def test_separator_in_a_name_is_a_dot(separator: str, tmp_path: Path) -> None:
 def test_sentence_about_a_method_names_no_parameters(tmp_path: Path) -> None:
     page = "# Token\n\n**Request method:** `PUT`\n\n**Request URL:** `/token`\n\n| Name | Required |\n| --- | --- |\n| key | yes |\n"
     assert read_lines(page, tmp_path / "page.md") == ["PUT /token Token", "key!"]
+
+
+@pytest.mark.parametrize(
+    "lines",
+    [
+        "- ` ` (string): nothing\n- `id` (string): the key",
+        "- `id` (): the key\n- `name` (string, required): the name",
+    ],
+)
+def test_list_with_an_empty_name_or_type_ends_no_ingestion(lines: str, tmp_path: Path) -> None:
+    page = f"# Pay\n\n`POST /pay`\n\n| Name | Required |\n| --- | --- |\n| a | yes |\n\n{lines}\n"
+    assert read_lines(page, tmp_path / "page.md")[:2] == ["POST /pay Pay", "a!"]

@@ -88,7 +88,7 @@ def listed_parameters(
     required (`is_required`), items without a mark are required, including nested ones.
     """
     items = [item for nested in _nested_items(markdown) for item in _each_name(*nested)]
-    matches = [(width, LIST_ITEM.match(text)) for width, text in items]
+    matches = [(width, _match_item(text)) for width, text in items]
     rests = [match["rest"] for _, match in matches if match]
     is_typed = any(_ITEM_TYPE.match(rest) or _FLAG.match(rest) for rest in rests)
     is_described = is_announced and all(_DESCRIBED.match(text) for _, text in items)
@@ -117,9 +117,9 @@ def are_marked_fields(items: Sequence[str]) -> bool:
 
 
 def _is_typed_field(item: str) -> bool:
-    match = LIST_ITEM.match(item)
+    match = _match_item(item)
     kind = _ITEM_TYPE.match(match["rest"]) if match else None
-    word = _LETTERS.match(kind[1] or kind[2]) if kind else None
+    word = _LETTERS.match(kind[1] or kind[2] or "") if kind else None
     return word is not None and bool(SIMPLE_TYPE.fullmatch(word[0]) or OBJECT.match(word[0]))
 
 
@@ -127,8 +127,14 @@ def enumerated_parameters(paragraph: str, location: str = "") -> tuple[Parameter
     """Return the parameters of a paragraph such as "`name`, `limit` (integer), `cursor`."; may be empty."""
     match = _ENUMERATION.match(paragraph)
     items = _ENUMERATED.findall(match[0]) if match else []
-    found = filter(None, map(LIST_ITEM.match, items))
+    found = filter(None, map(_match_item, items))
     return nest([(0, _listed_parameter(item, location)) for item in found])
+
+
+def _match_item(text: str) -> re.Match[str] | None:
+    """Match a list item that has a name; names such as "` `" do not count."""
+    match = LIST_ITEM.match(text)
+    return match if match and text_of(match["name"]) else None
 
 
 def _with_values(parameter: Parameter) -> Parameter:

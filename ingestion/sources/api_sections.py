@@ -234,7 +234,7 @@ def _texts_next_to_call(blocks: Sequence[MarkdownBlock], position: int) -> Itera
     text = blocks[position].text if position < len(blocks) else ""
     if opening := OPENING_CALL.search(text):
         yield (opening["label"] or "").rstrip(":：")
-    if position and is_label(blocks[position - 1]):
+    if 0 < position <= len(blocks) and is_label(blocks[position - 1]):
         yield text_of(blocks[position - 1].text).rstrip(":：")
     if match := _CALL_WITH_NAME.fullmatch(text_of(text)):
         yield match["name"].strip()
