@@ -44,11 +44,12 @@ from schemas.errors import ApideskError
 
 
 def create_app(answer_service: AnswerService, local_key: str | None = None) -> Litestar:
-    """Return the application for `answer_service`. Blocks while the database is read.
+    """Return the application for `answer_service`.
 
-    The caller opens and closes the answer service. `local_key` is an API key that has every scope and is
-    accepted only from this machine; None means that there is no such key. Raises ConfigurationError for
-    invalid settings, and StoreUnavailable if the database cannot be used.
+    This function blocks while the database is read. The caller opens and closes the answer service.
+    `local_key` is an API key that has every scope and is accepted only from this machine; None means that
+    there is no such key. Raises ConfigurationError for invalid settings, and StoreUnavailable if the
+    database cannot be used.
     """
     services = Container(answer_service, local_key)
     app = Litestar(

@@ -69,7 +69,7 @@ class IngestionJob:
     def connect(
         cls, settings: Settings, engine: Engine | None = None, *, long_lived: bool = False
     ) -> "IngestionJob":
-        """Connect to the stores in `settings` and return a job. Blocks.
+        """Connect to the stores in `settings` and return a job. This method blocks.
 
         `engine` is the database of `settings` if the caller has opened it already. `long_lived` must be
         true if this process continues after a run, so that the memory of the run is freed. Raises
@@ -119,7 +119,7 @@ class IngestionJob:
             lock.release()
 
     def run(self, run: IngestionRun, progress: ProgressCallback = lambda run: None) -> IngestionRun:
-        """Execute `run` and return it. Blocks until the end.
+        """Execute `run` and return it. This method blocks until the run ends.
 
         During the run, `run` is updated, and stored as the report. Raises IngestionRunning if another run
         is in progress, IngestionStopped after `stop`, ConfigurationError if platform.toml is invalid,
@@ -183,7 +183,9 @@ def run_lock(settings: Settings, run: IngestionRun) -> Iterator[None]:
     try:
         lock.acquire()
     except Timeout:
-        raise IngestionRunning(f"another ingestion is running: {_describe_holder(path)}") from None
+        raise IngestionRunning(
+            f"another ingestion is running: {_describe_holder(holder_path)}"
+        ) from None
     try:
         with suppress(OSError):  # the file only describes the run to other processes
             holder_path.write_text(run.model_dump_json(by_alias=False), encoding="utf-8")
@@ -204,7 +206,7 @@ def _lock_path(settings: Settings) -> Path:
 
 def _describe_holder(path: Path) -> str:
     try:
-        text = path.with_suffix(".json").read_text(encoding="utf-8")
+        text = path.read_text(encoding="utf-8")
         return IngestionRun.model_validate_json(text, by_name=True).describe()
     except (OSError, ValueError):
         return "no details are available"

@@ -219,7 +219,7 @@ def _reason(error: Exception, role: ModelRole) -> str:
     if role.model.startswith(AZURE) and "OPENAI_API_VERSION" in str(error):
         return f"no api_version; set {PREFIX}MODEL_OPTIONS or OPENAI_API_VERSION"
     if _is_missing_key(error):
-        return _missing_key(role)
+        return f"no key; set {PREFIX}{role.prefix}_API_KEY or the provider's own variable"
     if isinstance(error, ValueError) and "provider" in str(error):
         return f"no provider is called {role.model.partition(':')[0]}"
     return f"cannot be used ({type(error).__name__})"
@@ -228,7 +228,3 @@ def _reason(error: Exception, role: ModelRole) -> str:
 def _is_missing_key(error: Exception) -> bool:
     message = str(error).lower()
     return "api_key" in message or "api key" in message or "credentials" in message
-
-
-def _missing_key(role: ModelRole) -> str:
-    return f"no key; set APIDESK_{role.prefix}_API_KEY or the provider's own variable"

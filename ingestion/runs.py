@@ -191,5 +191,5 @@ async def _run_with_retries(
     except IngestionStopped as error:
         log.info("stopped a scheduled ingestion: %s", error)
     except Exception as error:
-        # The report has the error; the next scheduled run starts as usual.
+        # If the run had begun, its report has the error, too. The next scheduled run starts as usual.
         log.error("a scheduled ingestion failed: %s", error)

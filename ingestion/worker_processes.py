@@ -140,7 +140,7 @@ def run_in_child(
 ) -> Result:
     """Call `function` in a new process, and return its result when that process has ended.
 
-    This frees the memory of the modules that the function imports. Blocks. Raises the errors of
+    This frees the memory of the modules that `function` imports. This function blocks. Raises the errors of
     `function`, and BrokenProcessPool if the process is killed.
     """
     context = multiprocessing.get_context("spawn")

@@ -38,7 +38,7 @@ from dataclasses import dataclass
 from langchain_core.runnables import Runnable, RunnableConfig
 
 from runnables.question.topic_gate import OFF_TOPIC
-from runnables.run_context import named_step
+from runnables.run_context import NamedStep
 from runnables.state import (
     AnswerFunction,
     Classification,
@@ -126,7 +126,7 @@ def build_pipeline(steps: PipelineSteps) -> Runnable[Question, Answer]:
         state = await draft_answer(state, config)
         return await steps.ground.ainvoke(state, config)
 
-    return named_step("ask", ask)
+    return NamedStep(ask, "ask")
 
 
 async def _answer_off_topic(

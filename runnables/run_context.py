@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from typing import Any, TypeVar
 
 from langchain_core.callbacks import AsyncCallbackManager
-from langchain_core.runnables import Runnable, RunnableConfig, RunnableLambda, ensure_config
+from langchain_core.runnables import RunnableConfig, RunnableLambda, ensure_config
 from langchain_core.runnables.config import get_async_callback_manager_for_config, patch_config
 
 from runnables.answer_events import StreamedAnswer, missing_events
@@ -90,10 +90,10 @@ async def emit(config: RunnableConfig, event: Event) -> None:
 
 
 async def emit_answer(config: RunnableConfig, answer: Answer) -> None:
-    """Dispatch the sources and all steps of `answer`.
+    """Dispatch the sources and all answer steps of `answer`.
 
-    If exactly these steps have been dispatched already, nothing is dispatched. Otherwise all steps are
-    dispatched, including those that have been dispatched before.
+    If exactly these answer steps have been dispatched already, nothing is dispatched. Otherwise all of them
+    are dispatched, including those that have been dispatched before.
     """
     streamed = run_context(config).streamed or StreamedAnswer()
     for event in missing_events(streamed, answer):
@@ -122,8 +122,8 @@ class NamedStep(RunnableLambda[Input, Output]):
     """A pipeline step: an asynchronous function whose calls are traced as runs with a name.
 
     A call takes about a third of the time that a call of RunnableLambda takes. RunnableLambda inspects its
-    function at every call, and runs it in a task of its own. Here, the function gets its config as an
-    argument, not from a context variable.
+    function at every call, and runs it in a separate task so that it can set the config as a context
+    variable. A NamedStep does neither: its function gets the config as an argument.
     """
 
     def __init__(
@@ -147,13 +147,6 @@ class NamedStep(RunnableLambda[Input, Output]):
             raise
         await run.on_chain_end(output)
         return output
-
-
-def named_step(
-    name: str, function: Callable[[Input, RunnableConfig], Awaitable[Output]]
-) -> Runnable[Input, Output]:
-    """Return `function` as a Runnable whose run is called `name`."""
-    return NamedStep(function, name)
 
 
 def _with_context(config: RunnableConfig, context: RunContext) -> RunnableConfig:

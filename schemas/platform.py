@@ -30,7 +30,7 @@ class SourceLimits:
     unpacked_bytes: int = 200_000_000
     """Maximum unpacked size of a docx or pdf file or a compressed sitemap, in bytes."""
     values: int = 2_000_000
-    """Maximum number of values in a YAML or JSON document, with aliases expanded."""
+    """Maximum number of values in a YAML or JSON document, with aliases and `$ref` expanded."""
     fetch_seconds: float = 30.0
     """Time limit in seconds for downloading all documents of an OpenAPI description, or one web page."""
     private_hosts: tuple[str, ...] = ()
@@ -143,7 +143,7 @@ class PageFolderConfig(PageSourceConfig):
     `index`, `_index` or `README`), `{folder}` (the folder of `{page_path}`), `{stem}`, `{suffix}`, the
     named groups of `file_name`, and the page's own properties (front matter, document properties).
     `{folder}` is empty for a page at the top level. `{page_path}` is empty for the index page of the top
-    level. The slash after an empty value is removed.
+    level. In the URL made from a template, the slash after an empty value is removed.
     """
 
     path: Path
@@ -331,8 +331,8 @@ class PlatformInfo(ConfigModel):
     hosts: tuple[NonEmptyStr, ...] = ()
     """The platform's own hosts; their subdomains are included.
 
-    An answer may link to a URL on these hosts if a chunk contains its path. Any other link must lead to a
-    retrieved page or occur in the question.
+    An answer may link to a URL without a fragment on these hosts if it is the host alone or if a chunk
+    contains its path. Any other link must lead to a retrieved page or occur in the question.
     """
     docs_url: HttpUrl | None = None
     """The documentation site that the page links back to."""

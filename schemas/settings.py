@@ -89,8 +89,8 @@ class Settings(BaseSettings):
     """API key of the fallback model; default: the provider's variable."""
 
     structure_model: str | None = None
-    """`provider:model` that classifies questions and converts free text of the chat model to JSON; default:
-    the chat model classifies questions and writes JSON itself."""
+    """`provider:model` that classifies questions, rewrites follow-ups and converts free text of the chat
+    model to JSON; default: the chat model classifies, rewrites and writes JSON itself."""
 
     structure_base_url: str | None = None
     """URL of the structure model's server; default: the provider's own."""

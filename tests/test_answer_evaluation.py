@@ -133,13 +133,13 @@ def test_facts_may_be_spread_over_the_first_five_chunks() -> None:
     texts = ["30 minutes", "", "", "", "refresh_token"]
     sources = [source("other", text, number) for number, text in enumerate(texts, 1)]
     found = score_retrieval(QUESTION, [frozenset({"guides/auth"})], sources)
-    assert (found.page, found.evidence) == (False, True)
+    assert (found.has_page, found.has_evidence) == (False, True)
 
 
 def test_sixth_chunk_does_not_count() -> None:
     sources = [*(source("other", "") for _ in range(5)), source("auth", "30 minutes refresh_token")]
     found = score_retrieval(QUESTION, [frozenset({"guides/auth"})], sources)
-    assert (found.page, found.evidence) == (False, False)
+    assert (found.has_page, found.has_evidence) == (False, False)
     assert found.missing_evidence == QUESTION.facts
 
 

@@ -56,8 +56,8 @@ def answered(**fields: Any) -> ScoredAnswer:
         facts=(("30",),),
         unanswerable=False,
         retrieved=(),
-        page=True,
-        evidence=True,
+        has_page=True,
+        has_evidence=True,
         missing_evidence=(),
         outcome="answered",
         confidence="high",
@@ -187,7 +187,7 @@ def test_samples_are_measured_and_the_missing_corpora_left_out(tmp_path: Path) -
     assert {"question", "facts", "retrieved", "steps", "confidence", "missingFacts"} <= set(first)
     assert first["retrieved"]
     assert all(result.outcome for result in measured.results[EVERYDAY])
-    assert any(result.page for result in measured.results[EVERYDAY])
+    assert any(result.has_page for result in measured.results[EVERYDAY])
 
 
 @pytest.mark.acceptance
@@ -207,11 +207,13 @@ def test_off_topic_questions_are_asked_over_the_samples(tmp_path: Path) -> None:
 
 def test_tables_show_each_set_and_the_total() -> None:
     results = {
-        "one": [answered(), answered(right=False, page=False)],
+        "one": [answered(), answered(right=False, has_page=False)],
         "two": [
-            answered(evidence=False, right=False, confidence="low"),
+            answered(has_evidence=False, right=False, confidence="low"),
             answered(outcome="refused", right=False),
-            answered(unanswerable=True, gold=(), facts=(), page=None, evidence=None, right=False),
+            answered(
+                unanswerable=True, gold=(), facts=(), has_page=None, has_evidence=None, right=False
+            ),
         ],
     }
     refusals = {"public": RefusalFigures(10, 0.9, 0.1), EVERYDAY: RefusalFigures(5, 0.2, 0.8)}

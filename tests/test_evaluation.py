@@ -339,6 +339,15 @@ def test_min_recall_sets_the_exit_code(evaluate: Evaluate, tmp_path: Path) -> No
     assert "MRR" in failed.stdout
 
 
+def test_questions_with_missing_documents_are_counted(evaluate: Evaluate, tmp_path: Path) -> None:
+    missed = [{"question": "签名怎么算", "gold": [f"130{number}"]} for number in (1, 2)]
+    text = "gold documents missing from the first 1 documents (route: full text); the worst"
+    one = evaluate(write_lines(tmp_path / "one.jsonl", missed[0]), "--k", 1)
+    assert f"1 question has {text} 1:" in one.stdout
+    two = evaluate(write_lines(tmp_path / "two.jsonl", *missed), "--k", 1)
+    assert f"2 questions have {text} 2:" in two.stdout
+
+
 @pytest.mark.parametrize(
     ("line", "arguments", "said"),
     [

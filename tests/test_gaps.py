@@ -27,7 +27,7 @@ OTHER_PAGE = Page(title="Refunds", page_url="https://open.example.com/refunds")
 
 
 @pytest.fixture(scope="module")
-def documented(sample_service: AnswerService) -> WordShares:
+def document_word_shares(sample_service: AnswerService) -> WordShares:
     """Word frequencies of the samples."""
     collection = sample_service.collection
     collection.load()
@@ -59,24 +59,24 @@ def check_first_three(
 
 
 @pytest.mark.parametrize("name", ["zh", "en"])
-def test_topics_are_the_largest_groups(name: str, documented: WordShares) -> None:
+def test_topics_are_the_largest_groups(name: str, document_word_shares: WordShares) -> None:
     ours = gap_set(name)
     ours += [(line["question"], None) for line in read_lines(DATA / "on_topic.jsonl")]
-    groups = group_texts([text for text, _ in ours], documented=documented)
+    groups = group_texts([text for text, _ in ours], document_word_shares=document_word_shares)
     check_first_three([label for _, label in ours], [each.members for each in groups], 0.6)
 
 
 @pytest.mark.acceptance
 @needs_shared_data
 @pytest.mark.parametrize("name", ["zh", "en"])
-def test_off_topic_questions_are_no_gap(name: str, documented: WordShares) -> None:
+def test_off_topic_questions_are_no_gap(name: str, document_word_shares: WordShares) -> None:
     """Off-topic questions can join a gap but not form one, even if forty ask for a hotel."""
     gaps = [(asked(text, coverage=0.3), topic) for text, topic in gap_set(name)]
     chatter = [line["query"] for line in read_lines(SHARED_DATA / "offtopic.jsonl")]
     refused = [(asked(text, type="unknown", cited=()), None) for text in chatter[:300]]
     questions = gaps + refused
     candidates = [question for question, _ in questions]
-    found = asyncio.run(find_gaps(candidates, documented=documented))
+    found = asyncio.run(find_gaps(candidates, document_word_shares=document_word_shares))
     assert found
     for gap in found:
         strangers = [index for index in gap.members if questions[index][1] is None]
@@ -108,7 +108,7 @@ def test_gap_has_representative_size_and_most_common_page() -> None:
         asked(text, confidence="low", cited=(), nearest=page)
         for text, page in zip(texts, pages, strict=True)
     ]
-    (group,) = asyncio.run(find_gaps(failed, documented=lambda _: {}))
+    (group,) = asyncio.run(find_gaps(failed, document_word_shares=lambda _: {}))
     assert group.members == (0, 1, 2)
     gap = report_gap(group, failed)
     assert gap.size == 3
@@ -121,10 +121,10 @@ def test_missing_words_are_whole_words() -> None:
     texts = ["invoices of a shop", "invoices for a shop", "two invoices, one shop"]
     failed = [asked(text, feedback=-1) for text in texts]
 
-    def documented(words: Iterable[str]) -> dict[str, float]:
+    def document_word_shares(words: Iterable[str]) -> dict[str, float]:
         return {word: 0.1 for word in words if word == "shop"}
 
-    (group,) = asyncio.run(find_gaps(failed, documented=documented))
+    (group,) = asyncio.run(find_gaps(failed, document_word_shares=document_word_shares))
     assert report_gap(group, failed).missing == ("invoices",)
 
 
@@ -135,14 +135,14 @@ def test_no_words_are_missing_if_the_documented_words_are_unknown() -> None:
 
 
 def test_documented_topic_is_a_gap_only_if_answers_fail() -> None:
-    def documented(words: Iterable[str]) -> dict[str, float]:
+    def document_word_shares(words: Iterable[str]) -> dict[str, float]:
         return dict.fromkeys(words, 2e-4)
 
     texts = ["drone delivery price", "price of a drone delivery", "drone delivery: which price"]
     answered = [asked(text, coverage=0.5) for text in texts]
     failed = [asked(text, feedback=-1) for text in texts]
-    assert asyncio.run(find_gaps(answered, documented=documented)) == []
-    (gap,) = asyncio.run(find_gaps(failed, documented=documented))
+    assert asyncio.run(find_gaps(answered, document_word_shares=document_word_shares)) == []
+    (gap,) = asyncio.run(find_gaps(failed, document_word_shares=document_word_shares))
     assert gap.members == (0, 1, 2)
 
 

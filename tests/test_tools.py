@@ -455,7 +455,7 @@ def test_tool_results_are_escaped_and_truncated(
     assert "evil.example" not in run.answer.model_dump_json()
 
 
-@pytest.mark.parametrize("window", [8_000, 12_000])
+@pytest.mark.parametrize("window", [6_000, 8_000])
 def test_prompt_has_all_chunks_that_fit_its_share_of_the_window(
     sample_service: AnswerService, model_server: ModelServer, window: int
 ) -> None:

@@ -18,6 +18,7 @@ from app.analytics.evaluation.answer_scoring import (
     count_grades,
     open_answer_judge,
 )
+from app.analytics.report_text import time_span
 from app.service.answer_service import open_answer_service
 from app.service.ask_command import Answerer, AskCommand
 from app.service.records import RecordStore, build_failed_record, build_record
@@ -166,11 +167,6 @@ class Replay(ApiModel):
     def overlap(self) -> float:
         """Mean overlap of the questions' cited pages."""
         return fmean(question.overlap for question in self.questions)
-
-
-def time_span(days: int) -> str:
-    """Return the time span of the last `days` days in words."""
-    return "the last day" if days == 1 else f"the last {days} days"
 
 
 def page_key(page: Page) -> str:

@@ -15,8 +15,8 @@ from app.analytics.replay import (
     ReplayedQuestion,
     ReplayOutcome,
     page_key,
-    time_span,
 )
+from app.analytics.report_text import shorten, time_span
 
 MAX_CHANGED_QUESTIONS = 20
 """Maximum number of changed questions that are listed."""
@@ -80,7 +80,7 @@ def _changed_question(replayed: ReplayedQuestion) -> Group:
     head = Text.assemble(
         (CHANGE_LABELS[replayed.change], STYLES.get(replayed.change, "yellow")),
         "  ",
-        (_shorten(replayed.question), "bold"),
+        (shorten(replayed.question, MAX_TEXT_CHARS), "bold"),
         (times + grade, "dim"),
     )
     outcomes = Table.grid(padding=(0, 2))
@@ -110,7 +110,7 @@ def _outcome_text(
     if replayed.change == "other words":
         step = next(_steps_only_in(outcome, replayed), None)
         return (
-            Text(_shorten(step))
+            Text(shorten(step, MAX_TEXT_CHARS))
             if step
             else Text("all steps are also in the other answer", style="dim")
         )
@@ -125,8 +125,3 @@ def _outcome_text(
 def _steps_only_in(outcome: ReplayOutcome, replayed: ReplayedQuestion) -> Iterator[str]:
     other = replayed.after if outcome is replayed.before else replayed.before
     return (step for step in outcome.steps if step not in other.steps)
-
-
-def _shorten(text: str) -> str:
-    line = " ".join(text.split())
-    return line if len(line) <= MAX_TEXT_CHARS else f"{line[: MAX_TEXT_CHARS - 1]}…"

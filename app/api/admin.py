@@ -8,13 +8,13 @@ from litestar.datastructures import ResponseHeader
 from litestar.di import NamedDependency
 from litestar.exceptions import NotFoundException
 from litestar.openapi import ResponseSpec
-from litestar.openapi.spec import OpenAPIMediaType, OpenAPIResponse, Operation, Schema
+from litestar.openapi.spec import OpenAPIMediaType, Operation, Schema
 from litestar.openapi.spec.enums import OpenAPIType
 from litestar.params import FromQuery, JSONBody, QueryParameter
 
 from app.analytics.insights.report import InsightsReports, to_csv
 from app.api.fields import PathId, parse_id
-from app.api.openapi import DOCUMENTS_TAG, OPERATING_TAG
+from app.api.openapi import DOCUMENTS_TAG, OPERATING_TAG, success_response
 from app.service.ingestion_service import IngestionService
 from schemas.base import ApiModel
 from schemas.choices import Table
@@ -113,8 +113,7 @@ class InsightsOperation(Operation):
 
     def __post_init__(self) -> None:
         """Add the CSV media type."""
-        response = (self.responses or {})["200"]
-        assert isinstance(response, OpenAPIResponse)
+        response = success_response(self)
         response.content = {
             **(response.content or {}),
             CSV: OpenAPIMediaType(schema=Schema(type=OpenAPIType.STRING)),
@@ -143,7 +142,8 @@ async def insights(
     With `Accept: text/csv` or `format=csv`, return one table as CSV: `table`, or `gaps` by default.
     `format` takes precedence over `Accept`.
     """
-    if not (format == "csv" or (format is None and _prefers_csv(request))):
+    wants_csv = _prefers_csv(request) if format is None else format == "csv"
+    if not wants_csv:
         return Response((await reports.build(days, table)).as_json(table))
     table = table or "gaps"
     name = f"insights-{table}-{days}-days.csv"

@@ -19,7 +19,6 @@ from litestar.openapi.spec import (
     Example,
     Link,
     OpenAPIMediaType,
-    OpenAPIResponse,
     Operation,
     Schema,
 )
@@ -30,7 +29,7 @@ from litestar.response.sse import ServerSentEventMessage
 from pydantic import BeforeValidator, Field
 from pydantic_core import PydanticCustomError
 
-from app.api.event_stream import EVENT_STREAM, HEARTBEAT, open_events
+from app.api.event_stream import EVENT_STREAM, HEARTBEAT, Events, stream_response
 from app.api.fields import (
     SESSION_SCHEMA,
     ChunkCount,
@@ -41,10 +40,9 @@ from app.api.fields import (
     validate_session_id,
     validate_whole_number,
 )
-from app.api.openapi import QUESTIONS_TAG
+from app.api.openapi import QUESTIONS_TAG, success_response
 from app.api.problems import problem_json
 from app.masking.masking import mask
-from app.security.access import get_caller
 from app.security.api_keys import Caller
 from app.service.answer_service import AnswerService
 from app.service.ask_command import Answerer, AskCommand
@@ -52,7 +50,7 @@ from app.service.middleware import MeteringAnswerer
 from app.service.record_writer import RecordWriter
 from app.service.session_store import SessionStore
 from ingestion.text.language import storable_text
-from schemas.answer import Answer, Event, Source
+from schemas.answer import Answer, Source
 from schemas.base import ApiModel, examples
 from schemas.choices import Language
 from schemas.errors import (
@@ -167,8 +165,7 @@ class AskOperation(Operation):
 
     def __post_init__(self) -> None:
         """Add an example, the event stream, and links to rating the answer and deleting its session."""
-        response = (self.responses or {})["200"]
-        assert isinstance(response, OpenAPIResponse)
+        response = success_response(self)
         assert response.content
         (json_content,) = response.content.values()
         example = EXAMPLE_ANSWER.model_dump(mode="json", by_alias=True)
@@ -193,6 +190,7 @@ async def ask(
     request: Request[Any, Any, Any],
     data: JSONBody[AskRequest],
     answerer: NamedDependency[Answerer],
+    caller: NamedDependency[Caller],
     cache_control: CacheControl = "",
 ) -> Answer | ServerSentEvent:
     """Answer a question from the platform's documentation, with sources and related pages.
@@ -202,7 +200,6 @@ async def ask(
     against the documents. If a further `sources` event follows, discard the steps received before it. If an
     error occurs during the stream, the last event is `error`, with a problem as its data.
     """
-    caller = get_caller(request)
     command = AskCommand(
         data.question,
         k=data.k,
@@ -216,14 +213,10 @@ async def ask(
     )
     if request.accept.best_match([MediaType.JSON, EVENT_STREAM]) != EVENT_STREAM:
         return await answerer.ask(command)
-    events = await open_events(partial(answerer.ask, command), request)
-    # Set explicitly: Litestar would send the media type of the handler, which is JSON.
-    return ServerSentEvent(_to_messages(events), headers={"Content-Type": EVENT_STREAM})
+    return await stream_response(partial(answerer.ask, command), request, _to_messages)
 
 
-async def _to_messages(
-    events: AsyncGenerator[Event | None],
-) -> AsyncGenerator[ServerSentEventMessage]:
+async def _to_messages(events: Events) -> AsyncGenerator[ServerSentEventMessage]:
     async with aclosing(events):
         try:
             async for event in events:
@@ -264,17 +257,16 @@ class Retrieved(ApiModel):
     errors=RETRIEVAL_ERRORS,
 )
 async def retrieve(
-    request: Request[Any, Any, Any],
     data: JSONBody[RetrieveRequest],
     metering: NamedDependency[MeteringAnswerer],
+    caller: NamedDependency[Caller],
 ) -> Retrieved:
     """Return the best chunks for a question, without answering it.
 
     If a chunk is short, its text also contains neighbouring sections of the same document, with their
     headings. A chat model is called only if APIDESK_RERANK is `model`.
     """
-    account = get_caller(request).account
-    command = AskCommand(data.question, k=data.k, filters=data.filters, account=account)
+    command = AskCommand(data.question, k=data.k, filters=data.filters, account=caller.account)
     return Retrieved(sources=await metering.retrieve(command))
 
 

@@ -6,6 +6,7 @@ from contextlib import aclosing
 from typing import Any
 
 from litestar import Request
+from litestar.response import ServerSentEvent
 from litestar.response.sse import ServerSentEventMessage
 
 from runnables.answer_events import StreamedAnswer, missing_events
@@ -18,36 +19,40 @@ HEARTBEAT_INTERVAL_S = 10.0
 
 HEARTBEAT = ServerSentEventMessage(data=None, comment="")
 
+Events = AsyncGenerator[Event | None]
+"""The events of one answer. The last event is `answer`; None stands for a heartbeat."""
 
-async def open_events(
-    ask: Callable[[EventSink], Awaitable[Answer]], request: Request[Any, Any, Any]
-) -> AsyncGenerator[Event | None]:
-    """Return the events of one answer. The last event is `answer`; None stands for a heartbeat.
+
+async def stream_response(
+    ask: Callable[[EventSink], Awaitable[Answer]],
+    request: Request[Any, Any, Any],
+    to_messages: Callable[[Events], AsyncGenerator[ServerSentEventMessage]],
+) -> ServerSentEvent:
+    """Return a response that streams the events of one answer.
 
     Waits for the first event or heartbeat. If `ask` fails before that, this function raises the error, so
-    that the caller can send an error response. The returned generator raises later errors. Closing the
-    generator cancels `ask`.
+    that the caller can send an error response. The events that `to_messages` receives raise later errors.
+    Closing them cancels `ask`.
 
     Arguments:
         ask: answers the question, and sends events to the given sink
         request: the HTTP request; if its client disconnects, this function stops waiting
+        to_messages: converts the events to messages
     """
     events = _stream_answer(ask)
-    return _prepend(await _first_event(events, request), events)
+    opened = _prepend(await _first_event(events, request), events)
+    # Set explicitly: Litestar would send the media type of the handler, which is JSON.
+    return ServerSentEvent(to_messages(opened), headers={"Content-Type": EVENT_STREAM})
 
 
-async def _prepend(
-    first: Event | None, events: AsyncGenerator[Event | None]
-) -> AsyncGenerator[Event | None]:
+async def _prepend(first: Event | None, events: Events) -> Events:
     async with aclosing(events):
         yield first
         async for event in events:
             yield event
 
 
-async def _stream_answer(
-    ask: Callable[[EventSink], Awaitable[Answer]],
-) -> AsyncGenerator[Event | None]:
+async def _stream_answer(ask: Callable[[EventSink], Awaitable[Answer]]) -> Events:
     queue: asyncio.Queue[Event | None] = asyncio.Queue()
     streamed = StreamedAnswer()
 
@@ -73,7 +78,7 @@ async def _stream_answer(
         task.cancel()
 
 
-async def _with_heartbeats(queue: asyncio.Queue[Event | None]) -> AsyncGenerator[Event | None]:
+async def _with_heartbeats(queue: asyncio.Queue[Event | None]) -> Events:
     """Yield the events of `queue`, and None after each `HEARTBEAT_INTERVAL_S` without an event.
 
     A None in the queue ends the stream.
@@ -90,9 +95,7 @@ async def _with_heartbeats(queue: asyncio.Queue[Event | None]) -> AsyncGenerator
         yield event
 
 
-async def _first_event(
-    events: AsyncGenerator[Event | None], request: Request[Any, Any, Any]
-) -> Event | None:
+async def _first_event(events: Events, request: Request[Any, Any, Any]) -> Event | None:
     """Return the first event, or None if a heartbeat comes first or the client disconnects."""
     event = asyncio.ensure_future(anext(events))
     disconnect = asyncio.ensure_future(_wait_for_disconnect(request))

@@ -118,10 +118,8 @@ async def _model_problem(model: ChatModel) -> str | None:
 
     The model is probed first if it has not been called, or if the error is older than PROBE_INTERVAL_S.
     """
-    is_unused = model.last_called_at is None
-    if is_unused or (
-        model.last_error and time.monotonic() - (model.last_called_at or 0) > PROBE_INTERVAL_S
-    ):
+    last = model.last_called_at
+    if last is None or (model.last_error and time.monotonic() - last > PROBE_INTERVAL_S):
         with suppress(ModelError):
             await probe_model(model)
     return str(model.last_error) if model.last_error else None

@@ -13,7 +13,15 @@ from litestar import Request
 from litestar.exceptions import ClientException, SerializationException
 from litestar.handlers import HTTPRouteHandler
 from litestar.openapi import ResponseSpec
-from litestar.openapi.spec import Components, Schema, SecurityRequirement, SecurityScheme, Tag
+from litestar.openapi.spec import (
+    Components,
+    OpenAPIResponse,
+    Operation,
+    Schema,
+    SecurityRequirement,
+    SecurityScheme,
+    Tag,
+)
 from litestar.params import BodyKwarg, HeaderParameter, PathParameter, QueryParameter
 from litestar.plugins import OpenAPISchemaPlugin, ReceiveRoutePlugin
 from litestar.routes import BaseRoute, HTTPRoute
@@ -111,6 +119,13 @@ INTERNAL_ERROR = "An unexpected error occurred"
 COMPONENT_REF = "#/components/schemas/{model}"
 
 _PARAMETER_KINDS = (BodyKwarg, PathParameter, QueryParameter, HeaderParameter)
+
+
+def success_response(operation: Operation) -> OpenAPIResponse:
+    """Return the response of `operation` with status 200."""
+    response = (operation.responses or {})["200"]
+    assert isinstance(response, OpenAPIResponse)
+    return response
 
 
 class OpenApiModelsPlugin(OpenAPISchemaPlugin):

@@ -75,10 +75,11 @@ class PageFiles:
             loader=FileSystemLoader(STATIC), autoescape=True, undefined=StrictUndefined
         )
         self._files = {
-            name: PageFile.of(name, _read_content(path, pages, platform_info))
+            path.relative_to(STATIC).as_posix(): PageFile.of(
+                path.name, _read_content(path, pages, platform_info)
+            )
             for path in sorted(STATIC.rglob("*"))
             if path.suffix in MEDIA_TYPES
-            for name in (path.relative_to(STATIC).as_posix(),)
         }
         accent = accent_style(platform_info.accent) if platform_info.accent else ""
         generated = text_modules(platform_info) | {ACCENT_STYLE: accent}

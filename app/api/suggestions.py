@@ -98,10 +98,7 @@ class SuggestedQuestions:
                 questions[template.format(name=chunk.api_name or chunk.title)] = None
             elif question := _section_question(chunk.title, chunk.section, language):
                 questions[question] = None
-            elif (
-                is_subject(heading := chunk.section.rpartition(" > ")[2])
-                and len(heading) <= MAX_NAME_CHARS
-            ):
+            elif is_subject(heading := _heading(chunk.section)) and len(heading) <= MAX_NAME_CHARS:
                 question = about(heading, language)
                 fallbacks[_with_title(chunk.title, question, language)] = None
         missing = islice(fallbacks, max(0, MIN_FOLLOW_UPS - len(questions)))
@@ -185,9 +182,13 @@ def _section_questions(
 
 
 def _section_question(title: str, section: str, language: Language) -> str | None:
-    heading = section.rpartition(" > ")[2]
+    heading = _heading(section)
     question = as_question(heading, language) if len(heading) <= MAX_NAME_CHARS else None
     return _with_title(title, question, language) if question else None
+
+
+def _heading(section: str) -> str:
+    return section.rpartition(" > ")[2]
 
 
 def _with_title(title: str, question: str, language: Language) -> str:
@@ -242,8 +243,8 @@ async def get_suggestions(
     codes.
 
     If `source` and `document` are given, return up to three questions about the sections of that document
-    that are not in `seen`. The values are the fields `source` and `documentId` of an entry in an answer's
-    `sources`.
+    that are not in `seen`. `source` and `document` take the fields `source` and `documentId` of an entry in
+    an answer's `sources`; `seen` takes the fields `section` of the entries.
     """
     language = language or answer_service.platform.platform.language
     if source is not None and document is not None:

@@ -24,7 +24,7 @@ from types import MappingProxyType
 from app.masking.named_values import find_named_values, find_secrets_in_columns
 from app.masking.secret_names import is_placeholder
 from app.masking.secret_shapes import find_secrets_by_shape
-from app.masking.text_spans import TextSpan, blank_out
+from app.masking.text_spans import TextSpan, blank_out, has_digit
 
 _MIN_REPEATED_CHARS = 8
 """Minimum length, in characters, of a named secret that is masked wherever it occurs in the same text.
@@ -125,7 +125,7 @@ def _labels(text: str, spans: Iterable[TextSpan]) -> dict[str, str]:
 
 
 def _is_maskable_anywhere(secret: str) -> bool:
-    return len(secret) >= _MIN_REPEATED_CHARS and any(map(str.isdigit, secret))
+    return len(secret) >= _MIN_REPEATED_CHARS and has_digit(secret)
 
 
 def _occurrences(text: str, labels: Mapping[str, str]) -> Iterable[TextSpan]:

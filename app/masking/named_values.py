@@ -75,6 +75,7 @@ _GROUPED = re.compile(r"\d{3,6}(?:[ -]\d{3,8}){1,5}[Xx]?(?![A-Za-z0-9])")
 """A number with spaces or dashes, such as 110105 19491231 002X."""
 _ELEMENT = re.compile(r"(?:<!\[CDATA\[)?(?P<value>[^<\]\n]{1,4096})")
 _SCHEME = re.compile(r"(?:[A-Za-z][A-Za-z0-9-]{2,40} +)?+")
+"""The optional scheme before credentials, such as Bearer."""
 _CREDENTIALS = re.compile(
     r"(?:\w{1,40}=(?:\\{0,4}\"[^\"\\\n]*\\{0,4}\"|[^\s,;\"'`\\‹›]+)(?:[,;][ ]?)?)+"
     r"|[^\s\"'`<>,;\\‹›，。；）)}\]]+",
@@ -182,7 +183,7 @@ def _find_unquoted(text: str, value_start: _ValueStart, kind: SecretKind) -> tup
     elif kind is SecretKind.COOKIE:
         pattern = _COOKIES
     elif kind is SecretKind.AUTHORIZATION:
-        pattern, position = _CREDENTIALS, _skip_auth_scheme(text, position)
+        pattern, position = _CREDENTIALS, match_end(_SCHEME, text, position)
     elif value_start.syntax == "encoded":
         pattern = _percent_encoded(value_start.level)
     elif kind is SecretKind.PERSONAL:
@@ -197,11 +198,6 @@ def _word_end(text: str, position: int, kind: SecretKind) -> int:
     """Return where the unquoted value at `position` ends. A PERSONAL number may contain spaces."""
     end = match_end(_BARE, text, position)
     return max(end, match_end(_GROUPED, text, position)) if kind is SecretKind.PERSONAL else end
-
-
-def _skip_auth_scheme(text: str, position: int) -> int:
-    """Return where the credentials start, after an optional scheme such as Bearer."""
-    return match_end(_SCHEME, text, position)
 
 
 def _percent_encoded(level: str) -> re.Pattern[str]:
@@ -252,7 +248,7 @@ def _secret_after(text: str, start: int, end: int, kind: SecretKind) -> TextSpan
         kind = SecretKind.OPAQUE  # "pass" may be a verb, or the label of a count of passed tests
     secret_start, secret_end = literal or _find_unquoted(text, value_start, kind)
     if kind is SecretKind.AUTHORIZATION:
-        secret_start = _skip_auth_scheme(text, secret_start)
+        secret_start = match_end(_SCHEME, text, secret_start)
     confidence = _syntax_confidence(text, value_start, secret_end, literal is not None)
     if not is_plausible(kind, text[secret_start:secret_end], confidence):
         return None

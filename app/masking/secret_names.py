@@ -7,7 +7,7 @@ import re
 from enum import Enum, IntEnum
 from functools import lru_cache
 
-from app.masking.text_spans import ENCODED, is_random
+from app.masking.text_spans import ENCODED, has_digit, is_random
 
 
 class SecretKind(Enum):
@@ -169,7 +169,7 @@ _PLACEHOLDER = re.compile(
 _EXPLANATION = re.compile(
     r"(?:true|false|null|none|nil|undefined|nan|yes|no|on|off|ok|empty|blank"
     r"|str(?:ing)?|int(?:eger)?|long|number|bool(?:ean)?|object|array|list|map|text|bytes|varchar|uuid|jwt|type"
-    r"|required|optional|mandatory|deprecated|missing|invalid|valid|expired|wrong|incorrect|correct|error|failed|failure"
+    r"|optional|mandatory|deprecated|missing|invalid|valid|expired|wrong|incorrect|correct|error|failed|failure"
     r"|success|unauthorized|forbidden|denied|mismatch|unknown|header|query|body|path|form|cookie|param(?:eter)?"
     r"|refresh(?:ed)?|generated?|returned|issued|revoked|basic|bearer|digest|oauth2?|isv|this|that|what|how|why|when|not"
     r"|uppercase|lowercase|upper|lower|encrypted|encoded|plain|same|different|changed|required\W?|login|user|admin)"
@@ -236,7 +236,7 @@ def is_plausible(kind: SecretKind, value: str, confidence: SyntaxConfidence) -> 
         return " " not in value and is_random(value, min_chars=12)
     if confidence < SyntaxConfidence.QUOTED and _is_code(value):
         return False
-    if " " in value and kind is not SecretKind.COOKIE and kind is not SecretKind.AUTHORIZATION:
+    if " " in value and kind not in (SecretKind.COOKIE, SecretKind.AUTHORIZATION):
         return (
             kind in _WORD_KINDS and confidence is SyntaxConfidence.QUOTED and _is_passphrase(value)
         )
@@ -264,16 +264,16 @@ def is_plausible_without_separator(kind: SecretKind, value: str) -> bool:
     if kind is SecretKind.PASSWORD and value.isdigit():
         return len(value) >= 6
     if kind in (SecretKind.KEY, SecretKind.PASSWORD) and len(value) >= 8:
-        return any(map(str.isdigit, value))
+        return has_digit(value)
     return is_random(value, min_chars=12)
 
 
 def _has_secret_characters(kind: SecretKind, value: str, confidence: SyntaxConfidence) -> bool:
     if not value.isascii():
-        return kind in _WORD_KINDS and any(map(str.isdigit, value))
+        return kind in _WORD_KINDS and has_digit(value)
     if value.isdigit():
         return _is_secret_number(kind, value, confidence)
-    if any(map(str.isdigit, value)):
+    if has_digit(value):
         return confidence > SyntaxConfidence.SENTENCE or len(value) >= 6
     if confidence is SyntaxConfidence.SENTENCE:
         return is_random(value)
@@ -295,17 +295,14 @@ def _is_secret_number(kind: SecretKind, value: str, confidence: SyntaxConfidence
 
 def _is_code(value: str) -> bool:
     """Return whether `value` is code, such as md5(text), config.token or appSecret+params."""
-    if _CALL.fullmatch(value):
-        return True
-    if _MEMBER.fullmatch(value):
+    if _CALL.fullmatch(value) or _MEMBER.fullmatch(value):
         return True
     if not _CODE.fullmatch(value):
         return False
     parts = re.split(r"\W+|\d+$", value)
-    return any(names_secret(part) for part in parts if not any(map(str.isdigit, part)))
+    return any(names_secret(part) for part in parts if not has_digit(part))
 
 
 def _is_passphrase(value: str) -> bool:
     words = value.split()
-    has_digit = any(map(str.isdigit, value))
-    return len(words) <= 5 and has_digit and not any(map(_EXPLANATION.fullmatch, words))
+    return len(words) <= 5 and has_digit(value) and not any(map(_EXPLANATION.fullmatch, words))

@@ -1,4 +1,4 @@
-"""Helpers for masking: text spans, patterns for escaped characters, and a test for random strings."""
+"""Helpers for masking: text spans, patterns for escaped characters, tests for digits and random text."""
 
 import re
 from collections.abc import Iterable
@@ -53,6 +53,11 @@ def blank_out(text: str, spans: Iterable[TextSpan]) -> str:
             parts += [text[position:start], "\0" * (span.end - start)]
             position = span.end
     return "".join([*parts, text[position:]])
+
+
+def has_digit(text: str) -> bool:
+    """Return whether `text` contains a digit."""
+    return any(map(str.isdigit, text))
 
 
 def is_random(text: str, min_chars: int = 20, max_mean_run: float = _MAX_MEAN_RUN_CHARS) -> bool:

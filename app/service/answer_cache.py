@@ -55,7 +55,7 @@ def document_digests(chunks: Iterable[Chunk]) -> DocumentDigests:
     """Return the digest of each document in `chunks`, which must contain all chunks of these documents."""
     hashes: dict[DocumentKey, list[str]] = {}
     for chunk in chunks:
-        hashes.setdefault((chunk.source, chunk.document_id), []).append(chunk.content_hash)
+        hashes.setdefault(chunk.document_key, []).append(chunk.content_hash)
     return {
         key: hashlib.sha256("".join(sorted(chunk_hashes)).encode()).hexdigest()
         for key, chunk_hashes in hashes.items()

@@ -275,9 +275,9 @@ def connect_answer_service(
 ) -> AnswerService:
     """Return a service that is connected to its store, without loading the collection.
 
-    Blocks. Pass `engine` if the database in `settings` is already open. `models` take precedence over those
-    of the settings. With `long_lived`, each ingestion run frees its memory when it ends. Raises
-    ApideskError.
+    This function blocks. Pass `engine` if the database in `settings` is already open. `models` take
+    precedence over those of the settings. With `long_lived`, each ingestion run frees its memory when it
+    ends. Raises ApideskError.
     """
     platform = read_platform(settings.platform)
     job = IngestionJob.connect(settings, engine, long_lived=long_lived)

@@ -94,8 +94,9 @@ class Outbox:
     def drain(self, write_batch: WriteBatch) -> None:
         """Deliver the records of this process and of ended processes by calling `write_batch`.
 
-        Blocks; call it in a worker thread. A file is deleted after all of its records have been written.
-        Raises the errors of `write_batch`, and OSError if a file cannot be read, locked or deleted.
+        This method blocks: call it in a worker thread. A file is deleted after all of its records have been
+        written. Raises the errors of `write_batch`, and OSError if a file cannot be read, locked or
+        deleted.
         """
         with self._drain_lock:
             _drain_files(self._rotate(), write_batch)

@@ -16,7 +16,7 @@ from ingestion.database.engine import database_errors
 from ingestion.database.tables import questions_table
 from ingestion.text.language import storable_text
 from runnables.grounding.support import coverage
-from runnables.question.extract_details import search_query
+from runnables.question.extract_details import extract_details
 from schemas.answer import Answer, Page, Source
 from schemas.insights import Feedback, QuestionRecord, RecordedPage
 from schemas.question import Filters
@@ -125,7 +125,8 @@ def _question_coverage(answer: Answer) -> float:
     It is recorded, because it cannot be computed later: the record does not contain the cited texts.
     """
     cited = " ".join(f"{source.title} {source.section} {source.text}" for source in answer.sources)
-    return round(coverage(search_query(answer.question[:MAX_QUESTION_CHARS]), cited), 4)
+    question = extract_details(answer.question[:MAX_QUESTION_CHARS])
+    return round(coverage(question.search_query, cited), 4)
 
 
 def _mask_text(text: str, secrets: Mapping[str, str]) -> str:

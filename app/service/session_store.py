@@ -62,7 +62,7 @@ class SessionStore:
         return await self._in_thread(lambda: self._delete(owner, session))
 
     def close(self) -> None:
-        """Wait for running queries. Blocks. The database stays open."""
+        """Wait for running queries. This method blocks. The database stays open."""
         self._threads.shutdown()
 
     async def _in_thread(self, work: Callable[[], T]) -> T:

@@ -23,6 +23,6 @@ def pause_gc() -> Iterator[None]:
 
 
 def freeze_objects() -> None:
-    """Exclude all current objects from later collections. Blocks the event loop."""
+    """Exclude all current objects from later collections. This function blocks the event loop."""
     gc.collect()
     gc.freeze()

@@ -96,9 +96,10 @@ class _AnnouncedServer(uvicorn.Server):
 
 
 def check_bind_address(settings: Settings, engine: Engine, host: str) -> None:
-    """Check that an API key is configured or `host` is a loopback address. Blocks.
+    """Check that an API key is configured or `host` is a loopback address.
 
-    Raises ConfigurationError if neither is the case, and StoreUnavailable if the database cannot be used.
+    This function blocks. Raises ConfigurationError if neither is the case, and StoreUnavailable if the
+    database cannot be used.
     """
     if Keyring(ApiKeyStore(engine), settings.admin_key).required:
         return

@@ -132,13 +132,13 @@ def print_run_table(run: IngestionRun, console: Console) -> None:
 
     The duration of a failed run is not printed.
     """
-    counts = ("documents", "added", "changed", "unchanged", "deleted", "kept")
+    counts = ("documents", "added", "changed", "unchanged", "deleted", "kept", "chunks", "written")
     table = Table(box=None, header_style="bold", pad_edge=False)
     table.add_column("source")
-    for name in (*counts, "chunks", "written"):
+    for name in counts:
         table.add_column(name, justify="right")
     for source in run.sources:
-        numbers = [getattr(source, name) for name in (*counts, "chunks", "written")]
+        numbers = [getattr(source, name) for name in counts]
         table.add_row(source.name, *map(str, numbers))
     if run.sources:
         console.print(table)

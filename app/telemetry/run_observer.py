@@ -68,23 +68,15 @@ class RunObserver(AsyncCallbackHandler):
         """Store the start time of a retrieval."""
         await self.on_chain_start(serialized, query, run_id=run_id, **kwargs)
 
-    async def on_retriever_end(self, documents: Any, *, run_id: UUID, **kwargs: Any) -> None:
-        """Record the duration of a retrieval."""
-        self._end_step(run_id)
+    async def on_chain_end(self, *args: Any, run_id: UUID, **kwargs: Any) -> None:
+        """Record the duration of a step or retrieval that has ended or failed."""
+        if started := self._started.pop(run_id, None):
+            name, start = started
+            seconds = time.monotonic() - start
+            self.milliseconds[name] += round(seconds * 1000)
+            self._metrics.step_seconds.labels(name).observe(seconds)
 
-    async def on_retriever_error(
-        self, error: BaseException, *, run_id: UUID, **kwargs: Any
-    ) -> None:
-        """Record the duration of a retrieval that failed."""
-        self._end_step(run_id)
-
-    async def on_chain_end(self, outputs: Any, *, run_id: UUID, **kwargs: Any) -> None:
-        """Record the duration of a step."""
-        self._end_step(run_id)
-
-    async def on_chain_error(self, error: BaseException, *, run_id: UUID, **kwargs: Any) -> None:
-        """Record the duration of a step that failed."""
-        self._end_step(run_id)
+    on_chain_error = on_retriever_end = on_retriever_error = on_chain_end
 
     async def on_chat_model_start(
         self,
@@ -120,13 +112,6 @@ class RunObserver(AsyncCallbackHandler):
         """Count the answer, and add its fields to the request's log line."""
         self._metrics.count_answer(answer, mode)
         bind_log_context(**_log_fields(answer, self.tokens))
-
-    def _end_step(self, run_id: UUID) -> None:
-        if started := self._started.pop(run_id, None):
-            name, start = started
-            seconds = time.monotonic() - start
-            self.milliseconds[name] += round(seconds * 1000)
-            self._metrics.step_seconds.labels(name).observe(seconds)
 
 
 def _tokens_by_kind(usage: UsageMetadata) -> dict[str, int]:

@@ -69,9 +69,10 @@ class FeedbackSender:
         self._with_comments = with_comments
 
     def send(self, answer_id: UUID, feedback: Feedback) -> None:
-        """Send a rating; LangSmith receives the score -1 as 0. Blocks; a failure is only logged.
+        """Send a rating; LangSmith receives the score -1 as 0.
 
-        If `feedback.score` is 0, delete the earlier rating instead.
+        If `feedback.score` is 0, delete the earlier rating instead. This method blocks. A failure is only
+        logged.
         """
         feedback_id = uuid5(answer_id, FEEDBACK_KEY)
         try:
@@ -135,20 +136,23 @@ class Tracing:
         }
 
     def send_feedback(self, answer_id: UUID, feedback: Feedback) -> None:
-        """Send a rating to LangSmith; without LangSmith, do nothing. Blocks, and never raises."""
+        """Send a rating to LangSmith; without LangSmith, do nothing.
+
+        This method blocks, and never raises.
+        """
         if self._feedback_sender:
             self._feedback_sender.send(answer_id, feedback)
 
     def flush(self) -> None:
-        """Wait until the client has processed the pending traces. Blocks.
+        """Wait until the client has processed the pending traces. This method blocks.
 
-        This does not wait until spans reach the OpenTelemetry collector.
+        It does not wait until spans reach the OpenTelemetry collector.
         """
         if self._client:
             self._client.flush()
 
     def close(self) -> None:
-        """Send pending traces. Blocks.
+        """Send pending traces. This method blocks.
 
         Traces that a destination does not accept within CLOSE_TIMEOUT_S are lost.
         """

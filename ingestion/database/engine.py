@@ -43,7 +43,7 @@ log = logging.getLogger(__name__)
 
 
 def upgrade_database(engine: Engine) -> None:
-    """Upgrade the tables to `HEAD`. Blocks.
+    """Upgrade the tables to `HEAD`. This function blocks.
 
     Raises ConfigurationError if a newer apidesk has changed the database, and SQLAlchemyError if the
     database fails.
@@ -97,7 +97,7 @@ def _upgrade(connection: Connection) -> None:
 
 
 def open_engine(settings: Settings) -> Engine:
-    """Open the database in `settings` and upgrade its tables. Blocks.
+    """Open the database in `settings` and upgrade its tables. This function blocks.
 
     Raises ConfigurationError for an invalid URL, for a missing driver, for a folder that cannot be created,
     and for a database that a newer apidesk has changed. Raises StoreUnavailable if the database cannot be

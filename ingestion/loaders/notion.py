@@ -138,7 +138,7 @@ def _property_value(value: ApiObject) -> object:
             return [item.get("name") for item in content]
         case {"name": str(name)}:
             return name
-        case str() | int() | float() | bool():
+        case str() | int() | float():
             return content
         case _:
             return None

@@ -99,7 +99,7 @@ def read_pages(
 
 # --- blocks ---------------------------------------------------------------------------------------
 
-ContentKind = Literal["text", "heading", "bullet", "number", "quote", "code", "table", "group"]
+ContentKind = Literal["text", "heading", "bullet", "number", "quote", "code", "table"]
 
 MAX_HEADING_LEVEL = 6
 
@@ -116,7 +116,7 @@ class TextRun:
 
 @dataclass(frozen=True)
 class ContentBlock:
-    """A block of a page. A `group` has no text of its own."""
+    """A block of a page."""
 
     kind: ContentKind
     runs: Sequence[TextRun] = ()

@@ -129,8 +129,7 @@ class EmbeddedCollection(Collection):
     def load(self) -> None:
         self._check_manifest(self.manifest)
 
-    def refresh(self) -> None:
-        self._check_manifest(self.manifest)
+    refresh = load
 
     @property
     def manifest(self) -> CollectionManifest:
@@ -182,12 +181,11 @@ class EmbeddedCollection(Collection):
 
     def chunks_of_documents(self, documents: Iterable[DocumentKey]) -> list[Chunk]:
         with self._lock:
-            chunks = [
+            return [
                 chunk
-                for key in dict.fromkeys(documents)
+                for key in sorted(set(documents))
                 for chunk in self._chunks("source = ? AND document_id = ?", key)
             ]
-        return sorted(chunks, key=lambda chunk: (chunk.source, chunk.document_id, chunk.position))
 
     def neighbours(self, chunks: Iterable[Chunk], distance: int) -> list[Chunk]:
         near = "(source = ? AND document_id = ? AND position BETWEEN ? AND ?)"

@@ -210,7 +210,7 @@ class InPlaceWriter(CollectionWriter):
             self._subtract_rows([chunk.id for chunk in chunks])
             self._client.upsert(self._alias, chunk_rows(chunks, words, vectors))
         self._word_changes.update(chain.from_iterable(words))
-        self._changed_documents.update((chunk.source, chunk.document_id) for chunk in chunks)
+        self._changed_documents.update(chunk.document_key for chunk in chunks)
 
     def finish(self, dropped: AbstractCollection[str]) -> CollectionManifest:
         """Delete the dropped chunks and update the vocabulary and the catalogue."""

@@ -118,7 +118,7 @@ class SnapshotWriter(CollectionWriter):
             if self._rebuild:
                 _clear(self._connection)
             self._numbers = _unused_numbers(self._connection)
-            self._vector_bytes = _vector_bytes(self._connection)
+            self._vector_bytes = _read_vector_bytes(self._connection)
         return self._connection
 
     def _commit(self, connection: sqlite3.Connection) -> CollectionManifest:
@@ -136,7 +136,7 @@ class SnapshotWriter(CollectionWriter):
         terms = indexed_terms(chunk, words)
         self._postings.add(number, terms)
         self._words.update(words)
-        self._documents.add((chunk.source, chunk.document_id))
+        self._documents.add(chunk.document_key)
         row = (
             number, chunk.id, chunk.source, chunk.document_id, chunk.position, chunk.kind,
             chunk.language, chunk.service_id, chunk.api_name, chunk.api_url,
@@ -169,7 +169,7 @@ class SnapshotWriter(CollectionWriter):
             words = chunk_words(chunk)
             self._postings.remove(number, indexed_terms(chunk, words))
             self._words.subtract(words)
-            self._documents.add((chunk.source, chunk.document_id))
+            self._documents.add(chunk.document_key)
         removed = [(number,) for number in numbers.values()]
         for table in ("chunk", "content", "vector"):
             connection.executemany(f"DELETE FROM {table} WHERE number = ?", removed)
@@ -217,7 +217,7 @@ class SnapshotWriter(CollectionWriter):
         return manifest
 
 
-def _vector_bytes(connection: sqlite3.Connection) -> int | None:
+def _read_vector_bytes(connection: sqlite3.Connection) -> int | None:
     row = connection.execute("SELECT length(components) FROM vector LIMIT 1").fetchone()
     return row[0] if row else None
 

@@ -30,7 +30,7 @@ from runnables.question.query_terms import QueryTerms
 from runnables.retrieval.exact_search import is_at_path
 from runnables.retrieval.query_analysis import Glossary, specific_identifiers, split_question
 from runnables.retrieval.relevance import MAX_CANDIDATES, relative_scores
-from runnables.run_context import emit_answer, named_step
+from runnables.run_context import NamedStep, emit_answer
 from runnables.state import AnswerFunction, Draft, PipelineState, StateFunction, with_draft
 from schemas.answer import Answer, AnswerDraft
 from schemas.choices import Language
@@ -62,7 +62,7 @@ def build_extractive_answer(
             extractive_answer, state, collection, platform_info, glossary
         )
 
-    return named_step(NAME, answer)
+    return NamedStep(answer, NAME)
 
 
 def extractive_answer(
@@ -70,7 +70,7 @@ def extractive_answer(
 ) -> PipelineState:
     """Return `state` with a draft, and with the quoted chunks before all others.
 
-    Blocks; call it in a worker thread.
+    This function blocks: call it in a worker thread.
     """
     question = state["question"]
     quotes = find_quotes(state, collection, glossary)
@@ -96,18 +96,23 @@ def find_quotes(
 ) -> Quotes:
     """Return the passages to quote, and all ranked passages for each part of the question.
 
-    Blocks; call it in a worker thread.
+    This function blocks: call it in a worker thread.
     """
     details, structured = details_of(state["question"]), state["classification"].structured
     terms = QueryTerms.of(details, structured, collection, glossary)
-    sections = list(_sections(state, terms))
+    chunks = _candidate_chunks(state)
+    scores = dict(zip((r.chunk.id for r in chunks), relative_scores(chunks), strict=True))
+    sections = list(_sections(state["question"], chunks[:MAX_CANDIDATES], terms))
     parts = split_question(details.search_query)
     ranked = []
     for part in parts:
         part_terms = terms
         if len(parts) > 1:
             part_terms = QueryTerms.of(details, structured, collection, glossary, part)
-        candidates = _candidates(sections, part_terms, _candidate_chunks(state))
+        candidates = [
+            Candidate(chunk, part_terms, rank, scores[chunk.id], segments)
+            for rank, (chunk, segments) in enumerate(sections)
+        ]
         ranked.append(rank_passages(candidates, weights))
     chosen = [
         passage for passages in ranked for passage in _choose_passages(passages, terms, len(parts))
@@ -121,14 +126,16 @@ def _candidate_chunks(state: PipelineState) -> list[RetrievedChunk]:
     return [*state["chunks"], *(r for r in state["further"] if r.chunk.id not in ids)]
 
 
-def _sections(state: PipelineState, terms: QueryTerms) -> Iterator[QuotableSection]:
-    """Yield the best chunks with those of their segments that may be quoted.
+def _sections(
+    question: Question, best: Sequence[RetrievedChunk], terms: QueryTerms
+) -> Iterator[QuotableSection]:
+    """Yield the `best` chunks with those of their segments that may be quoted.
 
     If the question names the API of the best chunk and compares nothing, only sections of that API are
     yielded. If the question also contains no path, sections of other APIs with the same name are included.
     """
-    chunks = [retrieved.chunk for retrieved in _candidate_chunks(state)[:MAX_CANDIDATES]]
-    details = details_of(state["question"])
+    chunks = [retrieved.chunk for retrieved in best]
+    details = details_of(question)
     if chunks and "comparison" not in terms.needs and _is_named(chunks[0], details):
         by_name = not details.paths
         chunks = [
@@ -138,7 +145,7 @@ def _sections(state: PipelineState, terms: QueryTerms) -> Iterator[QuotableSecti
             or (by_name and chunk.api_name == chunks[0].api_name)
         ]
     for chunk in chunks:
-        if segments := _quotable(chunk, split_chunk(chunk, state["question"].language)):
+        if segments := _quotable(chunk, split_chunk(chunk, question.language)):
             yield chunk, segments
 
 
@@ -147,7 +154,8 @@ def _is_named(chunk: Chunk, details: ExtractedDetails) -> bool:
 
     If the question contains exactly one path and the chunk belongs to an API, the path must be that of the
     API. Otherwise, the API's name must have at least two words, and the question must contain all of them.
-    Words within other identifiers, such as the error code `user_not_found`, do not count.
+    Words within an identifier of the question that is not part of the name, such as the error code
+    `user_not_found`, do not count.
     """
     if chunk.api_url and len(set(details.paths)) == 1:
         return is_at_path(chunk.api_url, details.paths[0])
@@ -156,16 +164,6 @@ def _is_named(chunk: Chunk, details: ExtractedDetails) -> bool:
         text = text if identifier in name else text.replace(identifier, " ")
     words = split_words(name)
     return len(words) > 1 and set(words) <= set(split_words(text))
-
-
-def _candidates(
-    sections: Sequence[QuotableSection], terms: QueryTerms, chunks: Sequence[RetrievedChunk]
-) -> Iterator[Candidate]:
-    """Yield a candidate for each section, with its rank and its score relative to the best score."""
-    ids = (retrieved.chunk.id for retrieved in chunks)
-    scores = dict(zip(ids, relative_scores(chunks), strict=True))
-    for rank, (chunk, segments) in enumerate(sections):
-        yield Candidate(chunk, terms, rank, scores[chunk.id], segments)
 
 
 def _quotable(chunk: Chunk, segments: Sequence[Segment]) -> list[Segment]:
@@ -191,9 +189,9 @@ def _choose_passages(
 
     These are the best passage and further ones that are within `MAX_DISTANCE` of it, are from sections with
     different texts, and are of a kind that the question may ask for. Each part has an equal share of
-    `MAX_QUOTED_CHARS`, which only the best passage may exceed. If the question asks for a difference, the
-    best passage about the other side comes second, and none of these conditions apply to it. If the best
-    passage defines an error code, it is quoted alone.
+    `MAX_QUOTED_CHARS`; further passages must fit into it. If the question asks for a difference, the best
+    passage about the other side comes second. Like the best passage, it is always quoted and may exceed the
+    share. If the best passage defines an error code, it is quoted alone.
     """
     if not ranked or ranked[0].defines_code:
         return list(ranked[:1])

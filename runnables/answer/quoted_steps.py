@@ -22,7 +22,7 @@ QuotedStep = tuple[str, Chunk]
 def quoted_steps(
     state: PipelineState, passages: Sequence[RankedPassage], collection: Collection
 ) -> list[QuotedStep]:
-    """Return the steps that quote `passages`. Blocks; call it in a worker thread."""
+    """Return the steps that quote `passages`. This function blocks: call it in a worker thread."""
     question = state["question"]
     needs = needs_of(question.text, state["classification"].structured)
     quoter = _Quoter(collection, question.language, needs)

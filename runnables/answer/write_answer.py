@@ -21,9 +21,9 @@ from runnables.models.context_window import count_prompt_tokens, fit_chunks, spl
 from runnables.models.json_text import strip_thinking
 from runnables.models.structured_output import PromptVariables, StructuredOutputCall, reply_text
 from runnables.run_context import (
+    NamedStep,
     child_config,
     emit,
-    named_step,
     remaining_seconds,
     run_context,
     with_deadline,
@@ -82,7 +82,7 @@ def build_write_answer(
             return result
         raise errors[0]
 
-    return named_step(NAME, answer)
+    return NamedStep(answer, NAME)
 
 
 class _AnswerWriter:

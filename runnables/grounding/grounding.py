@@ -10,6 +10,7 @@ from ingestion.text.markdown_blocks import strip_anchor
 from ingestion.text.words import index_words, query_words
 from prompts.chat_prompts import load_quote_texts
 from runnables.answer.confidence import confidence_of
+from runnables.answer.extractive_answer import not_covered_sentence
 from runnables.grounding.grounded_step import (
     GroundedStep,
     Grounder,
@@ -19,7 +20,7 @@ from runnables.grounding.grounded_step import (
 from runnables.grounding.judge import Judge
 from runnables.models.chat_models import EXTRACTIVE
 from runnables.question.extract_details import details_of
-from runnables.run_context import emit_answer, named_step
+from runnables.run_context import NamedStep, emit_answer
 from runnables.state import PipelineState, Research, mark_degraded
 from schemas.answer import Answer, Confidence, DegradedReason, Page, Refused, Source
 from schemas.document import RetrievedChunk
@@ -68,7 +69,9 @@ def build_ground(
         if judge is not None and not is_quote:
             steps = await _judge_steps(steps, grounder, judge, config)
         if quote and not is_quote and not any(step.supported for step in steps):
-            quoted = await quote.ainvoke(_with_best_chunks(state), config)
+            # Only the first `k` chunks are quoted, as in an answer without a model.
+            shortened: PipelineState = {**state, "chunks": state["chunks"][: state["question"].k]}
+            quoted = await quote.ainvoke(shortened, config)
             if confidence_of(quoted["draft"].probability or 0) == "high":
                 return await ground(
                     mark_degraded(quoted, DegradedReason.ANSWER_UNSUPPORTED), config
@@ -81,7 +84,7 @@ def build_ground(
         await emit_answer(config, answer)
         return answer
 
-    return named_step("ground", ground)
+    return NamedStep(ground, "ground")
 
 
 async def _check_steps(
@@ -90,11 +93,6 @@ async def _check_steps(
     if sum(map(len, texts)) <= MAX_INLINE_CHARS:
         return list(map(check, texts))
     return await asyncio.to_thread(lambda: list(map(check, texts)))
-
-
-def _with_best_chunks(state: PipelineState) -> PipelineState:
-    """Return `state` with only the first `k` chunks, as for an answer without a model."""
-    return {**state, "chunks": state["chunks"][: state["question"].k]}
 
 
 async def _judge_steps(
@@ -154,8 +152,7 @@ def _not_covered(answer: Answer, state: PipelineState, platform_info: PlatformIn
     """
     sentences = _sentences_on_missing_identifiers(answer, state, platform_info)
     if not sentences:
-        texts = load_quote_texts(answer.language)
-        sentences = [str(texts.uncovered(platform_info.name_in(answer.language)))]
+        sentences = [not_covered_sentence(platform_info, answer.language)]
     nearest = list(_pages(state["chunks"]).values())[:MAX_NEAREST_PAGES]
     return answer.model_copy(update={"answer": sentences, "nearest": nearest})
 

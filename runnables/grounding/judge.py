@@ -12,7 +12,7 @@ from runnables.models.chat_model import ChatModel, ConcurrencyLimiter
 from runnables.models.chat_models import open_judge_model
 from runnables.models.context_window import TAG_TOKENS, count_prompt_tokens, reserved_output_tokens
 from runnables.models.structured_output import PromptVariables, StructuredOutputCall
-from runnables.run_context import child_config, named_step, with_deadline
+from runnables.run_context import NamedStep, child_config, with_deadline
 from schemas.document import Chunk
 from schemas.errors import ModelError, ModelOutputInvalid
 from schemas.model_output import Verdicts
@@ -58,7 +58,7 @@ class Judge:
         self._platform_info = platform_info
         self._timeout_s = timeout_s
         self._output = StructuredOutputCall(RUN_NAME, "judge", platform_info.language, Verdicts)
-        self._step = named_step(RUN_NAME, self._run)
+        self._step = NamedStep(self._run, RUN_NAME)
 
     async def judge(
         self, statements: Sequence[Statement], config: RunnableConfig

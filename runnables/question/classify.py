@@ -19,7 +19,7 @@ from runnables.question.topic_gate import CERTAINLY_ON_TOPIC, ON_TOPIC, estimate
 from runnables.question.topic_scorer import TopicScorer, is_content_word
 from runnables.retrieval.exact_search import chunks_by_name, chunks_by_path
 from runnables.retrieval.query_analysis import Glossary, asks_about_code
-from runnables.run_context import emit, named_step, remaining_seconds, with_deadline
+from runnables.run_context import NamedStep, emit, remaining_seconds, with_deadline
 from runnables.state import Classification
 from schemas.answer import DegradedReason, Event
 from schemas.document import Chunk
@@ -98,7 +98,7 @@ def build_model_classifier(
         await emit(config, Event("structured", classification.structured))
         return classification
 
-    return named_step(NAME, classify)
+    return NamedStep(classify, NAME)
 
 
 def build_rule_classifier(
@@ -113,7 +113,7 @@ def build_rule_classifier(
         await emit(config, Event("structured", classification.structured))
         return classification
 
-    return named_step(NAME, classify)
+    return NamedStep(classify, NAME)
 
 
 def classify_by_rules(
@@ -121,7 +121,7 @@ def classify_by_rules(
 ) -> Classification:
     """Classify a question by its pasted details, its words and the chunks that a search finds.
 
-    Blocks; call it in a worker thread.
+    This function blocks: call it in a worker thread.
     """
     text = details.text
     chunks = search_candidates(details, collection, glossary)
@@ -151,7 +151,10 @@ def classify_by_rules(
 def search_candidates(
     details: ExtractedDetails, collection: Collection, glossary: Glossary
 ) -> list[Chunk]:
-    """Return the chunks that a search for the question finds. Blocks; call it in a worker thread."""
+    """Return the chunks that a search for the question finds.
+
+    This function blocks: call it in a worker thread.
+    """
     expanded = " ".join([details.search_query, *glossary.equivalents(details.text)])
     return [retrieved.chunk for retrieved in collection.search(expanded, CANDIDATE_CHUNKS)]
 

@@ -25,7 +25,7 @@ from runnables.question.follow_up import (
     new_stems,
     strip_small_talk,
 )
-from runnables.run_context import named_step, remaining_seconds, with_deadline
+from runnables.run_context import NamedStep, remaining_seconds, with_deadline
 from schemas.errors import ModelError
 from schemas.model_output import CondensedQuestion
 from schemas.platform import PlatformInfo
@@ -100,15 +100,15 @@ def build_condense(
                 raise
             log.warning("%s: every model failed, using rules", NAME)
             condensed = None
-        if condensed is not None and condensed.small_talk:
-            return question.model_copy(update={"small_talk": True})
         if condensed is not None:
+            if condensed.small_talk:
+                return question.model_copy(update={"small_talk": True})
             return _with_text(question, condensed.question)
         details = details_of(question)
         text = await asyncio.to_thread(make_standalone, question.text, question.history, details)
         return _with_text(question, text)
 
-    return named_step(NAME, condense)
+    return NamedStep(condense, NAME)
 
 
 def may_be_small_talk(details: ExtractedDetails) -> bool:

@@ -66,7 +66,7 @@ def extract_details(question: str) -> ExtractedDetails:
         _assign_body(body, details)
     details.trace_id = traces[0] if traces else _trace_id_of(details.response)
     details.error = (
-        _error_of(details.response) or _first(_ERROR, prose) or _code_in(details.request_param)
+        _error_of(details.response) or _error_in(prose) or _code_in(details.request_param)
     )
     return details
 
@@ -77,11 +77,6 @@ def details_of(question: Question) -> ExtractedDetails:
     if details is not None and details.text == question.text:
         return details
     return extract_details(question.text)
-
-
-def search_query(question: str) -> str:
-    """Return the text to search for (see `ExtractedDetails.search_query`)."""
-    return extract_details(question).search_query
 
 
 def error_codes(text: str) -> list[str]:
@@ -104,9 +99,9 @@ def _take(pattern: re.Pattern[str], text: str) -> tuple[list[str], str]:
     return pattern.findall(text), pattern.sub(" ", text)
 
 
-def _first(pattern: re.Pattern[str], text: str) -> str | None:
-    match = pattern.search(text)
-    return match.group(1).strip(" ，。,.;；") if match else None
+def _error_in(prose: str) -> str | None:
+    match = _ERROR.search(prose)
+    return match[1].strip(" ，。,.;；") if match else None
 
 
 def take_json(text: str, placeholder: str) -> tuple[list[tuple[str, JsonObject]], str]:

@@ -100,7 +100,7 @@ class QueryTerms:
         glossary: Glossary,
         part: str = "",
     ) -> "QueryTerms":
-        """Return the terms of a question. Blocks; call it in a worker thread.
+        """Return the terms of a question. This method blocks: call it in a worker thread.
 
         If `part` is given, words, equivalents and n-grams come only from this part of the question's text.
         """
@@ -183,9 +183,10 @@ class QueryTerms:
         """Return the identifiers that `text` contains. `text` is in lower case."""
         return frozenset(identifier for identifier in self.identifiers if identifier in text)
 
-    def identifier_share(self, identifiers: frozenset[str]) -> float:
-        """Return the share of the question's identifiers that are in `identifiers`, 0 to 1."""
-        return len(identifiers) / len(self.identifiers) if self.identifiers else 0.0
+    def identifier_share(self, text: str) -> float:
+        """Return the share of `identifiers` that `text` contains, 0 to 1. `text` is in lower case."""
+        found = self.identifiers_in(text)
+        return len(found) / len(self.identifiers) if self.identifiers else 0.0
 
 
 def _equivalents(

@@ -46,9 +46,9 @@ They are about four times as frequent in general questions as in the questions o
 def estimate_on_topic(
     details: ExtractedDetails, collection: Collection, glossary: Glossary, chunks: Sequence[Chunk]
 ) -> float:
-    """Return the probability that a question is about the platform. Blocks; call it in a worker thread.
+    """Return the probability that a question is about the platform.
 
-    `chunks` are the question's search results.
+    `chunks` are the question's search results. This function blocks: call it in a worker thread.
     """
     return topic_probability(topic_features(details, collection, glossary, chunks))
 
@@ -56,7 +56,9 @@ def estimate_on_topic(
 def topic_features(
     details: ExtractedDetails, collection: Collection, glossary: Glossary, chunks: Sequence[Chunk]
 ) -> dict[str, float]:
-    """Return the features from which the probability is estimated. Blocks; call it in a worker thread.
+    """Return the features from which the probability is estimated.
+
+    This function blocks: call it in a worker thread.
 
     - `topic`: the topic score of the question, with the best equivalents in place of its terms
     - `mean`: the mean score of the question's words
@@ -100,9 +102,9 @@ def _gain_by_equivalents(
 def _has_private_word(details: ExtractedDetails, collection: Collection) -> bool:
     """Return whether the question has a word about private life or general knowledge that no document has.
 
-    Blocks; call it in a worker thread.
+    This function blocks: call it in a worker thread.
     """
-    words = {word: split_words(word) for word, _ in _private_life().groups(details.text)}
+    words = {word: split_words(word) for word, _ in _private_words().groups(details.text)}
     counts = collection.word_counts([part for parts in words.values() for part in parts])
     return any(part not in counts for parts in words.values() for part in parts)
 
@@ -112,7 +114,7 @@ def _stated_share(
 ) -> float:
     """Return the largest weighted share of the question's words that a single chunk contains, 0 to 1.
 
-    Blocks; call it in a worker thread.
+    This function blocks: call it in a worker thread.
     """
     terms = QueryTerms.of(details, None, collection, glossary)
     texts = (f"{c.title} {c.section} {c.api_name} {c.body}" for c in chunks)
@@ -120,7 +122,7 @@ def _stated_share(
 
 
 @cache
-def _private_life() -> Glossary:
+def _private_words() -> Glossary:
     """Return the words about private life and general knowledge."""
     return Glossary(
         {word: () for words in read_word_lists(__file__, "topic_gate").values() for word in words}

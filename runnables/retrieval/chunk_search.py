@@ -38,7 +38,7 @@ from runnables.retrieval.ranking import (
 from runnables.retrieval.relevance import MAX_CANDIDATES, with_relevant_chunk
 from runnables.retrieval.rerank import RerankStep
 from runnables.retrieval.retriever import HybridSearch, to_document
-from runnables.run_context import named_step
+from runnables.run_context import NamedStep
 from runnables.state import PipelineState, StateFunction, with_retrieved
 from schemas.document import Chunk, RetrievedChunk
 from schemas.question import ExtractedDetails, Question, StructuredQuestion
@@ -135,9 +135,10 @@ class ChunkSearch:
     def _with_relevant_chunk(
         self, question: Question, chunks: Sequence[RetrievedChunk]
     ) -> list[RetrievedChunk]:
-        """Return the best `question.k` of `chunks` (see `with_relevant_chunk`). Blocks.
+        """Return the best `question.k` of `chunks` (see `with_relevant_chunk`).
 
-        Not for callers that ask for more than k chunks, because they compare these chunks themselves.
+        This method blocks. It is not for callers that ask for more than k chunks, because they compare
+        these chunks themselves.
         """
         collection = self._search.collection
         terms = QueryTerms.of(details_of(question), None, collection, self._glossary)
@@ -251,7 +252,7 @@ def build_boost_named_api(collection: Collection) -> Runnable[PipelineState, Pip
     async def boost_named_api(state: PipelineState, config: RunnableConfig) -> PipelineState:
         return await collection.run(partial(_boost_named_api, collection, state))
 
-    return named_step("boost-named-api", boost_named_api)
+    return NamedStep(boost_named_api, "boost-named-api")
 
 
 def _boost_named_api(collection: Collection, state: PipelineState) -> PipelineState:
@@ -284,10 +285,12 @@ def _contains_part(text: str, identifier: str) -> bool:
 def find_named_api_chunks(
     collection: Collection, structured: StructuredQuestion, question: str
 ) -> list[Chunk]:
-    """Return all chunks of the APIs that `structured` names. Blocks; call it in a worker thread.
+    """Return all chunks of the APIs that `structured` names.
 
     A URL takes precedence over a name, because it is more exact. If several APIs have this URL, and
     `question` states the HTTP method of one of them, only the chunks of that API are returned.
+
+    This function blocks: call it in a worker thread.
     """
     if structured.api_url and (by_url := chunks_by_path(collection, structured.api_url, question)):
         return by_url

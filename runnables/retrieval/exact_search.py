@@ -7,7 +7,7 @@ A chunk defines an identifier in each of these cases:
 - The identifier starts a line, and is in code, in bold or followed by a colon.
 - The identifier is the name, path or last path segment of the chunk's API.
 
-Other mentions are left to full-text search.
+Some other mentions count as weaker definitions (see `LISTED`). The rest are left to full-text search.
 """
 
 import re
@@ -74,8 +74,9 @@ def find_definitions(
 ) -> list[Chunk]:
     """Return chunks that may define `identifiers`, which are in lower case and occur in `question`.
 
-    If an identifier is the path of an indexed API, all chunks of that API are returned for it. Blocks; call
-    it in a worker thread.
+    If an identifier is the path of an indexed API, all chunks of that API are returned for it.
+
+    This function blocks: call it in a worker thread.
     """
     found: dict[str, Chunk] = {}
     for identifier in identifiers[:MAX_IDENTIFIERS]:
@@ -87,9 +88,11 @@ def find_definitions(
 def missing_identifiers(collection: Collection, details: ExtractedDetails) -> list[str]:
     """Return the codes, paths, names and products in a question that no document contains, in lower case.
 
-    Products are the well-known platforms in products.toml. In pasted JSON, only the error code and the
-    error message are considered, because all other values are the caller's data. Blocks; call it in a
-    worker thread.
+    Products are the well-known platforms in products.toml. A product counts as contained if each of its
+    words occurs in some document. In pasted JSON, only the error code and the error message are considered,
+    because all other values are the caller's data.
+
+    This function blocks: call it in a worker thread.
     """
     code = error_codes((details.error or "").partition(" ")[0].lower())
     names = list(dict.fromkeys([*code, *specific_identifiers(details.asked)]))[:MAX_IDENTIFIERS]
@@ -110,12 +113,14 @@ def _products() -> Sequence[str]:
 def similar_identifiers(
     collection: Collection, identifier: str, chunks: Iterable[Chunk]
 ) -> list[str]:
-    """Return the identifiers most similar to `identifier`, best first. Blocks; call it in a worker thread.
+    """Return the identifiers most similar to `identifier`, best first.
 
     `identifier` is in lower case; the result is as written in the documents. A path is compared with the
     paths of all APIs. Any other identifier is compared with the identifiers in `chunks` and in the tables
     of error codes. These tables are searched for separately, because a search for an unknown code does not
     find them.
+
+    This function blocks: call it in a worker thread.
     """
     if "/" in identifier:
         text = "\n".join(entry.api_url for entry in collection.catalogue())
@@ -123,8 +128,9 @@ def similar_identifiers(
     else:
         hits = collection.search_hits(ERROR_TABLE_QUERY, SEARCH_DEPTH)
         tables = collection.chunks_by_id([hit.id for hit in hits])
-        text = "\n".join(chunk.body for chunk in (*chunks, *tables))
-        known = {name for chunk in (*chunks, *tables) for name in _identifiers_in(chunk.body)}
+        bodies = [chunk.body for chunk in (*chunks, *tables)]
+        text = "\n".join(bodies)
+        known = {name for body in bodies for name in _identifiers_in(body)}
     found = process.extract(
         identifier, sorted(known), scorer=fuzz.ratio, limit=MAX_SIMILAR, score_cutoff=MIN_SIMILARITY
     )
@@ -192,7 +198,8 @@ def chunks_by_path(collection: Collection, path: str, question: str = "") -> lis
     """Return the chunks of the APIs at `path`, which may contain values instead of placeholders.
 
     If `question` states the HTTP method of one of these APIs, only the chunks of that API are returned.
-    Blocks; call it in a worker thread.
+
+    This function blocks: call it in a worker thread.
     """
     chunks = _chunks_with_any_method(collection, path)
     method = stated_method(question)
@@ -201,10 +208,12 @@ def chunks_by_path(collection: Collection, path: str, question: str = "") -> lis
 
 
 def chunks_by_name(collection: Collection, question: str) -> list[Chunk]:
-    """Return the chunks of the API whose whole name, of two or more words, is in `question`.
+    """Return the chunks of the API whose whole name is in `question`.
 
-    If there are several such names, the longest counts. The question may omit a word such as API at the end
-    of the name. Blocks; call it in a worker thread.
+    A last word such as API is ignored: the question may omit it, and the rest of the name must have two or
+    more words. If there are several such names, the longest counts.
+
+    This function blocks: call it in a worker thread.
     """
     text = question.lower()
     names = {entry.api_name for entry in collection.catalogue() if entry.api_name}
@@ -295,7 +304,7 @@ def _names_api(chunk: Chunk, identifier: str) -> bool:
         return False
     url = chunk.api_url.lower()
     if "/" in identifier:
-        return _matching_literals(identifier, url) > 0
+        return is_at_path(url, identifier)
     return identifier == chunk.api_name.lower() or url.endswith(f"/{identifier}")
 
 

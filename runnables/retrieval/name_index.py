@@ -72,7 +72,6 @@ UNREQUESTED_VERSION_PENALTY = 0.02
 MAX_CANDIDATES = 30
 """Maximum number of documents whose names are compared as a whole."""
 
-NameWords = tuple[str, ...]
 NameField = Literal["title", "glossary", "address", "service"]
 
 _FIELD_WEIGHTS: dict[NameField, float] = {
@@ -167,7 +166,8 @@ class NameIndex:
         return [self._documents[number].entry for number in ranked[:limit]]
 
     def _add(self, number: int, entry: CatalogueEntry, glossary: Glossary) -> None:
-        for identifier in {_normalise_identifier(i) for i in _identifiers(entry)} - {""}:
+        identifiers = entry.api_url, entry.api_id, entry.document_id, entry.page_url
+        for identifier in {*map(_normalise_identifier, identifiers)} - {""}:
             self._by_identifier[identifier].append(entry)
         names = [
             (field, parse_name(text)) for field, text in _names(entry, glossary) if text.strip()
@@ -294,10 +294,6 @@ def _names(entry: CatalogueEntry, glossary: Glossary) -> Iterator[tuple[NameFiel
     yield "service", entry.service_id
 
 
-def _identifiers(entry: CatalogueEntry) -> tuple[str, ...]:
-    return entry.api_url, entry.api_id, entry.document_id, entry.page_url
-
-
 def _normalise_identifier(name: str) -> str:
     return normalise(name[:MAX_NAME_CHARS]).casefold().strip().rstrip("/")
 
@@ -318,7 +314,7 @@ def _best_similarity(name: ParsedName, document: _IndexedDocument) -> float:
     return max(_similarity(words, other.words) for words in variants for other in document.names)
 
 
-def _similarity(words: NameWords, other: NameWords) -> float:
+def _similarity(words: tuple[str, ...], other: tuple[str, ...]) -> float:
     """Return the similarity of two names, 0 to 1; a different word order reduces it by 5%."""
     first, second = " ".join(words), " ".join(other)
     return max(fuzz.ratio(first, second), 0.95 * fuzz.token_sort_ratio(first, second)) / 100

@@ -113,7 +113,11 @@ class Lexicon:
     """Synonyms and translations of words that developers use on every platform."""
 
     def __init__(self, languages: frozenset[Language]) -> None:
-        """Read lexicon.toml. `languages` are those of the documents; words in them are not translated."""
+        """Read lexicon.toml.
+
+        `languages` are the languages of the documents. A word of a question that is in one of these
+        languages is not translated.
+        """
         text = Path(__file__).with_name("lexicon.toml").read_text(encoding="utf-8")
         lexicon = tomllib.loads(text)
         self._synonyms = Glossary({first: others for first, *others in lexicon["groups"]})
@@ -152,8 +156,7 @@ def general_lexicon(languages: frozenset[Language]) -> Lexicon:
 
 def _search_forms(term: str) -> tuple[str, str]:
     """Return `term` in lower case, and its stems. The stems are empty if `term` is not ASCII."""
-    is_latin = re.fullmatch(r"[\x00-\x7f]+", term)
-    return term.lower(), _stems(term) if is_latin else ""
+    return term.lower(), _stems(term) if term.isascii() else ""
 
 
 def _stems(text: str) -> str:

@@ -6,7 +6,7 @@ the dense route, which compares vectors.
 
 from collections import Counter, defaultdict
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
-from itertools import zip_longest
+from itertools import chain, zip_longest
 from typing import TypeVar
 
 from ingestion.store.catalogue import DocumentKey
@@ -87,12 +87,16 @@ def fuse(full_text: Iterable[Key], dense: Iterable[Key], weight: float) -> dict[
 
 def interleave(rankings: Sequence[Sequence[RetrievedChunk]]) -> list[RetrievedChunk]:
     """Merge rankings round robin, without duplicates: the first chunk of each, then the second of each."""
-    merged: dict[str, RetrievedChunk] = {}
-    for row in zip_longest(*rankings):
-        for retrieved in row:
-            if retrieved is not None:
-                merged.setdefault(retrieved.chunk.id, retrieved)
-    return list(merged.values())
+    return without_duplicates(chain.from_iterable(zip_longest(*rankings)))
+
+
+def without_duplicates(results: Iterable[object]) -> list[RetrievedChunk]:
+    """Return the chunks among `results`, in order of their first occurrence."""
+    chunks: dict[str, RetrievedChunk] = {}
+    for result in results:
+        if isinstance(result, RetrievedChunk):
+            chunks.setdefault(result.chunk.id, result)
+    return list(chunks.values())
 
 
 def diversify(ranking: Iterable[Item], k: int, document: Callable[[Item], Hashable]) -> list[Item]:
@@ -132,7 +136,7 @@ def content_of(retrieved: RetrievedChunk) -> tuple[str, str, str]:
 
 def retrieved_document(retrieved: RetrievedChunk) -> DocumentKey:
     """Return the key of the document of a retrieved chunk, for `diversify`."""
-    return retrieved.chunk.source, retrieved.chunk.document_id
+    return retrieved.chunk.document_key
 
 
 # --- sections of an API ---------------------------------------------------------------------------
@@ -186,7 +190,7 @@ def add_request_parameters(
     `filters` allow. `lacks_request_parameters` must be true for `ranking`. A caller of the API needs its
     parameters, even if the words of the question are in another section.
 
-    Blocks; call it in a worker thread.
+    This function blocks: call it in a worker thread.
     """
     best = ranking[0].chunk
     ranked = [r for r in ranking if _is_parameters_of(best, r.chunk)]
@@ -210,8 +214,7 @@ def _factor(kind: SectionKind, needs: frozenset[Need]) -> float:
 
 
 def _is_parameters_of(best: Chunk, chunk: Chunk) -> bool:
-    same_document = (chunk.source, chunk.document_id) == (best.source, best.document_id)
-    return same_document and chunk.kind == "request_parameters"
+    return chunk.document_key == best.document_key and chunk.kind == "request_parameters"
 
 
 # --- neighbouring sections ------------------------------------------------------------------------
@@ -242,7 +245,7 @@ def add_neighbours(
     long as the bodies have at most `MAX_BYTES` together. Each side ends after `MAX_DISTANCE` sections, or
     before the first section that does not fit, does not match `filters` or is already in the results.
 
-    Blocks; pass it to `Collection.run`.
+    This function blocks: pass it to `Collection.run`.
     """
     short = [r.chunk for r in retrieved if _size(r.chunk) < MAX_BYTES]
     sections: defaultdict[DocumentKey, Sections] = defaultdict(dict)

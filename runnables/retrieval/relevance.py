@@ -43,7 +43,7 @@ class RankedChunk:
     terms: QueryTerms
     """The terms of the question, or of a part of it."""
     rank: int
-    """Position among the retrieved chunks, from 0."""
+    """Position among the chunks that are compared, from 0."""
     score: float
     """Retrieval score relative to the best chunk's, 0 to 1."""
 
@@ -70,7 +70,7 @@ class RankedChunk:
         whole = f"{self.heading}\n{text}".lower()
         return {
             "words": len(words) / max(len(terms.weights), 1),
-            "identifiers": terms.identifier_share(terms.identifiers_in(whole)),
+            "identifiers": terms.identifier_share(whole),
             "headings": terms.share(self.heading_words),
             "quantity": float(states_quantity(text, terms.quantities)),
             "asked": float(ASKED_SECTIONS.get(chunk.kind) in terms.needs),
@@ -86,8 +86,8 @@ class RankedChunk:
     def relevance(self) -> float:
         """The relevance of the whole chunk.
 
-        The feature `ngrams` of passages is left out: in long texts, it shows whether the text is in the
-        language of the question.
+        The feature `ngrams` of passages is left out: in long texts, it shows only whether the text is in
+        the language of the question, not whether it is relevant.
         """
         words = self.heading_words | self.terms.found_in(self.chunk.body)
         return relevance_of(self.features(self.chunk.body, words), PASSAGE_WEIGHTS)
@@ -111,12 +111,13 @@ def relative_scores(ranking: Sequence[RetrievedChunk]) -> list[float]:
 def with_relevant_chunk(
     ranking: Sequence[RetrievedChunk], k: int, terms: QueryTerms
 ) -> list[RetrievedChunk]:
-    """Return the first `k` chunks of `ranking`, the last of them replaced by a more relevant one.
+    """Return the first `k - 1` chunks of `ranking`, followed by the most relevant of the next ones.
 
     Search scores compare the words of the question with whole chunks. The relevance also considers where
-    the words are and what the question asks for. Used for all `k` places, it would lose chunks that search
-    ranks high for a reason; docs/explanation/retrieval.md has the measurements. `ranking` is sorted, best
-    first; only its first `MAX_CANDIDATES` chunks are compared. If `k` is 1, the first chunk stays.
+    the words are and what the question asks for. If the relevance chose all `k` chunks, chunks that search
+    ranks high for a reason would be lost; docs/explanation/retrieval.md has the measurements. `ranking` is
+    sorted, best first; only its first `MAX_CANDIDATES` chunks are compared. If `k` is 1, the first chunk
+    stays.
     """
     first = list(ranking[: k - 1])
     ranked = [

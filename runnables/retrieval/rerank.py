@@ -15,7 +15,7 @@ from ingestion.store.schema import embedded_text
 from runnables.models.chat_models import ChatModels
 from runnables.retrieval.compressors import RERANK_DEPTH, CompressorReranker, Reranker
 from runnables.retrieval.rerankers import CrossEncoderReranker, EndpointReranker, ListwiseReranker
-from runnables.run_context import child_config, named_step, with_deadline
+from runnables.run_context import NamedStep, child_config, with_deadline
 from schemas.document import RetrievedChunk
 from schemas.errors import ConfigurationError, ModelError
 from schemas.platform import PlatformInfo
@@ -47,7 +47,7 @@ class RerankStep:
     def __init__(self, reranker: Reranker, timeout_s: float) -> None:
         self._reranker = reranker
         self._timeout_s = timeout_s
-        self._step = named_step(RUN_NAME, self._run)
+        self._step = NamedStep(self._run, RUN_NAME)
 
     async def rerank(
         self, question: str, chunks: list[RetrievedChunk], config: RunnableConfig

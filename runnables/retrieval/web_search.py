@@ -25,7 +25,7 @@ from ingestion.text.language import detect_language, estimate_tokens, truncate_t
 from ingestion.text.markdown_blocks import parse_blocks
 from runnables.question.extract_details import details_of
 from runnables.retrieval.compressors import finite_float
-from runnables.run_context import child_config, deadline_timeout, named_step, with_deadline
+from runnables.run_context import NamedStep, child_config, deadline_timeout, with_deadline
 from runnables.state import PipelineState, StateFunction
 from schemas.document import RetrievedChunk, Section, SourceDocument
 from schemas.errors import ConfigurationError
@@ -75,7 +75,7 @@ class WebSearch:
         self._timeout_s = settings.web_timeout
         self._chunk_tokens = settings.chunk_tokens
         self._tls = httpx.create_ssl_context()  # slow, so it is created once
-        self._step = named_step(RUN_NAME, self._run)
+        self._step = NamedStep(self._run, RUN_NAME)
 
     async def search(self, question: Question, config: RunnableConfig) -> list[RetrievedChunk]:
         """Return chunks of the pages found for `question`, best page first. Never raises.
@@ -329,7 +329,10 @@ def _truncate(text: str) -> str:
 
 
 def _blocks(markdown: str, max_tokens: int) -> Iterator[str]:
-    """Yield the blocks of `markdown`. Only prose is split, into parts of at most `max_tokens` tokens."""
+    """Yield the blocks of `markdown`.
+
+    Tables and fenced code stay whole. Other blocks are split into parts of at most `max_tokens` tokens.
+    """
     for block in parse_blocks(markdown):
         if block.kind in ("table", "fence") or estimate_tokens(block.text) <= max_tokens:
             yield block.text

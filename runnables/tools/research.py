@@ -16,10 +16,11 @@ from prompts.chat_prompts import load_prompt
 from runnables.models.chat_model import ChatModel
 from runnables.models.chat_models import ChatModels
 from runnables.models.context_window import MAX_OUTPUT_SHARE, count_prompt_tokens, select_chunks
+from runnables.retrieval.ranking import without_duplicates
 from runnables.run_context import (
+    NamedStep,
     child_config,
     deadline_timeout,
-    named_step,
     remaining_seconds,
     with_deadline,
 )
@@ -33,12 +34,7 @@ from runnables.tools.middleware import (
     ToolCallsUnsupported,
     tool_error_message,
 )
-from runnables.tools.tool_context import (
-    CallJournal,
-    DocumentLibrary,
-    ToolContext,
-    without_duplicates,
-)
+from runnables.tools.tool_context import CallJournal, DocumentLibrary, ToolContext
 from schemas.answer import DegradedReason
 from schemas.document import RetrievedChunk
 from schemas.errors import ModelError, ModelTimeout
@@ -91,7 +87,7 @@ def build_research(
             chunks = without_duplicates([*found, *chunks])[:MAX_CHUNKS]
         return {**state, "chunks": chunks, "research": Research(journal.calls, degraded)}
 
-    return named_step(NAME, research)
+    return NamedStep(research, NAME)
 
 
 async def _research_with_fallbacks(

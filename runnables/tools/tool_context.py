@@ -1,7 +1,7 @@
 """The context in which tools run, the journal of their calls, and the types of their results."""
 
 import time
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import islice, zip_longest
 from typing import Any, NamedTuple
@@ -13,6 +13,7 @@ from ingestion.store.collection import Collection
 from runnables.retrieval.chunk_search import ChunkSearch
 from runnables.retrieval.name_index import NameIndex
 from runnables.retrieval.query_analysis import Glossary
+from runnables.retrieval.ranking import without_duplicates
 from schemas.answer import Round
 from schemas.document import CatalogueEntry, RetrievedChunk
 from schemas.question import Filters, Question
@@ -103,15 +104,6 @@ class CallJournal:
         """All chunks found, without duplicates: the first of each call, then the second of each."""
         ranks = zip_longest(*(entry.results for entry in self._entries.values()))
         return without_duplicates(result for rank in ranks for result in rank)
-
-
-def without_duplicates(results: Iterable[object]) -> list[RetrievedChunk]:
-    """Return the chunks among `results`, in order of their first occurrence."""
-    chunks: dict[str, RetrievedChunk] = {}
-    for result in results:
-        if isinstance(result, RetrievedChunk):
-            chunks.setdefault(result.chunk.id, result)
-    return list(chunks.values())
 
 
 class DocumentLibrary:

@@ -21,6 +21,7 @@ from app.analytics.evaluation.answer_scoring import (
 )
 from app.analytics.evaluation.dataset import Fact
 from app.analytics.evaluation.report import MAX_WORST_QUESTIONS, new_table, print_parts
+from app.analytics.report_text import shorten
 from schemas.errors import ConfigurationError
 
 SHARES = {
@@ -171,8 +172,7 @@ def _changed(label: str, answers: Sequence[AnswerPair]) -> list[Group]:
 
 def _brief(result: ScoredAnswer) -> str:
     """Return the grade of an answer, or its label if it has no grade, and the beginning of its text."""
-    text = " ".join(f"{result.grade or _label(result)}: {' '.join(result.steps)}".split())
-    return text if len(text) <= MAX_BRIEF_CHARS else f"{text[: MAX_BRIEF_CHARS - 1]}…"
+    return shorten(f"{result.grade or _label(result)}: {' '.join(result.steps)}", MAX_BRIEF_CHARS)
 
 
 def share_text(share: float | None) -> str:
@@ -254,7 +254,7 @@ def _wrong_answers(results: Sequence[ScoredAnswer]) -> list[Group]:
     wrong = [result for result in results if result.right is False]
     if not wrong:
         return []
-    wrong.sort(key=lambda result: (result.confidence != "high", result.evidence is not True))
+    wrong.sort(key=lambda result: (result.confidence != "high", not result.has_evidence))
     count = min(MAX_WORST_QUESTIONS, len(wrong))
     head = Text(f"{count} of {len(wrong)} answers that are not right", style="bold")
     return [Group(head, *map(_wrong_answer, wrong[:count]))]

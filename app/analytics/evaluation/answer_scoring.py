@@ -72,9 +72,9 @@ class ScoredAnswer(ApiModel):
     """Whether the question has neither gold documents nor facts, so that a right answer cites no source."""
     retrieved: tuple[RetrievedSection, ...]
     """The first five chunks."""
-    page: bool | None
+    has_page: bool | None = Field(alias="page")
     """Whether the first five chunks include a gold document; None if the question has no gold document."""
-    evidence: bool | None
+    has_evidence: bool | None = Field(alias="evidence")
     """Whether the first five chunks state all facts; None if the question has no facts."""
     missing_evidence: tuple[Fact, ...]
     """The facts that the first five chunks do not state."""
@@ -186,8 +186,8 @@ def score_retrieval(
         facts=question.facts,
         unanswerable=question.has_no_answer,
         retrieved=retrieved,
-        page=any(section.relevant for section in retrieved) if gold else None,
-        evidence=not missing if question.facts else None,
+        has_page=any(section.relevant for section in retrieved) if gold else None,
+        has_evidence=not missing if question.facts else None,
         missing_evidence=tuple(missing),
     )
 
@@ -229,7 +229,7 @@ def answer_scores(results: Sequence[ScoredAnswer]) -> AnswerScores:
     unanswerable = [result for result in results if result.unanswerable]
     asked = [result for result in answerable if result.outcome]
     with_facts = [result for result in asked if result.right is not None]
-    evidence = _share(result.evidence for result in answerable)
+    evidence = _share(result.has_evidence for result in answerable)
     right = _share(result.right for result in with_facts)
     asked_unanswerable = [result for result in unanswerable if result.outcome]
     high = [
@@ -238,7 +238,7 @@ def answer_scores(results: Sequence[ScoredAnswer]) -> AnswerScores:
     ]
     return AnswerScores(
         answerable=len(answerable),
-        page=_share(result.page for result in answerable),
+        page=_share(result.has_page for result in answerable),
         evidence=evidence,
         right=right,
         right_of_evidence=right / evidence if right is not None and evidence else None,
@@ -257,8 +257,13 @@ def answer_scores(results: Sequence[ScoredAnswer]) -> AnswerScores:
 
 def question_scores(result: ScoredAnswer) -> dict[str, float]:
     """Return the scores that apply to one question, by the names shown in LangSmith."""
-    scores = {name: getattr(result, name) for name in ("page", "evidence", "right", "grounded")}
-    scores["correct"] = result.grade == "correct" if result.grade else None
+    scores = {
+        "page": result.has_page,
+        "evidence": result.has_evidence,
+        "right": result.right,
+        "grounded": result.grounded,
+        "correct": result.grade == "correct" if result.grade else None,
+    }
     return {name: float(value) for name, value in scores.items() if value is not None}
 
 

@@ -153,10 +153,10 @@ def _worst(evaluation: Evaluation) -> list[Group]:
     if not missed:
         return [Group(Text(f"Every gold document is among the first {k} ({route.label})."))]
     missed.sort(key=lambda question: (question.recall, -(question.rank or MAX_K + 1)))
-    count = min(MAX_WORST_QUESTIONS, len(missed))
-    head = f"The worst {count} of {len(missed)} questions with a gold document that is not"
     lines = [_missed_question(question) for question in missed[:MAX_WORST_QUESTIONS]]
-    return [Group(Text(f"{head} among the first {k} ({route.label})", style="bold"), *lines)]
+    subject = "1 question has" if len(missed) == 1 else f"{len(missed)} questions have"
+    head = f"{subject} gold documents missing from the first {k} documents (route: {route.label})"
+    return [Group(Text(f"{head}; the worst {len(lines)}:", style="bold"), *lines)]
 
 
 def _missed_question(question: QuestionResult) -> Group:

@@ -214,10 +214,9 @@ def best_documents(result: ProbeResult, gold: GoldDocuments, k: int) -> list[Ran
 
 def _curve(
     measure: Callable[[int, Ranking, GoldDocuments], float],
-    rankings: Iterable[tuple[list[str], GoldDocuments]],
+    pairs: Sequence[tuple[Ranking, GoldDocuments]],
 ) -> tuple[float, ...]:
     """Return the mean of `measure` over all rankings, for k = 1 to 20."""
-    pairs = list(rankings)
     ks = range(1, MAX_K + 1)
     return tuple(round(fmean(measure(k, ranking, gold) for ranking, gold in pairs), 4) for k in ks)
 

@@ -36,7 +36,7 @@ Wordings = Sequence[str]
 log = logging.getLogger(__name__)
 
 
-class QuestionGrouper:
+class TopicFinder:
     """Asks a model which groups have the same topic.
 
     Uses the structure model if one is configured, otherwise the chat model.

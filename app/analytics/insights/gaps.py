@@ -1,8 +1,9 @@
 """Detects gaps, which are topics that users ask about and the documentation does not cover.
 
 First, recorded questions that may reveal a gap are selected as candidates. Then the candidates are grouped
-by meaning, and each group is checked. A single answer is not enough evidence: without a language model,
-a passage may be quoted although it does not answer the question.
+by meaning, and each group is checked. Groups are checked, because a single answer does not show whether
+there is a gap. For example, without a language model, an answer may quote a passage that does not answer
+the question.
 """
 
 import asyncio
@@ -12,7 +13,7 @@ from dataclasses import dataclass
 from datetime import date, datetime
 
 from app.analytics.insights.counts import day_of
-from app.analytics.insights.gap_naming import QuestionGrouper, join_groups
+from app.analytics.insights.gap_naming import TopicFinder, join_groups
 from app.analytics.insights.grouping import (
     MAX_QUESTION_CHARS,
     MAX_TEXTS,
@@ -20,6 +21,7 @@ from app.analytics.insights.grouping import (
     WordShares,
     group_texts,
 )
+from app.analytics.report_text import shorten
 from runnables.retrieval.query_analysis import Glossary
 from schemas.answer import Confidence, Page
 from schemas.insights import Gap, QuestionRecord
@@ -87,30 +89,30 @@ async def find_gaps(
     questions: Sequence[GapQuestion],
     vectors: Sequence[Sequence[float]] | None = None,
     *,
-    documented: WordShares | None = None,
+    document_word_shares: WordShares | None = None,
     glossary: Glossary | None = None,
-    grouper: QuestionGrouper | None = None,
+    topic_finder: TopicFinder | None = None,
 ) -> list[TextGroup]:
     """Return the gaps among the candidates `questions`, the largest gap first.
 
-    The members of a gap are indices into `questions`. `group_texts` explains `vectors`, `documented`
-    and `glossary`. Before gaps are selected, the model of `grouper` joins groups that have the same topic,
-    and names the topics.
+    The members of a gap are indices into `questions`. `group_texts` explains `vectors`,
+    `document_word_shares` and `glossary`. Before gaps are selected, the model of `topic_finder` joins
+    groups that have the same topic, and names the topics.
 
     A group is a gap if it has at least `MIN_GAP_SIZE` questions, is about the platform, and meets one of
     these conditions:
 
     - At least half of its on-topic answers have low confidence, no citation or a negative rating.
-    - Its questions share undocumented words. This is checked only if `documented` is given.
+    - Its questions share undocumented words. This is checked only if `document_word_shares` is given.
     """
     texts = [question.text for question in questions]
     groups = await asyncio.to_thread(
-        group_texts, texts, vectors, documented=documented, glossary=glossary
+        group_texts, texts, vectors, document_word_shares=document_word_shares, glossary=glossary
     )
-    if grouper:
+    if topic_finder:
         # Off-topic groups come last, because the last groups may not fit into the prompt.
         groups.sort(key=lambda group: _is_off_topic(group, questions))
-        topics = await grouper.find_topics([_wordings(group, questions) for group in groups])
+        topics = await topic_finder.find_topics([_wordings(group, questions) for group in groups])
         groups = join_groups(groups, topics)
     gaps = [
         group
@@ -210,14 +212,16 @@ def report_gap(group: TextGroup, questions: Sequence[GapQuestion]) -> Gap:
     The nearest page of the gap is the most frequent `nearest` page of its members.
     """
     members = [questions[index] for index in group.members]
-    wordings = dict.fromkeys(map(_shorten, _wordings(group, questions)))
+    wordings = dict.fromkeys(
+        shorten(text, MAX_WORDING_CHARS) for text in _wordings(group, questions)
+    )
     times = [member.asked_at for member in members]
     pages = Counter(member.nearest for member in members if member.nearest)
     nearest = max(pages, key=pages.__getitem__, default=None)
     missing = group.undocumented
     return Gap(
         name=group.name,
-        question=_shorten(questions[group.representative].text),
+        question=shorten(questions[group.representative].text, MAX_WORDING_CHARS),
         size=len(members),
         wordings=tuple(wordings)[:MAX_WORDINGS],
         missing=tuple(word for word in missing if not _is_substring(word, missing)),
@@ -230,8 +234,3 @@ def report_gap(group: TextGroup, questions: Sequence[GapQuestion]) -> Gap:
 def _is_substring(word: str, words: Iterable[str]) -> bool:
     """Return whether another of `words` contains `word`, as 积分 contains 积 and 分."""
     return any(word in other for other in words if other != word)
-
-
-def _shorten(text: str) -> str:
-    line = " ".join(text.split())
-    return line if len(line) <= MAX_WORDING_CHARS else f"{line[: MAX_WORDING_CHARS - 1]}…"

@@ -31,7 +31,7 @@ from ingestion.text.language import (
     zipf_frequency,
 )
 from ingestion.text.words import stem, vocabulary_words
-from runnables.question.extract_details import search_query
+from runnables.question.extract_details import extract_details
 from runnables.question.topic_scorer import DEVELOPER_SHARE, DEVELOPER_WORDS, is_content_word
 from runnables.retrieval.query_analysis import Glossary
 
@@ -105,19 +105,22 @@ class TopicTerm:
     expected_share: float
     """Expected share of this term among the words of questions."""
     document_share: float
-    """Share of the documents' words that equal the word with this stem or character.
+    """How frequent the word with this stem, or the word that contains this character, is in the documents:
+    its share of their words.
 
     If there are several such words, this is the share of the most frequent one.
     """
 
 
 def extract_terms(
-    texts: Sequence[str], documented: WordShares | None = None, glossary: Glossary | None = None
+    texts: Sequence[str],
+    document_word_shares: WordShares | None = None,
+    glossary: Glossary | None = None,
 ) -> list[list[TopicTerm]]:
     """Return the distinct terms of each text; equal terms are the same object in all texts."""
     words_by_text = [_content_words(text, glossary) for text in texts]
     distinct = dict.fromkeys(word for words in words_by_text for word in words)
-    shares = documented(distinct) if documented else {}
+    shares = document_word_shares(distinct) if document_word_shares else {}
     by_word = {word: list(_terms(word, shares.get(word, 0.0))) for word in distinct}
     merged: dict[str, TopicTerm] = {}
     for term in (term for word_terms in by_word.values() for term in word_terms):
@@ -150,7 +153,7 @@ def term_weights(terms: Sequence[Sequence[TopicTerm]]) -> dict[TopicTerm, float]
 
 
 def _content_words(text: str, glossary: Glossary | None) -> list[str]:
-    text = search_query(text[:MAX_QUESTION_CHARS])
+    text = extract_details(text[:MAX_QUESTION_CHARS]).search_query
     if glossary:
         text = " ".join([text, *glossary.equivalents(text)])
     return [word for word in dict.fromkeys(vocabulary_words(text)) if is_content_word(word)]
@@ -216,23 +219,24 @@ def group_texts(
     texts: Sequence[str],
     vectors: Sequence[Sequence[float]] | None = None,
     *,
-    documented: WordShares | None = None,
+    document_word_shares: WordShares | None = None,
     glossary: Glossary | None = None,
 ) -> list[TextGroup]:
     """Group `texts` by meaning, the largest group first; a group can have a single member.
 
-    `vectors` are the embeddings of `texts`, `documented` returns how frequent words are in the documents,
-    and `glossary` defines synonyms. Each of them can be None. Only the first `MAX_TEXTS` texts are grouped.
+    `vectors` are the embeddings of `texts`, `document_word_shares` returns how frequent words are in the
+    documents, and `glossary` defines synonyms. Each of them can be None. Only the first `MAX_TEXTS` texts
+    are grouped.
     """
     texts = texts[:MAX_TEXTS]
     if not texts:
         return []
-    terms = extract_terms(texts, documented, glossary)
+    terms = extract_terms(texts, document_word_shares, glossary)
     rows = _term_matrix(terms)
     similarity = _similarity(rows, vectors)
     clusters = _join_languages(_cluster(similarity), rows, texts)
     groups = [_group(sorted(members), similarity, terms) for members in clusters]
-    if documented is None:
+    if document_word_shares is None:
         groups = [replace(group, undocumented=()) for group in groups]
     return sorted(groups, key=lambda group: (-len(group.members), group.members))
 
@@ -340,14 +344,11 @@ def _group(
     import numpy as np
 
     inner = similarity[np.ix_(members, members)].sum(axis=1)
-    counts: dict[TopicTerm, int] = {}
-    for term in (term for index in members for term in terms[index]):
-        counts[term] = counts.get(term, 0) + 1
+    counts = Counter(term for index in members for term in terms[index])
     shared = [
         term
-        for term in sorted(counts, key=lambda term: -counts[term])
-        if counts[term] >= MIN_TERM_SHARE * len(members)
-        and term.document_share < MAX_UNDOCUMENTED_SHARE
+        for term, count in counts.most_common()
+        if count >= MIN_TERM_SHARE * len(members) and term.document_share < MAX_UNDOCUMENTED_SHARE
     ]
     return TextGroup(
         members=tuple(members),

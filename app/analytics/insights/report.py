@@ -11,7 +11,7 @@ from typing import Any
 from langchain_core.embeddings import Embeddings
 
 from app.analytics.insights.counts import QuestionCounts
-from app.analytics.insights.gap_naming import QuestionGrouper
+from app.analytics.insights.gap_naming import TopicFinder
 from app.analytics.insights.gaps import (
     MIN_GAP_SIZE,
     GapCandidates,
@@ -83,7 +83,7 @@ class DocumentationContext:
     words: WordShares | None = None
     glossary: Glossary | None = None
     embed: EmbedTexts | None = None
-    grouper: QuestionGrouper | None = None
+    topic_finder: TopicFinder | None = None
     """Asks a model which groups have the same topic."""
     notes: tuple[str, ...] = ()
     """Reasons why parts are not available."""
@@ -101,7 +101,7 @@ def build_documentation_context(
         words=_word_shares(collection),
         glossary=Glossary(platform.glossary),
         embed=_embedder(embeddings, settings) if embeddings else None,
-        grouper=QuestionGrouper(models, platform.platform) if models else None,
+        topic_finder=TopicFinder(models, platform.platform) if models else None,
     )
 
 
@@ -150,7 +150,7 @@ async def build_report(
     A worker thread reads the records as a stream, so that only rated answers and the newest gap candidates
     are in memory. A step of gap detection is skipped if it fails, or if its part of `documentation` is
     None. The report contains `documentation.notes` and a note on each failed step. A failure of the
-    grouper is only logged.
+    topic finder is only logged.
 
     Raises StoreUnavailable if the database fails.
     """
@@ -217,9 +217,9 @@ async def _find_gaps(
     gaps = await find_gaps(
         candidates,
         vectors,
-        documented=documentation.words,
+        document_word_shares=documentation.words,
         glossary=documentation.glossary,
-        grouper=documentation.grouper,
+        topic_finder=documentation.topic_finder,
     )
     return tuple(report_gap(gap, candidates) for gap in gaps)
 

@@ -53,7 +53,11 @@ def _answer_fields() -> dict[str, Any]:
 
 
 AnswerResult = create_model(
-    "Answered", __base__=ApiModel, __doc__="The answer to a question.", **_answer_fields()
+    "AnswerResult",
+    __base__=ApiModel,
+    __doc__="The answer to a question.",
+    __cls_kwargs__={"title": "Answered"},  # the title in the output schema that clients receive
+    **_answer_fields(),
 )
 """The result of `ask`: the AGENT_FIELDS of the answer. Clients read the cited text with the tool `open`."""
 
@@ -103,7 +107,9 @@ class Passages(ApiModel):
 
     passages: list[Passage]
     sections: list[str]
-    """The headings of the document if `open` is called without a section; otherwise empty."""
+    """The headings of the documents with the requested name, if `open` is called without a section and they
+    have headings; otherwise empty.
+    """
 
     @classmethod
     def of(cls, result: PassagesResult | OutlineResult) -> "Passages":
@@ -248,9 +254,9 @@ class Toolbox:
     ) -> PassagesResult | OutlineResult:
         answer_service = self._answer_service
         settings = answer_service.settings
-        required = arguments_schema(self.tools[name]).model_json_schema()["required"]
+        fields = arguments_schema(self.tools[name]).model_fields
         for argument, value in arguments.items():
-            if value or argument in required:
+            if value or fields[argument].is_required():
                 check_question(value, settings, argument)
         text = " ".join(filter(None, arguments.values()))
         question = Question(text=text, k=settings.top_k, language=detect_language(text))

@@ -6,7 +6,7 @@ There is one model per answer mode.
 import asyncio
 from collections.abc import AsyncGenerator, Mapping
 from contextlib import aclosing
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import partial
 from typing import Any
 
@@ -16,7 +16,7 @@ from litestar.params import FromPath, JSONBody
 from litestar.response import ServerSentEvent
 from litestar.response.sse import ServerSentEventMessage
 
-from app.api.event_stream import EVENT_STREAM, HEARTBEAT, open_events
+from app.api.event_stream import HEARTBEAT, Events, stream_response
 from app.api.markdown import render_markdown
 from app.api.openai.answer_text import PageNumbering, StreamedText
 from app.api.openai.protocol import (
@@ -30,7 +30,7 @@ from app.security.api_keys import Caller
 from app.service.answer_service import AnswerService
 from app.service.ask_command import Answerer, AskCommand
 from app.telemetry.run_observer import TokenMeter
-from schemas.answer import Answer, Event
+from schemas.answer import Answer
 from schemas.errors import UnknownModel
 from schemas.question import AnswerMode
 
@@ -94,10 +94,8 @@ class ChatResponder:
     answerer: NamedDependency[Answerer]
     answer_service: NamedDependency[AnswerService]
     caller: NamedDependency[Caller]
-
-    def __post_init__(self) -> None:
-        """Create a meter for the tokens of the answer."""
-        self.meter = TokenMeter()
+    meter: TokenMeter = field(default_factory=TokenMeter, init=False)
+    """Counts the tokens of the answer."""
 
     async def respond(
         self, data: ChatRequest | ResponsesRequest, field: str, builder: ReplyBuilder
@@ -122,14 +120,11 @@ class ChatResponder:
             callbacks=(self.meter,),
         )
         if data.stream:
-            return await self._stream(command, builder)
+            to_messages = partial(_stream_messages, builder=builder)
+            ask = partial(self.answerer.ask, command)
+            return await stream_response(ask, self.request, to_messages)
         answer = PageNumbering().answer(await self.answerer.ask(command))
         return builder.complete(render_markdown(answer), answer)
-
-    async def _stream(self, command: AskCommand, builder: ReplyBuilder) -> ServerSentEvent:
-        events = await open_events(partial(self.answerer.ask, command), self.request)
-        messages = _stream_messages(events, builder)
-        return ServerSentEvent(messages, headers={"Content-Type": EVENT_STREAM})
 
 
 @post(
@@ -165,7 +160,7 @@ async def create_response(
 
 
 async def _stream_messages(
-    events: AsyncGenerator[Event | None], builder: ReplyBuilder
+    events: Events, builder: ReplyBuilder
 ) -> AsyncGenerator[ServerSentEventMessage]:
     """Yield the messages that `builder` builds from `events`, and close `events` at the end."""
     streamed, numbers = StreamedText(), PageNumbering()

@@ -150,11 +150,13 @@ def _evaluate_answers(
         click.echo()
         print_comparison(compare_evaluations(earlier, result))
     _report_judge_failures([question.judge_failure for question in result.questions], result.grades)
-    right = result.scores.right
-    if min_answer is not None and right is None:
-        fail("--min-answer cannot be checked: no question has facts", EXIT_FAILED)
-    if min_answer is not None and right is not None and right < min_answer:
-        fail(f"the share of right answers is {share_text(right)}, below {min_answer}", EXIT_FAILED)
+    if min_answer is not None:
+        right = result.scores.right
+        if right is None:
+            fail("--min-answer cannot be checked: no question has facts", EXIT_FAILED)
+        if right < min_answer:
+            share = share_text(right)
+            fail(f"the share of right answers is {share}, below {min_answer}", EXIT_FAILED)
 
 
 def _report_judge_failures(

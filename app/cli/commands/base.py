@@ -78,7 +78,7 @@ def print_error(message: str) -> None:
     click.echo(f"apidesk: {message}", err=True)
 
 
-def fail(message: str, code: int = EXIT_FAILED) -> NoReturn:
+def fail(message: str, code: int) -> NoReturn:
     """Print `message` on stderr and exit with `code`."""
     print_error(message)
     sys.exit(code)

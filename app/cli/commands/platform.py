@@ -22,6 +22,7 @@ from app.cli.commands.base import (
     run_until_signal,
 )
 from schemas.choices import LANGUAGES, Language
+from schemas.errors import ConfigurationError
 
 if TYPE_CHECKING:
     from app.cli.setup.checks import Trial
@@ -180,8 +181,6 @@ def graph(file: Path | None, mode: "AnswerMode", platform: Path | None) -> None:
 
     In a Markdown file, the flowchart is in a code block.
     """
-    from schemas.errors import ConfigurationError
-
     if file is not None and file.suffix.lower() not in MERMAID_SUFFIXES:
         raise click.UsageError(
             f"{file}: the name must end in {', '.join(MERMAID_SUFFIXES[:-1])} or {MERMAID_SUFFIXES[-1]}, "
@@ -215,7 +214,6 @@ def read_steps(settings: "Settings", mode: "AnswerMode") -> "PipelineSteps":
     from runnables.factory import PipelineFactory
     from runnables.models.chat_model import ConcurrencyLimiter
     from runnables.models.chat_models import open_chat_models
-    from schemas.errors import ConfigurationError
 
     limiter = ConcurrencyLimiter(settings.max_concurrency)
     models = open_chat_models(settings, limiter)

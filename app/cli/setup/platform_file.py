@@ -8,7 +8,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import TypeVar, get_args
+from typing import TypeVar
 
 import click
 from jinja2 import Environment, PackageLoader, StrictUndefined
@@ -260,7 +260,7 @@ def _prompt(question: str, given: str | None, parse: Callable[[str], T], default
 
 
 def _prompt_language(surveyed: DocumentSurvey) -> Language:
-    languages: click.Choice[Language] = click.Choice(get_args(Language))
+    languages: click.Choice[Language] = click.Choice(LANGUAGES)
     language: Language = click.prompt(
         "Language of the platform?", default=surveyed.language, type=languages, err=True
     )

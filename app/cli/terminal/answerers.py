@@ -117,13 +117,12 @@ class RemoteAnswerer:
 
     @contextmanager
     def _translate_errors(self) -> Iterator[None]:
+        url = self._client.base_url
         try:
             yield
         except (SSEError, ValueError) as error:
-            url = self._client.base_url
             raise StoreUnavailable(f"the server at {url} did not return a valid answer") from error
         except httpx.HTTPError as error:
-            url = self._client.base_url
             raise StoreUnavailable(f"the server at {url} does not answer") from error
 
 

@@ -22,6 +22,7 @@ from app.analytics.insights.report import (
     build_report,
     needs_documentation,
 )
+from app.analytics.report_text import time_span
 from app.service.records import RecordStore
 from ingestion.database.engine import open_engine
 from ingestion.embeddings import open_embeddings
@@ -120,7 +121,7 @@ def print_insights(insights: Insights, table: Table | None = None) -> None:
     for note in insights.notes:
         console.print(Text(note, style="yellow"))
     if not insights.questions:
-        console.print(f"no questions were recorded in {_span(insights)}")
+        console.print(f"no questions were recorded in {time_span(insights.days)}")
         return
     limit = None if table else MAX_ROWS
     for name, section in SECTIONS.items():
@@ -151,12 +152,8 @@ def _types(insights: Insights, limit: int | None) -> list[RenderableType]:
             bar = Text("█" * _scale(counts[type_], max(counts.values()), MAX_BAR_WIDTH), "cyan")
             grid.add_row(str(counts[type_]), TYPES[type_], bar)
     noun = "question" if insights.questions == 1 else "questions"
-    heading = _heading(f"{insights.questions} {noun} of {_span(insights)}")
+    heading = _heading(f"{insights.questions} {noun} of {time_span(insights.days)}")
     return [heading, Text(summary), _indented(_sparkline(days, insights.days)), grid]
-
-
-def _span(insights: Insights) -> str:
-    return "the last day" if insights.days == 1 else f"the last {insights.days} days"
 
 
 def _sparkline(days: Mapping[date, int], span: int) -> Text:
