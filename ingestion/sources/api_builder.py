@@ -7,14 +7,12 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from ingestion.sources.api_columns import Columns, text_of
-from ingestion.sources.api_errors import is_error_status
-from ingestion.sources.api_operation import PageOperation, Role
+from ingestion.sources.api_errors import is_error_status, with_status
+from ingestion.sources.api_operation import PARAMETER_ROLES, PageOperation, Role
 from ingestion.sources.api_parameters import is_simple_type, nest
 from ingestion.sources.api_roles import Announcements
 from ingestion.sources.api_structures import ParameterTable
 from schemas.document import ErrorCode, Parameter, PermissionPackage
-
-PARAMETER_ROLES: tuple[Role, ...] = ("headers", "public", "request", "response")
 
 
 def table_name(header: Sequence[str]) -> str:
@@ -74,9 +72,8 @@ class OperationBuilder:
     def _with_status(self, found: Sequence[ErrorCode], status: ErrorCode) -> list[ErrorCode]:
         if found:
             self._drop_titled(status)
-        about = f"(HTTP {status.code})"
         return [
-            error.model_copy(update={"message": f"{error.message} {about}".strip()})
+            error.model_copy(update={"message": with_status(error.message, status.code)})
             for error in found
         ]
 
@@ -107,8 +104,7 @@ class OperationBuilder:
         errors = self.operation.error_codes
         if errors and errors[-1].code == code:
             errors.pop()  # read from the title
-        about = "" if has_same_code else f"(HTTP {found[0].code})"
-        message = f"{found[0].message} {about}".strip()
+        message = with_status(found[0].message, "" if has_same_code else found[0].code)
         return self.add_errors([ErrorCode(code=code, message=message)], "title")
 
     def add_parameters(

@@ -88,7 +88,8 @@ _COLUMNS: Mapping[str, re.Pattern[str]] = MappingProxyType(
         ),
     }
 )
-_TEXT_KINDS = ("name", "description", "cause", "remedy")
+_MEANINGS = ("description", "cause", "remedy")
+_TEXT_KINDS = ("name", *_MEANINGS)
 _ROW_NUMBER = header_pattern("序号", r"no\.?", "#", "index")
 _NO_TEXT = re.compile(
     r"[-–—/\s]*|无|none|n/?a|必填|必选|必传|可选|选填|非必填|required|optional|mandatory",
@@ -237,9 +238,6 @@ def is_named_values(columns: Columns) -> bool:
     """
     is_described = any(kind in columns for kind in ("description", "values", "default", "example"))
     return "name" in columns and is_described and "code" not in columns
-
-
-_MEANINGS = ("description", "cause", "remedy")
 
 
 def is_error_table(columns: Columns) -> bool:

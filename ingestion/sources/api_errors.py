@@ -83,7 +83,7 @@ def errors_of_rows(
         found += (
             ErrorCode(
                 code=each,
-                message=f"{message} (HTTP {status})" if status and status != code else message,
+                message=with_status(message, "" if status == code else status),
                 cause=cause,
                 remedy=text_of(columns.cell(row, "remedy")),
             )
@@ -93,12 +93,15 @@ def errors_of_rows(
 
 
 def are_statuses(rows: TableRows, columns: Columns, kind: str) -> bool:
-    """Return whether each cell in the column of this kind begins with an HTTP status or `default`."""
+    """Return whether each cell in the column of this kind begins with an HTTP status or is `default`."""
     return all(_STATUS.fullmatch(text_of(columns.cell(row, kind))) for row in rows)
 
 
 def has_statuses(rows: TableRows, columns: Columns) -> bool:
-    """Return whether the column `http_status` contains an HTTP status, not only states such as `paid`."""
+    """Return whether the column `http_status` contains an HTTP status or `default`.
+
+    False if it contains only other texts, such as the state `paid`.
+    """
     return any(_STATUS.match(text_of(columns.cell(row, "http_status")).strip("`")) for row in rows)
 
 
@@ -156,8 +159,8 @@ def labelled_errors(text: str) -> tuple[ErrorCode, ...]:
     """Return the error codes in `text`, the value of a label such as "Error code".
 
     If the text begins with an error code and a description, the result is this code. If the text only names
-    codes, the result is all of them. The result is empty for any other text, and for a code that means
-    success.
+    codes, the result is all of them. The result is empty for any other text, and for a code with a
+    description if either of them means success. Codes that are only named are not filtered.
     """
     match = _LABELLED_ERROR.match(text)
     if match is None:
@@ -177,6 +180,11 @@ def errors_of_sentences(text: str, *, is_about_errors: bool) -> list[ErrorCode]:
         for neutral_verb, code, cause in _ERROR_SENTENCE.findall(text)
         if is_about_errors or not neutral_verb or is_error_status(code)
     ]
+
+
+def with_status(message: str, status: str) -> str:
+    """Return the message of an error, followed by its HTTP status unless `status` is empty."""
+    return f"{message} (HTTP {status})".strip() if status else message
 
 
 def is_error_status(code: str) -> bool:
@@ -223,8 +231,8 @@ def _listed_error(item: str) -> ErrorCode | None:
     rest = item[status.end() :] if status else item
     if name := _ERROR_NAME.match(rest) or (_CAMEL_CASE.match(rest) if status else None):
         message = text_of(rest[name.end() :]).strip(" :：-–—*")
-        about = f"{message} (HTTP {status[1]})".strip() if status else message
-        return ErrorCode(code=name[1] or name[2], message=about)
+        message = with_status(message, status[1] if status else "")
+        return ErrorCode(code=name[1] or name[2], message=message)
     if status:
         message = text_of(item).partition(status[1])[2]
         return ErrorCode(code=status[1], message=message.strip(" :：-–—"))

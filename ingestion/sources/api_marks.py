@@ -170,7 +170,7 @@ def _listed_marks(
     """
     headings = _headings(blocks)
     for index, block in enumerate(blocks):
-        calls = listed_calls(block) if block.kind == "table" else _calls_of_code(block)
+        calls = listed_calls(block) or _calls_of_code(block)
         if len(calls) < 2 or any(listed.call.key in stated for listed in calls):
             continue
         others: list[ListedCall] = []

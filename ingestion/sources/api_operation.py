@@ -35,6 +35,8 @@ MAX_DESCRIPTION_CHARS = 300
 Role = Literal["headers", "public", "request", "response", "errors", "permissions", ""]
 """What a table or list contains; empty if this is unknown."""
 
+PARAMETER_ROLES: tuple[Role, ...] = ("headers", "public", "request", "response")
+
 _BODY_METHODS = ("POST", "PUT", "PATCH")
 _CALL_CELL = re.compile(rf"({METHODS})\s+({TARGET})")
 _METHOD_CELL = re.compile(METHODS)

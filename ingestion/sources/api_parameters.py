@@ -82,10 +82,11 @@ def listed_parameters(
     """Return the parameters of a list such as "- `name` (type, required): text".
 
     Indented items become children of the item above them. The result is empty if an item is not a
-    parameter, or if no item has a type or a mark right after its name. If a text says that parameters
-    follow (`is_announced`), names in code or bold with descriptions are enough. If it calls them required
-    or optional parameters (`is_named`), names in code with any text are enough. If it says that they are
-    required (`is_required`), items without a mark are required, including nested ones.
+    parameter, or if no item has a type, or a word such as "required", right after its name. A star after
+    the name is not enough. If a text says that parameters follow (`is_announced`), names in code or bold
+    with descriptions are enough. If it calls them required or optional parameters (`is_named`), names in
+    code with any text are enough. If it says that they are required (`is_required`), items without a mark
+    are required, including nested ones.
     """
     items = [item for nested in _nested_items(markdown) for item in _each_name(*nested)]
     matches = [(width, _match_item(text)) for width, text in items]
@@ -255,7 +256,7 @@ OBJECT = re.compile(r"\b(?:object|map|dict|struct)|对象|结构", re.IGNORECASE
 
 
 def dimensions_of(kind: str) -> int:
-    """Return 1 if `kind` is an array type, else 0. Nested arrays are not counted."""
+    """Return 1 if `kind` is an array type (also for an array of arrays), else 0."""
     return 1 if _LIST_TYPE.search(kind) else 0
 
 
@@ -312,7 +313,10 @@ def is_required_cell(text: str) -> bool:
 
 
 def says_only_required(text: str) -> bool:
-    """Return whether a cell below a title such as "Required" says yes or no, and nothing else."""
+    """Return whether a cell below a title such as "Required" contains no further text.
+
+    The cell is empty, or contains only a sign or a word such as yes, no or conditional.
+    """
     word = text.strip("*`_ ()（）[]")
     is_mark = not any(map(str.isalnum, word))
     return is_mark or _PLAIN_REQUIRED_CELL.fullmatch(word) is not None

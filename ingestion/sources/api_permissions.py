@@ -125,11 +125,13 @@ def scopes_of_sentences(paragraph: str) -> list[PermissionPackage]:
     """
     found: list[PermissionPackage] = []
     for text in _SENTENCE_END.split(paragraph):
-        if len(text) <= MAX_SENTENCE_CHARS and _STATEMENT.search(text):
+        if len(text) > MAX_SENTENCE_CHARS:
+            continue
+        if _STATEMENT.search(text):
             found += scopes_in(text) or _scopes_in_capitals(text)
-        elif len(text) <= MAX_SENTENCE_CHARS and (named := _names_with_word(text)):
+        elif named := _names_with_word(text):
             found += [scope for names in named for scope in scopes_in(names)]
-        elif len(text) <= MAX_SENTENCE_CHARS and _NEED.search(text):
+        elif _NEED.search(text):
             found += [PermissionPackage(name=name) for name in _COLON_NAME.findall(text)]
             found += _scopes_in_capitals(text)
     return found

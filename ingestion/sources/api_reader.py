@@ -3,7 +3,7 @@
 import re
 from collections.abc import Iterable, Sequence
 
-from ingestion.sources.api_builder import PARAMETER_ROLES, OperationBuilder, table_name
+from ingestion.sources.api_builder import OperationBuilder, table_name
 from ingestion.sources.api_calls import MAX_CAPTION_CHARS
 from ingestion.sources.api_code import commented_parameters
 from ingestion.sources.api_columns import Columns, is_identifier, text_of
@@ -15,7 +15,7 @@ from ingestion.sources.api_errors import (
     titled_error,
 )
 from ingestion.sources.api_marks import labelled_pairs
-from ingestion.sources.api_operation import PageOperation, Role
+from ingestion.sources.api_operation import PARAMETER_ROLES, PageOperation, Role
 from ingestion.sources.api_parameters import (
     are_marked_fields,
     are_typed_fields,
@@ -58,6 +58,7 @@ class OperationReader:
 
     def __init__(self, operation: PageOperation) -> None:
         self._builder = OperationBuilder(operation)
+        self._above = self._builder.above
         self._table_reader = TableReader(self._builder)
         self._is_after_parameter = False
         """Whether a paragraph since the last heading or label has described a parameter."""
@@ -77,19 +78,19 @@ class OperationReader:
         for position, block in enumerate(blocks, first):
             self._builder.position = position
             if block.kind == "heading":
-                self._builder.above.enter(block.level, block.title)
+                self._above.enter(block.level, block.title)
                 self._is_after_parameter = False
                 self._builder.note_status(None)
                 self._add_titled_error(block.title)
             elif self._add_table_or_list(block):
-                self._builder.above.end_announcement()
+                self._above.end_announcement()
                 if position > first:
                     self._drop_label(blocks[position - first - 1])
                 continue
             elif self._add_described_error(block):
                 pass  # the label above this block also announces the next error
             elif block.kind == "paragraph" and self._add_paragraph(block):
-                self._builder.above.end_announcement()
+                self._above.end_announcement()
             elif block.kind != "table":
                 self._read_text(block)
             self._builder.operation.prose.append(block)
@@ -98,9 +99,10 @@ class OperationReader:
         return self._builder.tables
 
     def _drop_label(self, block: MarkdownBlock) -> None:
-        """Remove from the prose the label of the block that was just read.
+        """Remove from the prose the label of the table or list that was just read.
 
-        `block` is the block before that one. It is the label, or a list that ends with the label.
+        `block` is the block before that table or list. If it is the label, it is removed. If it is a list
+        that ends with the label, only that last item is removed. Otherwise nothing changes.
         """
         prose = self._builder.operation.prose
         if is_title(block):
@@ -111,12 +113,12 @@ class OperationReader:
 
     def _note_commented_example(self, block: MarkdownBlock) -> None:
         """Remember the fields of a JSON example with comments. The example stays prose."""
-        role = self._builder.above.role()
+        role = self._above.role()
         if role not in ("request", "response") or role in self._commented:
             return
-        location = self._builder.above.location(role) or ("body" if role == "request" else "")
+        location = self._above.location(role) or ("body" if role == "request" else "")
         if found := commented_parameters(block.text, location):
-            texts, position = tuple(self._builder.above.texts()), self._builder.position
+            texts, position = tuple(self._above.texts()), self._builder.position
             self._commented[role] = ParameterTable(found, role, texts, True, position)
 
     def _add_commented_examples(self) -> None:
@@ -132,30 +134,30 @@ class OperationReader:
             self._note_commented_example(block)
             return
         text = text_of(block.text)
-        is_about_permissions = self._builder.above.role() == "permissions"
+        is_about_permissions = self._above.role() == "permissions"
         is_sentence = text.endswith((".", "。", "!", "！")) or re.search(r"[:：]\s*\S", text)
         stated = scopes_of_sentences(block.text)
         is_short = block.kind == "paragraph" and len(text) <= _max_label_chars(text)
         pairs = labelled_pairs(block)
         labelled = [(k, v) for k, v in pairs if is_scope_label(k)]
         errors = [e for k, v in pairs if role_of_title(k) == "errors" for e in labelled_errors(v)]
-        is_about_errors = self._builder.above.role() == "errors"
+        is_about_errors = self._above.role() == "errors"
         errors += errors_of_sentences(block.text, is_about_errors=is_about_errors)
         self._builder.add_errors(errors, "text")
         # A paragraph such as "Scope `a:b`" states a permission and does not announce the next block.
         is_label = is_short and not (is_sentence or stated or labelled)
         is_label = is_label and (not self._is_after_parameter or is_title(block))
         self._is_after_parameter &= not is_label
-        self._builder.above.note_label(text if is_label else "")
+        self._above.note_label(text if is_label else "")
         for label in _final_labels(block) if block.kind == "list" else ():
-            self._builder.above.note_label(label)
+            self._above.note_label(label)
         if labelled:
             self._builder.add_permissions(
                 [scope for _, v in labelled for scope in scopes_of_value(v)]
             )
         elif is_about_permissions:
             self._builder.add_permissions(scopes_of_value(block.text))
-        elif self._builder.above.is_about_login():
+        elif self._above.is_about_login():
             self._builder.add_permissions(scopes_of_facts("", block.text) or stated)
         else:
             self._builder.add_permissions(stated)
@@ -165,7 +167,7 @@ class OperationReader:
         if block.kind == "list":
             return self._add_list(block)
         rows = parse_table(block.text) if block.kind == "table" else []
-        is_read = bool(rows) and not self._builder.above.is_about_notifications()
+        is_read = bool(rows) and not self._above.is_about_notifications()
         is_added = is_read and self._table_reader.read(rows[0], rows[1:])
         if rows and not is_added:
             self._builder.add_evidence(table_name(rows[0]), "stays prose")
@@ -176,7 +178,7 @@ class OperationReader:
 
         `about` is the text after a bold title. Returns False if the title contains no error.
         """
-        role = self._builder.above.role()
+        role = self._above.role()
         is_status = role in ("response", "") and are_status_items([title])
         text = f"{title} – {about}" if about else title
         found = titled_error(text) if role == "errors" or is_status else None
@@ -212,34 +214,31 @@ class OperationReader:
 
         - An error.
         - A parameter: "**name** string Required".
-        - Several parameters in a Markdown definition list: the definitions of a term such as "Body".
+        - Several parameters: the lines ": `name` ..." of a Markdown definition list, whose term, such as
+          "Body", is above them.
         - Parameters that it only names: "Query: `limit`, `cursor`."
 
         Returns False for any other paragraph, and for a paragraph that is only the title of an error.
         """
         if title := _BOLD_TITLE.match(block.text) or _CODE_TITLE.fullmatch(block.text):
             self._add_titled_error(title[1])
-        elif self._builder.above.role() in ("errors", "response") and are_status_items(
-            [block.text]
-        ):
+        elif self._above.role() in ("errors", "response") and are_status_items([block.text]):
             errors = listed_errors([block.text])
             is_described = self._builder.describe_error(errors)
             return is_described or self._builder.add_errors(errors, "paragraph")
         if match := _LABELLED_NAMES.match(block.text):
             location = (
-                location_of(match["label"])
-                if match["label"]
-                else self._builder.above.announced_location()
+                location_of(match["label"]) if match["label"] else self._above.announced_location()
             )
             if location and (found := enumerated_parameters(match["names"], location)):
                 return self._builder.add_parameters(found, "request", Columns({}), "paragraph")
-        role, location = self._builder.above.role_and_location()
+        role, location = self._above.role_and_location()
         text, count = _DEFINITION.subn("- ", block.text)
         is_list = count > 0 and text.startswith("- ")
         if role not in PARAMETER_ROLES or not (is_list or text.startswith(("**", "`"))):
             return False
         items = text if is_list else f"- {block.text}"
-        found = listed_parameters(items, location, is_required=self._builder.above.says_required())
+        found = listed_parameters(items, location, is_required=self._above.says_required())
         self._is_after_parameter |= bool(found)
         return self._builder.add_parameters(found, role, Columns({}), "paragraph")
 
@@ -248,7 +247,7 @@ class OperationReader:
 
         Returns False if the list stays prose.
         """
-        role, items = self._builder.above.role(), parse_list_items(block.text)
+        role, items = self._above.role(), parse_list_items(block.text)
         if role == "permissions":
             return self._builder.add_permissions(scopes_in(block.text))
         if role == "errors" or (role in ("response", "") and are_status_items(items)):
@@ -258,14 +257,13 @@ class OperationReader:
             role = "request"
         if not role:
             return False
-        above = self._builder.above
-        is_announced = above.is_announced() or self._is_after_parameter
+        is_announced = self._above.is_announced() or self._is_after_parameter
         found = listed_parameters(
             block.text,
-            above.location(role),
+            self._above.location(role),
             is_announced=is_announced,
-            is_named=above.names_parameters(),
-            is_required=above.says_required() and not self._is_after_parameter,
+            is_named=self._above.names_parameters(),
+            is_required=self._above.says_required() and not self._is_after_parameter,
         )
         if self._is_after_parameter and self._builder.add_children(found):
             return True
@@ -276,8 +274,8 @@ def _final_labels(block: MarkdownBlock) -> list[str]:
     """Return the last item of a list and the items that contain it, the outermost first.
 
     They announce the next block: exports of GitBook put tables into nested lists. Items that are long or
-    state something are left out. The result is empty unless one of the other items announces what a table
-    contains, or is the name of a structure.
+    state something are left out. The result is empty unless at least one of the remaining items announces
+    what a table contains, or is the name of a structure.
     """
     items: list[tuple[int, str]] = []
     for line in block.text.splitlines():
@@ -302,7 +300,11 @@ def _max_label_chars(text: str) -> int:
 
 
 def is_title(block: MarkdownBlock) -> bool:
-    """Return whether a block is all bold. If so, it does not describe the parameter above it."""
+    """Return whether a block is only a short bold text.
+
+    Such a block is a title. Any other short paragraph below a parameter is taken as the parameter's
+    description.
+    """
     return _BOLD_TITLE.fullmatch(block.text.strip()) is not None
 
 

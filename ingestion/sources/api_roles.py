@@ -5,7 +5,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from types import MappingProxyType
 
 from ingestion.sources.api_columns import Columns, parts_of, text_of
-from ingestion.sources.api_operation import Role
+from ingestion.sources.api_operation import PARAMETER_ROLES, Role
 from ingestion.sources.api_structures import caption_of
 
 _PATTERNS: Mapping[Role, str] = MappingProxyType(
@@ -117,7 +117,8 @@ class Announcements:
         self._is_after_heading = False
         if text:
             if _PRESENCE.fullmatch(text) and self._labels and _PRESENCE.fullmatch(self._labels[-1]):
-                self._labels.pop()  # both are below the same label, such as "Body"
+                # "Optional" replaces "Required": both are below the same label, such as "Body".
+                self._labels.pop()
             self._labels.append(text)
             self._section = text if _names_request_or_response(text) else ""
 
@@ -129,8 +130,9 @@ class Announcements:
     def texts(self) -> list[str]:
         """Return the texts that announce the current block, the nearest first.
 
-        A label counts only for the next block that is not a code block. If the label names neither request
-        nor response, but the label before it does, both count.
+        A label counts until the next call of `enter`, `note_label` or `end_announcement`. Code blocks do
+        not end it. If the label announces fields without saying whose (`_is_neutral`), and the label before
+        it names request or response, both count.
         """
         labels = self._labels[:-3:-1] if self._is_after_label else []
         is_continued = (
@@ -170,16 +172,18 @@ class Announcements:
 
     def announced_location(self) -> str:
         """Return where parameters are sent according to the text right above; empty if it does not say."""
-        return location_of(next(iter(self.texts()), "")) if self._is_right_below() else ""
+        return location_of(self._text_right_above())
 
-    def _is_right_below(self) -> bool:
-        return self._is_after_heading or self._is_after_label
+    def _text_right_above(self) -> str:
+        """Return the heading or label right above the current block; empty if there is none."""
+        is_right_below = self._is_after_heading or self._is_after_label
+        return next(iter(self.texts()), "") if is_right_below else ""
 
     def is_announced(self) -> bool:
         """Return whether a short text right above announces parameters or the fields of a response."""
-        text = next(iter(self.texts()), "") if self._is_right_below() else ""
+        text = self._text_right_above()
         is_short = len(text) <= MAX_TITLE_CHARS and not _ALLOWED_VALUES.search(text)
-        return is_short and role_of_title(text) in ("headers", "public", "request", "response")
+        return is_short and role_of_title(text) in PARAMETER_ROLES
 
     def is_about_fields(self) -> bool:
         """Return whether the nearest text may announce the fields of an object, as `Fields` does.
@@ -232,7 +236,7 @@ def location_of(title: str) -> str:
 
 def _names_request_or_response(label: str) -> bool:
     """Return whether a label names request or response. Headers and public parameters count as such."""
-    return role_of_title(label) in ("headers", "public", "request", "response")
+    return role_of_title(label) in PARAMETER_ROLES
 
 
 def _is_neutral(text: str) -> bool:

@@ -224,21 +224,19 @@ def _references(
     yield from filter(None, [by_type, by_number, by_text, by_name])
 
 
-def _relative(name: str, prefix: str) -> str:
-    """Return a dotted name without its first part if that part is `prefix`.
+def _relative(name: str, parent: str) -> str:
+    """Return a dotted name without its first part if that part is `parent`, otherwise unchanged.
 
-    For example, the result is `city` for the name `address.city` and the prefix `address.`. The prefix is
-    normalised (see `normal_name`) and ends with a dot.
+    For example, the result is `city` for the name `address.city` and the parent `address`.
     """
-    head, dot, tail = name.partition(".")
-    return tail if tail and normal_name(head) + dot == prefix else name
+    head, _, tail = name.partition(".")
+    return tail if tail and normal_name(head) == normal_name(parent) else name
 
 
 def _with_children(parameter: Parameter, children: Sequence[Parameter]) -> Parameter:
-    prefix = f"{normal_name(parameter.name)}."
     placed = [
         child.model_copy(
-            update={"name": _relative(child.name, prefix), "location": parameter.location}
+            update={"name": _relative(child.name, parameter.name), "location": parameter.location}
         )
         for child in children
     ]

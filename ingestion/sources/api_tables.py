@@ -4,7 +4,7 @@ import html
 import re
 from collections.abc import Iterator, Sequence
 
-from ingestion.sources.api_builder import PARAMETER_ROLES, OperationBuilder, table_name
+from ingestion.sources.api_builder import OperationBuilder, table_name
 from ingestion.sources.api_columns import (
     Columns,
     TableRows,
@@ -24,7 +24,7 @@ from ingestion.sources.api_errors import (
     is_error_status,
 )
 from ingestion.sources.api_marks import is_call, is_fact_label
-from ingestion.sources.api_operation import Role
+from ingestion.sources.api_operation import PARAMETER_ROLES, Role
 from ingestion.sources.api_parameters import (
     NAME,
     dimensions_of,
@@ -62,13 +62,14 @@ class TableReader:
 
     def __init__(self, builder: OperationBuilder) -> None:
         self._builder = builder
+        self._above = builder.above
 
     def read(self, header: Sequence[str], rows: TableRows) -> bool:
         """Add what a table states.
 
         Return False if the table stays prose, even if permissions or error codes were read from it.
         """
-        role = self._builder.above.role()
+        role = self._above.role()
         columns = _with_codes(columns_of(header, rows), header, rows, role)
         is_codes = is_error_table(columns) or (role == "errors" and "code" in columns)
         announces_statuses = role in ("errors", "response")
@@ -84,7 +85,7 @@ class TableReader:
             return True
         if not is_parameter_table(columns) and self._read_fact_table([header, *rows]):
             return False
-        if self._builder.above.is_about_login() and (actions := scopes_of_actions(rows)):
+        if self._above.is_about_login() and (actions := scopes_of_actions(rows)):
             return self._builder.add_permissions(actions)
         if "scope" in columns and not is_parameter_table(columns):
             cells = [columns.cell(row, "scope") for row in rows]
@@ -107,7 +108,7 @@ class TableReader:
             return False  # the fields of an error response
         is_announced = role in PARAMETER_ROLES
         is_described = "description" in columns or "required" in columns
-        if self._builder.above.is_about_login():
+        if self._above.is_about_login():
             cells = [columns.cell(row, "description") for row in rows]
             self._builder.add_permissions(
                 [scope for cell in cells for scope in scopes_of_facts("", cell)]
@@ -115,14 +116,12 @@ class TableReader:
             names = {text_of(columns.cell(row, "name")).lower() for row in rows}
             if names == {"authorization"} or not is_described:
                 return False  # the credentials that every call needs
-        is_list = (
-            is_announced and is_named_values(columns) and not self._builder.above.is_about_values()
-        )
+        is_list = is_announced and is_named_values(columns) and not self._above.is_about_values()
         if is_parameter_table(columns) or is_list:
             if self._is_resource(header, columns, role):
                 role = "response"
-            location = location_of_column(header, columns) or self._builder.above.location(role)
-            is_required = self._builder.above.says_required()
+            location = location_of_column(header, columns) or self._above.location(role)
+            is_required = self._above.says_required()
             found = parameters(rows, columns, location, is_required=is_required)
             return self._builder.add_parameters(found, role, columns, table_name(header))
         if is_announced and not columns.at:
@@ -132,7 +131,7 @@ class TableReader:
     def _is_resource(self, header: Sequence[str], columns: Columns, role: Role) -> bool:
         """Return whether a table lists the fields of the resource that a `GET` operation returns."""
         is_read = self._builder.operation.method == "GET" and role in ("request", "")
-        texts = self._builder.above.texts()
+        texts = self._above.texts()
         is_object = any(map(_OBJECT_TITLE.search, texts[:1]))
         states_sending = not is_object and any(
             kind in columns for kind in ("required", "optional", "location")
@@ -144,7 +143,7 @@ class TableReader:
             and is_fields
             and not states_sending
             and not is_first
-            and self._builder.above.is_about_fields()
+            and self._above.is_about_fields()
         )
 
     def _add_rows_of_text(self, header: Sequence[str], rows: TableRows, role: Role) -> bool:
@@ -163,9 +162,8 @@ class TableReader:
             ]
         else:
             return False
-        above = self._builder.above
         found = listed_parameters(
-            "\n".join(items), above.location(role), is_required=above.says_required()
+            "\n".join(items), self._above.location(role), is_required=self._above.says_required()
         )
         return self._builder.add_parameters(found, role, Columns({}), table_name(table[0]))
 

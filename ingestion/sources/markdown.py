@@ -28,7 +28,7 @@ from ingestion.text.components import (
     properties_of,
     text_of_expression,
 )
-from ingestion.text.markdown_blocks import cell_text
+from ingestion.text.markdown_blocks import cell_text, escape_borders, nesting_indent
 from schemas.errors import SourceError
 from schemas.platform import MarkdownSourceConfig, PageFolderConfig, SourceLimits
 
@@ -65,7 +65,6 @@ _ELEMENT_TEXT = re.compile(r">\s*([^<>]+?)\s*<")
 _FIELD_NAME = re.compile(r"[A-Za-z_$@][\w.$@\[\]-]*")
 _GROUP_TAGS = ("Expandable", "Properties")
 _TAG = re.compile(r"</?[a-z][\w.]*\s*/?>|</[A-Z][\w.]*\s*>")
-_BAR = re.compile(r"(?<!\\)\|")
 _CODE = re.compile(r"^[ \t]*(`{3,}|~{3,}).*?(?:^[ \t]*\1|\Z)|`[^`\n]+`", re.MULTILINE | re.DOTALL)
 _LOCATIONS = ("path", "query", "body", "header")
 _UNOPENED = re.compile(
@@ -164,7 +163,6 @@ class LinkResolver:
     ) -> None:
         self._source = source
         self._front_matter = front_matter
-        self._root = source.path
         self._folder = f"{source.path}{os.sep}"
         names = {name for template in source.page_url for name in _NAME.findall(template)}
         self._needs_front_matter = not names <= _PATH_NAMES
@@ -205,7 +203,7 @@ class LinkResolver:
 
         An address may be percent-encoded. If it begins with `/`, it is relative to the source's folder.
         """
-        base = self._root if address.startswith("/") else path.parent
+        base = self._source.path if address.startswith("/") else path.parent
         target = os.path.normpath(base / unquote(address).strip("/"))
         if not target.startswith(self._folder):
             return None
@@ -372,20 +370,18 @@ def _field_tables(run: Sequence[_Field]) -> Iterator[str]:
 
 def _field_row(found: _Field, states_required: bool) -> str:
     values = found.values
-    indent = "&nbsp;" * 2 * found.depth + "└ " * bool(found.depth)
     kind = next((values[key] for key in _TYPE_NAMES if values.get(key)), "")
     about = "".join(found.text).strip() or values.get("description", "")
     required = "yes" if values.get("required", "").lower() == "true" else "no"
     cells = (
-        indent + found.name,
+        nesting_indent(found.depth) + found.name,
         "" if kind.startswith("{") else " ".join(kind.split()),
         *((required,) if states_required else ()),
         cell_text(about),
         " ".join(values.get("default", "").split()),
         found.location,
     )
-    escaped = (_BAR.sub(r"\\|", cell) for cell in cells)
-    return f"| {' | '.join(escaped)} |"
+    return f"| {' | '.join(map(escape_borders, cells))} |"
 
 
 READER = PageFolderReader[MarkdownSourceConfig](lambda _: SUFFIXES, read_content)

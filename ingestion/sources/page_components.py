@@ -21,7 +21,13 @@ from ingestion.text.components import (
     objects_of,
     text_of_expression,
 )
-from ingestion.text.markdown_blocks import outside_code, replace_outside_code, split_code
+from ingestion.text.markdown_blocks import (
+    escape_borders,
+    nesting_indent,
+    outside_code,
+    replace_outside_code,
+    split_code,
+)
 
 MIN_LEVEL = 2
 """Minimum level of the heading of an operation; the title of a page has level 1."""
@@ -138,7 +144,6 @@ MAX_DEPTH = 10
 _COMPONENT = re.compile(rf"^[ \t]*<([A-Z][\w.]*){ATTRIBUTES}\s*/?>", re.MULTILINE)
 _LIST_ATTRIBUTE = re.compile(r"=\s*\{\s*\[\s*\{")
 _WORD_START = re.compile(r"(?<=[a-z])(?=[A-Z])")
-_BAR = re.compile(r"(?<!\\)\|")
 
 _Row = Mapping[str, str]
 
@@ -191,7 +196,7 @@ def _rows(objects: Sequence[_Row], depth: int) -> Iterator[_Row]:
     """Yield a row for each object. Lists of objects in an object become indented rows below its row."""
     for properties in objects if depth < MAX_DEPTH else ():
         nested = {name: found for name, value in properties.items() if (found := objects_of(value))}
-        indent = "&nbsp;" * 2 * depth + "└ " * bool(depth)
+        indent = nesting_indent(depth)
         yield {
             name: indent * (index == 0) + _cell(value)
             for index, (name, value) in enumerate(properties.items())
@@ -202,4 +207,4 @@ def _rows(objects: Sequence[_Row], depth: int) -> Iterator[_Row]:
 
 
 def _cell(value: str) -> str:
-    return _BAR.sub(r"\\|", " ".join(text_of_expression(value).split()))
+    return escape_borders(" ".join(text_of_expression(value).split()))

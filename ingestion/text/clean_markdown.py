@@ -31,9 +31,11 @@ _WIDE_SPACE = re.compile(f"[{_WIDE}]")
 _WIDE_INDENT = re.compile(rf"(^[ \t]*|\|[ \t]*)([{_WIDE}]+)")
 _CONVERTED_CHARACTER = re.compile(f"[<{_WIDE}]")
 _CONVERTED_STRINGS = (
-    "{/*", "{{", "{% include", "{'", '{"', ":::", "[!", "![", "](#", "import ", "export ",
+    "{/*", "{{", "{%", "{'", '{"', ":::", "[!", "![", "](#", "import ", "export ",
 )  # fmt: skip
-"""Text is unchanged if it has none of these, no `_CONVERTED_CHARACTER` and no `_LABEL_BELOW_TABLE`."""
+"""`_convert` is skipped for text that has none of these, no `_CONVERTED_CHARACTER` and no
+`_LABEL_BELOW_TABLE`.
+"""
 _INDENTED_IN_COMPONENT = re.compile(
     r"^[ \t]*<(?:[A-Z][\w.]*(?:\s[^<>]*)?>\s*|[a-z]+(?:\s[^<>]*)?>[ \t]*)\n(?: {4}|\t)",
     re.MULTILINE,
@@ -83,7 +85,9 @@ _REPLACEMENTS: Sequence[tuple[str, re.Pattern[str], Callable[[re.Match[str]], st
     ("{'", _STRING, lambda match: match["text"]),
     ('{"', _STRING, lambda match: match["text"]),
 )
-"""Each entry: a string that every match contains, the pattern, and the function that replaces a match."""
+"""Each entry: a string, the pattern that is tried only if the text contains this string, and the function
+that replaces a match.
+"""
 _BREAK_LINE = re.compile(r"^[ \t]*(?:</?br\s*/?>[ \t]*)+$", re.MULTILINE | re.IGNORECASE)
 """A line of `<br>` tags only. A parser would read the lines right below it as HTML, even a heading."""
 _BLANK_LINES = re.compile(r"\n{3,}")

@@ -4,7 +4,7 @@ Values of attributes can be object literals of JavaScript that contain JSX.
 """
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 import yaml
@@ -133,20 +133,29 @@ def properties_of(text: str) -> dict[str, str]:
     if not (text.startswith("{") and text.endswith("}")):
         return {}
     found: dict[str, str] = {}
-    name, parts, depth = "", list[str](), 0
-    for token in (*_TOKEN.findall(text[1:-1]), ","):
-        if token.startswith(_COMMENT):
-            continue
-        depth += (token in "([{") - (token in ")]}")
-        if depth == 0 and token == ",":
+    name, parts = "", list[str]()
+    for token, is_outer in _tokens(text[1:-1]):
+        if is_outer and token == ",":
             if name:
                 found[name] = "".join(parts).strip()
             name, parts = "", []
-        elif depth == 0 and token == ":" and not name:
+        elif is_outer and token == ":" and not name:
             name, parts = "".join(parts).strip().strip("'\"`"), []
         else:
             parts.append(token)
     return found
+
+
+def _tokens(text: str) -> Iterator[tuple[str, bool]]:
+    """Yield the tokens of a literal without its brackets, and then a comma. Comments are left out.
+
+    The flag says whether the token is outside all inner brackets.
+    """
+    depth = 0
+    for token in (*_TOKEN.findall(text), ","):
+        if not token.startswith(_COMMENT):
+            depth += (token in "([{") - (token in ")]}")
+            yield token, depth == 0
 
 
 def text_of_expression(expression: str) -> str:
@@ -178,12 +187,8 @@ def _elements(text: str) -> list[str]:
     """Return the elements of a list literal. `text` is the list without its brackets."""
     found: list[str] = []
     parts: list[str] = []
-    depth = 0
-    for token in (*_TOKEN.findall(text), ","):
-        if token.startswith(_COMMENT):
-            continue
-        depth += (token in "([{") - (token in ")]}")
-        if depth == 0 and token == ",":
+    for token, is_outer in _tokens(text):
+        if is_outer and token == ",":
             found.append("".join(parts).strip())
             parts = []
         else:

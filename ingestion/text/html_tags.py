@@ -16,7 +16,7 @@ from ingestion.text.components import (
     scopes_of,
     title_of,
 )
-from ingestion.text.markdown_blocks import outside_code, replace_outside_code
+from ingestion.text.markdown_blocks import escape_borders, outside_code, replace_outside_code
 
 _HTML_TAGS = frozenset(
     ["a", "abbr", "address", "article", "aside", "b", "bdi", "bdo", "big", "blockquote", "body",
@@ -105,8 +105,6 @@ _LINK = re.compile(
     r"<a\b[^>]*?\shref=[\"'](https?://[^\s<>()\"']*)[\"'][^>]*>\s*([^<\[\]]+?)\s*</a\s*>",
     re.IGNORECASE,
 )
-
-_BAR = re.compile(r"(?<!\\)\|")
 
 
 def replace_tags(text: str) -> str:
@@ -236,14 +234,18 @@ def _is_type_argument(match: re.Match[str]) -> bool:
 
 def _is_inline(match: re.Match[str]) -> bool:
     """Return whether text other than tags comes before a tag on its line."""
-    start = match.string.rfind("\n", 0, match.start()) + 1
-    return bool(_ANY_TAG.sub("", match.string[start : match.start()]).strip(" \t>-"))
+    return bool(_ANY_TAG.sub("", _line_before(match)).strip(" \t>-"))
 
 
 def _is_in_heading(match: re.Match[str]) -> bool:
     """Return whether a tag follows the text of a heading."""
+    return _HEADING_TEXT.match(_line_before(match)) is not None
+
+
+def _line_before(match: re.Match[str]) -> str:
+    """Return the text before a tag on its line."""
     start = match.string.rfind("\n", 0, match.start()) + 1
-    return _HEADING_TEXT.match(match.string, start, match.start()) is not None
+    return match.string[start : match.start()]
 
 
 def image_text(alt: str) -> str:
@@ -360,7 +362,7 @@ def regular_table(table: str) -> str:
 
 def _cell(cell: str) -> str:
     text = _LINK.sub(r"[\2](\1)", _CODE.sub(lambda match: _code(match[1]), _SPACES.sub(" ", cell)))
-    return _BAR.sub(r"\\|", text).strip()
+    return escape_borders(text).strip()
 
 
 def _code(element: str) -> str:

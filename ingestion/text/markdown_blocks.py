@@ -181,6 +181,16 @@ def cell_text(markdown: str) -> str:
     return " ".join(markdown.split())
 
 
+def escape_borders(cell: str) -> str:
+    """Return the text of a table cell with each `|` escaped."""
+    return _CELL_BORDER.sub(r"\\|", cell)
+
+
+def nesting_indent(depth: int) -> str:
+    """Return the text that indents the first cell of a table row by `depth` levels; empty for level 0."""
+    return "&nbsp;" * 2 * depth + "└ " * bool(depth)
+
+
 def plain_text(inline: str) -> str:
     """Return the text of inline Markdown without its markup, such as emphasis, tags and link targets."""
     text = _ESCAPE.sub(lambda match: _hidden(match[1]), inline)

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from xml.etree import ElementTree
 from xml.parsers import expat
 
-from ingestion.sources.formats.html import html_page
+from ingestion.sources.formats.html import WIDE_SPACES, html_page
 from ingestion.sources.pages import PageContent
 from schemas.errors import SourceError
 from schemas.platform import SourceLimits
@@ -30,7 +30,7 @@ MAX_DEPTH = 150
 """Maximum depth of nested XML elements."""
 
 _PIECE_BYTES = 1 << 20
-_WIDE_SPACES = str.maketrans(dict.fromkeys("\u00a0\u2002\u2003\u3000", " "))
+_ORDINARY_SPACES = str.maketrans(dict.fromkeys(WIDE_SPACES, " "))
 """Maps no-break spaces and wide spaces to ordinary spaces.
 
 The conversion to Markdown would write them as entities at the start of a cell.
@@ -74,7 +74,7 @@ def read_docx(data: bytes, limits: SourceLimits) -> PageContent:
         raise
     except Exception as error:  # mammoth does not validate documents
         raise SourceError(f"not a Word document ({type(error).__name__})") from None
-    page = html_page(html.translate(_WIDE_SPACES))
+    page = html_page(html.translate(_ORDINARY_SPACES))
     return PageContent(_properties(parts.get("docProps/core.xml", b"")), page.parts)
 
 

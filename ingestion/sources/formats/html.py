@@ -24,6 +24,9 @@ MAX_PAGE_CHARS = 10_000_000
 MAX_TAG_SEPARATORS = 5_000
 """Maximum number of spaces, quotes and equals signs in one tag."""
 
+WIDE_SPACES = "\u00a0\u2002\u2003\u3000"
+"""No-break spaces and wide spaces. At the start of a cell, they are its indentation."""
+
 _BLOCK_TAGS = frozenset(
     ["address", "article", "aside", "blockquote", "details", "div", "dl", "fieldset", "figure",
      "footer", "form", "h1", "h2", "h3", "h4", "h5", "h6", "header", "hr", "main", "nav", "ol", "p",
@@ -71,8 +74,8 @@ Some elements around the whole page also have a matching class, such as `with-si
 _PAGE_CONTENT = ["h1", "h2", "pre", "table", "article", "main"]
 """Elements that occur in the content of a page, but not in navigation."""
 _NOTE = re.compile(r"note|tip|hint|info|warning|caution|danger|important|admonition|callout")
-_FORM_CONTENT = ["h1", "h2", "h3", "h4", "h5", "h6", "header", "section", "table", "dl"]
 _HEADINGS = ["h1", "h2", "h3", "h4", "h5", "h6"]
+_FORM_CONTENT = [*_HEADINGS, "header", "section", "table", "dl"]
 _BADGE = re.compile(r"badge|lozenge", re.IGNORECASE)
 """Classes of labels in headings, such as "Beta". The labels are not part of the heading's text."""
 _INVISIBLE_START = re.compile(

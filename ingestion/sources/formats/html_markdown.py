@@ -10,9 +10,10 @@ from typing import Any
 from bs4 import Tag
 from markdownify import ATX, MarkdownConverter
 
+from ingestion.sources.formats.html import WIDE_SPACES, parse_html
 from ingestion.sources.formats.html_structure import mark_fields, mark_operations, normalise_tables
 from ingestion.text.html_tags import image_text
-from ingestion.text.markdown_blocks import cell_text
+from ingestion.text.markdown_blocks import cell_text, escape_borders
 from schemas.errors import SourceError
 
 MAX_INDENTATION = 80
@@ -31,9 +32,6 @@ _LINE_START = re.compile(
     r"^( {0,3})(#{1,6}(?=\s|$)|`{3,}|~{3,}|=+[ \t]*$|-{2,}[ \t]*$)", re.MULTILINE
 )
 _LEFT_SPACE = re.compile(r"(?:padding|margin)-left\s*:\s*([\d.]{1,6})(px|em)", re.IGNORECASE)
-_WIDE_SPACES = "\u00a0\u2002\u2003\u3000"
-_UNESCAPED_BAR = re.compile(r"(?<!\\)\|")
-_ESCAPED_BAR = r"\\|"
 _MARKUP = re.compile(r"([\\*_`<\[{])")
 
 
@@ -49,8 +47,6 @@ def html_to_markdown(content: Tag) -> str:
 
 def table_to_markdown(html: str) -> str:
     """Return an HTML table as a Markdown table. Raises SourceError if it exceeds a limit."""
-    from ingestion.sources.formats.html import parse_html
-
     return html_to_markdown(parse_html(html))
 
 
@@ -158,7 +154,7 @@ class _Converter(MarkdownConverter):
     def convert_td(self, el: Tag, text: str, parent_tags: set[str]) -> str:
         # Indentation shows nesting. It is written as &nbsp; because Markdown parsers strip spaces.
         text = cell_text(text) if el.find("li") else " ".join(text.split())
-        return f" {'&nbsp;' * _indentation(el)}{_UNESCAPED_BAR.sub(_ESCAPED_BAR, text)} |"
+        return f" {'&nbsp;' * _indentation(el)}{escape_borders(text)} |"
 
     convert_th = convert_td
 
@@ -193,7 +189,7 @@ def _indentation(cell: Tag) -> int:
             width += round(float(match[1]) / (8 if match[2].lower() == "px" else 0.5))
     for text in cell.strings:
         spaces = text[: len(text) - len(text.lstrip())]
-        width += sum(character in _WIDE_SPACES for character in spaces)
+        width += sum(character in WIDE_SPACES for character in spaces)
         if len(spaces) < len(text):
             break
     return min(width, MAX_INDENTATION)

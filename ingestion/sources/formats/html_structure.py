@@ -125,11 +125,12 @@ def mark_fields(content: Tag) -> None:
 def _head_and_rest(element: Tag) -> tuple[list[str], list[Tag]]:
     """Split `element` into the texts of a field's head and the blocks after the head.
 
-    The head ends before the first block after the type that is not just a flag such as "required". Both
-    lists are empty if `element` does not contain the head of a field.
+    The head consists of the name, the type and the elements after it, up to the first block whose text is
+    more than a flag such as "required". Both lists are empty if `element` does not contain the head of a
+    field.
     """
     tags = [part for part in element.children if isinstance(part, Tag)]
-    pairs = [(tag, text) for tag in tags if (text := " ".join(tag.get_text(" ").split()))]
+    pairs = [(tag, text) for tag in tags if (text := _line(tag))]
     parts, texts = [tag for tag, _ in pairs], [text for _, text in pairs]
     if len(texts) < 2 or not _NAME.fullmatch(texts[0]) or not _TYPE.fullmatch(texts[1]):
         return [], []
@@ -220,7 +221,7 @@ def _titles(row: Tag) -> list[str]:
     """Return the texts of a row of header cells in lower case; empty for other rows."""
     cells = row.find_all(["td", "th"], recursive=False)
     is_header = bool(cells) and all(cell.name == "th" for cell in cells)
-    return [" ".join(cell.get_text(" ").split()).lower() for cell in cells] if is_header else []
+    return [_line(cell).lower() for cell in cells] if is_header else []
 
 
 def _is_layout(table: Tag) -> bool:
@@ -266,7 +267,7 @@ class _TableNormaliser:
             for _ in range(across - 1):
                 self._append(row, "")
             if down > 1:
-                text = " ".join(cell.get_text(" ").split())
+                text = _line(cell)
                 text = text if len(text) <= MAX_REPEATED_CHARS else ""
                 self.spanning |= {column + i: (down - 1, text) for i in range(across)}
             column += across

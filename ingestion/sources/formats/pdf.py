@@ -154,7 +154,7 @@ def _stream_costs(page: "PageObject") -> Iterator[tuple[int, int]]:
 
 
 def _as_dict(item: Any) -> dict[str, Any]:
-    value = item.get_object() if item is not None and hasattr(item, "get_object") else item
+    value = item.get_object() if hasattr(item, "get_object") else item
     return value if isinstance(value, dict) else {}
 
 

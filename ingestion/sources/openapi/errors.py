@@ -1,7 +1,7 @@
 """Finds the error codes of an operation: HTTP statuses and the platform's own codes."""
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from http import HTTPStatus
 
@@ -49,8 +49,7 @@ def errors_of_operation(operation: Operation, reader: SchemaReader) -> tuple[Err
     successes = operation.success_responses
     for response in operation.responses:
         if response in successes:
-            examples = [example for media in response.media for example in media.examples]
-            _add_examples(errors, list(filter(is_error_example, examples)), "")
+            _add_examples(errors, filter(is_error_example, response.examples), "")
         elif not response.status.startswith(("1", "3")):
             _add_response(errors, response, reader)
     return tuple(
@@ -85,8 +84,7 @@ def _add_response(
         codes.setdefault(match[1][:MAX_CODE_CHARS], _CollectedError()).add(
             "", _with_status(status, match[2].strip())
         )
-    examples = [example for media in response.media for example in media.examples]
-    _add_examples(codes, examples, status)
+    _add_examples(codes, response.examples, status)
     for media in response.media[:1]:
         for code in _enumerated_codes(reader.read(media.schema), reader):
             error = codes.setdefault(code, _CollectedError())
@@ -118,7 +116,7 @@ def _explanation(response: OperationResponse, items: list[re.Match[str]]) -> str
 
 
 def _add_examples(
-    errors: dict[str, _CollectedError], examples: list[NamedExample], status: str
+    errors: dict[str, _CollectedError], examples: Iterable[NamedExample], status: str
 ) -> None:
     for _, example in examples:
         code_and_message = _code_and_message(example.value)

@@ -147,6 +147,11 @@ class OperationResponse:
         """Whether the status is 2xx."""
         return self.status.startswith("2")
 
+    @property
+    def examples(self) -> list[NamedExample]:
+        """The examples of all media types."""
+        return [example for media in self.media for example in media.examples]
+
 
 @dataclass(frozen=True)
 class PathOperation:

@@ -18,7 +18,7 @@ MAX_DOCUMENTS = 300
 """Maximum number of documents in one description."""
 
 MAX_REFERENCE_HOPS = 50
-"""Maximum number of `$ref`s that are followed to resolve one reference."""
+"""A chain of this many `$ref`s or more is not resolved."""
 
 _REFERENCE_TEXTS = ("summary", "description")
 """Keys that are allowed next to a `$ref`. Their values replace those of the target."""
@@ -41,8 +41,10 @@ class Node:
 
     def __getitem__(self, key: str) -> "Node":
         """Return the node of `key`; a node of None if there is no such key."""
-        inner = self.value.get(key) if isinstance(self.value, dict) else None
-        return Node(inner, self.base, self.documents)
+        return Node(self._get(key), self.base, self.documents)
+
+    def _get(self, key: str) -> object:
+        return self.value.get(key) if isinstance(self.value, dict) else None
 
     def __contains__(self, key: str) -> bool:
         return isinstance(self.value, dict) and key in self.value
@@ -66,20 +68,20 @@ class Node:
 
     def text(self, key: str) -> str:
         """Return the string or number of `key` as text; empty for anything else."""
-        inner = self.value.get(key) if isinstance(self.value, dict) else None
+        inner = self._get(key)
         if isinstance(inner, bool) or not isinstance(inner, str | int | float):
             return ""
         return str(inner).strip()
 
     def flag(self, key: str) -> bool:
         """Return whether the value of `key` is true or the string `true`."""
-        inner = self.value.get(key) if isinstance(self.value, dict) else None
+        inner = self._get(key)
         return inner is True or inner == "true"
 
     @property
     def reference(self) -> str | None:
         """The value of `$ref`; None if there is none."""
-        reference = self.value.get("$ref") if isinstance(self.value, dict) else None
+        reference = self._get("$ref")
         return reference if isinstance(reference, str) else None
 
     def resolve(self) -> "Node":

@@ -20,7 +20,7 @@ from ingestion.sources.openapi.references import Node
 from schemas.errors import SourceError
 
 MAX_MEDIA_TYPES = 8
-"""Maximum number of media types of one body. Further ones are ignored."""
+"""Maximum number of media types that are read of one body in OpenAPI 3. Further ones are ignored."""
 
 _JSON = "application/json"
 _MULTIPART = "multipart/form-data"
@@ -67,7 +67,7 @@ class OpenApi3:
                 for status, response in _responses(path_operation)
             ),
             servers=tuple(self._servers(path_operation)),
-            security=_holder(path_operation, self._root, "security")["security"],
+            security=_declared(path_operation, self._root, "security"),
             schemes=self._root["components"]["securitySchemes"],
         )
 
@@ -119,14 +119,14 @@ class Swagger2:
             body=tuple(_body(parameter, consumes) for parameter in bodies[:1]),
             responses=tuple(self._read_responses(path_operation)),
             servers=tuple(self._servers(path_operation)),
-            security=_holder(path_operation, self._root, "security")["security"],
+            security=_declared(path_operation, self._root, "security"),
             schemes=self._root["securityDefinitions"],
         )
 
     def _media_types(
         self, path_operation: PathOperation, key: str, default: str = _JSON
     ) -> tuple[str, ...]:
-        declared = _holder(path_operation, self._root, key)[key].elements()
+        declared = _declared(path_operation, self._root, key).elements()
         types = (node.value.strip().lower() for node in declared if isinstance(node.value, str))
         return tuple(filter(None, types)) or (default,)
 
@@ -149,7 +149,7 @@ class Swagger2:
             if path or root.base.startswith("http"):
                 yield absolute_server_url(path or "/", root.base)
             return
-        declared = _holder(path_operation, root, "schemes")["schemes"].elements()
+        declared = _declared(path_operation, root, "schemes").elements()
         schemes = [node.value for node in declared if isinstance(node.value, str)]
         for scheme in (schemes or ["https"])[:MAX_SERVERS]:
             yield f"{scheme}://{host}{path}"
@@ -164,9 +164,9 @@ def reader_for_version(root: Node) -> OpenApi3 | Swagger2:
     raise SourceError("not an OpenAPI 3.0, OpenAPI 3.1 or Swagger 2.0 description")
 
 
-def _holder(path_operation: PathOperation, root: Node, key: str) -> Node:
-    """Return the operation if it has `key`, otherwise the root, whose value applies to all operations."""
-    return path_operation.node if key in path_operation.node else root
+def _declared(path_operation: PathOperation, root: Node, key: str) -> Node:
+    """Return the operation's value of `key`, otherwise the root's, which applies to all operations."""
+    return path_operation.node[key] if key in path_operation.node else root[key]
 
 
 def _responses(path_operation: PathOperation) -> Iterator[tuple[str, Node]]:
