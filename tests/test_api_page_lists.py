@@ -261,3 +261,164 @@ def test_sentence_about_a_method_names_no_parameters(tmp_path: Path) -> None:
 def test_list_with_an_empty_name_or_type_ends_no_ingestion(lines: str, tmp_path: Path) -> None:
     page = f"# Pay\n\n`POST /pay`\n\n| Name | Required |\n| --- | --- |\n| a | yes |\n\n{lines}\n"
     assert read_lines(page, tmp_path / "page.md")[:2] == ["POST /pay Pay", "a!"]
+
+
+PLAIN_LABELS = """# Radio
+
+## Log in
+
+* URL: `http://radio.example/login`
+
+* Method: `POST`
+
+* Arguments:
+
+    * `email`: `the account`
+
+    * `password`: `the password`
+
+* Response ( `application/json` )
+"""
+
+EXAMPLES_ONLY = """# Preferences
+
+## Read the preferences
+
+`GET /api/preferences`
+
+**Example Response**:
+
+```http
+HTTP/1.1 200
+
+{"theme": ""}
+```
+"""
+
+CALL_HEADINGS = """# Admin
+
+## POST `/admin/password/{user}`
+
+Request body format:
+
+```
+{"password": "new"}
+```
+
+## /admin/state [GET]
+
+returns the state.
+"""
+
+URL_THEN_CURL = """# Services
+
+### list_services
+
+Route: `/api/v0/services/:host`
+
+Input:
+
+- state: only services in this state
+
+Example:
+
+```curl
+curl -X DELETE -H 'Token: x' https://foo.example/api/v0/services/a
+```
+
+Output:
+
+```json
+{"status": "ok"}
+```
+"""
+
+TYPES_WITH_DEFAULTS = """# Namespaces
+
+## Create a namespace
+
+| Method | Path |
+| --- | --- |
+| `POST` | `/v1/namespace` |
+
+### Parameters
+
+- `Name` `(string: <required>)`- the name
+- `Quota` `(int: 10)` - the quota
+"""
+
+PARAMETERS_BELOW_A_RESPONSE = """# Reports
+
+GET /reports
+
+It returns a JSON body like the following:
+
+```json
+{"reports": []}
+```
+
+**URL parameters:**
+
+* `limit`: integer - the number of reports
+
+**Response**
+
+* `reports`: array - the reports
+"""
+
+ITEMS_WITHOUT_BARS = """# Server
+
+### Read the state
+GET /api/state
+
++ Body参数
+无
++ 响应（200）
+
+项目 | 类型 | 说明
+-|-|-
+vendor|string| 软件提供商 |
+"""
+
+
+@pytest.mark.parametrize(
+    ("page", "expected"),
+    [
+        (PLAIN_LABELS, ["POST http://radio.example/login Log in", "email", "password"]),
+        (EXAMPLES_ONLY, ["GET /api/preferences Preferences"]),
+        (
+            CALL_HEADINGS,
+            [
+                "POST /admin/password/{user} Admin POST /admin/password/{user}",
+                "user!",
+                "GET /admin/state /admin/state",
+            ],
+        ),
+        (URL_THEN_CURL, ["DELETE /api/v0/services/:host Services", "host!"]),
+        (TYPES_WITH_DEFAULTS, ["POST /v1/namespace Create a namespace", "Name!", "Quota"]),
+        (PARAMETERS_BELOW_A_RESPONSE, ["GET /reports Reports", "limit", "> reports"]),
+        (ITEMS_WITHOUT_BARS, ["GET /api/state Read the state", "> vendor"]),
+    ],
+)
+def test_page_with_few_marks_is_read(page: str, expected: list[str], tmp_path: Path) -> None:
+    assert read_lines(page, tmp_path / "page.md") == expected
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "**POST /rsvp** <br />\nCreates an RSVP.",
+        "<font>POST</font>******<http://a.example/rsvp>**",
+    ],
+)
+def test_call_among_markup_is_read(line: str, tmp_path: Path) -> None:
+    page = f"# RSVP\n\n{line}\n\n| Name | Required |\n| --- | --- |\n| id | yes |\n"
+    (call, name) = read_lines(page, tmp_path / "page.md")
+    assert call.startswith("POST ")
+    assert call.endswith("/rsvp RSVP")
+    assert name == "id!"
+
+
+def test_url_without_an_example_of_its_call_stays_prose(tmp_path: Path) -> None:
+    page = URL_THEN_CURL.replace("foo.example/api/v0/services/a", "foo.example/api/v0/devices")
+    assert read_lines(page, tmp_path / "page.md") == []

@@ -35,7 +35,7 @@ _BASE_VARIABLE = r"\$?\{\{?[\w.-]+\}?\}(?=/)"
 """A variable for the address of the server, as in Postman: `{{baseUrl}}/v1/x`."""
 TARGET = rf"(?:(?:https?://|{_BASE_VARIABLE}|/)(?:<[\w-]+>|[^\s`|<>\"')，。])*)"
 CALL = re.compile(
-    rf"(?<![\w/])(?:[\[【(（]\s*)?({METHODS})(?:\*\*|[`\s:|\]】)）]|→|[-=]>|&nbsp;|<[^>]{{0,200}}>)+({TARGET})"
+    rf"(?<![\w/])(?:[\[【(（]\s*)?({METHODS})(?:\*\*|[`\s:|\]】)）]|→|[-=]>|&nbsp;|<(?=https?:)|<[^>]{{0,200}}>)+({TARGET})"
 )
 METHOD_ALONE = re.compile(
     rf"(?<![\w/])({METHODS}|get|post|put|patch|delete)(?!\w|/(?!(?:{METHODS}|get|post)\b))"
@@ -55,7 +55,7 @@ OPENING_CALL = re.compile(
     re.MULTILINE,
 )
 """A call at the start of a line, alone or after a short label."""
-_CLAUSE_START = re.compile(r"[ \t]{0,9}(?:$|[\n，,;；。(（|｜·—–:：]|-\s)")
+_CLAUSE_START = re.compile(r"[ \t]{0,9}(?:$|<br\s*/?>|[\n，,;；。(（|｜·—–:：]|-\s)")
 """A separator between a call and a clause about it. Without one, the call is part of a sentence."""
 _TITLED_METHOD = re.compile(rf"(?:{METHODS}) / (?=\w)")
 """A method and a slash before the name of an operation: `POST / Place an order`."""

@@ -77,7 +77,7 @@ _COLUMNS: Mapping[str, re.Pattern[str]] = MappingProxyType(
             r"(?:in|location|where|(?:passed|located|sent|goes)\s+in|param(?:eter)?\s+in)",
         ),
         "name": header_pattern(
-            r"(?:请求|响应|返回|查询|路径|入|出|输入|输出|公共|公用|业务|系统|接口|消息|请求头|头部|header|body|query|path)*\s*(?:参数|字段|属性|变量|键|请求头|头部|头域|header)?(?:名称|名|代码|标识|key)?|变量名?|元素|英文名称?|(?:返回|响应)值",
+            r"(?:请求|响应|返回|查询|路径|入|出|输入|输出|公共|公用|业务|系统|接口|消息|请求头|头部|header|body|query|path)*\s*(?:参数|字段|属性|变量|键|请求头|头部|头域|header)?(?:名称|名|代码|标识|key)?|变量名?|元素|项目?|英文名称?|(?:返回|响应)值",
             r"(?:return|response)\s+values?",
             r"(?:(?:request|response|query|path|body|header|form|json|attribute|object)\s+)*(?:param(?:eter)?|field|property|attribute|argument|key|header|variable|member|element|option)s?(?:\s*(?:name|key|id))?",
             r"names?",

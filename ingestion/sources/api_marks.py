@@ -136,9 +136,18 @@ def _stated_marks(blocks: Sequence[MarkdownBlock]) -> Iterator[Mark]:
         elif target := only_target(block) or (facts.is_after_method and _path_alone(block)):
             yield from facts.read([("URL", target)], index)
         elif not calls:
-            yield from facts.read(_pairs(block, facts), index)
+            yield from _labelled_marks(block, facts, index)
         facts.label = block.title if is_heading else _bold_label(block)
         facts.is_after_method = method is not None
+
+
+def _labelled_marks(block: MarkdownBlock, facts: "_LabelledFacts", index: int) -> Iterator[Mark]:
+    """Yield the marks that a block completes: it states a URL or a method, or calls the stated URL."""
+    if block.kind == "heading" and TARGET_ALONE.fullmatch(block.title):
+        facts.note_url(block.title, index)
+    else:
+        yield from facts.read(_pairs(block, facts), index)
+        yield from facts.read_example(block)
 
 
 def _path_alone(block: MarkdownBlock) -> str:
@@ -311,6 +320,19 @@ class _LabelledFacts:
         """Whether the block before the current one is only a method."""
         self._method = ""
         self._url = ""
+        self._url_block = 0
+
+    def note_url(self, url: str, block: int) -> None:
+        """Note the URL in the block with this index. Its method follows, or is in an example."""
+        self._url, self._url_block = url, block
+
+    def read_example(self, block: MarkdownBlock) -> Iterator[Mark]:
+        """Yield a mark at the URL if its method is not known, and the block calls the URL."""
+        example = example_call(block) if self._url and not self._method else None
+        call = call_of(example.method, self._url) if example else None
+        if example and call and Templates([call]).match(example):
+            yield Mark(call, self._url_block)
+            self._url = ""
 
     def read(self, pairs: Sequence[tuple[str, str]], block: int) -> Iterator[Mark]:
         """Yield a mark as soon as a method and a URL are known."""
@@ -322,7 +344,8 @@ class _LabelledFacts:
             elif is_method and (method := METHOD_ALONE.search(value)):
                 self._method, self._url = method[1], _only_code(value, "url") or self._url
             elif is_url and (target := TARGET_ALONE.search(value)):
-                self._url, self._method = target[0], _only_code(value, "method") or self._method
+                self.note_url(target[0], block)
+                self._method = _only_code(value, "method") or self._method
             if self._method and self._url:
                 yield Mark(call_of(self._method, self._url), block)
                 self._method = self._url = ""

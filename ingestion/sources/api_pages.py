@@ -9,7 +9,7 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from ingestion.sources.api_calls import path_names
+from ingestion.sources.api_calls import CALL, is_label, path_names
 from ingestion.sources.api_columns import text_of
 from ingestion.sources.api_marks import Mark, find_marks
 from ingestion.sources.api_operation import PageOperation, listed_operations
@@ -217,7 +217,7 @@ def _is_evident(blocks: Sequence[MarkdownBlock], section: _Section) -> bool:
     if has_parameters or operation.public_parameters or operation.error_codes:
         return True
     own = blocks[section.start : section.end]
-    if own[:1] and own[0].kind == "heading" and _has_response_example(own):
+    if own[:1] and own[0].kind == "heading" and _has_example(own):
         return True
     return _has_json(own) and _has_permission(blocks, mark.block)
 
@@ -226,13 +226,17 @@ def _has_json(blocks: Sequence[MarkdownBlock]) -> bool:
     return any(block.kind == "fence" and _JSON_EXAMPLE.search(block.text) for block in blocks)
 
 
-def _has_response_example(blocks: Sequence[MarkdownBlock]) -> bool:
-    """Return whether the blocks contain a JSON example below a heading or label such as "Response"."""
+def _has_example(blocks: Sequence[MarkdownBlock]) -> bool:
+    """Return whether the blocks contain a JSON example below a heading or label such as "Response".
+
+    If the first block is a heading with the call, an example of a request is enough.
+    """
+    roles = ("request", "response") if CALL.search(blocks[0].title) else ("response",)
     title = ""
     for block in blocks:
-        if block.kind == "heading" or is_title(block):
-            title = text_of(block.text)
-        elif role_of_title(title) == "response" and _has_json([block]):
+        if block.kind == "heading" or is_title(block) or is_label(block):
+            title = text_of(block.text).rstrip(":：")
+        elif role_of_title(title) in roles and _has_json([block]):
             return True
     return False
 

@@ -154,6 +154,8 @@ _SIGNATURE = re.compile(r"`([A-Za-z_$][\w.\[\]-]*)(\??): +([^`]+)`")
 """A name and its type in one code span: "`name: string`", "`name?: string`"."""
 _BRACKETED_TYPE = re.compile(r"`([A-Za-z_$][\w.-]*)\s*(?:=|\s-)\s*\[(\w[\w ]*)\],?\s*([^`]*)`")
 """A name with its type in brackets in one code span: "`id=[integer]`", "`id - [string], the user`"."""
+_TYPE_AND_DEFAULT = re.compile(r"`:?([\w.-]+)`\s*`\((\w[\w\[\]]*)(?::\s*([^`]*))?\)`")
+"""A name and, in a second code span, its type and its default value: "`limit` `(int: 10)`"."""
 _TYPE_FIRST = re.compile(
     rf"({_TYPE_NAME}) +(`[\w.\[\]-]+`|\*\*[\w.\[\]-]+\*\*)"
     r"(?:\s*[(（](required|optional|必填|可选)[)）])?",
@@ -173,10 +175,17 @@ def _nested_items(markdown: str) -> list[tuple[int, str]]:
             if text.startswith("`"):
                 text = _SIGNATURE.sub(_separate_type, text, count=1)
                 text = _BRACKETED_TYPE.sub(r"`\1` (\2) \3", text, count=1)
+                text = _TYPE_AND_DEFAULT.sub(_without_default, text, count=1)
             items.append((len(match["indent"]), text.strip()))
         elif items and line.strip():
             items[-1] = (items[-1][0], f"{items[-1][1]}\n{line.strip()}")
     return items
+
+
+def _without_default(typed: re.Match[str]) -> str:
+    default = (typed[3] or "").strip("\"'")
+    fact = default.strip("<>") if default.startswith("<") else f"default {default}"
+    return f"`{typed[1]}` ({', '.join(filter(None, [typed[2], default and fact]))})"
 
 
 def _name_first(typed: re.Match[str]) -> str:

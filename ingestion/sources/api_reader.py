@@ -305,7 +305,7 @@ def is_title(block: MarkdownBlock) -> bool:
     Such a block is a title. Any other short paragraph below a parameter is taken as the parameter's
     description.
     """
-    return _BOLD_TITLE.fullmatch(block.text.strip()) is not None
+    return _BOLD_TITLE.fullmatch(block.text.strip(" :：\n")) is not None
 
 
 def _without_empty_headings(blocks: Iterable[MarkdownBlock]) -> list[MarkdownBlock]:

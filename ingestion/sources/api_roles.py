@@ -55,7 +55,7 @@ _NEUTRAL = re.compile(
 )
 """Labels that announce parameters without naming request or response: the text above decides."""
 _STRONG_REQUEST = _words(
-    "请求|入参|查询|路径|输入|<requests?>|<query>|<path>|<arg(?:ument)?s?>|<inputs?>|<form>"
+    "请求|入参|查询|路径|输入|<requests?>|<query>|<path>|<ur[li]>|<arg(?:ument)?s?>|<inputs?>|<form>"
 )
 """Words that name the request, unlike 参数 and "body", which a response can have as well."""
 _NOTIFICATION = re.compile(

@@ -31,6 +31,7 @@ _GENERIC_HEADING = re.compile(
     r"|(?:the )?(?:https? |api |rest )?(?:requests?|endpoints?|ur[li]s?|methods?|api|routes?|resource|call)"
     r"(?: (?:syntax|format|line|url|details?|info(?:rmation)?|method|path|definition|example|overview))?"
     r"|(?:(?:query|path|body|header|request|response|url) )?(?:param(?:eter)?s?|headers?)"
+    r"|examples?(?: \w+)?"
     r"|overview|introduction|definition|syntax|usage|reference|summary|description|basic info(?:rmation)?"
     rf"|(?-i:{METHODS})(?:\s+/.*)?)\W*",
     re.IGNORECASE,

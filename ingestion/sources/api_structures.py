@@ -19,7 +19,7 @@ _SECTION_NUMBER = re.compile(r"^\d+(?:\.\d+)*[.、)）]?\s")
 _WORD = re.compile(r"[A-Za-z_$][\w$-]*(?:(?:\[\w*\])?\.[A-Za-z_$][\w$-]*)*", re.ASCII)
 _NO_NAME = re.compile(
     r"an?|and|are|below|these|those|its|contains?|each|following|for|has|have|in|includes?|is|of|the|with|where"
-    r"|requests?|responses?|returns?|body|query|path|headers?|inputs?|outputs?|errors?|json|form"
+    r"|requests?|responses?|returns?|body|query|path|ur[li]|headers?|inputs?|outputs?|errors?|json|form"
     r"|(?:(?:sub|child|nested|inner)-?)?(?:param(?:eter)?|field|attribute|propert(?:y|ie)|object)s?"
     r"|sub|child|children|nested|inner|(?:structure|struct|schema|model|definition)s?"
     r"|descriptions?|details?|tables?|common|public",

@@ -24,8 +24,14 @@ _QUOTE = re.compile(r"^> ?", re.MULTILINE)
 _TABLE_IN_LIST = re.compile(
     r"^[ \t]+\|[^\n]*\n[ \t]+\|[ \t:|-]+\n(?:[ \t]+\|[^\n]*(?:\n|\Z))*", re.MULTILINE
 )
-_LABEL_ITEM = re.compile(r"\*\*([^*\n]{1,40})\*\*[ \t]*[:：]?[ \t]*(?:\n|\Z)")
-"""The start of a list item whose first line is only a bold label."""
+_LABEL_ITEM = re.compile(
+    r"(?:\*\*(?P<bold>[^*\n]{1,40})\*\*[ \t]*[:：]?|(?P<plain>[^*`\n:：]{1,40})[:：])[ \t]*(?:\n|\Z)"
+)
+"""The start of a list item whose first line is only a label, in bold or with a colon."""
+_FACT_ITEM = re.compile(
+    r"(?:\*\*)?(?P<label>[^*`\n:：]{1,40})[:：]?(?:\*\*)?(?:[:：]|[ \t]*(?:\n|\Z))"
+)
+"""The start of a list item with a label, possibly with its value in the same line."""
 _ITALIC_LABEL = re.compile(r"([*_])(?![*_])([^*_\n]{1,24})\1[ \t]*[:：]?")
 _DEFINITION = re.compile(r"[A-Za-z_$][\w.$\[\]-]*\n(?::[ \t].*(?:\n|\Z))+")
 """A name with its definitions, as in Markdown Extra."""
@@ -46,7 +52,10 @@ _TYPED_SPANS = re.compile(
 """Paragraphs such as "`id=[integer]`", each of which is a parameter in a code span."""
 
 _ACTION = re.compile(rf"(?P<name>.*?)\s*\[(?P<method>{METHODS})(?:\s+(?P<path>/[^\]]*))?\]")
-"""The heading of an operation in API Blueprint: `List boats [GET]`, `List boats [GET /boats]`."""
+"""The heading of an operation in API Blueprint: `List boats [GET]`, `List boats [GET /boats]`.
+
+The name may be the path: `/boats [GET]`.
+"""
 _RESOURCE = re.compile(r"(?P<name>.*?)\s*\[(?P<path>/[^\]]*)\]")
 """The heading of a resource in API Blueprint: `Boats [/boats]`."""
 _KEYWORD_ITEM = re.compile(
@@ -56,7 +65,7 @@ _KEYWORD_ITEM = re.compile(
 _QUERY = re.compile(r"\{[?&#][^}]*\}")
 """A template of a query or fragment in a path, such as `{?limit}` or `{#section}`."""
 
-ReadContent = Callable[[str], Sequence[MarkdownBlock]]
+ParseItem = Callable[[str], Sequence[MarkdownBlock]]
 """Parses the content of a list item."""
 
 
@@ -193,7 +202,8 @@ def _with_unfolded_lists(blocks: Sequence[MarkdownBlock]) -> Iterator[MarkdownBl
     """
     unfolded = [_labelled_blocks(block) for block in blocks]
     for index, block in enumerate(blocks):
-        names_operation = any(unfolded[index + 1 : index + 2]) and _is_name(block)
+        below = blocks[index + 1].text if any(unfolded[index + 1 : index + 2]) else ""
+        names_operation = "**" in below and _is_name(block)
         if names_operation:
             yield MarkdownBlock("heading", block.text, level=2, title=text_of(block.text))
         else:
@@ -201,34 +211,42 @@ def _with_unfolded_lists(blocks: Sequence[MarkdownBlock]) -> Iterator[MarkdownBl
 
 
 def _labelled_blocks(block: MarkdownBlock) -> Sequence[MarkdownBlock]:
-    """Return the blocks of a list whose items are bold labels, such as `**URL**`, each above its content.
+    """Return the blocks of a list with labels, such as `**URL**` or `Headers:`, each above its content.
 
     A widely copied template describes an operation with such a list. The result is empty for any other
     list: one of the labels must announce a URL or a method.
     """
-    if block.kind != "list" or "**" not in block.text:
-        return ()
-    labels = map(_LABEL_ITEM.match, split_list_items(block.text))
-    if not any(label and is_fact_label(label[1].strip(" :：")) for label in labels):
+    items = split_list_items(block.text) if block.kind == "list" else []
+    has_table = _TABLE_IN_LIST.search(block.text)  # read with the labels right above it
+    labels = map((_LABEL_ITEM if has_table else _FACT_ITEM).match, items)
+    states_fact = any(label and is_fact_label(_label_text(label)) for label in labels)
+    if not states_fact or not any(map(_LABEL_ITEM.match, items)):
         return ()
     return _unfold(block, _LABEL_ITEM, _read_typed_spans)
 
 
 def _unfold(
-    block: MarkdownBlock, label_pattern: re.Pattern[str], read: ReadContent
+    block: MarkdownBlock, label_pattern: re.Pattern[str], read: ParseItem
 ) -> list[MarkdownBlock]:
     """Return the items of a list: a label becomes a bold paragraph above its content, which `read` parses.
 
-    The first group of `label_pattern` is the label. Items without a label become lists of one item.
+    The only group of `label_pattern` that matches is the label. Items without a label become lists of one
+    item, or paragraphs if they only announce a table or list.
     """
     found: list[MarkdownBlock] = []
     for item in split_list_items(block.text):
         if label := label_pattern.match(item):
-            found.append(MarkdownBlock("paragraph", f"**{label[1].strip(' :：')}**"))
+            found.append(MarkdownBlock("paragraph", f"**{_label_text(label)}**"))
             found += read(dedent(item[label.end() :]))
+        elif len(item) <= MAX_NAME_CHARS and role_of_title(item) and not _PARAMETERS.search(item):
+            found.append(MarkdownBlock("paragraph", f"**{text_of(item)}**"))
         else:
             found.append(MarkdownBlock("list", "- " + item.replace("\n", "\n  ")))
     return found
+
+
+def _label_text(label: re.Match[str]) -> str:
+    return label[label.lastindex or 0].strip(" :：")
 
 
 def _read_typed_spans(text: str) -> Sequence[MarkdownBlock]:
@@ -261,7 +279,8 @@ def _without_blueprint(blocks: Sequence[MarkdownBlock]) -> Iterator[MarkdownBloc
         if 0 < block.level <= level:
             path, level = "", 0
         if action := _ACTION.fullmatch(block.title):
-            path_of_action = _QUERY.sub("", action["path"] or path)
+            named = action["name"] if action["name"].startswith("/") else ""
+            path_of_action = _QUERY.sub("", action["path"] or named or path)
             yield _renamed(block, action["name"])
             if path_of_action:
                 yield MarkdownBlock("paragraph", f"`{action['method']} {path_of_action}`")
