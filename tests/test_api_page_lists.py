@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.api_page_lines import read_lines
+from tests.api_page_lines import read_lines, read_operations
 
 CALLS_IN_LISTS = """# Markers
 
@@ -422,3 +422,22 @@ def test_call_among_markup_is_read(line: str, tmp_path: Path) -> None:
 def test_url_without_an_example_of_its_call_stays_prose(tmp_path: Path) -> None:
     page = URL_THEN_CURL.replace("foo.example/api/v0/services/a", "foo.example/api/v0/devices")
     assert read_lines(page, tmp_path / "page.md") == []
+
+
+@pytest.mark.parametrize(
+    ("query", "kept"),
+    [
+        ("?Action=CreateOrder&Version=1", "?Action=CreateOrder"),
+        ("?method=orders.create", "?method=orders.create"),
+        ("?page=1&action=list", ""),
+        ("?action=1", ""),
+    ],
+)
+def test_query_that_names_the_operation_is_part_of_its_url(
+    query: str, kept: str, tmp_path: Path
+) -> None:
+    page = f"# Order\n\n`GET https://rpc.example/{query}`\n\n| Name | Required |\n| --- | --- |\n| id | yes |\n"
+    expected = [f"GET https://rpc.example/{kept} Order", "id!"]
+    assert read_lines(page, tmp_path / "page.md") == expected
+    document = read_operations(page, tmp_path / "page.md")[0].document("a", "s", "en")
+    assert (document.url, document.servers) == (f"/{kept}", ("https://rpc.example",))

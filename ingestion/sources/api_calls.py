@@ -69,6 +69,10 @@ _BOLD = re.compile(r"\*\*[^*\n]{1,60}\*\*")
 _SENTENCE_LINE = re.compile(r"\A\s*(?:[\u4e00-\u9fff]|[A-Z][a-z]+(?: [a-z]+){2,})")
 _HTTP_VERSION = re.compile(r"\sHTTP/\d")
 DECLARED_CALL = re.compile(rf"(?:^|\s)({METHODS})\s+(\S+)", re.IGNORECASE)
+_OPERATION_QUERY = re.compile(
+    r"((?:action|method|op|cmd|command|service|act)=[A-Za-z][\w.-]*)(?:&|\Z)", re.IGNORECASE
+)
+"""The first query parameter if it names the operation, as in remote procedure calls."""
 _ORIGIN = re.compile(r"\w[\w+.-]*://[^/]*")
 _PLACEHOLDER = re.compile(r"\{[^}]*\}|(?<=/):[A-Za-z_]\w*|<[^>]*>|(?<=/)\[[A-Za-z_][\w-]*\]")
 
@@ -86,15 +90,21 @@ class Call(NamedTuple):
 
 
 def call_of(method: str, url: str) -> Call:
-    """Return a call: the method in upper case, the URL without markup, server variable and query."""
+    """Return a call: the method in upper case, the URL without markup, server variable and query.
+
+    A query parameter that names the operation stays: `/?Action=CreateOrder`.
+    """
     url = re.sub(f"^{_BASE_VARIABLE}", "", re.sub(r"\*(\{[^}]*\})\*", r"\1", url))
     url = re.sub(r"\{([\w.]+)#[^{}]*\}", r"{\1}", url)  # `{name#anchor}`
     url = re.sub(r"\\([_\-.{}])", r"\1", url).replace("#{", "{")  # `#{name}` as in Ruby
-    url = re.split("[?#]", url.rstrip(".,;:。，；*`"))[0]
+    url, _, query = url.rstrip(".,;:。，；*`").partition("?")
+    url = url.partition("#")[0]
     if "(" in url and ")" not in url:  # the start of a remark: `/v1/orders(HMAC SHA256)`
         url = url.partition("(")[0]
     if "]" in url and "[" not in url:  # the text of a link: `[/v1/orders](/v1/orders)`
         url = url.partition("]")[0]
+    if operation := _OPERATION_QUERY.match(query):
+        url = f"{url}?{operation[1]}"
     return Call(cast(Method, method.upper()), url)
 
 
