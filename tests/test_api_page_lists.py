@@ -441,3 +441,15 @@ def test_query_that_names_the_operation_is_part_of_its_url(
     assert read_lines(page, tmp_path / "page.md") == expected
     document = read_operations(page, tmp_path / "page.md")[0].document("a", "s", "en")
     assert (document.url, document.servers) == (f"/{kept}", ("https://rpc.example",))
+
+
+def test_table_without_a_header_is_read(tmp_path: Path) -> None:
+    page = (
+        "# Passwords\n\n`POST /passwords`\n\n### Arguments\n\n"
+        "| `user_id` | The user. Required: true |\n| --- | --- |\n| `note` | A remark. Required: false |\n"
+    )
+    assert read_lines(page, tmp_path / "page.md") == [
+        "POST /passwords Passwords",
+        "user_id!",
+        "note",
+    ]

@@ -316,6 +316,13 @@ _MARK_SENTENCE = re.compile(
 """A mark as a sentence, or at the start of one: "A name. Required.", "A name. Optional, at most 20."."""
 
 
+_MARK_VALUE = re.compile(
+    r"(?:\b(?:required|mandatory)|必填|必选|必传)\s*[:：=]\s*(true|yes|false|no|是|否)(?!\w)",
+    re.IGNORECASE,
+)
+"""A mark with its value: "Required: true"."""
+
+
 def is_required_cell(text: str) -> bool:
     """Return whether a cell below a title such as "Required" says yes."""
     return _REQUIRED_CELL.match(text) is not None
@@ -337,6 +344,8 @@ def required_mark(description: str) -> bool | None:
     A mark is at the start or the end of the description, or at the start of a sentence. "Required" with a
     condition, such as "required if", does not count.
     """
+    if stated := _MARK_VALUE.search(description):
+        return is_required_cell(stated[1])
     if _REQUIRED_START.match(description):
         return True
     if _OPTIONAL_START.match(description):

@@ -163,7 +163,10 @@ class TableReader:
         else:
             return False
         found = listed_parameters(
-            "\n".join(items), self._above.location(role), is_required=self._above.says_required()
+            "\n".join(items),
+            self._above.location(role),
+            is_named=all(row[0].startswith("`") for row in table),
+            is_required=self._above.says_required(),
         )
         return self._builder.add_parameters(found, role, Columns({}), table_name(table[0]))
 
