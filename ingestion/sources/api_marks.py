@@ -30,7 +30,15 @@ from ingestion.sources.api_calls import (
     only_target,
     stated_calls,
 )
-from ingestion.sources.api_columns import parts_of, text_of
+from ingestion.sources.api_columns import text_of
+from ingestion.sources.api_labels import (
+    bold_label,
+    has_fact_word,
+    is_fact_label,
+    is_method_label,
+    is_url_label,
+    labelled_pairs,
+)
 from ingestion.sources.api_operation import ListedCall, listed_calls
 from ingestion.sources.api_roles import role_of_title
 from ingestion.text.markdown_blocks import MarkdownBlock, parse_table
@@ -38,20 +46,6 @@ from ingestion.text.markdown_blocks import MarkdownBlock, parse_table
 MAX_BLOCKS_BELOW_HEADING = 50
 """Maximum number of blocks between a heading and the code that it announces."""
 
-_URL_LABEL = re.compile(
-    r"(?:[a-z]+\s+){0,2}(?:url|uri|path|endpoint|address)|route"
-    r"|(?:(?:https?|api)\s*)?[\u4e00-\u9fff]{0,4}\s*(?:ur[li]\s*)?(?:ur[li]|地址|路径|链接)|接口",
-    re.IGNORECASE,
-)
-_METHOD_LABEL = re.compile(
-    r"(?:[a-z]+\s+){0,2}(?:method|verb)|(?:request|http)\s*type"
-    r"|(?:http\s*)?[\u4e00-\u9fff]{0,4}(?:方式|方法|类型|method)|(?:请求|通信)?协议",
-    re.IGNORECASE,
-)
-_FACT_WORD = re.compile(
-    "ur[li]|path|endpoint|address|route|method|verb|type|地址|路径|链接|接口|方式|方法|类型|协议"
-)
-"""Each label of a URL or a method contains one of these words, in upper or lower case."""
 _CODE_LANGUAGE = re.compile(r"\A\s*(?:`{3,}|~{3,})[ \t]*\{?(?!https?\b|te?xt\b|plain)\w")
 """The opening of a code block in a programming language, in which `path: '/'` is code, not a label."""
 _METHOD_BLOCK = re.compile(rf"[*`\s]*({METHODS})[*`\s]*")
@@ -137,7 +131,7 @@ def _stated_marks(blocks: Sequence[MarkdownBlock]) -> Iterator[Mark]:
             yield from facts.read([("URL", target)], index)
         elif not calls:
             yield from _labelled_marks(block, facts, index)
-        facts.label = block.title if is_heading else _bold_label(block)
+        facts.label = block.title if is_heading else bold_label(block)
         facts.is_after_method = method is not None
 
 
@@ -259,38 +253,6 @@ def is_call(text: str) -> bool:
     return _ONLY_CALL.fullmatch(text) is not None
 
 
-def is_fact_label(text: str) -> bool:
-    """Return whether a label announces the URL or the method of an operation."""
-    return _matches(_URL_LABEL, text) or _matches(_METHOD_LABEL, text)
-
-
-def is_fact_heading(block: MarkdownBlock) -> bool:
-    """Return whether a block is a heading such as "Method: POST", which states a URL or a method."""
-    if block.kind != "heading" or not _has_fact_word(block.title):
-        return False
-    return any(
-        (_matches(_URL_LABEL, label) and TARGET_ALONE.search(value))
-        or (_matches(_METHOD_LABEL, label) and METHOD_ALONE.search(value))
-        for label, value in labelled_pairs(MarkdownBlock("other", block.title))
-    )
-
-
-def _matches(pattern: re.Pattern[str], label: str) -> bool:
-    # Most labels contain no fact word, and searching for one is cheaper than splitting the label.
-    return _has_fact_word(label) and any(pattern.fullmatch(part) for part in parts_of(label))
-
-
-def _has_fact_word(text: str) -> bool:
-    # A search in lower case is several times as fast as one that ignores case.
-    return _FACT_WORD.search(text.lower()) is not None
-
-
-def _bold_label(block: MarkdownBlock) -> str:
-    """Return the text of a block that is only a bold label; empty for other blocks."""
-    match = re.fullmatch(r"\s*\*\*([^*]{1,24})\*\*[:：]?\s*", block.text)
-    return match[1] if match else ""
-
-
 def _pairs(block: MarkdownBlock, facts: "_LabelledFacts") -> list[tuple[str, str]]:
     """Return the label and the value of each row or line of a block that may state a URL or a method.
 
@@ -305,9 +267,9 @@ def _pairs(block: MarkdownBlock, facts: "_LabelledFacts") -> list[tuple[str, str
     if is_labelled and not any(is_fact_label(label) for label, _ in labelled_pairs(block)):
         return [(facts.label, block.text)]
     if block.kind == "table":
-        has_facts = _has_fact_word(block.text) or CALL.search(block.text)
+        has_facts = has_fact_word(block.text) or CALL.search(block.text)
         return _table_pairs(block) if has_facts else []
-    return labelled_pairs(block) if _has_fact_word(block.text[:MAX_FACT_CHARS]) else []
+    return labelled_pairs(block) if has_fact_word(block.text[:MAX_FACT_CHARS]) else []
 
 
 class _LabelledFacts:
@@ -337,7 +299,7 @@ class _LabelledFacts:
     def read(self, pairs: Sequence[tuple[str, str]], block: int) -> Iterator[Mark]:
         """Yield a mark as soon as a method and a URL are known."""
         for label, value in pairs:
-            is_url, is_method = _matches(_URL_LABEL, label), _matches(_METHOD_LABEL, label)
+            is_url, is_method = is_url_label(label), is_method_label(label)
             call = CALL.search(value) if is_url or is_method else None
             if call and call[2] != "/":  # `GET / POST` are two methods
                 self._method, self._url = call[1], call[2]
@@ -368,83 +330,8 @@ def _table_pairs(block: MarkdownBlock) -> list[tuple[str, str]]:
     rows = parse_table(block.text)
     if len(rows) == 2:
         across = list(zip(*rows, strict=False))
-        if any(_matches(_URL_LABEL, label) for label, _ in across):
+        if any(is_url_label(label) for label, _ in across):
             return [*across, *((row[0], row[1]) for row in rows if len(row) == 2)]
     pairs = [(row[0], row[1]) for row in rows if 2 <= len(row) <= 3]
     calls = [value for _, value in pairs if is_call(value)]
     return [("URL", calls[0])] if len(calls) == 1 else pairs
-
-
-# --- labels ---------------------------------------------------------------------------------------
-
-_LABELLED_LINE = re.compile(
-    r"\A[\s>*\-+•]*(?:(?:(?:\*\*|__|`)\s*)?([^\s:：|*`][^:：|*`]{0,23}?)(?:\s*(?:\*\*|__|`))?\s*[:：]"
-    r"(?:\s*(?:\*\*|__))?|\*\*\s*([^\s:：|*`][^:：|*`]{0,23})\*\*)\s*(\S.*)$"
-)
-_HAS_LABEL = re.compile(r"\A(?:[^:：]{1,40}[:：]|\W*\*\*)")
-_LABEL_ITEM = re.compile(
-    r"\A(\s*)[-*+] (?:\*\*|__)?([^:：|*`_]{1,24})[:：]?(?:\*\*|__)?[:：]?\s*\Z"
-)
-"""A list item that is only a label."""
-_LABEL_LINE = re.compile(r"[\s>]*(?:\*\*|__)([^:：|*`_]{1,24})[:：]?(?:\*\*|__)[:：]?\s*")
-_ITEM = re.compile(r"\A(\s*)[-*+] +(?=\S)")
-_URL_LINE = re.compile(r"\s*https?://[^\s:：]+(?::\d+[^\s:：]*)?\s*")
-"""A line of code that is only a URL, as below `http请求方式：POST`."""
-
-
-def labelled_pairs(block: MarkdownBlock) -> list[tuple[str, str]]:
-    """Return the label and the value of lines such as `**Method**: POST`.
-
-    The label of a definition is its term. If a list item is only a label, it is the label of the items that
-    are indented below it. If a line of a paragraph is only a bold label, it is the label of the next line.
-    In code, a line that is only a URL has the label "URL".
-    """
-    lines = re.split(r"\n|<br\s*/?>|[;；](?=\s*\S+[:：])", block.text[:MAX_FACT_CHARS])
-    if "\n: " in block.text:
-        lines = list(_with_terms(lines))
-    elif block.kind == "list":
-        lines = list(_with_label_items(lines))
-    elif block.kind == "paragraph":
-        lines = list(_with_label_lines(lines))
-    elif block.kind == "fence":
-        lines = [f"URL: {line}" if _URL_LINE.fullmatch(line) else line for line in lines]
-    labelled = (line for line in lines if _HAS_LABEL.match(line))
-    matches = filter(None, map(_LABELLED_LINE.match, labelled))
-    return [(text_of(match[1] or match[2]), match[3]) for match in matches]
-
-
-def _with_terms(lines: Sequence[str]) -> Iterator[str]:
-    """Yield the lines, with the term of a definition list before each of its definitions."""
-    term = ""
-    for line in lines:
-        if line.startswith(": "):
-            yield term + line
-        else:
-            term = line.strip("*_ ")
-            yield line
-
-
-def _with_label_lines(lines: Sequence[str]) -> Iterator[str]:
-    """Yield the lines; a line that is only a bold label is joined to the next one, as `label: line`."""
-    label = ""
-    for line in lines:
-        if not label and (found := _LABEL_LINE.fullmatch(line)):
-            label = found[1]
-        else:
-            yield f"{label}: {line}" if label else line
-            label = ""
-
-
-def _with_label_items(lines: Sequence[str]) -> Iterator[str]:
-    """Yield the lines; an item below an item that is only a label becomes `label: item`."""
-    label, indent = "", 0
-    for line in lines:
-        item = _ITEM.match(line)
-        if found := _LABEL_ITEM.match(line):
-            label, indent = found[2], len(found[1])
-            yield line
-        elif item and label and len(item[1]) > indent:
-            yield f"{label}: {line[item.end() :]}"
-        else:
-            label = "" if item else label
-            yield line

@@ -14,7 +14,7 @@ from ingestion.sources.api_errors import (
     listed_errors,
     titled_error,
 )
-from ingestion.sources.api_marks import labelled_pairs
+from ingestion.sources.api_labels import labelled_pairs
 from ingestion.sources.api_operation import PARAMETER_ROLES, PageOperation, Role
 from ingestion.sources.api_parameters import (
     are_marked_fields,

@@ -9,7 +9,8 @@ from itertools import pairwise
 
 from ingestion.sources.api_calls import CALL, METHODS, OPENING_CALL, is_label, split_origin
 from ingestion.sources.api_columns import text_of
-from ingestion.sources.api_marks import Mark, is_fact_label
+from ingestion.sources.api_labels import is_fact_label
+from ingestion.sources.api_marks import Mark
 from ingestion.sources.api_permissions import is_scope_label
 from ingestion.sources.api_roles import role_of_title
 from ingestion.text.markdown_blocks import MarkdownBlock

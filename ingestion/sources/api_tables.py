@@ -23,7 +23,8 @@ from ingestion.sources.api_errors import (
     has_statuses,
     is_error_status,
 )
-from ingestion.sources.api_marks import is_call, is_fact_label
+from ingestion.sources.api_labels import is_fact_label
+from ingestion.sources.api_marks import is_call
 from ingestion.sources.api_operation import PARAMETER_ROLES, Role
 from ingestion.sources.api_parameters import (
     NAME,

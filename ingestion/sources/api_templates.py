@@ -14,7 +14,7 @@ from textwrap import dedent
 
 from ingestion.sources.api_calls import METHODS
 from ingestion.sources.api_columns import text_of
-from ingestion.sources.api_marks import is_fact_heading, is_fact_label
+from ingestion.sources.api_labels import is_fact_heading, is_fact_label
 from ingestion.sources.api_parameters import required_mark
 from ingestion.sources.api_roles import role_of_title
 from ingestion.sources.api_sections import MAX_NAME_CHARS
