@@ -453,3 +453,15 @@ def test_table_without_a_header_is_read(tmp_path: Path) -> None:
         "user_id!",
         "note",
     ]
+
+
+def test_call_and_description_are_not_repeated_as_prose(tmp_path: Path) -> None:
+    page = (
+        "# Boats\n\n## Remove a boat\n\n* `DELETE /boats/{id}` removes the boat with the `id`.\n\n"
+        "It needs a key.\n\n**Required parameters**: `id` of the boat\n"
+    )
+    (operation,) = read_operations(page, tmp_path / "page.md")
+    assert operation.document("a", "s", "en").description == "Removes the boat with the id."
+    assert [block.text for block in operation.further_prose if block.kind == "paragraph"] == [
+        "It needs a key."
+    ]

@@ -95,13 +95,21 @@ class PageOperation:
     def further_prose(self) -> list[MarkdownBlock]:
         """The blocks of `prose` that `document` does not contain.
 
-        The paragraph with the description is left out if it has no markup, is not too long, and does not
-        introduce the next block.
+        The paragraph with the description is left out if it has no markup besides code, is not too long, and
+        does not introduce the next block. A paragraph that is only the call is left out as well.
         """
         described = self._description_block
-        text = " ".join(described.text.split())
+        text = " ".join(described.text.split()).replace("`", "")
         is_whole = text == text_of(text)[:MAX_DESCRIPTION_CHARS] and not text.endswith((":", "："))
-        return [block for block in self.prose if not (is_whole and block is described)]
+        return [
+            block
+            for block in self.prose
+            if not (is_whole and block is described) and not self._is_call(block)
+        ]
+
+    def _is_call(self, block: MarkdownBlock) -> bool:
+        call = CALL.fullmatch(block.text.strip("`* \n")) if block.kind == "paragraph" else None
+        return call is not None and call_of(call[1], call[2]) == (self.method, self.url)
 
     @property
     def _description_block(self) -> MarkdownBlock:

@@ -158,7 +158,7 @@ def _without_call_lists(blocks: Sequence[MarkdownBlock]) -> Iterator[MarkdownBlo
         if above and above.kind == "heading" and calls and len(calls) == len(items):
             for call in calls:
                 yield MarkdownBlock("paragraph", call[1])
-                yield MarkdownBlock("paragraph", call[2])
+                yield MarkdownBlock("paragraph", call[2][:1].upper() + call[2][1:])
         else:
             yield block
         above = block
