@@ -394,7 +394,7 @@ vendor|string| 软件提供商 |
                 "GET /admin/state /admin/state",
             ],
         ),
-        (URL_THEN_CURL, ["DELETE /api/v0/services/:host Services", "host!"]),
+        (URL_THEN_CURL, ["DELETE /api/v0/services/:host list_services", "host!", "state"]),
         (TYPES_WITH_DEFAULTS, ["POST /v1/namespace Create a namespace", "Name!", "Quota"]),
         (PARAMETERS_BELOW_A_RESPONSE, ["GET /reports Reports", "limit", "> reports"]),
         (ITEMS_WITHOUT_BARS, ["GET /api/state Read the state", "> vendor"]),
@@ -421,6 +421,7 @@ def test_call_among_markup_is_read(line: str, tmp_path: Path) -> None:
 
 def test_url_without_an_example_of_its_call_stays_prose(tmp_path: Path) -> None:
     page = URL_THEN_CURL.replace("foo.example/api/v0/services/a", "foo.example/api/v0/devices")
+    page = page.replace("- state: only services in this state", "None.")
     assert read_lines(page, tmp_path / "page.md") == []
 
 

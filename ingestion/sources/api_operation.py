@@ -95,8 +95,8 @@ class PageOperation:
     def further_prose(self) -> list[MarkdownBlock]:
         """The blocks of `prose` that `document` does not contain.
 
-        The paragraph with the description is left out if it has no markup besides code, is not too long, and
-        does not introduce the next block. A paragraph that is only the call is left out as well.
+        The paragraph with the description is left out if it has no markup besides code, is not too long,
+        and does not introduce the next block. A paragraph that is only the call is left out as well.
         """
         described = self._description_block
         text = " ".join(described.text.split()).replace("`", "")

@@ -32,6 +32,8 @@ _ITEM_TYPE = re.compile(
     rf"|^[\s—–:：·|,，-]*[*_`]*\b({_TYPE_NAME}(?:\s+or\s+\w+)?)(?!\w)[*_`]*",
     re.IGNORECASE,
 )
+_PLAIN_NAME = re.compile(r"[a-z_][\w.-]*\s*[:：]\s")
+"""A name before a colon."""
 _ENUMERATED = re.compile(r"`[A-Za-z_][\w.\[\]-]*`(?:\s*[(（][^()（）]*[)）])?")
 _ENUMERATION = re.compile(
     rf"(?:{_ENUMERATED.pattern}(?:\s*[,，、]\s*|\s+and\s+|\s*和\s*)){{1,40}}{_ENUMERATED.pattern}(?=\s*(?:[.。]|$))"
@@ -84,17 +86,19 @@ def listed_parameters(
     Indented items become children of the item above them. The result is empty if an item is not a
     parameter, or if no item has a type, or a word such as "required", right after its name. A star after
     the name is not enough. If a text says that parameters follow (`is_announced`), names in code or bold
-    with descriptions are enough. If it calls them required or optional parameters (`is_named`), names in
-    code with any text are enough. If it says that they are required (`is_required`), items without a mark
-    are required, including nested ones.
+    with descriptions are enough. If it only names the kind of the items, as in "Optional parameters"
+    (`is_named`), names in code with any text and names before a colon are enough. If it says that they are
+    required (`is_required`), items without a mark are required, including nested ones.
     """
     items = [item for nested in _nested_items(markdown) for item in _each_name(*nested)]
     matches = [(width, _match_item(text)) for width, text in items]
     rests = [match["rest"] for _, match in matches if match]
     is_typed = any(_ITEM_TYPE.match(rest) or _FLAG.match(rest) for rest in rests)
     is_described = is_announced and all(_DESCRIBED.match(text) for _, text in items)
-    is_in_code = is_named and all(text.startswith("`") for _, text in items)
-    if not items or not (is_typed or is_described or is_in_code):
+    has_names = is_named and all(
+        text.startswith("`") or _PLAIN_NAME.match(text) for _, text in items
+    )
+    if not items or not (is_typed or is_described or has_names):
         return ()
     if len(rests) < len(matches):
         return ()

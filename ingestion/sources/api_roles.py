@@ -83,8 +83,9 @@ _PRESENCE = re.compile(
 _REQUIRED = re.compile(r"(?:required|mandatory)\b|必填|必选|必传", re.IGNORECASE)
 
 _NAMED_PARAMETERS = re.compile(
-    r"(?:required|mandatory|optional) (?:\w+ ){0,2}(?:param(?:eter)?|field|argument)s?\W*"
-    r"|(?:必填|必选|必传|可选|选填)(?:参数|字段|项)\W*",
+    r"(?:(?:required|mandatory|optional|input|query|path|body|url|request) )?(?:\w+ )?"
+    r"(?:param(?:eter)?|field|argument|input)s?\W*"
+    r"|(?:必填|必选|必传|可选|选填|请求|查询|输入)?(?:参数|字段|项)\W*",
     re.IGNORECASE,
 )
 
@@ -203,7 +204,7 @@ class Announcements:
         return any(_REQUIRED.match(text) for text in self.texts()[:1])
 
     def names_parameters(self) -> bool:
-        """Return whether the nearest text is a label such as "Required parameters"."""
+        """Return whether the nearest text is a label such as "Required parameters" or "Input"."""
         return any(map(_NAMED_PARAMETERS.fullmatch, self.texts()[:1]))
 
     def is_about_notifications(self) -> bool:

@@ -65,6 +65,9 @@ _KEYWORD_ITEM = re.compile(
 _QUERY = re.compile(r"\{[?&#][^}]*\}")
 """A template of a query or fragment in a path, such as `{?limit}` or `{#section}`."""
 
+_URI_PARAMETERS = MarkdownBlock("paragraph", "**URI parameters**")
+"""The label of what API Blueprint calls parameters, also if the text above is about the response."""
+
 ParseItem = Callable[[str], Sequence[MarkdownBlock]]
 """Parses the content of a list item."""
 
@@ -298,7 +301,8 @@ def _renamed(heading: MarkdownBlock, name: str) -> MarkdownBlock:
 def _keyword_blocks(block: MarkdownBlock) -> Sequence[MarkdownBlock]:
     """Return the blocks in a list with keywords, such as `+ Parameters`. Other blocks are unchanged."""
     if block.kind == "list" and any(map(_KEYWORD_ITEM.match, split_list_items(block.text))):
-        return _unfold(block, _KEYWORD_ITEM, _read_keywords)
+        unfolded = _unfold(block, _KEYWORD_ITEM, _read_keywords)
+        return [_URI_PARAMETERS if each.text == "**Parameters**" else each for each in unfolded]
     return [block]
 
 
