@@ -41,18 +41,19 @@ def bodies(chunks: list[RetrievedChunk]) -> list[str]:
 
 def test_last_place_goes_to_the_most_relevant_of_the_next_chunks() -> None:
     chunks = ranking(
-        "One refund.", "Two refunds.", "Three.", "Four.", "A refund has a deadline of 9 days."
+        "One refund.", "Two.", "Three.", "Four.", "Five.", "A refund has a deadline of 9 days."
     )
-    assert bodies(with_relevant_chunk(chunks, 3, TERMS)) == [
+    assert bodies(with_relevant_chunk(chunks, 4, TERMS)) == [
         "One refund.",
-        "Two refunds.",
+        "Two.",
+        "Three.",
         "A refund has a deadline of 9 days.",
     ]
-    relevant_third = [*chunks[:2], chunks[4], *chunks[2:4]]
-    assert with_relevant_chunk(relevant_third, 3, TERMS) == relevant_third[:3]
+    relevant_fourth = [*chunks[:3], chunks[5], *chunks[3:5]]
+    assert with_relevant_chunk(relevant_fourth, 4, TERMS) == relevant_fourth[:4]
 
 
-@pytest.mark.parametrize(("k", "count"), [(1, 5), (5, 5), (6, 5), (5, 0), (5, 1)])
+@pytest.mark.parametrize(("k", "count"), [(1, 5), (3, 5), (5, 5), (6, 5), (5, 0), (5, 1)])
 def test_ranking_without_a_choice_stays(k: int, count: int) -> None:
     chunks = ranking("One.", "Two.", "Three.", "Four.", "A refund has a deadline of 9 days.")[
         :count
@@ -70,6 +71,9 @@ def test_added_chunk_without_a_score_counts_as_the_best() -> None:
     added = found[0].model_copy(update={"score": 0.0})
     assert relative_scores([*found, added]) == [1.0, 0.99, 1.0]
     assert relative_scores([]) == []
+    negative = [each.model_copy(update={"score": -each.score}) for each in found]
+    assert relative_scores(negative) == [1.0, 1.0]
+    assert relative_scores([found[0], *negative]) == [1.0, 0.0, 0.0]
 
 
 def test_retrieval_finds_the_section_that_answers_among_many_that_repeat_the_words(

@@ -69,10 +69,16 @@ _BOLD = re.compile(r"\*\*[^*\n]{1,60}\*\*")
 _SENTENCE_LINE = re.compile(r"\A\s*(?:[\u4e00-\u9fff]|[A-Z][a-z]+(?: [a-z]+){2,})")
 _HTTP_VERSION = re.compile(r"\sHTTP/\d")
 DECLARED_CALL = re.compile(rf"(?:^|\s)({METHODS})\s+(\S+)", re.IGNORECASE)
+_ACTION_QUERY = re.compile(r"(?:\A|(?<=&))(?:Action|(?<!&)action)=[A-Za-z][\w.-]*(?=&|\Z)")
+"""A query parameter that names the operation, as in remote procedure calls."""
 _OPERATION_QUERY = re.compile(
-    r"((?:action|method|op|cmd|command|service|act)=[A-Za-z][\w.-]*)(?:&|\Z)", re.IGNORECASE
+    r"\A(?:method|op|cmd|command|service|act)=[A-Za-z][\w.-]*(?=&|\Z)", re.IGNORECASE
 )
-"""The first query parameter if it names the operation, as in remote procedure calls."""
+"""A first query parameter that names the operation if the path does not."""
+_COMMON_PATH = re.compile(
+    r"(?:https?://[^/]*)?(?:/?|.*(?:\.(?:php|do|aspx?|jsp|cgi)|/(?:api|rest|rpc|gateway|router))/?)"
+)
+"""The URL of a path that several operations share."""
 _ORIGIN = re.compile(r"\w[\w+.-]*://[^/]*")
 _PLACEHOLDER = re.compile(r"\{[^}]*\}|(?<=/):[A-Za-z_]\w*|<[^>]*>|(?<=/)\[[A-Za-z_][\w-]*\]")
 
@@ -103,8 +109,11 @@ def call_of(method: str, url: str) -> Call:
         url = url.partition("(")[0]
     if "]" in url and "[" not in url:  # the text of a link: `[/v1/orders](/v1/orders)`
         url = url.partition("]")[0]
-    if operation := _OPERATION_QUERY.match(query):
-        url = f"{url}?{operation[1]}"
+    operation = _ACTION_QUERY.search(query)
+    if operation is None and _COMMON_PATH.fullmatch(url):
+        operation = _OPERATION_QUERY.search(query)
+    if operation:
+        url = f"{url}?{operation[0]}"
     return Call(cast(Method, method.upper()), url)
 
 

@@ -115,8 +115,8 @@ def is_fact_heading(block: MarkdownBlock) -> bool:
     if block.kind != "heading" or not has_fact_word(block.title):
         return False
     return any(
-        (is_url_label(label) and TARGET_ALONE.search(value))
-        or (is_method_label(label) and METHOD_ALONE.search(value))
+        (is_url_label(label) and TARGET_ALONE.fullmatch(value.strip("`* ")))
+        or (is_method_label(label) and METHOD_ALONE.fullmatch(value.strip("`* ")))
         for label, value in labelled_pairs(MarkdownBlock("other", block.title))
     )
 

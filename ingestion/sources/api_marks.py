@@ -137,11 +137,8 @@ def _stated_marks(blocks: Sequence[MarkdownBlock]) -> Iterator[Mark]:
 
 def _labelled_marks(block: MarkdownBlock, facts: "_LabelledFacts", index: int) -> Iterator[Mark]:
     """Yield the marks that a block completes: it states a URL or a method, or calls the stated URL."""
-    if block.kind == "heading" and TARGET_ALONE.fullmatch(block.title):
-        facts.note_url(block.title, index)
-    else:
-        yield from facts.read(_pairs(block, facts), index)
-        yield from facts.read_example(block)
+    yield from facts.read(_pairs(block, facts), index)
+    yield from facts.read_example(block)
 
 
 def _path_alone(block: MarkdownBlock) -> str:
@@ -284,10 +281,6 @@ class _LabelledFacts:
         self._url = ""
         self._url_block = 0
 
-    def note_url(self, url: str, block: int) -> None:
-        """Note the URL in the block with this index. Its method follows, or is in an example."""
-        self._url, self._url_block = url, block
-
     def read_example(self, block: MarkdownBlock) -> Iterator[Mark]:
         """Yield a mark at the URL if its method is not known, and the block calls the URL."""
         example = example_call(block) if self._url and not self._method else None
@@ -306,7 +299,7 @@ class _LabelledFacts:
             elif is_method and (method := METHOD_ALONE.search(value)):
                 self._method, self._url = method[1], _only_code(value, "url") or self._url
             elif is_url and (target := TARGET_ALONE.search(value)):
-                self.note_url(target[0], block)
+                self._url, self._url_block = target[0], block
                 self._method = _only_code(value, "method") or self._method
             if self._method and self._url:
                 yield Mark(call_of(self._method, self._url), block)

@@ -11,11 +11,11 @@ from dataclasses import dataclass
 
 from ingestion.sources.api_calls import CALL, is_label, path_names
 from ingestion.sources.api_columns import text_of
-from ingestion.sources.api_marks import Mark, find_marks
+from ingestion.sources.api_marks import Mark, find_marks, is_call
 from ingestion.sources.api_operation import PageOperation, listed_operations
 from ingestion.sources.api_permissions import scopes_of_sentences
 from ingestion.sources.api_reader import OperationReader, is_title
-from ingestion.sources.api_roles import role_of_title
+from ingestion.sources.api_roles import MAX_TITLE_CHARS, role_of_title
 from ingestion.sources.api_sections import (
     Range,
     after_group_headings,
@@ -30,6 +30,8 @@ from ingestion.sources.api_templates import without_templates
 from ingestion.text.markdown_blocks import MarkdownBlock
 from schemas.document import ErrorCode, Parameter, PermissionPackage
 
+_STEP = re.compile(r"\W*(?:\d+\W+)?(?:step\b|步骤|第.{1,3}步)", re.IGNORECASE)
+_OLD = re.compile(r"(?:old|previous|before|旧|之前)", re.IGNORECASE)
 _JSON_EXAMPLE = re.compile(r"^\s*[{\[]", re.MULTILINE)
 
 
@@ -62,11 +64,13 @@ def read_operations(blocks: Sequence[MarkdownBlock], title: str, declared: str =
     `title` is the page's title; `declared` is the operation that its front matter names, such as
     `POST /v1/messages`.
     """
-    blocks = without_templates(blocks)
+    unchanged, blocks = blocks, without_templates(blocks)
     sections = _read_sections(blocks, find_marks(blocks, declared), title)
     accepted = _accepted(blocks, sections)
     rejected = [section.operation for section in sections if section not in accepted]
-    if accepted and rejected:
+    if not accepted:
+        return ApiPage((), tuple(unchanged), tuple(rejected))
+    if rejected:
         # Read again: the blocks after a rejected call belong to the operation before it.
         accepted = _read_sections(blocks, [section.mark for section in accepted], title)
     operations: list[PageOperation] = []
@@ -217,7 +221,7 @@ def _is_evident(blocks: Sequence[MarkdownBlock], section: _Section) -> bool:
     if has_parameters or operation.public_parameters or operation.error_codes:
         return True
     own = blocks[section.start : section.end]
-    if own[:1] and own[0].kind == "heading" and _has_example(own):
+    if _has_example(own, mark.block - section.start):
         return True
     return _has_json(own) and _has_permission(blocks, mark.block)
 
@@ -226,18 +230,28 @@ def _has_json(blocks: Sequence[MarkdownBlock]) -> bool:
     return any(block.kind == "fence" and _JSON_EXAMPLE.search(block.text) for block in blocks)
 
 
-def _has_example(blocks: Sequence[MarkdownBlock]) -> bool:
+def _has_example(blocks: Sequence[MarkdownBlock], position: int) -> bool:
     """Return whether the blocks contain a JSON example below a heading or label such as "Response".
 
-    If the first block is a heading with the call, an example of a request is enough.
+    `position` is the index of the block with the call; it must be below a heading, or the heading itself.
+    If that heading is only the call, an example of a request is enough. Headings that contain other words
+    besides a call, such as the questions of an FAQ, and steps of a tutorial do not count.
     """
-    roles = ("request", "response") if CALL.search(blocks[0].title) else ("response",)
-    title = ""
+    headings = [block.title for block in blocks[: position + 1] if block.kind == "heading"]
+    heading = headings[-1] if headings else ""
+    if not heading or _STEP.match(heading) or (CALL.search(heading) and not is_call(heading)):
+        return False
+    roles = ("request", "response") if is_call(heading) else ("response",)
+    label = ""
     for block in blocks:
         if block.kind == "heading" or is_title(block) or is_label(block):
-            title = text_of(block.text).rstrip(":：")
-        elif role_of_title(title) in roles and _has_json([block]):
-            return True
+            label = text_of(block.text).rstrip(":：")
+            label = "" if len(label) > MAX_TITLE_CHARS or _OLD.match(label) else label
+        elif block.kind == "fence":
+            if role_of_title(label) in roles and _has_json([block]):
+                return True
+        elif block.kind != "other":
+            label = ""
     return False
 
 

@@ -32,8 +32,14 @@ _ITEM_TYPE = re.compile(
     rf"|^[\s—–:：·|,，-]*[*_`]*\b({_TYPE_NAME}(?:\s+or\s+\w+)?)(?!\w)[*_`]*",
     re.IGNORECASE,
 )
-_PLAIN_NAME = re.compile(r"[a-z_][\w.-]*\s*[:：]\s")
+_PLAIN_NAME = re.compile(
+    r"(?!(?:note|see|warning|example|default|tip|remark|hint|todo)\b)[a-z_][\w.-]*\s*[:：]\s"
+)
 """A name before a colon."""
+_NAME_IN_CODE = re.compile(
+    r"`(?!(?:null|true|false)`)[A-Za-z_$][^`]*`(?!\s*(?:and|or|cannot|can't|are|values?|is never)\b)"
+)
+"""A name in code that the rest of the item may describe."""
 _ENUMERATED = re.compile(r"`[A-Za-z_][\w.\[\]-]*`(?:\s*[(（][^()（）]*[)）])?")
 _ENUMERATION = re.compile(
     rf"(?:{_ENUMERATED.pattern}(?:\s*[,，、]\s*|\s+and\s+|\s*和\s*)){{1,40}}{_ENUMERATED.pattern}(?=\s*(?:[.。]|$))"
@@ -96,7 +102,7 @@ def listed_parameters(
     is_typed = any(_ITEM_TYPE.match(rest) or _FLAG.match(rest) for rest in rests)
     is_described = is_announced and all(_DESCRIBED.match(text) for _, text in items)
     has_names = is_named and all(
-        text.startswith("`") or _PLAIN_NAME.match(text) for _, text in items
+        _NAME_IN_CODE.match(text) or _PLAIN_NAME.match(text) for _, text in items
     )
     if not items or not (is_typed or is_described or has_names):
         return ()
@@ -158,11 +164,13 @@ _SIGNATURE = re.compile(r"`([A-Za-z_$][\w.\[\]-]*)(\??): +([^`]+)`")
 """A name and its type in one code span: "`name: string`", "`name?: string`"."""
 _BRACKETED_TYPE = re.compile(r"`([A-Za-z_$][\w.-]*)\s*(?:=|\s-)\s*\[(\w[\w ]*)\],?\s*([^`]*)`")
 """A name with its type in brackets in one code span: "`id=[integer]`", "`id - [string], the user`"."""
-_TYPE_AND_DEFAULT = re.compile(r"`:?([\w.-]+)`\s*`\((\w[\w\[\]]*)(?::\s*([^`]*))?\)`")
+_TYPE_AND_DEFAULT = re.compile(
+    rf"`:?([\w.-]+)`\s*`\(({_TYPE_NAME})(?::\s*([^`]*))?\)`", re.IGNORECASE
+)
 """A name and, in a second code span, its type and its default value: "`limit` `(int: 10)`"."""
 _TYPE_FIRST = re.compile(
     rf"({_TYPE_NAME}) +(`[\w.\[\]-]+`|\*\*[\w.\[\]-]+\*\*)"
-    r"(?:\s*[(（](required|optional|必填|可选)[)）])?",
+    r"(?:\s*[(（](required|optional|必填|可选)[)）])?(?=\s*(?:$|\n|[(（:：–—-]))",
     re.IGNORECASE,
 )
 """A type before a name: "integer `app_id` (required)"."""
@@ -321,10 +329,13 @@ _MARK_SENTENCE = re.compile(
 
 
 _MARK_VALUE = re.compile(
-    r"(?:\b(?:required|mandatory)|必填|必选|必传)\s*[:：=]\s*(true|yes|false|no|是|否)(?!\w)",
+    r"(?:required|mandatory|必填|必选|必传)\s?[:：=]\s?(true|yes|false|no|是|否)(?!\w)",
     re.IGNORECASE,
 )
 """A mark with its value: "Required: true"."""
+_MARK_VALUE_SENTENCE = re.compile(
+    rf"(?:[.。;；,，\n]\s?|\s(?-i:(?=Required))){_MARK_VALUE.pattern}", re.IGNORECASE
+)
 
 
 def is_required_cell(text: str) -> bool:
@@ -348,12 +359,14 @@ def required_mark(description: str) -> bool | None:
     A mark is at the start or the end of the description, or at the start of a sentence. "Required" with a
     condition, such as "required if", does not count.
     """
-    if stated := _MARK_VALUE.search(description):
+    if stated := _MARK_VALUE.match(description):
         return is_required_cell(stated[1])
     if _REQUIRED_START.match(description):
         return True
     if _OPTIONAL_START.match(description):
         return False
+    if stated := _MARK_VALUE_SENTENCE.search(description):
+        return is_required_cell(stated[1])
     found = (
         _FINAL_MARK.search(description)
         or _FINAL_MARK_WITH_FACTS.search(description)

@@ -44,6 +44,12 @@ _ANNOUNCED_CODES = re.compile(
     re.IGNORECASE,
 )
 """The end of a sentence that announces codes: "... the `error` field has one of these values:"."""
+_NO_REQUEST = re.compile(
+    r"\b(?:objects?|attributes?|models?|resources?|options?|environment|config\w*|variables?|settings?"
+    r"|events?|payload)\b|对象|实体|属性|配置|环境|选项|变量|事件",
+    re.IGNORECASE,
+)
+"""A text that announces fields of something else than a request."""
 _LIST_ITEM = re.compile(r"(?P<indent>\s*)[-*+]\s+(?=\S)")
 _LABEL_AT_END = re.compile(r"(?:^|\n)[ \t]*[-*+][ \t]+\*\*[^*\n]{1,40}\*\*[:：]?\s*\Z")
 """A list item at the end of a list that is only a bold label."""
@@ -253,7 +259,8 @@ class OperationReader:
         if role == "errors" or (role in ("response", "") and are_status_items(items)):
             errors = () if are_typed_fields(items) else listed_errors(items)
             return self._builder.add_errors(errors, "list")
-        if not role and are_marked_fields(items):
+        text = next(iter(self._above.texts()), "")
+        if not role and are_marked_fields(items) and not _NO_REQUEST.search(text):
             role = "request"
         if not role:
             return False

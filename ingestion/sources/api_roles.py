@@ -83,9 +83,10 @@ _PRESENCE = re.compile(
 _REQUIRED = re.compile(r"(?:required|mandatory)\b|必填|必选|必传", re.IGNORECASE)
 
 _NAMED_PARAMETERS = re.compile(
-    r"(?:(?:required|mandatory|optional|input|query|path|body|url|request) )?(?:\w+ )?"
-    r"(?:param(?:eter)?|field|argument|input)s?\W*"
-    r"|(?:必填|必选|必传|可选|选填|请求|查询|输入)?(?:参数|字段|项)\W*",
+    r"(?:(?:required|mandatory|optional|request|body|query|path|url) )?(?:\w+ )?"
+    r"(?:param(?:eter)?|argument|input)s?\W*"
+    r"|(?:required|mandatory|optional) (?:\w+ )?fields?\W*"
+    r"|(?:必填|必选|必传|可选|选填|请求|查询|输入)(?:参数|字段|项)\W*|参数\W*",
     re.IGNORECASE,
 )
 

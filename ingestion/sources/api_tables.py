@@ -134,8 +134,8 @@ class TableReader:
         is_read = self._builder.operation.method == "GET" and role in ("request", "")
         texts = self._above.texts()
         is_object = any(map(_OBJECT_TITLE.search, texts[:1]))
-        states_sending = not is_object and any(
-            kind in columns for kind in ("required", "optional", "location")
+        states_sending = "location" in columns or (
+            not is_object and ("required" in columns or "optional" in columns)
         )
         is_fields = _FIELD_COLUMN.fullmatch(text_of(columns.cell(header, "name"))) is not None
         is_first = len(texts) < 2  # right below the heading of the operation
@@ -237,9 +237,14 @@ _INDENT = re.compile(
 )
 _ENTITY = re.compile(r"&(?:nbsp|emsp|ensp|gt|#160);")
 _NAME_SEPARATOR = re.compile(r"\s+[/|]\s+|\s*[,，、]\s*")
-_OBJECT_TITLE = re.compile(r"\b(?:object|model|resource)\W*$|(?:对象|实体)$", re.IGNORECASE)
-_NESTING = re.compile(r"(?<=[\w\]])\s*(?:>{1,2}|->|=>|»|→)\s*(?=[A-Za-z_$@])")
-"""The separator of a nested name: `data>>id`, `data -> id`."""
+_OBJECT_TITLE = re.compile(
+    r"^(?!.*(?:filter|query|search|request|input|param|查询|请求|参数)).*"
+    r"(?:\b(?:object|model|resource)\W*|对象|实体)$",
+    re.IGNORECASE,
+)
+"""The heading of the fields of a resource."""
+_NESTING = re.compile(r"(?<=[\w\]])(?:>{1,2}|->|=>|»|→)(?=[A-Za-z_$@])")
+"""The separator of a nested name: `data>>id`, `data->id`."""
 _SEVERAL_NAMES = re.compile(
     rf"[A-Za-z_]\w*(?:\.\w+)*(?:(?:{_NAME_SEPARATOR.pattern})[A-Za-z_]\w*(?:\.\w+)*)+"
 )
@@ -327,7 +332,7 @@ def _names_of(cell: str) -> tuple[int, list[str], bool | None]:
     text = re.sub(r"\\([_\-.*>\[\]{}#+$])", r"\1", text)
     indent = _INDENT.match(text)
     width = _width(indent[0]) if indent else 0
-    rest = html.unescape(text[indent.end() if indent else 0 :])
+    rest = re.sub(r"\s{2,}", " ", html.unescape(text[indent.end() if indent else 0 :]))
     inner = rest.strip("`*~ ")
     if not indent and (inset := _INDENT.match(inner)):
         width, rest = _width(inset[0]), inner[inset.end() :]

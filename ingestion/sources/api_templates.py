@@ -9,6 +9,7 @@ lists.
 import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
+from functools import partial
 from itertools import groupby
 from textwrap import dedent
 
@@ -40,10 +41,10 @@ _CALL_ITEM = re.compile(rf"(`(?:{METHODS}) /[^`\n]*`)\s+(\S.*)\Z", re.DOTALL)
 """A list item that begins with a call: "`GET /boats` returns all boats"."""
 _LABELLED_NAMES = re.compile(r"[*_]{1,2}([^*_`\n]{1,40})[*_]{1,2}[:：]\s*(`[\w.\[\]-]+`.*)")
 _PARAMETERS = re.compile(r"\b(?:param(?:eter)?|argument|field)s?\b|参数|字段", re.IGNORECASE)
-_NEXT_NAME = re.compile(r"(?<=[.。])\s+(?=`)")
-_NAMES = re.compile(r"`[\w.\[\]-]+`(?:\s*(?:,|、|and|和)\s*`[\w.\[\]-]+`)*")
+_NEXT_NAME = re.compile(r"(?<=[.。])(?<!e\.g\.)(?<!i\.e\.)\s+(?=`[\w.\[\]-]+`)")
+_NAMES = re.compile(r"`[\w.\[\]-]+`(?:(?:,|、|\s|and\b|or\b|和|或){1,9}`[\w.\[\]-]+`)*")
 _SPAN = re.compile(r"`[^`]+`")
-_STATUS_ITEM = re.compile(r"[-*+] ([^\n|`]{1,20}[(（]\d{3}[)）])")
+_STATUS_ITEM = re.compile(r"[-*+] ([^\n|`]{1,20}[(（][1-5]\d\d[)）])")
 """A list that only labels a response with its status: `* Success (200)`."""
 _CALL_IN_TWO_LINES = re.compile(rf"\A\s*(?:{METHODS})\s*\n\s*(?:https?://|/)\S+\s*\Z")
 _TYPED_SPANS = re.compile(
@@ -64,6 +65,12 @@ _KEYWORD_ITEM = re.compile(
 """The start of a list item in API Blueprint: `+ Response 200 (application/json)`."""
 _QUERY = re.compile(r"\{[?&#][^}]*\}")
 """A template of a query or fragment in a path, such as `{?limit}` or `{#section}`."""
+
+MAX_CALL_ITEMS = 20
+"""Maximum number of items of a list of calls right below a heading; longer lists are overviews."""
+
+MAX_NESTED_LISTS = 10
+"""Maximum depth of nested lists of keywords in API Blueprint. Deeper lists are not converted."""
 
 _URI_PARAMETERS = MarkdownBlock("paragraph", "**URI parameters**")
 """The label of what API Blueprint calls parameters, also if the text above is about the response."""
@@ -158,7 +165,8 @@ def _without_call_lists(blocks: Sequence[MarkdownBlock]) -> Iterator[MarkdownBlo
     for block in blocks:
         items = split_list_items(block.text) if block.kind == "list" else []
         calls = list(filter(None, map(_CALL_ITEM.match, items)))
-        if above and above.kind == "heading" and calls and len(calls) == len(items):
+        are_calls = 0 < len(calls) == len(items) <= MAX_CALL_ITEMS
+        if above and above.kind == "heading" and are_calls:
             for call in calls:
                 yield MarkdownBlock("paragraph", call[1])
                 yield MarkdownBlock("paragraph", call[2][:1].upper() + call[2][1:])
@@ -298,13 +306,17 @@ def _renamed(heading: MarkdownBlock, name: str) -> MarkdownBlock:
     return replace(heading, text=f"{'#' * heading.level} {name}", title=name) if name else heading
 
 
-def _keyword_blocks(block: MarkdownBlock) -> Sequence[MarkdownBlock]:
-    """Return the blocks in a list with keywords, such as `+ Parameters`. Other blocks are unchanged."""
-    if block.kind == "list" and any(map(_KEYWORD_ITEM.match, split_list_items(block.text))):
-        unfolded = _unfold(block, _KEYWORD_ITEM, _read_keywords)
+def _keyword_blocks(block: MarkdownBlock, depth: int = 0) -> Sequence[MarkdownBlock]:
+    """Return the blocks in a list with keywords, such as `+ Parameters`. Other blocks are unchanged.
+
+    `depth` is the number of such lists that contain the block.
+    """
+    is_list = block.kind == "list" and depth < MAX_NESTED_LISTS
+    if is_list and any(map(_KEYWORD_ITEM.match, split_list_items(block.text))):
+        unfolded = _unfold(block, _KEYWORD_ITEM, partial(_read_keywords, depth=depth + 1))
         return [_URI_PARAMETERS if each.text == "**Parameters**" else each for each in unfolded]
     return [block]
 
 
-def _read_keywords(text: str) -> Sequence[MarkdownBlock]:
-    return [inner for block in parse_blocks(text) for inner in _keyword_blocks(block)]
+def _read_keywords(text: str, depth: int) -> Sequence[MarkdownBlock]:
+    return [inner for block in parse_blocks(text) for inner in _keyword_blocks(block, depth)]

@@ -16,6 +16,13 @@ from schemas.document import Chunk, RetrievedChunk, SectionKind
 MAX_CANDIDATES = 20
 """Number of best chunks whose relevance is compared; with more, answers did not improve."""
 
+MIN_K = 4
+"""Minimum number of results, of which the last is the most relevant one.
+
+The first three places can have been given on purpose: to definitions of identifiers, to the request
+parameters of an API, or to each part of a question.
+"""
+
 ASKED_SECTIONS: Mapping[SectionKind, Need] = {
     "request_parameters": "parameter",
     "request_url": "endpoint",
@@ -104,8 +111,10 @@ def relative_scores(ranking: Sequence[RetrievedChunk]) -> list[float]:
     A chunk with score 0 was not found by the search, but added because the question is about its API. It
     gets the best score.
     """
-    best = max((retrieved.score for retrieved in ranking), default=0.0) or 1.0
-    return [(retrieved.score or best) / best for retrieved in ranking]
+    best = max((retrieved.score for retrieved in ranking), default=0.0)
+    if best <= 0:  # cosines of vectors can be negative
+        return [1.0] * len(ranking)
+    return [max((retrieved.score or best) / best, 0.0) for retrieved in ranking]
 
 
 def with_relevant_chunk(
@@ -116,8 +125,8 @@ def with_relevant_chunk(
     Search scores compare the words of the question with whole chunks. The relevance also considers where
     the words are and what the question asks for. If the relevance chose all `k` chunks, chunks that search
     ranks high for a reason would be lost; docs/explanation/retrieval.md has the measurements. `ranking` is
-    sorted, best first; only its first `MAX_CANDIDATES` chunks are compared. If `k` is 1, the first chunk
-    stays.
+    sorted, best first; only its first `MAX_CANDIDATES` chunks are compared. If `k` is less than `MIN_K`,
+    the chunk at place `k` stays.
     """
     first = list(ranking[: k - 1])
     ranked = [
@@ -127,7 +136,7 @@ def with_relevant_chunk(
         )
     ]
     others = ranked[k - 1 :]
-    if not first or len(others) < 2:
+    if k < MIN_K or len(others) < 2:
         return list(ranking[:k])
     best = max(others, key=lambda each: each.relevance)
     return [*first, ranking[best.rank]]
