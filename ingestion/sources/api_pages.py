@@ -9,7 +9,7 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from ingestion.sources.api_calls import CALL, is_label, path_names
+from ingestion.sources.api_calls import CALL, is_label, may_have_calls, path_names
 from ingestion.sources.api_columns import text_of
 from ingestion.sources.api_marks import Mark, find_marks, is_call
 from ingestion.sources.api_operation import PageOperation, listed_operations
@@ -64,6 +64,8 @@ def read_operations(blocks: Sequence[MarkdownBlock], title: str, declared: str =
     `title` is the page's title; `declared` is the operation that its front matter names, such as
     `POST /v1/messages`.
     """
+    if not declared and not may_have_calls(blocks):
+        return ApiPage((), tuple(blocks))
     unchanged, blocks = blocks, without_templates(blocks)
     sections = _read_sections(blocks, find_marks(blocks, declared), title)
     accepted = _accepted(blocks, sections)
