@@ -26,20 +26,20 @@ _TABLE_IN_LIST = re.compile(
     r"^[ \t]+\|[^\n]*\n[ \t]+\|[ \t:|-]+\n(?:[ \t]+\|[^\n]*(?:\n|\Z))*", re.MULTILINE
 )
 _LABEL_ITEM = re.compile(
-    r"(?:\*\*(?P<bold>[^*\n]{1,40})\*\*[ \t]*[:：]?|(?P<plain>[^*`\n:：]{1,40})[:：])[ \t]*(?:\n|\Z)"
+    r"(?:\*\*([^*\n]{1,40})\*\*[ \t]*[:：]?|([^*`\n:：]{1,40})[:：])[ \t]*(?:\n|\Z)"
 )
 """The start of a list item whose first line is only a label, in bold or with a colon."""
-_FACT_ITEM = re.compile(
-    r"(?:\*\*)?(?P<label>[^*`\n:：]{1,40})[:：]?(?:\*\*)?(?:[:：]|[ \t]*(?:\n|\Z))"
-)
+_FACT_ITEM = re.compile(r"(?:\*\*)?([^*`\n:：]{1,40})[:：]?(?:\*\*)?(?:[:：]|[ \t]*(?:\n|\Z))")
 """The start of a list item with a label, possibly with its value in the same line."""
 _ITALIC_LABEL = re.compile(r"([*_])(?![*_])([^*_\n]{1,24})\1[ \t]*[:：]?")
+"""A paragraph that is only a label in italics: "*Method:*"."""
 _DEFINITION = re.compile(r"[A-Za-z_$][\w.$\[\]-]*\n(?::[ \t].*(?:\n|\Z))+")
 """A name with its definitions, as in Markdown Extra."""
 _EMPHASIS = re.compile(r"[*_]{1,2}([^*_]+)[*_]{1,2}[ \t,]*")
 _CALL_ITEM = re.compile(rf"(`(?:{METHODS}) /[^`\n]*`)\s+(\S.*)\Z", re.DOTALL)
 """A list item that begins with a call: "`GET /boats` returns all boats"."""
 _LABELLED_NAMES = re.compile(r"[*_]{1,2}([^*_`\n]{1,40})[*_]{1,2}[:：]\s*(`[\w.\[\]-]+`.*)")
+"""A label and sentences about parameters: "**Parameters**: `title` for the name"."""
 _PARAMETERS = re.compile(r"\b(?:param(?:eter)?|argument|field)s?\b|参数|字段", re.IGNORECASE)
 _NEXT_NAME = re.compile(r"(?<=[.。])(?<!e\.g\.)(?<!i\.e\.)\s+(?=`[\w.\[\]-]+`)")
 _NAMES = re.compile(r"`[\w.\[\]-]+`(?:(?:,|、|\s|and\b|or\b|和|或){1,9}`[\w.\[\]-]+`)*")
@@ -82,8 +82,9 @@ ParseItem = Callable[[str], Sequence[MarkdownBlock]]
 def without_templates(blocks: Sequence[MarkdownBlock]) -> list[MarkdownBlock]:
     """Return the blocks of a page, with its templates converted.
 
-    Lists and quotations that describe an operation are replaced by the blocks in them. A heading that only
-    states a method or URL becomes a paragraph, and a label in italics becomes bold.
+    Lists and quotations that describe an operation are replaced by the blocks in them, and definition lists
+    and sentences about parameters by lists. A heading that only states a method or URL becomes a paragraph,
+    and a label in italics becomes bold.
     """
     if any(block.kind == "heading" and _ACTION.fullmatch(block.title) for block in blocks):
         blocks = list(_without_blueprint(blocks))
@@ -111,10 +112,6 @@ def _converted(block: MarkdownBlock) -> Sequence[MarkdownBlock]:
     elif block.kind == "list" and _TABLE_IN_LIST.search(block.text):
         inner = parse_blocks(_TABLE_IN_LIST.sub(_outdented_table, block.text))
     return inner if any(each.kind == "table" for each in inner) else [block]
-
-
-def _is_mark(fact: str) -> bool:
-    return required_mark(fact) is not None
 
 
 def _labelled_parameters(text: str) -> list[MarkdownBlock]:
@@ -203,13 +200,17 @@ def _defined_item(text: str) -> str:
     return " ".join([f"- `{name}`", first, *others])
 
 
+def _is_mark(fact: str) -> bool:
+    return required_mark(fact) is not None
+
+
 # --- lists of labels ------------------------------------------------------------------------------
 
 
 def _with_unfolded_lists(blocks: Sequence[MarkdownBlock]) -> Iterator[MarkdownBlock]:
-    """Yield the blocks. Lists of bold labels are replaced by the blocks in them (see `_labelled_blocks`).
+    """Yield the blocks. Lists of labels are replaced by the blocks in them (see `_labelled_blocks`).
 
-    A short line above such a list becomes a heading of level 2, because it names the operation.
+    A short line above a list with bold labels becomes a heading of level 2, because it names the operation.
     """
     unfolded = [_labelled_blocks(block) for block in blocks]
     for index, block in enumerate(blocks):
