@@ -1,0 +1,138 @@
+"""Limits of what is read from API pages: queries, marks, guides, remarks and odd input."""
+
+from pathlib import Path
+
+import pytest
+
+from ingestion.sources.api_pages import read_operations as operations_of
+from ingestion.text.markdown_blocks import parse_blocks
+from tests.api_page_lines import read_lines, read_operations
+
+
+@pytest.mark.parametrize(
+    ("query", "kept"),
+    [
+        ("?Action=CreateOrder&Version=1", "?Action=CreateOrder"),
+        ("?method=orders.create", "?method=orders.create"),
+        ("?page=1&action=list", ""),
+        ("?action=1", ""),
+        ("?Version=1&Action=CreateOrder", "?Action=CreateOrder"),
+    ],
+)
+def test_query_that_names_the_operation_is_part_of_its_url(
+    query: str, kept: str, tmp_path: Path
+) -> None:
+    page = f"# Order\n\n`GET https://rpc.example/{query}`\n\n| Name | Required |\n| --- | --- |\n| id | yes |\n"
+    expected = [f"GET https://rpc.example/{kept} Order", "id!"]
+    assert read_lines(page, tmp_path / "page.md") == expected
+    document = read_operations(page, tmp_path / "page.md")[0].document("a", "s", "en")
+    assert (document.url, document.servers) == (f"/{kept}", ("https://rpc.example",))
+
+
+def test_table_without_a_header_is_read(tmp_path: Path) -> None:
+    page = (
+        "# Passwords\n\n`POST /passwords`\n\n### Arguments\n\n"
+        "| `user_id` | The user. Required: true |\n| --- | --- |\n| `note` | A remark. Required: false |\n"
+    )
+    assert read_lines(page, tmp_path / "page.md") == [
+        "POST /passwords Passwords",
+        "user_id!",
+        "note",
+    ]
+
+
+def test_call_and_description_are_not_repeated_as_prose(tmp_path: Path) -> None:
+    page = (
+        "# Boats\n\n## Remove a boat\n\n* `DELETE /boats/{id}` removes the boat with the `id`.\n\n"
+        "It needs a key.\n\n**Required parameters**: `id` of the boat\n"
+    )
+    (operation,) = read_operations(page, tmp_path / "page.md")
+    assert operation.document("a", "s", "en").description == "Removes the boat with the id."
+    assert [block.text for block in operation.further_prose if block.kind == "paragraph"] == [
+        "It needs a key."
+    ]
+
+
+def test_query_of_an_ordinary_path_is_left_out(tmp_path: Path) -> None:
+    page = (
+        "# Pay\n\n`GET /v1/pay?service=fast`\n\n| Name | Required |\n| --- | --- |\n| id | yes |\n"
+    )
+    assert read_lines(page, tmp_path / "page.md") == ["GET /v1/pay Pay", "id!"]
+
+
+@pytest.mark.parametrize(
+    ("description", "is_required"),
+    [
+        ("Required: true", True),
+        ("The key. Required: false", False),
+        ("Optional. Rule such as `required: true`", False),
+        ("JSON schema, e.g. {required: true}", False),
+        ("Whether a signature is required: true = yes", False),
+        ("Required. If consent is required: no, leave empty.", True),
+    ],
+)
+def test_only_a_mark_of_the_parameter_counts(
+    description: str, is_required: bool, tmp_path: Path
+) -> None:
+    page = f"# Pay\n\n`POST /pay`\n\n| Name | Type | Description |\n| --- | --- | --- |\n| id | string | {description} |\n"
+    name = "id!" if is_required else "id"
+    assert read_lines(page, tmp_path / "page.md") == ["POST /pay Pay", name]
+
+
+EXAMPLE = '**Response**\n\n```json\n{"id": 1}\n```\n'
+
+
+@pytest.mark.parametrize(
+    "page",
+    [
+        f"# FAQ\n\n## How do I GET /v1/orders?\n\n{EXAMPLE}",
+        f"# Errors\n\n## GET /v1/orders returns 500\n\n{EXAMPLE}",
+        f"# News\n\n## Replace `GET /v1/orders` by `GET /v2/orders`\n\n{EXAMPLE}",
+        f"# Tutorial\n\n## Step 1: Get a token\n\n`POST /oauth/token`\n\n{EXAMPLE}",
+        "# Site\n\n## /blog\n\nExample:\n\n```sh\ncurl https://example.com/blog\n```\n\n" + EXAMPLE,
+        f"# Old\n\n## Orders\n\n`GET /v1/orders`\n\nOld response:\n\n{EXAMPLE[14:]}",
+    ],
+)
+def test_example_without_a_reference_stays_prose(page: str, tmp_path: Path) -> None:
+    assert read_lines(page, tmp_path / "page.md") == []
+
+
+@pytest.mark.parametrize(
+    "page",
+    [
+        "# Guide\n\n**Parameters**: `a` is the id. `GET /v1/y` returns its values.\n",
+        "# Places\n\n* Berlin (030)\n",
+        "# Terms\n\nTenant\n: An organisation.\n",
+        "# Limits\n\n* `GET /boats` is limited to 5 calls.\n",
+    ],
+)
+def test_prose_of_a_page_without_operations_is_unchanged(page: str, tmp_path: Path) -> None:
+    assert read_lines(page, tmp_path / "page.md") == []
+    blocks = parse_blocks(page)
+    assert list(operations_of(blocks, "Page").prose) == list(blocks)
+
+
+@pytest.mark.parametrize(
+    ("label", "items"),
+    [
+        ("Parameters", "- `limit` and `offset` cannot be used together"),
+        ("Input", "- note: send JSON only"),
+        ("Fields", "- `id` is never null\n- `null` values are omitted"),
+        ("Environment variables", "- `KEY` (string, required): the key"),
+    ],
+)
+def test_remarks_are_no_parameters(label: str, items: str, tmp_path: Path) -> None:
+    page = f"# Pay\n\n`POST /pay`\n\n| Name | Required |\n| --- | --- |\n| a | yes |\n\n## {label}\n\n{items}\n"
+    assert read_lines(page, tmp_path / "page.md") == ["POST /pay Pay", "a!"]
+
+
+def test_deeply_nested_keywords_of_blueprint_end_no_ingestion(tmp_path: Path) -> None:
+    nested = "".join(f"{'  ' * depth}+ Request\n" for depth in range(60))
+    read_lines(f"# A [/a]\n\n## B [GET]\n\n{nested}", tmp_path / "page.md")
+
+
+def test_long_spaces_in_a_cell_are_read_quickly(tmp_path: Path) -> None:
+    """The pattern of marks in names took seconds for a thousand spaces."""
+    name = f"a{' ' * 20_000}b"
+    page = f"# Pay\n\n`POST /pay`\n\n| Name | Required |\n| --- | --- |\n| {name} | yes |\n"
+    assert read_lines(page, tmp_path / "page.md") == ["POST /pay Pay", "a!"]
