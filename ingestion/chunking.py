@@ -25,11 +25,9 @@ API_SECTION_FACTOR = 6
 """Factor by which the limit `max_tokens` is multiplied for the sections of an API."""
 
 MAX_BLOCK_CHARS = 12_000
-"""Maximum length of a block in characters, because Milvus limits text to 65,535 bytes.
+"""Length in characters above which a block is split, because Milvus limits text to 65,535 bytes.
 
-Longer blocks are split, except tables whose `_weight` is within the limit of a chunk. Tables above that
-limit are split into groups of rows even if they are shorter than `MAX_BLOCK_CHARS`, provided that their
-rows are short (see `_has_short_rows`).
+For most tables, their `_weight` decides instead: see `_split_blocks`.
 """
 
 MAX_CHUNK_WEIGHT = 8_000
@@ -120,11 +118,7 @@ def _digest(*parts: str) -> str:
 
 
 def _split_section(section: Section, max_tokens: int) -> Iterator[str]:
-    """Yield the section's body in parts, split between blocks if possible.
-
-    The `_weight` of a part of several blocks is at most `max_tokens` in prose, and at most
-    `API_SECTION_FACTOR` times that in other sections. It never exceeds `MAX_CHUNK_WEIGHT`.
-    """
+    """Yield the section's body in parts, split between blocks if possible."""
     factor = 1 if section.kind == "prose" else API_SECTION_FACTOR
     max_weight = min(max_tokens * factor, MAX_CHUNK_WEIGHT)
     if not section.body.strip():
@@ -161,7 +155,7 @@ def _blocks(section: Section, max_weight: int) -> Iterator[MarkdownBlock]:
 
 
 def _split_blocks(blocks: Iterable[MarkdownBlock], max_weight: int) -> Iterator[str]:
-    """Yield the text of blocks, with oversized tables and other long blocks split."""
+    """Yield the texts of `blocks`; long blocks and heavy tables are split."""
     for block in blocks:
         if block.kind == "table" and _weight(block.text) <= max_weight:
             yield block.text
@@ -208,7 +202,7 @@ def _group_lines(
 ) -> Iterator[str]:
     """Yield `lines` in groups, each with `head` before it and `tail` after it.
 
-    Apart from `head` and `tail`, a group exceeds `max_weight` only if it is a single line.
+    `max_weight` limits the lines of a group, without `head` and `tail`. A single line may exceed it.
     """
     group: list[str] = []
     group_weight = 0
@@ -224,7 +218,7 @@ def _group_lines(
 
 
 def _weight(text: str) -> int:
-    """Return the estimated number of tokens of `text`, but at least a fifth of its bytes, and at least 1.
+    """Return the estimated number of tokens of `text`, or a fifth of its bytes if this is more; at least 1.
 
     A limit on the weight therefore limits the bytes as well.
     """

@@ -80,7 +80,7 @@ def _retry_wait_s(state: RetryCallState) -> float:
 def _may_succeed_later(state: RetryCallState) -> bool:
     """Return whether to repeat a request.
 
-    A request that timed out is repeated only if it has a single text; `_embed` splits the others.
+    A request that timed out is repeated only if it has a single text. `_embed` splits larger requests.
     """
     error = state.outcome.exception() if state.outcome else None
     is_single = len(state.args[-1]) == 1
@@ -90,7 +90,7 @@ def _may_succeed_later(state: RetryCallState) -> bool:
 class ChunkEmbedder:
     """Embeds chunks with the embedding model, in concurrent requests of one batch each.
 
-    `embed` reads its chunks lazily. It holds at most one batch more than the number of concurrent requests.
+    `embed` reads its chunks lazily, so that few batches are in memory at once.
 
     The first request is small. Its duration determines the size of the following requests and how many are
     sent at once. The aim is that every request ends within the time limit even if the server processes one
@@ -143,7 +143,7 @@ class ChunkEmbedder:
     def embed_queries(self, texts: Iterable[str]) -> list[Vector]:
         """Return the vector of each question in `texts`, in order. Raises ModelError."""
         # Only LocalEmbeddings has a method that embeds several questions at once. Other models embed them
-        # as passages; the clients of OpenAI and Ollama do not distinguish the two.
+        # as passages; the clients of OpenAI and Ollama do not distinguish questions from passages.
         embed = self._model.embed_documents
         if isinstance(self._model, LocalEmbeddings):
             embed = self._model.embed_queries
@@ -197,9 +197,8 @@ class ChunkEmbedder:
     def _set_pace(self, seconds_per_text: float) -> None:
         """Set the size of requests and the maximum number of concurrent requests.
 
-        Together, the concurrent requests take at most half of the time limit, even if the server processes
-        one at a time. If a single text takes longer than half of the limit, each request has one text, and
-        requests are sent one at a time.
+        Even if the server processes one request at a time, all concurrent requests together should take at
+        most half of the time limit.
         """
         text_count = max(1, int(self._timeout_s / 2 / max(seconds_per_text, 1e-6)))
         self._batch_size = min(self._max_batch_size, text_count)
@@ -246,10 +245,7 @@ class _BatchRequest(NamedTuple):
 
 
 def check_vectors(vectors: Sequence[Sequence[object]], text_count: int, role: ModelRole) -> None:
-    """Raise ModelOutputInvalid unless there are `text_count` vectors, all of the same length.
-
-    Also raises it if the server returned a vector per token instead of one per text.
-    """
+    """Raise ModelOutputInvalid unless there is one vector per text, and all have the same length."""
     if any(isinstance(number, list) for vector in vectors for number in vector[:1]):
         raise ModelOutputInvalid(
             f"{role.setting}: the server returns a vector per token instead of one per text: start it "

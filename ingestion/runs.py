@@ -28,7 +28,7 @@ MAX_LISTED_RUNS = 50
 """Number of runs that are listed by default. Older runs stay in the database."""
 
 MAX_SLEEP_S = 30.0
-"""Maximum seconds per sleep. A changed clock, or a suspended system, is noticed within this time."""
+"""Maximum number of seconds per sleep, so that a change of the system clock takes effect soon."""
 
 log = logging.getLogger(__name__)
 
@@ -78,8 +78,8 @@ class IngestionRunStore:
     def fail_orphaned_runs(self) -> None:
         """Mark runs as failed if their process ended during the run.
 
-        All runs with the state `running` among the latest MAX_LISTED_RUNS are marked. Therefore, call this
-        only while holding the ingestion lock, and before a new run is saved.
+        Call this method only while holding the ingestion lock, and before a new run is saved: it marks all
+        recent runs that have the state `running`.
         """
         for run in self.latest():
             if run.state == "running":
@@ -92,7 +92,7 @@ class IngestionRunStore:
         """Hold the collection's ingestion lock in PostgreSQL, which all machines with this database share.
 
         The server releases the lock if the process ends or loses its connection. With SQLite, this method
-        does nothing: the caller also holds `run_lock` (ingestion/job.py), which suffices on one machine.
+        does nothing: `run_lock` (ingestion/job.py) suffices on one machine.
         Raises IngestionRunning if another run holds the lock.
         """
         if self.engine.dialect.name != "postgresql":
@@ -181,7 +181,7 @@ async def _run_with_retries(
         reraise=True,
     )
 
-    async def attempt() -> None:
+    async def attempt() -> None:  # tenacity awaits only coroutine functions
         await run()
 
     try:
@@ -191,5 +191,5 @@ async def _run_with_retries(
     except IngestionStopped as error:
         log.info("stopped a scheduled ingestion: %s", error)
     except Exception as error:
-        # If the run had begun, its report has the error, too. The next scheduled run starts as usual.
+        # The next scheduled run starts as usual.
         log.error("a scheduled ingestion failed: %s", error)

@@ -1,8 +1,7 @@
 """Updates a collection to match its sources.
 
-Documents are streamed, not collected in memory. Each one is read and split into chunks. Chunks that are
-new, or whose content hash has changed, are embedded and written in batches. Of the stored chunks, only ids,
-content hashes and file fingerprints are kept in memory, by source and document. A source is skipped if all
+Documents are streamed, not collected in memory. Each document is read and split into chunks. Chunks that
+are new, or whose content hash has changed, are embedded and written in batches. A source is skipped if all
 of its files are the same as in the last run.
 """
 
@@ -54,9 +53,8 @@ class ReadOptions:
 class Sync:
     """One update of a collection from its sources.
 
-    `reports` has a report per source and is updated during `run`. `on_progress` is called for each file or
-    document that has been read, each batch that has been written and each source that is skipped. It is
-    also called repeatedly while a reader waits for a page. An error that `on_progress` raises ends the run.
+    `reports` has a report per source and is updated during `run`. `on_progress` is called regularly, for
+    example after each file and each written batch. An error that `on_progress` raises ends the run.
     """
 
     def __init__(
@@ -89,9 +87,8 @@ class Sync:
     def run(self, sources: Sequence[SourceConfig]) -> None:
         """Update the collection to match `sources`; a dry run only fills `reports`.
 
-        Raises ApideskError. After an error, searches find the previous chunks, or the new ones if the error
-        occurred after the changes were committed. In a collection that a Milvus server updates in place,
-        searches find the changes that were written before the error. The next run completes the update.
+        Raises ApideskError. After an error, the collection can still be searched, and the next run
+        completes the update.
         """
         if not self._options.dry_run:
             self._collection.recover(self._options.rebuild)
@@ -113,7 +110,7 @@ class Sync:
                 raise
 
     def _read_stored(self, sources: Sequence[SourceConfig]) -> None:
-        """Find the unchanged sources and read the stored chunks of all others."""
+        """Find the unchanged sources, and read the stored chunks of all other sources."""
         indexed = {} if self._options.rebuild else self._collection.indexed_sources()
         self._unchanged_sources = {
             source.name: indexed[source.name]
@@ -260,7 +257,7 @@ class Sync:
     def _known_files(self, source: str) -> KnownFiles:
         """Return the files of `source` that need not be parsed again.
 
-        There are none for a rebuild, and none after an interrupted run, which may have written only a part
+        The result is empty for a rebuild, and after an interrupted run, which may have written only a part
         of a document.
         """
         if self._options.rebuild or self._was_interrupted:
@@ -294,7 +291,7 @@ class Sync:
         yield from chunks if self._options.rebuild else changed
 
     def _drop_vanished(self, report: SourceReport, seen_ids: set[str]) -> None:
-        """Drop the stored documents that were not seen in the source, unless this may be a mistake."""
+        """Drop the stored documents that were not seen in the source, or report them as kept."""
         stored_ids = self._stored.document_ids(report.name)
         vanished = stored_ids - seen_ids
         if not vanished:
@@ -316,7 +313,7 @@ class Sync:
             self._dropped_ids |= self._stored.chunk_hashes(report.name, document_id).keys()
 
     def _check_rebuild(self) -> None:
-        """Raise DeletionsRefused if a rebuild, which writes only what was read, would lose documents."""
+        """Raise DeletionsRefused if a rebuild would lose documents that are reported as kept."""
         kept = {report.name: report.kept for report in self.reports if report.kept}
         if kept and self._options.rebuild and not self._options.allow_deletes:
             counts = ", ".join(f"{count} of {name}" for name, count in kept.items())
@@ -368,9 +365,9 @@ class StoredDocuments:
     def known_files(self, source: str) -> KnownFiles:
         """Return the file fingerprints of `source`, each with the ids of its documents.
 
-        On a Milvus server, an unchanged chunk keeps the fingerprint of an earlier version of its file, so
-        the chunks of a file may have different fingerprints. Such a file is omitted and parsed again.
-        Documents of the same file are recognised by their ids, which differ only after `#`.
+        Files whose chunks have different fingerprints are omitted. On a Milvus server, unchanged chunks
+        keep the fingerprint of an earlier version of their file. The ids of documents from the same file
+        differ only after `#`.
         """
         by_file: dict[str, set[str]] = defaultdict(set)
         known: dict[str, set[str]] = defaultdict(set)

@@ -3,8 +3,7 @@
 Parsing Markdown and HTML is most of the work of a run, and a Python process uses only one core. With worker
 processes, the main process only compares, embeds and writes chunks.
 
-`run_in_child` runs a single function in a child process, for the store or for a loader. All child processes
-end when their parent ends.
+`run_in_child` runs a single function in a child process. All child processes end when their parent ends.
 """
 
 import multiprocessing
@@ -140,8 +139,8 @@ def run_in_child(
 ) -> Result:
     """Call `function` in a new process, and return its result when that process has ended.
 
-    This frees the memory of the modules that `function` imports. This function blocks. Raises the errors of
-    `function`, and BrokenProcessPool if the process is killed.
+    The end of the process frees the memory of the modules that `function` imports. `run_in_child` blocks.
+    Raises the errors of `function`, and BrokenProcessPool if the process is killed.
     """
     context = multiprocessing.get_context("spawn")
     with ProcessPoolExecutor(1, context, initializer=_prepare_child) as pool:
@@ -149,7 +148,7 @@ def run_in_child(
 
 
 def exit_with_parent() -> None:
-    """End this child process when its parent dies; otherwise it would wait forever."""
+    """Make this child process end when its parent dies. By default, it would wait forever."""
     parent = multiprocessing.parent_process()
     assert parent is not None, "this must be called in a child process"
 

@@ -2,8 +2,8 @@
 
 The block `system` of a file is the system message: instructions, which are the same for all questions
 about a platform, so that providers can cache them. The block `human` is the human message: text from
-users, documents and models. Most of it is placed in tags, and all of it is passed through the filter
-`data`, so that it can neither close its tag nor open another one.
+users, documents and models. Most of this text is placed in tags, and all of it is passed through the filter
+`data`, so that it cannot open or close a tag.
 """
 
 import re

@@ -84,11 +84,7 @@ class PipelineSteps:
     quote: StateStep
     """Drafts an answer from quoted passages; used without a model, or if every model fails."""
     decline: StateFunction
-    """Drafts an answer which says that the documents do not cover the question.
-
-    Used if the question is probably, but not clearly, off-topic. Also used if no model could classify or
-    answer the question, and rules find it off-topic.
-    """
+    """Drafts the reply that the documents do not cover the question, which is probably off-topic."""
     ground: Runnable[PipelineState, Answer]
     """Checks the citations, links and facts of the draft, and whether the cited chunks support it."""
 
@@ -134,8 +130,8 @@ async def _answer_off_topic(
 ) -> Answer:
     """Return the reply to an off-topic question.
 
-    If the rules are not sure that it is off-topic, the reply is that the documents do not cover it, and
-    names the nearest pages.
+    If the rules are not sure that the question is off-topic, the reply says that the documents do not cover
+    it, and names the nearest pages.
     """
     if (state["classification"].on_topic or 0.0) < OFF_TOPIC:
         return await steps.refuse(state, config)
@@ -172,8 +168,8 @@ async def _answer_without_model(
 ) -> PipelineState:
     """Return `state` with a draft from `quote`, because all models failed.
 
-    If no model could classify the question either, rules classify it first. If the rules find it off-topic,
-    `decline` writes the draft instead. The reasons are in docs/decisions/0003-model-failure.md.
+    If no model could classify the question either, rules classify it first, and `decline` drafts the answer
+    to an off-topic question. The reasons are in docs/decisions/0003-model-failure.md.
     """
     if (degraded := state["classification"].degraded) is not None:
         structured = (await classify_by_rules.ainvoke(state["question"], config)).structured

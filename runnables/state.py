@@ -47,14 +47,11 @@ class Draft:
     degraded: DegradedReason | None = None
     """Why the answer was not made as the settings require; None if it was."""
     probability: float | None = None
-    """The estimated probability that the best quotes are right, even if it is too low to quote them.
-
-    None if the step `answer` did not look for quotes, because a model or `decline` made the draft.
-    """
+    """The estimated probability that the best quotes are right; None if no quotes were looked for."""
 
 
 class PipelineState(TypedDict):
-    """What is known about a question. The steps after `retrieve` pass it on with further fields set."""
+    """A question and the results of the steps so far."""
 
     question: Question
     """The question. If it was a follow-up, `condense` has made it standalone."""
@@ -67,9 +64,8 @@ class PipelineState(TypedDict):
     chunks: NotRequired[list[RetrievedChunk]]
     """The chunks that the answer may cite; the first one is number 1.
 
-    Set by `boost-named-api`; for a question that is probably off-topic, these are the `retrieved` chunks.
-    `research` puts its chunks first; `web` and `add-evidence` append theirs. `answer` keeps only the chunks
-    that the model was shown or, without a model, puts the quoted chunks first.
+    Set by `boost-named-api`; `research`, `web` and `add-evidence` add chunks. `answer` keeps those that the
+    model was shown or, without a model, puts the quoted chunks first.
     """
     missing_identifiers: NotRequired[Mapping[str, Sequence[str]]]
     """Codes, paths, names and products in the question that no document contains.
@@ -79,14 +75,14 @@ class PipelineState(TypedDict):
     research: NotRequired[Research]
     """Set by `research`, in mode `tools`."""
     draft: NotRequired[Draft]
-    """Set by `answer`. If the question is probably off-topic, set by `decline` instead."""
+    """Set by `answer` or, for a question that is probably off-topic, by `decline`."""
 
 
 StateStep = Runnable[PipelineState, PipelineState]
 """A step that is shown as a run in traces."""
 
 StateFunction = Callable[[PipelineState, RunnableConfig], Coroutine[Any, Any, PipelineState]]
-"""A step that is not a run itself. The runs that it starts are children of the pipeline's run."""
+"""A step that traces do not show as a run, only the runs that the step starts."""
 
 AnswerFunction = Callable[[_Input, RunnableConfig], Coroutine[Any, Any, Answer]]
 """A function that ends the pipeline with an answer."""

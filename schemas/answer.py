@@ -16,9 +16,8 @@ from schemas.question import QuestionType, StructuredQuestion
 class DegradedReason(StrEnum):
     """Why an answer is degraded. The value is the code in the answer's field `degraded`.
 
-    The first five values are the codes of the ModelError with which the chat model failed. If another model
-    succeeded, it wrote the answer or did the research. If all models failed, the answer quotes the
-    documents or says that they do not cover the question; `answered_by` is then `extractive`.
+    The first five values are the codes of the ModelError with which the chat model failed. The answer's
+    field `answered_by` names the model that wrote it, or is `extractive` if all models failed.
     """
 
     MODEL_UNAVAILABLE = "model_unavailable"

@@ -42,7 +42,7 @@ class Section(ApiModel):
     body: str
     """Markdown."""
     blocks: tuple[str, ...] = Field(default=(), exclude=True, repr=False)
-    """Texts of the Markdown blocks of `body`, to split it without parsing; empty if they are unknown."""
+    """The Markdown blocks of `body`, for splitting it without parsing; empty if unknown."""
     page_url: str = ""
     """The section's own URL; empty to use the document's."""
     metadata: dict[str, str] = Field(default_factory=dict)

@@ -112,7 +112,7 @@ class Gap(ApiModel):
     wordings: tuple[str, ...]
     """Up to 50 distinct wordings, the most typical first, then the newest."""
     missing: tuple[str, ...]
-    """Words that the questions share and the documents lack or hardly contain."""
+    """Words that the questions share, but the documents hardly contain."""
     nearest: Page | None
     """The most frequent nearest page of the questions."""
     first_asked: datetime

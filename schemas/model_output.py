@@ -40,11 +40,7 @@ class CondensedQuestion(ModelOutput):
 
 
 def _parse_number(value: object) -> int | None:
-    """Return the number in `value`, or None if there is none.
-
-    `3`, `3.0`, `"[3]"` and `{"number": 3}` give 3. A text gives its first digits, at most three, and an
-    object gives the number in its first value.
-    """
+    """Return the number in `value`, or None: `3`, `3.0`, `"[3]"` and `{"number": 3}` give 3."""
     if isinstance(value, dict):
         value = next(iter(value.values()), None)
     if isinstance(value, bool):

@@ -58,7 +58,7 @@ def _one_or_several(value: object) -> object:
 PageUrl = Annotated[tuple[str, ...], BeforeValidator(_one_or_several)]
 """Templates of a document's URL; the first one with values for all of its placeholders is used.
 
-An empty value counts as missing, except that of `{page_path}`, `{folder}` or `{anchor}`.
+Only `{page_path}`, `{folder}` and `{anchor}` may have an empty value.
 """
 
 PageFormat = Literal["markdown", "html", "text"]
@@ -123,17 +123,13 @@ class PageSourceConfig(ConfigModel):
     anchors: Literal["github", "docusaurus", "vitepress", "mkdocs"] = "github"
     """The rule by which the site derives `{anchor}` from a heading."""
     title: str = "title"
-    """Name of the value that is the title.
-
-    Fallbacks: values such as `sidebar_label` (only for the default name), the first heading, and the last
-    part of the id.
-    """
+    """Name of the value that is the title. docs/reference/platform.md lists the fallbacks."""
     skip: tuple[str, ...] = ()
     """Names of values, such as `draft`. A page is skipped if one of these values is true."""
     metadata: dict[str, str] = Field(default_factory=dict)
     """For each metadata name, the name of the value that it is read from."""
     api_pages: bool = True
-    """Whether pages that describe API operations are read as such; otherwise they are prose."""
+    """Whether pages that describe API operations are read as such instead of as prose."""
 
 
 class PageFolderConfig(PageSourceConfig):
@@ -331,8 +327,7 @@ class PlatformInfo(ConfigModel):
     hosts: tuple[NonEmptyStr, ...] = ()
     """The platform's own hosts; their subdomains are included.
 
-    An answer may link to a URL without a fragment on these hosts if it is the host alone or if a chunk
-    contains its path. Any other link must lead to a retrieved page or occur in the question.
+    An answer may contain a URL on these hosts if a retrieved chunk contains the path of the URL.
     """
     docs_url: HttpUrl | None = None
     """The documentation site that the page links back to."""
@@ -361,7 +356,7 @@ class IngestionSchedule(ConfigModel):
     timezone: NonEmptyStr = "UTC"
     """The time zone of the expression, such as `Asia/Shanghai`."""
     retries: int = Field(default=2, ge=0, le=10)
-    """Retries of a failed run before the next scheduled run."""
+    """Maximum number of retries of a failed run before the next scheduled run."""
     retry_seconds: float = Field(default=60, ge=0)
     """Delay before each retry, in seconds."""
 

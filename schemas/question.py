@@ -130,10 +130,7 @@ class ExtractedDetails:
 
     @property
     def shown(self) -> str:
-        """The question, as answers show it.
-
-        This is the prose if the question also contains JSON or a query string; otherwise the whole text.
-        """
+        """The question, as answers show it: without pasted JSON and query strings."""
         has_values = bool(self.request_param) or self.response is not None
         return (self.prose or self.text) if has_values else self.text
 
@@ -146,10 +143,9 @@ class ExtractedDetails:
     def search_query(self) -> str:
         """The text to search for: `asked`, and up to `MAX_PASTED_WORDS` words from pasted JSON.
 
-        The words are one-word values, such as `provider_rejected`, and compound field names, such as
-        `lostPackets`. Field names are omitted if there is an error, which is more specific. Other values,
-        such as ids and amounts, are omitted, because documents do not contain them. If a question contains
-        nothing else, its text is returned unchanged.
+        The words are values such as `provider_rejected` and field names such as `lostPackets`. Field names
+        are omitted if there is an error, which is more specific. Values such as ids and amounts are
+        omitted, because documents do not contain them.
         """
         words = _words_in([self.response, self.request_param], with_names=not self.error)
         new_words = islice((word for word in words if word not in self.asked), MAX_PASTED_WORDS)

@@ -38,7 +38,7 @@ The pattern is strict, because the value is copied into the header Content-Secur
 
 
 ModelUse = Annotated[str, Field(pattern="^(chat|chat_fallback|structure|judge|embedding)$")]
-"""What a model is used for, as in the names of its settings."""
+"""Use of a model, as in the names of its settings."""
 
 
 def _parse_json(value: object) -> object:

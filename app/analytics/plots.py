@@ -102,11 +102,7 @@ def plot_recall(evaluation: Evaluation, path: Path) -> None:
 
 
 def _draw_axes(axes: "Axes", evaluation: Evaluation) -> None:
-    """Draw the title, the axes and the grid.
-
-    The y axis starts 0.05 below the lowest recall of any route, rounded down to a multiple of 0.1, and
-    never below 0.
-    """
+    """Draw the title, the axes and the grid. The y axis starts a little below the lowest recall."""
     lowest = min(min(route.recall[0], *route.chunk_recall) for route in evaluation.routes)
     floor = max(0.0, math.floor(lowest * 10 - 0.5) / 10)
     axes.set_xlim(0.5, MAX_K + 0.5)
@@ -145,7 +141,7 @@ def _draw_route(axes: "Axes", route: RouteResult) -> None:
 def _draw_current_k(axes: "Axes", evaluation: Evaluation) -> None:
     """Mark the evaluation's k, and the recall of the primary route at this k.
 
-    Also draw the primary route's recall curve for chunks, if it differs from the curve for documents.
+    If recall within k chunks differs from recall within k documents, draw a curve for chunks.
     """
     k, route = evaluation.k, evaluation.primary_route
     ks = range(1, MAX_K + 1)

@@ -104,10 +104,9 @@ class ReplayedQuestion(ApiModel):
     before: ReplayOutcome
     after: ReplayOutcome
     grade: Grade | None = None
-    """The judge's grade of the new answer. The steps of the recorded answer are the facts to state.
+    """The judge's grade of the new answer, which should state what the recorded answer states.
 
-    None if there is no judge, if the judge failed, if the steps are the same, or if either answer cites no
-    page.
+    None if the judge failed or was not asked.
     """
     judge_failure: str | None = None
     """Why the judge gave no grade; None if the judge gave a grade or was not asked."""
@@ -144,11 +143,7 @@ class Replay(ApiModel):
     recorded: int = Field(alias="kept")
     """Number of distinct answered questions in the last `days` days. The newest of them are replayed."""
     settings: str
-    """Model and k of the replay, as text.
-
-    Without the option -k, the text contains the default k, but a question that was recorded with a k is
-    asked with that k.
-    """
+    """Model and k of the replay as text, such as `extractive, k=5 by default`."""
     judge: str | None = None
     """The model that grades the changed answers; None if no judge is configured."""
     questions: list[ReplayedQuestion]
@@ -258,8 +253,7 @@ def _commands(records: Iterable[QuestionRecord]) -> Iterator[tuple[AskCommand, Q
     """Yield the command that asks each answered question again, with its record.
 
     Questions are asked without a session. Therefore, a follow-up question is asked in its standalone form,
-    `record.understood`, if this form was recorded. A question is a follow-up if `records` contain an
-    earlier on-topic question of the same session.
+    `record.understood`, if this form was recorded.
     """
     started: set[tuple[str, str | None]] = set()
     for record in records:

@@ -98,12 +98,9 @@ def _changed_question(replayed: ReplayedQuestion) -> Group:
 def _outcome_text(
     replayed: ReplayedQuestion, outcome: ReplayOutcome, changed: set[str], style: str
 ) -> Text:
-    """Return the text that shows `outcome`, one of the two outcomes of `replayed`.
+    """Return what has changed in `outcome`: its error code, a step, the question type or the cited pages.
 
-    - For a failure, the text is the error code.
-    - For the change `other words`, it is the first step that the other outcome does not contain.
-    - For the change `other type`, it is the question type.
-    - For any other change, it lists the cited pages. Pages in `changed` have the style `style`.
+    `outcome` is one of the two outcomes of `replayed`. Pages in `changed` have the style `style`.
     """
     if outcome.failure:
         return Text(outcome.failure, style="red")

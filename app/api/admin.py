@@ -39,7 +39,7 @@ REPORT_RESPONSE = ResponseSpec(
     Insights,
     generate_examples=False,
     description="The report as JSON; if `table` is given, the other tables are omitted. "
-    "With `format=csv`, or with `Accept: text/csv` and no `format`, the response is one table as CSV",
+    "With `format=csv` or `Accept: text/csv`, one table as CSV",
 )
 
 

@@ -69,9 +69,9 @@ from schemas.insights import Feedback, Score
 from schemas.question import AnswerMode, Filters, StructuredQuestion
 
 RETRIEVAL_ERRORS = (CollectionMismatch, CollectionMissing, StoreUnavailable)
-"""The errors that `POST /retrieve` declares. `POST /ask` declares them, too.
+"""The errors that `POST /retrieve` declares.
 
-Model errors are not among them, because retrieval continues without a model that fails.
+Model errors are not declared, because retrieval continues without a model that fails.
 """
 
 ANSWER_ERRORS = (

@@ -31,8 +31,8 @@ async def stream_response(
     """Return a response that streams the events of one answer.
 
     Waits for the first event or heartbeat. If `ask` fails before that, this function raises the error, so
-    that the caller can send an error response. The events that `to_messages` receives raise later errors.
-    Closing them cancels `ask`.
+    that the caller can send an error response. A later error is raised in `to_messages`, when it iterates
+    over the events. Closing the events cancels `ask`.
 
     Arguments:
         ask: answers the question, and sends events to the given sink

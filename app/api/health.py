@@ -91,9 +91,7 @@ async def ready(answer_service: NamedDependency[AnswerService]) -> Response[Read
 async def _check_models(answer_service: AnswerService) -> dict[str, Check]:
     """Check the chat models.
 
-    A model that does not work is `degraded` if questions can still be answered, and `failed` otherwise.
-    Questions can be answered if APIDESK_ON_MODEL_FAILURE is `extractive`, or if at least one answer model
-    and one extraction model work.
+    A model that does not work is `degraded` if questions can still be answered, and `failed` if not.
     """
     models = answer_service.models
     if models is None:

@@ -1,4 +1,4 @@
-"""Describes the API in the OpenAPI document, and changes how Litestar reads JSON and sets `Allow`.
+"""Extends Litestar: the OpenAPI document, JSON with unpaired surrogates, and the header `Allow`.
 
 The OpenAPI document includes the errors that a route declares with `errors=`.
 """
@@ -71,9 +71,8 @@ class AllowHeaderPlugin(ReceiveRoutePlugin):
     def receive_route(self, route: BaseRoute) -> None:
         """Copy the methods of `route` to the first route of its path.
 
-        If a path has several handlers, Litestar creates one route per handler. Each new route has the
-        methods of all handlers so far. All routes use the OPTIONS handler of the first route, and that
-        handler lists only the methods of the first route.
+        Litestar answers OPTIONS requests with the methods of the first route, although only the last route
+        of a path has the methods of all handlers.
         """
         if isinstance(route, HTTPRoute):
             self._first_routes.setdefault(route.path, route).methods = route.methods

@@ -198,9 +198,9 @@ def text_modules(platform_info: PlatformInfo) -> dict[str, str]:
 
 
 def _page_texts(language: Language) -> dict[str, str]:
-    """Return the texts of the page by name.
+    """Return the texts of the question page by name.
 
-    If `[page]` and `[answer.fields]` in the text file define the same name, the text in `[page]` is used.
+    Texts in `[page]` of the text file take precedence over other texts with the same name.
     """
     text = user_text(language)
     labels = {to_camel(name): label for name, label in text.answer.fields.items()}
@@ -267,10 +267,9 @@ def contrast(one: str, other: str) -> float:
 
 
 def _readable(accent: str, surface: Rgb, extreme: Rgb) -> AccentColours:
-    """Return a readable accent colour and its tint.
+    """Return the colours for a page with the background `surface`.
 
-    The colour is `accent`, mixed with as little of `extreme` as is needed to reach MIN_CONTRAST on the
-    tint. The tint is `surface` with a share TINT of the resulting colour.
+    `accent` is mixed with `extreme`, black or white, until it is readable on the tint.
     """
     candidates = (_mix(_parse(accent), extreme, percent / 100) for percent in range(0, 101, 4))
     pairs = [AccentColours(_hex(c), _hex(_mix(surface, c, TINT))) for c in candidates]

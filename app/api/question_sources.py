@@ -85,11 +85,7 @@ def frequent_questions(records: Iterable[QuestionRecord], language: Language) ->
 
 
 def _is_suitable(record: QuestionRecord, question: str, language: Language) -> bool:
-    """Return whether `question` can be suggested to users who read `language`.
-
-    The language of the record must be `language`, and the question must fit on one short line. Its answer
-    must cite pages, have confidence `medium` or `high`, and not be rated negatively.
-    """
+    """Return whether `question` can be suggested to users who read `language`."""
     is_liked = record.feedback is None or record.feedback.score > 0
     is_answered = record.confidence in ("high", "medium") and bool(record.pages)
     is_short = len(question) <= MAX_QUESTION_CHARS and "\n" not in question

@@ -39,10 +39,9 @@ MAX_SCANNED_DOCUMENTS = 12
 """Maximum number of documents whose chunks are searched for error codes."""
 
 MAX_NAME_CHARS = 60
-"""Maximum length of an API name, page title or heading that a question is about, in characters.
+"""Maximum length of an API name, page title or heading from which a question is made, in characters.
 
-Longer names make a question sound unnatural. The limit does not apply to the page title in a question about
-a section, or to the API name or title in a follow-up question.
+Questions with longer names sound unnatural. Follow-up questions may contain longer API names and titles.
 """
 
 
@@ -116,7 +115,7 @@ def suggest_questions(
     Arguments:
         catalogue: the documents of `collection`
         collection: the collection that is searched for error codes
-        language: the language of the questions, and of the documents if there are enough
+        language: the language of the questions; documents in this language are preferred
     """
     entries = sorted(
         catalogue, key=lambda entry: shuffle_key(f"{entry.source}/{entry.document_id}")
@@ -135,10 +134,10 @@ def suggest_questions(
 def _alternate_kinds(
     entries: list[CatalogueEntry], collection: Collection, language: Language
 ) -> Iterator[DocumentQuestion]:
-    """Yield questions of all kinds in turn, lazily.
+    """Yield questions lazily, and alternate between the kinds.
 
-    Questions about error codes and sections start with the last documents, because the first ones are
-    already used for the other kinds.
+    Questions about error codes and sections start with the last document, because the first documents
+    already have questions about APIs and pages.
     """
     backwards = entries[::-1]
     kinds = (
@@ -169,10 +168,9 @@ def _page_questions(
 def _section_questions(
     entries: list[CatalogueEntry], language: Language
 ) -> Iterator[DocumentQuestion]:
-    """Yield a question about one heading of each page.
+    """Yield at most one question about a section of each page.
 
-    This is the first heading that `as_question` can rewrite. The heading at the start of the page is not
-    used, because it is usually an introduction. Headings longer than MAX_NAME_CHARS are not used, either.
+    The first section of a page is skipped, because it is usually an introduction.
     """
     for entry in entries:
         if entry.kind == "page":
@@ -239,8 +237,8 @@ async def get_suggestions(
     """Return up to four questions that the documents answer.
 
     Frequent questions come first: those asked in at least three sessions of the caller's API key, or of
-    all callers if no key is required. The others are made from page titles, headings, API names and error
-    codes.
+    all callers if no key is required. Other questions are made from page titles, headings, API names and
+    error codes.
 
     If `source` and `document` are given, return up to three questions about the sections of that document
     that are not in `seen`. `source` and `document` take the fields `source` and `documentId` of an entry in

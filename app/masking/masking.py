@@ -27,10 +27,7 @@ from app.masking.secret_shapes import find_secrets_by_shape
 from app.masking.text_spans import TextSpan, blank_out, has_digit
 
 _MIN_REPEATED_CHARS = 8
-"""Minimum length, in characters, of a named secret that is masked wherever it occurs in the same text.
-
-A named secret is one that was found by the name before or above it. The secret must also contain a digit.
-"""
+"""Minimum length of a secret that is masked even where it is repeated without a name, in characters."""
 
 _MIN_KNOWN_CHARS = 4
 """Minimum length, in characters, of a secret in `SecretScan.secrets`, which is masked in other texts."""
@@ -95,8 +92,8 @@ def _secrets(text: str) -> list[TextSpan]:
     repeated = list(
         _occurrences(rest, {key: labels[key] for key in filter(_is_maskable_anywhere, labels)})
     )
-    # `public` contains values whose names, such as `cert_no`, show that they are not secrets. The searches
-    # below skip these values, except Chinese identity numbers, which are masked even after such a name.
+    # `public` contains values whose names, such as `cert_no`, show that they are not secrets. A Chinese
+    # identity number is masked even after such a name.
     public = [
         span for span in public if not _is_chinese_identity_number(text[span.start : span.end])
     ]
@@ -250,10 +247,7 @@ def _is_email(match: re.Match[str]) -> bool:
 
 
 def _is_bank_card(match: re.Match[str]) -> bool:
-    """Return whether the check digit (ISO/IEC 7812) is valid and the number is not a test number.
-
-    A number with at most `_MAX_TEST_DIGITS` different digits counts as a test number.
-    """
+    """Return whether the check digit (ISO/IEC 7812) is valid and the number is not a test number."""
     if len(set(filter(str.isdigit, match[0]))) <= _MAX_TEST_DIGITS:
         return False
     digits = [int(character) for character in reversed(match[0]) if character.isdigit()]

@@ -155,10 +155,9 @@ def _may_follow(syntax: str, text: str, start: int, end: int, closing_quote: str
 
 
 def _find_literal(text: str, position: int) -> tuple[int, int] | None:
-    """Return the start and end of the text in the quoted literal at `position`, or None if there is none.
+    """Return the start and end of the text in the quoted literal at `position`, or None.
 
-    If the closing quotation mark is missing, on another line or more than `_MAX_LITERAL_CHARS` away, the
-    text ends where an unquoted value would end.
+    A literal without a closing quotation mark ends where an unquoted value would end.
     """
     opening = _OPENING.match(text, position)
     if opening is None:
@@ -201,7 +200,7 @@ def _word_end(text: str, position: int, kind: SecretKind) -> int:
 
 
 def _percent_encoded(level: str) -> re.Pattern[str]:
-    """Return a pattern that matches a value up to the next delimiter with the same encoding level."""
+    """Return a pattern for a value that ends at the next delimiter encoded at `level`, such as %26 (&)."""
     return re.compile(rf"(?:(?!%{level}(?:26|22|27|2C|7D|0A))[A-Z0-9%.~+/=_!*@-])+", re.IGNORECASE)
 
 
@@ -270,8 +269,7 @@ def _syntax_confidence(
 ) -> SyntaxConfidence:
     """Return how strongly the syntax indicates a value that ends at `end`.
 
-    An unquoted value after a colon, a `pair` separator or a space counts as part of a sentence if more
-    words follow on the line.
+    For example, "see" in "token: see below" counts as part of a sentence, because more words follow.
     """
     if value_start.syntax in ("argument", "call", "verb"):
         return value_start.confidence
@@ -286,10 +284,9 @@ def _syntax_confidence(
 
 
 def _secret_without_separator(text: str, end: int, kind: SecretKind, name: str) -> TextSpan | None:
-    """Return the secret that follows `name` without a separator, or None. The name ends at `end`.
+    """Return the secret that follows `name` without a separator, as in "password hunter22", or None.
 
-    Only spaces and tabs, and the dot of the abbreviation "no.", may be between the name and the secret.
-    After a Chinese name, the secret may follow directly.
+    The name ends at `end`. After a Chinese name, the secret may follow without a space.
     """
     position = match_end(_GAP, text, end)
     if name.lower() == "pass":
@@ -344,10 +341,7 @@ def _secrets_under(headers: list[str], line: str, position: int) -> Iterator[Tex
 
 
 def _cells(line: str) -> list[re.Match[str]]:
-    """Return the cells of a row and, at the end of the row, one more empty cell.
-
-    A bar at the start of the row does not add an empty cell.
-    """
+    """Return the cells of a row, followed by one empty cell."""
     row = line.strip()
     start = line.index(row) + row.startswith("|")
     return list(_CELL.finditer(line, start, len(line.rstrip())))

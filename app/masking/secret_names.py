@@ -92,7 +92,7 @@ _PUBLIC_QUALIFIERS = {
 """Maps the last word of a name to words that make the name public, as `page` does in page_token."""
 
 _PLAIN = re.compile(r"(?:(?=.{1,12}$)|(?!.*\d))[^\W\d][\w $-]{0,60}")
-"""A name that cannot contain a secret itself, unlike a long name with a digit."""
+"""A name that contains no secret itself, because it is short or has no digit."""
 
 NAME_TOKENS = re.compile(
     rf"(?=[A-Za-z_%\\一-龥])(?:{ENCODED}"
@@ -153,7 +153,7 @@ class SyntaxConfidence(IntEnum):
     ASSIGNED = 2
     """After an assignment, an option or a tag, as in "token=…", "--token …" and "<token>…"."""
     QUOTED = 3
-    """A quoted literal, as in token = "…", that is not in a sentence, a table, an argument or a call."""
+    """A quoted literal that is assigned, as in token = "…"."""
 
 
 _PLACEHOLDER = re.compile(
@@ -206,10 +206,7 @@ _MIN_CHARS = {
 """Minimum length of a secret by kind, in characters."""
 
 _MAX_CHECKED_CHARS = 256
-"""Maximum length of a value that is checked in detail, in characters.
-
-A longer value is a secret if it is a cookie, or if it is ASCII text without spaces.
-"""
+"""Maximum length of a value that is checked in detail, in characters."""
 
 _MIN_LETTERS_ONLY_CHARS = 8
 """Minimum length of a secret without digits, in characters. It does not apply to `_WORD_KINDS`."""
@@ -221,8 +218,7 @@ _WORD_KINDS = {SecretKind.SECRET, SecretKind.PASSWORD}
 def is_plausible(kind: SecretKind, value: str, confidence: SyntaxConfidence) -> bool:
     """Return whether `value` can be a secret of `kind`.
 
-    Placeholders, types, explanations, URLs, paths, names of secrets and unquoted code are not plausible.
-    Values longer than `_MAX_CHECKED_CHARS` are not checked for these.
+    For example, placeholders, types, URLs and unquoted code are not plausible.
     """
     if len(value) > _MAX_CHECKED_CHARS:
         return kind is SecretKind.COOKIE or (value.isascii() and " " not in value)

@@ -114,10 +114,7 @@ _SECRET_PREFIX = re.compile(
 )
 _PREFIX = re.compile(r"(?:[a-z]{1,12}[0-9]?[_-]){1,3}(?=[A-Za-z0-9]+$)")
 _MIN_CHARS_WITHOUT_TOPIC = 32
-"""Minimum length, in characters, of a random string that is a secret even if its line is not about secrets.
-
-See `_is_secret_without_topic` for the other conditions, and for strings with a prefix.
-"""
+"""Minimum length of a random string that may be a secret in a line about another topic, in characters."""
 
 _PUBLIC_BLOCK = re.compile(
     r"-----BEGIN [A-Z ]{0,40}(?:CERTIFICATE(?: REQUEST)?|PUBLIC KEY)-----[A-Za-z0-9/+=\s\\]{0,8000}+"
@@ -193,7 +190,7 @@ def _is_digest(text: str, match: re.Match[str]) -> bool:
 def _lines_around(text: str, match: re.Match[str], lines_before: int = 0) -> str:
     """Return the line of `match` and the `lines_before` lines before it.
 
-    Only _MAX_CONTEXT_CHARS characters before and after `match` are included.
+    At most _MAX_CONTEXT_CHARS characters before and after `match` are included.
     """
     before = text[max(match.start() - _MAX_CONTEXT_CHARS, 0) : match.start()]
     after = text[match.end() : match.end() + _MAX_CONTEXT_CHARS]
@@ -204,10 +201,8 @@ def _lines_around(text: str, match: re.Match[str], lines_before: int = 0) -> str
 def _random_strings(text: str) -> Iterator[TextSpan]:
     """Yield long hexadecimal and base64 strings that are probably secrets.
 
-    Most random strings are ids and digests. A random string counts as a secret if
-    `_is_secret_without_topic` returns True, or if it has no prefix and its line is about secrets. The
-    hexadecimal string in `id-<hex>` counts as a string without a prefix, because the search for hexadecimal
-    strings starts after the dash. UUIDs, file names, digests, certificates and public keys are left out.
+    Most random strings are ids and digests. A random string is probably a secret if its format or its line
+    suggests a secret.
     """
     text = _PUBLIC_BLOCK.sub(lambda match: "\0" * len(match[0]), text)
     uuids = {match.span() for match in _UUID.finditer(text)}
@@ -227,19 +222,11 @@ def _random_strings(text: str) -> Iterator[TextSpan]:
 
 
 def _is_secret_without_topic(text: str) -> bool:
-    """Return whether the random string `text` is probably a secret even if its line is not about secrets.
-
-    This is the case if one of these conditions is met:
-
-    - `text` has a prefix that names a secret, such as api_key_
-    - `text` has another prefix, and more than `_MIN_CHARS_WITHOUT_TOPIC` characters follow the prefix (ids
-      such as pi_… are shorter)
-    - `text` has no prefix, at least `_MIN_CHARS_WITHOUT_TOPIC` characters, and at least three letters of
-      each case
-    """
+    """Return whether the random string `text` is probably a secret even in a line about another topic."""
     if _SECRET_PREFIX.match(text):
         return True
     if (prefix := _PREFIX.match(text)) is not None:
+        # ids with a prefix, such as pi_…, are shorter
         return len(text) - prefix.end() > _MIN_CHARS_WITHOUT_TOPIC
     has_several_of_each_case = min(sum(map(str.islower, text)), sum(map(str.isupper, text))) >= 3
     return has_several_of_each_case and len(text) >= _MIN_CHARS_WITHOUT_TOPIC
@@ -248,9 +235,8 @@ def _is_secret_without_topic(text: str) -> bool:
 def _is_random_string(text: str) -> bool:
     """Return whether `text` as a whole and at least one of its parts are random.
 
-    The parts are separated by dashes, slashes and underscores. A hexadecimal string of at least 32
-    characters, with or without a prefix, is checked only as a whole and less strictly (with a higher
-    `max_mean_run`). Nearly all hexadecimal strings of this length are random.
+    The parts are separated by dashes, slashes and underscores. The check of a long hexadecimal string is
+    less strict, because nearly all long hexadecimal strings are random.
     """
     if _HEX.fullmatch(text[match_end(_PREFIX, text, 0) :]):
         return is_random(text, max_mean_run=8)

@@ -18,10 +18,10 @@ length is about two in random strings, and about five in words.
 """
 
 _MAX_MEAN_RUN_CHARS_OF_LETTERS = 2.5
-"""Maximum mean length for a string with fewer than two numbers. Such a string may well consist of words."""
+"""Maximum mean length of the runs in a string with fewer than two numbers, which may consist of words."""
 
 _MAX_MEAN_RUN_CHARS_WITH_NUMBERS = 5.0
-"""Maximum mean length for a string with at least three numbers and without punctuation."""
+"""Maximum mean length of the runs in a string with at least three numbers and without punctuation."""
 
 _RUN = re.compile(r"[A-Z]?[a-z]+|[A-Z]+|[0-9]+")
 
@@ -63,10 +63,9 @@ def has_digit(text: str) -> bool:
 def is_random(text: str, min_chars: int = 20, max_mean_run: float = _MAX_MEAN_RUN_CHARS) -> bool:
     """Return whether `text` looks random.
 
-    A random text has at least `min_chars` ASCII letters and digits, including at least one letter. Its runs
-    are at most `max_mean_run` characters long on average. The maximum is lower for a text with few numbers,
-    and higher for a text with many numbers and no punctuation. No word of three or more letters occurs
-    twice, so key1value1key2value2 is not random.
+    A random text has at least `min_chars` ASCII letters and digits. Its runs are at most `max_mean_run`
+    characters long on average; texts with few or many numbers have other limits. A text with repeated
+    words, such as key1value1key2value2, is not random.
     """
     runs = _RUN.findall(text)
     length = sum(map(len, runs))

@@ -1,9 +1,12 @@
 """Checks authentication, scopes and rate limits before each request is handled.
 
-A route declares the scope that it requires: `needs="ask"`, `needs="ingest"` or `needs="admin"`, which is
-the default. A route with `needs=None` is public and has no rate limits. `limited=False` exempts a route
-from all rate limits except the limit on wrong keys. Commands that run on the same machine (the caller
-LOCAL) are never limited. While no API key is configured, all routes accept only requests from localhost.
+A route can set two options:
+
+- `needs`: the scope that the route requires, by default `"admin"`; None makes the route public
+- `limited=False`: requests with a valid key do not count towards the rate limits
+
+Public routes, and commands that run on the same machine (the caller LOCAL), have no rate limits. While no
+API key is configured, all routes accept only requests from localhost.
 """
 
 from ipaddress import IPv6Address, ip_address, ip_network
@@ -97,9 +100,9 @@ async def count_tool_call(connection: Connection, limits: RateLimiter) -> None:
 def check_local(connection: Connection) -> None:
     """Raise Forbidden unless the request comes from this machine.
 
-    `Host` and `Origin` are checked too, because a page of another site can make a browser on this
-    machine send requests to a domain name that resolves to loopback (DNS rebinding). Requests through a
-    proxy are rejected, because their client is not known.
+    The headers `Host` and `Origin` must name this machine, because a page of another site can make a
+    browser on this machine send requests to a domain name that resolves to loopback (DNS rebinding).
+    Requests through a proxy are rejected, because their client is not known.
     """
     headers, peer = connection.headers, connection.client
     if peer and not is_loopback(peer.host):

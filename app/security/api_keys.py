@@ -37,7 +37,7 @@ RETRY_INTERVAL_S = 10.0
 """Seconds until the next refresh after a failed one. Until then, the last snapshot stays in use."""
 
 LAST_USE_INTERVAL_S = 60.0
-"""Minimum seconds between two writes of when the keys were last used. A stopping server writes at once."""
+"""Minimum seconds between two writes of `last_used_at`. A stopping server writes at once."""
 
 log = logging.getLogger(__name__)
 
@@ -133,8 +133,7 @@ class ApiKeyStore:
 def hash_secret(secret: str) -> str:
     """Return the SHA-256 digest of `secret`. The database contains only the digests of secrets.
 
-    A fast hash is sufficient for the keys in the database. Their secrets consist of 256 random bits.
-    Unlike passwords, these cannot be guessed.
+    A fast hash is sufficient, because a secret of 256 random bits, unlike a password, cannot be guessed.
     """
     return sha256(secret.encode()).hexdigest()
 
@@ -175,7 +174,7 @@ LOCAL = Caller("local", "a command on this machine", SCOPES, "local")
 def anonymous(account: str) -> Caller:
     """Return the caller of a request without a key, counted under `account`.
 
-    It has all scopes: while no key is required, only requests from localhost are accepted.
+    The caller has all scopes, because requests without a key are accepted only from localhost.
     """
     return Caller("", "anonymous", SCOPES, account)
 

@@ -21,7 +21,7 @@ class HeaderPolicy:
     cross_origin_resource_policy: str = "same-origin"
     """Which sites may load the response as a script, style or image."""
     cache_control: str | None = "no-store"
-    """None if the handler sets Cache-Control."""
+    """The Cache-Control header; None if the handler sets this header."""
 
 
 _SAME_ORIGIN_DIRECTIVES = (
@@ -38,7 +38,7 @@ _SAME_ORIGIN_DIRECTIVES = (
 )
 
 DATA_POLICY = HeaderPolicy("default-src 'none'; frame-ancestors 'none'")
-"""The policy of API responses. A browser that displays such a response loads no further resources."""
+"""The default policy, for API responses. A browser that displays the response loads nothing else."""
 
 
 def page_policy(

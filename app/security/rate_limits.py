@@ -40,9 +40,8 @@ log = logging.getLogger(__name__)
 class UsageCounter:
     """Counts uses in fixed windows. A window starts with the first use after the previous window.
 
-    Fixed windows are used because they need only one number per limit and key, and because the end of a
-    window is known (in Redis, to the second). Without Redis, and while Redis does not answer, each process
-    counts in memory.
+    Fixed windows need only one number per limit and key. Each process counts in memory if Redis is not
+    configured or does not answer.
     """
 
     def __init__(self, redis_url: SecretStr | None) -> None:
@@ -129,7 +128,7 @@ def _redis_pool(url: str) -> "ConnectionPool":
             max_connections=MAX_REDIS_CONNECTIONS,
             retry=Retry(NoBackoff(), 1),
         )
-    except ValueError:  # its message would reveal a part of the URL
+    except ValueError:  # the error's message would reveal a part of the URL
         expected = "must be a URL such as redis://host:6379/0; rediss:// and unix:// also work"
         raise ConfigurationError(f"{REDIS_URL_SETTING}: {expected}") from None
 
@@ -161,11 +160,11 @@ class RateLimiter:
         await self._hit(self._address, "address", address)
 
     async def check_wrong_keys(self, address: str) -> None:
-        """Raise RateLimited if the address has sent too many requests with a wrong key or none."""
+        """Raise RateLimited if the address has sent too many requests without a valid key."""
         await self._check(self._address, "wrong keys", address)
 
     async def count_wrong_key(self, address: str) -> None:
-        """Count a request with a wrong key or none. Raises RateLimited if the address has sent too many."""
+        """Count a request without a valid key. Raises RateLimited if the address has sent too many."""
         await self._hit(self._address, "wrong keys", address)
 
     @asynccontextmanager

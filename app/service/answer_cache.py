@@ -31,7 +31,7 @@ DocumentDigests = Mapping[DocumentKey, str]
 """The SHA-256 digest of each document's content."""
 
 DATABASE_TIMEOUT_S = 1.0
-"""Maximum number of seconds that one cache operation waits for the database, and thus delays an answer."""
+"""Maximum duration of a cache operation in seconds, because the answer waits for the operation."""
 
 MAX_THREADS = 4
 """Number of threads of the cache. Nothing else uses them, so a slow database blocks only the cache."""
@@ -142,7 +142,7 @@ class AnswerCache:
 
 
 def _parse_row(answer: str, documents: str) -> CachedAnswer | None:
-    """Return the answer, or None if its fields are those of another version of apidesk."""
+    """Return the answer, or None if another version of apidesk stored it in another format."""
     try:
         digests = {
             (source, document_id): digest
@@ -164,10 +164,9 @@ class SingleFlight:
     ) -> tuple[Answer, bool]:
         """Return the answer, and whether an earlier caller started it.
 
-        The first caller with a key runs `start`. Later callers wait for the same answer. `store` then
-        stores the complete answer. Callers that arrive while `store` runs wait until `store` has ended. The
-        first of them then runs its own `start`, which can find the stored answer, and the others wait for
-        the result.
+        The first caller with a key runs `start`, and later callers wait for its result. `store` then stores
+        the answer. Callers that arrive while `store` runs wait until `store` has ended, and then begin a
+        new answer, whose `start` can find the stored one.
 
         `on_event` receives all events of the answer. If the first caller passed no `on_event`, there are no
         events, because the model's reply is not streamed. Raises the errors of `start`. If all callers that

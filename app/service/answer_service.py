@@ -98,7 +98,7 @@ class AnswerService:
         self.tracing = open_tracing(settings, platform.platform.name)
 
     async def ask(self, command: AskCommand, on_event: EventSink | None = None) -> Answer:
-        """Answer the question. `on_event` receives events while it is answered. Raises ApideskError."""
+        """Answer the question. `on_event` receives the events of the answer. Raises ApideskError."""
         question = self.build_question(command)
         config = self.tracing.config(question.id, command.mode, command.session, *command.callbacks)
         if on_event is not None:

@@ -31,11 +31,11 @@ class AskCommand:
     session: str | None = None
     """The session that the question belongs to; None for a question without a session."""
     owner: str = ""
-    """Id of the caller, the owner of the session and of the record; empty if no API key is required."""
+    """Id of the caller, which owns the session and the record; empty if no API key is required."""
     account: str = ""
     """The account that is charged for the tokens."""
     fresh: bool = False
-    """Whether to ignore a cached answer. The new answer is cached nevertheless."""
+    """Whether to ignore a cached answer. The new answer is still cached."""
     question: Question | None = field(default=None, repr=False)
     """The question for the pipeline; None until a middleware or the answer service builds it."""
     secrets: "SecretScan | None" = field(default=None, repr=False)
@@ -51,7 +51,7 @@ class Answerer(Protocol):
     """Answers questions, as the answer service and its middleware do."""
 
     def ask(self, command: AskCommand, on_event: EventSink | None = None) -> Awaitable[Answer]:
-        """Return the answer. `on_event` receives events while it is made. Raises ApideskError."""
+        """Return the answer. `on_event` receives the events of the answer. Raises ApideskError."""
 
 
 def check_question(text: str, settings: Settings, field: str = "question") -> None:

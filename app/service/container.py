@@ -52,8 +52,7 @@ class Container:
     async def running(self) -> AsyncIterator[None]:
         """Run the background tasks within the block; at its end, close the stores and the database.
 
-        If the collection is in an embedded database, the ingestion schedule of platform.toml also runs in
-        this process.
+        If the store is embedded, scheduled ingestions run in this process.
         """
         answer_service = self.answer_service
         is_embedded = answer_service.settings.embedded

@@ -117,14 +117,9 @@ class IngestionService:
         return task
 
     def _on_end(self, run: IngestionRun, task: asyncio.Task[IngestionRun]) -> None:
-        """Log the end of a run.
-
-        Calling `task.exception()` prevents asyncio from logging the exception. The error is also stored in
-        the run or, if the run did not start, raised to the caller.
-        """
         self._tasks.discard(task)
         if not task.cancelled():
-            task.exception()
+            task.exception()  # otherwise, asyncio would log the exception
         log_ingestion_run(run)
 
 

@@ -99,7 +99,7 @@ class SessionAnswerer:
 
 
 class CachingAnswerer:
-    """Returns a cached answer if every document that it cites is unchanged.
+    """Returns the cached answer to a question if the documents that it cites have not changed.
 
     Callers that ask the same question at the same time share one answer.
     """
@@ -145,9 +145,8 @@ class CachingAnswerer:
     ) -> Answer:
         """Return the cached answer, or ask the wrapped answerer.
 
-        The lookup is part of the call that callers share. If each caller looked up the answer before
-        joining, a caller could find nothing and then join too late: after the shared call has stored its
-        answer and ended. That caller would ask the model again.
+        The lookup is part of the call that callers share. Otherwise, a caller could find no cached answer,
+        join only after another caller's answer has been stored, and ask the model again.
         """
         cached = await self._look_up(key)
         if cached is None:
@@ -246,11 +245,10 @@ def _build_turn(command: AskCommand, answer: Answer, asked_at: datetime) -> Turn
 
 
 def _is_cacheable(command: AskCommand, answer: Answer) -> bool:
-    """Return whether to store the answer. A stored answer is reused until one of its documents changes.
+    """Return whether to store the answer.
 
-    Answers without sources or with low confidence are not stored, because they may improve when documents
-    are added. Degraded answers are not stored, because they may improve within minutes. Answers that came
-    from the cache are not stored again. Answers to questions that contain a secret are never stored.
+    Answers without sources or with low confidence may improve when documents are added. Degraded answers
+    may improve within minutes.
     """
     is_sound = bool(answer.sources) and answer.confidence != "low" and not answer.degraded
     return not answer.cached and is_sound and not scan_secrets(command).has_secret

@@ -28,7 +28,7 @@ from schemas.insights import Feedback, QuestionRecord
 from schemas.settings import Settings
 
 MAX_OUTBOX_BYTES = 256_000_000
-"""Maximum total size of the files of one process, in bytes, so that they do not fill the disk."""
+"""Maximum total size of the record files of one process, in bytes, so that they do not fill the disk."""
 
 BATCH_SIZE = 500
 """Maximum number of records that are delivered at a time."""
@@ -70,7 +70,7 @@ class Outbox:
         self._file: int | None = None
         self._file_number = 0
         self._closed_bytes = 0
-        """Total size of the undelivered files of this process when the current file was opened."""
+        """Total size of the other files of this process, measured when the current file was opened."""
         self._lock = FileLock(folder / f"{self._name}.lock", thread_local=False)
         self._is_open = self._open()
 
@@ -85,7 +85,7 @@ class Outbox:
                 if self._closed_bytes + size + len(line) > self._max_bytes:
                     raise OSError("the outbox is full")
                 if os.write(self._file, line) < len(line):
-                    # If the incomplete line stayed, the next record would continue it and be lost as well.
+                    # Remove the incomplete line. Otherwise, the next record would continue this line.
                     os.ftruncate(self._file, size)
                     raise OSError("no space is left on the disk")
         except OSError as error:
@@ -103,7 +103,7 @@ class Outbox:
             self._drain_ended_processes(write_batch)
 
     def close(self) -> None:
-        """Close the current file and release the lock. Other processes can deliver what remains."""
+        """Close the current file and release the lock. Other processes may deliver remaining records."""
         if self._is_open:
             if not self._rotate():
                 Path(self._lock.lock_file).unlink(missing_ok=True)
@@ -179,7 +179,7 @@ class RecordWriter:
     def __init__(self, engine: Engine, settings: Settings) -> None:
         self._store = RecordStore(engine)
         self.folder = _outbox_folder(settings.spool, engine) if settings.keep_questions else None
-        """The folder of the outboxes that deliver to this database; None if nothing is written."""
+        """The outbox folder; None if questions are not recorded."""
         self._outbox = Outbox(self.folder) if self.folder else None
         self._max_age_days = settings.keep_days
         self._max_delay_s = settings.request_timeout + TAKE_OVER_INTERVAL_S
@@ -233,9 +233,8 @@ class RecordWriter:
     def _may_be_undelivered(self, answer_id: UUID) -> bool:
         """Return whether the record of an answer may still be in an outbox.
 
-        The id of an answer is a UUID of version 7, which contains its creation time. The record may be
-        undelivered if that time is less than `_max_delay_s` seconds before now, or after now if clocks
-        differ.
+        The id of an answer is a UUID of version 7, which contains its creation time. If the clocks of
+        machines differ, the time may be in the future.
         """
         age_s = time.time() - (answer_id.int >> 80) / 1_000
         return answer_id.version == 7 and abs(age_s) < self._max_delay_s

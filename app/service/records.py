@@ -25,13 +25,13 @@ MAX_TEXT_CHARS = 20_000
 """Maximum length of a recorded text, in characters; longer texts are truncated."""
 
 MAX_SECRET_CHARS = 5_000
-"""Number of further characters that are scanned, because a secret may extend beyond the recorded text.
+"""Number of characters after MAX_TEXT_CHARS that are scanned, because a secret may cross that limit.
 
 A private key of 4,096 bits has about 3,200 characters.
 """
 
 MAX_NAME_CHARS = 200
-"""Maximum length, in characters, of an API name, path or error in a question; longer ones are truncated."""
+"""Maximum length of an API name, API path or error, in characters; longer ones are truncated."""
 
 PAGE_SIZE = 1_000
 """Number of records that are read from the database at a time."""
@@ -71,7 +71,7 @@ def build_failed_record(command: AskCommand, code: str, milliseconds: int) -> Qu
 
 
 def scan_secrets(command: AskCommand) -> SecretScan:
-    """Return the scan of the question for secrets: that of the command, or a new one.
+    """Return the command's scan of its question for secrets, or a new scan if it has none.
 
     RecordingAnswerer stores a scan in the command, so that a question is scanned only once.
     """
@@ -122,7 +122,7 @@ def _nearest_page(answer: Answer) -> Page | None:
 def _question_coverage(answer: Answer) -> float:
     """Return the `coverage` of the question by the cited texts, 0 to 1.
 
-    It is recorded, because it cannot be computed later: the record does not contain the cited texts.
+    The record does not contain these texts, so the coverage cannot be computed later.
     """
     cited = " ".join(f"{source.title} {source.section} {source.text}" for source in answer.sources)
     question = extract_details(answer.question[:MAX_QUESTION_CHARS])

@@ -79,8 +79,8 @@ class SessionStore:
     def _append(self, owner: str, session: str, turn: Turn) -> None:
         """Insert `turn`, then delete turns that exceed the limits.
 
-        The insert comes first, because SQLite waits for another transaction only if the first statement of
-        this one is a write.
+        The insert comes first. If a transaction begins with a read, SQLite does not let it wait for another
+        process that is writing.
         """
         row = truncate_turn(_storable(turn), self._max_chars).model_dump()
         with database_errors(), self._engine.begin() as connection:

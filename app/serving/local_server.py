@@ -43,8 +43,7 @@ class LocalServer(BaseModel):
 def announce_server(settings: Settings, host: str, port: int, key: str) -> Iterator[None]:
     """Write the address file, and delete it at the end of the block.
 
-    Do nothing if the store is not embedded, if another server has announced itself, or if the lock file
-    cannot be created or locked.
+    Do nothing if the store is not embedded, or if the lock cannot be acquired.
     """
     lock = _server_lock(settings, LOCK_TIMEOUT_S)
     if settings.embedded:
@@ -67,8 +66,7 @@ def announce_server(settings: Settings, host: str, port: int, key: str) -> Itera
 def find_running_server(settings: Settings) -> LocalServer | None:
     """Return the running server that is announced next to the embedded store, or None.
 
-    A server is running if its lock is held. The result is also None if this cannot be determined, for
-    example because of missing permissions.
+    A server is running if its lock is held. If this cannot be determined, return None.
     """
     try:
         server = LocalServer.model_validate_json(_address_file(settings).read_bytes())

@@ -30,10 +30,7 @@ from schemas.errors import ConfigurationError
 from schemas.settings import Settings
 
 SHUTDOWN_MARGIN_S = 5
-"""Seconds that uvicorn waits in addition to the shutdown timeout of answers.
-
-They are needed for the last bytes of answers, and for other requests.
-"""
+"""Seconds that uvicorn waits after the shutdown timeout of answers, to finish sending responses."""
 
 log = logging.getLogger(__name__)
 
@@ -47,7 +44,7 @@ async def run_server(settings: Settings, host: str, port: int) -> None:
     configure_logging(settings.log_level, settings.log_format)
     engine = await asyncio.to_thread(open_engine, settings)
     await asyncio.to_thread(check_bind_address, settings, engine, host)
-    # uvicorn raises the signal again after it has stopped. SystemExit then lets the stack below close.
+    # uvicorn raises the signal again after it has stopped. SystemExit then closes the stack below.
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(0))
     async with AsyncExitStack() as stack:
         with first_ingestion_progress(settings) as progress:

@@ -26,11 +26,10 @@ APPLICATION_LOGGERS = (*(f"{_ROOT}{name}" for name in ("app", "runnables", "inge
 """The loggers of apidesk's packages and of uvicorn. In the wheel, these packages are inside one package."""
 
 NOISY_LOGGERS = ("grpc._server", "milvus_lite.server_manager", "langsmith", "opentelemetry")
-"""Loggers whose errors are not shown.
+"""Loggers whose errors are not shown, because apidesk reports the errors itself or they are harmless.
 
-Milvus Lite logs an error for a call that its server does not implement; this error is harmless. It also
-logs an error for a store that is open in another process; apidesk itself reports this error. The clients of
-LangSmith and OpenTelemetry log every lost batch of traces; app.telemetry.tracing logs only the first loss.
+The clients of LangSmith and OpenTelemetry, for example, log an error for every lost batch of traces.
+app.telemetry.tracing logs only the first loss.
 """
 
 _fields: ContextVar[dict[str, object] | None] = ContextVar("request_fields", default=None)
@@ -39,8 +38,8 @@ _fields: ContextVar[dict[str, object] | None] = ContextVar("request_fields", def
 def configure_logging(level: str, log_format: LogFormat = "auto") -> None:
     """Log to stderr. Loggers of the application use `level`, and libraries use WARNING.
 
-    If the root logger already has handlers, none is added, the level of libraries does not change, and only
-    handlers for stderr get the new format.
+    If the root logger already has handlers, these handlers and its level are kept, and handlers for stderr
+    get the new format.
     """
     logging.basicConfig(level=logging.WARNING)
     for handler in logging.getLogger().handlers:

@@ -48,7 +48,7 @@ LAG_INTERVAL_S = 0.1
 """Seconds between two measurements of the lag."""
 
 LAG_WINDOW = 600
-"""Number of the latest measurements, about one minute, over which the longest lag is reported."""
+"""Number of measurements in about one minute. The longest lag among them is reported."""
 
 DATABASE_TIMEOUT_S = 2.0
 """Seconds to wait for the database during a scrape. By default, Prometheus cancels a scrape after 10 s."""
@@ -169,9 +169,8 @@ class Metrics:
     def exposition(self, *scraped: Collector) -> bytes:
         """Return these metrics and those of the collectors `scraped`, in Prometheus's text format.
 
-        If PROMETHEUS_MULTIPROC_DIR was set before prometheus_client was imported, the result contains the
-        metrics of all processes that share this directory. It then lacks prometheus_client's own metrics of
-        the process, the platform and garbage collection.
+        With PROMETHEUS_MULTIPROC_DIR, the result contains the metrics of all processes that share this
+        directory, but not prometheus_client's own metrics, such as those of garbage collection.
         """
         return b"".join(map(generate_latest, (_shared_registry(self._registry), *scraped)))
 

@@ -97,9 +97,8 @@ class _BarDisplay(_LineDisplay):
 def progress_line(sources: Sequence[SourceReport], elapsed_s: float) -> str:
     """Return a line with the progress of a run.
 
-    It contains the numbers of documents and chunks, the chunks per second and, for the source that is being
-    read, an estimate of the time left. The estimate is missing if the number of documents in this source is
-    not known, or if none or all of them have been read.
+    Example: `40 documents, 200 chunks, 10 chunks/s, about 0:00:30 left for apis`. The time left is omitted
+    if it cannot be estimated.
     """
     documents = sum(source.documents for source in sources)
     chunks = sum(source.chunks for source in sources)

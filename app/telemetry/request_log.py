@@ -20,7 +20,7 @@ REQUEST_ID_HEADER = "X-Request-ID"
 _REQUEST_ID_KEY = REQUEST_ID_HEADER.lower().encode()  # as ASGI servers pass it
 
 CLIENT_CLOSED_REQUEST = 499
-"""The status in logs and metrics if the client disconnects before the response ends. nginx uses it too."""
+"""The status in logs and metrics if the client disconnects before the response ends, as in nginx."""
 
 QUIET_ROUTES = {"/health/live", "/health/ready", "/metrics"}
 """Routes that are logged at level DEBUG, because monitoring calls them every few seconds."""
@@ -29,7 +29,7 @@ UNMATCHED_ROUTE = "unmatched"
 
 METHODS: frozenset[str] = frozenset(HTTPMethod)
 OTHER_METHOD = "other"
-"""Label of all other methods, so that callers cannot add label values to the metrics."""
+"""Label of methods that are not in METHODS, so that callers cannot add label values to the metrics."""
 
 MAX_PATH_CHARS = 200
 """Maximum length of a path in the log, in characters."""
@@ -51,11 +51,7 @@ class RequestLog(ASGIMiddleware):
         self._metrics = metrics
 
     async def handle(self, scope: Scope, receive: Receive, send: Send, next_app: ASGIApp) -> None:
-        """Handle one request and log it.
-
-        If `next_app` raises an exception, the request is logged with status 500, or with 499 if the client
-        has disconnected, and the exception is raised again.
-        """
+        """Handle one request and log it, even if `next_app` raises an exception."""
         exchange = _Exchange(_request_id(scope), receive, send)
         path = quote(scope["path"], errors="replace")[:MAX_PATH_CHARS]
         with bound_contextvars(request_id=exchange.request_id), log_context() as fields:
@@ -103,11 +99,7 @@ class _Exchange:
 
     @property
     def outcome(self) -> int:
-        """The status of the response.
-
-        It is CLIENT_CLOSED_REQUEST if the client disconnected before the response ended, or if the request
-        was cancelled before the response started.
-        """
+        """The status of the response, or CLIENT_CLOSED_REQUEST if the client disconnected early."""
         return CLIENT_CLOSED_REQUEST if self._has_disconnected else int(self.status)
 
     @property

@@ -29,9 +29,9 @@ TIMING_KEYS = {
     "answer": "answer",
     "ground": "ground",
 }
-"""Maps the name of a run to its key in an answer's `timings`; the metric label `step` has the same value.
+"""Maps the name of a LangChain run to the name of the step in an answer's `timings` and in metrics.
 
-A key does not change when a run is renamed, because clients read the keys.
+Clients read the names of steps, so these names must not change when a run is renamed.
 """
 
 
@@ -57,7 +57,7 @@ class RunObserver(AsyncCallbackHandler):
     async def on_chain_start(
         self, serialized: dict[str, Any] | None, inputs: Any, *, run_id: UUID, **kwargs: Any
     ) -> None:
-        """Store the start time of a step, unless a step with the same key is in progress."""
+        """Store the start time of a step, unless a step with the same name is in progress."""
         step = TIMING_KEYS.get(kwargs.get("name") or "")
         if step and step not in {started[0] for started in self._started.values()}:
             self._started[run_id] = (step, time.monotonic())
@@ -148,7 +148,7 @@ class _ModelCall:
 
 
 class TokenMeter(AsyncCallbackHandler):
-    """Counts the tokens of all model calls of a run. Counts that are not reported are estimated."""
+    """Counts the tokens of all model calls of a run. Counts that the provider omits are estimated."""
 
     run_inline = True  # as for RunObserver
 
@@ -186,7 +186,7 @@ class TokenMeter(AsyncCallbackHandler):
     async def on_llm_new_token(
         self, token: str | list[str | dict[str, Any]], *, run_id: UUID, **kwargs: Any
     ) -> None:
-        """Estimate the tokens of an output chunk."""
+        """Estimate the tokens of a streamed part of the output."""
         if call := self._calls.get(run_id):
             call.completion_tokens += estimate_tokens(
                 token if isinstance(token, str) else str(token)
@@ -206,7 +206,7 @@ class TokenMeter(AsyncCallbackHandler):
     async def on_llm_error(self, error: BaseException, *, run_id: UUID, **kwargs: Any) -> None:
         """Count the estimated tokens of a call that failed.
 
-        Nothing is counted if the call was rejected or could not connect before there was any output.
+        A call that the provider rejected before any output costs nothing.
         """
         call = self._calls.pop(run_id, _ModelCall())
         was_rejected = hasattr(error, "status_code") or "Connect" in type(error).__name__

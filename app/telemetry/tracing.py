@@ -42,7 +42,7 @@ SPAN_TTL_VARIABLE = "LANGSMITH_OTEL_SPAN_TTL_SECONDS"
 """LangSmith's environment variable that sets how long its client keeps the spans of an unfinished run."""
 
 SPAN_TTL_MARGIN_S = 60
-"""The spans of an unfinished question are kept for APIDESK_REQUEST_TIMEOUT and this many seconds more."""
+"""Seconds, in addition to APIDESK_REQUEST_TIMEOUT, that the spans of an unfinished run are kept."""
 
 FEEDBACK_KEY = "user_rating"
 """Name of the feedback in LangSmith. Its score there is 1 for a helpful answer, 0 for an unhelpful one."""
@@ -276,11 +276,10 @@ _ERROR_NAME = re.compile(r"[A-Za-z_]\w*(?=\()", re.ASCII)
 
 
 def summarise_chunks(fields: dict[str, Any]) -> dict[str, Any]:
-    """Return the inputs or outputs of a run without the texts of chunks.
+    """Return the inputs or outputs of a run, shortened.
 
-    A chunk is reduced to its id and, if it was retrieved, its score. An Answer loses the texts of its
-    sources. LangChain's Documents keep their texts, but only the metadata in SHOWN_METADATA. Prompts keep
-    their texts.
+    Chunks are reduced to ids and scores, and an Answer loses the texts of its sources. Prompts and
+    LangChain's Documents keep their texts.
     """
     return {key: _summarise(value) for key, value in fields.items()}
 

@@ -122,8 +122,7 @@ def open_engine(settings: Settings) -> Engine:
 def database_errors() -> Iterator[None]:
     """Convert SQLAlchemy's errors to StoreUnavailable.
 
-    The message states the cause only if `sqlite_problem` knows it. Otherwise, the error text is written
-    only to the log, because it may contain host names.
+    The text of SQLAlchemy's error is written only to the log, because it may contain host names.
     """
     try:
         yield

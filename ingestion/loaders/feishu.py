@@ -113,7 +113,7 @@ class FeishuWikiLoader(BaseLoader):
 
 
 def _checked(reply: ApiObject) -> ApiObject:
-    """Return `reply`. Raises FeishuError if it reports an error, which it may do with HTTP status 200."""
+    """Return `reply`. Raises FeishuError if its `code` is not 0, even with HTTP status 200."""
     if reply.get("code") != 0:
         raise FeishuError(reply.get("code"), reply.get("msg"))
     return reply
@@ -161,5 +161,5 @@ def _run(element: ApiObject) -> TextRun:
         mention = element.get("mention_doc") or {}
         return TextRun(mention.get("title", ""), link=unquote(mention.get("url", "")))
     style = run.get("text_element_style") or {}
-    link = (style.get("link") or {}).get("url", "")  # percent-encoded as a whole
+    link = (style.get("link") or {}).get("url", "")  # the API percent-encodes the whole URL
     return TextRun(run["content"], bool(style.get("inline_code")), unquote(link))

@@ -12,12 +12,12 @@ import httpx
 ApiObject = dict[str, Any]
 
 MAX_ATTEMPTS = 3
-"""Maximum number of times that a request is sent; `JsonApi` describes when it is repeated."""
+"""Maximum number of times that a request is sent."""
 
 FIRST_RETRY_S = 1.0
-"""Delay before the first retry, in seconds; it doubles with each retry.
+"""Delay before the first retry, in seconds. The delay doubles with each retry.
 
-A number in `Retry-After` replaces it.
+If the header `Retry-After` contains a number, that number is used instead.
 """
 
 MAX_RETRY_S = 60.0
@@ -84,9 +84,9 @@ def read_pages(
     """Yield the items of all pages of a paginated list. The last page is the one with a false `has_more`.
 
     `request` takes the parameters of a request, which are empty for the first page, and returns the page.
-    `items` is the name of the page's field that contains its items. `next_cursor` is the name of the field
-    that contains the position of the next page. `cursor` is the name of the request parameter that takes
-    this position.
+    The other arguments are names of fields and parameters. Example with "results", "start_cursor" and
+    "next_cursor": after the page `{"results": [...], "has_more": true, "next_cursor": "abc"}`, the next
+    call is `request({"start_cursor": "abc"})`.
     """
     parameters: ApiObject = {}
     while True:

@@ -1,6 +1,6 @@
 """Collects the parameters, error codes and permissions of an API operation.
 
-The evidence of the operation says how each table and list was read.
+`PageOperation.evidence` records how each table and list was read.
 """
 
 from collections.abc import Sequence
@@ -31,11 +31,11 @@ class OperationBuilder:
         self.position = 0
         """Index of the current block on the page."""
         self.read_positions: list[int] = []
-        """The blocks from which parameters or error codes were read, as their indexes on the page."""
+        """Indexes on the page of the blocks from which parameters or error codes were read."""
         self._status: ErrorCode | None = None
-        """The error in the last heading or bold title, if the code of the error is an HTTP status."""
+        """The error that the last heading or bold title states, if its code is an HTTP status."""
         self._error_title = (-1, "")
-        """Index of the last block that is the title of an error, and the code in it."""
+        """Index on the page of the last title of an error, and the error code in the title."""
 
     def add_permissions(self, found: Sequence[PermissionPackage]) -> bool:
         """Add permissions that the operation does not have yet. Return False if `found` is empty."""
@@ -49,11 +49,8 @@ class OperationBuilder:
     def add_errors(self, found: Sequence[ErrorCode], block: str) -> bool:
         """Add error codes. `block` is the block's name in the evidence. Return False if `found` is empty.
 
-        If the last title is an HTTP status, it has already been added as an error. In two cases, the errors
-        in `found` replace that error:
-
-        - If `found` contains no HTTP status, the status of the title is appended to each message.
-        - If `found` contains the status of the title, the errors are added unchanged.
+        Errors below a title such as "404 Not Found" replace the error that was read from the title. For
+        example, the code `not_found` gets the message "No such order (HTTP 404)".
         """
         if self._status and not any(is_error_status(error.code) for error in found):
             found = self._with_status(found, self._status)
@@ -66,7 +63,7 @@ class OperationBuilder:
         return bool(found)
 
     def note_status(self, error: ErrorCode | None) -> None:
-        """Remember the error of the last title if it is an HTTP status. Otherwise, forget the status."""
+        """Set the error that the last title states. Only an HTTP status, such as `404`, is remembered."""
         self._status = error if error and is_error_status(error.code) else None
 
     def _with_status(self, found: Sequence[ErrorCode], status: ErrorCode) -> list[ErrorCode]:
@@ -89,11 +86,8 @@ class OperationBuilder:
     def describe_error(self, found: Sequence[ErrorCode]) -> bool:
         """Add the error whose title is right above, with the message in `found`.
 
-        If the error has already been added with the text of its title, it is replaced. If the code in
-        `found` is an HTTP status and differs from the code of the title, it becomes part of the message.
-
-        Return False if there is no such title, if `found` does not contain exactly one error, or if the
-        code of that error is neither the code of the title nor an HTTP status.
+        For example, the title is "order_not_found", and the block below it is "404: No such order". The
+        status becomes part of the message. Return False if the block does not describe such an error.
         """
         title_at, code = self._error_title
         if not code or title_at != self.position - 1 or len(found) != 1:
@@ -140,8 +134,7 @@ class OperationBuilder:
     def add_children(self, found: Sequence[Parameter]) -> bool:
         """Make `found` the children of the last parameter.
 
-        Return False if `found` is empty, if there is no last parameter, or if the type of the last
-        parameter has no fields.
+        Return False if that is not possible, for example because the last parameter is a string.
         """
         last = self.tables[-1].parameters[-1] if self.tables else None
         if not found or last is None or is_simple_type(last.type):
@@ -152,6 +145,6 @@ class OperationBuilder:
         return True
 
     def add_evidence(self, block: str, what: str) -> None:
-        """Add an entry to the evidence: `what` says how the block was read; `block` is its name."""
+        """Add to the evidence that `block`, such as "list", was read as `what`, such as "3 error codes"."""
         under = next((f" under {text!r}" for text in self.above.texts()), "")
         self.operation.evidence.append(f"{block}{under}: {what}")

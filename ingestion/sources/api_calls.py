@@ -14,7 +14,7 @@ Method = Literal["GET", "POST", "PUT", "PATCH", "DELETE", "HEAD", "OPTIONS"]
 METHODS = "|".join(get_args(Method))
 
 MAX_LABEL_CHARS = 24
-"""Maximum length of a text that only labels the call next to it, in characters."""
+"""Maximum number of characters in a text that only labels the call next to it."""
 
 MAX_LABEL_WORDS = 4
 """Maximum number of words in a text that only labels a call.
@@ -23,10 +23,10 @@ A longer text is part of a sentence: `2 requests a second on GET /v1/x`.
 """
 
 MAX_CAPTION_CHARS = 60
-"""Maximum length of a paragraph that announces the block below it, in characters."""
+"""Maximum number of characters in a paragraph that announces the block below it."""
 
 MAX_FACT_CHARS = 1_000
-"""Number of characters at the start of a block that are searched for labelled lines.
+"""Number of characters at the start of a block that are searched for lines such as `Method: POST`.
 
 It is also the maximum length of a block that is read as a URL, or as a call with a description.
 """
@@ -40,13 +40,13 @@ CALL = re.compile(
 METHOD_ALONE = re.compile(
     rf"(?<![\w/])({METHODS}|get|post|put|patch|delete)(?!\w|/(?!(?:{METHODS}|get|post)\b))"
 )
-"""A method outside a path. Of the alternatives in `GET/POST`, it matches the first."""
+"""A method outside a path. In `GET/POST`, only `GET` matches."""
 _MAY_BE_METHOD = re.compile(
     r"[GPDHO](?:ET|OST|UT|ATCH|ELETE|EAD|PTIONS)(?![\w/])"
     r"|[gpd](?:et|ost|ut|atch|elete)[`*\s]*(?:$|[|</(（,，;；.。{]|http)",
     re.MULTILINE,
 )
-"""Matches what may be a method. In lower case, it must end a cell, line or clause, or precede a URL."""
+"""A possible method. In lower case, a method counts only before a URL or at the end of a clause or line."""
 TARGET_ALONE = re.compile(TARGET)
 _BARE_CALL = re.compile(rf"({METHODS})(?:[\s`*:|→]|[-=]>)+({TARGET})", re.IGNORECASE)
 """A call without other text. Unlike `CALL`, it also matches a method in lower case."""
@@ -74,11 +74,11 @@ _ACTION_QUERY = re.compile(r"(?:\A|(?<=&))(?:Action|(?<!&)action)=[A-Za-z][\w.-]
 _OPERATION_QUERY = re.compile(
     r"\A(?:method|op|cmd|command|service|act)=[A-Za-z][\w.-]*(?=&|\Z)", re.IGNORECASE
 )
-"""A first query parameter that names the operation if the path does not."""
+"""The first query parameter if it names the operation: `/api?method=order.create`."""
 _COMMON_PATH = re.compile(
     r"(?:https?://[^/]*)?(?:/?|.*(?:\.(?:php|do|aspx?|jsp|cgi)|/(?:api|rest|rpc|gateway|router))/?)"
 )
-"""The URL of a path that several operations share."""
+"""A URL that several operations may share, such as `/index.php` or `/api`."""
 _ORIGIN = re.compile(r"\w[\w+.-]*://[^/]*")
 _PLACEHOLDER = re.compile(r"\{[^}]*\}|(?<=/):[A-Za-z_]\w*|<[^>]*>|(?<=/)\[[A-Za-z_][\w-]*\]")
 
@@ -142,10 +142,9 @@ class Templates:
 
     def __init__(self, calls: Iterable[Call]) -> None:
         self._parts: dict[tuple[str, int, str], list[list[str]]] = {}
-        """The segments of each path in reverse order, by method and last literal segment.
+        """The reversed segments of the paths, by method and by the last segment that is not a placeholder.
 
-        A literal segment is a segment that is not a placeholder. The key contains its index, counted from
-        the end, and its text.
+        `GET /v1/orders/{id}` has the key `("GET", 1, "orders")` and the value `[["{}", "orders", "v1"]]`.
         """
         for method, path in {call.key for call in calls}:
             parts = path.strip("/").split("/")[::-1]
@@ -156,9 +155,8 @@ class Templates:
     def match(self, call: Call) -> bool:
         """Return whether a call matches one of the templates.
 
-        It must have the method and the path of the template. A placeholder in the template matches any
-        segment. The template may lack the first segments of the path, because they can be part of the
-        server's address.
+        A placeholder in a template matches any segment. A template may lack the first segments of the path,
+        because they can be part of the server's address.
         """
         method, path = call.key
         values = path.strip("/").split("/")[::-1]
@@ -171,7 +169,7 @@ class Templates:
 
 
 def may_have_calls(blocks: Sequence[MarkdownBlock]) -> bool:
-    """Return whether a page contains a method or a curl command. If not, it need not be searched."""
+    """Return whether a page contains a method or a curl command, and so may contain a call."""
     return any(
         (_MAY_BE_METHOD.search(block.text) and METHOD_ALONE.search(block.text))
         or (block.kind == "fence" and "curl" in block.text)
@@ -180,11 +178,7 @@ def may_have_calls(blocks: Sequence[MarkdownBlock]) -> bool:
 
 
 def stated_calls(block: MarkdownBlock) -> list[Call]:
-    """Return the calls that a block states.
-
-    Only a code block of request lines can state several. A code block with one request line may also
-    contain sentences about it.
-    """
+    """Return the calls that a block states: several for a code block of request lines, else at most one."""
     if block.kind == "fence":
         lines = code_lines(block)
         matches = [match for line in lines if (match := _REQUEST_LINE.match(line))]

@@ -20,7 +20,7 @@ TableRows = Sequence[Sequence[str]]
 def header_pattern(*alternatives: str) -> re.Pattern[str]:
     """Return a case-insensitive pattern for header cells, to be used with `fullmatch`.
 
-    It matches a text that any of the regular expressions `alternatives` matches.
+    The pattern matches a text if any of the regular expressions in `alternatives` matches.
     """
     return re.compile(rf"(?:{'|'.join(alternatives)})", re.IGNORECASE)
 
@@ -162,12 +162,10 @@ class Columns:
         return replace(self, at=at)
 
     def further_texts(self, row: Sequence[str], read: Iterable[int]) -> list[str]:
-        """Return the texts of `row` that are in none of the columns `read` (indices).
+        """Return the texts of `row` outside the columns `read` (indices), such as "Since: 2.0".
 
-        Columns of row numbers and cells that say nothing are left out.
-
-        The title of the column precedes a text, except in columns of names, descriptions, causes and
-        remedies.
+        The title of the column precedes a text if it adds something, unlike "Description". Row numbers and
+        cells that say nothing are left out.
         """
         skipped = frozenset(read)
         cells = enumerate(zip(self._labels, map(text_of, row), strict=False))
@@ -179,7 +177,7 @@ class Columns:
 
     @cached_property
     def _labels(self) -> Sequence[str | None]:
-        """What to write before the text of a cell, by column; None for a column of row numbers."""
+        """The label of the texts in each column, possibly empty; None for a column of row numbers."""
         titles = map(text_of, self.titles)
         return [
             None if _ROW_NUMBER.fullmatch(t) else "" if _column(t) in _TEXT_KINDS else t
@@ -193,8 +191,8 @@ class Columns:
 def columns_of(header: Sequence[str], rows: TableRows = ()) -> Columns:
     """Return the columns that a header row names.
 
-    If several columns have the same kind, the first is used. The kind `name` is an exception: of several,
-    such as 字段名 and 变量名, the column with the most identifiers in `rows` is used.
+    If several columns have the same kind, the first is used. Of several columns of names, such as 字段名
+    and 变量名, the one with the most identifiers in `rows` is used.
     """
     at: dict[str, int] = {}
     for index, cell in enumerate(header):
@@ -250,9 +248,8 @@ def is_error_table(columns: Columns) -> bool:
 def is_status_table(columns: Columns, role: str) -> bool:
     """Return whether a table in a section with `role` lists HTTP statuses.
 
-    It must have a column of statuses. It must also have a column that describes them, unless `role` is
-    `errors` or `response` and there is no column `type`. The result is False for any role other than
-    `errors`, `response` and the empty role.
+    A column "Status" may contain something else, such as the states of an order. Therefore, `role` or a
+    column of descriptions has to confirm that the statuses are those of responses.
     """
     if "http_status" not in columns or role not in ("errors", "response", ""):
         return False

@@ -37,8 +37,7 @@ def errors_of_rows(
 ) -> tuple[ErrorCode, ...]:
     """Return the error codes of a table. An HTTP status in the same row becomes part of the message.
 
-    Codes whose message means success are left out. So are all statuses below 400 in a status column, and
-    the codes 200 to 209 in a code column in which all codes look like statuses.
+    Codes that mean success are left out, such as `0` with the message "ok".
     """
     key = "code" if "code" in columns else "http_status"
     message_at = next(
@@ -158,9 +157,8 @@ The first group is empty for verbs that always mean a failure, such as "raises".
 def labelled_errors(text: str) -> tuple[ErrorCode, ...]:
     """Return the error codes in `text`, the value of a label such as "Error code".
 
-    If the text begins with an error code and a description, the result is this code. If the text only names
-    codes, the result is all of them. The result is empty for any other text, and for a code with a
-    description if either of them means success. Codes that are only named are not filtered.
+    The text is one code with a description ("`E1002`: no such boat") or only names codes. The result is
+    empty for other texts, and for a description of success.
     """
     match = _LABELLED_ERROR.match(text)
     if match is None:

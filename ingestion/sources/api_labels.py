@@ -40,9 +40,8 @@ _URL_LINE = re.compile(r"\s*https?://[^\s:：]+(?::\d+[^\s:：]*)?\s*")
 def labelled_pairs(block: MarkdownBlock) -> list[tuple[str, str]]:
     """Return the label and the value of lines such as `**Method**: POST`.
 
-    The label of a definition is its term. If a list item is only a label, it is the label of the items that
-    are indented below it. If a line of a paragraph is only a bold label, it is the label of the next line.
-    In code, a line that is only a URL has the label "URL".
+    The label may be in the line above the value: as the term of a definition list, as a list item above
+    indented items, or as a bold line. In code, a line that is only a URL has the label "URL".
     """
     lines = re.split(r"\n|<br\s*/?>|[;；](?=\s*\S+[:：])", block.text[:MAX_FACT_CHARS])
     if "\n: " in block.text:
@@ -127,7 +126,7 @@ def _matches(pattern: re.Pattern[str], label: str) -> bool:
 
 
 def has_fact_word(text: str) -> bool:
-    """Return whether a text has a word that each label of a URL or a method contains."""
+    """Return whether a text contains one of the words of `_FACT_WORD`."""
     # A search in lower case is several times as fast as one that ignores case.
     return _FACT_WORD.search(text.lower()) is not None
 

@@ -65,20 +65,19 @@ class Mark:
     block: int
     """Index of the block."""
     is_stated: bool = True
-    """Whether the page states the call; otherwise it is from an example."""
+    """True if the page states the call, False if the call is from an example."""
     is_declared: bool = False
     """Whether the front matter states the call. If so, the page is the reference of this operation."""
     listed: tuple[ListedCall, ...] = ()
-    """If a block has several calls: the calls that share this mark, beginning with `call`."""
+    """The calls that share this mark, beginning with `call`; empty if the block contains a single call."""
 
 
 def find_marks(blocks: Sequence[MarkdownBlock], declared: str) -> list[Mark]:
     """Return one mark per operation, in page order.
 
-    If an operation has several marks, one is kept. The order of precedence is front matter, statement, list
-    of calls, table of contents, request (see `labelled_request`). Requests count only on a page that has a
-    mark of one of the first four kinds. Other pages have marks for their examples, which are curl commands
-    and HTTP messages. `declared` is the operation that the front matter names; may be empty.
+    `declared` is the operation that the front matter names; may be empty. The front matter takes precedence
+    over statements on the page, and statements over lists of calls. Examples have marks only if nothing
+    else has one.
     """
     has_calls = may_have_calls(blocks)
     found = list(_stated_marks(blocks)) if has_calls else []
@@ -125,7 +124,7 @@ def _stated_marks(blocks: Sequence[MarkdownBlock]) -> Iterator[Mark]:
         elif method:  # only a method, above a heading with the path
             yield from facts.read([("method", method[1])], index)
         elif is_heading and facts.is_after_method and TARGET_ALONE.fullmatch(block.title):
-            # The mark is at the method, because a mark at a heading means that the heading is the name.
+            # The mark is not at the heading, because the heading would become the operation's name.
             yield from facts.read([("URL", block.title)], index - 1)
         elif target := only_target(block) or (facts.is_after_method and _path_alone(block)):
             yield from facts.read([("URL", target)], index)
@@ -136,7 +135,7 @@ def _stated_marks(blocks: Sequence[MarkdownBlock]) -> Iterator[Mark]:
 
 
 def _labelled_marks(block: MarkdownBlock, facts: "_LabelledFacts", index: int) -> Iterator[Mark]:
-    """Yield the marks that a block completes: it states a URL or a method, or calls the stated URL."""
+    """Add the facts in `block` to `facts`. Yield a mark as soon as a method and a URL are known."""
     yield from facts.read(_pairs(block, facts), index)
     yield from facts.read_example(block)
 
@@ -164,9 +163,8 @@ def _listed_marks(
 ) -> Iterator[Mark]:
     """Yield marks for blocks with several calls.
 
-    If the name of a call is or begins with the title of a heading, the call has its mark at the heading.
-    The other calls share a mark at their block. A block that contains one of the calls in `stated` is a
-    repetition and gets no marks.
+    A call that is named like a heading has its mark at the heading. The other calls share a mark at their
+    block. A block with a call in `stated` only repeats calls and gets no marks.
     """
     headings = _headings(blocks)
     for index, block in enumerate(blocks):
@@ -187,7 +185,7 @@ def _listed_marks(
 
 
 def _headings(blocks: Sequence[MarkdownBlock]) -> dict[str, int]:
-    """Return the index of each heading by its title. Headings without a title are left out."""
+    """Return the index of each heading by its title."""
     return {b.title: i for i, b in enumerate(blocks) if b.kind == "heading" and b.title}
 
 
@@ -233,10 +231,7 @@ def _without_examples(marks: Sequence[Mark], blocks: Sequence[MarkdownBlock]) ->
 
 
 def _is_example(blocks: Sequence[MarkdownBlock], position: int) -> bool:
-    """Return whether the label or the nearest heading above a block says "example".
-
-    The block must be code or a paragraph.
-    """
+    """Return whether a block is code or a paragraph below a heading or label such as "Example"."""
     if position >= len(blocks) or blocks[position].kind not in ("fence", "paragraph"):
         return False
     above = blocks[max(position - MAX_BLOCKS_BELOW_HEADING, 0) : position][::-1]
@@ -253,8 +248,7 @@ def is_call(text: str) -> bool:
 def _pairs(block: MarkdownBlock, facts: "_LabelledFacts") -> list[tuple[str, str]]:
     """Return the label and the value of each row or line of a block that may state a URL or a method.
 
-    A text right below the label of a URL or method is that label's value, unless the text has such labels
-    itself.
+    For example, the label is "URL" and the value is a paragraph below this label.
     """
     if block.kind == "heading":
         return labelled_pairs(MarkdownBlock("other", block.title))
@@ -282,7 +276,7 @@ class _LabelledFacts:
         self._url_block = 0
 
     def read_example(self, block: MarkdownBlock) -> Iterator[Mark]:
-        """Yield a mark at the URL if its method is not known, and the block calls the URL."""
+        """Yield a mark if only the method is missing, and the block is an example that calls the URL."""
         example = example_call(block) if self._url and not self._method else None
         call = call_of(example.method, self._url) if example else None
         if example and call and Templates([call]).match(example):
@@ -313,12 +307,10 @@ def _only_code(value: str, kind: Literal["method", "url"]) -> str:
 
 
 def _table_pairs(block: MarkdownBlock) -> list[tuple[str, str]]:
-    """Return the label and the value of each row.
+    """Return labels and values. The labels are in the first column or in the header.
 
-    If a table has one row below the header and a column for the URL, each column title is also returned
-    with its cell, as a label and value. In other tables, rows of two or three cells count. If exactly one
-    of their values is a whole call, as in "Resource: `GET /v1/x`", only this value is returned, with the
-    label "URL".
+    If exactly one value is a whole call, as in "Resource: `GET /v1/x`", only this call is returned, with
+    the label "URL".
     """
     rows = parse_table(block.text)
     if len(rows) == 2:

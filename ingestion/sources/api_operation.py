@@ -57,19 +57,15 @@ class PageOperation:
     error_codes: list[ErrorCode] = field(default_factory=list)
     permissions: list[PermissionPackage] = field(default_factory=list)
     anchor: str = ""
-    """Anchor of the heading at which the operation begins; empty if there is none, or if it is unknown."""
+    """Anchor of the heading at which the operation begins; may be empty."""
     prose: list[MarkdownBlock] = field(default_factory=list)
-    """The blocks that stay prose, in page order; permissions and errors may also be read from them."""
+    """The blocks that stay prose, in page order."""
     evidence: list[str] = field(default_factory=list)
     """Lines for `apidesk ingest --explain`: how the call and each table and list on the page were read."""
     has_labelled_parameters: bool = False
-    """Whether parameters were read from a list or table whose role is known.
-
-    The list or table counts only if a column or a parameter says what is required, or if no columns were
-    recognised, as in a list.
-    """
+    """Whether a list, or a table that says what is required, contained parameters with a known role."""
     is_stated: bool = True
-    """Whether the page states the method and the URL; otherwise they are from an example of a call."""
+    """True if the page states the method and the URL, False if they are from an example of a call."""
 
     def document(self, api_id: str, service_id: str, language: Language) -> ApiDocument:
         """Return the operation as an API document. Its server is the origin of the URL, if it has one."""
@@ -95,8 +91,7 @@ class PageOperation:
     def further_prose(self) -> list[MarkdownBlock]:
         """The blocks of `prose` that `document` does not contain.
 
-        The paragraph with the description is left out if it has no markup besides code, is not too long,
-        and does not introduce the next block. A paragraph that is only the call is left out as well.
+        A paragraph is left out if it is the whole description or only the call.
         """
         described = self._description_block
         text = " ".join(described.text.split()).replace("`", "")
@@ -123,7 +118,7 @@ class PageOperation:
     def parameters_of(self, role: Role) -> list[Parameter]:
         """Return the list of this operation that contains the parameters of `role`.
 
-        A role without a list of its own, such as an unknown role, uses the list of request parameters.
+        Parameters with an unknown role are in the list of request parameters.
         """
         lists: dict[Role, list[Parameter]] = {
             "headers": self.request_headers,
@@ -134,11 +129,7 @@ class PageOperation:
 
 
 def _describes(paragraph: str) -> bool:
-    """Return whether a paragraph describes an operation.
-
-    It does not if it has at most eight characters, announces the next block, contains a call, or begins
-    with a statement of the permissions that are required. A bold line announces the next block.
-    """
+    """Return whether a paragraph describes an operation, unlike labels, calls and required permissions."""
     text = text_of(paragraph)
     is_bold = _BOLD_LINE.fullmatch(paragraph.strip()) is not None
     is_label = (is_bold or text.endswith((":", "："))) and len(text) <= MAX_CAPTION_CHARS
@@ -168,7 +159,7 @@ class ListedCall:
 
 
 def listed_calls(block: MarkdownBlock) -> list[ListedCall]:
-    """Return the calls in a table; empty for fewer than two, or if at most half of the rows contain one."""
+    """Return the calls in a table with a call in most rows, and in at least two; empty for other blocks."""
     if block.kind != "table" or not METHOD_ALONE.search(block.text):
         return []
     header, *rows = parse_table(block.text) or [[]]
@@ -205,17 +196,13 @@ def _listed_call(row: Sequence[str], scope_at: int, shared_scopes: str) -> Liste
 def listed_operations(first: PageOperation, listed: Sequence[ListedCall]) -> list[PageOperation]:
     """Return the operations of all calls in `listed` except the first call, whose operation is `first`.
 
-    `first` has been read from the section that all calls share. If `listed` gives permissions for the first
-    call, they replace those of `first`.
+    `first` was read from the section that all calls share. Its content is distributed as follows:
 
-    Each returned operation gets the error codes of `first`. If it has the method of `first`, or if `listed`
-    gives no name for it, as in a code block, it also gets the request and response parameters of `first`.
-    An operation with a name has the permissions that `listed` gives for it. If `listed` gives no
-    name for it, it has the permissions of `first`, and its name consists of the name of `first` and its own
-    method.
-
-    If the method of `first` has no body, the body parameters of `first` move to the first other operation
-    whose method has one. If there is no such operation, they stay.
+    - All operations get the error codes.
+    - Operations with the method of `first` get the parameters.
+    - Body parameters of a method without a body, such as `GET`, move to the first operation with a body.
+    - Permissions are those in `listed`.
+    - Calls without a name, as in a code block, get the parameters and permissions of `first`.
     """
     if listed and listed[0].scopes:
         first.permissions = scopes_of_value(listed[0].scopes)

@@ -1,8 +1,7 @@
 """Reads the API operations that a Markdown page describes.
 
-A page describes an operation if it gives a method with a URL (see `api_marks`) and a table or list of
-parameters, responses or errors; for exceptions, see `_accepted` and `_is_evident`. Blocks that belong to no
-operation stay prose.
+A page describes an operation if it gives a method with a URL (see `api_marks`) and, for example, a table of
+parameters (see `_is_evident`). Blocks that belong to no operation stay prose.
 """
 
 import re
@@ -42,7 +41,7 @@ class ApiPage:
     operations: tuple[PageOperation, ...]
     prose: tuple[MarkdownBlock, ...]
     rejected: tuple[PageOperation, ...] = ()
-    """Calls that are not read as operations, because the page gives no tables or lists for them."""
+    """Calls that are not read as operations, because the page does not describe them."""
 
 
 @dataclass(frozen=True)
@@ -126,8 +125,8 @@ def _read_sections(
 def _accepted(blocks: Sequence[MarkdownBlock], sections: Sequence[_Section]) -> list[_Section]:
     """Return the sections that describe an operation.
 
-    If one section does so on its own (see `_is_evident`), all other sections with a stated call need only a
-    heading at their start, a permission or a JSON example.
+    At least one section has to do so on its own (see `_is_evident`). For the other sections, less is
+    enough, such as a call below a heading.
     """
     evident = [_is_evident(blocks, section) for section in sections]
     if not any(evident):
@@ -180,8 +179,8 @@ def _read_around(
     """Read the blocks outside the operations.
 
     Returns three lists: the parameter tables, which may describe structures; the error codes below the last
-    operation; and the permission above the first operation. Several permissions above the first operation
-    are those of the platform. In this case, the third list is empty.
+    operation; and the permission above the first operation. The third list is empty if there are several
+    permissions, because such a list is about the whole platform.
     """
     bounds = [0, *(bound for _, start, end in ranges for bound in (start, end)), len(blocks)]
     tables: list[ParameterTable] = []
@@ -208,15 +207,13 @@ def _permissions_above(
 def _is_evident(blocks: Sequence[MarkdownBlock], section: _Section) -> bool:
     """Return whether a section alone, without the rest of the page, describes an operation.
 
-    A call in the front matter is enough. Several calls in one block need parameters below the block,
-    because tables of rate limits contain calls as well. An example of a call needs labelled request
-    parameters. Other calls need parameters, error codes, or both a permission and a JSON example.
+    For example, the section contains parameters, error codes or a JSON example of a response.
     """
     mark, operation = section.mark, section.operation
     has_parameters = bool(operation.request_parameters or operation.response_parameters)
     if mark.is_declared:
         return True
-    if len(mark.listed) > 1:
+    if len(mark.listed) > 1:  # a table of calls alone may list their rate limits
         return any(table.position > mark.block for table in section.tables)
     if not mark.is_stated:
         return operation.has_labelled_parameters and bool(operation.request_parameters)
@@ -235,9 +232,8 @@ def _has_json(blocks: Sequence[MarkdownBlock]) -> bool:
 def _has_example(blocks: Sequence[MarkdownBlock], position: int) -> bool:
     """Return whether the blocks contain a JSON example below a heading or label such as "Response".
 
-    `position` is the index of the block with the call; it must be below a heading, or the heading itself.
-    If that heading is only the call, an example of a request is enough. Headings that contain other words
-    besides a call, such as the questions of an FAQ, and steps of a tutorial do not count.
+    `position` is the index of the block with the call. The result is False if the heading above the call is
+    not the name of an operation, but for example a step of a tutorial or a question of an FAQ.
     """
     headings = [block.title for block in blocks[: position + 1] if block.kind == "heading"]
     heading = headings[-1] if headings else ""

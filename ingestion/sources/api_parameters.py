@@ -15,7 +15,7 @@ _TYPE_NAME = (
     r"|dict(?:ionary)?|list|file|date(?:-?time)?|timestamp|uuid|any|array)"
     r"(?:\s+of\s+\w+|\s?<[\w, ]{1,40}>|\s?\[\w*\]\w*)?"
 )
-"""A type, possibly with that of its elements: `array of strings`, `array<string>`, `array [string]`."""
+"""A type, possibly with the type of its elements: `array of strings`, `array<string>`, `array [string]`."""
 LIST_ITEM = re.compile(
     r"^(?P<name>(?:\*\*)?`[^`]+`(?:\*\*)?|\*\*[\w.\[\]-]+\*\*|[A-Za-z_][\w.\[\]-]*(?=\s*[(（:：])"
     rf"|(?P<typed>[A-Za-z_][\w.\[\]-]*)(?=\s+(?:[·|–—-]\s+)?(?i:{_TYPE_NAME})"
@@ -54,7 +54,7 @@ _FACT_SEPARATOR = re.compile(r"[,，;；]\s*(?![^\[<]*[\]>])")
 """A comma or semicolon outside brackets."""
 _FLAG = re.compile(r"\A\s*(required|optional|必填|必选|可选|选填)\s+", re.IGNORECASE)
 _STAR = re.compile(r"(?:\\\*|\*(?=[\s(（:：,，]|$))\s*")
-"""The mark of a required parameter after its name."""
+"""A star after a name, which marks the parameter as required."""
 MAX_MARK_CHARS = 80
 """Number of characters at the start of an item that are searched for a mark."""
 _STATED = re.compile(
@@ -69,7 +69,7 @@ _LETTERS = re.compile(r"[A-Za-z]+")
 def split_fields(cell: str, kind: str) -> tuple[str, tuple[Parameter, ...]]:
     """Return the description in a cell, and the fields that a list at its end describes.
 
-    There are no fields if `kind`, the type of the described parameter, is empty or a type without fields.
+    `kind` is the type of the parameter that the cell describes. Types such as `string` have no fields.
     """
     if "<br" not in cell or is_simple_type(kind):
         return cell, ()
@@ -87,14 +87,13 @@ def listed_parameters(
     is_named: bool = False,
     is_required: bool = False,
 ) -> tuple[Parameter, ...]:
-    """Return the parameters of a list such as "- `name` (type, required): text".
+    """Return the parameters of a list such as "- `name` (type, required): text"; empty for other lists.
 
-    Indented items become children of the item above them. The result is empty if an item is not a
-    parameter, or if no item has a type, or a word such as "required", right after its name. A star after
-    the name is not enough. If a text says that parameters follow (`is_announced`), names in code or bold
-    with descriptions are enough. If it only names the kind of the items, as in "Optional parameters"
-    (`is_named`), names in code with any text and names before a colon are enough. If it says that they are
-    required (`is_required`), items without a mark are required, including nested ones.
+    Indented items become children of the item above them. The flags describe the text above the list:
+
+    - `is_announced`: it announces parameters. Names with descriptions are enough; types may be missing.
+    - `is_named`: it is a label such as "Optional parameters". Names in code are enough.
+    - `is_required`: it says that the parameters are required. A mark in an item takes precedence.
     """
     items = [item for nested in _nested_items(markdown) for item in _each_name(*nested)]
     matches = [(width, _match_item(text)) for width, text in items]
@@ -143,7 +142,7 @@ def enumerated_parameters(paragraph: str, location: str = "") -> tuple[Parameter
 
 
 def _match_item(text: str) -> re.Match[str] | None:
-    """Match a list item that has a name; names such as "` `" do not count."""
+    """Return the match of a list item whose name is not blank; None for other texts."""
     match = LIST_ITEM.match(text)
     return match if match and text_of(match["name"]) else None
 
@@ -217,7 +216,7 @@ def _each_name(width: int, text: str) -> list[tuple[int, str]]:
 
 
 def _listed_parameter(match: re.Match[str], location: str, default: bool = False) -> Parameter:
-    """Return the parameter of an item. `default` says whether it is required if the item does not say."""
+    """Return the parameter of an item. `default` is the value of `required` for an item without a mark."""
     flag, star = _FLAG.match(match["rest"]), _STAR.match(match["rest"])
     marked = flag or star
     text = match["rest"][marked.end() :] if marked else match["rest"]
@@ -271,9 +270,9 @@ SCALAR = re.compile(
     r"(?:string|integer|int(?:32|64)?|long|number|float|double|decimal|bool(?:ean)?|enum)\b[^\[\]<>]*",
     re.IGNORECASE,
 )
-"""A type without fields."""
+"""A type without fields, such as `string`."""
 OBJECT = re.compile(r"\b(?:object|map|dict|struct)|对象|结构", re.IGNORECASE)
-"""A type that says that it has fields."""
+"""A type with fields, such as `object`."""
 
 
 def dimensions_of(kind: str) -> int:
@@ -284,7 +283,7 @@ def dimensions_of(kind: str) -> int:
 def is_simple_type(text: str) -> bool:
     """Return whether a type names no structure or object, as in `array of string` and 字符串.
 
-    An array type that does not name the type of the elements is not simple: they may be objects.
+    An array type that does not name the type of its elements is not simple: the elements may be objects.
     """
     if _ARRAY_TYPE.fullmatch(text):
         return False
@@ -418,7 +417,7 @@ def nest(flat: Sequence[tuple[int, Parameter]]) -> tuple[Parameter, ...]:
 
 
 def _tree(relative: Sequence[Parameter], parents: Sequence[int | None]) -> tuple[Parameter, ...]:
-    """Return the parameters without a parent, with the others as their children.
+    """Return the parameters on the top level, with all others nested below them.
 
     `parents` contains the index of each parameter's parent.
     """

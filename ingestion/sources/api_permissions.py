@@ -16,7 +16,7 @@ A longer table lists the permissions of a platform, not those of one operation.
 """
 
 MAX_SENTENCE_CHARS = 300
-"""Maximum length of a sentence that states permissions, in characters."""
+"""Maximum number of characters in a sentence that states permissions."""
 
 _LABEL = re.compile(
     r".*(?:权限|授权(?:范围|项)|scopes?|permissions?|oauth|privileges?|(?:required|needed) roles?).*"
@@ -85,9 +85,7 @@ def is_scope_label(label: str) -> bool:
 def begins_with_permissions(paragraph: str) -> bool:
     """Return whether the first sentence of `paragraph` states the permissions that are required.
 
-    It does so if the text before a colon announces permissions. Without such a text, the sentence must
-    mention permissions, and must also begin with a word for permissions, name a permission, or say that
-    something is required. The result is False for "Revokes all permissions", which only mentions them.
+    True for "Required scope: `files:read`", but not for "Revokes all permissions".
     """
     sentence = _SENTENCE_END.split(" ".join(paragraph.split()), maxsplit=1)[0]
     text = text_of(sentence)
@@ -144,20 +142,18 @@ def _scopes_in_capitals(sentence: str) -> list[PermissionPackage]:
 
 
 def _names_with_word(sentence: str) -> list[str]:
-    """Return the phrases in which a word for permissions is right after names.
+    """Return phrases such as "`files:read` scope".
 
-    If there are none and the sentence says that callers must have a role, return the phrases in which
-    "role" is right before or after names.
+    The phrase "role `editor`" counts if the sentence says that callers must have the role.
     """
     is_role = _ROLE_OF_CALLER.search(sentence) is not None
     return _NAMED_SCOPE.findall(sentence) or (_NAMED_ROLE.findall(sentence) if is_role else [])
 
 
 def scopes_of_value(value: str) -> list[PermissionPackage]:
-    """Return the permissions in the text after a label.
+    """Return the permissions in the text after a label, such as "`read`, `write`" or "FILE_READ".
 
-    These are names in code or with dots or colons. Without such names, a single word is a permission;
-    several words are permissions if each contains `_`, `:` or `.`.
+    The result is empty for several plain words, such as "any role".
     """
     if found := scopes_in(value):
         return found

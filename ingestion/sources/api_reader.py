@@ -49,14 +49,14 @@ _NO_REQUEST = re.compile(
     r"|events?|payload)\b|对象|实体|属性|配置|环境|选项|变量|事件",
     re.IGNORECASE,
 )
-"""A text that announces fields of something else than a request."""
+"""A text that announces the fields of something other than a request."""
 _LIST_ITEM = re.compile(r"(?P<indent>\s*)[-*+]\s+(?=\S)")
 _LABEL_AT_END = re.compile(r"(?:^|\n)[ \t]*[-*+][ \t]+\*\*[^*\n]{1,40}\*\*[:：]?\s*\Z")
-"""A list item at the end of a list that is only a bold label."""
+"""The last item of a list, if the item is only a bold label."""
 _FACT = re.compile(r"[:：]\s*\S|[.。!！]$")
 """Matches an item that states something. Such an item does not announce the next block."""
 _DEFINITION = re.compile(r"^: +(?=[`*])", re.MULTILINE)
-"""The mark of a definition in Markdown dialects that have definition lists."""
+"""The start of a definition, in Markdown dialects with definition lists."""
 
 
 class OperationReader:
@@ -73,11 +73,11 @@ class OperationReader:
 
     @property
     def read_positions(self) -> list[int]:
-        """The blocks from which parameters or error codes were read, as their indexes on the page."""
+        """Indexes on the page of the blocks from which parameters or error codes were read."""
         return self._builder.read_positions
 
     def read(self, blocks: Sequence[MarkdownBlock], first: int) -> list[ParameterTable]:
-        """Read `blocks`, and return the tables and lists of parameters that have been found so far.
+        """Read `blocks`, and return their tables and lists of parameters.
 
         `first` is the index of `blocks[0]` on the page.
         """
@@ -107,8 +107,7 @@ class OperationReader:
     def _drop_label(self, block: MarkdownBlock) -> None:
         """Remove from the prose the label of the table or list that was just read.
 
-        `block` is the block before that table or list. If it is the label, it is removed. If it is a list
-        that ends with the label, only that last item is removed. Otherwise nothing changes.
+        `block` is the block before the table or list. In a list, only the last item can be the label.
         """
         prose = self._builder.operation.prose
         if is_title(block):
@@ -220,11 +219,10 @@ class OperationReader:
 
         - An error.
         - A parameter: "**name** string Required".
-        - Several parameters: the lines ": `name` ..." of a Markdown definition list, whose term, such as
-          "Body", is above them.
-        - Parameters that it only names: "Query: `limit`, `cursor`."
+        - Several parameters: lines such as ": `name` string" in a definition list with the term "Body".
+        - Parameters without a description: "Query: `limit`, `cursor`."
 
-        Returns False for any other paragraph, and for a paragraph that is only the title of an error.
+        Returns False if the paragraph may be a label for the next block, such as the title of an error.
         """
         if title := _BOLD_TITLE.match(block.text) or _CODE_TITLE.fullmatch(block.text):
             self._add_titled_error(title[1])
@@ -278,11 +276,10 @@ class OperationReader:
 
 
 def _final_labels(block: MarkdownBlock) -> list[str]:
-    """Return the last item of a list and the items that contain it, the outermost first.
+    """Return the items at the end of a list that announce the next block, the outermost first.
 
-    They announce the next block: exports of GitBook put tables into nested lists. Items that are long or
-    state something are left out. The result is empty unless at least one of the remaining items announces
-    what a table contains, or is the name of a structure.
+    Exports of GitBook put tables into nested lists. Then the last item and the items around it are labels,
+    such as "Request" and "Body".
     """
     items: list[tuple[int, str]] = []
     for line in block.text.splitlines():
@@ -307,11 +304,7 @@ def _max_label_chars(text: str) -> int:
 
 
 def is_title(block: MarkdownBlock) -> bool:
-    """Return whether a block is only a short bold text.
-
-    Such a block is a title. Any other short paragraph below a parameter is taken as the parameter's
-    description.
-    """
+    """Return whether a block is only a short bold text."""
     return _BOLD_TITLE.fullmatch(block.text.strip(" :：\n")) is not None
 
 

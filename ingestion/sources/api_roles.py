@@ -53,7 +53,7 @@ _NEUTRAL = re.compile(
     r"|(?:param(?:eter)?|field|attribute|propert(?:y|ie))s?(?: (?:description|list|detail|table)s?)?",
     re.IGNORECASE,
 )
-"""Labels that announce parameters without naming request or response: the text above decides."""
+"""Labels that announce parameters without naming request or response: the text above the label decides."""
 _STRONG_REQUEST = _words(
     "请求|入参|查询|路径|输入|<requests?>|<query>|<path>|<ur[li]>|<arg(?:ument)?s?>|<inputs?>|<form>"
 )
@@ -65,7 +65,7 @@ _NOTIFICATION = re.compile(
 )
 _FIELD_WORDS = re.compile(r"参数|字段|属性|param(?:eter)?s?|fields?|attributes?", re.IGNORECASE)
 MAX_TITLE_CHARS = 30
-"""Maximum length, in characters, of a text that only announces parameters: "Query parameters"."""
+"""Maximum number of characters in a text that only announces parameters: "Query parameters"."""
 _PARAMETER = re.compile(r"参数|param|argument", re.IGNORECASE)
 _LOCATIONS = (
     ("path", _words("<path>|路径")),
@@ -132,9 +132,8 @@ class Announcements:
     def texts(self) -> list[str]:
         """Return the texts that announce the current block, the nearest first.
 
-        A label counts until the next call of `enter`, `note_label` or `end_announcement`. Code blocks do
-        not end it. If the label announces fields without saying whose (`_is_neutral`), and the label before
-        it names request or response, both count.
+        These are the label of the block, if it has one, and the headings. A general label such as "Fields"
+        is followed by the label before it, such as "Response".
         """
         labels = self._labels[:-3:-1] if self._is_after_label else []
         is_continued = (
@@ -160,8 +159,7 @@ class Announcements:
     def role_and_location(self) -> tuple[Role, str]:
         """Return the role and the location of a paragraph about a parameter.
 
-        Such a paragraph belongs to the last label that announces parameters, even if it is not the first
-        one below that label.
+        Several paragraphs may describe the parameters below one label, such as "Query".
         """
         role = role_of_title(self._section) or self.role()
         return role, location_of(self._section) or self.location(role)
@@ -188,10 +186,9 @@ class Announcements:
         return is_short and role_of_title(text) in PARAMETER_ROLES
 
     def is_about_fields(self) -> bool:
-        """Return whether the nearest text may announce the fields of an object, as `Fields` does.
+        """Return whether the nearest text may announce the fields of an object, as "Fields" or "User" does.
 
-        True for any text that names neither parameters nor a role such as request or errors. For example,
-        the text may be the name of a resource.
+        Texts about parameters, requests or errors do not.
         """
         text = next(iter(self.texts()), "")
         return (
@@ -219,7 +216,8 @@ class Announcements:
     def is_about_login(self) -> bool:
         """Return whether the nearest text is about how callers authenticate.
 
-        If it is a label that announces nothing, such as "Table 1 Actions", the heading above also counts.
+        If this text is a label such as "Table 1 Actions", which announces nothing, the heading above also
+        counts.
         """
         texts = self.texts()
         is_caption = self._is_after_label and not any(map(role_of_title, texts[:1]))
@@ -237,7 +235,7 @@ def location_of(title: str) -> str:
 
 
 def _names_request_or_response(label: str) -> bool:
-    """Return whether a label names request or response. Headers and public parameters count as such."""
+    """Return whether a label announces headers, parameters or a response."""
     return role_of_title(label) in PARAMETER_ROLES
 
 

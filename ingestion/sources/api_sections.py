@@ -22,7 +22,7 @@ The range is the index of the first block, and the index after the last block.
 """
 
 MAX_NAME_CHARS = 80
-"""Maximum length of a sentence that names an operation, in characters."""
+"""Maximum number of characters in a sentence that names an operation."""
 _CALL_WITH_NAME = re.compile(
     rf"\W*{CALL.pattern}\W*\s(?:[-–—:]\s+|[(（])(?P<name>[^()（）]{{4,80}})[)）]?"
 )
@@ -82,7 +82,7 @@ def split_by_mark(blocks: Sequence[MarkdownBlock], marks: Sequence[Mark]) -> lis
 def _is_flat(blocks: Sequence[MarkdownBlock], starts: Sequence[int]) -> bool:
     """Return whether headings such as "Parameters" have the same level as the headings of operations.
 
-    The number of headings such as "Parameters" must be at least half the number of operations.
+    A few such headings on a page with many operations do not count.
     """
     first = frozenset(starts)
     levels = {blocks[start].level for start in first}
@@ -107,14 +107,9 @@ def _start(
 ) -> int:
     """Return the index of the block with which the operation of a call begins.
 
-    Candidates are the headings of `levels` from `first_index` up to and including the call. The operation
-    begins with the first of these that exists:
-
-    1. If the call is not a heading: among the candidates of the highest level, the last one.
-    2. If there are no candidates: the heading right above the call, or the call if that heading only
-       labels a URL or method.
-    3. The label right above the call.
-    4. The call.
+    Of the headings of `levels` between `first_index` and the call, this is the last one of the highest
+    level. If there is no such heading, or if the call is a heading itself, the operation begins with the
+    call, or with the heading or label right above the call.
     """
     has_block_above = call_index > first_index
     headings = [i for i in range(first_index, call_index + 1) if blocks[i].level in levels]
@@ -132,12 +127,9 @@ def _end(
 ) -> int:
     """Return the index after the last block of the section of `level` that begins at `start`.
 
-    The index is at most `end`. A heading of a higher level ends the section. A heading of the same level
-    ends it in three cases:
-
-    - The page is not flat (see `_is_flat`).
-    - The section does not begin with a heading.
-    - The heading introduces errors, which then apply to all operations.
+    The index is at most `end`. On a flat page (see `_is_flat`), a section that begins with a heading may
+    contain headings of its own level. A heading about errors ends the section, because errors apply to all
+    operations.
     """
     is_headed = is_flat and blocks[start].kind == "heading"
     for index in range(start + 1, end):
@@ -152,9 +144,7 @@ def _first_start(blocks: Sequence[MarkdownBlock], call_index: int, level: int) -
     """Return the index of the block with which the first operation begins.
 
     `level` is the highest level of the headings with which the other operations begin; 0 if there are none.
-    If it is 0, the first operation begins with the call. Otherwise, the operation begins with the last
-    heading of this or a higher level that is not after the call. If there is no such heading, it begins
-    with the first block of the page. The title of the page does not count as a heading.
+    The title of the page does not count as a heading.
     """
     if level == 0:
         return call_index
@@ -184,11 +174,9 @@ def page_operation_name(
 ) -> str:
     """Return the name of the only operation of a page.
 
-    This is the outermost heading of level 2 or deeper whose section contains the call and all blocks with
-    parameters or error codes. `read_positions` are the indexes of these blocks; if there are none, no
-    heading counts. Generic headings such as "Request" do not count either. If no heading qualifies, the
-    name is the title of the page. If the title is empty or generic, the name is the result of
-    `section_operation_name`.
+    This is the outermost heading whose section contains the call and all blocks with parameters or error
+    codes. `read_positions` are the indexes of these blocks. Generic headings such as "Request" do not
+    count. Without such a heading, the name is usually the title of the page.
     """
     for index in headings_above(blocks, mark.block):
         block = blocks[index]
@@ -209,13 +197,9 @@ def section_operation_name(
 ) -> str:
     """Return the name of one of several operations.
 
-    The name is the first of these that exists and is not a generic heading such as "Request":
-
-    1. The first heading of the section.
-    2. The text next to the call.
-    3. If the section has a heading: the sentence after the call. If it has no heading and belongs to the
-       first operation of the page (`is_first`): the title of the page.
-    4. The title of the page, followed by the method and path of the call.
+    This is the first heading of the section or, if the heading is missing or generic, such as "Request", a
+    text next to the call. The first operation of a page (`is_first`) may have the title of the page as its
+    name. The last resort is the title of the page, followed by the method and path of the call.
 
     `position` is the index of the block with the call; later headings are ignored.
     """

@@ -124,6 +124,7 @@ class _OperationTables:
         """Tables that have been added below a parameter."""
         self.roots: list[tuple[ParameterTable, tuple[Parameter, ...]]] = []
         """Tables in page order, with their nested parameters; some may also be in `used`."""
+        # Tables with a name come last, because parameters of other tables may refer to them.
         for table in sorted(tables, key=lambda table: bool(table.caption.name)):
             if table not in self.used:
                 self.roots.append((table, self._filled(table.parameters, table, (table,), "")))
@@ -136,7 +137,7 @@ class _OperationTables:
         above: tuple[ParameterTable, ...],
         parent: str,
     ) -> tuple[Parameter, ...]:
-        """Return `parameters` of `table`. Those that refer to a structure get its parameters as children.
+        """Return `parameters` of `table`, with the structures to which they refer as their children.
 
         `above` are the tables from the root to `table`, which are not nested again: a structure does not
         contain itself. `parent` is the full name of the parameter above `parameters`; may be empty.
@@ -163,10 +164,8 @@ class _OperationTables:
     ) -> ParameterTable | None:
         """Return the structure to which a parameter refers; None if there is none.
 
-        If `table` states types, a parameter with a simple type, such as `string`, refers to no structure,
-        whatever its description says. If a parameter refers to several structures, only those with the
-        clearest kind of reference count. Of these, a structure of the same operation takes precedence, then
-        one with the role of the root table, then one after `table`, and then the nearest.
+        A parameter with a simple type, such as `string`, refers to no structure. Of several structures, the
+        one with the clearest reference is returned (see `_references`).
         """
         if table.has_types and is_simple_type(parameter.type):
             return None
@@ -225,10 +224,7 @@ def _references(
 
 
 def _relative(name: str, parent: str) -> str:
-    """Return a dotted name without its first part if that part is `parent`, otherwise unchanged.
-
-    For example, the result is `city` for the name `address.city` and the parent `address`.
-    """
+    """Return a dotted name relative to its parent: `city` for `address.city` and the parent `address`."""
     head, _, tail = name.partition(".")
     return tail if tail and normal_name(head) == normal_name(parent) else name
 

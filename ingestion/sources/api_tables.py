@@ -187,17 +187,10 @@ class TableReader:
 
 
 def _with_codes(columns: Columns, header: Sequence[str], rows: TableRows, role: Role) -> Columns:
-    """Return the columns, with the kinds `code` and `http_status` that follow from the section's role.
+    """Return the columns, with columns of codes and statuses that only the section or the cells reveal.
 
-    In a section of errors:
-
-    - If there is a column of HTTP statuses but none of codes, the types are the codes, provided that each
-      type is empty or an identifier such as `not_found`.
-    - If all types are error statuses such as `404`, they are the statuses, and the names are the codes.
-    - If there are neither codes nor types, the names are the codes; if there are no names, the values are.
-      This does not apply if the title of the names says that they are fields.
-
-    In a section of responses, codes or names that are all HTTP statuses are the statuses.
+    For example, in a section of errors, a column "Type" may contain codes such as `not_found`, or statuses
+    such as `404`. In a section of responses, a column "Name" may contain statuses.
     """
     types = [text_of(columns.cell(row, "type")) for row in rows]
     are_codes = any(types) and all(map(_TYPE_CODE.fullmatch, types))
@@ -231,7 +224,7 @@ The texts of other columns are added to the description, except cells that only 
 required.
 """
 _NO_MARKS = ("name", "default", "example", "values")
-"""Columns that are not searched for marks; `_names_of` searches the name."""
+"""The kinds of columns that `_is_required` does not search for marks. `_names_of` searches the names."""
 _INDENT = re.compile(
     r"^(?:\s|&nbsp;|&emsp;|&ensp;|&#160;|\u00a0|\u2003|\u3000|&gt;|[└├│─┗┣∟↳»›>·•▸\-–—+]|\.(?=[.\s]*\w)|└─)+"
 )
@@ -262,8 +255,8 @@ def parameters(
 
     Rows without a name are left out. `location` is the location of each parameter whose row states none.
 
-    If no column says which parameters are required, those without a mark are required in two cases: a text
-    says that the parameters are required (`is_required`), or all marks in the table say "optional".
+    Without a column such as "Required", parameters without a mark are required if a text above the table
+    says so (`is_required`), or if all marks in the table say "optional".
     """
     flat: list[tuple[int, Parameter]] = []
     marks: list[bool | None] = []
@@ -296,7 +289,7 @@ def _without_wrappers(found: Sequence[Parameter]) -> Iterator[Parameter]:
 def _is_required(row: Sequence[str], columns: Columns, mark: bool | None) -> bool | None:
     """Return whether a row states that its parameter is required; None if the row does not say.
 
-    `mark` is what the cell with the name says.
+    `mark` is the mark in the cell with the name.
     """
     if "required" in columns:
         parts = parts_of(text_of(columns.cell(row, "required")))

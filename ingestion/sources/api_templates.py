@@ -1,4 +1,4 @@
-"""Converts templates of API pages to the form of other API pages: a call, and labels above their content.
+"""Converts API pages that follow a common template to the usual form: a call, and labels above content.
 
 The templates are lists of bold labels, lists and quotations that contain tables, and API Blueprint
 (https://apiblueprint.org/documentation/specification.html). API Blueprint puts the method and the path into
@@ -73,7 +73,7 @@ MAX_NESTED_LISTS = 10
 """Maximum depth of nested lists of keywords in API Blueprint. Deeper lists are not converted."""
 
 _URI_PARAMETERS = MarkdownBlock("paragraph", "**URI parameters**")
-"""The label of what API Blueprint calls parameters, also if the text above is about the response."""
+"""Replaces the label "Parameters" of API Blueprint, which means the URI even below a response."""
 
 ParseItem = Callable[[str], Sequence[MarkdownBlock]]
 """Parses the content of a list item."""
@@ -82,9 +82,8 @@ ParseItem = Callable[[str], Sequence[MarkdownBlock]]
 def without_templates(blocks: Sequence[MarkdownBlock]) -> list[MarkdownBlock]:
     """Return the blocks of a page, with its templates converted.
 
-    Lists and quotations that describe an operation are replaced by the blocks in them, and definition lists
-    and sentences about parameters by lists. A heading that only states a method or URL becomes a paragraph,
-    and a label in italics becomes bold.
+    Lists and quotations that describe an operation are replaced by the blocks in them. Definition lists and
+    sentences about parameters become lists. A heading that only states a method or URL becomes a paragraph.
     """
     if any(block.kind == "heading" and _ACTION.fullmatch(block.title) for block in blocks):
         blocks = list(_without_blueprint(blocks))
@@ -155,8 +154,7 @@ def _outdented_table(match: re.Match[str]) -> str:
 def _without_call_lists(blocks: Sequence[MarkdownBlock]) -> Iterator[MarkdownBlock]:
     """Yield the blocks. A list of calls right below a heading becomes paragraphs.
 
-    Each item begins with a call and says what it does: "`GET /boats` returns all boats". The call and the
-    text become paragraphs.
+    Each item begins with a call and says what the call does: "`GET /boats` returns all boats".
     """
     above = None
     for block in blocks:
@@ -229,7 +227,7 @@ def _labelled_blocks(block: MarkdownBlock) -> Sequence[MarkdownBlock]:
     list: one of the labels must announce a URL or a method.
     """
     items = split_list_items(block.text) if block.kind == "list" else []
-    has_table = _TABLE_IN_LIST.search(block.text)  # read with the labels right above it
+    has_table = _TABLE_IN_LIST.search(block.text)  # a table needs its label in the line above
     labels = map((_LABEL_ITEM if has_table else _FACT_ITEM).match, items)
     states_fact = any(label and is_fact_label(_label_text(label)) for label in labels)
     if not states_fact or not any(map(_LABEL_ITEM.match, items)):
@@ -242,8 +240,8 @@ def _unfold(
 ) -> list[MarkdownBlock]:
     """Return the items of a list: a label becomes a bold paragraph above its content, which `read` parses.
 
-    The only group of `label_pattern` that matches is the label. Items without a label become lists of one
-    item, or paragraphs if they only announce a table or list.
+    The label is the group of `label_pattern` that matches. Items without a label become lists of one item,
+    or paragraphs if they only announce a table or list.
     """
     found: list[MarkdownBlock] = []
     for item in split_list_items(block.text):

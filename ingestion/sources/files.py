@@ -1,6 +1,6 @@
 """Folders of text, HTML, PDF and Word files, split into sections at their headings.
 
-Each chunk names its section by the headings. LangChain's community loaders for these formats drop headings;
+Each chunk names the headings of its section. LangChain's community loaders for these formats drop headings;
 the readers in `formats` keep them.
 """
 

@@ -51,7 +51,7 @@ class FolderReader(Generic[FolderT]):
 
     `suffixes` returns the suffixes that a source accepts, lower case with the dot. `parse` returns
     the documents of a file, an empty list for a file without content, and None for a file that the
-    source skips. It raises SourceError to refuse a file; the run continues.
+    source skips. If it raises SourceError for a file, the run continues with the next file.
     """
 
     def __init__(
@@ -65,7 +65,7 @@ class FolderReader(Generic[FolderT]):
     def tasks(
         self, source: FolderT, limits: SourceLimits, known: KnownFiles
     ) -> Iterator[FileTask | FileResult]:
-        """Yield a task for each file that must be parsed, and the results for all others, in order.
+        """Yield a task for each file that must be parsed, and a result for each other file, in path order.
 
         A file with a known fingerprint is not parsed. Raises SourceError if the folder is missing or
         contains no matching files.
@@ -90,9 +90,9 @@ class FolderReader(Generic[FolderT]):
         return len(self._list_files(source))
 
     def fingerprints(self, source: FolderT, limits: SourceLimits) -> list[str]:
-        """Return a digest for each file: of its content, its name and the result of `_reader_version`.
+        """Return a digest for each file, of its content, its name and the result of `_reader_version`.
 
-        Raises SourceError as `tasks` does, and for the first file that `_fingerprint` refuses.
+        Raises SourceError as `tasks` does, and if a file is unreadable or too large.
         """
         version = _reader_version(source, limits)
         paths = self._list_files(source)
@@ -127,7 +127,7 @@ def _is_skipped(folder_name: str) -> bool:
 
 
 def _reader_version(source: FolderSource, limits: SourceLimits) -> str:
-    """Return what a document depends on besides its file: reader, unpacking limit and configuration."""
+    """Return the reader's version, the unpacking limit and the source's configuration as one string."""
     configuration = source.model_dump_json(exclude={"path"})
     return f"{READER_VERSION}\0{limits.unpacked_bytes}\0{configuration}"
 

@@ -35,10 +35,7 @@ from schemas.platform import MarkdownSourceConfig, PageFolderConfig, SourceLimit
 SUFFIXES = {".md", ".mdx"}
 
 MAX_NESTING = 20
-"""Maximum depth at which a field is indented.
-
-Deeper fields, for example after tags that are never closed, are indented as if they had this depth.
-"""
+"""Maximum depth of a field's indentation. Tags that are never closed would indent fields without limit."""
 
 _LINK = re.compile(
     r"(?<!!)\[((?:[^\[\]]|\[[^\[\]]*\])*)\]"
@@ -74,7 +71,7 @@ _UNOPENED = re.compile(
 
 
 class _TomlHandler(BaseHandler):
-    """TOML between lines of `+++`, as in Hugo; the library's own handler needs another package."""
+    """TOML between lines of `+++`, as in Hugo. The handler of `frontmatter` needs another package."""
 
     FM_BOUNDARY = re.compile(r"^\+{3,}\s*$", re.MULTILINE)
 
@@ -108,10 +105,10 @@ def markdown_content(text: str) -> PageContent:
     malformed.
     """
     values, body = _split_front_matter(text)
-    links = _LINK.sub(
+    body = _LINK.sub(
         lambda link: link[0] if _SCHEME.match(link[2]) else link[1], inline_links(body)
     )
-    return _content(values, links)
+    return _content(values, body)
 
 
 def _content(values: PageValues, body: str) -> PageContent:
@@ -126,7 +123,7 @@ def _front_matter(path: Path) -> PageValues:
 
 
 def _normalised(values: PageValues) -> PageValues:
-    """Return front matter with the outer slashes of its `slug` removed, so that it fits a URL template."""
+    """Return front matter whose `slug` has no outer slashes, as a URL template needs it."""
     slug = values.get("slug")
     return {**values, "slug": slug.strip("/")} if isinstance(slug, str) else values
 
@@ -321,9 +318,8 @@ def _parse_fields(match: re.Match[str], depth: int) -> list[_Field]:
 def _fields_of_object(text: str) -> Mapping[str, Mapping[str, str]]:
     """Return the fields that an object literal describes: the properties of each field, by its name.
 
-    Empty unless each field has a `type`. Fumadocs describes fields in this way:
-    `<TypeTable type={{ id: { type: 'string', required: true } }} />`. There, a field without `required` is
-    optional.
+    The result is empty if a property has no `type`. Fumadocs describes fields in this way:
+    `<TypeTable type={{ id: { type: 'string', required: true } }} />`.
     """
     fields = {name: properties_of(value) for name, value in properties_of(text).items()}
     if not all("type" in values for values in fields.values()):
@@ -337,8 +333,8 @@ def _fields_of_object(text: str) -> Mapping[str, Mapping[str, str]]:
 def _parse_field(tag: str, attributes: Mapping[str, str], depth: int) -> _Field | None:
     """Return the field that a component with these attributes describes, or None.
 
-    A component describes a field if its tag says so, or if it has a name and also a type or `required`, as
-    attributes or in an object.
+    A component describes a field if its tag says so, such as `ParamField`, or if it has a `name` together
+    with a type or `required`.
     """
     objects = [found for value in attributes.values() if (found := object_of(value))]
     values = dict(attributes)
@@ -354,7 +350,7 @@ def _parse_field(tag: str, attributes: Mapping[str, str], depth: int) -> _Field 
 
 
 def _field_tables(run: Sequence[_Field]) -> Iterator[str]:
-    """Yield a table for the fields of each kind; headers and responses have tables of their own."""
+    """Yield a table per kind of field, such as headers, request parameters and response fields."""
     groups: dict[str, list[_Field]] = {}
     title = ""
     for found in run:

@@ -149,7 +149,7 @@ _Row = Mapping[str, str]
 
 
 def tables_of_lists(text: str) -> str:
-    """Return `text` with a table below a component for each list of objects in its attributes.
+    """Return `text` with tables below the components whose attributes contain lists of objects.
 
     Lists that describe no fields, errors or permissions get no table.
     """
@@ -173,9 +173,8 @@ def _with_tables(component: re.Match[str]) -> str:
 def _table(component: str, attribute: str, value: str) -> str:
     """Return a list of objects as a table.
 
-    The result is empty if the objects have fewer than two properties, or do not describe fields, errors or
-    permissions. The label of the table is the name of the attribute or, if `role_of_title` finds no role
-    for that name, the name of the component. If it finds a role for neither, there is no label.
+    The result is empty if the objects do not describe fields, errors or permissions. The label of the table
+    is the name of the attribute or of the component, if `role_of_title` finds a role for one of them.
     """
     rows = list(_rows(objects_of(value), 0))
     names = list(dict.fromkeys(name for row in rows for name in row))

@@ -35,7 +35,7 @@ MAX_TITLE_CHARS = 500
 MAX_SHORT_NAME_CHARS = 3
 """Maximum length of a short name that is not ASCII, in characters; see `_is_short_name`."""
 MAX_TOPIC_OPERATIONS = 10
-"""Maximum number of operations on a page whose title is the topic of each of them."""
+"""Maximum number of operations on a page whose title may become part of their names."""
 
 TITLE_NAMES = ("sidebarTitle", "sidebar_label", "linkTitle", "nav_title")
 """Front matter keys, such as `sidebar_label` of Docusaurus, that name a page without a `title`."""
@@ -92,8 +92,8 @@ ReadContent = Callable[[PagesT, SourceLimits, Path], PageContent]
 class PageFolderReader(FolderReader[PagesT]):
     """A FolderReader for files that are one page each.
 
-    A file usually becomes one document. If it describes API operations, it becomes one per operation
-    and, if there are several operations, one for the prose around them.
+    A file usually becomes one document. If the file describes API operations, each operation becomes a
+    document.
 
     `suffixes` is as in FolderReader, and `read_content` returns the content of a file.
     """
@@ -114,10 +114,10 @@ def _file_documents(
 
 
 def parse_page(source: PageFolderConfig, path: Path, content: PageContent) -> ParsedPage | None:
-    """Parse the page at `path`; None if it is skipped or has no content.
+    """Parse the page at `path`; None if the source skips the page or the page has no content.
 
-    A page is also skipped if its file name does not match `source.file_name`. The values from the file's
-    name and path are added to those of `content`. Raises ConfigurationError for a malformed `page_url`.
+    The values from the file's name and path are added to those of `content`. Raises ConfigurationError for
+    a malformed `page_url`.
     """
     page = _page_of_file(source, path, content)
     if page is None or _is_skipped(source, page.content.values):
@@ -200,7 +200,7 @@ def _document(
 
 
 def _operation_documents(source: PageSourceConfig, page: ParsedPage) -> Iterator[SourceDocument]:
-    """Yield a document per operation, then one with the prose around several operations."""
+    """Yield a document per operation, then one with the page's other prose, if there is any."""
     operations = page.api.operations
     seen: set[str] = set()
     for operation in operations:
@@ -245,10 +245,9 @@ def _operation_document(
 
 
 def _full_name(page: ParsedPage, operation: PageOperation) -> str:
-    """Return the name of an operation, possibly with the title of its page before it.
+    """Return the name of an operation, possibly with its page's title, such as "Members - List".
 
-    The title is added if the page has 2 to `MAX_TOPIC_OPERATIONS` operations, and the names of at least
-    half of them are too short: "List", "删除". A generic title is not added.
+    The title is added if the names on the page are too short to be understood alone: "List", "删除".
     """
     names = [each.name for each in page.api.operations]
     is_topic = 1 < len(names) <= MAX_TOPIC_OPERATIONS and not is_generic_heading(page.title)
@@ -327,10 +326,10 @@ def _apply_part_values(
 
 
 def _first_heading(parsed: Iterable[tuple[PagePart, list[MarkdownBlock]]], name: str) -> str:
-    """Return the first heading of a page. Headings that are only the URL of the original do not count.
+    """Return the first heading of a page, except a URL from which the page was copied.
 
-    The result is empty if there is no heading. It is also empty if the heading is generic ("Overview") and
-    not of level 1, and the name of the file says more.
+    The result is empty if there is no heading, or if the heading says less than the name of the file, such
+    as "Overview".
     """
     headings = (block for _, blocks in parsed for block in blocks if block.kind == "heading")
     first = next((block for block in headings if not _ORIGIN.fullmatch(block.title)), None)

@@ -80,9 +80,9 @@ def file_results(
 ) -> Sequence[FileResult]:
     """Return the documents that `read` returns, with the fingerprint of their file.
 
-    If there are none, the result says why: the file has no content, the source skips it (`read` returns
-    None), `read` refuses it, or `read` fails unexpectedly. A ConfigurationError, such as for a malformed
-    `page_url`, is not caught because it concerns the whole source.
+    If there are none, the result says why. `read` returns None if the source skips the file, and raises
+    SourceError to refuse the file. A ConfigurationError, such as for a malformed `page_url`, is not caught
+    because it concerns the whole source.
     """
     try:
         documents = read()
@@ -138,7 +138,7 @@ class FileTaskReader(Protocol[ConfigT]):
     def tasks(
         self, source: ConfigT, limits: SourceLimits, known: KnownFiles
     ) -> Iterator[FileTask | FileResult]:
-        """Yield a task for each file to read, and the results that need no reading, in order."""
+        """Yield a task for each file that must be parsed, and the results for all other files, in order."""
         ...
 
 

@@ -1,4 +1,4 @@
-"""Converts pages that are read over the network to documents.
+"""Converts pages of web sites and of LangChain loaders to documents.
 
 A page with the same content as in the last run is not parsed.
 """
@@ -26,7 +26,7 @@ from schemas.errors import SourceError
 from schemas.platform import PageFormat, RemoteSourceConfig, SourceLimits
 
 MAX_ID_CHARS = 400
-"""Maximum length of an id, in characters."""
+"""Maximum length of a page's id, in characters."""
 
 MAX_RETRY_DELAY_S = 60.0
 """Maximum delay before a new attempt, in seconds, even if the server asks for a longer one."""
@@ -93,7 +93,7 @@ class SourceAbandoned(SourceError):
 
 
 class Deadline:
-    """The time left to read a source. Only the time in `sleep` and the time reported to `spend` count."""
+    """Limits the time spent on reading a source: the time in `sleep`, and the time reported to `spend`."""
 
     def __init__(self, seconds: float) -> None:
         self._seconds = seconds

@@ -1,4 +1,4 @@
-"""Reads the pages of a web site. Links from a start page, or a sitemap, lead to the pages.
+"""Reads the pages of a web site, which it finds by links from a start page or in a sitemap.
 
 Requests go to one origin, at a limited rate and as its robots.txt allows. Pages that the server declares
 unchanged (ETag, Last-Modified) come from a cache.
@@ -73,9 +73,8 @@ class WebsiteReader:
         """Yield the documents of each page, and a SourceError for each page that cannot be read.
 
         A page yields nothing if it does not exist, redirects to another origin, must not be indexed, or is
-        neither HTML, Markdown nor plain text. Raises SourceError if the start page, robots.txt or a sitemap
-        cannot be read, if robots.txt disallows the start page or the sitemap, after too many errors or
-        pages, and at the time limit.
+        neither HTML, Markdown nor plain text. Raises SourceError if robots.txt, a sitemap or the start page
+        cannot be read, or if the source exceeds a limit.
         """
         for result in _Crawl(source, limits).results():
             if isinstance(result, RemotePage):
@@ -101,7 +100,7 @@ class _Crawl:
         self._last_request_at = -self._interval_s
         self._queue: deque[tuple[str, int]] = deque()
         self._found: set[str] = set()
-        """The URLs found so far (the start page, and those in links or sitemaps), without fragments."""
+        """All URLs that were passed to `_enqueue`, without fragments."""
         self._seen: set[str] = set()
         """Ids of the pages that were queued or read."""
         self._errors = 0
@@ -158,7 +157,7 @@ class _Crawl:
             self._queue.append((url, depth))
 
     def _mark_seen(self, url: str) -> bool:
-        """Add the page of `url` to `_seen`, and return whether it was not there yet."""
+        """Add the page of `url` to `_seen`, and return whether the page is new."""
         page_id = _page_id(url)
         is_new = page_id not in self._seen
         self._seen.add(page_id)
@@ -198,8 +197,8 @@ class _Crawl:
         """Read robots.txt. If the site has none, all pages are allowed.
 
         A redirect to another origin, or a 4xx status other than 429, means that the site has none. Raises
-        SourceError after any other failure, because robots.txt might disallow any page. Also raises
-        SourceError if robots.txt disallows the start page or the sitemap.
+        SourceError after any other failure, because robots.txt might disallow any page, and if robots.txt
+        disallows the start page or the sitemap.
         """
         url = str(self._start.join("/robots.txt"))
         try:

@@ -16,11 +16,11 @@ from schemas.errors import ApideskError, StoreUnavailable
 CacheValue = TypeVar("CacheValue")
 
 CHECK_INTERVAL_S = 1.0
-"""Minimum seconds between two checks for writes by other processes, also after a failed check."""
+"""Minimum number of seconds between two checks for writes by other processes."""
 
 
 class ReadThroughCache(Generic[CacheValue]):
-    """Caches values by key and reads the missing ones. Keys without a value are cached, too."""
+    """Caches values by key and reads the missing ones. A key without a value is cached as None."""
 
     def __init__(
         self, read: Callable[[list[str]], Mapping[str, CacheValue]], max_keys: int
@@ -37,7 +37,7 @@ class ReadThroughCache(Generic[CacheValue]):
     def get(self, keys: Iterable[str]) -> dict[str, CacheValue]:
         """Return the values of `keys` in the order of `keys`. Keys without a value are omitted."""
         wanted = list(dict.fromkeys(keys))
-        entries = self._entries  # another thread may replace it
+        entries = self._entries  # `clear` in another thread may replace `self._entries`
         with self._lock:
             values = {key: entries[key] for key in wanted if key in entries}
         if missing := [key for key in wanted if key not in values]:
@@ -74,9 +74,8 @@ class CollectionReloader:
     def refresh(self) -> None:
         """Reload the collection if another process wrote it or the store was restarted.
 
-        Checks the store at most once per `CHECK_INTERVAL_S`, except that an error in a `store_errors` block
-        causes a check at the next call. Raises the errors of `read_version` and of `load`. If a check has
-        failed, calls before the next check raise the same error.
+        Unless a call to the store has failed, the version is checked at most once per `CHECK_INTERVAL_S`.
+        Raises the errors of `read_version` and `load`, and raises them again until the next check.
         """
         if self._is_fresh():
             return

@@ -67,9 +67,8 @@ log = logging.getLogger(__name__)
 def open_milvus(settings: Settings) -> "MilvusClient":
     """Connect to the Milvus server in `settings` or, if the store is embedded, open its Milvus Lite file.
 
-    Raises StoreUnavailable if a server does not answer. For a file, raises ConfigurationError if its folder
-    cannot be created, and StoreLocked if the file is not a Milvus Lite file or is open in another process.
-    Only ingestion runs open the file, because questions are answered from a snapshot.
+    Raises StoreUnavailable if the server does not answer, ConfigurationError if the folder of the file
+    cannot be created, and StoreLocked if the file is open in another process or is not a Milvus Lite file.
     """
     from pymilvus import MilvusClient
     from pymilvus.exceptions import MilvusException
@@ -152,7 +151,7 @@ def _use_system_memory_pool() -> None:
 
 
 def _quiet_pymilvus() -> None:
-    """Raise the log levels of pymilvus. Importing it resets them, so call this after the import."""
+    """Raise the log levels of pymilvus. Importing pymilvus resets them, so import it first."""
     # On every full read, the iterator warns that Milvus Lite reports no timestamp.
     logging.getLogger("pymilvus.client.iterator").setLevel(logging.ERROR)
     # These loggers record each error with a stack trace before it is raised.
@@ -162,10 +161,9 @@ def _quiet_pymilvus() -> None:
 
 
 def _delete_index_files(database: Path) -> None:
-    """Delete the index files of a Milvus Lite database that this process has open.
+    """Delete the index files of an open Milvus Lite database, which builds them again from the rows.
 
-    Milvus Lite builds a missing index again from the rows. It does not write these files atomically, and
-    cannot load a collection if a killed process has left one of its index files incomplete.
+    A killed process may have left an incomplete index file, with which a collection cannot be loaded.
     """
     for path in database.glob("collections/*/partitions/*/indexes/*.idx"):
         path.unlink(missing_ok=True)

@@ -83,8 +83,8 @@ class Collection(ABC):
 
     All methods except `run` block: call them with `run` or in a worker thread. Reads raise
     CollectionMissing if nothing has been indexed, CollectionMismatch if the collection was created with
-    other settings, and StoreUnavailable if the store does not answer. Reads see what other processes have
-    written, on a Milvus server after at most a second.
+    other settings, and StoreUnavailable if the store does not answer. Writes by other processes are visible
+    at once or, on a Milvus server, within a second.
     """
 
     def __init__(self, alias: str, expected: CollectionManifest) -> None:
@@ -155,9 +155,9 @@ class Collection(ABC):
     ) -> dict[ChunkHit, float]:
         """Return the best `k` chunks that match `filters` with their scores, best first.
 
-        If `vector` is given, it is the embedding of `question`, and the search compares vectors. If it is
-        None, the search is a full-text search for `question` and for `synonyms`, which weigh less than the
-        question's words. Higher scores are better.
+        With `vector`, the embedding of `question`, the search compares vectors. Without `vector`, it is a
+        full-text search for `question` and for `synonyms`, which weigh less than the question's words.
+        Higher scores are better.
         """
 
     @abstractmethod
@@ -250,25 +250,21 @@ class Collection(ABC):
 
     @abstractmethod
     def stored_chunks(self, excluded_sources: Sequence[str] = ()) -> Iterator[StoredChunk]:
-        """Yield every stored chunk except those of `excluded_sources`.
-
-        The collection may have been created with other settings.
-        """
+        """Yield every stored chunk except those of `excluded_sources`, without checking the settings."""
 
     @abstractmethod
     def recover(self, rebuild: bool) -> None:
         """Complete or remove what an interrupted run has left, and restore a missing snapshot.
 
-        Call this at the start of a run; `rebuild` says whether that run rebuilds the collection. Raises
-        CollectionMismatch if apidesk did not create the collection. Without `rebuild`, may also raise
-        CollectionMismatch if the collection was created with other settings.
+        Call this at the start of a run; `rebuild` says whether that run rebuilds the collection. May raise
+        CollectionMismatch for the same reasons as `writer`.
         """
 
     @abstractmethod
     def writer(self, rebuild: bool) -> CollectionWriter:
         """Return the writer of one run.
 
-        With `rebuild`, all chunks must be written, otherwise only new and changed ones. Raises
+        With `rebuild`, all chunks must be written; without it, only new and changed ones. Raises
         CollectionMismatch if apidesk did not create the collection or, without `rebuild`, if it was created
         with other settings.
         """

@@ -60,7 +60,7 @@ from schemas.question import Filters
 from schemas.settings import Settings
 
 TOKENIZER = "apidesk"
-"""The tokenizer in the manifest: apidesk splits the words itself, without a tokenizer of Milvus."""
+"""Name of the tokenizer in the manifest. apidesk itself splits the text into words."""
 
 MAX_CACHED_CHUNKS = 1_000
 """Maximum number of decoded chunks to keep, about 5 MB."""
@@ -270,7 +270,7 @@ class EmbeddedCollection(Collection):
 
     def recover(self, rebuild: bool) -> None:
         # Completes an interrupted copy to Milvus Lite, or restores a missing snapshot from Milvus Lite. A
-        # rebuild needs neither. If the snapshot is missing, the collection in Milvus Lite is checked first.
+        # rebuild needs neither.
         with self._reading() as (connection, state):
             manifest = state.manifest
             has_journal = connection.execute("SELECT 1 FROM journal LIMIT 1").fetchone() is not None

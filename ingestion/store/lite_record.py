@@ -1,7 +1,7 @@
 """The record of an embedded collection: a copy of its rows and vectors in Milvus Lite.
 
 Questions read the snapshot (snapshot.py). Each run copies its changes to Milvus Lite, and a missing
-snapshot is restored from there. Milvus Lite is open only during these steps, because it locks its file.
+snapshot is restored from Milvus Lite. An open Milvus Lite locks its file, so it is closed after each use.
 
 Milvus Lite and its client take about 190 MB of memory, which is not freed when they are closed. A
 long-lived process, such as the apidesk server, therefore uses them in a child process.
@@ -54,7 +54,7 @@ if TYPE_CHECKING:
 P = ParamSpec("P")
 
 FLUSH_ROWS = 5_000
-"""Number of rows after which Milvus Lite is told to write its files; it keeps unwritten rows in memory."""
+"""Maximum number of new rows that Milvus Lite keeps in memory before it writes them to its files."""
 
 
 class LiteRecord:
@@ -65,13 +65,13 @@ class LiteRecord:
         self._settings = settings
 
     def replay_journal(self, connection: sqlite3.Connection, manifest: CollectionManifest) -> None:
-        """Write or delete in Milvus Lite the chunks that the journal lists, then empty the journal.
+        """Copy the changes that the journal lists to Milvus Lite, then empty the journal.
 
-        After a rebuild, or if Milvus Lite does not contain the collection, all chunks are copied instead.
+        After a rebuild, or if Milvus Lite does not contain the collection, all chunks are copied.
 
         `connection` must not have an open transaction. Raises StoreLocked if another process has the Milvus
         Lite file open, and StoreUnavailable if Milvus Lite fails for another reason. After an error, the
-        journal is kept, and the next run copies its chunks.
+        next run copies the changes.
         """
         with self._open() as client:
             exists = client.has_collection(self.alias)
@@ -91,10 +91,9 @@ class LiteRecord:
             set_state(connection, REPLACED_KEY, "")
 
     def check_manifest(self, expected: CollectionManifest | None) -> None:
-        """Raise CollectionMismatch if apidesk did not create the collection.
+        """Raise CollectionMismatch if a collection exists but cannot be used with the settings `expected`.
 
-        Also raises it if the collection was created with settings other than those in `expected`, unless
-        `expected` is None. A missing collection is accepted.
+        If `expected` is None, the settings are not compared.
         """
         with self._open_existing() as client:
             if client is not None:
@@ -193,7 +192,7 @@ def _check_manifest(settings: Settings, expected: CollectionManifest | None) -> 
 def _replace_rows(
     client: "MilvusClient", name: str, connection: sqlite3.Connection, ids: list[str]
 ) -> None:
-    """Write the chunks with these ids, and delete the rows whose chunks the snapshot no longer has."""
+    """Copy the chunks with these ids to Milvus Lite; delete those that are no longer in the snapshot."""
     rows = _rows(connection, ids)
     if rows:
         client.upsert(name, rows)

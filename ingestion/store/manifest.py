@@ -106,9 +106,8 @@ class CollectionManifest(_StoredModel):
 def expected_manifest(settings: Settings, tokenizer: str) -> CollectionManifest:
     """Return the manifest of a collection created with `settings`. Its counts are 0.
 
-    `tokenizer` splits the indexed text, in which spaces separate the words. It is `whitespace` for a Milvus
-    server, where `standard` would split Chinese words; `standard` for a Milvus Lite server (a URL), which
-    has no other tokenizer; and `apidesk` for embedded collections, whose Milvus index is not used.
+    `tokenizer` names the tokenizer of the indexed text: `whitespace` on a Milvus server, `standard` on a
+    Milvus Lite server, which has no other, and `apidesk` for embedded collections.
     """
     return CollectionManifest(
         embedding_model=settings.embedding_model or "",

@@ -72,8 +72,7 @@ class MilvusCollection(Collection):
         """Initialise the collection; `load` or the first search loads it.
 
         `expected` is the manifest that a collection created with the current settings would have. If
-        `in_place` is true, only first runs and rebuilds write a new collection, and other runs update rows.
-        If it is false, every ingestion run writes a new collection.
+        `in_place` is false, every ingestion run writes a new collection instead of updating rows.
         """
         super().__init__(alias, expected)
         self._client = client
@@ -273,7 +272,7 @@ class MilvusCollection(Collection):
                 yield from (StoredChunk(**row) for row in page)
 
     def recover(self, rebuild: bool) -> None:
-        self.stored_manifest()  # raises CollectionMismatch if apidesk did not create it
+        self.stored_manifest()  # raises CollectionMismatch if apidesk did not create the collection
         with milvus_errors():
             drop_leftovers(self._client, self._alias)
 

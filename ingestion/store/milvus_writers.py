@@ -2,9 +2,8 @@
 
 `NextCollectionWriter` builds a new collection and then moves the alias to it, so that searches use the old
 collection until the new one is complete. First runs and rebuilds use this writer. On `milvus-lite server`,
-every run uses it, because Milvus Lite computes the weights of words separately for each segment, and can
-miss rows during a flush (see `docs/decisions`). All other runs use `InPlaceWriter`, which updates and
-deletes rows.
+every run uses it (docs/decisions/0005-writers.md gives the reasons). All other runs use `InPlaceWriter`,
+which updates and deletes rows.
 
 Both writers also update two smaller collections: the vocabulary, which contains the count of every word
 in the chunks, and the catalogue, which contains one row per document.
@@ -96,23 +95,20 @@ class NextCollectionWriter(CollectionWriter):
         self._is_created = False
         self._written_ids: set[str] = set()
         self._buffer: list[MilvusRow] = []
-        """Rows that are not inserted yet. `put` gets fewer chunks at a time than `BATCH_ROWS`."""
+        """Rows that the next call of `_insert` inserts."""
         self._row_count = 0
         self._words = Counter[str]()
         self._catalogue = CatalogueBuilder()
 
     def put(self, chunks: Sequence[Chunk], vectors: Sequence[Vector] | None) -> None:
-        """Write `chunks` to the new collection.
-
-        Rows are buffered until there is a batch of them, or until `finish`.
-        """
+        """Write `chunks` to the new collection. Rows are inserted in batches, the last one by `finish`."""
         words = [chunk_words(chunk) for chunk in chunks]
         self._add(chunk_rows(chunks, words, vectors))
         self._written_ids.update(chunk.id for chunk in chunks)
         self._words.update(chain.from_iterable(words))
 
     def finish(self, dropped: AbstractCollection[str]) -> CollectionManifest:
-        """Copy the remaining rows, complete the new collection and move the aliases."""
+        """Copy the unchanged rows, complete the new collection and move the aliases."""
         with milvus_errors():
             if self._previous is not None:
                 self._copy_rows(dropped, self._previous)
@@ -156,10 +152,7 @@ class NextCollectionWriter(CollectionWriter):
         self._catalogue.add(rows)
 
     def _copy_rows(self, dropped: AbstractCollection[str], previous: CollectionManifest) -> None:
-        """Copy the rows that were neither written nor dropped, with their vectors.
-
-        Also add the previous word counts, without the words of the rows that are not copied.
-        """
+        """Copy the unchanged rows of the previous collection, with their vectors and word counts."""
         self._words.update(read_words(self._client, self._alias))
         fields = [*COPIED_FIELDS, "dense"] if previous.embedding_model else COPIED_FIELDS
         for page in row_pages(self._client, self._alias, fields):
@@ -298,7 +291,7 @@ class InPlaceWriter(CollectionWriter):
         return builder
 
     def _write_entries(self, builder: CatalogueBuilder, before: Sequence[DocumentKey]) -> None:
-        """Write the builder's entries; delete the entries of documents that are only in `before`."""
+        """Write the builder's entries; delete those of documents in `before` that the builder lacks."""
         name = catalogue_name(self._alias)
         for rows in batches(entry_rows(builder.entries())):
             self._client.upsert(name, rows)

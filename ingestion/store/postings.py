@@ -1,9 +1,8 @@
 """The full-text index of a snapshot: posting lists in SQLite, scored by BM25 with NumPy.
 
-The formula is that of Lucene's BM25 before version 8 (with the factor k1 + 1), with the parameters of the
-Milvus index, so both stores rank alike. Scores are computed when a question is asked. Therefore, a run
-writes only the posting lists of the terms in changed chunks. Stored scores would all have to be rewritten
-whenever the length of any chunk changes.
+The formula is that of Lucene's BM25 before version 8 (with the factor k1 + 1). The parameters are those of
+the Milvus index, so both stores rank alike. Scores are computed for each question. They are not stored,
+because all scores change when the average length of the chunks changes.
 """
 
 import math
@@ -47,14 +46,14 @@ class TermScores(NamedTuple):
 class Bm25:
     """Scores the chunks of one version of a snapshot.
 
-    The scores of recently used terms stay in memory, because most questions contain some of the same
-    frequent terms, and their posting lists are the longest.
+    The scores of recently used terms are cached, because frequent terms, which have the longest posting
+    lists, occur in most questions.
     """
 
     def __init__(self, lengths: Mapping[int, int]) -> None:
         """Precompute how the length of each chunk affects its scores.
 
-        `lengths` has the length of each chunk, in indexed terms, by chunk number. Numbers may be missing.
+        `lengths` contains the number of indexed terms of each chunk, by chunk number.
         """
         self._size = max(lengths, default=-1) + 1
         values = np.zeros(self._size, dtype=np.float32)

@@ -28,7 +28,7 @@ With 64 queries, the standard error of a mean reciprocal rank is at most about 0
 """
 
 SEARCH_DEPTH = 10
-"""Number of hits per query. A document without a chunk among them counts as not found."""
+"""Number of hits per query. A document without a hit counts as not found."""
 
 RECALIBRATION_GROWTH = 2
 """A collection is calibrated again when its number of rows has grown by more than this factor."""
@@ -40,7 +40,7 @@ _SENTENCE_END = re.compile(r"(?<=[。！？!?])|(?<=\.)\s|\n")
 
 
 def is_calibration_due(manifest: CollectionManifest) -> bool:
-    """Return whether the collection was never calibrated, or has outgrown its last calibration."""
+    """Return whether the collection was never calibrated, or has grown too much since."""
     calibration = manifest.calibration
     return calibration is None or manifest.rows > RECALIBRATION_GROWTH * calibration.rows
 

@@ -21,7 +21,7 @@ CHUNK_FIELDS = list(Chunk.model_fields)
 """Fields of a row that make up its chunk."""
 
 COPIED_FIELDS = [*CHUNK_FIELDS, "search_text"]
-"""Fields that a copy of a row needs besides its vector. Milvus derives the others."""
+"""Fields to copy with a row, besides its embedding. Milvus computes the field `sparse`."""
 
 MAX_FIELD_BYTES = {
     "id": 64,
@@ -39,7 +39,7 @@ MAX_SEARCH_TEXT_BYTES = 65_000
 """Maximum length of the indexed text in bytes. Milvus limits a text field to 65,535 bytes."""
 
 MAX_WORD_BYTES = 1_024
-"""Maximum length of a word in the vocabulary, in bytes. Longer ones are not counted."""
+"""Maximum length of a word in the vocabulary, in bytes. Longer words are not counted."""
 
 BM25_PARAMS = {"bm25_k1": 1.2, "bm25_b": 0.5}
 """Parameters of BM25. Length normalisation is weaker than the default because sections are short.

@@ -3,8 +3,8 @@
 Milvus Lite lets only one process open its file, and reads every row for each search. Therefore, questions
 are answered from the snapshot instead. It contains the chunks, their full-text index, their vectors, the
 vocabulary and the catalogue. An ingestion run changes the chunks and their indexes in one transaction.
-Until it is committed, readers see the previous state, and a run that dies changes no chunks. After the
-transaction, `lite_record.py` copies the changes to Milvus Lite.
+Readers see the previous state until the commit, and a run that dies before the commit changes no chunks.
+After the commit, `lite_record.py` copies the changes to Milvus Lite.
 
 The file is in SQLite's WAL mode and is memory-mapped. docs/decisions/0014-embedded-snapshot.md compares
 the alternatives.
@@ -38,8 +38,8 @@ MANIFEST_KEY, VERSION_KEY, SOURCES_KEY, REPLACED_KEY = "manifest", "version", "s
 """Keys of the table `state`.
 
 `version` changes whenever chunks or the manifest are written. `sources` is the state of the sources after
-the last complete run; it is empty from the time a run changes chunks until it ends. If `replaced` is set,
-the whole Milvus Lite collection must be rebuilt from the snapshot.
+the last run; a run that changes chunks deletes it and stores the new state at its end. If `replaced` is
+set, the whole Milvus Lite collection must be rebuilt from the snapshot.
 """
 
 _TABLES = """
@@ -61,8 +61,8 @@ CREATE INDEX chunk_api_url ON chunk (api_url) WHERE api_url <> '';
 CREATE TABLE content (number INTEGER PRIMARY KEY, chunk BLOB NOT NULL);
 CREATE TABLE vector (number INTEGER PRIMARY KEY, components BLOB NOT NULL);
 
--- `chunks` are the numbers of the chunks that contain a term (uint32, ascending), and `counts` is how often
--- each of them contains it (uint16).
+-- `chunks` are the numbers of the chunks that contain the term (uint32, ascending), and `counts` are the
+-- occurrences of the term in each chunk (uint16).
 CREATE TABLE posting (term TEXT PRIMARY KEY, chunks BLOB NOT NULL, counts BLOB NOT NULL);
 CREATE TABLE word (word TEXT PRIMARY KEY, occurrences INTEGER NOT NULL) WITHOUT ROWID;
 CREATE TABLE document (
@@ -80,11 +80,10 @@ def snapshot_path(settings: Settings) -> Path:
 
 
 def open_snapshot(path: Path) -> sqlite3.Connection:
-    """Open the snapshot at `path`.
+    """Open the snapshot at `path`; create an empty one if it is missing or has another format.
 
-    If there is none, or if it has another format, create an empty one. The connection may be shared by
-    threads that take turns. Transactions are explicit. Raises ConfigurationError if the folder cannot be
-    created, and StoreUnavailable if the file cannot be used.
+    The connection is in autocommit mode, and only one thread at a time may use it. Raises
+    ConfigurationError if the folder cannot be created, and StoreUnavailable if the file cannot be used.
     """
     try:
         path.parent.mkdir(parents=True, exist_ok=True)

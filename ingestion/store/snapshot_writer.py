@@ -51,8 +51,8 @@ class SnapshotWriter(CollectionWriter):
     ) -> None:
         """Initialise the writer; the first change opens the file `path` of the snapshot.
 
-        `expected` is the manifest that follows from the settings; its counts are replaced when it is
-        written. With `rebuild`, the new state consists only of the chunks that are written.
+        `expected` is the manifest for the current settings, without counts. With `rebuild`, the previous
+        chunks are removed.
         """
         self._path = path
         self._record = record

@@ -33,15 +33,13 @@ _CONVERTED_CHARACTER = re.compile(f"[<{_WIDE}]")
 _CONVERTED_STRINGS = (
     "{/*", "{{", "{%", "{'", '{"', ":::", "[!", "![", "](#", "import ", "export ",
 )  # fmt: skip
-"""`_convert` is skipped for text that has none of these, no `_CONVERTED_CHARACTER` and no
-`_LABEL_BELOW_TABLE`.
-"""
+"""Text with one of these strings needs `_convert`."""
 _INDENTED_IN_COMPONENT = re.compile(
     r"^[ \t]*<(?:[A-Z][\w.]*(?:\s[^<>]*)?>\s*|[a-z]+(?:\s[^<>]*)?>[ \t]*)\n(?: {4}|\t)",
     re.MULTILINE,
 )
 _STRING = outside_code(r"(?<!=)\{(?P<quote>['\"])(?P<text>[^'\"`<>\n]*)(?P=quote)\}")
-"""A string in braces, as MDX needs it for braces in text: `/v1/{'{id}'}` stands for `/v1/{id}`."""
+"""A string in braces, which is how MDX escapes braces: `/v1/{'{id}'}` stands for `/v1/{id}`."""
 _COMMENT = outside_code(r"<!--.*?(?:-->|\Z)|\{/\*.*?\*/\}")
 _COMMENT_AROUND_CODE = re.compile(r"^ {0,3}<!--(?!.*-->)", re.MULTILINE | re.DOTALL)
 """The start of a comment that is still open when the next code block begins."""
@@ -89,7 +87,7 @@ _REPLACEMENTS: Sequence[tuple[str, re.Pattern[str], Callable[[re.Match[str]], st
 that replaces a match.
 """
 _BREAK_LINE = re.compile(r"^[ \t]*(?:</?br\s*/?>[ \t]*)+$", re.MULTILINE | re.IGNORECASE)
-"""A line of `<br>` tags only. A parser would read the lines right below it as HTML, even a heading."""
+"""A line of only `<br>` tags. A parser would read even a heading right below such a line as HTML."""
 _BLANK_LINES = re.compile(r"\n{3,}")
 
 _CLEANED_CHARACTER = re.compile(f"[\\\\&<>\t\u200b\ufeff{_WIDE}]")
@@ -135,7 +133,7 @@ def to_plain_markdown(text: str, table_to_markdown: Callable[[str], str] | None 
 
     Comments, the imports and exports of MDX, and lines that insert files are removed; admonitions, tabs,
     HTML and images are converted. `table_to_markdown` converts the HTML tables that `regular_table` cannot
-    convert. If it is None, all tables lose their tags and keep their text.
+    convert. If `table_to_markdown` is None, all tables lose their tags and keep their text.
     """
     text = repair_markdown(text.replace("\r\n", "\n"))
     if any(string in text for string in _INDENTED_BLOCK_STRINGS):
@@ -154,8 +152,7 @@ def to_plain_markdown(text: str, table_to_markdown: Callable[[str], str] | None 
 def _remove_comments_around_code(text: str) -> str:
     """Return `text` without the comments that contain code blocks.
 
-    In such a comment, `-->` may follow the closing fence on the same line. A parser would then not read the
-    fence as the end of the code block.
+    A closing fence that is followed by `-->` on its line would not end the code block.
     """
     while (span := _comment_around_code(text)) is not None:
         start, end = span

@@ -10,7 +10,7 @@ from typing import Any
 import yaml
 
 MAX_OBJECT_CHARS = 5_000
-"""Maximum length of an object that is parsed, in characters; longer ones are usually examples."""
+"""Maximum length of an object that is parsed, in characters; longer objects are usually examples."""
 
 _QUOTED = r"\"[^\"]*\"|'[^']*'"
 
@@ -76,7 +76,7 @@ def object_of(text: str) -> dict[str, Any]:
 def call_in(values: Mapping[str, object]) -> str:
     """Return the method and the URL or path in `values`, such as `POST /v1/x`; empty if either is missing.
 
-    If `values` also contain the server's address, under a name such as `baseUrl`, it precedes the path.
+    The address of a server, under a name such as `baseUrl`, precedes the path.
     """
     texts = {name: value for name, value in values.items() if isinstance(value, str)}
     method = next(filter(METHOD.fullmatch, texts.values()), "")
@@ -91,8 +91,8 @@ def call_in(values: Mapping[str, object]) -> str:
 def scopes_of(values: Mapping[str, str], *, is_scope: bool = False) -> str:
     """Return the permissions in an attribute such as `scope` as code spans; empty if there are none.
 
-    If the component itself stands for permissions (`is_scope`), they may also be in an attribute such as
-    `name`.
+    `is_scope` says whether the component stands for permissions. If so, they may also be in an attribute
+    such as `name`.
     """
     pattern = _SCOPES_OR_NAMES if is_scope else _SCOPES
     named = next((value for name, value in values.items() if pattern.fullmatch(name)), "")
@@ -147,9 +147,9 @@ def properties_of(text: str) -> dict[str, str]:
 
 
 def _tokens(text: str) -> Iterator[tuple[str, bool]]:
-    """Yield the tokens of a literal without its brackets, and then a comma. Comments are left out.
+    """Yield the tokens between the brackets of a literal, without comments, each with a flag.
 
-    The flag says whether the token is outside all inner brackets.
+    The flag says whether the token is outside all inner brackets. A final comma ends the last element.
     """
     depth = 0
     for token in (*_TOKEN.findall(text), ","):

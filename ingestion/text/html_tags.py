@@ -142,9 +142,8 @@ def _annotation(match: re.Match[str]) -> str:
 def outdent_components(text: str) -> str:
     """Return `text` without the indentation of the content of MDX components and HTML containers.
 
-    Otherwise, Markdown parsers would treat lines that are indented by four spaces as code. If a blank line
-    follows the opening tag of an HTML container, the content of the container stays indented, because the
-    indentation then marks code.
+    Markdown parsers would treat lines that are indented by four spaces as code. If a blank line follows the
+    opening tag of an HTML container, its content stays indented, because the indentation then marks code.
     """
     lines: list[str] = []
     indents: list[int | None] = []  # of the content of each open element; None until known
@@ -207,7 +206,7 @@ def _replace_tag(match: re.Match[str]) -> str:
     is_component = name[0].isupper()
     if name.lower() not in _HTML_TAGS and not is_component:
         is_element = "-" in name and (is_closing or "=" in match["attributes"])
-        return "" if is_element else match[0]  # others are placeholders
+        return "" if is_element else match[0]  # other tags are placeholders
     if is_component and not is_closing and _is_type_argument(match):
         return match[0]
     values = attributes_of(match["attributes"]) if match["attributes"] else {}
@@ -280,10 +279,7 @@ def _lead(match: re.Match[str], values: Mapping[str, str]) -> str:
 
 
 def _error(values: Mapping[str, str]) -> str:
-    """Return the attributes `status` and `code` of an error in bold; empty if neither is valid.
-
-    If `code` is an HTTP status, it is returned alone. Without a valid `code`, `status` must be 4xx or 5xx.
-    """
+    """Return the status and the code of an error in bold, such as "**404 `not_found`**"; empty if none."""
     code, status = values.get("code", ""), values.get("status", "")
     if _HTTP_STATUS.fullmatch(code):
         return f"**{code}**"
@@ -345,8 +341,7 @@ def regular_table(table: str) -> str:
     """Return an HTML table as a Markdown table.
 
     Code and absolute links in its cells become Markdown; other tags stay. The result is empty if the table
-    has no rows or needs a parser, for example because cells span several rows or columns, or contain code
-    blocks, images or other tables.
+    has no rows, or needs a parser, for example because of merged cells or images.
     """
     if _IRREGULAR.search(table):
         return ""

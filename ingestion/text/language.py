@@ -29,10 +29,10 @@ _SURROGATE = re.compile("[\ud800-\udfff]")
 
 
 def detect_language(text: str) -> Language:
-    """Return `zh` if the Chinese words of a text weigh at least as much as its Latin ones, else `en`.
+    """Return `zh` for a text that is mainly Chinese, else `en`.
 
-    A text without Chinese words is `en`. Two Chinese characters count as one word. A Chinese word weighs as
-    much as three Latin words, because technical Chinese contains many English identifiers.
+    Two Chinese characters count as one word. A Chinese word weighs as much as three Latin words, because
+    technical Chinese contains many English identifiers.
     """
     han_words = _count_han(text) / 2
     latin_words = len(_LATIN_WORD.findall(text))

@@ -1,4 +1,4 @@
-"""Repairs Markdown that CommonMark does not read as its authors mean it.
+"""Repairs Markdown that a CommonMark parser would misread.
 
 Older parsers accepted headings without a space and table delimiters with spaces inside. Some documentation
 generators write table rows of several lines, and custom elements such as `<md-table>`.
@@ -49,7 +49,7 @@ _NOTES_OF_MINTLIFY = re.compile(
 
 
 def repair_markdown(text: str) -> str:
-    """Return the page `text` as Markdown that CommonMark reads as it is meant.
+    """Return the page `text` with non-standard Markdown changed to CommonMark.
 
     Notes that Mintlify adds to the page are removed. Fenced code does not change.
     """
@@ -61,8 +61,7 @@ def repair_markdown(text: str) -> str:
 def _repair(text: str, has_unspaced_headings: bool) -> str:
     """Repair a part of a page that contains no fenced code.
 
-    If the page has headings without a space, such as `##Errors`, a line such as `#Errors` is read as a
-    heading as well.
+    On a page with headings such as `##Errors`, a line such as `#Errors` is a heading, not a hashtag.
     """
     if has_unspaced_headings:
         text = _UNSPACED_MARKS.sub(lambda match: f"{match[0]} ", text)

@@ -72,7 +72,7 @@ class MarkdownBlock:
 def _parser(has_tables: bool) -> MarkdownIt:
     """Return a parser of blocks; inline markup is not parsed.
 
-    A parser without tables is faster, because it does not look for one at each line.
+    A parser without tables is faster, because it does not look for a table at each line.
     """
     parser = MarkdownIt("commonmark").disable(["inline", "text_join"])
     return parser.enable("table") if has_tables else parser
@@ -136,7 +136,7 @@ def parse_table(markdown: str) -> list[list[str]]:
 
 @lru_cache(maxsize=512)
 def _parse_table(markdown: str) -> tuple[tuple[str, ...], ...]:
-    # Cached: the steps of one question parse the tables of the same chunks several times.
+    # Cached because answering a question parses the same tables several times.
     rows: list[list[str]] = []
     for token in _parse(markdown):
         if token.type == "table_close":
@@ -262,8 +262,8 @@ _ANCHOR = re.compile(r"#[^/?=!&#]*$")
 def add_anchors(blocks: Iterable[MarkdownBlock], rule: AnchorRule) -> Iterator[MarkdownBlock]:
     """Yield the blocks of a page; headings have the anchors that `rule` gives them.
 
-    A heading's own id, `{#id}`, takes precedence, except on GitHub, which does not read it. All other
-    anchors are unique in the page.
+    An id in a heading, such as `{#setup}`, takes precedence, except on GitHub, which does not support such
+    ids. Anchors that are derived from titles are unique in the page.
     """
     used: set[str] = set()
     for block in blocks:
@@ -301,8 +301,8 @@ def _vitepress(title: str, used: Set[str]) -> str:
 def _mkdocs(title: str, used: Set[str]) -> str:
     """Return the anchor by the rule of Python-Markdown's extension `toc`.
 
-    Characters without an ASCII form, such as Chinese ones, are removed. A repeated slug that ends in `_`
-    and a number gets the next number.
+    Characters without an ASCII form, such as Chinese characters, are removed. A repeated slug gets a
+    number: `errors_1`.
     """
     text = unicodedata.normalize("NFKD", title).encode("ascii", "ignore").decode()
     text = re.sub(r"[^\w\s-]", "", text).strip().lower()

@@ -4,10 +4,10 @@ Identifiers are split at `_`, `/`, `.`, `:` and `-`. An identifier such as `canc
 in joined form (`cancelpickup`), so that it can be found as a whole. The parts of camelCase words are
 indexed as well. English words are indexed by their stems, Chinese ones by single characters and pairs.
 
-Milvus receives text that is already split. Its own jieba tokenizer guesses unknown words with a hidden
-Markov model, so that the neighbours of such a word could change how it is split.
+Milvus receives text that is already split, because its own jieba tokenizer may split the same word
+differently next to other words.
 
-`read_word_lists` reads the TOML files with the word lists of rule-based steps.
+`read_word_lists` reads word lists from TOML files.
 """
 
 import re
@@ -47,7 +47,7 @@ def normalise(text: str) -> str:
 
 
 def query_words(question: str) -> list[str]:
-    """Return the stemmed words of `question`, without common words unless it has no others.
+    """Return the stemmed words of `question`. Common words are left out if there are other words.
 
     A question without words, such as an emoji, is split at spaces.
     """
@@ -66,8 +66,8 @@ def vocabulary_words(text: str) -> list[str]:
 def index_words(text: str) -> frozenset[str]:
     """Return the stems of `vocabulary_words(text)`, to compare texts by words.
 
-    The full-text index contains `index_terms` instead. Results are cached because the question and each
-    step of an answer are compared with the same sources.
+    The full-text index contains `index_terms` instead. Results are cached because the same sources are
+    compared with several texts.
     """
     return frozenset(map(stem, vocabulary_words(text)))
 
@@ -89,7 +89,7 @@ def split_words(text: str) -> list[str]:
 
 @lru_cache(maxsize=10_000)
 def dictionary_words(piece: str) -> tuple[str, ...]:
-    """Split Chinese text into words of jieba's dictionary; punctuation marks are words, too.
+    """Split Chinese text into words of jieba's dictionary. Punctuation marks are returned as words.
 
     Uses jieba-rs, which returns the same words as jieba in a tenth of the time and half the memory.
     Results are cached because the same chunks are split for each question that retrieves them.
@@ -145,7 +145,7 @@ def index_terms(text: str, words: Iterable[str]) -> list[str]:
 
 
 def query_terms(question: str, synonyms: Iterable[str] = ()) -> Sequence[str]:
-    """Return the terms to search for, without common words unless `question` has no others.
+    """Return the terms to search for. Common words are left out if `question` has other words.
 
     A term that is returned twice weighs twice as much. Terms that `synonyms` add weigh half as much as
     those of `question`. Chinese translations of an English question weigh three quarters as much, because

@@ -90,10 +90,8 @@ class Quotes:
 def quotes_probability(quotes: Quotes, missing_identifiers: Collection[str]) -> float:
     """Return the probability that `quotes` answer the question, 0 to 1.
 
-    `missing_identifiers` are the identifiers of the question that no document contains. If there are any,
-    the probability is at most `INCOMPLETE`, or 0 if the question is only about them. Otherwise, the
-    probability of an answer that defines a code is at least `DEFINED`, provided that the question is only
-    about identifiers.
+    `missing_identifiers` are the identifiers of the question that no document contains. They limit the
+    probability to `INCOMPLETE`, or to 0 if the question is only about them.
     """
     if not quotes.passages:
         return 0.0
@@ -124,8 +122,8 @@ def _first_probability(ranked: Sequence[RankedPassage]) -> float:
     """Return the probability that the first passage is right, assuming that one of `ranked` is.
 
     A passage's relevance is in log-odds, so the probabilities are the softmax of the relevance. If the
-    first passage defines a code of the question, the result includes the probabilities of all passages
-    that define one.
+    first passage defines an error code of the question, the probabilities of all passages that define one
+    are added.
     """
     first_weight = total = 0.0
     for passage in ranked:

@@ -1,4 +1,4 @@
-"""The steps that answer without a model. They quote the most likely passages, or give a fixed answer.
+"""Answers questions without a model, with quotes of the most likely passages or with a fixed answer.
 
 Fixed answers are for small talk, off-topic questions and questions that the documents do not cover.
 """
@@ -42,10 +42,10 @@ MAX_RELATED_PAGES = 3
 """Maximum number of pages that an answer names besides the first one."""
 
 MAX_DISTANCE = 2.0
-"""Maximum difference in relevance between the best passage and a further one, in nats.
+"""Maximum difference in relevance between the best passage and a further passage to quote.
 
-The odds that a passage at this distance is right are 0.14 times those of the best one, because relevance
-is in log-odds.
+Relevance is in log-odds: at this difference, the odds that the further passage is right are 0.14 times
+(e^-2) those of the best one.
 """
 
 QuotableSection = tuple[Chunk, Sequence[Segment]]
@@ -131,13 +131,12 @@ def _sections(
 ) -> Iterator[QuotableSection]:
     """Yield the `best` chunks with those of their segments that may be quoted.
 
-    If the question names the API of the best chunk and compares nothing, only sections of that API are
-    yielded. If the question also contains no path, sections of other APIs with the same name are included.
+    If the question is about a single API, chunks of other APIs are left out.
     """
     chunks = [retrieved.chunk for retrieved in best]
     details = details_of(question)
     if chunks and "comparison" not in terms.needs and _is_named(chunks[0], details):
-        by_name = not details.paths
+        by_name = not details.paths  # several APIs may have this name
         chunks = [
             chunk
             for chunk in chunks
@@ -150,12 +149,10 @@ def _sections(
 
 
 def _is_named(chunk: Chunk, details: ExtractedDetails) -> bool:
-    """Return whether the question names the chunk's API.
+    """Return whether the question contains the path of the chunk's API, or all words of its name.
 
-    If the question contains exactly one path and the chunk belongs to an API, the path must be that of the
-    API. Otherwise, the API's name must have at least two words, and the question must contain all of them.
-    Words within an identifier of the question that is not part of the name, such as the error code
-    `user_not_found`, do not count.
+    A name of only one word does not count. Words within other identifiers of the question, such as the
+    error code `user_not_found`, do not count either.
     """
     if chunk.api_url and len(set(details.paths)) == 1:
         return is_at_path(chunk.api_url, details.paths[0])
@@ -169,8 +166,8 @@ def _is_named(chunk: Chunk, details: ExtractedDetails) -> bool:
 def _quotable(chunk: Chunk, segments: Sequence[Segment]) -> list[Segment]:
     """Return those `segments` of `chunk` that may be quoted.
 
-    In prose, these are all segments. In a section of an API, these are table rows, and paragraphs that do
-    not introduce code.
+    In prose, these are all segments. In a section of an API, these are table rows and the paragraphs that
+    do not introduce code.
     """
     if chunk.kind == "prose":
         return list(segments)
@@ -187,11 +184,9 @@ def _choose_passages(
 ) -> list[RankedPassage]:
     """Return the passages to quote for one of the `part_count` parts of the question, best first.
 
-    These are the best passage and further ones that are within `MAX_DISTANCE` of it, are from sections with
-    different texts, and are of a kind that the question may ask for. Each part has an equal share of
-    `MAX_QUOTED_CHARS`; further passages must fit into it. If the question asks for a difference, the best
-    passage about the other side comes second. Like the best passage, it is always quoted and may exceed the
-    share. If the best passage defines an error code, it is quoted alone.
+    The best passage is always quoted, and alone if it defines an error code. If the question asks for a
+    difference, the best passage about the other side comes second. Further passages must be almost as
+    relevant as the best one, and fit into this part's share of `MAX_QUOTED_CHARS`.
     """
     if not ranked or ranked[0].defines_code:
         return list(ranked[:1])
@@ -222,7 +217,7 @@ def _other_side(best: RankedPassage, others: Iterable[RankedPassage]) -> RankedP
 
 
 def _without_repeats(passages: Iterable[RankedPassage]) -> Iterator[RankedPassage]:
-    """Yield `passages` without the segments of earlier ones; two parts may choose from the same chunk."""
+    """Yield `passages` without segments that an earlier passage contains."""
     quoted = defaultdict[str, set[Segment]](set)
     for passage in passages:
         earlier = quoted[passage.chunk.id]

@@ -20,9 +20,9 @@ from runnables.retrieval.relevance import RankedChunk, relevance_of
 from schemas.document import Chunk
 
 MAX_CHARS = 900
-"""Maximum length of a passage in characters. A passage is longer only if its anchor alone is longer.
+"""Maximum length of a passage in characters, without its introduction.
 
-The segment that introduces the anchor and its rows does not count.
+A single segment that is longer is quoted as a whole.
 """
 
 MAX_QUOTED_CHARS = 1_200
@@ -31,8 +31,8 @@ MAX_QUOTED_CHARS = 1_200
 MAX_ANCHORS = 3
 """Maximum number of passages per chunk.
 
-Each passage extends around an anchor: one of the most relevant segments or, if the question names rows or
-list items of the chunk, one of these.
+Each passage extends around an anchor: a segment that the question names, or one of the most relevant
+segments.
 """
 
 SMALL_TABLE_CHARS = 500
@@ -45,9 +45,9 @@ HEADING_FACTOR = 0.3
 """Factor for the weight of a word that is also in the heading, and so does not distinguish segments."""
 
 SIMILAR_SHARE = 0.6
-"""Minimum relevance of an anchor or a further row, relative to the segment with which it is compared.
+"""Minimum relevance of an anchor, relative to the most relevant segment of its chunk.
 
-An anchor is compared with the most relevant segment of its chunk, and a further row with its anchor.
+It is also the minimum relevance of a further row, relative to the anchor.
 """
 
 CLEAR_SHARE = 0.3
@@ -87,8 +87,8 @@ class Candidate(RankedChunk):
     def is_named(self, index: int) -> bool:
         """Return whether the segment is a table row or list item that the question names.
 
-        This is true if the question contains one of the segment's names (see `Segment.names`) or, for a row
-        in a table of errors, a non-numeric code that occurs anywhere in the row.
+        `Segment.names` contains the names. In a table of errors, a code such as `not_found` may be anywhere
+        in the row.
         """
         return bool(self._asked_names(self.segments[index])) or self._describes_code(index)
 
@@ -100,15 +100,11 @@ class Candidate(RankedChunk):
         return names | {name} if name in segment.names and is_word else names
 
     def defines_code(self, index: int) -> bool:
-        """Return whether the segment is the row or list item of an error code in the question.
-
-        In a table of errors, the row must have a second non-empty cell or contain a non-numeric code of the
-        question.
-        """
+        """Return whether the segment is the row or list item of an error code in the question."""
         segment = self.segments[index]
         if self.chunk.kind == "error_codes" and self.is_named(index):
-            is_code = sum(bool(cell) for _, cell in segment.cells) > 1
-            return is_code or self._describes_code(index)
+            is_explained = sum(bool(cell) for _, cell in segment.cells) > 1
+            return is_explained or self._describes_code(index)
         return any(
             name.lstrip("-").isdigit()
             or CODE_COLUMN.search(segment.names[name])
@@ -148,7 +144,7 @@ class RankedPassage:
     named: frozenset[str]
     """The words and identifiers of the question in the headings, or in the API's name and address."""
     defines_code: bool
-    """Whether a row, a list item or the heading above it defines an error code of the question."""
+    """Whether the passage or its heading defines an error code of the question."""
     is_definition: bool
     """Whether the question asks for a definition that the passage contains.
 
@@ -197,9 +193,8 @@ def _choose_segments(
 ) -> tuple[int, ...]:
     """Return the indices of the segments of the passage around `anchor`, in document order.
 
-    These are the anchor, further rows if the anchor is a row, and the introduction before them. Then as
-    many segments before and after them as fit are added, unless the anchor is a row in a section of an API,
-    or the row or list item of an error code. Introductions at the end are removed.
+    Neighbouring segments are added up to `MAX_CHARS`, unless the anchor needs no context, such as the row
+    of an error code.
     """
     segments = candidate.segments
     chosen: dict[int, int] = {}
@@ -226,8 +221,7 @@ def _choose_segments(
 def _introduces(segments: Sequence[Segment], index: int) -> bool:
     """Return whether the segment announces what follows, and so must not end a passage.
 
-    This is true of introductions, paragraphs before code, labels before a table, and a label at the end of
-    the chunk, which announces the next chunk.
+    A label at the end of a chunk announces the next chunk.
     """
     segment, following = segments[index], segments[index + 1 : index + 2]
     next_kind = following[0].kind if following else ""
@@ -251,18 +245,7 @@ def _grow(relevance: Sequence[float], first: int, last: int, add: Callable[[int]
 def _further_rows(candidate: Candidate, relevance: Sequence[float], anchor: int) -> list[int]:
     """Return the indices of the other rows of the anchor's table to quote, best first.
 
-    Rows that the question does not clearly ask for come last, and among these, parent parameters come
-    before their children.
-
-    The first condition that is met determines the rows:
-
-    1. The anchor defines an error code of the question: the rows that the question names.
-    2. The table is small, and the question has a need (see `needs_of`): all rows.
-    3. The question names the anchor: the rows that it names, and the rows that it clearly asks for, because
-       the names alone may only be part of a pasted request.
-    4. The question clearly asks for the anchor: the rows of similar relevance and, for a question about a
-       call, the required parameters.
-    5. Otherwise: all rows.
+    Rows that the question does not clearly ask for come last, parent parameters before their children.
     """
     segments, terms = candidate.segments, candidate.terms
     clear = CLEAR_SHARE * terms.total
@@ -271,8 +254,9 @@ def _further_rows(candidate: Candidate, relevance: Sequence[float], anchor: int)
     if candidate.defines_code(anchor):
         rows = [i for i in rows if candidate.is_named(i)]
     elif terms.needs and sum(len(segments[i].text) for i in table) <= SMALL_TABLE_CHARS:
-        pass
+        pass  # the whole table is quoted
     elif candidate.is_named(anchor):
+        # The named rows alone would not be enough if the names are part of a pasted request.
         rows = [i for i in rows if candidate.is_named(i) or relevance[i] >= clear]
     elif relevance[anchor] >= clear:
         min_relevance = SIMILAR_SHARE * relevance[anchor]

@@ -1,4 +1,4 @@
-"""Turns quoted passages into the steps of an answer, and adds what a call of the API needs."""
+"""Turns quoted passages into the steps of an answer, and adds the parameters and permissions of an API."""
 
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
@@ -69,8 +69,7 @@ class _Quoter:
         """Return the steps that quote `passages` of the document of one API.
 
         Each passage is limited to about `max_chars` characters. The first step begins with the API's name,
-        method and address. If the section with the address is quoted and the document is the best one, the
-        steps of `_steps_for_call` come last.
+        method and address. If `is_best` is true, the steps of `_steps_for_call` may follow.
         """
         passages = sorted(passages, key=lambda passage: passage.chunk.kind != "request_url")
         steps = [
@@ -93,11 +92,7 @@ class _Quoter:
         return str(self._templates.interface(name, api_method(chunk), chunk.api_url))
 
     def _steps_for_call(self, sections: dict[SectionKind, Chunk]) -> Iterator[QuotedStep]:
-        """Yield the parameters and the permissions that a call of an API needs.
-
-        Both are included if the question asks about a call, or if its needs are unknown. Otherwise,
-        the permissions are included if the question asks about them.
-        """
+        """Yield the required parameters and the permissions of a call, if the question may need them."""
         needs_call = not self._needs or self._needs & CALL_NEEDS
         if needs_call and (chunk := sections.get("request_parameters")):
             rows = [s for s in split_chunk(chunk, self._language) if s.is_required]
@@ -111,10 +106,10 @@ class _Quoter:
 
 
 def _block_texts(segments: Sequence[Segment], max_chars: int) -> list[str]:
-    """Return the texts of the blocks that fit into `max_chars` characters, each after its introduction.
+    """Return the texts of the blocks that fit into `max_chars` characters.
 
-    Each item of a numbered list is a separate text that begins with its number. Added markup, such as the
-    borders of tables, does not count towards `max_chars`.
+    A block begins with the paragraph that introduces it, such as "Example:". Each item of a numbered list
+    is a separate text. Added markup, such as the borders of tables, does not count towards `max_chars`.
     """
     texts: list[str] = []
     introduction = ""
@@ -141,7 +136,7 @@ def _block_texts(segments: Sequence[Segment], max_chars: int) -> list[str]:
 def _table(rows: Sequence[Segment]) -> str:
     """Return `rows` as a Markdown table, without the columns that are empty in all rows.
 
-    If the original table has further parameters, a last row with an ellipsis shows that rows are missing.
+    If parameters of the original table are missing, the last row contains an ellipsis.
     """
     all_columns = zip_longest(*(row.cells for row in rows), fillvalue=("", ""))
     columns = [column for column in all_columns if any(cell for _, cell in column)]
@@ -166,8 +161,7 @@ def _fit_texts(texts: Sequence[str], max_chars: int) -> list[str]:
 def _cut(text: str, max_chars: int) -> str:
     """Cut `text` to about `max_chars` characters, at the end of a line, word or sentence if possible.
 
-    An ellipsis marks the cut; in a table, it is part of the last cell. If the cut is in a code block, the
-    block is closed instead.
+    An ellipsis marks the cut, except in a code block.
     """
     if len(text) <= max_chars:
         return text

@@ -85,7 +85,7 @@ class Segment:
     def is_introduction(self) -> bool:
         """Whether the segment announces the next one.
 
-        It is a paragraph that ends in a colon, or a label such as `**Note**`.
+        An introduction is a paragraph that ends in a colon, or a label such as `**Note**`.
         """
         is_label = _LABEL.fullmatch(self.text) is not None
         return self.kind == "paragraph" and (
@@ -113,7 +113,7 @@ def _split_section(
 
 
 class _RowContext(NamedTuple):
-    """What the text of a table row depends on, besides its cells."""
+    """The section kind, languages and templates that determine the text of a table row."""
 
     kind: SectionKind
     language: Language
@@ -182,8 +182,7 @@ def _quoted_row(
 ) -> tuple[str, tuple[tuple[str, str], ...]]:
     """Return a table row as the text of a list item, and as pairs of column titles and quoted cells.
 
-    In a row of parameters or error codes, the labels are in the language of the answer, the first cell is a
-    code span, and an example is part of the description.
+    The column titles of parameters and error codes are in the language of the answer.
     """
     templates, labels = context.templates, user_text(context.label_language).api_document
     if context.kind == "error_codes" and len(cells) >= 4:

@@ -1,6 +1,6 @@
-"""The step `answer` with a model: one call writes the answer, and a second one may structure it.
+"""The pipeline step `answer`: a model writes the answer, and a second model may structure it.
 
-The steps of the answer are sent while the model writes them. Each step is grounded first.
+While a model writes, each complete step of the answer is checked and streamed.
 """
 
 import logging
@@ -228,7 +228,7 @@ def _fit_one_part(
 
 
 def _answer_from_text(text: str) -> AnswerDraft | None:
-    """Return a reply without JSON as one step; None if it is empty or looks like broken JSON."""
+    """Return plain text as an answer of one step; None if it is empty or looks like broken JSON."""
     text = strip_thinking(text)[:MAX_TEXT_ANSWER_CHARS].strip()
     return None if not text or text.startswith(("{", "[", "```")) else AnswerDraft(answer=[text])
 
@@ -259,7 +259,7 @@ class PartialAnswerParser:
     """Parses a reply while the model writes it, and sends the events `sources` and `step`.
 
     Steps are held until one is supported, because an answer without supported steps may be replaced, and
-    a client that appends text to its display cannot remove it.
+    some clients cannot remove text that they have displayed.
     """
 
     def __init__(
@@ -286,8 +286,7 @@ class PartialAnswerParser:
     async def begin(self) -> None:
         """Send the sources, and forget all earlier steps.
 
-        Call it before the first call of `on_text`. `on_text` calls it again when the model starts another
-        attempt.
+        Call `begin` before `on_text`. When the model starts another attempt, `on_text` calls `begin` again.
         """
         sources = [Source.from_chunk(number, r) for number, r in enumerate(self._chunks, 1)]
         await self._on_event(Event("sources", Sources(sources=sources)))

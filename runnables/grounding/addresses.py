@@ -64,8 +64,7 @@ A value is a segment such as an id (see `_generalise`).
 def take_targets(text: str) -> tuple[str, list[Mention]]:
     """Return `text` without its URLs and paths, and the URLs and paths as mentions.
 
-    Spaces replace each URL or path and its HTTP method, if it has one. A query string stays in the text,
-    and so does a method after the query string.
+    Spaces replace each URL or path and its HTTP method. A query string stays in the text.
     """
     mentions: list[Mention] = []
 
@@ -121,9 +120,8 @@ class AddressIndex:
     def add(self, text: str) -> None:
         """Index one text.
 
-        A path gets the method before it or, if there is none, all methods on its line. If its line contains
-        no method, it gets those on labelled lines (`_LABELLED_METHOD`). If there are no such lines, it gets
-        those on lines without a URL or path.
+        The HTTP methods of a path are looked up in this order: before the path, on its line, on labelled
+        lines (`_LABELLED_METHOD`), on lines without an address.
         """
         if "/" not in text:
             return
@@ -137,13 +135,10 @@ class AddressIndex:
                 self._add_address(address, {method} if method else line_methods or text_methods)
 
     def contains(self, mention: Mention) -> bool:
-        """Return whether the host and the path of `mention` are indexed.
+        """Return whether the host and the path of `mention` are indexed, with its HTTP method if given.
 
-        If the mention has a method, the path must be indexed with this method. If the path is not indexed
-        but ends with `/`, it is enough that an indexed path starts with it. The method is then not checked.
-
-        A target that may be external counts as contained, except a path that begins with the same two
-        segments as an indexed path. For such a path, the conditions above apply.
+        A path that ends with `/` may be the beginning of an indexed path. Targets that may be external,
+        such as `http://localhost` and `/etc/hosts`, usually count as contained.
         """
         host, path = _split_address(mention.target)
         if mention.maybe_external and (host or path[:2] not in self._prefixes):
@@ -174,8 +169,7 @@ class AddressIndex:
     def _resolve(self, path: _Path) -> set[_Path]:
         """Return the indexed paths that are equal to `path` or end with it.
 
-        If `path` starts with a base path, the indexed paths that are equal to the rest of it are returned
-        as well. Placeholders match values.
+        The indexed path may lack a base path with which `path` starts. Placeholders match values.
         """
         generalised = tuple(map(_generalise, path))
         without_examples = tuple(

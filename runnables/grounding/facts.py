@@ -1,8 +1,7 @@
 """Fact check: looks up every name of an answer in the question and in the chunks that the answer cites.
 
-Names are paths, fields, headers, values, error codes and permissions. A name needs no source if it belongs
-to a library, for example, and not to the platform. If the answer alone shows this, the name is skipped. If
-the documents are needed to decide, `Mention.maybe_external` is set.
+Names are paths, fields, headers, values, error codes and permissions. Names that do not belong to the
+platform, such as those of a library, need no source. `Mention.maybe_external` marks doubtful cases.
 """
 
 import re

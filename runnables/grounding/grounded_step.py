@@ -148,7 +148,7 @@ class Grounder:
     def _unverified_facts(self, cited: CitedText) -> list[str]:
         """Return the facts of `cited` that neither the question nor the chunks cited so far contain.
 
-        The index of the last call is extended or, if it contains chunks that are not cited, rebuilt.
+        The index of the last call is reused if possible.
         """
         numbers = self._cited.union(cited.numbers)
         if not self._indexed <= numbers:

@@ -46,15 +46,15 @@ def build_ground(
     judge: Judge | None,
     quote: Runnable[PipelineState, PipelineState] | None = None,
 ) -> Runnable[PipelineState, Answer]:
-    """Return the step `ground`.
+    """Return the pipeline step `ground`.
 
     The answer cites only existing chunks, contains only allowed links (see `LinkPolicy`), and lists
-    unverified facts and unsupported steps. If a model cited nothing, each step gets a citation of the chunk
-    that supports it best, if there is one (see `Grounder.infer_citation`).
+    unverified facts and unsupported steps. If a model cited nothing, citations are inferred (see
+    `Grounder.infer_citation`).
 
-    `quote` is a step that drafts an answer from quotes. If no step of a model's draft is supported, and the
-    confidence of the quotes is high, the quotes replace the model's draft. If the final draft has no
-    supported step, the answer says that the documents do not answer the question.
+    If no step of a model's draft is supported, `quote` drafts an answer from quotes, which replaces the
+    model's draft if its confidence is high. An answer without supported steps says that the documents do
+    not answer the question.
     """
 
     async def ground(state: PipelineState, config: RunnableConfig) -> Answer:
@@ -115,9 +115,7 @@ def _empty_answer(
 ) -> Answer:
     """Return the answer without steps.
 
-    The introduction is the model's greeting if that is free of claims, otherwise the platform's greeting.
-    The question is in the model's wording if that is free of claims and the question is not a rewritten
-    follow-up. Otherwise, the question is in its own wording (see `ExtractedDetails.shown`).
+    The model's greeting and its wording of the question are used only if they are free of claims.
     """
     question, classification, draft = state["question"], state["classification"], state["draft"]
     research = state.get("research", Research())
@@ -182,8 +180,8 @@ def _with_steps(
 ) -> Answer:
     """Return the answer with its steps, the sources that they cite, and related pages.
 
-    If the confidence is low and the steps are quotes, the introduction says that the quotes may not answer
-    the question, and names the identifiers in the question that occur in no document.
+    If the steps are quotes and the confidence is low, the introduction warns that the quotes may not answer
+    the question.
     """
     chunks, draft = state["chunks"], state["draft"]
     cited = sorted({number for step in steps for number in step.numbers})
@@ -218,15 +216,11 @@ def _with_steps(
 def _confidence(
     state: PipelineState, question: str, sources: Sequence[Source], steps: Sequence[GroundedStep]
 ) -> Confidence:
-    """Return the confidence of an answer, which depends on the evidence for it.
+    """Return the confidence of an answer.
 
-    The confidence is `low` if the draft was plain text instead of JSON, or if at least half of the steps
-    are unsupported or contain unverified facts. It can be `high` only if all steps are supported and
-    verified, no citation was inferred, and the draft is not degraded.
-
-    Within these limits, the confidence of a quoted answer follows from the probability that it is right.
-    The confidence of an answer that a model wrote is `high` if the sources cover the question (see
-    `_covers`), and otherwise `medium`.
+    The confidence of quotes follows from the probability that they answer the question. The confidence of a
+    model's answer depends on its sources (see `_covers`). Unsupported steps, unverified facts, inferred
+    citations and degraded drafts can lower the confidence.
     """
     draft = state["draft"]
     doubtful = sum(not step.supported or bool(step.unverified) for step in steps)

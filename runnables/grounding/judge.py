@@ -44,10 +44,7 @@ class JudgeOutput(TypedDict):
 
     verdicts: list[bool | None] | None
     skipped: str | None
-    """Why there are no verdicts; None if there are any.
-
-    Traces of other optional steps have this key, too.
-    """
+    """Why there are no verdicts; None if there are any."""
 
 
 class Judge:
@@ -65,9 +62,8 @@ class Judge:
     ) -> list[bool | None] | None:
         """Return a verdict for each statement, or None if the judge fails or times out. Never raises.
 
-        A verdict is None if the statement cites nothing, if the model gives no verdict or contradictory
-        ones, or if the model rejects the statement without having seen all cited text. If no statement
-        has citations, the result is None, and the model is not called.
+        The verdict is None for a statement that cannot be judged, such as one that cites nothing. If no
+        statement cites anything, the result is None, and the model is not called.
         """
         if not any(cited for _, cited in statements):
             return None
@@ -109,6 +105,7 @@ class Judge:
             is_fully_shown = all(
                 passages[chunk.id] == escape_data(chunk.text) for chunk in statements[index][1]
             )
+            # A rejection counts only if the model has seen all cited text.
             verdicts[index] = supported if supported or is_fully_shown else None
         if verdicts.count(None) == len(verdicts):
             raise ModelOutputInvalid(

@@ -149,9 +149,8 @@ class LinkPolicy:
     ) -> None:
         """Allow `pages`, the URLs in `question`, and documented endpoints of the platform.
 
-        `hosts` are the platform's own hosts; their subdomains count as well. A URL on one of them is
-        allowed if it has no fragment and its path occurs in `texts`, the texts of the chunks that the
-        answer is based on. It is also allowed if it consists of the host alone.
+        `hosts` are the platform's own hosts; their subdomains count as well. An endpoint on one of the
+        hosts is documented if its path occurs in `texts`, the texts of the chunks behind the answer.
         """
         self._allowed = {_normalise(page) for page in pages if page}
         self._allowed |= {_normalise(url) for url in extract_urls(question)}
@@ -165,7 +164,8 @@ class LinkPolicy:
     def remove_disallowed(self, text: str) -> tuple[str, int]:
         """Return `text` with labels instead of disallowed links, and the number of disallowed links.
 
-        A link without a label is removed. A link whose label is a number becomes a citation mark.
+        A disallowed link without a label is removed. Any link whose label is a number becomes a citation
+        mark.
         """
         removed = 0
 

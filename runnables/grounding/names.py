@@ -24,8 +24,7 @@ MentionKind = Literal["target", "name", "word", "number", "permission"]
 """`target`: a URL or path; `name`: a name with `.`, `:` or `-`; `word`: any other name, such as `order_id`;
 `number`: an error code; `permission`: the name of a permission.
 
-There are two exceptions: a key in JSON is always a `word`, and a key before `=` is a `word` unless it
-contains `-`.
+The keys of JSON objects and of `key=value` pairs are usually of kind `word`, even if they contain `.`.
 """
 
 CONTEXT_CHARS = 20
@@ -150,10 +149,7 @@ def is_preceded_by(pattern: re.Pattern[str], text: str, start: int) -> bool:
 
 
 def is_standard(word: str) -> bool:
-    """Return whether `word` is a placeholder, or belongs to a common technology.
-
-    Such words are names of technologies, keywords of Python and SQL, HTTP methods, and header names.
-    """
+    """Return whether `word` is a placeholder, or belongs to a technology such as Python, SQL or HTTP."""
     return (
         word in LANGUAGE_WORDS
         or word.upper() in _WORDS["technologies"]
@@ -284,7 +280,7 @@ class PermissionIndex:
         """Return whether the name in `mention` and an indexed name are equal, or one ends with the other.
 
         If all indexed permissions are in another language, the result is true, because the name may be a
-        translation. If no permission is indexed, it is false.
+        translation. If no permission is indexed, the result is false.
         """
         name = _permission_name(mention)
         if name[:1] not in self._endings:

@@ -95,9 +95,8 @@ def is_supported(statement: str, cited: Sequence[Chunk], question: str) -> bool:
     Numbers may also come from the question. Citation marks and step numbers are ignored, and so are
     numbers in code spans, URLs and identifiers. Without chunks, nothing is supported.
 
-    Words cannot be compared with chunks in another language. If `cited` has such a chunk, the words need
-    not match. It is enough that `cited` contains the numbers and, if the statement has identifiers, at
-    least one of the identifiers.
+    Words cannot be compared with chunks in another language. For such chunks, identifiers are compared
+    instead.
     """
     if not cited:
         return False
@@ -123,10 +122,9 @@ def word_share(statement: str, text: str) -> float:
 def inferred_support(statement: str, chunk: Chunk, question: str) -> float:
     """Return the share of `statement` that `chunk` contains, 0 to 1, to find a missing citation.
 
-    The share is that of content words or, if the chunk is in another language, of identifiers. The result
-    is 0 if the share is less than `MIN_INFERRED_SHARE`, or if the chunk does not support the statement. If
-    the statement has fewer than `MIN_INFERRED_WORDS` content words, their share counts as 0, because a
-    statement such as "the documentation does not say" shares its words with many pages.
+    The share is that of content words or, if the chunk is in another language, of identifiers. If the share
+    is too small to infer a citation, the result is 0. Statements with very few content words also get 0:
+    "the documentation does not say" shares its words with many pages.
     """
     if not is_supported(statement, [chunk], question):
         return 0.0
@@ -149,8 +147,7 @@ def _content_words(text: str) -> set[str]:
 def _shares_words_or_identifier(statement: str, cited: Sequence[Chunk]) -> bool:
     """Return whether the chunks in the language of `statement` contain enough of its words.
 
-    If a chunk is in another language, it is also enough if any chunk contains an identifier of `statement`,
-    or if `statement` has none.
+    If a chunk is in another language, a shared identifier is enough (see `_shares_identifier`).
     """
     language = detect_language(_prose(statement))
     same_language = [chunk for chunk in cited if detect_language(_chunk_text(chunk)) == language]
@@ -360,7 +357,7 @@ def _value(match: re.Match[str]) -> str:
 
 
 def _format(number: Decimal) -> str:
-    """Return a whole number without a decimal point, and any other as is (version 3.10 is not 3.1)."""
+    """Return a whole number without a decimal point; keep other numbers (version 3.10 is not 3.1)."""
     return str(int(number)) if number == number.to_integral_value() else format(number, "f")
 
 

@@ -110,7 +110,7 @@ class ChatModel:
     output_modes: list[OutputMode] = field(default_factory=list)
     """Output modes that the provider has not refused, best first; empty until a call has found them."""
     server_errors: Counter[OutputMode] = field(default_factory=Counter, repr=False)
-    """Number of server errors in each output mode before any reply in that mode."""
+    """Number of server errors in each output mode before the first reply in that mode."""
     clients_by_mode: dict[tuple[OutputMode, type], Runnable[Any, Any]] = field(
         default_factory=dict, repr=False
     )
@@ -229,10 +229,10 @@ class ChatModel:
                 raise ModelRefused(str(error), error.status) from error
 
     async def _send_without_refused_options(self, call: "_Call") -> AIMessage:
-        """Send the request, and repeat it without the options that the provider refuses.
+        """Send the request; repeat it without options that the provider refuses, such as the temperature.
 
-        Such an option is the temperature, for example. The request is also repeated without the limit on
-        the length of replies if that limit cut off a reasoning model (see `is_cut_reasoning_reply`).
+        If the limit on the length of replies cut off a reasoning model, the request is repeated without the
+        limit (see `is_cut_reasoning_reply`).
         """
         while True:
             if not self.has_system_role:
@@ -250,9 +250,9 @@ class ChatModel:
     def _drop_refused(
         self, error: Exception, messages: Sequence[BaseMessage], sent: BaseChatModel
     ) -> bool:
-        """Drop the part of the request that the provider refuses; return whether the request had it.
+        """Drop the option that the provider refuses, and return whether the request should be repeated.
 
-        `messages` are those of the request. `sent` is a copy of the client from before the call.
+        `messages` and `sent`, a copy of the client, are those of the refused request.
         """
         status, message = getattr(error, "status_code", None), str(error)
         is_refusal = status in (400, 422)

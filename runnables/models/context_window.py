@@ -1,8 +1,7 @@
 """Use of a model's context window: the chunks that fit it, and the limit on the length of replies.
 
 Chunks that do not fit in one prompt together can be distributed over several prompts, with one model call
-for each. A chunk itself is never cut. The limit on replies is set in the field that the model's client or
-server reads.
+for each. A chunk itself is never cut.
 """
 
 import logging

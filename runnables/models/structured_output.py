@@ -97,11 +97,7 @@ class StructuredOutputCall(Generic[T]):
     language: Language
     schema: type[T]
     from_text: Callable[[str], T | None] | None = None
-    """Converts the first reply to an object if neither repair nor asking again gives a valid one.
-
-    The function returns None if the text is unusable. The call fails in that case, and also if there is no
-    function.
-    """
+    """Converts the first reply to an object if all other methods fail; returns None if it is unusable."""
 
     async def ask_first(
         self,

@@ -65,9 +65,8 @@ def build_model_classifier(
 ) -> Runnable[Question, Classification]:
     """Return the step that classifies with a model.
 
-    If the model classifies a question as off-topic, `classify_by_rules` classifies it as well. The result
-    of the rules is used if they are certain that the question is on topic, or if they find an indexed code,
-    path or name in it. Otherwise, only their probability is used, as the `on_topic` of the result.
+    If the model classifies a question as off-topic, rules check it. The rules overrule the model if the
+    evidence is strong: for example, if the question contains an error code of the documents.
 
     If all models fail, the type is `general`, so that the question is answered from the retrieved chunks.
     If `on_failure` is "error", the step raises ModelError instead. The reasons are in
@@ -230,8 +229,7 @@ def _api_by_name(text: str, chunks: list[Chunk], collection: Collection) -> Chun
 def _indexed_error_code(text: str, chunks: list[Chunk]) -> tuple[str | None, Chunk | None]:
     """Return the first code in `text` that is the first cell of a table row in `chunks`.
 
-    The second value is a chunk of the API that defines the code. It is None if there is no such code, or if
-    several APIs or none define it.
+    The second value is a chunk of the API that defines the code; None if the API is unknown or not unique.
     """
     for code in error_codes(text):
         with_code = [

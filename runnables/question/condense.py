@@ -81,10 +81,9 @@ def build_condense(
 ) -> Runnable[Question, Question]:
     """Return the step that makes a follow-up standalone; the original text moves to `original_text`.
 
-    A question without history, or with a subject of its own, stays unchanged. If a follow-up is only small
-    talk, its text stays unchanged, and the step sets `small_talk=True`. Rules are used if there are
-    no models, if the follow-up is too long for a model, if the model's question is not usable, or if all
-    models fail. If all models fail and `on_failure` is "error", the step raises ModelError instead.
+    If a follow-up is only small talk, the step sets `small_talk=True` and keeps the text. If no model
+    writes a usable question, rules are used. If all models fail and `on_failure` is "error", the step
+    raises ModelError instead.
     """
     condenser = _Condenser(models, platform_info) if models else None
 

@@ -88,8 +88,7 @@ def error_codes(text: str) -> list[str]:
     - lower-case words joined by dots, with a `-` or `_` in the last one, so that domains and methods are
       not codes
     - words in capitals joined by `_`
-    - two to eight capitals and three to nine digits, with or without a dot or hyphen between them; up to
-      three further words in capitals may precede the digits, each after a hyphen (`SMS-UP-432`)
+    - capitals and then digits, such as `BIL-0017`, `BIL0017` or `SMS-UP-432`
     """
     return _ERROR_CODE.findall(text)
 
@@ -105,10 +104,7 @@ def _error_in(prose: str) -> str | None:
 
 
 def take_json(text: str, placeholder: str) -> tuple[list[tuple[str, JsonObject]], str]:
-    """Return the JSON objects in `text`, each as text and value, and `text` with placeholders for them.
-
-    The outer levels of an object that is nested too deeply stay in the text.
-    """
+    """Return the JSON objects in `text`, each as text and value, and `text` with placeholders for them."""
     decoder = json.JSONDecoder()
     bodies: list[tuple[str, JsonObject]] = []
     position = 0
@@ -135,10 +131,7 @@ def _path_and_query(url: str) -> tuple[str, dict[str, str]]:
 
 
 def _assign_body(body: JsonObject, details: ExtractedDetails) -> None:
-    """Store `body` as the response or as request parameters.
-
-    The first body with at least two keys of a response, or with one such key and no other, is the response.
-    """
+    """Store `body` as the response if its keys are typical of one, otherwise as request parameters."""
     keys = _by_plain_key(body).keys()
     if details.response is None and len(keys & _RESPONSE_KEYS) >= min(2, len(keys)) > 0:
         details.response = body
@@ -156,8 +149,7 @@ def _trace_id_of(response: JsonValue) -> str | None:
 def _error_of(response: JsonValue) -> str | None:
     """Return the code and message of a failed response; None for any other value.
 
-    The code and message may also be in an object below `error` or `errors`, or in the first object of a
-    list below one of these keys.
+    The code and message may be nested, as in `{"errors": [{"code": "E1", "message": "expired"}]}`.
     """
     if not isinstance(response, dict):
         return None

@@ -2,12 +2,10 @@
 
 Small talk is thanks, greetings and the like, in Chinese and English.
 
-A follow-up omits its subject: each of its content words names a part of an API (错误码, "required
-parameters"), names an action on an API (取消, "cancel"), or has occurred in the conversation. A text with
-other content words has a subject of its own, and stays unchanged, so that an off-topic question does not
-inherit the topic of the conversation. There is one exception. A text that asks how or whether to do
-something with a pronoun, such as "can I schedule it for midnight", may have up to `MAX_NEW_WORDS` other
-content words.
+A follow-up such as "which parameters are required" omits its subject, which is then taken from the
+conversation. A text with new content words has a subject of its own, and stays unchanged, so that an
+off-topic question does not inherit the topic of the conversation. A few new words are allowed in a text
+such as "can I schedule it for midnight" (see `MAX_NEW_WORDS`).
 """
 
 import re
@@ -20,13 +18,10 @@ from runnables.question.topic_scorer import DEVELOPER_WORDS
 from schemas.question import ExtractedDetails, Turn
 
 MAX_ELLIPTICAL_WORDS = 7
-"""Maximum number of words of a follow-up that omits its subject, if no word indicates the omission.
-
-Pronouns such as "it", openers such as "and" at the beginning, and words such as "too" indicate an omission.
-"""
+"""Maximum number of words in a follow-up that contains no word such as "it", "and" or "too"."""
 
 MAX_CHINESE_ELLIPTICAL_WORDS = 14
-"""The same maximum for Chinese, which has more and shorter words."""
+"""`MAX_ELLIPTICAL_WORDS` for Chinese, which has more and shorter words."""
 
 MAX_TEXT_CHARS = 4_000
 """Maximum length of a follow-up that omits its subject, in characters, including pasted details."""
@@ -48,7 +43,7 @@ MAX_SUBJECT_WORDS = 10
 """Maximum number of words in a subject taken from an earlier question."""
 
 MAX_CHINESE_SUBJECT_WORDS = 12
-"""The same maximum for Chinese."""
+"""`MAX_SUBJECT_WORDS` for Chinese."""
 
 _OPENER = re.compile(
     r"(?:那么|那|然后|还有|另外|再问(?:下|一下)|顺便问(?:下|一下)|请问|对了)(?!个|些|样|里|边|种)"
@@ -136,7 +131,7 @@ def conversation_subject(history: Iterable[Turn]) -> str:
 def new_stems(text: str, known_text: str) -> list[str]:
     """Return the stems of the content words of `text` that are not in `known_text`.
 
-    Words for parts of an API and words that frame a question are left out.
+    Words for parts of an API, and words such as "please" and "explain", are left out.
     """
     known = {*_stems(known_text), *_IGNORED_STEMS}
     return [word for word in dict.fromkeys(_content_stems(text)) if word not in known]

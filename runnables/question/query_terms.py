@@ -38,7 +38,7 @@ NON_NOUN_FACTOR = 0.5
 """Factor for the weight of a word that is not a noun: questions and documents use different verbs."""
 
 MIN_OTHER_WORDS = 2
-"""Minimum number of other words in a question that is not only about its codes and names.
+"""Minimum number of other words in a question that is about more than its codes and names.
 
 Words that developers use on every platform, such as "error", and `REMEDY_WORDS` do not count.
 """
@@ -78,11 +78,9 @@ class QueryTerms:
     identifiers: frozenset[str]
     """Names, paths and codes, and the names of parameters in a pasted request, in lower case."""
     values: frozenset[str]
-    """Words that may be names or values in the documents, in lower case.
+    """Words that may be names or values in the documents, in lower case: `order_id`, `5` in "status is 5".
 
-    They have a digit, `.`, `_`, `-` or an inner capital, or are short and follow a word such as "is" or
-    "code". If one of them is the name of a table row or list item, the question is about that row or item.
-    Most of them are not the name of anything.
+    If one of these words is the name of a table row or list item, the question is about that row or item.
     """
     has_pasted_call: bool
     """Whether the question contains the parameters of a request, or a response."""
@@ -222,7 +220,7 @@ def _pattern(word: str) -> str:
     """Return the string by which a word with this stem is found in a text with single spaces."""
     if not word.isascii():
         return word
-    # The stemmer turns a final y into i. Up to three letters match only a whole word.
+    # The stemmer turns a final y into i. A word of up to three letters matches only as a whole.
     return f" {word.removesuffix('i')}" if len(word) > 3 else f" {word} "
 
 

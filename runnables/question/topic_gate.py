@@ -27,8 +27,7 @@ The probability assumes that questions on and off topic are equally frequent.
 OFF_TOPIC = 0.1
 """Probability below which the reply to an off-topic question says that the question is off-topic.
 
-If a question is classified as off-topic but has a higher probability, the reply says that the documents do
-not cover it.
+At a higher probability, the reply says only that the documents do not cover the question.
 """
 
 CERTAINLY_ON_TOPIC = 0.95

@@ -20,7 +20,7 @@ DOCUMENT_WEIGHT = 0.3
 """Weight of the documents in the language model that mixes them with everyday language."""
 
 DEVELOPER_SHARE = 1e-3
-"""Minimum share of the documents' words that each of `DEVELOPER_WORDS` is assumed to have."""
+"""Assumed minimum frequency of each of `DEVELOPER_WORDS` in the documents, as a share of all words."""
 
 WordCounts = Callable[[Iterable[str]], dict[str, int]]
 """Function that returns the number of occurrences in the documents for each word that occurs there."""

@@ -1,7 +1,7 @@
 """Retrieval for a question, and the steps that choose the chunks for its answer.
 
 Retrieval splits the question into parts, adds equivalent terms, searches, and reranks. The steps then
-search again with terms in the other language, boost a named API, and add evidence.
+search again with translated terms, put the chunks of a named API first, and add evidence.
 """
 
 import asyncio
@@ -44,7 +44,7 @@ from schemas.document import Chunk, RetrievedChunk
 from schemas.question import ExtractedDetails, Question, StructuredQuestion
 
 SUFFICIENT_WORD_SHARE = 0.8
-"""The first retrieval may suffice if one chunk contains at least this share of the question's words."""
+"""Minimum share of the question's words that one chunk must contain to avoid a second retrieval."""
 
 EVIDENCE_DEPTH = 50
 """Number of best chunks from which further evidence for a model is selected."""
@@ -57,7 +57,7 @@ A question may name several documents, because the versions of an API can share 
 
 
 class ChunkSearch:
-    """Retrieves chunks for a question. If the question has several parts, each is searched for."""
+    """Retrieves chunks for each part of a question."""
 
     def __init__(
         self, search: HybridSearch, glossary: Glossary, reranker: RerankStep | None = None
@@ -76,8 +76,8 @@ class ChunkSearch:
     ) -> list[RetrievedChunk]:
         """Return the `question.k` best chunks, or `depth` chunks if that is more.
 
-        `terms` are additional search terms. A retrieval is one run of the type `retriever`, so that traces
-        show the `question.k` best chunks as documents.
+        `terms` are additional search terms. Traces show a run of the type `retriever`, with the
+        `question.k` best chunks as documents.
         """
         config, query = ensure_config(config), details_of(question).search_query
         run = await get_async_callback_manager_for_config(config).on_retriever_start(
@@ -98,9 +98,7 @@ class ChunkSearch:
     ) -> list[RetrievedChunk]:
         """Return the best chunks for a list of terms instead of the text of `question`.
 
-        This search is not a run of its own in traces.
-
-        In mode `hybrid`, only full text is searched.
+        In mode `hybrid`, only full text is searched. Traces do not show this search as a run.
         """
         return await self._search.search(
             terms, question.k, question.filters, config, terms_only=True
@@ -135,11 +133,7 @@ class ChunkSearch:
     def _with_relevant_chunk(
         self, question: Question, chunks: Sequence[RetrievedChunk]
     ) -> list[RetrievedChunk]:
-        """Return the best `question.k` of `chunks` (see `with_relevant_chunk`).
-
-        This method blocks. It is not for callers that ask for more than k chunks, because they compare
-        these chunks themselves.
-        """
+        """Return the best `question.k` of `chunks` (see `with_relevant_chunk`). This method blocks."""
         collection = self._search.collection
         terms = QueryTerms.of(details_of(question), None, collection, self._glossary)
         return with_relevant_chunk(chunks, question.k, terms)
@@ -159,9 +153,8 @@ class ChunkSearch:
         The extra terms are `terms` and the glossary's equivalents of `query`. They are also searched alone,
         because the words of `query` outweigh extra terms in another language.
 
-        Without extra terms, `query` is searched for once, with synonyms from the general lexicon, which is
-        less exact than the glossary. If the best chunk belongs to an API, and none of the best three
-        contains the request parameters of that API, the chunk with these parameters is added.
+        Without extra terms, `query` is searched for with synonyms from the general lexicon, which is less
+        exact than the glossary.
         """
         extra_terms = " ".join([*self._glossary.equivalents(query), *terms])
         filters = question.filters
@@ -211,10 +204,8 @@ def build_expand_query(search: ChunkSearch, depth: int = 0) -> StateFunction:
     It finds `k` chunks, or `depth` chunks if that is more. The terms are in the other language: English for
     a Chinese question, and Chinese for an English one.
 
-    The state stays unchanged if there are no terms, or if all documents are in the language of the
-    question. It also stays unchanged if the retrieved chunks suffice: if one of them contains at least
-    `SUFFICIENT_WORD_SHARE` of the question's words, and every chunk that a search for the terms alone finds
-    contains a smaller share of the terms.
+    The second retrieval is skipped if it can hardly find better chunks, for example because all documents
+    are in the language of the question.
     """
 
     async def expand_query(state: PipelineState, config: RunnableConfig) -> PipelineState:
@@ -245,8 +236,8 @@ def best_word_share(question: Question, chunks: Sequence[RetrievedChunk]) -> flo
 def build_boost_named_api(collection: Collection) -> Runnable[PipelineState, PipelineState]:
     """Return the step that puts chunks first if they belong to the API that the question names.
 
-    It also sets `missing_identifiers`: the identifiers of the question that no document contains, each with
-    similar ones from the documents.
+    The step also sets `missing_identifiers`: the identifiers of the question that no document contains,
+    each with similar identifiers from the documents.
     """
 
     async def boost_named_api(state: PipelineState, config: RunnableConfig) -> PipelineState:
@@ -287,8 +278,8 @@ def find_named_api_chunks(
 ) -> list[Chunk]:
     """Return all chunks of the APIs that `structured` names.
 
-    A URL takes precedence over a name, because it is more exact. If several APIs have this URL, and
-    `question` states the HTTP method of one of them, only the chunks of that API are returned.
+    A URL takes precedence over a name, because a URL is more exact. The HTTP method in `question` selects
+    one of several APIs with the same URL.
 
     This function blocks: call it in a worker thread.
     """
@@ -318,8 +309,8 @@ def _boost(named: list[Chunk], retrieved: list[RetrievedChunk]) -> list[Retrieve
 def build_add_evidence(max_tokens: int) -> StateFunction:
     """Return the function that appends the next best chunks, because a model can read more than `k` chunks.
 
-    A chunk is skipped if the total would exceed about `max_tokens` tokens (see `fill_evidence`). The added
-    chunks come last, so that they are dropped first if the context window is too small.
+    The added chunks come last, so that they are dropped first if the context window is too small. For
+    `max_tokens`, see `fill_evidence`.
     """
 
     async def add_evidence(state: PipelineState, config: RunnableConfig) -> PipelineState:
@@ -334,10 +325,9 @@ def fill_evidence(
 ) -> list[RetrievedChunk]:
     """Return `chunks`, followed by the chunks of `ranking` that still fit into `max_tokens` tokens.
 
-    `ranking` is sorted, best first. The chunk with the smallest product of its rank and the square root of
-    its tokens is added first, because several short chunks answer more questions than one long chunk of a
-    slightly better rank. docs/explanation/retrieval.md has the measurements. A chunk with the same content
-    as another one is skipped.
+    `ranking` is sorted, best first. Chunks are added in the order of rank * sqrt(tokens), smallest first:
+    several short chunks answer more questions than one long chunk of a slightly better rank.
+    docs/explanation/retrieval.md has the measurements. Duplicates are skipped.
     """
     filled = list(chunks)
     known = set(map(content_of, chunks))

@@ -1,4 +1,4 @@
-"""Rerankers as LangChain document compressors, and any LangChain document compressor as a reranker."""
+"""The base class of rerankers, and a reranker that wraps any LangChain document compressor."""
 
 import asyncio
 import math
@@ -19,7 +19,7 @@ RERANK_DEPTH = 30
 """Maximum number of chunks to rerank; the chunks after them keep their order."""
 
 SCORE_KEY = "relevance_score"
-"""Key of a document's new score in its metadata, as LangChain's compressors name it."""
+"""Metadata key of a document's new score, as in LangChain's compressors."""
 
 _INDEX_KEY = "index"
 
@@ -31,10 +31,10 @@ class Reranker(BaseDocumentCompressor, ABC):
     async def rank(
         self, question: str, passages: Sequence[str], config: RunnableConfig
     ) -> dict[int, float | None]:
-        """Return the index of each ranked passage, best first, with its score, which may be None.
+        """Return the scores of the ranked passages by index, best first. A score may be None.
 
-        Passages that were not ranked are missing. The deadline of `config` applies. Raises ModelError. A
-        `CompressorReranker` also raises the errors of its compressor.
+        The deadline of `config` applies. Raises ModelError. A `CompressorReranker` also raises the errors
+        of its compressor.
         """
 
     async def acompress_documents(
@@ -51,7 +51,7 @@ class Reranker(BaseDocumentCompressor, ABC):
     def compress_documents(
         self, documents: Sequence[Document], query: str, callbacks: Callbacks | None = None
     ) -> list[Document]:
-        """Do the same as `acompress_documents`, for threads without an event loop."""
+        """Call `acompress_documents` from a thread without an event loop."""
         return asyncio.run(self.acompress_documents(documents, query, callbacks))
 
 
@@ -71,8 +71,8 @@ class CompressorReranker(Reranker):
     def open(cls, settings: Settings) -> Self:
         """Return a reranker with the compressor class that APIDESK_RERANK names.
 
-        If the class has a field `model`, the field is set to APIDESK_RERANK_MODEL, unless that is unset. If
-        the class has a field `top_n`, the field is set to RERANK_DEPTH. Raises ConfigurationError.
+        The fields `model` and `top_n` of the class, if it has them, are set to APIDESK_RERANK_MODEL and
+        RERANK_DEPTH. Raises ConfigurationError.
         """
         setting = f"{PREFIX}RERANK={settings.rerank}"
         module, _, name = settings.rerank.rpartition(".")

@@ -1,4 +1,4 @@
-"""Exact search for the identifiers that a question mentions, whatever its other words are.
+"""Exact search for the identifiers that a question mentions.
 
 A chunk defines an identifier in each of these cases:
 
@@ -44,7 +44,7 @@ DEFINED, LISTED = 2, 1
 """Strengths with which a chunk defines an identifier.
 
 `DEFINED` means one of the cases in the docstring of this module. `LISTED` means that the identifier is a
-code span outside tables, or a word in a cell of a table. A number in a cell does not count as listed.
+code span outside tables, or a word in a cell of a table.
 """
 
 CODE_COLUMN = re.compile(r"码|错误|code|status|error", re.IGNORECASE)
@@ -155,10 +155,10 @@ def definition_strength(chunk: Chunk, identifiers: Iterable[str]) -> int:
 
 
 def api_url_candidates(url: str) -> list[str]:
-    """Return `url` without its query, and its suffixes of two or more segments, longest first.
+    """Return `url` as a path, and its suffixes of two or more segments, longest first.
 
-    All results begin with a slash. A lookup of all results finds the API even if `url` has the prefix of a
-    gateway or no leading slash.
+    For example, `gw/v1/orders?page=1` becomes `/gw/v1/orders` and `/v1/orders`, because `gw` may be the
+    prefix of a gateway.
     """
     segments = url.split("?")[0].strip("/").split("/")
     return ["/" + "/".join(segments[i:]) for i in range(max(len(segments) - 1, 1))]
@@ -195,7 +195,7 @@ def _exists(collection: Collection, identifier: str) -> bool:
 
 
 def chunks_by_path(collection: Collection, path: str, question: str = "") -> list[Chunk]:
-    """Return the chunks of the APIs at `path`, which may contain values instead of placeholders.
+    """Return the chunks of the APIs at `path`, such as `/orders/42` for the URL `/orders/{id}`.
 
     If `question` states the HTTP method of one of these APIs, only the chunks of that API are returned.
 
@@ -210,8 +210,8 @@ def chunks_by_path(collection: Collection, path: str, question: str = "") -> lis
 def chunks_by_name(collection: Collection, question: str) -> list[Chunk]:
     """Return the chunks of the API whose whole name is in `question`.
 
-    A last word such as API is ignored: the question may omit it, and the rest of the name must have two or
-    more words. If there are several such names, the longest counts.
+    A last word such as API is ignored. The rest of the name must have two or more words. If the question
+    contains several names, the longest one counts.
 
     This function blocks: call it in a worker thread.
     """
@@ -245,7 +245,7 @@ def _chunks_with_any_method(collection: Collection, path: str) -> list[Chunk]:
     segments = path.count("/")
 
     def match(url: str) -> tuple[int, int]:
-        """Return the number of equal segments, and the negated difference in length, for comparison."""
+        """Return the sort key of a URL: its equal segments, and the negated difference in length."""
         return _matching_literals(path, url), -abs(url.count("/") - segments)
 
     matches = {url: match(url) for url in urls}
@@ -257,8 +257,7 @@ def _chunks_with_any_method(collection: Collection, path: str) -> list[Chunk]:
 def is_at_path(url: str, path: str) -> bool:
     """Return whether `path` can be the path of an API with this URL.
 
-    `path` may contain values instead of placeholders, and may begin with a prefix such as that of a
-    gateway.
+    For example, the API with the URL `/orders/{id}` is at `/gateway/orders/42`.
     """
     return _matching_literals(path, url) > 0
 
@@ -267,9 +266,7 @@ def _matching_literals(path: str, url: str) -> int:
     """Return the number of equal segments at the ends of `url` and `path`; 0 if the ends do not match.
 
     A placeholder in `url` matches any segment of `path`, but does not count. The longer of the two may have
-    further segments at its start, such as the prefix of a gateway or the server's base path. If `path` is
-    shorter than `url`, it must have two or more segments, and its first segment must equal that of `url`
-    instead of matching a placeholder.
+    further segments at its start, such as the prefix of a gateway or the server's base path.
     """
     expected = url.lower().strip("/").split("/")
     given = path.lower().split("?")[0].strip("/").split("/")[-len(expected) :]

@@ -40,12 +40,12 @@ GENERIC_WORDS = frozenset(map(stem, (*_CHINESE_GENERIC, *_LATIN_GENERIC)))
 """Stems of words such as "API" and "guide", which people often add to a name or omit."""
 
 MAX_NAME_CHARS = 200
-"""Maximum length of a name that is compared, in characters; the rest is ignored."""
+"""Number of characters of a name that are compared; the rest is ignored."""
 
 MIN_COVERAGE = 0.46
-"""Minimum coverage of a document.
+"""Minimum share of the words in the given name, by weight, that the names of a document must match.
 
-Coverage is the share of the given name's words, by weight, that the names of the document match.
+This share is called the coverage of the document.
 """
 
 MIN_COVERAGE_IF_SIMILAR = 0.25
@@ -58,7 +58,7 @@ MIN_WORD_SIMILARITY = 75
 """Minimum similarity, 0 to 100, at which one Latin word may be a misspelling of another."""
 
 GENERIC_WORD_FACTOR = 0.3
-"""Weight of a generic word relative to other words; the weight is 0 if no name contains the word."""
+"""Weight of a generic word relative to other words."""
 
 PREFIX_SIMILARITY = 0.85
 """Similarity of a word to a longer word that begins with it."""
@@ -147,7 +147,7 @@ class NameIndex:
         self._by_identifier: dict[str, list[CatalogueEntry]] = defaultdict(list)
         self._documents: list[_IndexedDocument] = []
         self._postings: dict[str, dict[int, float]] = defaultdict(dict)
-        """Weight by document number, for each term."""
+        """For each term, the weights of the documents that contain it, by document number."""
         for number, entry in enumerate(entries):
             self._add(number, entry, glossary)
         self._latin_terms = sorted(term for term in self._postings if term.isascii())
@@ -212,10 +212,7 @@ class NameIndex:
         return scores
 
     def _coverage(self, name: ParsedName) -> dict[int, float]:
-        """Return the coverage of each document, 0 to 1, by document number (see `MIN_COVERAGE`).
-
-        Documents without a common term or of another version are missing.
-        """
+        """Return the coverage of each document, 0 to 1, by document number (see `MIN_COVERAGE`)."""
         total, matched = 0.0, defaultdict[int, float](float)
         for term in self._query_terms(name):
             similar = self._similar_terms(term)

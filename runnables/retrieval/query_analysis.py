@@ -1,7 +1,6 @@
 """Analysis of a question before retrieval: its parts, its identifiers, and equivalents of its terms.
 
-Identifiers are error codes, paths, field names, dotted names, header names and enum values. Classification,
-tools and analytics use this module without the retriever.
+Identifiers are error codes, paths, field names, dotted names, header names and enum values.
 """
 
 import re
@@ -164,14 +163,10 @@ def _stems(text: str) -> str:
 
 
 def split_question(question: str) -> list[str]:
-    """Split `question` into its parts; return `[question]` if it has one part, or more than `MAX_PARTS`.
+    """Return the parts of `question` that can be searched for separately, or `[question]`.
 
-    A question is split at phrases such as "and then", "and how" or 先…再…, and after question marks and
-    semicolons. It is not split between nouns that are joined by "and". It is not split at all in two cases:
-
-    - A part refers to an earlier one, such as "and how do I delete it".
-    - `question` contains a question mark or semicolon before its end, and a part asks nothing. A part asks
-      something if it contains a word such as "how", or a clause that starts with a verb such as "is".
+    "How do I sign a request and how do I refund an order?" has two parts. "How do I create an order and how
+    do I delete it?" has one part, because "it" refers to the order.
     """
     if match := _FIRST_THEN.search(question):
         tail = question[match.end() :].strip(" ，,？?。")
@@ -187,7 +182,7 @@ def split_question(question: str) -> list[str]:
 
 
 def _are_questions(question: str, parts: list[str]) -> bool:
-    """Return false if a part asks nothing and a question mark or semicolon is inside `question`."""
+    """Return whether all parts ask something. Only a question with an inner `?` or `;` is checked."""
     inner = question.strip().rstrip("?？;； ")
     return not re.search(r"[?？;；]", inner) or all(_INTERROGATIVE.search(part) for part in parts)
 
@@ -195,10 +190,9 @@ def _are_questions(question: str, parts: list[str]) -> bool:
 def extract_identifiers(question: str) -> list[str]:
     """Return the distinct identifiers in `question`, in lower case.
 
-    Identifiers are error codes, paths, and names with `_`, `.`, `-` or an inner capital. Short numbers such
-    as 404 and -1 are codes only if the question is about errors. A plain Latin word is an identifier if it
-    is the whole question, follows a term for error codes, or is the only word whose meaning the question
-    asks for.
+    Identifiers are error codes, paths, and names with `_`, `.`, `-` or an inner capital. In a question
+    about errors, short numbers such as 404 and -1 are codes. A plain word can be an identifier, such as
+    `sign` in "what is sign?".
     """
     text = _URL_OR_EMAIL.sub(" ", question)
     short = _SHORT_CODE.findall(text) if _is_about_errors(text) else []
@@ -242,7 +236,7 @@ def _is_specific(name: str, about_errors: bool) -> bool:
 
 
 def _plain_words(question: str) -> list[str]:
-    """Return the plain words that are identifiers, as `extract_identifiers` describes."""
+    """Return the plain words that are identifiers, such as `sign` in "what is sign?"."""
     stripped = question.strip().strip("`\"'?？")
     if _WORD.fullmatch(stripped):
         return [stripped]

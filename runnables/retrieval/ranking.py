@@ -1,7 +1,7 @@
 """Operations on rankings: fusion, interleaving, diversification, and choice of sections.
 
-Short sections can be extended with their neighbours. A route is a way of searching: the full-text route or
-the dense route, which compares vectors.
+A search has one or two routes: full text, and dense vectors. Short sections can be extended with their
+neighbours.
 """
 
 from collections import Counter, defaultdict
@@ -20,7 +20,7 @@ UNCALIBRATED_DENSE_WEIGHT = 0.3
 """Weight of the dense route if the routes have not been calibrated."""
 
 MIN_DENSE_WEIGHT = 0.1
-"""Weight below which the dense route is not used, so that questions need not be embedded."""
+"""Minimum weight of the dense route. Below it, only full text is searched, which needs no embedding."""
 
 MAX_DENSE_WEIGHT = 0.45
 """Weight of a dense route that is at least as good as full text; a weaker dense route gets less.
@@ -53,11 +53,8 @@ Item = TypeVar("Item")
 def dense_weight(calibration: RouteCalibration | None) -> float:
     """Return the weight of the dense route: 0, or from `MIN_DENSE_WEIGHT` to `MAX_DENSE_WEIGHT`.
 
-    `calibration` contains the mean reciprocal ranks (MRR) of the two routes. The weight is the maximum
-    times the ratio `dense / full_text`, which is limited to 1. A weight below the minimum becomes 0. If the
-    MRR of full text is 0, the weight is the maximum, or 0 if the MRR of the dense route is 0 as well.
-    Without a calibration, the weight is `UNCALIBRATED_DENSE_WEIGHT`. docs/explanation/retrieval.md has the
-    measurements.
+    `calibration` contains the mean reciprocal ranks of the two routes. The better the dense route compares
+    to full text, the greater its weight. docs/explanation/retrieval.md has the measurements.
     """
     if calibration is None:
         return UNCALIBRATED_DENSE_WEIGHT
@@ -102,8 +99,8 @@ def without_duplicates(results: Iterable[object]) -> list[RetrievedChunk]:
 def diversify(ranking: Iterable[Item], k: int, document: Callable[[Item], Hashable]) -> list[Item]:
     """Return the `k` best items, with at most `MAX_PER_DOCUMENT` of one document in each window.
 
-    `document` returns the key of an item's document. Items over the limit come later, after items of other
-    documents. If only items of one document are left, the limit does not apply.
+    `document` returns the key of an item's document. Items over the limit are postponed, unless no items of
+    other documents are left.
     """
     selected: list[Item] = []
     remaining = [(item, document(item)) for item in ranking]
@@ -148,10 +145,7 @@ SHARED_FACTOR = 0.7
 """Factor for the score of a section that is similar in most APIs, unless its kind fits the question."""
 
 PARAMETERS_INDEX = 2
-"""Index, from 0, at which the request parameters of the first chunk's API are inserted if they are missing.
-
-If they are further down in the ranking, they are moved up to this index.
-"""
+"""Index, from 0, at which the request parameters of the first chunk's API are inserted."""
 
 _SHARED_SECTIONS: frozenset[SectionKind] = frozenset(
     {"request_headers", "public_parameters", "permission_package"}
@@ -184,11 +178,10 @@ def lacks_request_parameters(ranking: Sequence[RetrievedChunk]) -> bool:
 def add_request_parameters(
     ranking: Sequence[RetrievedChunk], collection: Collection, filters: Filters
 ) -> list[RetrievedChunk]:
-    """Return `ranking` with the request parameters of the first chunk's API in third place.
+    """Return `ranking` with the request parameters of the first chunk's API, if any, in third place.
 
-    In a shorter ranking, they come last. The ranking is unchanged if the API has no request parameters that
-    `filters` allow. `lacks_request_parameters` must be true for `ranking`. A caller of the API needs its
-    parameters, even if the words of the question are in another section.
+    A caller of the API needs its parameters, even if the words of the question are in another section.
+    `lacks_request_parameters(ranking)` must be true.
 
     This function blocks: call it in a worker thread.
     """
@@ -239,11 +232,10 @@ Sections = dict[int, Chunk]
 def add_neighbours(
     collection: Collection, retrieved: Sequence[RetrievedChunk], filters: Filters
 ) -> list[RetrievedChunk]:
-    """Return `retrieved` with the bodies and texts of short sections extended.
+    """Return `retrieved`, with each short section extended by the sections before and after it.
 
-    The sections after and before a short section are added alternately, beginning with the one after, as
-    long as the bodies have at most `MAX_BYTES` together. Each side ends after `MAX_DISTANCE` sections, or
-    before the first section that does not fit, does not match `filters` or is already in the results.
+    An extended section has at most `MAX_BYTES`. Sections that `filters` exclude and sections that are
+    already in the results are not added.
 
     This function blocks: pass it to `Collection.run`.
     """

@@ -17,10 +17,10 @@ MAX_CANDIDATES = 20
 """Number of best chunks whose relevance is compared; with more, answers did not improve."""
 
 MIN_K = 4
-"""Minimum number of results, of which the last is the most relevant one.
+"""Minimum number of results at which the last one is chosen by its relevance.
 
-The first three places can have been given on purpose: to definitions of identifiers, to the request
-parameters of an API, or to each part of a question.
+The first three results may be there on purpose: as the definitions of identifiers, as the request
+parameters of an API, or as results for different parts of a question.
 """
 
 ASKED_SECTIONS: Mapping[SectionKind, Need] = {
@@ -28,7 +28,7 @@ ASKED_SECTIONS: Mapping[SectionKind, Need] = {
     "request_url": "endpoint",
     "response_parameters": "returned",
 }
-"""Sections of an API that usually answer a question with this need."""
+"""The need of a question that a section of an API usually answers."""
 
 RARELY_ASKED: frozenset[SectionKind] = frozenset(
     {
@@ -70,7 +70,7 @@ class RankedChunk:
     ) -> dict[str, float]:
         """Return the features of `text`, a part of the chunk's body.
 
-        `words` are the words of the question in `text` and in the heading. `is_code` says that `text` is
+        `words` are the words of the question in `text` and in the heading. `is_code` says whether `text` is
         only code.
         """
         chunk, terms = self.chunk, self.terms
@@ -108,8 +108,8 @@ def relevance_of(features: Mapping[str, float], weights: Mapping[str, float]) ->
 def relative_scores(ranking: Sequence[RetrievedChunk]) -> list[float]:
     """Return the scores of the chunks relative to the best score, 0 to 1.
 
-    A chunk with score 0 was not found by the search, but added because the question is about its API. It
-    gets the best score.
+    A chunk with score 0 gets the best score, because it was not found by the search but added on purpose,
+    such as the chunks of an API that the question names.
     """
     best = max((retrieved.score for retrieved in ranking), default=0.0)
     if best <= 0:  # cosines of vectors can be negative
@@ -122,11 +122,10 @@ def with_relevant_chunk(
 ) -> list[RetrievedChunk]:
     """Return the first `k - 1` chunks of `ranking`, followed by the most relevant of the next ones.
 
-    Search scores compare the words of the question with whole chunks. The relevance also considers where
-    the words are and what the question asks for. If the relevance chose all `k` chunks, chunks that search
-    ranks high for a reason would be lost; docs/explanation/retrieval.md has the measurements. `ranking` is
-    sorted, best first; only its first `MAX_CANDIDATES` chunks are compared. If `k` is less than `MIN_K`,
-    the chunk at place `k` stays.
+    `ranking` is sorted by search score, best first. Unlike search, the relevance considers where the words
+    of the question are and what the question asks for. The relevance chooses only the last chunk, because
+    search ranks some chunks high on purpose (see `MIN_K`); docs/explanation/retrieval.md has the
+    measurements. If `k` is less than `MIN_K`, the first `k` chunks are returned.
     """
     first = list(ranking[: k - 1])
     ranked = [

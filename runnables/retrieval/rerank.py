@@ -85,9 +85,8 @@ def build_rerank(
 ) -> RerankStep | None:
     """Return the rerank step with `compressor` or, if that is None, with the configured reranker.
 
-    Returns None if there is no `compressor` and the setting `rerank` is `none`. Raises ConfigurationError
-    if the setting is `endpoint` and the URL is missing or invalid, if it is `model` and there is no chat
-    model, or if a local model or a compressor class cannot be loaded.
+    Returns None if no reranker is configured and there is no `compressor`. Raises ConfigurationError if the
+    configured reranker cannot be created.
     """
     if compressor is None:
         reranker = _open_reranker(settings, models, platform_info)

@@ -77,7 +77,7 @@ MAX_PAIR_QUESTION_TOKENS = 100
 MAX_PAIR_PASSAGE_TOKENS = 300
 """Maximum length of a passage for a cross-encoder, in tokens.
 
-Many cross-encoders read at most 512 tokens of question and passage together. Longer passages take longer.
+Many cross-encoders read at most 512 tokens of question and passage together.
 """
 
 BATCH_SIZE = 4

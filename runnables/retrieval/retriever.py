@@ -166,8 +166,8 @@ class HybridSearch:
     ) -> list[RetrievedChunk]:
         """Return the `k` best of `candidates`, diversified. Chunks that are not yet in `chunks` are read.
 
-        Of several chunks with the same title, section and body, only the best is returned. Such chunks
-        exist because platforms publish a section on several pages, such as one per edition or version.
+        Of several chunks with the same content, only the best is returned. Chunks repeat because platforms
+        publish the same section on several pages, such as one per version.
         """
         while True:
             best = _diversify(candidates, k)
@@ -213,8 +213,8 @@ def _definitions_first(
     1. Chunks with a higher `definition_strength` come first. For example, a code may be in the tables of
        several APIs, and the question may also contain the path of one of them. The table of that API then
        comes first, because it matches two identifiers.
-    2. If the question contains a path, the chunks in `exact`, which exact search found, come first. They
-       do not include APIs with another HTTP method than that in the question.
+    2. If the question contains a path, the chunks in `exact` come first, because exact search also
+       compares the HTTP method.
     3. Chunks that are earlier in `ranking` come first.
     """
     strengths = {hit: definition_strength(chunk, identifiers) for hit, chunk in chunks.items()}

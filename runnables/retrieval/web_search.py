@@ -80,8 +80,8 @@ class WebSearch:
     async def search(self, question: Question, config: RunnableConfig) -> list[RetrievedChunk]:
         """Return chunks of the pages found for `question`, best page first. Never raises.
 
-        The result is empty after a failure. It is also empty if the question has filters, because filters
-        select documents of the collection.
+        The result is empty if the search fails, or if the question has filters, because filters select
+        documents of the collection.
         """
         query = details_of(question).search_query[:MAX_QUERY_CHARS].strip()
         if not query or question.filters != Filters():
@@ -205,7 +205,6 @@ MAX_TITLE_CHARS = 200
 MAX_URL_CHARS = 2_000
 
 _URL = re.compile(r"https?://[^\s<>\"`\\]+", re.IGNORECASE)
-"""A URL without white space, angle brackets, double quotes, backquotes and backslashes."""
 
 _PASSAGE_SEPARATOR = re.compile(r"\s*\[(?:\.{3}|…)\]\s*")
 """The separator that Tavily puts between two passages of a page."""
@@ -276,8 +275,8 @@ def _is_safe_link(url: str) -> bool:
 def _is_in_domains(url: str, domains: tuple[str, ...]) -> bool:
     """Return whether `url` is in one of `domains`; true if `domains` is empty.
 
-    A domain includes its subdomains. As in Tavily's API, it may begin with `*.`. A scheme before the domain
-    and a path after the domain are ignored.
+    A domain includes its subdomains. As in Tavily's API, a domain may also be written as `*.example.com` or
+    `https://example.com/path`.
     """
     host = httpx.URL(url).host
     hosts = (re.sub(r"^(https?://)?(\*\.)?|/.*$", "", domain) for domain in domains)

@@ -28,7 +28,7 @@ from schemas.document import CatalogueEntry, RetrievedChunk
 from schemas.question import Filters, Question
 
 MAX_MATCHES = 10
-"""Maximum number of documents that `outline` lists with their headings. A name may match several."""
+"""Maximum number of matching documents that `outline` lists with their headings."""
 
 MAX_SIBLINGS = 30
 """Maximum number of other documents of the same services that `outline` lists, without headings."""
@@ -129,7 +129,7 @@ async def look_up(
     question: Question,
     config: RunnableConfig,
 ) -> PassagesResult | OutlineResult:
-    """Return the result of the tool `name`, called by a program instead of by the research agent.
+    """Call the tool `name` without the research agent, and return its result.
 
     The filters and `k` of `question` apply to the lookup. Raises ToolException if `open` finds the
     document but not the section.
@@ -204,9 +204,9 @@ def _rank_chunks_of(
     question: Question,
     retrieved: Sequence[RetrievedChunk],
 ) -> list[RetrievedChunk]:
-    """Return all chunks of `documents`: first those in `retrieved`, then the others, best match first.
+    """Return all chunks of `documents`: first those in `retrieved`, then the others.
 
-    The more of the question's words a chunk contains, the better it matches.
+    The others are sorted by the share of the question's words that a chunk contains, largest first.
     """
     chunks = _chunks_of(library, documents, question.filters)
     ids = {r.chunk.id for r in chunks}

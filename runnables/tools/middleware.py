@@ -155,9 +155,8 @@ def _arguments(raw: Any) -> dict[str, Any]:
 class ModelCallMiddleware(AgentMiddleware[AgentState[Any], ToolContext]):
     """Calls the agent's model through ChatModel, with its retries, its circuit breaker and a deadline.
 
-    The deadline is `round_timeout_s` seconds after the start of the call, unless the run has an earlier
-    deadline. Raises ModelError, which is ToolCallsUnsupported if the first call shows that the model or its
-    provider does not support tools.
+    A call may take `round_timeout_s` seconds, or less if the run ends earlier. Raises ModelError, for
+    example ToolCallsUnsupported if the model or its provider does not support tools.
     """
 
     def __init__(self, model: ChatModel, round_timeout_s: float) -> None:

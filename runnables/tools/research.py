@@ -96,10 +96,9 @@ async def _research_with_fallbacks(
     library: DocumentLibrary,
     config: RunnableConfig,
 ) -> tuple[CallJournal, DegradedReason | None]:
-    """Return the journal of the last agent that was tried, and why the answer is degraded, or None.
+    """Try the agents in order; return the last journal, and why the answer is degraded, or None.
 
-    The agents are tried in order until one succeeds. Further agents are not tried if one fails after
-    a tool call, times out or does not support tools.
+    The next agent is tried only if an agent fails before its first tool call.
     """
     journal = CallJournal(0)
     errors: list[ModelError] = []
@@ -168,11 +167,7 @@ class ResearchAgent:
 
     @property
     def _token_budget(self) -> int:
-        """Estimated number of tokens for the prompt and the results of tools.
-
-        This is the context window, divided by the token correction, without the `MAX_OUTPUT_SHARE` of it
-        that is reserved for the reply.
-        """
+        """Estimated number of tokens for the prompt and the results of tools; the reply needs the rest."""
         return int(self._model.window / self._model.token_correction * (1 - MAX_OUTPUT_SHARE))
 
     def _prompt(self, state: PipelineState) -> list[BaseMessage]:

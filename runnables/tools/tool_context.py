@@ -32,7 +32,7 @@ class PassagesResult(NamedTuple):
 
 
 class OutlineResult(NamedTuple):
-    """Result of a tool that lists documents. An answer can cite passages, but not such a list."""
+    """Result of a tool that lists documents. Answers cannot cite an outline."""
 
     text: str
     """Text for the model. It is truncated if it is long, and marked as data, before the model reads it."""
@@ -107,10 +107,7 @@ class CallJournal:
 
 
 class DocumentLibrary:
-    """Lookup of the indexed documents for tools.
-
-    All methods block. The methods of the attribute `search` do not.
-    """
+    """Lookup of the indexed documents for tools. All methods block: call them in a worker thread."""
 
     def __init__(self, collection: Collection, search: ChunkSearch, glossary: Glossary) -> None:
         self.collection = collection
@@ -134,7 +131,7 @@ class DocumentLibrary:
                 yield entry
 
     def _is_allowed(self, entry: CatalogueEntry, filters: Filters) -> bool:
-        """Return whether `filters` allow a chunk of the document."""
+        """Return whether `filters` allow at least one chunk of the document."""
         if filters.service not in (None, entry.service_id):
             return False
         if filters.source not in (None, entry.source):

@@ -35,13 +35,13 @@ SHARES = {
     "honest": "unanswerable: honest",
     "unanswerable_high": "unanswerable: high",
 }
-"""Labels of the shares of `AnswerScores` that a comparison shows."""
+"""Maps the fields of `AnswerScores` that a comparison shows to their labels."""
 
 MAX_BRIEF_CHARS = 160
 """Maximum length of an answer in a comparison, in characters, including its grade or label."""
 
 GRADE_VALUES: dict[Grade, float] = {"correct": 1.0, "partly": 0.5, "wrong": 0.0}
-"""The value of each grade in a comparison. `_grade_value` also covers answers without a grade."""
+"""The value of each grade in a comparison."""
 
 
 class AnswerPair(NamedTuple):
@@ -56,7 +56,7 @@ class AnswerComparison(NamedTuple):
 
     questions: int
     by_grade: bool
-    """Whether answers are compared by the grades of a judge, and not by the facts that they state."""
+    """Whether answers are compared by a judge's grades, instead of by the facts that they state."""
     before: AnswerScores
     after: AnswerScores
     better: tuple[AnswerPair, ...]
@@ -114,20 +114,17 @@ def _fact_value(result: ScoredAnswer) -> float | None:
 
 
 def _grade_value(result: ScoredAnswer) -> float | None:
-    """Return the value of the grade; None if the judge failed.
-
-    Answers that cite no source are not graded; their value is 0. Answers to questions without facts are not
-    graded either; their value is that of `_fact_value`.
-    """
+    """Return the value of the grade; None if the judge failed."""
     if result.judge_failure is not None:
         return None
-    if not result.facts:
+    if not result.facts:  # without facts, the judge is not asked
         return _fact_value(result)
+    # An answer without a grade cites no source, so it is as bad as a wrong one.
     return GRADE_VALUES[result.grade] if result.grade else 0.0
 
 
 def print_answers(evaluation: AnswerEvaluation) -> None:
-    """Print the scores on stdout, followed by wrong answers. Those with confidence `high` come first."""
+    """Print the scores on stdout, then wrong answers: first those with confidence `high`."""
     parts = [
         _answers_heading(evaluation),
         _scores(evaluation.scores),
@@ -171,7 +168,7 @@ def _changed(label: str, answers: Sequence[AnswerPair]) -> list[Group]:
 
 
 def _brief(result: ScoredAnswer) -> str:
-    """Return the grade of an answer, or its label if it has no grade, and the beginning of its text."""
+    """Return the grade (or else the label) of an answer, and the beginning of its text."""
     return shorten(f"{result.grade or _label(result)}: {' '.join(result.steps)}", MAX_BRIEF_CHARS)
 
 
@@ -214,16 +211,12 @@ def _scores(scores: AnswerScores) -> Group:
 
 
 def _judged(scores: AnswerScores) -> tuple[tuple[str, float | None, str], ...]:
-    """Return the shares that depend on the judge; none if there are no grades."""
+    """Return the shares that depend on the judge; empty if there are no grades."""
     if scores.correct is None:
         return ()
     return (
         ("correct", scores.correct, "the judge grades the answer as correct"),
-        (
-            "agreement",
-            scores.agreement,
-            "of the graded answers: graded correct and stating all facts, or neither",
-        ),
+        ("agreement", scores.agreement, "of the graded answers: the judge and the facts agree"),
     )
 
 

@@ -63,11 +63,10 @@ async def evaluate_answers(
     """Ask the questions in the file at `path`, and score the answers.
 
     `judge_model` is the `provider:model` that grades the answers; None means APIDESK_JUDGE_MODEL. No
-    question is recorded. If LangSmith is configured, it receives the questions and results, but no traces.
+    question is recorded. LangSmith, if configured, receives the questions and results, but no traces.
 
-    Raises QuestionError for invalid questions, ConfigurationError if a model is invalid, StoreError if the
-    store fails, and ApideskError if LangSmith is configured and fails. Raises ModelError if the models that
-    answer fail and APIDESK_ON_MODEL_FAILURE is `error`.
+    Raises QuestionError if a question is invalid, ConfigurationError if a model is invalid, and other kinds
+    of ApideskError if the store, the answer models or LangSmith fail.
     """
     questions = read_questions(path)
     async with AsyncExitStack() as stack:
@@ -142,11 +141,7 @@ class _AnswerRun:
         return graded
 
     async def _grade(self, result: ScoredAnswer) -> ScoredAnswer:
-        """Return `result` with the judge's grade, or with the reason why the judge gave none.
-
-        `result` is returned unchanged if there is no judge, if the question has no facts, or if the answer
-        cites no source.
-        """
+        """Return `result` with the judge's grade or failure; unchanged if the judge is not asked."""
         if self._judge is None or result.outcome != "answered" or not result.facts:
             return result
         grade, failure = await self._judge.judge(result.question, result.facts, result.steps)

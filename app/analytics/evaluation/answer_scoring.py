@@ -92,9 +92,7 @@ class ScoredAnswer(ApiModel):
     grounded: bool | None = None
     """Whether the answer has no `unsupported` step and no `unverified` fact; None if it cites no source."""
     grade: Grade | None = None
-    """The judge's grade. None if there is no judge, the judge failed, the question has no facts, or the
-    answer cites no source.
-    """
+    """The judge's grade; None if the judge failed or was not asked."""
     judge_failure: str | None = None
     """Why the judge gave no grade; None if the judge gave a grade or was not asked."""
     degraded: str | None = None
@@ -102,10 +100,7 @@ class ScoredAnswer(ApiModel):
 
 
 class Reliability(ApiModel):
-    """How many answers with one confidence level are right.
-
-    Only answers that cite a source, and whose `right` is not None, count.
-    """
+    """How many answers with one confidence level are right. Answers that cite no source are left out."""
 
     confidence: Confidence
     answers: int
@@ -144,10 +139,10 @@ class AnswerScores(ApiModel):
     if no answer has a grade.
     """
     agreement: float | None
-    """Share of the graded answers that are both `correct` and `right`, or neither."""
+    """Share of the graded answers for which the judge (`correct`) and the facts (`right`) agree."""
     unanswerable: int
     honest: float | None
-    """Share of the unanswerable questions that were refused, not covered or given confidence `low`."""
+    """Share of the unanswerable questions that were refused or not covered, or have confidence `low`."""
     unanswerable_high: float | None
     """Share of the unanswerable questions that were answered with confidence `high`."""
     reliability: tuple[Reliability, ...]
@@ -162,7 +157,7 @@ class AnswerEvaluation(ApiModel):
     answered_by: str
     """The configured chat model, or `extractive`."""
     judge: str | None
-    """The model that graded the answers; None if no model did."""
+    """The model that graded the answers; None if there is no judge."""
     scores: AnswerScores
     grades: dict[Grade, int] | None
     """Number of answers with each grade; None if there is no judge."""
@@ -375,11 +370,9 @@ class AnswerJudge:
 def open_answer_judge(
     settings: Settings, model: str | None, language: Language
 ) -> AnswerJudge | None:
-    """Return a judge that calls `model`. If `model` is None, the judge calls APIDESK_JUDGE_MODEL.
+    """Return a judge that calls `model` or, by default, APIDESK_JUDGE_MODEL; None if neither is set.
 
-    The judge uses APIDESK_JUDGE_BASE_URL, APIDESK_JUDGE_API_KEY and a prompt in `language`. Returns None if
-    no model is given or configured. Raises ConfigurationError if `model` is empty, or if the model's name
-    or provider is invalid.
+    The prompt of the judge is in `language`. Raises ConfigurationError if the model is invalid.
     """
     if model is not None:
         settings = settings.model_copy(update={"judge_model": model})

@@ -64,8 +64,7 @@ class EvaluationQuestion(BaseModel):
     gold: Annotated[tuple[NonEmptyStr, ...], BeforeValidator(_list)] = ()
     """The name of each document that answers the question.
 
-    A name is an id, page url, api url, api name, file path or operation such as `POST /orders`. The tuple
-    is empty for an off-topic or unanswerable question.
+    A name is an id, page url, api url, api name, file path or operation such as `POST /orders`.
     """
     facts: Annotated[tuple[Fact, ...], BeforeValidator(_list)] = ()
     """The facts that a right answer states."""
@@ -86,11 +85,7 @@ class EvaluationQuestion(BaseModel):
 
     @property
     def expected_type(self) -> QuestionType | None:
-        """The type that the classifier should predict; None if the dataset does not say.
-
-        If `type` is None and `has_no_answer` is true, the question is expected to be off-topic (type
-        `unknown`), unless its kind is `unanswerable`.
-        """
+        """The type that the classifier should predict; None if it is not known."""
         is_off_topic = self.has_no_answer and self.kind != UNANSWERABLE
         return self.type or ("unknown" if is_off_topic else None)
 
@@ -172,7 +167,7 @@ class DocumentIndex:
         """Number of documents."""
         self._by_name: dict[str, set[str]] = defaultdict(set)
         self._by_page: dict[str, set[str]] = defaultdict(set)
-        """Keys of documents by page; a page with several operations has several documents."""
+        """Keys of documents by the part of the id before `#`, which all operations of a page share."""
         self._by_operation: dict[str, dict[str, set[str]]] = defaultdict(lambda: defaultdict(set))
         """Keys of documents by method and API url."""
 
@@ -231,10 +226,7 @@ class DocumentIndex:
         return by_url[min(urls, key=len)] if urls else set()
 
     def _documents_of_file(self, name: str) -> set[str]:
-        """Return the documents of the page at the path `name`.
-
-        Leading folders are dropped until a page matches.
-        """
+        """Return the documents of the page at the path `name`, ignoring leading folders if necessary."""
         path = PurePosixPath(name)
         parts = path.with_suffix("").parts if path.name else ()
         pages = ("/".join(parts[start:]) for start in range(len(parts)))

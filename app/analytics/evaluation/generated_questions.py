@@ -60,8 +60,7 @@ def generate_questions(
 ) -> list[EvaluationQuestion]:
     """Return at most `limit // len(KINDS)` questions of each kind, taken from the sources in turn.
 
-    A text is not used if it is a candidate for several documents, if its document is not in the sample, or
-    if no name refers only to its document.
+    Texts that could be about several documents are not used.
     """
     names = {qualified_id(chunks[0]): documents.name_of(chunks) for chunks in documents.sample}
     kinds: dict[GeneratedFrom, dict[str, list[QuestionCandidate]]] = defaultdict(
@@ -82,11 +81,7 @@ def generate_questions(
 
 
 def _unambiguous_candidates(documents: DocumentIndex) -> Iterator[QuestionCandidate]:
-    """Yield one candidate for each text that is a candidate for only one document.
-
-    Texts that differ only in case are the same text. If a text is a candidate of several kinds, the kind
-    that comes first in `KINDS` is used.
-    """
+    """Yield one candidate for each text that is about only one document, ignoring case."""
     by_text: dict[str, list[QuestionCandidate]] = defaultdict(list)
     for chunks in documents.sample:
         for candidate in _candidates(chunks, documents):
@@ -123,9 +118,9 @@ def _candidates(chunks: list[Chunk], documents: DocumentIndex) -> Iterator[Quest
 
 
 def _first_sentence(chunks: list[Chunk], title: str) -> str | None:
-    """Return the first sentence of the first paragraph, without the words that also occur in `title`.
+    """Return the first sentence of the first paragraph, without the words of `title`.
 
-    Words of one character are kept. Returns None if fewer than `MIN_SENTENCE_WORDS` words remain.
+    Returns None if fewer than `MIN_SENTENCE_WORDS` words remain.
     """
     blocks = (block for chunk in chunks for block in parse_blocks(chunk.body))
     paragraph = next((plain_text(block.text) for block in blocks if block.kind == "paragraph"), "")
@@ -140,10 +135,9 @@ def _first_sentence(chunks: list[Chunk], title: str) -> str | None:
 
 
 def error_code_rows(chunk: Chunk) -> Iterator[str]:
-    """Yield each error code in the first column of a table, followed by its meaning.
+    """Yield each error code in the first column of a table with its meaning, such as "44203 price too low".
 
-    The header of the column must contain "code", "error" or a Chinese equivalent. The meaning is the first
-    other cell of the row that is neither empty nor a number. A row without a meaning is skipped.
+    The meaning is the first of the other cells that is neither empty nor a number.
     """
     for block in parse_blocks(chunk.body):
         rows = parse_table(block.text) if block.kind == "table" else []

@@ -18,7 +18,7 @@ from app.analytics.evaluation.scoring import (
 )
 
 REPORTED_KS = (1, 3, 5, 10, 20)
-"""Values of k in the second table, in addition to the evaluation's k."""
+"""Values of k for which recall is printed, in addition to the evaluation's k."""
 
 MAX_WORST_QUESTIONS = 10
 """Maximum number of questions that are listed."""
@@ -87,11 +87,7 @@ def _measures(evaluation: Evaluation) -> Table:
 
 
 def _by_k(evaluation: Evaluation) -> Group:
-    """Return a table of recall by k.
-
-    A route whose hit@k differs from its recall has a second row. If the primary route's recall in k chunks
-    differs from its recall in k documents, the last row shows the recall in k chunks.
-    """
+    """Return a table of recall by k. Rows for hit@k and k chunks are added if they differ from recall."""
     k, ks = evaluation.k, sorted({*REPORTED_KS, evaluation.k})
     table = new_table("", *(f"k = {k}" for k in ks))
     for route in evaluation.routes:
@@ -103,7 +99,7 @@ def _by_k(evaluation: Evaluation) -> Group:
     if route.chunk_recall == route.recall:
         return Group(table)
     _curve_row(table, f"recall in k chunks, {route.label}", route.chunk_recall, ks, k)
-    note = "k counts documents, except in the last row: there, it counts chunks, as APIDESK_TOP_K does."
+    note = "k is a number of documents; in the last row, a number of chunks, like APIDESK_TOP_K."
     return Group(table, Text(note, style="dim"))
 
 

@@ -53,7 +53,7 @@ CLASSIFY_CONCURRENCY = 4
 MODES: tuple[RetrievalMode, ...] = ("full_text", "dense", "hybrid")
 
 PROBE_CHUNKS = 60
-"""Number of chunks to retrieve per question. These usually belong to at least 20 distinct documents."""
+"""Number of chunks to retrieve per question, usually from at least `MAX_K` distinct documents."""
 
 
 class FailureTrackingEmbeddings(Embeddings):
@@ -176,13 +176,12 @@ class EvaluationInput(NamedTuple):
 async def evaluate_retrieval(settings: Settings, options: EvaluationOptions) -> Evaluation:
     """Measure the routes that `options.mode` selects, on the questions that have gold documents.
 
-    For questions with an expected type, the predicted type is evaluated too.
+    The predicted question types are compared with the expected types, if any. If reranking fails, the order
+    before reranking is measured.
 
     Raises QuestionError if questions are invalid or cannot be generated, ConfigurationError if a route's
-    model is not configured or generated questions cannot be saved, StoreError if the store fails, and
-    ApideskError if LangSmith is configured and fails. Raises ModelError if the embedding model fails, or if
-    classification fails and APIDESK_ON_MODEL_FAILURE is `error`. If reranking fails, the order before
-    reranking is measured.
+    model is not configured or generated questions cannot be saved, and other kinds of ApideskError if the
+    store, the embedding model, the classifier or LangSmith fails.
     """
     questions = read_questions(options.questions) if options.questions else None
     with ingestion_progress() as progress:

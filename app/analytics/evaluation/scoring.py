@@ -59,7 +59,7 @@ class QuestionResult(ApiModel):
     rank: int | None
     """Rank of the first gold document, from 1; None if the first 20 documents contain none."""
     ranks: tuple[int | None, ...]
-    """`rank`, but for each name in `gold` separately."""
+    """For each name in `gold`, the rank of its first document, from 1; None if there is none."""
     milliseconds: float
     retrieved: tuple[RankedDocument, ...] = Field(alias="found")
     """The first k documents."""
@@ -76,10 +76,7 @@ class RouteResult(ApiModel):
     mrr: float
     """Mean reciprocal rank over the first 20 documents."""
     chunk_recall: tuple[float, ...]
-    """Recall within the first k chunks, instead of the first k documents.
-
-    APIDESK_TOP_K counts chunks, too.
-    """
+    """Recall within the first k chunks instead of documents. APIDESK_TOP_K is a number of chunks."""
     p50_ms: float
     p95_ms: float
     questions: tuple[QuestionResult, ...]
@@ -118,7 +115,7 @@ class Evaluation(ApiModel):
     documents: int
     questions: int
     with_gold: int
-    """Questions with gold documents, on which retrieval is measured."""
+    """Number of questions with gold documents. Retrieval is measured on these questions."""
     k: int
     primary_mode: RetrievalMode = Field(alias="judged")
     """The configured route, or the first measured route if the configured route was not measured."""
@@ -245,7 +242,7 @@ def _question_result(
 
 
 def distinct(documents: Iterable[str]) -> list[str]:
-    """Return the documents of ranked chunks in the same order, each at its first occurrence only."""
+    """Return `documents` in the same order, without duplicates."""
     return list(dict.fromkeys(documents))
 
 
@@ -273,7 +270,7 @@ def first_rank(ranking: Ranking, gold: GoldDocuments) -> int | None:
 
 
 def reciprocal_rank(ranking: Ranking, gold: GoldDocuments) -> float:
-    """Return 1 / `first_rank`, or 0 if `ranking` contains no gold document. The mean is the MRR.
+    """Return 1 / `first_rank`, or 0 if `ranking` contains no gold document.
 
     Voorhees, The TREC-8 Question Answering Track Report, 1999.
     """

@@ -57,7 +57,7 @@ class ApiQuestionCounts:
         )
 
     def _resolve_apis(self) -> dict[ApiIdentity, ApiIdentity]:
-        """Map each API to the path and the most common name under which it is counted."""
+        """Map each API to the name and path under which it is counted."""
         names: defaultdict[str, Counter[str]] = defaultdict(Counter)
         urls: defaultdict[str, Counter[str]] = defaultdict(Counter)
         for ((name, url), _), count in self._asked.items():
@@ -147,9 +147,8 @@ def day_of(record: QuestionRecord) -> date:
 def is_unanswered(record: QuestionRecord) -> bool:
     """Return whether the question got an answer that does not help.
 
-    If the caller rated the answer, the rating decides. Otherwise, an answer with low confidence or without
-    sources does not help. Returns False if there is no answer, for example after an error, because the
-    error says nothing about the documentation.
+    If the caller rated the answer, the rating decides. After an error, there is no answer, and the result
+    is False, because the error says nothing about the documentation.
     """
     if record.type is None:
         return False

@@ -95,7 +95,7 @@ class TopicFinder:
 def _free_tokens(model: ChatModel, prompt_tokens: int) -> int:
     """Return how many tokens of the model's context window are left for the groups.
 
-    `prompt_tokens` is the length of the prompt without groups. This prompt and the reply use the rest.
+    `prompt_tokens` is the length of the prompt without groups.
     """
     window = int(model.window / model.token_correction)
     reply = reserved_output_tokens(window)
@@ -117,7 +117,7 @@ def join_groups(groups: Sequence[TextGroup], topics: Sequence[QuestionTopic]) ->
 
 def _join_parts(parts: Sequence[TextGroup], name: str) -> TextGroup:
     largest = max(parts, key=lambda part: len(part.members))
-    # A group of one question contributes no terms to the others, because no second question shares them.
+    # The terms of a single question are left out, because no second question shares them.
     shared = [part.undocumented for part in parts if len(part.members) > 1 or len(parts) == 1]
     return replace(
         largest,

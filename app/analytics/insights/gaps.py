@@ -28,11 +28,11 @@ from schemas.insights import Gap, QuestionRecord
 from schemas.question import QuestionType
 
 MIN_COVERAGE = 0.7
-"""An unrated question with lower `GapQuestion.coverage` is a candidate.
+"""Coverage (see `GapQuestion.coverage`) below which an unrated question is a candidate.
 
-Measured: three quarters of the questions that the documentation answers have a coverage of at least 0.57,
-but only a quarter of the questions about gaps do. `MIN_COVERAGE` is higher than 0.57, so that fewer gaps
-are missed. As a result, more answered questions become candidates, but each group is checked later.
+Measured: three quarters of the questions about gaps have a coverage below 0.57, but only a quarter of the
+questions that the documentation answers. The limit is higher than 0.57, so that fewer gaps are missed.
+Answered questions among the candidates do no harm, because each group is checked later.
 """
 
 MIN_ON_TOPIC_SHARE = 0.5
@@ -73,8 +73,8 @@ class GapQuestion:
 def is_gap_candidate(question: GapQuestion) -> bool:
     """Return whether `question` may be about something that the documents do not cover.
 
-    Off-topic questions are candidates, because the topic gate also rejects topics that the documents
-    lack. If the caller rated the answer, the rating decides.
+    If the caller rated the answer, the rating decides. Off-topic questions are candidates, because the
+    topic gate can mistake a topic that the documents lack for an off-topic one.
     """
     if question.feedback:
         return question.feedback < 0
@@ -96,14 +96,14 @@ async def find_gaps(
     """Return the gaps among the candidates `questions`, the largest gap first.
 
     The members of a gap are indices into `questions`. `group_texts` explains `vectors`,
-    `document_word_shares` and `glossary`. Before gaps are selected, the model of `topic_finder` joins
-    groups that have the same topic, and names the topics.
+    `document_word_shares` and `glossary`. The model of `topic_finder` joins groups that have the same
+    topic, and names the topics.
 
     A group is a gap if it has at least `MIN_GAP_SIZE` questions, is about the platform, and meets one of
     these conditions:
 
     - At least half of its on-topic answers have low confidence, no citation or a negative rating.
-    - Its questions share undocumented words. This is checked only if `document_word_shares` is given.
+    - Its questions share words that the documents lack, according to `document_word_shares`.
     """
     texts = [question.text for question in questions]
     groups = await asyncio.to_thread(
@@ -151,14 +151,14 @@ def _is_failed(question: GapQuestion) -> bool:
 class GapCandidates:
     """Collects the newest gap candidates, at most `MAX_TEXTS`. Records must be added oldest first.
 
-    If one caller repeats a question in the same words on the same day, the question counts once, because
-    retries and monitors would otherwise create a gap. A caller is an API key together with the session, if
-    there is one, because many people can share the key of a web page.
+    If one caller repeats a question in the same words on the same day, the question counts once, so that
+    retries and monitors do not create gaps. Sessions with the same API key count as different callers,
+    because many people can share the key of a web page.
     """
 
     def __init__(self) -> None:
         self.total = 0
-        """Number of candidates that were added, including those that are no longer among the newest."""
+        """Number of candidates that were added, including those that newer ones have replaced."""
         self._newest: deque[GapQuestion] = deque(maxlen=MAX_TEXTS)
         self._day: date | None = None
         self._seen: set[tuple[str, str | None, str]] = set()

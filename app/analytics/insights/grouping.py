@@ -46,19 +46,19 @@ MAX_TEXTS = 3_000
 MIN_SIMILARITY = 0.4
 """Minimum average similarity at which two groups are joined.
 
-Measured on four sets of 85 to 165 questions. In each set, 45 questions are about three topics, with
-fifteen wordings per topic. At 0.4 and 0.35, the topics are the three largest groups in all four sets; at
-0.3 and 0.25, in three of them. In reports on 400 questions that include the three topics, the topics are
-the largest groups in three quarters of the reports at 0.4, in three eighths at 0.35, and in a quarter at
-0.3.
+Measured on four sets of 85 to 165 questions that contain fifteen wordings of each of three topics. With 0.4
+and 0.35, the topics are the three largest groups in all four sets; with 0.3 and 0.25, in three sets.
+
+In reports on 400 questions that include these topics, the topics are the three largest groups in three
+quarters of the reports with 0.4, in three eighths with 0.35, and in a quarter with 0.3.
 """
 
 MIN_BRIDGE_SIMILARITY = 0.05
 """Minimum similarity of centroids at which groups in different languages are joined.
 
-In the sets of `MIN_SIMILARITY`, groups with the same topic have a similarity of 0.067 to 0.16. Unrelated
-groups have a similarity of at most 0.036, except that groups that share only one term reach up to 0.16.
-Therefore, groups must also share `MIN_BRIDGE_TERMS` terms.
+Measured on the question sets of `MIN_SIMILARITY`: 0.067 to 0.16 for groups with the same topic, at most
+0.036 for unrelated groups with two or more terms in common. With one term in common, unrelated groups reach
+0.16; `MIN_BRIDGE_TERMS` excludes them.
 """
 
 MIN_BRIDGE_TERMS = 2
@@ -101,14 +101,13 @@ class TopicTerm:
 
     text: str
     word: str
-    """The word or character from which the term was derived; the first one if there are several."""
+    """For a stem, the first word from which it was derived; for a character, the character itself."""
     expected_share: float
     """Expected share of this term among the words of questions."""
     document_share: float
-    """How frequent the word with this stem, or the word that contains this character, is in the documents:
-    its share of their words.
+    """How frequent the word from which the term was derived is in the documents, as a share of all words.
 
-    If there are several such words, this is the share of the most frequent one.
+    If the term was derived from several words, this is the share of the most frequent one.
     """
 
 
@@ -190,7 +189,7 @@ def _character_terms(character: str, document_share: float) -> Iterator[TopicTer
 
 @lru_cache
 def _character_shares() -> dict[str, float]:
-    """Map each character to the total share of the words that contain it in everyday Chinese text."""
+    """Map each character to the share of words that contain it, in everyday Chinese text."""
     shares: defaultdict[str, float] = defaultdict(float)
     for word, zipf in listed_words("zh"):
         for character in set(word):

@@ -147,10 +147,8 @@ async def build_report(
 ) -> Insights:
     """Build the report on the last `days` days; without `documentation`, no gaps are detected.
 
-    A worker thread reads the records as a stream, so that only rated answers and the newest gap candidates
-    are in memory. A step of gap detection is skipped if it fails, or if its part of `documentation` is
-    None. The report contains `documentation.notes` and a note on each failed step. A failure of the
-    topic finder is only logged.
+    The records are read as a stream, and most of them are not kept in memory. If the embedding model or the
+    document store fails, gaps are detected without it, and the report contains a note on the failure.
 
     Raises StoreUnavailable if the database fails.
     """
@@ -174,7 +172,7 @@ def _read_records(records: Iterable[QuestionRecord]) -> tuple[QuestionCounts, Ga
 async def _gaps_and_notes(
     collected: GapCandidates, documentation: DocumentationContext
 ) -> tuple[tuple[Gap, ...], tuple[str, ...]]:
-    """Return the gaps, and notes on the questions that were left out and the steps that failed."""
+    """Return the gaps, and notes on questions that were left out and on failures."""
     candidates, notes = collected.newest_first, []
     if len(candidates) < MIN_GAP_SIZE:
         return (), ()

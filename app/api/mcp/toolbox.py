@@ -107,9 +107,7 @@ class Passages(ApiModel):
 
     passages: list[Passage]
     sections: list[str]
-    """The headings of the documents with the requested name, if `open` is called without a section and they
-    have headings; otherwise empty.
-    """
+    """The headings, if `open` was asked to list the sections of a document; otherwise empty."""
 
     @classmethod
     def of(cls, result: PassagesResult | OutlineResult) -> "Passages":
@@ -145,7 +143,7 @@ class Document(ApiModel):
 
 
 class Documents(ApiModel):
-    """The result of `outline`: the documents found by name, then others of the same services."""
+    """The result of `outline`: the documents found by name, then other documents of the same services."""
 
     documents: list[Document]
 

@@ -108,10 +108,9 @@ class StreamedText:
         return ""
 
     def _rest(self, answer: Answer) -> list[str]:
-        """Return the steps that were not sent, and the note on doubts.
+        """Return the paragraphs to send after the steps that were sent.
 
-        The note comes before the steps if no step was sent, otherwise after them. If the answer does not
-        begin with the steps that were sent, return a correction notice, the note and all steps.
+        If no step was sent, the note on doubts comes first.
         """
         notes, count = list(doubt_notes(answer)), len(self._sent_steps)
         if answer.answer[:count] != self._sent_steps:
@@ -148,8 +147,7 @@ def url_citations(text: str, answer: Answer) -> list[dict[str, Any]]:
     """Return a citation for each source in the list at the end of `text`.
 
     A citation contains the name and URL of the source, and the start and end of its link in `text`, in
-    characters. If a document has no page, its URI is the URL, so that the n-th citation always belongs to
-    `[n]`.
+    characters. Documents without a page are cited by their URI, so that the n-th citation belongs to `[n]`.
     """
     citations = []
     for sources in sources_by_number(answer):

@@ -125,10 +125,7 @@ def _read_turns(messages: Sequence[ChatMessage]) -> Iterator[Turn]:
 
 
 def _make_standalone(turns: Iterator[Turn]) -> tuple[Turn, ...]:
-    """Return the turns with the missing subjects added to follow-up questions.
-
-    Sessions need no such step, because they store questions with their subjects.
-    """
+    """Return the turns with the missing subjects added to follow-up questions."""
     standalone: list[Turn] = []
     for turn in turns:
         question = make_standalone(turn.question, standalone)

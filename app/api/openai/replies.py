@@ -150,8 +150,8 @@ class InputItem(ChatMessage):
     def answer(self) -> str | None:
         """The text of the answer, or None if the item contains no answer.
 
-        An `item_reference` refers to an earlier answer. Answers are not stored, so the text is empty. It is
-        not None, because the question before the reference would then be left out of the history.
+        An `item_reference` refers to an earlier answer, which is not stored. Its text is "" instead of
+        None, so that the question before the reference stays in the conversation.
         """
         return "" if self.type == "item_reference" else super().answer
 

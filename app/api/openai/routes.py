@@ -102,9 +102,9 @@ class ChatResponder:
     ) -> dict[str, Any] | ServerSentEvent:
         """Answer the last question in the messages, with the earlier messages as history.
 
-        Error messages name `field`, the request field that contains the messages. Raises UnknownModel,
-        QuestionError and the errors of `Answerer.ask`. If the reply is streamed, an error after the first
-        event is not raised, but sent in the stream.
+        `field` is the name of the request field that contains the messages; errors mention this name.
+        Raises UnknownModel, QuestionError and the errors of `Answerer.ask`. After the first event of a
+        stream, an error is sent in the stream.
         """
         mode = model_mode(data.model, self.answer_service)
         question, history = await asyncio.to_thread(

@@ -162,9 +162,9 @@ def _evaluate_answers(
 def _report_judge_failures(
     failures: "Iterable[str | None]", grades: "Mapping[Grade, int] | None"
 ) -> None:
-    """Print how often the judge failed, and its first error. Print nothing if it did not fail.
+    """If the judge failed, print how often, and its first error.
 
-    Exits with EXIT_FAILED if the judge failed and graded no answer.
+    Exits with EXIT_FAILED if the judge failed for every answer.
     """
     messages = [failure for failure in failures if failure is not None]
     if not messages:

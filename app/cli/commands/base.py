@@ -23,8 +23,8 @@ EXIT_BAD_INPUT = 2
 def report_errors(command: F) -> F:
     """Decorate `command` to print an ApideskError as one line on stderr and exit.
 
-    The exit status is 2 for invalid settings, questions or sources, and 1 for any other error. Only errors
-    are logged, unless the command changes the log level.
+    The exit status is 2 for invalid settings, questions or sources, and 1 for any other error. The log
+    level is set to ERROR before the command runs.
     """
 
     @wraps(command)

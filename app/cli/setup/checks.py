@@ -39,7 +39,7 @@ class ModelCheck:
     """An error message that names the setting to check; None if the check succeeded."""
     milliseconds: int
     output: str = ""
-    """The output mode of a chat model; empty if it is not known, and for an embedding model."""
+    """The output mode of a chat model, such as `json_schema`; empty if there is none."""
 
 
 async def check_models(settings: Settings) -> list[ModelCheck]:
@@ -119,8 +119,7 @@ class Trial:
 async def run_trial(settings: Settings, progress: "ProgressCallback") -> Trial:
     """Index the platform in `settings`, as `apidesk ingest` does, and ask a suggested question.
 
-    Raises ApideskError, in particular ConfigurationError if the store contains documents that the sources
-    of the platform do not contain, and SourceError if no document was indexed.
+    Raises ApideskError, for example SourceError if no document was indexed.
     """
     from app.service.answer_service import connect_answer_service
     from app.service.ask_command import AskCommand
@@ -145,8 +144,8 @@ async def run_trial(settings: Settings, progress: "ProgressCallback") -> Trial:
 async def _check_store(answer_service: "AnswerService") -> None:
     """Raise ConfigurationError if the store contains documents that the sources do not contain.
 
-    Such documents usually belong to another platform. An ingestion run would delete them, or add the
-    documents of this platform to them.
+    Such documents usually belong to another platform. An ingestion run would delete them, or mix them with
+    the documents of this platform.
     """
     from ingestion.job import run_in_thread
 

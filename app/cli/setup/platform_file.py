@@ -54,11 +54,9 @@ class PlatformDraft:
         return distinct_hosts((*servers, self.page_url))
 
     def page_url_of(self, source: SourceConfig) -> str:
-        """Return the URL template if it applies to `source`, otherwise an empty string.
+        """Return the URL template for `source`; empty if the template is made for another kind of source.
 
-        The template applies to all sources if all or none of them are OpenAPI sources. Otherwise, a
-        template with operation placeholders applies only to the OpenAPI sources, and any other template
-        only to the remaining sources.
+        For example, a template with `{operationId}` does not fit Markdown pages next to an OpenAPI source.
         """
         is_openapi = isinstance(source, OpenApiSourceConfig)
         kinds = {isinstance(other, OpenApiSourceConfig) for other in self.survey.sources}
@@ -90,10 +88,9 @@ def check_page_url(template: str) -> str:
 
 
 def describe_platform(survey: DocumentSurvey) -> str:
-    """Return a text about the platform; empty if there is no OpenAPI document.
+    """Return a text about the platform, such as "API of the Example Shop (orders, refunds)".
 
-    The text is the first paragraph of the OpenAPI document's description, or else its title, followed by
-    its tags.
+    The text is taken from the OpenAPI description; it is empty if there is no OpenAPI description.
     """
     if survey.summary is None:
         return ""
@@ -170,7 +167,7 @@ def _relative_path(path: Path, folder: Path) -> str:
 
 @dataclass(frozen=True)
 class InterviewAnswers:
-    """The answers given as options; None if an option is absent."""
+    """The answers given as command-line options; None if an option is absent."""
 
     documents: str | None
     name: str | None
@@ -212,12 +209,9 @@ def interview(given: InterviewAnswers, limits: SourceLimits) -> PlatformDraft:
 
 
 def draft_from_openapi(given: InterviewAnswers, limits: SourceLimits) -> PlatformDraft:
-    """Build a draft without asking.
+    """Build a draft without asking. Name, text and language default to those of the OpenAPI description.
 
-    The name and the text about the platform default to those in the OpenAPI description, and the language
-    defaults to that of most documents. Without a URL template, pages have no URL. Raises ApideskError if
-    there is no OpenAPI description, if an answer is invalid, or if the name or the text is neither given
-    nor in the description.
+    Raises ApideskError if the OpenAPI description cannot be used, or if an answer is invalid or missing.
     """
     surveyed = survey_documents(given.documents or "", limits)
     if surveyed.summary is None:

@@ -1,7 +1,6 @@
 """Answers questions for the command line, through a running server or in this process.
 
-A running server needs no startup time. If no server uses the embedded index, or if the command line
-names a model, this process opens its own answer service, which takes two seconds.
+A running server is preferred, because opening an answer service in this process takes two seconds.
 """
 
 import asyncio

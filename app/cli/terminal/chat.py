@@ -87,8 +87,7 @@ class ChatCommand(NamedTuple):
 def read_command(text: str) -> ChatCommand | None:
     """Parse `text` as a command, which may be abbreviated. Returns None if `text` is a question.
 
-    A text that begins with a path, such as `/v1/orders returns 404`, is a question. An unknown or ambiguous
-    command with an argument, such as `/orders returns 404`, is a question too.
+    For example, `/v1/orders returns 404` and `/orders returns 404` are questions.
     """
     name, _, argument = text.partition(" ")
     if not (name[:1] == "/" and name[1:].isalpha()):
@@ -112,7 +111,7 @@ class Chat:
         errors: Console,
     ) -> None:
         self.failures = 0
-        """Number of unknown commands, and of inputs that raised an ApideskError."""
+        """Number of inputs that raised an ApideskError or are unknown commands."""
         self._answerer = answerer
         self._settings = settings
         self._text = user_text(language).chat

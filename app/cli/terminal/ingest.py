@@ -30,8 +30,7 @@ if TYPE_CHECKING:
 async def run_ingestion(settings: Settings, options: IngestionOptions) -> IngestionRun:
     """Run one ingestion and show its progress on stderr.
 
-    Raises ConfigurationError if the settings are invalid or a running server uses the store for another
-    platform, and ApideskError if the run fails.
+    Raises ApideskError if the run fails, or if a running server uses the store for another platform.
     """
     async with _open_job(settings) as job:
         return await _run(job, "command", options)
@@ -45,9 +44,13 @@ async def run_ingestion_and_watch(
 ) -> None:
     """Run an ingestion now and after each change on disk, until cancelled.
 
-    The folder of platform.toml and the files and folders of the sources are watched. Of `options`, only
-    `dry_run` applies to later runs. `on_run` receives each finished run, and `on_error` the message of an
-    ApideskError in a later run. Raises the errors of `run_ingestion` if the first run fails.
+    Raises the errors of `run_ingestion` if the first run fails.
+
+    Arguments:
+        settings: the settings of all runs
+        options: the options of the first run; later runs use only `dry_run`
+        on_run: receives each finished run
+        on_error: receives the message of an ApideskError in a later run
     """
     later_options = IngestionOptions(dry_run=options.dry_run)
     async with _open_job(settings) as job, aclosing(_changes(settings)) as changes:
@@ -94,10 +97,9 @@ async def _run(job: IngestionJob, trigger: Trigger, options: IngestionOptions) -
 
 
 async def _changes(settings: Settings) -> AsyncGenerator[None]:
-    """Yield once when watching begins, and then after each change.
+    """Yield once when watching begins, and then after each change in the watched paths.
 
-    The folder of platform.toml and the files and folders of the sources are watched, even while the caller
-    processes a change. Changes in `_own_paths` do not count.
+    Watching continues while the caller processes a change. Changes in `_own_paths` are ignored.
     """
     from watchfiles import Change, DefaultFilter, awatch
 
@@ -134,7 +136,7 @@ def _watched_paths(settings: Settings) -> set[Path]:
 
 
 def _own_paths(settings: Settings) -> list[Path]:
-    """Return the paths that the service writes: caches, outbox, models, database and embedded index."""
+    """Return the paths that apidesk itself writes, such as the database and the embedded index."""
     paths = [settings.website_cache, settings.spool, settings.local_model_folder]
     database = make_url(settings.database_url)
     if database.get_backend_name() == "sqlite" and database.database:
@@ -145,11 +147,7 @@ def _own_paths(settings: Settings) -> list[Path]:
 
 
 def _is_own(path: Path, own_paths: list[Path]) -> bool:
-    """Return whether `path` is in `own_paths`, or in one of these folders.
-
-    A file in the same folder as one of `own_paths` also counts if its name begins with the name of that
-    path, as `apidesk.db-journal` begins with `apidesk.db`.
-    """
+    """Return whether `path` belongs to one of `own_paths`, as apidesk.db-journal belongs to apidesk.db."""
     return any(
         path.is_relative_to(own) or (path.parent == own.parent and path.name.startswith(own.name))
         for own in own_paths

@@ -1,6 +1,6 @@
 """Builds the insights report for the command line, and prints it as text.
 
-The report is built from the records in the database. To detect gaps, the documents are read, too. If they
+The report is built from the records in the database and, for gaps, from the documents. If the documents
 are not available, gaps are detected from unhelpful answers only.
 """
 
@@ -37,7 +37,10 @@ from schemas.question import QuestionType
 from schemas.settings import Settings
 
 MAX_ROWS = 10
-"""Maximum number of rows per section when the whole report is printed, and of missing words per gap."""
+"""Maximum number of rows per section if the whole report is printed."""
+
+MAX_MISSING_WORDS = 10
+"""Maximum number of missing words that are printed per gap."""
 
 EXTRA_WORDINGS = 2
 """Maximum number of wordings that are printed per gap, in addition to its question."""
@@ -46,7 +49,7 @@ BLOCKS = "▁▂▃▄▅▆▇█"
 """The characters of the sparkline, from the lowest value to the highest."""
 
 MAX_SPARKLINE_DAYS = 40
-"""Maximum number of days, including today, for which the sparkline has one character per day."""
+"""Maximum length of the sparkline, in characters. Longer periods have several days per character."""
 
 MAX_BAR_WIDTH = 30
 """Maximum width of a bar, in characters."""
@@ -159,8 +162,7 @@ def _types(insights: Insights, limit: int | None) -> list[RenderableType]:
 def _sparkline(days: Mapping[date, int], span: int) -> Text:
     """Return a sparkline of the questions per day, with a dot for a day without questions.
 
-    The line begins `span` days ago. If `span` is `MAX_SPARKLINE_DAYS` or more, each character stands for
-    several days.
+    The line begins `span` days ago.
     """
     today = datetime.now(UTC).date()
     step = span // MAX_SPARKLINE_DAYS + 1
@@ -189,7 +191,7 @@ def _gaps(insights: Insights, limit: int | None) -> list[RenderableType]:
 
 def _gap(gap: Gap) -> list[Text]:
     """Return lines with the gap's name and question, other wordings, missing words and the nearest page."""
-    nearest, missing = gap.nearest, ", ".join(gap.missing[:MAX_ROWS])
+    nearest, missing = gap.nearest, ", ".join(gap.missing[:MAX_MISSING_WORDS])
     title = f"{gap.name}: {gap.question}" if gap.name else gap.question
     lines = [_single_line(title, "bold")]
     lines += [_single_line(text) for text in gap.wordings[1 : 1 + EXTRA_WORDINGS]]

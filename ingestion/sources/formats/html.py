@@ -94,8 +94,7 @@ def read_html(data: bytes) -> PageContent:
     """Return the page's content as Markdown.
 
     The `values` of the result are the page's `title`, its `lang`, its `canonical` link, and the content of
-    every named `<meta>`. Raises SourceError if the page is too deeply nested, too large or not readable, or
-    if a tag has too many attributes.
+    every named `<meta>`. Raises SourceError if the page is not readable or exceeds a limit.
     """
     match = _DECLARED_CHARSET.search(data, 0, _CHARSET_SEARCH_BYTES)
     declared = match[1].decode("ascii").lower() if match else ""
@@ -182,10 +181,8 @@ def _read_values(tree: Tag) -> Iterator[tuple[str, object]]:
 def _short_title(title: str, heading: Tag | None, link_texts: Set[str]) -> str:
     """Return the part of `title` that names the page and not the site; empty if it is not recognised.
 
-    If `title` is the text of `heading`, or contains it as a part between separators such as `|`, return
-    that text. Otherwise, if the part after the last separator is in `link_texts`, return the part before
-    the separator. The last part is then probably the name of the site, because pages link to the home page
-    with it.
+    For "Orders | Shop", the result is "Orders" if this is the text of `heading`, or if "Shop" is in
+    `link_texts`: pages link to the home page with the name of the site.
     """
     text = _line_text(heading) if heading is not None else ""
     pattern = rf"(.+(?:\s[|·•:»–—-]+|:)\s+)?{re.escape(text)}(\s+[|·•:«–—-]+\s.+)?"

@@ -96,8 +96,7 @@ class _Converter(MarkdownConverter):
     def convert_a(self, el: Tag, text: str, parent_tags: set[str]) -> str:
         """Return a Markdown link, only its text, or an empty string for a permalink such as `#`.
 
-        The result is a link if the URL is http(s) and needs no escaping, and if the link is neither in a
-        heading nor in code.
+        Links in headings and in code become text, and so do relative links.
         """
         href = str(el.get("href", "")).strip()
         label = text.strip()

@@ -4,9 +4,9 @@ The Sphinx extension `sphinxcontrib-httpdomain` writes an HTTP operation as a de
 the signature, such as `GET /users/(int:user_id)`. The definition contains lists of parameters with titles
 such as "Query Parameters".
 
-Some pages describe the fields of an API in `<div>` elements, without tables or lists. The head of such a
-field is an element with a name, a type and possibly "required", each in an element of its own. The head
-becomes a paragraph such as "`owner.name` string required" with the full name of the field.
+Some pages describe the fields of an API in `<div>` elements, without tables or lists. The head of a field
+is an element that contains the field's name, its type and possibly "required", each in a child element. The
+head becomes a paragraph such as "`owner.name` string required" with the full name of the field.
 
 A table keeps at most one header row and no spans; a table that only positions other content becomes a
 `<div>`.
@@ -44,7 +44,7 @@ MAX_SPANNED_CELLS = 20_000
 """Maximum number of cells that are added to one page to replace row spans and column spans."""
 
 MAX_REPEATED_CHARS = 200
-"""Maximum length of a text that is repeated in each row that its cell spans, in characters.
+"""Maximum length, in characters, of a cell's text that is repeated in each row that the cell spans.
 
 A longer text appears only in the first row.
 """
@@ -125,9 +125,8 @@ def mark_fields(content: Tag) -> None:
 def _head_and_rest(element: Tag) -> tuple[list[str], list[Tag]]:
     """Split `element` into the texts of a field's head and the blocks after the head.
 
-    The head consists of the name, the type and the elements after it, up to the first block whose text is
-    more than a flag such as "required". Both lists are empty if `element` does not contain the head of a
-    field.
+    The head ends before the first block whose text is more than a flag such as "required". Both lists are
+    empty if `element` does not contain the head of a field.
     """
     tags = [part for part in element.children if isinstance(part, Tag)]
     pairs = [(tag, text) for tag in tags if (text := _line(tag))]
@@ -147,8 +146,8 @@ def _head_and_rest(element: Tag) -> tuple[list[str], list[Tag]]:
 def _parent_name(head: Tag, names: dict[int, str]) -> str:
     """Return the full name of the field that contains the field of `head`; empty if there is none.
 
-    The head of the containing field is the nearest one among the preceding siblings of the ancestors of
-    `head`. `names` maps the Python object id of each head to the full name of its field.
+    The containing field's head is a preceding sibling of an ancestor of `head`. `names` maps the Python
+    object id of each head to the full name of its field.
     """
     element = head.parent
     while element is not None:
@@ -184,7 +183,7 @@ def normalise_tables(content: Tag) -> None:
 
 
 def _move_rows_out(table: Tag) -> None:
-    """Move the rows of a nested table out of its cell, to below the row that contains the cell.
+    """Move the rows of a nested table into the outer table, below the row that contains the nested table.
 
     The rows are indented, and their cells are moved to the columns with the same headers. If the outer
     table has no headers, nothing is moved.
@@ -254,7 +253,7 @@ class _TableNormaliser:
                 self._append(rows[0], "")
 
     def _fill_row(self, row: Tag) -> int:
-        """Add the cells that spans cover in this row, and return its number of columns."""
+        """Add cells where spans cover positions of `row`, and return the row's number of columns."""
         cells = row.find_all(["td", "th"], recursive=False)
         for cell in cells:
             cell.extract()
@@ -308,10 +307,10 @@ def _span(cell: Tag, name: str) -> int:
 
 
 def _merge_spacers(table: Tag) -> None:
-    """Merge a titled column with the untitled columns after it if each row has text in at most one of them.
+    """Turn empty cells before a nested name into indentation.
 
-    At least one of the untitled columns must contain text. Empty cells before a name show how deeply the
-    name is nested; they become indentation.
+    A titled column is merged with the untitled columns after it if each row has text in at most one of
+    these columns.
     """
     rows = [row.find_all(["td", "th"], recursive=False) for row in table.find_all("tr")]
     header = [_line(cell) for cell in rows[0]] if rows else []

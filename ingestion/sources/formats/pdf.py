@@ -15,18 +15,21 @@ if TYPE_CHECKING:
     from pypdf import PageObject, PdfReader
 
 MAX_WORK = 5_000_000
-"""Maximum cost of text extraction: about what a manual of a thousand pages costs. See `_OPERAND_COSTS`."""
+"""Maximum cost of text extraction, in the unit of `_OPERAND_COSTS`.
+
+A manual of a thousand pages costs about as much.
+"""
 
 MAX_STREAM_BYTES = 20_000_000
-"""Maximum unpacked size of one stream in bytes. The text of a page has about 20,000."""
+"""Maximum unpacked size of one stream, in bytes. The stream of a page's text has about 20,000 bytes."""
 
 MAX_PAGE_CHARS = 500_000
 """Maximum number of characters on one page."""
 
 _OPERAND_COSTS = MappingProxyType({b"Tj": 5, b"'": 5, b'"': 5, b"TJ": 2, b"Do": 20})
-"""Cost per operand, by operator; 2 for other operators. The unit is about a microsecond.
+"""Maps PDF operators to their cost per operand, in units of about a microsecond.
 
-The operator itself counts as one operand. For `TJ`, only the items of its array count.
+Operators that are not listed cost 2 per operand.
 """
 
 

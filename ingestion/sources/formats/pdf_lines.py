@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from itertools import groupby
 
 MARGIN_LINES = 3
-"""Number of rows at the top and at the bottom of a page that may be headers or footers."""
+"""Number of rows at the top of a page, and at the bottom, that may be headers or footers."""
 
 _MONOSPACED = re.compile(r"mono|courier|consol|menlo|cmtt|typewriter|fixed", re.IGNORECASE)
 _BOLD = re.compile(r"bold|black|heavy|cmbx|-demi|medi\b", re.IGNORECASE)
@@ -130,21 +130,20 @@ class _MarginLine:
     """A line near the top or the bottom of its page."""
 
     key: str
-    """Position and text, with numbers replaced by `#`."""
+    """Height on the page, and text with its numbers replaced by `#`."""
     offsets: tuple[int, ...] = ()
-    """Numbers at the beginning and end of the line, minus the page number.
+    """Numbers at the beginning and end of the line, minus the page's position in the file.
 
-    Empty unless the line is in the first or the last row of its page.
+    Only lines in the first or last row of a page have offsets.
     """
 
 
 def remove_page_furniture(pages: list[list[PdfLine]]) -> list[PdfLine]:
     """Return the lines of `pages` without headers, footers, page numbers and tables of contents.
 
-    A header or footer has the same position and, apart from numbers, the same text on many pages. The first
-    and the last row of a page are also removed if they begin or end with a printed page number. A number
-    counts as a page number if its difference from the page's position in the file is the same on many
-    pages. "Many" means at least three pages, and about a third of the pages with text.
+    A header or footer has the same height and, apart from numbers, the same text on many pages. The first
+    and last rows of pages are also removed if they begin or end with a number that grows by one from page
+    to page.
     """
     margins = [_margin_lines(lines) for lines in pages]
     repeated = Counter(key for page in margins for key in {line.key for line in page.values()})

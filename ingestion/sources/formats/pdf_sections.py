@@ -13,7 +13,10 @@ PdfOutline = Mapping[tuple[str, int], int]
 """Levels of the bookmarks by title and page; levels and pages are counted from 1."""
 
 FULL_LINE_SHARE = 0.7
-"""Minimum width of a line that was broken at the margin, as a share of the typical width."""
+"""Minimum width of a full line, as a share of the typical width.
+
+A paragraph continues after a full line. After a shorter line, the author broke the line.
+"""
 
 MAX_HEADING_CHARS = 150
 """Maximum length of one line of a heading, in characters."""
@@ -91,9 +94,9 @@ def _code_block(lines: list[PdfLine]) -> str:
 
 
 def _text_to_markdown(lines: list[PdfLine], width: int) -> str:
-    """Return the lines as paragraphs, and consecutive rows with the same number of cells as a table.
+    """Return the lines as paragraphs and tables.
 
-    A row of a table has at least two cells.
+    A table consists of consecutive rows that have the same number of cells, at least two.
     """
     blocks: list[str] = []
     rows = list(_group_rows(lines))
@@ -249,8 +252,7 @@ def _continues_heading(line: PdfLine, following: PdfLine) -> bool:
 def _heading_levels(lines: list[PdfLine], outline: PdfOutline) -> _HeadingLevel:
     """Return a function that detects headings by font size and by bold section numbers.
 
-    If no line is larger than the body text and there are bookmarks, the function detects headings only by
-    bookmarks.
+    If no heading is larger than the body text, bookmarks are used instead, if there are any.
     """
     body_size = _body_text_size(lines)
     larger = [
@@ -277,7 +279,7 @@ def _heading_levels(lines: list[PdfLine], outline: PdfOutline) -> _HeadingLevel:
 
 
 def _body_text_size(lines: list[PdfLine]) -> float:
-    """Return the font size of the body text, which is that of most characters."""
+    """Return the most frequent font size of the characters."""
     sizes: Counter[float] = Counter()
     for line in lines:
         sizes[line.size] += len(line.text)

@@ -20,10 +20,7 @@ _BOMS = (
 )
 _CANDIDATE_ENCODINGS = ("big5", "shift_jis", "euc_jp", "cp1252", "cp1251", "koi8_r", "iso8859_2")
 _SAMPLE_BYTES = 64_000
-"""Number of bytes from which the encoding is guessed.
-
-It is also the number of decoded characters that are searched for Chinese.
-"""
+"""Number of bytes, or of decoded characters, from which the encoding is detected."""
 
 _CONTROL = re.compile(r"[\x00-\x08\x0e-\x1a\x1c-\x1f]")
 _HEADING = re.compile(r" {0,3}#{1,6}(?:[ \t]|$)")
@@ -32,7 +29,7 @@ _FENCE = re.compile(r" {0,3}(`{3,}|~{3,})")
 
 
 def read_txt(data: bytes, source: FilesSourceConfig) -> PageContent:
-    """Return the values in the header, and the text after removal of the header, in parts.
+    """Return the values in the header, and the rest of the text in parts.
 
     The values are the named groups of `source.header`. The first part is the text before the first match of
     `source.section`. Each match begins another part.
@@ -146,7 +143,7 @@ def escape_markdown(text: str) -> str:
         elif _HEADING.match(line):
             lines[i] = "\\" + line.lstrip()
         elif _RULE.match(line) and i and lines[i - 1].strip():
-            lines[i] = "\n" + line  # right below a paragraph, the line would make it a heading
+            lines[i] = "\n" + line  # without a blank line, the text above would be a heading
     return "\n".join(lines).strip("\n")
 
 

@@ -125,8 +125,7 @@ class ApiDocumentBuilder:
     def _response_parameters(self, responses: Sequence[OperationResponse]) -> tuple[Parameter, ...]:
         """Return the rows of the bodies of `responses`, followed by the rows of their headers.
 
-        If there are several bodies, the location of each row is the media type of its body, preceded by
-        the status if the bodies have different statuses.
+        If there are several bodies, the location of a row names its body, such as `201 application/json`.
         """
         rows = RowBuilder(self.reader, self.labels, "response")
         bodies = [
@@ -154,7 +153,7 @@ class ApiDocumentBuilder:
         return tuple(parameters)
 
     def _examples(self, media: Iterable[MediaContent]) -> tuple[Example, ...]:
-        """Return the examples of the bodies, or an example from the first body's schema if they have none.
+        """Return the examples of the bodies; without any, an example from the first body's schema.
 
         Examples of errors are omitted if there are other examples.
         """
@@ -183,8 +182,8 @@ def first_tag(node: Node) -> str:
 def _name(path_operation: PathOperation) -> str:
     """Return the name of an operation: its summary, that of its path item, or its operationId.
 
-    If none of them exists, or if the name only repeats the end of the path, the first sentence of the
-    description is used instead, if there is one. Without any text, the name is the method and path.
+    A name that only repeats the end of the path says little, so the first sentence of the description
+    replaces it, if there is one. Without any text, the name is the method and path.
     """
     node, item = path_operation.node, path_operation.item
     name = node.text("summary") or item.text("summary") or node.text("operationId")
@@ -266,8 +265,8 @@ def permission_packages(
 ) -> tuple[PermissionPackage, ...]:
     """Return a package for each required scope, and for each required scheme without scopes.
 
-    If there are alternative requirements, every description lists their names. If a call without
-    credentials is also allowed, the last description says so. Raises SourceError.
+    If there are alternative requirements, every description lists them. If a call without credentials is
+    allowed, the last description says so. Raises SourceError.
     """
     alternatives = list(_alternatives(operation))
     note = f"{labels.any_of} {_join_names(alternatives)}" if len(alternatives) > 1 else ""

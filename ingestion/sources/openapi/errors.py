@@ -69,7 +69,7 @@ def is_error_example(named: NamedExample) -> bool:
 def _add_response(
     errors: dict[str, _CollectedError], response: OperationResponse, reader: SchemaReader
 ) -> None:
-    """Add the status, then the codes in its response.
+    """Add the status of `response`, then the codes in the response.
 
     The status `default` is added only if the response contains no codes.
     """
@@ -102,10 +102,10 @@ def _add_response(
 
 
 def _explanation(response: OperationResponse, items: list[re.Match[str]]) -> str:
-    """Return the cause to show for the status of `response`; usually this is the whole description.
+    """Return the cause to show for the status of `response`: usually the whole description.
 
-    `items` are the lines of the description that explain a code. If the description contains no other
-    lines, the result is the explanation of the status itself, if there is one, followed by the other codes.
+    `items` match the lines of the description that explain a code. If every line explains a code, the
+    explanations of codes other than the status are omitted, because each code becomes a separate entry.
     """
     lines = [line for line in response.description.splitlines() if line.strip()]
     if not items or len(items) < len(lines):

@@ -40,7 +40,7 @@ class Download(NamedTuple):
     url: str
     data: bytes
     media_type: str
-    """In lower case, without parameters; empty if the server does not name it."""
+    """Media type in lower case, without parameters; empty if the server does not send it."""
 
 
 class OutsideHost(SourceError):
@@ -54,7 +54,7 @@ class StatusError(SourceError):
         super().__init__(f"answers with HTTP {status}")
         self.status = status
         self.retry_after = float(retry_after) if retry_after.isdecimal() else 0.0
-        """Seconds to wait before a retry, from `Retry-After`; 0 if it is missing or is a date."""
+        """Seconds to wait before a retry, from the header `Retry-After`; 0 if it contains no number."""
 
 
 class TransientError(SourceError):

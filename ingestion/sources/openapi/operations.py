@@ -112,9 +112,9 @@ class OperationParameter:
     node: Node
     schema: Node
     is_common: bool = False
-    """Whether the path item declares this parameter, or most operations refer to it.
+    """Whether the parameter is declared once for several operations.
 
-    Never true for parameters in the path or body. Documents list common parameters separately.
+    Documents list common parameters in a table of their own.
     """
 
 
@@ -197,8 +197,7 @@ class Operation:
 def base_path(servers: tuple[str, ...]) -> str:
     """Return the path of the first server, without its trailing slash.
 
-    The result is empty if there is no server, if its URL is invalid, or if its path is relative, contains
-    variables or is too long.
+    The result is empty if that path is unusable, for example because it contains variables.
     """
     try:
         path = urlsplit(servers[0]).path.rstrip("/") if servers else ""

@@ -29,7 +29,7 @@ from schemas.errors import ApideskError, SourceError
 from schemas.platform import OpenApiSourceConfig, PageSourceConfig, SourceLimits
 
 MAX_PATH_CHARS = 400
-"""Maximum length of a path or an operationId, in characters. Both are used as ids in the collection."""
+"""Maximum length of a path or an operationId, in characters. Both are used in ids of documents."""
 
 MAX_URL_BYTES = 4_000
 """Maximum length of a document's URL in bytes. Longer ones are omitted."""
@@ -157,8 +157,7 @@ class _Description:
     def _choose_id(self, path_operation: PathOperation) -> str:
         """Return the operationId as the id of the document.
 
-        If it is missing, too long or already used, return the method and path, with a number if another
-        document has the same id.
+        If the operationId is unusable, the id is the method and path, with a number if that id is taken.
         """
         declared = path_operation.node.text("operationId")
         is_usable = declared and len(declared) <= MAX_PATH_CHARS
@@ -176,8 +175,8 @@ class _Description:
 
         A parameter of the operation replaces the path item's parameter with the same name and location.
 
-        A parameter is common if the path item declares it, or if more than half of the description's
-        operations, and at least two, refer to it. Parameters in `path` or `body` are never common.
+        A parameter is common if the path item declares it, or if most operations of the description refer
+        to it. Parameters in `path` or `body` are never common.
         """
         parameters: dict[tuple[str, str], OperationParameter] = {}
         for holder in (path_operation.item, path_operation.node):

@@ -128,7 +128,7 @@ class DescriptionDocuments:
         """Return the target of a `reference` in the document at `base`.
 
         The target may be in another document. Raises SourceError if the reference cannot be resolved within
-        the limits. The message quotes `reference`.
+        the limits.
         """
         try:
             address = urljoin(base, reference.partition("#")[0])
@@ -165,7 +165,7 @@ class DescriptionDocuments:
 class _FileLoader:
     """Loads the files of a description.
 
-    The files that the description refers to must be below `folder`; default: the folder of `path`.
+    The files that the description refers to must be below `folder`, by default the folder of `path`.
     """
 
     def __init__(self, path: Path, folder: Path | None, limits: SourceLimits) -> None:
@@ -232,7 +232,7 @@ def _open_loader(source: OpenApiSourceConfig, limits: SourceLimits) -> _FileLoad
 
 
 def _reason(error: BaseException) -> str:
-    """Describe `error` for a message, including the loader's message if the loader caused it."""
+    """Return the end of an error message: "cannot be resolved", with the loader's error if there is one."""
     cause: BaseException | None = error
     while cause is not None:
         if isinstance(cause, SourceError):

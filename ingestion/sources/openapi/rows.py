@@ -24,17 +24,13 @@ from prompts.user_text import SectionLabels
 from schemas.document import Parameter
 
 MAX_ROWS = 600
-"""Maximum number of rows in all tables of a request or of a response.
+"""Maximum number of rows in all tables of a request, and in all tables of a response.
 
-Inner levels are omitted first, and a note marks their parent. Parameters and headers count, but are never
-omitted.
+If there are more, the innermost rows are omitted.
 """
 
 MAX_DEPTH = 10
-"""Maximum number of levels of children, and of nested arrays.
-
-A note marks the parent of omitted children, and an array whose innermost elements are omitted.
-"""
+"""Maximum number of levels of children, and of nested arrays. A note marks where levels are omitted."""
 
 MAX_ROW_NAME_CHARS = 200
 """Maximum length of a parameter's name, in characters."""
@@ -53,12 +49,12 @@ class _Row:
     parameter: OperationParameter | None = None
     """The parameter that the row describes; None if it describes a body, property or variant."""
     ancestors: frozenset[int] = frozenset()
-    """Ids of all schemas that contain this one; see `Schema.structure_ids`."""
+    """Ids of all schemas that contain `schema`; see `Schema.structure_ids`."""
     depth: int = 0
     dimensions: int = 0
     """Number of nested arrays around the elements."""
     inner: Schema = field(default_factory=Schema)
-    """The schema of the elements, if the schema is an array; otherwise the schema itself."""
+    """The schema of the innermost elements, if `schema` is an array; otherwise `schema` itself."""
     mark: str = ""
     """A note if rows below are omitted because of a limit, or because an ancestor already shows them."""
     children: list["_Row"] = field(default_factory=list)
@@ -73,7 +69,7 @@ class _Row:
 class RowBuilder:
     """Builds the tables of a request or response.
 
-    A table is built level by level, so that a large branch does not use up the rows of the others.
+    A table is built level by level, so that a large branch does not use up the rows of other branches.
     """
 
     def __init__(self, reader: SchemaReader, labels: SectionLabels, direction: Direction) -> None:
@@ -129,7 +125,7 @@ class RowBuilder:
         if row.mark:
             return
         allowed = max(0, self.rows_left) if row.depth < MAX_DEPTH else 0
-        # One more than allowed shows whether any are left out.
+        # One row more than allowed is read, to find out whether rows must be omitted.
         children = list(islice(self._children(row, ancestors), allowed + 1))
         variants = list(islice(self._variants(row, ancestors), allowed + 1))
         if len(children) + len(variants) > allowed:
@@ -141,8 +137,7 @@ class RowBuilder:
     def _unwrap(self, row: _Row) -> frozenset[int]:
         """Set `row.inner` to the schema of the innermost array elements.
 
-        Return the ancestors of the children of `row`. If the schema contains itself, or more than MAX_DEPTH
-        arrays are nested, set `row.mark`.
+        Sets `row.mark` if rows below must be omitted. Returns the ancestors of the row's children.
         """
         row.inner, ancestors = row.schema, row.ancestors
         while True:

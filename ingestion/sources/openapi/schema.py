@@ -108,10 +108,9 @@ class Schema:
 
     @property
     def variants(self) -> list[Node]:
-        """Alternative schemas, except null, empty schemas, and schemas that only list required properties.
+        """The informative alternatives of each part that has several (see `_informative_alternatives`).
 
-        If a part has only one such alternative, it always applies. It is merged into the schema and not
-        returned here.
+        A single alternative always applies, so SchemaReader merges it into the schema.
         """
         alternatives = [list(_informative_alternatives(part)) for part in self.parts]
         return [node for several in alternatives if len(several) > 1 for node in several]
@@ -311,8 +310,8 @@ def describe_schema(
 ) -> str:
     """Return the text for a value: a note if it is deprecated, its description, and its constraints.
 
-    If the value is an array, `inner` is the schema of its elements, otherwise the same as `schema`. The
-    description is the first one of `parameter`, `schema` and `inner`, or else the title of `schema`.
+    `inner` is the schema of the elements of an array; for other values, it is `schema` itself. The
+    description is that of `parameter`, `schema` or `inner`, or else the title of `schema`.
     """
     text = (parameter.text("description") if parameter else "") or schema.text("description")
     text = text or inner.text("description") or schema.text("title")
@@ -361,7 +360,7 @@ def _range_constraint(label: str, schema: Schema, low: str, high: str) -> Iterat
 def _limit_with_sign(
     schema: Schema, key: str, exclusive_sign: str, inclusive_sign: str
 ) -> tuple[str, str]:
-    """Return the limit `key` and its sign.
+    """Return the limit `key` and its sign, such as `5` and `≥`.
 
     `exclusiveMinimum` and `exclusiveMaximum` are flags up to OpenAPI 3.0, and limits from OpenAPI 3.1 on.
     """

@@ -20,7 +20,7 @@ from ingestion.sources.openapi.references import Node
 from schemas.errors import SourceError
 
 MAX_MEDIA_TYPES = 8
-"""Maximum number of media types that are read of one body in OpenAPI 3. Further ones are ignored."""
+"""Maximum number of media types of one body in OpenAPI 3. Further ones are ignored."""
 
 _JSON = "application/json"
 _MULTIPART = "multipart/form-data"
@@ -74,8 +74,8 @@ class OpenApi3:
     def _servers(self, path_operation: PathOperation) -> Iterator[str]:
         """Yield the servers of the operation, or else of its path, or else of the description.
 
-        If none are declared, the server is `/`, resolved against the URL of the description. A description
-        in a file then has no servers.
+        The default server `/` is relative to the URL of the description. A description in a file has no
+        default server.
         """
         for holder in (path_operation.node, path_operation.item, self._root):
             servers = [server for server in holder["servers"].elements() if server.text("url")]
@@ -165,7 +165,7 @@ def reader_for_version(root: Node) -> OpenApi3 | Swagger2:
 
 
 def _declared(path_operation: PathOperation, root: Node, key: str) -> Node:
-    """Return the operation's value of `key`, otherwise the root's, which applies to all operations."""
+    """Return the operation's value of `key`, or else the root's, which applies to all operations."""
     return path_operation.node[key] if key in path_operation.node else root[key]
 
 
