@@ -77,6 +77,7 @@ class IngestionJob:
         """
         embeddings = open_embeddings(settings)
         collection = Collection.connect(settings, long_lived=long_lived)
+        settings = settings.model_copy(update={"collection": collection.alias})
         runs = IngestionRunStore.open(settings, engine)
         return cls(settings, collection, embeddings, runs)
 

@@ -212,8 +212,9 @@ class Settings(BaseSettings):
     milvus_token: SecretStr | None = None
     """`user:password` or token of the Milvus server."""
 
-    collection: str = Field(default="open_rag", pattern=r"^[A-Za-z_][A-Za-z0-9_]{0,200}$")
-    """Name (alias) of the Milvus collection."""
+    collection: str = Field(default="apidesk", pattern=r"^[A-Za-z_][A-Za-z0-9_]{0,200}$")
+    """Name (alias) of the Milvus collection. If it is not set and there is no collection `apidesk`, a
+    collection with the former default name `open_rag` is used."""
 
     database_url: str = "sqlite:///./data/apidesk.db"
     """Database of ingestion runs, sessions, recorded questions, cached answers and API keys: SQLite, or
@@ -395,6 +396,11 @@ class Settings(BaseSettings):
         if self.otel_traces_endpoint or not self.otel_endpoint:
             return self.otel_traces_endpoint
         return f"{self.otel_endpoint.rstrip('/')}/v1/traces"
+
+    @property
+    def former_collection(self) -> str | None:
+        """Default name of the collection in earlier versions; None if APIDESK_COLLECTION is set."""
+        return None if "collection" in self.model_fields_set else "open_rag"
 
     @property
     def collection_id(self) -> str:

@@ -59,7 +59,7 @@ def stored_rows(collection: Collection) -> Rows:
         chunks = [decode_chunk(data) for (data,) in stored]
         return {chunk.id: chunk.model_dump(exclude={"fingerprint"}) for chunk in chunks}
     fields = [name for name in (*CHUNK_FIELDS, "search_text") if name != "fingerprint"]
-    return _milvus_rows(collection, collection._alias, fields, "id")
+    return _milvus_rows(collection, collection.alias, fields, "id")
 
 
 def stored_words(collection: Collection) -> dict[str, int]:
@@ -68,7 +68,7 @@ def stored_words(collection: Collection) -> dict[str, int]:
         with collection._reading() as (connection, _):
             return dict(connection.execute("SELECT word, occurrences FROM word").fetchall())
     fields = ["word", "occurrences"]
-    rows = _milvus_rows(collection, words_name(collection._alias), fields, "word")
+    rows = _milvus_rows(collection, words_name(collection.alias), fields, "word")
     return {word: row["occurrences"] for word, row in rows.items()}
 
 
@@ -84,8 +84,8 @@ def delete_chunks(collection: Collection, *document_ids: str) -> None:
         return
     assert isinstance(collection, MilvusCollection)
     expression = " or ".join(f'document_id == "{name}"' for name in document_ids)
-    collection._client.delete(collection._alias, filter=expression or 'id != ""')
-    collection._client.flush(collection._alias)
+    collection._client.delete(collection.alias, filter=expression or 'id != ""')
+    collection._client.flush(collection.alias)
 
 
 def collection_names(settings: Settings) -> list[str]:

@@ -116,4 +116,4 @@ def assert_equals_rebuild(harness: SyncHarness) -> None:
 
 def collections_of(harness: SyncHarness) -> list[str]:
     collection = harness.milvus
-    return [n for n in collection._client.list_collections() if collection._alias in n]
+    return [n for n in collection._client.list_collections() if collection.alias in n]

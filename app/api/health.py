@@ -151,7 +151,7 @@ async def _check_collection(answer_service: AnswerService) -> Check:
         rows = answer_service.collection.manifest.rows
     except ApideskError as error:
         return Check(status="failed", detail=str(error))
-    return Check(status="ok", detail=f"{answer_service.settings.collection}: {rows} chunks")
+    return Check(status="ok", detail=f"{answer_service.collection.alias}: {rows} chunks")
 
 
 @get(

@@ -89,7 +89,7 @@ class Collection(ABC):
 
     def __init__(self, alias: str, expected: CollectionManifest) -> None:
         """`expected` is the manifest that a collection created with the current settings would have."""
-        self._alias = alias
+        self.alias = alias
         self._expected = expected
 
     @staticmethod
@@ -275,7 +275,7 @@ class Collection(ABC):
             self._check_manifest(stored)
 
     def _check_manifest(self, manifest: CollectionManifest) -> None:
-        check_manifest(self._alias, manifest, self._expected)
+        check_manifest(self.alias, manifest, self._expected)
 
 
 def require_manifest(manifest: CollectionManifest | None) -> CollectionManifest:

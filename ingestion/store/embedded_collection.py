@@ -51,6 +51,7 @@ from ingestion.store.snapshot import (
     snapshot_errors,
     snapshot_path,
     transaction,
+    with_existing_snapshot,
 )
 from ingestion.store.snapshot_writer import SnapshotWriter
 from ingestion.text.words import query_terms
@@ -118,6 +119,7 @@ class EmbeddedCollection(Collection):
     @classmethod
     def open(cls, settings: Settings, long_lived: bool = False) -> Self:
         """Open the files in `settings`. Raises ConfigurationError and StoreUnavailable."""
+        settings = with_existing_snapshot(settings)
         expected = expected_manifest(settings, TOKENIZER)
         record = ChildLiteRecord(settings) if long_lived else LiteRecord(settings)
         return cls(snapshot_path(settings), record, expected)

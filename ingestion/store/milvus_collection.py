@@ -91,24 +91,24 @@ class MilvusCollection(Collection):
         client = open_milvus(settings)
         lite = is_lite(client)
         expected = expected_manifest(settings, "standard" if lite else "whitespace")
-        return cls(client, settings.collection, expected, in_place=not lite)
+        return cls(client, _alias(client, settings), expected, in_place=not lite)
 
     def close(self) -> None:
         self._client.close()
 
     def load(self) -> None:
         with self._reloader.exclusive_load():
-            if not self._client.has_collection(self._alias):
+            if not self._client.has_collection(self.alias):
                 self._manifest = None
                 raise CollectionMissing(NOTHING_INDEXED)
-            version = collection_version(self._client, self._alias)
-            manifest = read_manifest(self._client, self._alias)
+            version = collection_version(self._client, self.alias)
+            manifest = read_manifest(self._client, self.alias)
             self._check_manifest(manifest)
-            self._client.load_collection(self._alias)
-            self._client.load_collection(words_name(self._alias))
+            self._client.load_collection(self.alias)
+            self._client.load_collection(words_name(self.alias))
             if self._is_damaged(manifest):
                 raise CollectionMissing(
-                    f"the collection {self._alias} is damaged ({manifest.rows} rows were written, "
+                    f"the collection {self.alias} is damaged ({manifest.rows} rows were written, "
                     "none are left): run `apidesk ingest`"
                 )
             self._manifest = manifest
@@ -143,7 +143,7 @@ class MilvusCollection(Collection):
         output_fields = list(ChunkHit._fields)
         with self._reloader.store_errors():
             (hits,) = self._client.search(
-                self._alias,
+                self.alias,
                 data=[query],
                 anns_field=field,
                 # Milvus Lite refuses the client's default parameters for BM25.
@@ -188,9 +188,9 @@ class MilvusCollection(Collection):
         # next ingestion run creates it.
         self.refresh()
         with self._reloader.store_errors():
-            version = catalogue_version(self._client, self._alias)
+            version = catalogue_version(self._client, self.alias)
             if version != self._catalogue[0]:
-                entries = read_catalogue(self._client, self._alias) if version else []
+                entries = read_catalogue(self._client, self.alias) if version else []
                 self._catalogue = (version, entries)
         return self._catalogue[1]
 
@@ -203,16 +203,16 @@ class MilvusCollection(Collection):
         return self._languages
 
     def _read_version(self) -> str | None:
-        if not self._client.has_collection(self._alias):
+        if not self._client.has_collection(self.alias):
             return None
-        return collection_version(self._client, self._alias)
+        return collection_version(self._client, self.alias)
 
     def _read_by_id(self, ids: list[str]) -> dict[str, Chunk]:
         return {chunk.id: chunk for chunk in self._query_chunks(with_ids(ids))}
 
     def _read_languages(self) -> frozenset[Language]:
         found = {
-            language: self._client.query(self._alias, in_language(language), ["id"], limit=1)
+            language: self._client.query(self.alias, in_language(language), ["id"], limit=1)
             for language in get_args(Language)
         }
         return frozenset(language for language, rows in found.items() if rows)
@@ -220,7 +220,7 @@ class MilvusCollection(Collection):
     def _read_word_counts(self, words: list[str]) -> dict[str, int]:
         with self._reloader.store_errors():
             rows = self._client.query(
-                words_name(self._alias),
+                words_name(self.alias),
                 filter=f"word in {literal(words)}",
                 output_fields=["word", "occurrences"],
             )
@@ -229,7 +229,7 @@ class MilvusCollection(Collection):
     def _query_chunks(self, expression: str) -> list[Chunk]:
         self.refresh()
         with self._reloader.store_errors():
-            rows = self._client.query(self._alias, filter=expression, output_fields=CHUNK_FIELDS)
+            rows = self._client.query(self.alias, filter=expression, output_fields=CHUNK_FIELDS)
         chunks = map(chunk_from_row, rows)
         return sorted(chunks, key=lambda chunk: (chunk.source, chunk.document_id, chunk.position))
 
@@ -237,13 +237,13 @@ class MilvusCollection(Collection):
 
     def stored_manifest(self) -> CollectionManifest | None:
         with milvus_errors():
-            exists = self._client.has_collection(self._alias)
-            return read_manifest(self._client, self._alias) if exists else None
+            exists = self._client.has_collection(self.alias)
+            return read_manifest(self._client, self.alias) if exists else None
 
     def save_calibration(self, calibration: RouteCalibration) -> None:
         manifest = self.manifest.model_copy(update={"calibration": calibration})
         with milvus_errors():
-            name = self._client.describe_alias(self._alias)["collection_name"]
+            name = self._client.describe_alias(self.alias)["collection_name"]
             write_manifest(self._client, name, manifest)
         self._manifest = manifest
 
@@ -252,12 +252,12 @@ class MilvusCollection(Collection):
         with milvus_errors():
             if manifest is None or manifest.incomplete or self._is_damaged(manifest):
                 return {}
-            return read_sources(self._client, self._alias)
+            return read_sources(self._client, self.alias)
 
     def save_indexed_sources(self, sources: dict[str, IndexedSource]) -> None:
         with milvus_errors():
-            if sources != read_sources(self._client, self._alias):
-                write_sources(self._client, self._alias, sources)
+            if sources != read_sources(self._client, self.alias):
+                write_sources(self._client, self.alias, sources)
 
     def save_fingerprints(self, fingerprints: Mapping[DocumentKey, str]) -> None:
         pass
@@ -266,15 +266,15 @@ class MilvusCollection(Collection):
         if self.stored_manifest() is None:
             return
         with milvus_errors():
-            self._client.load_collection(self._alias)
+            self._client.load_collection(self.alias)
             expression = f"source not in {literal(excluded_sources)}" if excluded_sources else ""
-            for page in row_pages(self._client, self._alias, list(StoredChunk._fields), expression):
+            for page in row_pages(self._client, self.alias, list(StoredChunk._fields), expression):
                 yield from (StoredChunk(**row) for row in page)
 
     def recover(self, rebuild: bool) -> None:
         self.stored_manifest()  # raises CollectionMismatch if apidesk did not create the collection
         with milvus_errors():
-            drop_leftovers(self._client, self._alias)
+            drop_leftovers(self._client, self.alias)
 
     def writer(self, rebuild: bool) -> CollectionWriter:
         if not rebuild:
@@ -284,11 +284,20 @@ class MilvusCollection(Collection):
             if stored is not None and self._is_damaged(stored):
                 stored = None
         if stored is not None and self._in_place and not rebuild:
-            return InPlaceWriter(self._client, self._alias, stored)
+            return InPlaceWriter(self._client, self.alias, stored)
         previous = None if rebuild else stored
-        return NextCollectionWriter(self._client, self._alias, self._expected, previous)
+        return NextCollectionWriter(self._client, self.alias, self._expected, previous)
 
     def _is_damaged(self, manifest: CollectionManifest) -> bool:
         """Return whether the rows are lost: Milvus Lite opens a damaged store as an empty one."""
-        rows = int(self._client.get_collection_stats(self._alias)["row_count"])
+        rows = int(self._client.get_collection_stats(self.alias)["row_count"])
         return bool(manifest.rows) and not rows
+
+
+def _alias(client: "MilvusClient", settings: Settings) -> str:
+    """Return the alias in `settings`, or the former default if only this one exists."""
+    name, former = settings.collection, settings.former_collection
+    with milvus_errors():
+        if former and not client.has_collection(name) and client.has_collection(former):
+            return former
+    return name

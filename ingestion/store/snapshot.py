@@ -79,6 +79,14 @@ def snapshot_path(settings: Settings) -> Path:
     return Path(f"{settings.milvus_uri}.{settings.collection}.sqlite")
 
 
+def with_existing_snapshot(settings: Settings) -> Settings:
+    """Return `settings`, with the former default collection if only this one has a snapshot."""
+    if settings.former_collection is None or snapshot_path(settings).exists():
+        return settings
+    former = settings.model_copy(update={"collection": settings.former_collection})
+    return former if snapshot_path(former).exists() else settings
+
+
 def open_snapshot(path: Path) -> sqlite3.Connection:
     """Open the snapshot at `path`; create an empty one if it is missing or has another format.
 

@@ -70,7 +70,7 @@ def stored(collection: Collection) -> list[str]:
         use_milvus(settings, lambda client: names.extend(client.list_collections()))
     else:
         names = client_of(collection).list_collections()
-    return sorted(name for name in names if name.startswith(collection._alias))
+    return sorted(name for name in names if name.startswith(collection.alias))
 
 
 def client_of(collection: Collection) -> Any:

@@ -125,7 +125,7 @@ in_place_in_acceptance = pytest.mark.parametrize(
 
 def remove_catalogue(harness: SyncHarness) -> None:
     """Remove the catalogue, as in a collection of an apidesk without catalogues."""
-    client, alias = harness.milvus._client, harness.collection._alias
+    client, alias = harness.milvus._client, harness.collection.alias
     name = client.describe_alias(catalogue_name(alias))["collection_name"]
     client.drop_alias(catalogue_name(alias))
     client.drop_collection(name)
@@ -136,7 +136,7 @@ def outdate_catalogue(harness: SyncHarness) -> None:
     """Make the catalogue one of an older version."""
     properties = {CATALOGUE_PROPERTY: "0/1"}
     harness.milvus._client.alter_collection_properties(
-        harness.collection._alias, properties=properties
+        harness.collection.alias, properties=properties
     )
 
 

@@ -124,7 +124,7 @@ def test_next_run_drops_leftovers_of_a_dead_run(harness: SyncHarness) -> None:
     write_pages(harness.source("guides"), 3)
     harness.sync()
     collection = harness.milvus
-    dead = NextCollectionWriter(collection._client, collection._alias, collection._expected, None)
+    dead = NextCollectionWriter(collection._client, collection.alias, collection._expected, None)
     dead.put(collection.chunks_of_document("001", "guides") * BATCH_ROWS, None)
     assert len(collections_of(harness)) == 4
     harness.sync()

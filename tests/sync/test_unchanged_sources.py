@@ -57,7 +57,7 @@ def write_sources(harness: SyncHarness, value: str) -> None:
             set_state(connection, SOURCES_KEY, value)
     else:
         properties = {SOURCES_PROPERTY: value}
-        harness.milvus._client.alter_collection_properties(collection._alias, properties=properties)
+        harness.milvus._client.alter_collection_properties(collection.alias, properties=properties)
 
 
 def write_as_another_version(harness: SyncHarness) -> None:
@@ -65,13 +65,13 @@ def write_as_another_version(harness: SyncHarness) -> None:
     if isinstance(harness.collection, EmbeddedCollection):
         write_sources(harness, "")
     else:
-        client, alias = harness.milvus._client, harness.collection._alias
+        client, alias = harness.milvus._client, harness.collection.alias
         write_finished_manifest(client, alias, harness.collection.manifest)
 
 
 def interrupt_write(harness: SyncHarness) -> None:
     incomplete = harness.collection.manifest.model_copy(update={"incomplete": True})
-    write_manifest(harness.milvus._client, harness.collection._alias, incomplete)
+    write_manifest(harness.milvus._client, harness.collection.alias, incomplete)
 
 
 CHANGES = [
