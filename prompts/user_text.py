@@ -106,6 +106,16 @@ class SectionLabels(ConfigModel):
     """The character that ends a sentence."""
     any_of: str
     without_credentials: str
+    authentication: str
+    alternative: str
+    """Marks a row as one of several alternative schemas."""
+    event: str
+    """Says that the platform sends the request."""
+    event_kinds: Annotated[dict[str, NonEmptyStr], _complete("webhook", "callback")]
+    callback_url: str
+    sent_after: str
+    """Label of the operations that cause a callback."""
+    expected_response: str
 
 
 class SetupText(ConfigModel):

@@ -113,6 +113,11 @@ class RetrievedChunk(ApiModel):
     chunk: Chunk
     score: float
 
+    @property
+    def document_key(self) -> tuple[str, str]:
+        """The source and the id of the chunk's document, which together are unique."""
+        return self.chunk.document_key
+
 
 EntryKind = Literal["api", "page"]
 
@@ -222,3 +227,5 @@ class ApiDocument(ApiModel):
     response_description: str = ""
     servers: tuple[str, ...] = ()
     """Base URLs. In documents made from OpenAPI, `url` already includes the path of the first one."""
+    authentication: str = ""
+    """How a request authenticates, such as `HTTP basic`. Scopes are permission packages."""

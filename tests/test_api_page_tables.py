@@ -38,6 +38,33 @@ def test_text_of_further_columns_is_kept(tmp_path: Path) -> None:
     )
 
 
+CODE_IN_CELLS = """# Start a call
+
+`POST /calls`
+
+## Parameters
+
+| Field | Type | Description |
+| --- | --- | --- |
+| id | string | Id of *one* [recording](#a), `RE…`. |
+
+## Errors
+
+| Code | Description | What to do |
+| --- | --- | --- |
+| 21201 | `to` is missing | Pass `to` or `a*b*`. |
+| 0 | `success` | |
+"""
+
+
+def test_code_in_cells_keeps_its_backticks(tmp_path: Path) -> None:
+    (operation,) = read_operations(CODE_IN_CELLS, tmp_path / "page.md")
+    (field,) = operation.request_parameters
+    assert field.description == "Id of one recording, `RE…`."
+    (error,) = operation.error_codes
+    assert (error.message, error.remedy) == ("`to` is missing", "Pass `to` or `a*b*`.")
+
+
 DEVICES = """# Devices
 
 ## Read a device

@@ -50,7 +50,13 @@ def test_operation_becomes_a_document(
         "response_parameters", "error_codes", "permission_package",
     ]  # fmt: skip
     assert rows_of(document, "request_headers") == [
-        ["Authorization", "string", "Yes", "hall", "Bearer <token>"],
+        [
+            "Authorization",
+            "string",
+            "Yes",
+            "oauth2, https://hall.example.com/token",
+            "Bearer {token}",
+        ],
         ["Content-Type", "string", "Yes", "", "application/json"],
         ["X-Till", "integer", "Yes", "Till.", ""],
     ]
@@ -285,6 +291,14 @@ def test_row_names(tmp_path: Path, schema: Any, expected: list[str]) -> None:
     assert [row[0] for row in answer_rows(tmp_path, schema, **parts)] == expected
 
 
+def test_rows_of_alternatives_are_marked(tmp_path: Path) -> None:
+    described = {"description": "By country.", "properties": {"country": {}}}
+    schema = {"oneOf": [described, {"properties": {"number": {"description": "Which."}}}]}
+    assert [row[3] for row in answer_rows(tmp_path, schema)] == [
+        "One of the alternatives. By country.", "", "One of the alternatives.", "Which.",
+    ]  # fmt: skip
+
+
 def test_siblings_of_a_reference_override_its_target(tmp_path: Path) -> None:
     schema = {"properties": {"a": {"$ref": "#/components/schemas/A", "description": "Here."}}}
     (row, _) = answer_rows(tmp_path, schema, A={"description": "There.", "properties": {"b": {}}})
@@ -398,27 +412,58 @@ def test_summary_that_repeats_the_path_is_replaced_by_the_description(
     assert one(tmp_path, small(operation)).title == title
 
 
+@pytest.mark.parametrize("description", ["", "List numbers", "List  numbers."])
+@pytest.mark.parametrize("is_deprecated", [False, True])
+def test_description_that_repeats_the_name(
+    tmp_path: Path, description: str, is_deprecated: bool
+) -> None:
+    operation = {"summary": "List numbers", "description": description, "deprecated": is_deprecated}
+    first_line = body_of(one(tmp_path, small(operation)), "request_url").splitlines()[0].strip()
+    assert first_line == ("**This API is deprecated.**" if is_deprecated else "List numbers")
+
+
 @pytest.mark.parametrize(
     ("security", "expected"),
     [
-        ([], []), ([{}], []), ("x", []), ([{"missing": []}], ["missing"]),
-        ([{"key": []}], ["key"]), ([{"key": [], "bearer": []}], ["key", "bearer"]),
-        ([{"key": []}, {"bearer": []}], ["key", "bearer"]), ([{"key": ["a", "b", 3]}], ["a", "b"]),
+        ([], []), ([{}], []), ("x", []), ([{"missing": []}], []), ([{"key": []}], []),
+        ([{"key": ["a", "b", 3]}], ["a", "b"]), ([{"key": ["a"]}, {"bearer": []}], ["a"]),
     ],
 )  # fmt: skip
-def test_security_requirements_become_permissions(
-    tmp_path: Path, security: Any, expected: list[str]
-) -> None:
-    schemes = {
-        "key": {"type": "apiKey", "in": "query", "name": "k"},
-        "bearer": {"type": "http", "scheme": "bearer"},
-    }
-    document = one(tmp_path, small({"security": security}, components={"securitySchemes": schemes}))
+def test_scopes_become_permissions(tmp_path: Path, security: Any, expected: list[str]) -> None:
+    document = one(tmp_path, secured(security))
     rows = rows_of(document, "permission_package")
     assert [row[0] for row in rows] == expected
-    assert any("One of these" in row[1] for row in rows) is (
-        security == [{"key": []}, {"bearer": []}]
+    assert any("One of these" in row[1] for row in rows) is (len(security) == 2)
+
+
+@pytest.mark.parametrize(
+    ("security", "expected"),
+    [
+        ([], ""), ([{}], ""), ("x", ""), ([{"missing": []}], "missing"),
+        ([{"key": []}], "key (apiKey: query `k`)"), ([{"bearer": ["a"]}], "bearer (HTTP bearer)"),
+        ([{"key": [], "bearer": []}], "key (apiKey: query `k`) + bearer (HTTP bearer)"),
+        ([{"key": []}, {"bearer": []}], "One of these is enough: key (apiKey: query `k`) / bearer (HTTP bearer)"),
+        ([{}, {"bearer": []}], "bearer (HTTP bearer) (may be called without credentials too)"),
+        ([{"mutual": []}], "mutual (mutualTLS. Ask us for a certificate.)"),
+    ],
+)  # fmt: skip
+def test_security_schemes_are_stated_below_the_url(
+    tmp_path: Path, security: Any, expected: str
+) -> None:
+    lines = body_of(one(tmp_path, secured(security)), "request_url").splitlines()
+    label = "- Authentication: "
+    assert [line.removeprefix(label) for line in lines if line.startswith(label)] == (
+        [expected] if expected else []
     )
+
+
+def secured(security: Any) -> Json:
+    schemes = {
+        "key": {"type": "apiKey", "in": "query", "name": "k", "description": "Your key."},
+        "bearer": {"type": "http", "scheme": "bearer"},
+        "mutual": {"type": "mutualTLS", "description": "Ask us for a certificate."},
+    }
+    return small({"security": security}, components={"securitySchemes": schemes})
 
 
 def test_alternative_credentials_in_one_header_have_a_row_each(tmp_path: Path) -> None:
@@ -430,8 +475,8 @@ def test_alternative_credentials_in_one_header_have_a_row_each(tmp_path: Path) -
     security: list[dict[str, list[str]]] = [{name: []} for name in schemes]
     document = one(tmp_path, small({"security": security}, components={"securitySchemes": schemes}))
     assert rows_of(document, "request_headers") == [
-        ["Authorization", "string", "No", "login", "Basic <credentials>"],
-        ["Authorization", "string", "No", "token", "Bearer <token>"],
+        ["Authorization", "string", "No", "HTTP basic", "Basic {credentials}"],
+        ["Authorization", "string", "No", "HTTP bearer", "Bearer {token}"],
     ]
 
 

@@ -2,6 +2,7 @@
 
 import copy
 import json
+import os
 import random
 from collections.abc import Callable
 from pathlib import Path
@@ -87,6 +88,21 @@ def test_large_files_and_documents_are_refused(tmp_path: Path) -> None:
         tmp_path, yaml.safe_dump(content), SourceLimits(values=3_000)
     )
     one(tmp_path, content)
+
+
+def test_file_that_grows_while_it_is_read_counts_with_its_new_size(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    stat = Path.stat
+
+    def empty(path: Path, **fields: Any) -> os.stat_result:
+        result = tuple(stat(path, **fields))
+        return os.stat_result((*result[:6], 0, *result[7:]))
+
+    monkeypatch.setattr(Path, "stat", empty)
+    write(tmp_path / "far.json", {"item": {"get": {"summary": "a" * 600}}})
+    content = small(paths={"/a": {"$ref": "far.json#/item"}}, info={"title": "a" * 600})
+    assert "APIDESK_MAX_FILE_BYTES" in refused(tmp_path, content, SourceLimits(file_bytes=999))
 
 
 def test_punctuation_in_strings_does_not_count_against_the_limit(tmp_path: Path) -> None:

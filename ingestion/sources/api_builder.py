@@ -52,27 +52,26 @@ class OperationBuilder:
         Errors below a title such as "404 Not Found" replace the error that was read from the title. For
         example, the code `not_found` gets the message "No such order (HTTP 404)".
         """
-        if self._status and not any(is_error_status(error.code) for error in found):
-            found = self._with_status(found, self._status)
-        elif self._status and any(error.code == self._status.code for error in found):
-            self._drop_titled(self._status)
+        if not found:
+            return False
+        if status := self._status:
+            codes = [error.code for error in found]
+            are_names = not any(map(is_error_status, codes))
+            if are_names or status.code in codes:
+                self._drop_titled(status)
+            if are_names:
+                found = [
+                    error.model_copy(update={"message": with_status(error.message, status.code)})
+                    for error in found
+                ]
         self.operation.error_codes += found
-        if found:
-            self.read_positions.append(self.position)
-            self.add_evidence(block, f"{len(found)} error codes")
-        return bool(found)
+        self.read_positions.append(self.position)
+        self.add_evidence(block, f"{len(found)} error codes")
+        return True
 
     def note_status(self, error: ErrorCode | None) -> None:
         """Set the error that the last title states. Only an HTTP status, such as `404`, is remembered."""
         self._status = error if error and is_error_status(error.code) else None
-
-    def _with_status(self, found: Sequence[ErrorCode], status: ErrorCode) -> list[ErrorCode]:
-        if found:
-            self._drop_titled(status)
-        return [
-            error.model_copy(update={"message": with_status(error.message, status.code)})
-            for error in found
-        ]
 
     def _drop_titled(self, status: ErrorCode) -> None:
         """Remove `status`, the error that was read from the title, if it is the operation's last error."""
@@ -110,15 +109,16 @@ class OperationBuilder:
         """
         if not found:
             return False
+        is_list = not columns.at
         states_required = "required" in columns or "optional" in columns
-        says_required = states_required or any(parameter.required for parameter in found)
-        is_labelled = says_required or not columns.at
-        self.operation.has_labelled_parameters |= is_labelled and role in PARAMETER_ROLES
+        is_marked = states_required or any(parameter.required for parameter in found)
+        if role in PARAMETER_ROLES and (is_list or is_marked):
+            self.operation.has_labelled_parameters = True
         table = ParameterTable(
             parameters=tuple(found),
             role=role,
             texts=tuple(self.above.texts()),
-            has_types="type" in columns or not columns.at,
+            has_types="type" in columns or is_list,
             position=self.position,
         )
         self.add_table(table, block)
@@ -128,18 +128,18 @@ class OperationBuilder:
         """Add a table of parameters. `block` is the name of its block in the evidence."""
         self.tables.append(table)
         self.read_positions.append(table.position)
-        what = f"{len(table.parameters)} {table.role or 'request'} parameters"
-        self.add_evidence(block, what)
+        self.add_evidence(block, f"{len(table.parameters)} {table.role or 'request'} parameters")
 
     def add_children(self, found: Sequence[Parameter]) -> bool:
         """Make `found` the children of the last parameter.
 
         Return False if that is not possible, for example because the last parameter is a string.
         """
-        last = self.tables[-1].parameters[-1] if self.tables else None
-        if not found or last is None or is_simple_type(last.type):
+        if not found or not self.tables:
             return False
         *others, last = self.tables[-1].parameters
+        if is_simple_type(last.type):
+            return False
         nested = nest([(0, last), *((1, child) for child in found)])
         self.tables[-1] = replace(self.tables[-1], parameters=(*others, *nested))
         return True

@@ -183,10 +183,9 @@ def stated_calls(block: MarkdownBlock) -> list[Call]:
         lines = code_lines(block)
         matches = [match for line in lines if (match := _REQUEST_LINE.match(line))]
         is_message = len(lines) > 1 and any(map(_HTTP_VERSION.search, lines))
-        below = [line for line in lines if not _REQUEST_LINE.match(line)]
-        if is_message or (
-            below and (len(matches) > 1 or not all(map(_SENTENCE_LINE.match, below)))
-        ):
+        others = [line for line in lines if not _REQUEST_LINE.match(line)]
+        is_described = len(matches) <= 1 and all(map(_SENTENCE_LINE.match, others))
+        if is_message or (others and not is_described):
             return []
         return [call_of(match[1], match[2]) for match in matches]
     if block.kind == "heading":

@@ -108,6 +108,16 @@ def text_of(cell: str) -> str:
     return " ".join(html.unescape(plain_text(without_breaks)).replace("\u200b", "").split())
 
 
+_CODE = re.compile(r"(?<!`)`([^`\n]+)`(?!`)")
+_TICK = "\ue000"
+"""Stands for a backtick while other markup is removed."""
+
+
+def description_of(cell: str) -> str:
+    """Return a cell as `text_of` does, except that names in code keep their backticks."""
+    return text_of(_CODE.sub(rf"`{_TICK}\1{_TICK}`", cell)).replace(_TICK, "`")
+
+
 def join_texts(texts: Iterable[str]) -> str:
     """Join the distinct texts that are not empty: with a space after a sentence, otherwise with "; "."""
     joined = ""
@@ -205,7 +215,7 @@ def columns_of(header: Sequence[str], rows: TableRows = ()) -> Columns:
     return Columns(at, header)
 
 
-_IDENTIFIER = re.compile(r"\A\W*[A-Za-z_$@][\w.\-$@\[\]{}]*\W*")
+_IDENTIFIER = re.compile(r"\W*[A-Za-z_$@][\w.\-$@\[\]{}]*\W*")
 
 
 def is_identifier(cell: str) -> bool:

@@ -48,9 +48,9 @@ def api_document(
 ) -> SourceDocument:
     """Return `api` as a document of `source`, with up to seven sections.
 
-    If `api` has no `page_url`, the URL is made from the `page_url` template of `source`. The placeholders
-    in the template are filled with the fields of `api` and with `values`. Raises ConfigurationError if the
-    template is malformed.
+    If `api` has no `page_url`, the URL is made from a `page_url` template of `source`. Placeholders in the
+    template are filled with the fields of `api` and with `values`. Raises ConfigurationError if a template
+    is malformed.
     """
     fields = api.model_dump(by_alias=True, exclude_none=True)
     return SourceDocument(

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from ingestion.sources.api_columns import (
     Columns,
     TableRows,
+    description_of,
     header_pattern,
     join_texts,
     text_of,
@@ -44,8 +45,7 @@ def errors_of_rows(
         (
             i
             for i, cell in enumerate(header)
-            if i != columns.at[key]
-            and i != columns.at.get("http_status")
+            if i not in (columns.at[key], columns.at.get("http_status"))
             and _MESSAGE.fullmatch(text_of(cell))
         ),
         -1,
@@ -64,10 +64,10 @@ def errors_of_rows(
             are_all_statuses and _SUCCESS_CODE.fullmatch(code)
         ):
             continue
-        message = text_of(row[message_at]) if 0 <= message_at < len(row) else ""
-        description = text_of(columns.cell(row, "description"))
+        message = description_of(row[message_at]) if 0 <= message_at < len(row) else ""
+        description = description_of(columns.cell(row, "description"))
         status = text_of(columns.cell(row, "http_status")) if key == "code" else ""
-        cause = text_of(columns.cell(row, "cause"))
+        cause = description_of(columns.cell(row, "cause"))
         if key == "http_status" and (phrase := _STATUS_PHRASE.fullmatch(code)):
             code, message = phrase[1], message or phrase[2]
         if not message:
@@ -75,7 +75,7 @@ def errors_of_rows(
         elif description and description != message:
             cause = cause or description
         cause = join_texts([cause, *columns.further_texts(row, read)])
-        if _NO_ERROR_TEXT.fullmatch(message):
+        if _NO_ERROR_TEXT.fullmatch(message.strip("`")):
             continue
         cell = columns.cell(row, key)
         codes = re.findall(r"`([^`\s]{2,60})`", cell) if cell.startswith("`") else []
@@ -84,7 +84,7 @@ def errors_of_rows(
                 code=each,
                 message=with_status(message, "" if status == code else status),
                 cause=cause,
-                remedy=text_of(columns.cell(row, "remedy")),
+                remedy=description_of(columns.cell(row, "remedy")),
             )
             for each in (codes or [code])
         )
@@ -213,7 +213,7 @@ def _is_error(found: ErrorCode) -> bool:
 
 
 def titled_error(title: str) -> ErrorCode | None:
-    """Return the error of a title that begins with a status, a code span or a word that must be a code.
+    """Return the error of a title that begins with a status, a code span or a word such as `not_found`.
 
     Returns None for other titles, for statuses below 400 and for titles that mean success.
     """

@@ -49,10 +49,8 @@ MAX_BLOCKS_BELOW_HEADING = 50
 _CODE_LANGUAGE = re.compile(r"\A\s*(?:`{3,}|~{3,})[ \t]*\{?(?!https?\b|te?xt\b|plain)\w")
 """The opening of a code block in a programming language, in which `path: '/'` is code, not a label."""
 _METHOD_BLOCK = re.compile(rf"[*`\s]*({METHODS})[*`\s]*")
-_ONLY_CALL = re.compile(rf"\A[`*\s]*{CALL.pattern}[`*\s]*")
+_ONLY_CALL = re.compile(rf"[`*\s]*{CALL.pattern}[`*\s]*")
 _EXAMPLE = re.compile(r"\b(?:examples?|samples?)\b|示例|样例|举例|范例|例子", re.IGNORECASE)
-
-
 _FACT_IN_CODE = re.compile(rf"`(?:(?P<method>{METHODS})|(?P<url>{TARGET}))`")
 """A method or URL in code. A labelled line may give both: "Method: `POST`, path `/v1/x`"."""
 
@@ -79,19 +77,18 @@ def find_marks(blocks: Sequence[MarkdownBlock], declared: str) -> list[Mark]:
     over statements on the page, and statements over lists of calls. Examples have marks only if nothing
     else has one.
     """
-    has_calls = may_have_calls(blocks)
-    found = list(_stated_marks(blocks)) if has_calls else []
-    if match := DECLARED_CALL.search(declared):
-        found.insert(0, Mark(call_of(match[1], match[2]), 0, is_declared=True))
-    if has_calls:
-        found += list(_listed_marks(blocks, {mark.call.key for mark in found}))
+    match = DECLARED_CALL.search(declared)
+    found = [Mark(call_of(match[1], match[2]), 0, is_declared=True)] if match else []
+    if may_have_calls(blocks):
+        found += _stated_marks(blocks)
+        found += _listed_marks(blocks, {mark.call.key for mark in found})
         found += _overview_marks(blocks)
         found += _request_marks(blocks) if found else _example_marks(blocks)
     marks = _without_examples(found, blocks)
-    same = _stated_again(marks)
+    declared_keys = _stated_again(marks)
     first: dict[tuple[str, str], Mark] = {}
     for mark in marks:
-        known = first.setdefault(same.get(mark.call.key, mark.call.key), mark)
+        known = first.setdefault(declared_keys.get(mark.call.key, mark.call.key), mark)
         if known.is_declared and "://" in mark.call.url:
             first[known.call.key] = replace(known, call=mark.call)  # with the address of the server
     return sorted(first.values(), key=lambda mark: mark.block)
@@ -129,15 +126,10 @@ def _stated_marks(blocks: Sequence[MarkdownBlock]) -> Iterator[Mark]:
         elif target := only_target(block) or (facts.is_after_method and _path_alone(block)):
             yield from facts.read([("URL", target)], index)
         elif not calls:
-            yield from _labelled_marks(block, facts, index)
+            yield from facts.read(_pairs(block, facts), index)
+            yield from facts.read_example(block)
         facts.label = block.title if is_heading else bold_label(block)
         facts.is_after_method = method is not None
-
-
-def _labelled_marks(block: MarkdownBlock, facts: "_LabelledFacts", index: int) -> Iterator[Mark]:
-    """Add the facts in `block` to `facts`. Yield a mark as soon as a method and a URL are known."""
-    yield from facts.read(_pairs(block, facts), index)
-    yield from facts.read_example(block)
 
 
 def _path_alone(block: MarkdownBlock) -> str:
@@ -276,7 +268,7 @@ class _LabelledFacts:
         self._url_block = 0
 
     def read_example(self, block: MarkdownBlock) -> Iterator[Mark]:
-        """Yield a mark if only the method is missing, and the block is an example that calls the URL."""
+        """Yield a mark if the URL is known, and the block is an example that calls this URL."""
         example = example_call(block) if self._url and not self._method else None
         call = call_of(example.method, self._url) if example else None
         if example and call and Templates([call]).match(example):

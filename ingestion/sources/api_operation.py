@@ -196,13 +196,8 @@ def _listed_call(row: Sequence[str], scope_at: int, shared_scopes: str) -> Liste
 def listed_operations(first: PageOperation, listed: Sequence[ListedCall]) -> list[PageOperation]:
     """Return the operations of all calls in `listed` except the first call, whose operation is `first`.
 
-    `first` was read from the section that all calls share. Its content is distributed as follows:
-
-    - All operations get the error codes.
-    - Operations with the method of `first` get the parameters.
-    - Body parameters of a method without a body, such as `GET`, move to the first operation with a body.
-    - Permissions are those in `listed`.
-    - Calls without a name, as in a code block, get the parameters and permissions of `first`.
+    `first` was read from the section that all calls share. Parts of its content are copied or moved to the
+    other operations. For example, the body parameters of a `GET` operation move to a `POST` operation.
     """
     if listed and listed[0].scopes:
         first.permissions = scopes_of_value(listed[0].scopes)

@@ -110,6 +110,8 @@ def _read_sections(
     An operation without permissions gets those stated above the first operation. An operation without error
     codes gets those below the last operation.
     """
+    if not marks:
+        return []
     ranges = split_by_mark(blocks, marks)
     sections = [_read_section(blocks, found, title, marks) for found in ranges]
     operations = [section.operation for section in sections]
@@ -162,11 +164,10 @@ def _read_section(
         operation.name = page_operation_name(mark, section, title, reader.read_positions)
     else:
         is_first = mark is marks[0]
-        is_titled = is_first and start < after_title(blocks)
-        first = mark.block if is_titled else after_group_headings(blocks, start, mark, marks)
-        skipped = first - start
+        contains_title = is_first and start < after_title(blocks)
+        first = mark.block if contains_title else after_group_headings(blocks, start, mark, marks)
         operation.name = section_operation_name(
-            mark, section[skipped:], mark.block - start - skipped, title, is_first
+            mark, blocks[first:end], mark.block - first, title, is_first
         )
         headings = (block for block in blocks[first : mark.block + 1] if block.kind == "heading")
         operation.anchor = next((block.anchor for block in headings), "")
@@ -186,7 +187,7 @@ def _read_around(
     tables: list[ParameterTable] = []
     errors: list[ErrorCode] = []
     permissions: list[PermissionPackage] = []
-    for start, end in zip(bounds[::2], bounds[1::2], strict=True) if ranges else ():
+    for start, end in zip(bounds[::2], bounds[1::2], strict=True):
         around = PageOperation("GET", "", "")
         tables += OperationReader(around).read(blocks[start:end], start)
         errors = around.error_codes
@@ -199,8 +200,8 @@ def _permissions_above(
     blocks: Sequence[MarkdownBlock], ranges: Sequence[Range]
 ) -> list[PermissionPackage]:
     """Return the permissions that sentences before the first operation state."""
-    above = blocks[: ranges[0][1]] if ranges else ()
-    texts = [block.text for block in above if block.kind == "paragraph"]
+    first_start = ranges[0][1]
+    texts = [block.text for block in blocks[:first_start] if block.kind == "paragraph"]
     return [scope for text in texts for scope in scopes_of_sentences(text)]
 
 

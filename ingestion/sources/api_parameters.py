@@ -241,7 +241,7 @@ def _listed_parameter(match: re.Match[str], location: str, default: bool = False
 
 
 def _stated_mark(text: str) -> bool | None:
-    """Return whether the facts next to a name say that it is required; None if they do not say."""
+    """Return True if the text says "required", False if it says "optional", otherwise None."""
     if re.search(r"\bnot required\b|\boptional\b|非必填|可选|选填", text, re.IGNORECASE):
         return False
     is_required = re.search(r"\brequired\b|必填|必选", text, re.IGNORECASE)
@@ -257,7 +257,7 @@ SIMPLE_TYPE = re.compile(
     r"|bool(?:ean)?s?|dates?|time|datetime|timestamps?|uuids?|enums?|files?|binary|bytes?|array|list|of|or)",
     re.IGNORECASE,
 )
-_ARRAY_TYPE = re.compile(r"\A\W*(?:array|list|数组|列表)\W*", re.IGNORECASE)
+_ARRAY_TYPE = re.compile(r"\W*(?:array|list|数组|列表)\W*", re.IGNORECASE)
 """An array type that does not name the type of the elements."""
 _CHINESE_OBJECT_TYPE = re.compile("对象|结构|实体")
 TYPE = re.compile(

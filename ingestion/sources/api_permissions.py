@@ -74,7 +74,7 @@ _REQUIREMENT = re.compile(
 )
 """A word for permissions at the start of a sentence, or a word that says that something is required."""
 _SCOPE_AND_NAME = re.compile(r"(?:\b(?:scopes?|permissions?)|权限)\s*[:：]?\s*`", re.IGNORECASE)
-_ONLY_COLON_NAMES = re.compile(r"\A[^`]*(?:`[a-z][\w.-]*(?::[\w.*-]+)+`[^`]*)+")
+_ONLY_COLON_NAMES = re.compile(r"[^`]*(?:`[a-z][\w.-]*(?::[\w.*-]+)+`[^`]*)+")
 
 
 def is_scope_label(label: str) -> bool:

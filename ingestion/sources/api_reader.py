@@ -150,8 +150,9 @@ class OperationReader:
         errors += errors_of_sentences(block.text, is_about_errors=is_about_errors)
         self._builder.add_errors(errors, "text")
         # A paragraph such as "Scope `a:b`" states a permission and does not announce the next block.
-        is_label = is_short and not (is_sentence or stated or labelled)
-        is_label = is_label and (not self._is_after_parameter or is_title(block))
+        states_something = is_sentence or stated or labelled
+        can_be_label = is_title(block) or not self._is_after_parameter
+        is_label = is_short and can_be_label and not states_something
         self._is_after_parameter &= not is_label
         self._above.note_label(text if is_label else "")
         for label in _final_labels(block) if block.kind == "list" else ():

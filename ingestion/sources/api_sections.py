@@ -107,9 +107,8 @@ def _start(
 ) -> int:
     """Return the index of the block with which the operation of a call begins.
 
-    Of the headings of `levels` between `first_index` and the call, this is the last one of the highest
-    level. If there is no such heading, or if the call is a heading itself, the operation begins with the
-    call, or with the heading or label right above the call.
+    Usually, this is a heading of one of `levels` between `first_index` and the call. Without such a
+    heading, the operation begins with the call, or with the block right above the call.
     """
     has_block_above = call_index > first_index
     headings = [i for i in range(first_index, call_index + 1) if blocks[i].level in levels]
@@ -127,15 +126,14 @@ def _end(
 ) -> int:
     """Return the index after the last block of the section of `level` that begins at `start`.
 
-    The index is at most `end`. On a flat page (see `_is_flat`), a section that begins with a heading may
-    contain headings of its own level. A heading about errors ends the section, because errors apply to all
-    operations.
+    The index is at most `end`. On a flat page (see `_is_flat`), a section may contain headings of its own
+    level, except headings about errors, because these errors apply to all operations.
     """
-    is_headed = is_flat and blocks[start].kind == "heading"
+    may_have_own_level = is_flat and blocks[start].kind == "heading"
     for index in range(start + 1, end):
         block = blocks[index]
-        is_other = not is_headed or role_of_title(block.title) == "errors"
-        if 0 < block.level < level or (0 < block.level == level and is_other):
+        is_inside = may_have_own_level and role_of_title(block.title) != "errors"
+        if 0 < block.level < level or (0 < block.level == level and not is_inside):
             return index
     return end
 
@@ -197,9 +195,9 @@ def section_operation_name(
 ) -> str:
     """Return the name of one of several operations.
 
-    This is the first heading of the section or, if the heading is missing or generic, such as "Request", a
-    text next to the call. The first operation of a page (`is_first`) may have the title of the page as its
-    name. The last resort is the title of the page, followed by the method and path of the call.
+    The name is the first heading of the section, a text next to the call or, for the first operation of a
+    page (`is_first`), the title of the page. Generic texts such as "Request" do not count. The last resort
+    is a sentence below the call, or the method and path of the call.
 
     `position` is the index of the block with the call; later headings are ignored.
     """

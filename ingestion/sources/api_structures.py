@@ -6,7 +6,7 @@ type ("Array of Address objects"), in its description ("see Table 4") or by its 
 """
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -164,8 +164,7 @@ class _OperationTables:
     ) -> ParameterTable | None:
         """Return the structure to which a parameter refers; None if there is none.
 
-        A parameter with a simple type, such as `string`, refers to no structure. Of several structures, the
-        one with the clearest reference is returned (see `_references`).
+        A parameter with a simple type, such as `string`, refers to no structure.
         """
         if table.has_types and is_simple_type(parameter.type):
             return None
@@ -174,17 +173,16 @@ class _OperationTables:
             for structure in self._structures
             if structure not in above and self._is_possible(structure, above[0])
         ]
-        for found in _references(parameter, path, above[0], candidates):
-            return min(
-                found,
-                key=lambda structure: (
-                    structure not in self._tables,
-                    structure.role != above[0].role,
-                    structure.position < table.position,
-                    abs(structure.position - table.position),
-                ),
-            )
-        return None
+        return min(
+            _clearest_references(parameter, path, above[0], candidates),
+            key=lambda structure: (
+                structure not in self._tables,
+                structure.role != above[0].role,
+                structure.position < table.position,
+                abs(structure.position - table.position),
+            ),
+            default=None,
+        )
 
     def _is_possible(self, structure: ParameterTable, root: ParameterTable) -> bool:
         """Return whether a table may be nested below a parameter of `root`.
@@ -196,13 +194,13 @@ class _OperationTables:
         return is_after or structure.is_structure
 
 
-def _references(
+def _clearest_references(
     parameter: Parameter,
     path: str,
     root: ParameterTable,
     candidates: Sequence[ParameterTable],
-) -> Iterator[list[ParameterTable]]:
-    """Yield the tables to which a parameter may refer, grouped by kind of reference, the clearest first."""
+) -> list[ParameterTable]:
+    """Return the tables to which a parameter refers by its type, else by its description or name."""
     kinds = {
         normal_name(word) for word in _words(parameter.type) if not _COMMON_WORD.fullmatch(word)
     }
@@ -220,7 +218,7 @@ def _references(
         and normal_path.endswith(f".{table.caption.name}")
         and table.role == root.role
     ]
-    yield from filter(None, [by_type, by_number, by_text, by_name])
+    return by_type or by_number or by_text or by_name
 
 
 def _relative(name: str, parent: str) -> str:

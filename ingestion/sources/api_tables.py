@@ -9,6 +9,7 @@ from ingestion.sources.api_columns import (
     Columns,
     TableRows,
     columns_of,
+    description_of,
     is_error_table,
     is_named_values,
     is_parameter_table,
@@ -73,10 +74,9 @@ class TableReader:
         role = self._above.role()
         columns = _with_codes(columns_of(header, rows), header, rows, role)
         is_codes = is_error_table(columns) or (role == "errors" and "code" in columns)
-        announces_statuses = role in ("errors", "response")
-        is_unannounced = not announces_statuses and are_statuses(rows, columns, "http_status")
-        is_statuses = is_status_table(columns, "" if is_unannounced else role)
-        is_statuses = is_statuses and has_statuses(rows, columns)
+        is_unrelated = role not in ("errors", "response")
+        status_role = "" if is_unrelated and are_statuses(rows, columns, "http_status") else role
+        is_statuses = is_status_table(columns, status_role) and has_statuses(rows, columns)
         if is_codes or is_statuses:
             found = errors_of_rows(rows, header, columns)
             self._builder.add_errors(found, table_name(header))
@@ -361,7 +361,7 @@ def _parameter(
 ) -> Parameter:
     kind = text_of(columns.cell(row, "type"))
     about, fields = split_fields(columns.cell(row, "description"), kind)
-    description = without_final_mark(text_of(about))
+    description = without_final_mark(description_of(about))
     kind = re.sub(
         r"[,，;；(（]?\s*(?:\brequired\b|\boptional\b|必填|必选|可选|选填)[)）]?",
         "",
@@ -370,11 +370,11 @@ def _parameter(
     ).strip(" ,，;-–—")
     read = {
         index
-        for kind, index in columns.at.items()
-        if kind in _PARAMETER_COLUMNS
+        for column, index in columns.at.items()
+        if column in _PARAMETER_COLUMNS
         or (
-            kind in ("required", "optional")
-            and says_only_required(text_of(columns.cell(row, kind)))
+            column in ("required", "optional")
+            and says_only_required(text_of(columns.cell(row, column)))
         )
     }
     description = join_texts([description, *columns.further_texts(row, read)])

@@ -46,7 +46,7 @@ _NAMES = re.compile(r"`[\w.\[\]-]+`(?:(?:,|、|\s|and\b|or\b|和|或){1,9}`[\w.\
 _SPAN = re.compile(r"`[^`]+`")
 _STATUS_ITEM = re.compile(r"[-*+] ([^\n|`]{1,20}[(（][1-5]\d\d[)）])")
 """A list that only labels a response with its status: `* Success (200)`."""
-_CALL_IN_TWO_LINES = re.compile(rf"\A\s*(?:{METHODS})\s*\n\s*(?:https?://|/)\S+\s*\Z")
+_CALL_IN_TWO_LINES = re.compile(rf"\s*(?:{METHODS})\s*\n\s*(?:https?://|/)\S+\s*")
 _TYPED_SPANS = re.compile(
     r"^(?:[ \t]*`[\w.$-]+\s*(?:=|\s-)\s*\[\w[\w ]*\][^`\n]*`[ \t]*(?:\n\s*)?)+", re.MULTILINE
 )

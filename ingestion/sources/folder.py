@@ -1,5 +1,6 @@
 """Folders of files: listing, fingerprints, reading, and the page URLs made from file paths."""
 
+import codecs
 import hashlib
 import string
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
@@ -19,7 +20,7 @@ from schemas.document import SourceDocument
 from schemas.errors import ConfigurationError, SourceError
 from schemas.platform import ApiDocsSourceConfig, PageFolderConfig, SourceLimits
 
-READER_VERSION = 35
+READER_VERSION = 36
 """Version of the source readers, part of the fingerprint of each file.
 
 Increment it after a change that makes the same file yield a different document. Then indexed files are read
@@ -169,11 +170,19 @@ def read_bytes(path: Path) -> bytes:
 
 
 def read_text(path: Path) -> str:
-    """Return the text of a UTF-8 file. Raises SourceError if it is unreadable or has another encoding."""
+    """Return the text of a file in UTF-8, or in UTF-16 with a byte order mark.
+
+    Raises SourceError if the file is unreadable or has another encoding.
+    """
     try:
-        return path.read_text(encoding="utf-8-sig")
+        with path.open("rb") as file:
+            is_utf16 = file.read(2) in (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
+        return path.read_text(encoding="utf-16" if is_utf16 else "utf-8-sig")
     except UnicodeDecodeError as error:
-        raise SourceError(f"not UTF-8 (byte {error.start})") from None
+        encoding = "UTF-16" if is_utf16 else "UTF-8"
+        raise SourceError(
+            f"not {encoding} (byte {error.start}): convert it, for example with iconv -f gbk -t utf-8"
+        ) from None
     except OSError as error:
         raise SourceError(f"{error.strerror}") from None
 

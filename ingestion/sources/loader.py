@@ -62,8 +62,8 @@ class LoaderReader:
         """Yield the documents in the loader's order, and a SourceError for each document without an id.
 
         After a transient error, the loader is started again, and results that an earlier attempt yielded
-        are skipped. Raises SourceError after a permanent error, after more than
-        `source.max_errors` transient errors, and at the time limit.
+        are skipped. Raises SourceError after a permanent error, after more than `source.max_errors`
+        transient errors, and at the time limit.
         """
         deadline = Deadline(source.timeout_seconds)
         first_attempts: dict[str | int, int] = {}

@@ -57,7 +57,7 @@ _COLLAPSED = re.compile(
     r"<summary>(?P<summary>(?:(?!</summary>).){1,1000})</summary>",
     re.DOTALL,
 )
-"""A component whose field is described by the summary of a `<details>` element in it."""
+"""A component that begins with a `<details>` element, whose summary may describe a field."""
 _ELEMENT_TEXT = re.compile(r">\s*([^<>]+?)\s*<")
 _FIELD_NAME = re.compile(r"[A-Za-z_$@][\w.$@\[\]-]*")
 _GROUP_TAGS = ("Expandable", "Properties")
@@ -134,7 +134,7 @@ def _split_front_matter(text: str) -> tuple[PageValues, str]:
     If the page begins with a thematic break but has no front matter, the whole page is the body. Raises
     SourceError if the front matter is malformed.
     """
-    text = text.strip()
+    original, text = text, text.strip()
     if _UNOPENED.match(text):
         text = f"---\n{text}"
     handler = frontmatter.detect_format(text, _HANDLERS)
@@ -145,11 +145,20 @@ def _split_front_matter(text: str) -> tuple[PageValues, str]:
     except ValueError:  # the front matter is never closed
         return {}, text
     try:
-        values = handler.load(head)
+        values = handler.load(head) or {}
     except (yaml.YAMLError, ValueError, RecursionError) as error:
         problem = getattr(error, "problem", None) or str(error)
+        if mark := getattr(error, "problem_mark", None):
+            problem = f"{problem} (line {_first_line(original, head) + mark.line})"
         raise SourceError(f"front matter: {problem}") from None
-    return (values or {}, body.strip()) if isinstance(values or {}, dict) else ({}, text)
+    return (values, body.strip()) if isinstance(values, dict) else ({}, text)
+
+
+def _first_line(text: str, head: str) -> int:
+    """Return the number of the line in `text` on which the front matter `head` begins."""
+    content = head.strip()
+    before = head.count("\n", 0, head.find(content))
+    return 1 + text.count("\n", 0, text.find(content)) - before
 
 
 class LinkResolver:

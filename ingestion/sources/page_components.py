@@ -196,10 +196,10 @@ def _rows(objects: Sequence[_Row], depth: int) -> Iterator[_Row]:
     for properties in objects if depth < MAX_DEPTH else ():
         nested = {name: found for name, value in properties.items() if (found := objects_of(value))}
         indent = nesting_indent(depth)
+        scalars = [(name, value) for name, value in properties.items() if name not in nested]
         yield {
-            name: indent * (index == 0) + _cell(value)
-            for index, (name, value) in enumerate(properties.items())
-            if name not in nested
+            name: (indent if index == 0 else "") + _cell(value)
+            for index, (name, value) in enumerate(scalars)
         }
         for found in nested.values():
             yield from _rows(found, depth + 1)

@@ -35,7 +35,7 @@ MAX_TITLE_CHARS = 500
 MAX_SHORT_NAME_CHARS = 3
 """Maximum length of a short name that is not ASCII, in characters; see `_is_short_name`."""
 MAX_TOPIC_OPERATIONS = 10
-"""Maximum number of operations on a page whose title may become part of their names."""
+"""If a page has more operations, its title does not become part of their names."""
 
 TITLE_NAMES = ("sidebarTitle", "sidebar_label", "linkTitle", "nav_title")
 """Front matter keys, such as `sidebar_label` of Docusaurus, that name a page without a `title`."""
@@ -93,9 +93,9 @@ class PageFolderReader(FolderReader[PagesT]):
     """A FolderReader for files that are one page each.
 
     A file usually becomes one document. If the file describes API operations, each operation becomes a
-    document.
+    document of its own.
 
-    `suffixes` is as in FolderReader, and `read_content` returns the content of a file.
+    `suffixes` returns the suffixes that a source accepts, and `read_content` the content of a file.
     """
 
     def __init__(
@@ -123,6 +123,15 @@ def parse_page(source: PageFolderConfig, path: Path, content: PageContent) -> Pa
     if page is None or _is_skipped(source, page.content.values):
         return None
     return _parse(source, page)
+
+
+def reason_to_skip(source: PageFolderConfig, path: Path, content: PageContent) -> str:
+    """Return why `source` skips the page at `path`; empty if it does not."""
+    page = _page_of_file(source, path, content)
+    if page is None:
+        return "its name does not match `file_name`"
+    values = page.content.values
+    return next((f"`{name}` is true" for name in source.skip if _is_true(values.get(name))), "")
 
 
 def _page_of_file(source: PageFolderConfig, path: Path, content: PageContent) -> SourcePage | None:
@@ -221,7 +230,7 @@ def _operation_document(
 ) -> SourceDocument:
     """Return the document of an operation: its API sections, then the rest of its text as prose."""
     prose = tuple(_sections(operation.further_prose, operation.name, (), True, page.url_at))
-    page_url = _operation_url(page, operation)
+    url = _operation_url(page, operation)
     operation = replace(operation, name=_full_name(page, operation))
     language = _language_of(operation.name, (block.text for block in operation.prose))
     api = operation.document(
@@ -234,7 +243,7 @@ def _operation_document(
         source=source.name,
         title=operation.name,
         language=language,
-        page_url=page_url,
+        page_url=url,
         service_id=api.service_id,
         api_id=document_id,
         api_name=operation.name,
@@ -335,8 +344,9 @@ def _first_heading(parsed: Iterable[tuple[PagePart, list[MarkdownBlock]]], name:
     first = next((block for block in headings if not _ORIGIN.fullmatch(block.title)), None)
     if first is None:
         return ""
-    says_more = not _UNNAMED.fullmatch(name)
-    return "" if first.level > 1 and says_more and is_generic_heading(first.title) else first.title
+    if first.level > 1 and is_generic_heading(first.title) and not _UNNAMED.fullmatch(name):
+        return ""
+    return first.title
 
 
 def _sections(

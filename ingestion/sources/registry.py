@@ -37,10 +37,7 @@ class EmptyFile:
 
 
 class RefusedFile(SourceError):
-    """A file that is refused because of its content.
-
-    It would be refused again as long as its fingerprint is the same.
-    """
+    """A file that is refused because of its content, until its fingerprint changes."""
 
     def __init__(self, reason: str, fingerprint: str = "") -> None:
         super().__init__(reason)

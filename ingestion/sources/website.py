@@ -196,9 +196,9 @@ class _Crawl:
     def _read_robots(self) -> Iterator[Waiting]:
         """Read robots.txt. If the site has none, all pages are allowed.
 
-        A redirect to another origin, or a 4xx status other than 429, means that the site has none. Raises
-        SourceError after any other failure, because robots.txt might disallow any page, and if robots.txt
-        disallows the start page or the sitemap.
+        A redirect to another origin, or a 4xx status other than 429, means that the site has none. After
+        any other failure, robots.txt might disallow any page. Raises SourceError after such a failure, or
+        if robots.txt disallows the start page or the sitemap.
         """
         url = str(self._start.join("/robots.txt"))
         try:

@@ -152,7 +152,7 @@ def to_plain_markdown(text: str, table_to_markdown: Callable[[str], str] | None 
 def _remove_comments_around_code(text: str) -> str:
     """Return `text` without the comments that contain code blocks.
 
-    A closing fence that is followed by `-->` on its line would not end the code block.
+    If such a comment stayed, a closing fence with `-->` on its line would not end the code block.
     """
     while (span := _comment_around_code(text)) is not None:
         start, end = span
@@ -225,7 +225,8 @@ def _outdent_blocks(lines: Iterable[str]) -> Iterator[str]:
                 blocks[-1] = (blocks[-1][0], indent)
         line = line[min(indent, blocks[-1][1]) :] if blocks else line
         if marks := _FENCE.match(line):
-            fence = "" if fence and marks[1].startswith(fence) else fence or marks[1]
+            is_end = bool(fence) and marks[1].startswith(fence)
+            fence = "" if is_end else fence or marks[1]
         if not fence and (start := _INDENTED_BLOCK_START.match(line)):
             blocks.append((indent, 0))
             yield from ("", start[1] + bold_title(start[2] or "", start[3]), "")

@@ -149,7 +149,8 @@ def properties_of(text: str) -> dict[str, str]:
 def _tokens(text: str) -> Iterator[tuple[str, bool]]:
     """Yield the tokens between the brackets of a literal, without comments, each with a flag.
 
-    The flag says whether the token is outside all inner brackets. A final comma ends the last element.
+    The flag says whether the token is outside all inner brackets. A comma is added at the end, so that
+    one follows every element.
     """
     depth = 0
     for token in (*_TOKEN.findall(text), ","):

@@ -135,8 +135,10 @@ def replace_annotations(text: str) -> str:
 def _annotation(match: re.Match[str]) -> str:
     values = object_of(match["object"])
     call = call_in(values)
+    if call:
+        return f"`{call}`"
     is_object = bool(values) and None not in values.values()  # {{ name }} is a variable
-    return f"`{call}`" if call else "" if is_object else match[0]
+    return "" if is_object else match[0]
 
 
 def outdent_components(text: str) -> str:
@@ -152,7 +154,8 @@ def outdent_components(text: str) -> str:
         line = line.expandtabs(4) if indents else line
         stripped = line.lstrip(" ")
         if not stripped:
-            indents[-1:] = [0] if is_html else indents[-1:]
+            if is_html:
+                indents[-1] = 0
             is_html = False
             lines.append(line)
             continue
@@ -220,9 +223,9 @@ def _replace_tag(match: re.Match[str]) -> str:
         return ""  # the code is in another file; its title alone says nothing
     is_badge = _BADGE.fullmatch(name) and _is_in_heading(match)
     text = "" if is_badge and not call_in(values) else _component(name, values)
-    return (
-        text.strip().replace("**", "") if _is_inline(match) else f"\n\n{text}\n\n" if text else ""
-    )
+    if _is_inline(match):
+        return text.strip().replace("**", "")
+    return f"\n\n{text}\n\n" if text else ""
 
 
 def _is_type_argument(match: re.Match[str]) -> bool:
@@ -326,7 +329,8 @@ def split_tables(text: str) -> Iterator[tuple[bool, str]]:
     done = start = depth = 0
     for match in _TABLE_TAG.finditer(text):
         if not match[1]:
-            start = match.start() if depth == 0 else start
+            if depth == 0:
+                start = match.start()
             depth += 1
         elif depth:
             depth -= 1

@@ -18,7 +18,7 @@ from itertools import accumulate, takewhile
 from schemas.choices import Language
 
 COMMON_ZIPF = 5.8
-"""Zipf frequency (about 1 in 1,600 words) above which a word carries no information about a question."""
+"""Zipf frequency (about 1 in 1,600 words) from which a word carries no information about a question."""
 
 RAREST_ZIPF = 2.0
 """Minimum Zipf frequency, also used for unlisted words: once in ten million words."""

@@ -120,7 +120,7 @@ def may_be_noun(word: str) -> bool:
 
     if word.isascii() or not rjieba.has_word(word):
         return True
-    *_, (_, tag) = rjieba.tag(word, False)
+    _, tag = rjieba.tag(word, False)[-1]
     return tag.startswith(_NOUN_TAGS)
 
 

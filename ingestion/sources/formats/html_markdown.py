@@ -125,9 +125,12 @@ class _Converter(MarkdownConverter):
         return f"\n\n**{text.replace('*', '')}**\n\n"
 
     def convert_dd(self, el: Tag, text: str, parent_tags: set[str]) -> str:
-        if "_inline" not in parent_tags and _names_field(el.find_previous_sibling("dt")):
-            return "\n" + textwrap.indent(text.strip(), "  ") + "\n"
-        return f"\n\n{text.strip()}\n\n" if "_inline" not in parent_tags else f" {text.strip()} "
+        text = text.strip()
+        if "_inline" in parent_tags:
+            return f" {text} "
+        if _names_field(el.find_previous_sibling("dt")):
+            return f"\n{textwrap.indent(text, '  ')}\n"
+        return f"\n\n{text}\n\n"
 
     def convert_summary(self, el: Tag, text: str, parent_tags: set[str]) -> str:
         return self.convert_dt(el, text, parent_tags)

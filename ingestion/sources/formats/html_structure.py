@@ -208,9 +208,9 @@ def _move_rows_out(table: Tag) -> None:
         for index, cell in enumerate(inner.find_all(["td", "th"], recursive=False)):
             target = cells[columns[index] if index < len(columns) else -1]
             target.extend([*cell.contents, " "])
-        nested = inner.get("data-nesting")
-        new = Tag(name="tr", attrs={"data-nesting": str(int(str(nested or 0)) + 1)})
-        cells[0]["style"] = f"padding-left: {16 * int(str(new['data-nesting']))}px"
+        depth = int(str(inner.get("data-nesting") or 0)) + 1
+        new = Tag(name="tr", attrs={"data-nesting": str(depth)})
+        cells[0]["style"] = f"padding-left: {16 * depth}px"
         new.extend(cells)
         below.insert_after(new)
         below = new

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from pypdf import PageObject, PdfReader
 
 MAX_WORK = 5_000_000
-"""Maximum cost of text extraction, in the unit of `_OPERAND_COSTS`.
+"""Maximum cost of text extraction, in units of about a microsecond.
 
 A manual of a thousand pages costs about as much.
 """
@@ -191,6 +191,7 @@ def _properties(reader: "PdfReader") -> dict[str, object]:
     texts = {name: " ".join(str(metadata.get(key) or "").split()) for key, name in names.items()}
     if not _is_real_title(texts["title"]):
         texts["title"] = ""
+    # Texts in parentheses are placeholders such as "(anonymous)".
     return {name: text for name, text in texts.items() if text and text[0] + text[-1] != "()"}
 
 

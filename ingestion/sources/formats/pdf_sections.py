@@ -15,7 +15,7 @@ PdfOutline = Mapping[tuple[str, int], int]
 FULL_LINE_SHARE = 0.7
 """Minimum width of a full line, as a share of the typical width.
 
-A paragraph continues after a full line. After a shorter line, the author broke the line.
+A paragraph continues after a full line. A shorter line ends where the author broke it.
 """
 
 MAX_HEADING_CHARS = 150

@@ -3,6 +3,7 @@
 import codecs
 import re
 from collections.abc import Iterator
+from itertools import starmap
 
 from ingestion.sources.pages import PageContent, PagePart
 from schemas.errors import SourceError
@@ -68,12 +69,8 @@ def decode_text(data: bytes, declared: str | None = None) -> str:
     The encoding is that of the byte order mark. Without one, `declared`, UTF-8 and GB18030 are tried
     before the encoding is guessed. Raises SourceError if `data` is not text.
     """
-    text = next(
-        filter(
-            None, (_try_decode(*candidate) for candidate in _candidate_encodings(data, declared))
-        ),
-        "",
-    )
+    candidates = _candidate_encodings(data, declared)
+    text = next(filter(None, starmap(_try_decode, candidates)), "")
     if data.strip() and not text.strip("\ufeff"):
         text = _decode_by_guess(data)
     if _CONTROL.search(text):
@@ -111,7 +108,8 @@ def _is_chinese(text: str) -> bool:
     Almost any bytes are valid GB18030, but only Chinese text decodes to common Chinese characters.
     """
     non_ascii = "".join(char for char in text[:_SAMPLE_BYTES] if not char.isascii())
-    return len(non_ascii.encode("gb2312", "ignore")) >= 2 * 0.9 * len(non_ascii)
+    common_chars = len(non_ascii.encode("gb2312", "ignore")) // 2  # each has two bytes
+    return common_chars >= 0.9 * len(non_ascii)
 
 
 def _decode_by_guess(data: bytes) -> str:

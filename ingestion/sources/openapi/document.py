@@ -5,8 +5,8 @@ The document's permissions and credential parameters come from the operation's s
 
 import re
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
-from itertools import chain
+from dataclasses import dataclass, replace
+from itertools import chain, islice
 
 from ingestion.sources.openapi.errors import errors_of_operation, is_error_example
 from ingestion.sources.openapi.operations import (
@@ -31,7 +31,7 @@ MAX_NAME_CHARS = 300
 _SENTENCE_END = re.compile(r"[。！？\n]|[.!?](?=\s|$)")
 
 MAX_SHOWN_EXAMPLES = 3
-"""Maximum number of request examples, and of response examples over all responses."""
+"""Maximum number of request examples in a document, and of response examples."""
 
 MAX_SUCCESS_RESPONSES = 4
 """Maximum number of success responses in a document. Further ones are omitted."""
@@ -48,8 +48,14 @@ class ApiDocumentBuilder:
         self.reader = reader
 
     def build(self, operation: Operation, api_id: str) -> ApiDocument:
-        """Build the document of `operation`; the document gets the id `api_id`. Raises SourceError."""
-        node, item = operation.path_operation.node, operation.path_operation.item
+        """Build the document of `operation`; the document gets the id `api_id`. Raises SourceError.
+
+        For a webhook or callback, servers and the security requirements of the API do not apply.
+        """
+        if operation.path_operation.event is not None:
+            own_security = operation.path_operation.node["security"]
+            operation = replace(operation, servers=(), security=own_security)
+        node = operation.path_operation.node
         headers, common, request = self._request_tables(operation)
         responses = operation.success_responses[:MAX_SUCCESS_RESPONSES]
         bodies = [media for response in responses for media in response.media]
@@ -58,18 +64,19 @@ class ApiDocumentBuilder:
             service_id=(tag or self.info.text("title") or "api")[:MAX_NAME_CHARS],
             service_name=self._service_name(tag),
             api_id=api_id,
-            name=_name(operation.path_operation),
+            name=operation_name(operation.path_operation),
             method=operation.path_operation.method,
             url=base_path(operation.servers) + operation.path_operation.path,
             language=self.language,
             deprecated=node.flag("deprecated"),
-            description=self._description(node, item),
+            description=self._description(operation.path_operation),
             request_headers=headers,
             public_parameters=common,
             request_parameters=request,
             response_parameters=self._response_parameters(responses),
             error_codes=errors_of_operation(operation, self.reader),
             permission_packages=permission_packages(operation, self.labels),
+            authentication=authentication(operation, self.labels),
             request_examples=self._examples(operation.body),
             response_examples=self._examples(bodies),
             request_description=operation.body_description[:MAX_DESCRIPTION_CHARS],
@@ -85,8 +92,17 @@ class ApiDocumentBuilder:
         display_name = self.tags[tag].text("x-displayName") if tag in self.tags else ""
         return (display_name or tag or self.info.text("title"))[:MAX_NAME_CHARS]
 
-    def _description(self, node: Node, item: Node) -> str:
+    def _description(self, path_operation: PathOperation) -> str:
+        """Return the description and a link to `externalDocs`.
+
+        A description that repeats the name becomes the name, which answers do not quote twice. Below the
+        notice that an operation is deprecated, it is left out.
+        """
+        node, item = path_operation.node, path_operation.item
         text = node.text("description") or item.text("description") or node.text("summary")
+        name = operation_name(path_operation)
+        if _is_same_text(text, name):
+            text = "" if node.flag("deprecated") or path_operation.event is not None else name
         docs_url = node["externalDocs"].text("url")
         link = f"{self.labels.see}: {docs_url}" if docs_url and docs_url not in text else ""
         return "\n\n".join(filter(None, (text[:MAX_DESCRIPTION_CHARS], link)))
@@ -94,16 +110,19 @@ class ApiDocumentBuilder:
     def _request_tables(self, operation: Operation) -> tuple[tuple[Parameter, ...], ...]:
         """Return three tables: headers, common parameters, and all other parameters including the body."""
         credentials = credential_parameters(operation)
-        rows = RowBuilder(self.reader, self.labels, "request")
+        is_event = operation.path_operation.event is not None  # its sender is the platform
+        rows = RowBuilder(self.reader, self.labels, "response" if is_event else "request")
         header_credentials = [row for row in credentials if row.location == "header"]
         other_credentials = [row for row in credentials if row.location != "header"]
-        declared = rows.parameter_rows(_select_parameters(operation.parameters, is_header=True))
+        declared = rows.parameter_rows(
+            each for each in operation.parameters if each.location == "header"
+        )
         headers = [
             *map(_without_location, header_credentials),
-            *_content_type_header(operation),
+            *_content_type_header(operation.body_types, declared),
             *map(_without_location, declared),
         ]
-        others = list(_select_parameters(operation.parameters, is_header=False))
+        others = [each for each in operation.parameters if each.location != "header"]
         common = rows.parameter_rows(parameter for parameter in others if parameter.is_common)
         specific = rows.parameter_rows(parameter for parameter in others if not parameter.is_common)
         return (
@@ -152,7 +171,7 @@ class ApiDocumentBuilder:
             )
         return tuple(parameters)
 
-    def _examples(self, media: Iterable[MediaContent]) -> tuple[Example, ...]:
+    def _examples(self, media: Sequence[MediaContent]) -> tuple[Example, ...]:
         """Return the examples of the bodies; without any, an example from the first body's schema.
 
         Examples of errors are omitted if there are other examples.
@@ -160,17 +179,14 @@ class ApiDocumentBuilder:
         named = [example for body in media for example in body.examples]
         successes = [example for example in named if not is_error_example(example)] or named
         examples = tuple(success.example for success in successes[:MAX_SHOWN_EXAMPLES])
-        return examples or tuple(self._schema_examples(media))
+        return examples or tuple(filter(None, map(self._schema_example, media[:1])))
 
-    def _schema_examples(self, media: Iterable[MediaContent]) -> Iterator[Example]:
-        for body in list(media)[:1]:
-            schema = self.reader.read(body.schema)
-            several = schema.get("examples")
-            values = [schema.get("example"), *(several.elements() if several else ())]
-            for node in [node for node in values if node is not None][:1]:
-                example = make_example(node.value, "")
-                if example is not None:
-                    yield example
+    def _schema_example(self, body: MediaContent) -> Example | None:
+        schema = self.reader.read(body.schema)
+        several = schema.get("examples")
+        nodes = [schema.get("example"), *(several.elements() if several else ())]
+        value = next((node.value for node in nodes if node is not None), None)
+        return make_example(value, "")
 
 
 def first_tag(node: Node) -> str:
@@ -179,25 +195,25 @@ def first_tag(node: Node) -> str:
     return next((tag.strip() for tag in tags if isinstance(tag, str) and tag.strip()), "")
 
 
-def _name(path_operation: PathOperation) -> str:
+def operation_name(path_operation: PathOperation) -> str:
     """Return the name of an operation: its summary, that of its path item, or its operationId.
 
     A name that only repeats the end of the path says little, so the first sentence of the description
     replaces it, if there is one. Without any text, the name is the method and path.
+
+    The name of a webhook or callback is its summary, or its name in the OpenAPI description.
     """
-    node, item = path_operation.node, path_operation.item
-    name = node.text("summary") or item.text("summary") or node.text("operationId")
-    if path_operation.path.strip("/").endswith(name.strip("/")):
+    node, item, event = path_operation.node, path_operation.item, path_operation.event
+    key = node.text("operationId") if event is None else event.name
+    name = node.text("summary") or item.text("summary") or key
+    if event is None and path_operation.path.strip("/").endswith(name.strip("/")):
         name = _SENTENCE_END.split(node.text("description").strip(), maxsplit=1)[0] or name
     return " ".join((name or str(path_operation)).split())[:MAX_NAME_CHARS]
 
 
-def _select_parameters(
-    parameters: Iterable[OperationParameter], is_header: bool
-) -> Iterator[OperationParameter]:
-    for parameter in parameters:
-        if (parameter.location == "header") == is_header:
-            yield parameter
+def _is_same_text(text: str, other: str) -> bool:
+    """Return whether two texts are equal, apart from spaces and a final full stop."""
+    return " ".join(text.split()).rstrip(".。") == other.rstrip(".。")
 
 
 def _without_location(parameter: Parameter) -> Parameter:
@@ -205,11 +221,8 @@ def _without_location(parameter: Parameter) -> Parameter:
     return parameter.model_copy(update={"location": ""})
 
 
-def _content_type_header(operation: Operation) -> list[Parameter]:
-    headers = _select_parameters(operation.parameters, is_header=True)
-    declared = {header.name.lower() for header in headers}
-    types = operation.body_types
-    if not types or "content-type" in declared:
+def _content_type_header(types: tuple[str, ...], declared: Iterable[Parameter]) -> list[Parameter]:
+    if not types or "content-type" in {header.name.lower() for header in declared}:
         return []
     values = tuple(AllowedValue(value=media_type) for media_type in types) if len(types) > 1 else ()
     return [Parameter(name="Content-Type", required=True, example=types[0], values=values)]
@@ -248,10 +261,9 @@ class _SchemeRequirement:
 
 def _alternatives(operation: Operation) -> Iterator[list[_SchemeRequirement]]:
     """Yield the alternative requirements, of which a request must satisfy one."""
-    for number, requirement in enumerate(operation.security.elements()):
-        if number < MAX_REQUIREMENTS:
-            fields = list(requirement.items())[:MAX_REQUIREMENTS]
-            yield [_scheme_requirement(operation, name, scopes) for name, scopes in fields if name]
+    for requirement in islice(operation.security.elements(), MAX_REQUIREMENTS):
+        fields = islice(requirement.items(), MAX_REQUIREMENTS)
+        yield [_scheme_requirement(operation, name, scopes) for name, scopes in fields if name]
 
 
 def _scheme_requirement(operation: Operation, name: str, scopes: Node) -> _SchemeRequirement:
@@ -263,7 +275,7 @@ def _scheme_requirement(operation: Operation, name: str, scopes: Node) -> _Schem
 def permission_packages(
     operation: Operation, labels: SectionLabels
 ) -> tuple[PermissionPackage, ...]:
-    """Return a package for each required scope, and for each required scheme without scopes.
+    """Return a package for each required scope.
 
     If there are alternative requirements, every description lists them. If a call without credentials is
     allowed, the last description says so. Raises SourceError.
@@ -283,6 +295,29 @@ def permission_packages(
     )
 
 
+def authentication(operation: Operation, labels: SectionLabels) -> str:
+    """Return the required security schemes, such as `login (HTTP basic)`; empty if none is required.
+
+    Alternatives are separated by slashes. Says so if a call without credentials is allowed.
+    """
+    alternatives = list(_alternatives(operation))
+    names = [" + ".join(map(_scheme_with_label, schemes)) for schemes in alternatives if schemes]
+    if not names:
+        return ""
+    prefix = f"{labels.any_of} " if len(names) > 1 else ""
+    suffix = f" ({labels.without_credentials})" if [] in alternatives else ""
+    return f"{prefix}{' / '.join(names)}{suffix}"
+
+
+def _scheme_with_label(requirement: _SchemeRequirement) -> str:
+    """Return the name of a scheme with its label, and its description if no parameter carries it."""
+    about = [_scheme_label(requirement.scheme)]
+    if _credential_parameter(requirement, required=True) is None:
+        about.append(" ".join(requirement.scheme.text("description").split()))
+    label = ". ".join(filter(None, about))
+    return f"{requirement.name} ({label})" if label else requirement.name
+
+
 def _join_names(alternatives: list[list[_SchemeRequirement]]) -> str:
     """Return the scopes or schemes of the alternatives, such as `read + write / admin`."""
     joined = (
@@ -299,11 +334,6 @@ def _join_names(alternatives: list[list[_SchemeRequirement]]) -> str:
 def _packages(requirement: _SchemeRequirement) -> Iterator[tuple[str, str]]:
     """Yield the name and the description of each package."""
     kind = _scheme_label(requirement.scheme)
-    if not requirement.scopes:
-        yield (
-            requirement.name,
-            ". ".join(filter(None, (kind, requirement.scheme.text("description")))),
-        )
     for scope in requirement.scopes:
         text = _scope_text(requirement.scheme, scope)
         granted_by = f"{requirement.name}, {kind}" if kind else requirement.name
@@ -356,19 +386,17 @@ def _credential_parameter(requirement: _SchemeRequirement, required: bool) -> Pa
     if kind == "apiKey" and scheme.text("name"):
         name, location, example = scheme.text("name")[:200], scheme.text("in"), ""
     elif kind in ("http", "basic", "oauth2", "openIdConnect"):
-        auth_scheme = (
-            scheme.text("scheme") or ("basic" if kind == "basic" else "bearer")
-        ).capitalize()
-        token = scheme.text("bearerFormat") or (
-            "credentials" if auth_scheme == "Basic" else "token"
-        )
-        name, location, example = "Authorization", "header", f"{auth_scheme} <{token}>"
+        default = "basic" if kind == "basic" else "bearer"
+        auth_scheme = (scheme.text("scheme") or default).capitalize()
+        placeholder = "credentials" if auth_scheme == "Basic" else "token"
+        token = scheme.text("bearerFormat") or placeholder
+        name, location, example = "Authorization", "header", f"{auth_scheme} {{{token}}}"
     else:
         return None
     return Parameter(
         name=name,
         required=required,
-        description=text or requirement.name,
+        description=text or ("" if kind == "apiKey" else _scheme_label(scheme)) or requirement.name,
         example=example[:200],
         location=location or "header",
     )

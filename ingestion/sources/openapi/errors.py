@@ -89,6 +89,7 @@ def _add_response(
         for code in _enumerated_codes(reader.read(media.schema), reader):
             error = codes.setdefault(code, _CollectedError())
             error.add("", "" if error.causes else status)
+    # A code that repeats the status, such as 404, does not get an entry of its own.
     status_as_code = codes.pop(response.status, _CollectedError())
     if status or not codes:
         entry = errors.setdefault(response.status, _CollectedError())
@@ -122,9 +123,8 @@ def _add_examples(
         code_and_message = _code_and_message(example.value)
         if code_and_message is not None:
             code, message = code_and_message
-            earlier = errors.get(code)
-            cause = status if earlier is None or not earlier.causes else ""
-            errors.setdefault(code, _CollectedError()).add(message, cause)
+            error = errors.setdefault(code, _CollectedError())
+            error.add(message, "" if error.causes else status)
 
 
 def _code_and_message(value: object, depth: int = 0) -> tuple[str, str] | None:

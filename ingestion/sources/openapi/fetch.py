@@ -272,7 +272,7 @@ def is_public(address: Address) -> bool:
 def _parse_url(url: str) -> httpx.URL:
     try:
         parsed = httpx.URL(url)
-    except (httpx.InvalidURL, ValueError, UnicodeError):
+    except (httpx.InvalidURL, ValueError):
         raise SourceError("invalid URL") from None
     if parsed.scheme not in ("http", "https") or not parsed.host:
         raise SourceError("not an http(s) URL")
@@ -282,7 +282,7 @@ def _parse_url(url: str) -> httpx.URL:
 def _redirect_url(url: httpx.URL, headers: httpx.Headers) -> httpx.URL:
     try:
         return _parse_url(str(url.join(headers.get("location", ""))))
-    except (httpx.InvalidURL, ValueError, UnicodeError):
+    except (httpx.InvalidURL, ValueError):
         raise SourceError("redirects to an invalid URL") from None
 
 

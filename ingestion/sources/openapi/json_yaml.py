@@ -42,9 +42,10 @@ def parse_json_or_yaml(data: bytes, limits: SourceLimits) -> object:
     try:
         return _parse_json(text, limits)
     except ValueError as error:
-        if text.lstrip()[1:].lstrip()[:1] in ('"', "{", "["):
+        second = text.lstrip()[1:].lstrip()[:1]
+        if second in ('"', "{", "["):
             raise SourceError(f"not valid JSON: {error}") from None
-        return parse_yaml(text, limits)  # YAML in flow style, which needs no quotes
+        return parse_yaml(text, limits)  # YAML in flow style, such as {openapi: 3.1.0}
 
 
 def _decode(data: bytes) -> str:
@@ -139,6 +140,7 @@ class _OpenCollection:
 
     built: _BuiltValue
     key: str | None = None
+    """Key of the next value; None for the key `<<`."""
     has_key: bool = False
     merged: list[dict[str, object]] = field(default_factory=list)
     """The values of the key `<<`: objects to merge into this one."""
@@ -219,7 +221,8 @@ class _ValueBuilder:
             return
         outer = self.stack[-1]
         if isinstance(outer.built.value, dict) and not outer.has_key:
-            outer.key, outer.has_key = None if is_merge else _key_text(built.value), True
+            outer.key = None if is_merge else _key_text(built.value)
+            outer.has_key = True
             return
         self._add_size(outer.built, built)
         if isinstance(outer.built.value, list):

@@ -6,8 +6,9 @@ Functions list the operations, and read examples and the URLs of servers.
 import json
 from collections.abc import Iterator
 from contextlib import suppress
-from dataclasses import dataclass
-from typing import NamedTuple, get_args
+from dataclasses import dataclass, field
+from itertools import islice
+from typing import Literal, NamedTuple, get_args
 from urllib.parse import urljoin, urlsplit
 
 from pydantic import ValidationError
@@ -43,7 +44,7 @@ class NamedExample(NamedTuple):
 
 
 def named_examples(holder: Node) -> Iterator[NamedExample]:
-    """Yield the `example` of a media type or, without a valid one, its valid `examples`.
+    """Yield the valid examples of a media type: its `example`, or else its `examples`.
 
     Raises SourceError.
     """
@@ -52,12 +53,11 @@ def named_examples(holder: Node) -> Iterator[NamedExample]:
         if example is not None:
             yield NamedExample("", example)
             return
-    for number, (name, reference) in enumerate(holder["examples"].items()):
-        if number < MAX_EXAMPLES:
-            node = reference.resolve()
-            example = make_example(node["value"].value, node.text("summary") or name)
-            if example is not None:
-                yield NamedExample(name, example)
+    for name, reference in islice(holder["examples"].items(), MAX_EXAMPLES):
+        node = reference.resolve()
+        example = make_example(node["value"].value, node.text("summary") or name)
+        if example is not None:
+            yield NamedExample(name, example)
 
 
 def make_example(value: object, title: str) -> Example | None:
@@ -153,14 +153,30 @@ class OperationResponse:
         return [example for media in self.media for example in media.examples]
 
 
+EventKind = Literal["webhook", "callback"]
+
+
+@dataclass(frozen=True)
+class PlatformEvent:
+    """The webhook or callback that a request belongs to."""
+
+    kind: EventKind
+    name: str
+    callers: "list[PathOperation]" = field(default_factory=list)
+    """The operations that cause a callback; empty for a webhook."""
+
+
 @dataclass(frozen=True)
 class PathOperation:
     """A method and path, with the nodes of the operation and of its path item."""
 
     method: str
     path: str
+    """For a webhook, its name; for a callback, an expression for the URL."""
     item: Node
     node: Node
+    event: PlatformEvent | None = None
+    """Set if the platform sends the request; None if developers call the operation."""
 
     def __str__(self) -> str:
         """Return method and path."""
@@ -223,9 +239,9 @@ def path_error(subject: str, reason: str) -> SourceError:
     return SourceError(f"{quote_text(subject)[1:-1]}: {reason}")
 
 
-def path_operations(root: Node) -> Iterator[PathOperation | SourceError]:
-    """Yield every operation, and a SourceError in place of each path that cannot be read."""
-    for path, item in root["paths"].items():
+def path_operations(paths: Node) -> Iterator[PathOperation | SourceError]:
+    """Yield every operation of `paths`, and a SourceError in place of each path that cannot be read."""
+    for path, item in paths.items():
         if path.startswith("x-") or item.value is None:
             continue
         if not item.is_object:

@@ -1,4 +1,7 @@
-"""Reads OpenAPI descriptions as sources: a document for each operation, and one for the whole API."""
+"""Reads OpenAPI descriptions as sources.
+
+There is a document for each operation, webhook and callback, and one for the whole API.
+"""
 
 from collections import Counter
 from collections.abc import Iterator
@@ -10,6 +13,7 @@ from pydantic import ValidationError
 from ingestion.sources.api_docs import api_document
 from ingestion.sources.markdown import markdown_content
 from ingestion.sources.openapi.document import ApiDocumentBuilder, first_tag
+from ingestion.sources.openapi.events import event_document, event_operations
 from ingestion.sources.openapi.operations import (
     OperationParameter,
     PathOperation,
@@ -50,6 +54,8 @@ class OpenApiReader:
         self, source: OpenApiSourceConfig, limits: SourceLimits, known: KnownFiles
     ) -> Iterator[FileResult]:
         """Yield the document about the whole API, then one per operation, in the order of the description.
+
+        Documents of webhooks follow, then those of callbacks.
 
         The document about the whole API is omitted if the `description` texts of the API and of its tags
         are short. An operation that cannot be read yields a SourceError. `known` is ignored because a
@@ -93,7 +99,7 @@ class _Description:
         self.source = source
         self.root = _read_root(source, limits)
         self.operation_reader = reader_for_version(self.root)
-        self.path_operations = list(path_operations(self.root))
+        self.path_operations = list(path_operations(self.root["paths"]))
         self.common_parameters = self._find_common_parameters()
         self.schema_reader = SchemaReader(limits.values)
         language = source.language or _detect_description_language(self.root)
@@ -119,7 +125,8 @@ class _Description:
 
     def documents(self) -> Iterator[FileResult]:
         yield from self._overview()
-        for path_operation in self.path_operations:
+        events = event_operations(self.root, self._valid_operations())
+        for path_operation in (*self.path_operations, *events):
             if isinstance(path_operation, SourceError):
                 yield path_operation
                 continue
@@ -149,7 +156,11 @@ class _Description:
             api = self.builder.build(operation, self._choose_id(path_operation))
         except ValidationError as error:  # for values that no earlier check rejects
             raise SourceError(_first_problem(error)) from None
-        document = api_document(self.source, api, _template_values(path_operation))
+        values = _template_values(path_operation)
+        if path_operation.event is not None:
+            document = event_document(self.source, api, path_operation.event, values)
+        else:
+            document = api_document(self.source, api, values)
         self.ids.add(document.id)
         url = _page_url(document.page_url, path_operation)
         return document.model_copy(update={"page_url": url})
@@ -157,7 +168,8 @@ class _Description:
     def _choose_id(self, path_operation: PathOperation) -> str:
         """Return the operationId as the id of the document.
 
-        If the operationId is unusable, the id is the method and path, with a number if that id is taken.
+        If the operationId is missing, too long or taken, the id is the method and path, with a number if
+        another document has this id.
         """
         declared = path_operation.node.text("operationId")
         is_usable = declared and len(declared) <= MAX_PATH_CHARS
@@ -268,10 +280,10 @@ def _detect_description_language(root: Node) -> Language:
 # Many descriptions explain authentication, errors and limits only in the texts about the API and its tags.
 
 OVERVIEW_ID = "overview"
-"""Id of the document. An operation with the same operationId gets another id."""
+"""Id of the document about the whole API. An operation with this operationId gets another id."""
 
 MIN_CHARS = 80
-"""Minimum length of a text in characters; shorter ones usually only repeat the name of the API or tag."""
+"""Minimum length of a description in characters. Shorter ones usually only repeat a name."""
 
 
 def overview_documents(source: OpenApiSourceConfig, root: Node) -> list[SourceDocument]:

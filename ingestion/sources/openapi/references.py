@@ -199,13 +199,12 @@ class _FileLoader:
             if not path.is_file():
                 raise SourceError("no such file")
             size = path.stat().st_size
-            check_size(size, self.limits)
             check_size(size + self.bytes_loaded, self.limits)
             with path.open("rb") as file:
                 data = file.read(self.limits.file_bytes + 1)
         except (OSError, ValueError) as error:
             raise SourceError(str(getattr(error, "strerror", None) or "no such file")) from None
-        check_size(len(data), self.limits)
+        check_size(len(data) + self.bytes_loaded, self.limits)
         self.bytes_loaded += len(data)
         return data
 

@@ -55,6 +55,8 @@ class _Row:
     """Number of nested arrays around the elements."""
     inner: Schema = field(default_factory=Schema)
     """The schema of the innermost elements, if `schema` is an array; otherwise `schema` itself."""
+    is_alternative: bool = False
+    """Whether the row is a variant of the row above it."""
     mark: str = ""
     """A note if rows below are omitted because of a limit, or because an ancestor already shows them."""
     children: list["_Row"] = field(default_factory=list)
@@ -181,7 +183,14 @@ class RowBuilder:
         for number, node in enumerate(choices, 1):
             schema = self.reader.read(node)
             name = f"{row.name_with_brackets} ({_variant_label(node, schema, number)})".strip()
-            yield _Row(name, schema, False, row.location, ancestors=ancestors, depth=row.depth + 1)
+            yield _Row(
+                name,
+                schema,
+                location=row.location,
+                ancestors=ancestors,
+                depth=row.depth + 1,
+                is_alternative=True,
+            )
 
     def _finish(self, row: _Row) -> Iterator[Parameter]:
         yield self._parameter(row)
@@ -208,7 +217,8 @@ class RowBuilder:
             self.labels, row.schema, row.inner, row.parameter.node if row.parameter else None
         )
         self.reader.spend(len(text) // 100)  # long texts count towards APIDESK_MAX_VALUES
-        return f"{text} {row.mark}".strip()
+        alternative = self.labels.alternative if row.is_alternative else ""
+        return " ".join(filter(None, (alternative, text, row.mark)))
 
 
 def _variant_label(node: Node, schema: Schema, number: int) -> str:

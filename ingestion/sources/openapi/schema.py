@@ -108,9 +108,9 @@ class Schema:
 
     @property
     def variants(self) -> list[Node]:
-        """The informative alternatives of each part that has several (see `_informative_alternatives`).
+        """The alternatives in `oneOf` and `anyOf`, without uninformative ones such as null.
 
-        A single alternative always applies, so SchemaReader merges it into the schema.
+        A single alternative always applies, so it is a part of the schema instead.
         """
         alternatives = [list(_informative_alternatives(part)) for part in self.parts]
         return [node for several in alternatives if len(several) > 1 for node in several]

@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Iterator
+from itertools import islice
 
 from ingestion.sources.openapi.operations import (
     MAX_EXAMPLES,
@@ -177,10 +178,9 @@ def _responses(path_operation: PathOperation) -> Iterator[tuple[str, Node]]:
 
 
 def _media(content: Node) -> Iterator[MediaContent]:
-    for number, (name, media) in enumerate(content.items()):
-        if number < MAX_MEDIA_TYPES:
-            media = media.resolve()
-            yield MediaContent(name.strip().lower(), media["schema"], tuple(named_examples(media)))
+    for name, reference in islice(content.items(), MAX_MEDIA_TYPES):
+        media = reference.resolve()
+        yield MediaContent(name.strip().lower(), media["schema"], tuple(named_examples(media)))
 
 
 def _expand_server_variables(server: Node) -> str:
