@@ -11,15 +11,22 @@ from langchain_core.documents import BaseDocumentCompressor
 from langchain_core.language_models import BaseChatModel
 from langchain_core.tools import BaseTool
 
-from apidesk.interfaces import AnswerPipeline, DocumentRetriever, EventLoopRunner, ToolFactory
-from app.service.answer_service import open_answer_service
+from apidesk.interfaces import (
+    AnswerPipeline,
+    DocumentRetriever,
+    EventLoopRunner,
+    ToolFactory,
+    validate_fields,
+)
+from app.api.ask import AskRequest
+from app.service.answer_service import AnswerService, open_answer_service
 from app.service.ask_command import AskCommand
 from app.service.middleware import SessionAnswerer
 from app.service.session_store import SessionStore
 from runnables.models.chat_models import CustomModels
 from schemas.answer import Answer, Source
 from schemas.choices import Language
-from schemas.errors import ApideskError
+from schemas.errors import ApideskError, ConfigurationError
 from schemas.question import AnswerMode, Filters, Question
 from schemas.settings import Settings, read_settings
 
@@ -35,11 +42,19 @@ def open(
 ) -> "Apidesk":
     """Return an Apidesk for the documents of `platform`, to be used in a `with` or `async with` block.
 
-    `platform` is the path of a platform.toml; None means APIDESK_PLATFORM. `model` is the chat model, and
-    `reranker` orders the retrieved chunks; None means that the settings choose. `settings` override
+    `platform` is the path of a platform.toml, `model` is the chat model, and `reranker` orders the
+    retrieved chunks; None means that the settings choose. `settings` override
     environment variables: `top_k=3` overrides APIDESK_TOP_K. If the platform has never been indexed, it is
     indexed at the start of the block. This function and the start of the block raise ApideskError.
     """
+    if not isinstance(model, BaseChatModel | None):
+        raise ConfigurationError(
+            "model: must be a LangChain chat model; pass the name of a model as `chat_model`"
+        )
+    if not isinstance(reranker, BaseDocumentCompressor | None):
+        raise ConfigurationError(
+            "reranker: must be a LangChain document compressor; pass the name of its class as `rerank`"
+        )
     if platform is not None:
         settings["platform"] = Path(platform)
     return Apidesk(read_settings(**settings), CustomModels(model, reranker))
@@ -65,8 +80,8 @@ class Apidesk:
 
     In an `async with` block, everything runs on the event loop of the block, and synchronous methods can be
     called only on other threads. In a `with` block, everything runs in a thread with its own event loop,
-    and all methods can be called on any thread. Outside a block, methods raise RuntimeError. Use the
-    properties, and the objects that they return, only within a block.
+    and all methods can be called on any thread. Outside a block, methods, properties and the objects that
+    properties return raise RuntimeError.
     """
 
     def __init__(self, settings: Settings, models: CustomModels) -> None:
@@ -115,25 +130,38 @@ class Apidesk:
     @property
     def pipeline(self) -> AnswerPipeline:
         """The pipeline as a Runnable from a question to an Answer."""
-        return AnswerPipeline(self._answer_service, self._runner)
+        return AnswerPipeline(self._opened_service(), self._runner)
 
     @property
     def retriever(self) -> DocumentRetriever:
         """The retrieval of the pipeline as a LangChain retriever."""
-        return DocumentRetriever(answer_service=self._answer_service, runner=self._runner)
+        return DocumentRetriever(answer_service=self._opened_service(), runner=self._runner)
 
     @property
     def tools(self) -> list[BaseTool]:
         """The tools `ask`, `outline`, `search` and `open`. The first access in a process is slow."""
-        return ToolFactory(self._answer_service, self.pipeline, self._runner).tools()
+        return ToolFactory(self._opened_service(), self.pipeline, self._runner).tools()
 
     def ask(self, question: str, **options: Unpack[AskOptions]) -> Answer:
         """Return the answer to `question`. `AskOptions` describes the options. Raises ApideskError."""
-        return self._runner.run(self._ask(AskCommand(question, **options)))
+        return self._runner.run(self._ask(question, options))
 
     async def aask(self, question: str, **options: Unpack[AskOptions]) -> Answer:
         """Return the answer to `question`; see `ask`."""
-        return await self._runner.arun(self._ask(AskCommand(question, **options)))
+        return await self._runner.arun(self._ask(question, options))
 
-    async def _ask(self, command: AskCommand) -> Answer:
+    async def _ask(self, question: str, options: AskOptions) -> Answer:
+        request = validate_fields(AskRequest, {"question": question, **options})
+        command = AskCommand(
+            request.question,
+            k=request.k,
+            language=request.language,
+            filters=request.filters,
+            mode=request.mode,
+            session=request.session,
+        )
         return await self._answerer.ask(command)
+
+    def _opened_service(self) -> AnswerService:
+        self._runner.check_open()
+        return self._answer_service

@@ -19,11 +19,12 @@ from langchain_core.documents import Document
 from langchain_core.retrievers import BaseRetriever
 from langchain_core.runnables import Runnable, RunnableConfig, ensure_config
 from langchain_core.runnables.config import merge_configs
-from langchain_core.tools import BaseTool, StructuredTool
-from pydantic import ConfigDict, Field
+from langchain_core.tools import BaseTool, StructuredTool, ToolException
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
+from app.api.fields import ChunkCount, QuestionText
 from app.api.markdown import render_markdown
-from app.api.mcp.toolbox import ASK_TOOL, tools_by_name
+from app.api.mcp.toolbox import ASK_TOOL, lookup_question, tools_by_name
 from app.service.answer_service import AnswerService
 from app.service.ask_command import AskCommand, check_question
 from runnables.retrieval.retriever import to_document
@@ -34,9 +35,13 @@ from runnables.tools.tool_context import PassagesResult
 from schemas.answer import Answer
 from schemas.base import ApiModel
 from schemas.choices import Language
+from schemas.errors import ApideskError, QuestionError
 from schemas.question import Filters, Question
 
 T = TypeVar("T")
+M = TypeVar("M", bound=BaseModel)
+
+NOT_OPEN = "apidesk is not open: use it within `with apidesk.open()`"
 
 
 class EventLoopRunner:
@@ -52,6 +57,11 @@ class EventLoopRunner:
     def detach(self) -> None:
         """Refuse further coroutines."""
         self._loop = None
+
+    def check_open(self) -> None:
+        """Raise RuntimeError if apidesk is not open."""
+        if self._loop is None:
+            raise RuntimeError(NOT_OPEN)
 
     def run(self, coroutine: Coroutine[Any, Any, T]) -> T:
         """Block until `coroutine` has returned, and return its result.
@@ -79,7 +89,7 @@ class EventLoopRunner:
     def _submit(self, coroutine: Coroutine[Any, Any, T]) -> Future[T]:
         if self._loop is None:
             coroutine.close()
-            raise RuntimeError("apidesk is not open: use it within `with apidesk.open()`")
+            raise RuntimeError(NOT_OPEN)
         return asyncio.run_coroutine_threadsafe(coroutine, self._loop)
 
 
@@ -93,8 +103,8 @@ def _running_loop() -> asyncio.AbstractEventLoop | None:
 class QuestionFields(ApiModel):
     """A question with options: the fields of `POST /ask` without `session` and `mode`."""
 
-    question: str
-    k: int | None = Field(default=None, ge=1, le=50)
+    question: QuestionText
+    k: ChunkCount | None = None
     """Maximum number of chunks to retrieve. Default: APIDESK_TOP_K."""
     language: Language | None = None
     """The language of the answer. Default: the language of the question."""
@@ -105,13 +115,28 @@ QuestionInput = str | dict[str, Any] | QuestionFields | Question
 """The text of a question, QuestionFields, a dict with the same fields, or a Question."""
 
 
+def validate_fields(model: type[M], value: object) -> M:
+    """Return `value` as an instance of `model`. Raises QuestionError, which names each invalid field."""
+    try:
+        return model.model_validate(value)
+    except ValidationError as error:
+        message = describe_problems(error)
+        raise QuestionError(message, field=message.partition(":")[0]) from None
+
+
+def describe_problems(error: ValidationError) -> str:
+    """Return what is wrong with each invalid field, in one line."""
+    problems = (f"{'.'.join(map(str, e['loc'])) or 'input'}: {e['msg']}" for e in error.errors())
+    return "; ".join(problems)
+
+
 class AnswerPipeline(Runnable[QuestionInput, Answer]):
     """Answers questions. In a trace, the steps in `runnables.pipeline` are child runs of its run.
 
     The run dispatches the custom events `structured`, `sources` and `step`, but no `structured` event for
     small talk. With `stream`, `astream` and `astream_events`, `step` events are dispatched while the answer
     is written. The iterators of `stream` and `astream` have one item, the answer. The methods raise
-    ApideskError, pydantic.ValidationError for input of the wrong form, and RuntimeError outside
+    ApideskError, in particular QuestionError for invalid input, and RuntimeError outside
     `with apidesk.open()`.
     """
 
@@ -162,14 +187,15 @@ class AnswerPipeline(Runnable[QuestionInput, Answer]):
 def _read_question(answer_service: AnswerService, input: QuestionInput) -> Question:
     """Return `input` as a question. The settings supply the options that are missing.
 
-    Raises QuestionError if the text is blank or too long, and pydantic.ValidationError for invalid fields.
+    Raises QuestionError if the text is blank or too long, or a field is invalid.
     """
     if isinstance(input, Question):
+        validate_fields(QuestionFields, {"question": input.text, "k": input.k})
         check_question(input.text, answer_service.settings)
         return input
     if isinstance(input, str):
         return answer_service.build_question(AskCommand(input))
-    fields = QuestionFields.model_validate(input)
+    fields = validate_fields(QuestionFields, input)
     command = AskCommand(fields.question, fields.k, fields.language, fields.filters)
     return answer_service.build_question(command)
 
@@ -179,8 +205,8 @@ class DocumentRetriever(BaseRetriever):
 
     Short chunks are extended with the text of the chunks next to them. `k` and `filters` can also be passed
     to `invoke` and `ainvoke`, and bound with `bind`. The metadata of a document include its `page_url`,
-    `title`, `section` and `score`. The methods raise ApideskError, pydantic.ValidationError for invalid
-    filters, and RuntimeError outside `with apidesk.open()`.
+    `title`, `section` and `score`. The methods raise ApideskError, in particular QuestionError for an
+    invalid query or option, and RuntimeError outside `with apidesk.open()`.
     """
 
     model_config = ConfigDict(arbitrary_types_allowed=True)
@@ -209,9 +235,12 @@ class DocumentRetriever(BaseRetriever):
         k: int | None = None,
         filters: Filters | dict[str, Any] | None = None,
     ) -> list[Document]:
-        allowed = self.filters if filters is None else Filters.model_validate(filters)
-        command = AskCommand(query, k=k or self.k, filters=allowed)
-        question = self.answer_service.build_question(command)
+        fields = {
+            "question": query,
+            "k": self.k if k is None else k,
+            "filters": self.filters if filters is None else filters,
+        }
+        question = _read_question(self.answer_service, fields)
         config: RunnableConfig = {"callbacks": run_manager.get_child()}
         chunks = await self.answer_service.retrieve_chunks(question, config)
         return [to_document(chunk) for chunk in chunks]
@@ -234,47 +263,53 @@ class ToolFactory:
         The content of a tool message is text for a model. The artifact of `ask` is the Answer, that of
         `search` a list of documents, and that of `outline` a list of catalogue entries. The artifact of
         `open` is a list of documents or, if no section is given, of catalogue entries. The first call in a
-        process is slow, because it creates the schemas of the arguments.
+        process is slow, because it creates the schemas of the arguments. The message of an ApideskError,
+        for example for a blank query, is returned as a tool message with the status `error`.
         """
         return [self._tool(mcp_tool) for mcp_tool in tools_by_name().values()]
 
     def _tool(self, mcp_tool: BaseTool) -> BaseTool:
-        name = mcp_tool.name
-
         # If the input of a tool is text instead of a dict, LangChain passes it as a positional argument.
         async def acall(*text: str, config: RunnableConfig, **arguments: Any) -> tuple[str, object]:
             arguments |= zip(mcp_tool.args, text, strict=False)
-            return await self._runner.arun(self._call(name, arguments, config))
+            return await self._runner.arun(self._call(mcp_tool, arguments, config))
 
         def call(*text: str, config: RunnableConfig, **arguments: Any) -> tuple[str, object]:
             arguments |= zip(mcp_tool.args, text, strict=False)
-            return self._runner.run(self._call(name, arguments, config))
+            return self._runner.run(self._call(mcp_tool, arguments, config))
 
         return StructuredTool.from_function(
             call,
             acall,
-            name=name,
+            name=mcp_tool.name,
             description=mcp_tool.description,
             args_schema=arguments_schema(mcp_tool),
             response_format="content_and_artifact",
             handle_tool_error=True,
+            handle_validation_error=describe_problems,
         )
 
     async def _call(
-        self, name: str, arguments: dict[str, Any], config: RunnableConfig
+        self, mcp_tool: BaseTool, arguments: dict[str, Any], config: RunnableConfig
     ) -> tuple[str, object]:
+        try:
+            return await self._result(mcp_tool, arguments, config)
+        except ApideskError as error:
+            raise ToolException(str(error)) from error
+
+    async def _result(
+        self, mcp_tool: BaseTool, arguments: dict[str, Any], config: RunnableConfig
+    ) -> tuple[str, object]:
+        name = mcp_tool.name
         if name == ASK_TOOL:
             question = self._answer_service.build_question(
                 AskCommand(arguments["question"], language=arguments.get("language"))
             )
             answer = await self._pipeline.ainvoke(question, config)
             return render_markdown(answer), answer
-        # The lookup needs the defaults of a question; building one also checks the length of the text.
-        text = " ".join(filter(None, arguments.values()))
-        question = self._answer_service.build_question(AskCommand(text))
-        async with self._answer_service.in_flight.track(
-            self._answer_service.settings.request_timeout
-        ):
+        settings = self._answer_service.settings
+        question = lookup_question(mcp_tool, arguments, settings)
+        async with self._answer_service.in_flight.track(settings.request_timeout):
             result = await look_up(name, arguments, self._library, question, config)
         if isinstance(result, PassagesResult):
             return result.text, [to_document(chunk) for chunk in result.chunks]

@@ -123,9 +123,9 @@ class IngestionJob:
         """Execute `run` and return it. This method blocks until the run ends.
 
         During the run, `run` is updated, and stored as the report. Raises IngestionRunning if another run
-        is in progress, IngestionStopped after `stop`, ConfigurationError if platform.toml is invalid,
-        CollectionMismatch if the collection was built with other settings, and ModelError, StoreError or
-        DeletionsRefused if the run fails.
+        is in progress, IngestionStopped after `stop`, ConfigurationError if platform.toml is invalid or has
+        none of the sources whose documents are stored, CollectionMismatch if the collection was built with
+        other settings, and ModelError, StoreError or DeletionsRefused if the run fails.
         """
         with (
             run_lock(self._settings, run),
@@ -149,7 +149,7 @@ class IngestionJob:
             self.collection, self._embedder, self._read_options, run.options, reporter.update
         )
         run.sources = sync.reports
-        sync.run(platform.sources)
+        sync.run(platform.sources, str(self._settings.platform))
         if self._embedder is not None and not run.options.dry_run:
             self._embedder.discard_saved_vectors()
 

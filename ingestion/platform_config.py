@@ -3,6 +3,7 @@
 import tomllib
 from datetime import UTC, datetime
 from pathlib import Path
+from typing import Any
 
 from pydantic import ValidationError
 
@@ -26,7 +27,7 @@ def read_platform(path: Path) -> PlatformConfig:
     try:
         platform = PlatformConfig.model_validate(tables)
     except ValidationError as error:
-        raise ConfigurationError(f"{path}: {_describe(error)}") from None
+        raise ConfigurationError(f"{path}: {_describe(error, tables)}") from None
     _check_source_names(path, platform)
     _check_schedule(path, platform)
     return platform.model_copy(
@@ -37,16 +38,28 @@ def read_platform(path: Path) -> PlatformConfig:
     )
 
 
-def _describe(error: ValidationError) -> str:
+def _describe(error: ValidationError, tables: dict[str, Any]) -> str:
     messages = {
         "missing": "is missing",
         "extra_forbidden": "is not a known key",
     }
     return "; ".join(
-        f"{'.'.join(map(str, problem['loc']))} "
-        f"{messages.get(problem['type'], '- ' + problem['msg'])}"
+        f"{_place(problem['loc'], tables)} {messages.get(problem['type'], '- ' + problem['msg'])}"
         for problem in error.errors()
     )
+
+
+def _place(location: tuple[int | str, ...], tables: dict[str, Any]) -> str:
+    """Return the key at `location`, with the name of its source if it has one."""
+    match location:
+        case ("sources", int(index), *rest) if name := _source_name(tables["sources"][index]):
+            key = ".".join(map(str, rest[1:]))  # `rest` begins with the kind
+            return f"source `{name}`: {key}" if key else f"source `{name}`"
+    return ".".join(map(str, location))
+
+
+def _source_name(source: object) -> object:
+    return source.get("name") if isinstance(source, dict) else None
 
 
 def _check_source_names(path: Path, platform: PlatformConfig) -> None:

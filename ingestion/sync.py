@@ -29,7 +29,13 @@ from ingestion.store.route_calibration import calibrate_routes, is_calibration_d
 from ingestion.store.schema import Vector
 from ingestion.worker_processes import ChunkedDocument, WorkerProcesses, to_chunked_document
 from schemas.document import Chunk, SourceDocument
-from schemas.errors import CollectionMissing, DeletionsRefused, ModelError, SourceError
+from schemas.errors import (
+    CollectionMissing,
+    ConfigurationError,
+    DeletionsRefused,
+    ModelError,
+    SourceError,
+)
 from schemas.ingestion import IngestionOptions, SourceReport
 from schemas.platform import PageSourceConfig, SourceConfig, SourceLimits
 
@@ -84,11 +90,11 @@ class Sync:
         self._was_interrupted = False
         """Whether the stored manifest is `incomplete`: the last run may have died during a write."""
 
-    def run(self, sources: Sequence[SourceConfig]) -> None:
+    def run(self, sources: Sequence[SourceConfig], platform: str = "platform.toml") -> None:
         """Update the collection to match `sources`; a dry run only fills `reports`.
 
-        Raises ApideskError. After an error, the collection can still be searched, and the next run
-        completes the update.
+        `platform` is the name of the file with the sources, for an error message. Raises ApideskError.
+        After an error, the collection can still be searched, and the next run completes the update.
         """
         if not self._options.dry_run:
             self._collection.recover(self._options.rebuild)
@@ -97,6 +103,7 @@ class Sync:
         manifest = self._collection.stored_manifest()
         self._was_interrupted = manifest is not None and manifest.incomplete
         self._read_stored(sources)
+        self._check_sources(sources, platform)
         with self._workers:
             if self._options.dry_run:
                 for _ in self._changed_chunks(sources):
@@ -118,9 +125,20 @@ class Sync:
             if source.name in indexed and self._is_unchanged(source, indexed[source.name])
         }
         if indexed and indexed.keys() == self._unchanged_sources.keys():
-            return
+            return  # every stored source is unchanged
         for chunk in self._collection.stored_chunks(excluded_sources=list(self._unchanged_sources)):
             self._stored.add(chunk)
+
+    def _check_sources(self, sources: Sequence[SourceConfig], platform: str) -> None:
+        """Raise ConfigurationError if there are stored documents, but none of any of `sources`.
+
+        They probably belong to another platform. `allow_deletes` confirms that they are to be deleted.
+        """
+        if self._unchanged_sources or self._options.allow_deletes:
+            return
+        stored = self._stored.sources()
+        if stored and stored.isdisjoint(source.name for source in sources):
+            raise foreign_documents_error(stored, platform)
 
     def _is_unchanged(self, source: SourceConfig, indexed: IndexedSource) -> bool:
         if not indexed.digest:
@@ -222,6 +240,7 @@ class Sync:
         seen_ids: set[str] = set()
         fingerprints: list[str] = []
         is_pages = isinstance(source, PageSourceConfig)
+        has_links = False
         try:
             report.expected = count_files(source)
             known_files = self._known_files(source.name)
@@ -233,10 +252,13 @@ class Sync:
                 match result:
                     case ChunkedDocument():
                         seen_ids.add(result.id)
-                        report.operations += is_pages and bool(result.api_url)
+                        is_operation = is_pages and bool(result.api_url)
+                        report.operations += is_operation
                         fingerprints.append(result.fingerprint)
+                        has_links = has_links or _has_link(result)
                         yield from self._document_chunks(report, result)
                     case UnchangedFile():
+                        has_links = True  # unknown, but an earlier run with this `page_url` warned
                         seen_ids |= result.ids
                         fingerprints.append(result.fingerprint)
                         self._count_unchanged(report, result)
@@ -251,6 +273,7 @@ class Sync:
         except SourceError as error:
             fingerprints.append("")
             report.refused.append(str(error))
+        report.warnings += _link_warnings(source, bool(report.documents) and not has_links)
         self._digests[source.name] = combine_fingerprints(fingerprints)
         self._drop_vanished(report, seen_ids)
 
@@ -329,6 +352,30 @@ class Sync:
 
     def _report(self, source: str) -> SourceReport:
         return next(report for report in self.reports if report.name == source)
+
+
+def _has_link(document: ChunkedDocument) -> bool:
+    return any(chunk.page_url for chunk in document.chunks)
+
+
+def _link_warnings(source: SourceConfig, lacks_links: bool) -> list[str]:
+    """Return a warning if `source` has a `page_url`, but its documents lack links."""
+    if not source.page_url or not lacks_links:
+        return []
+    templates = " or ".join(map(repr, source.page_url))
+    return [
+        f"no document has a link, because none has a value for each name in page_url = {templates}"
+    ]
+
+
+def foreign_documents_error(sources: Iterable[str], platform: str) -> ConfigurationError:
+    """Return the error for stored documents of `sources`, which the file `platform` does not contain."""
+    return ConfigurationError(
+        f"the store contains documents that are not in the sources of {platform}. They were indexed "
+        f"under these source names: {', '.join(sorted(sources))}. Set APIDESK_MILVUS_URI to another store "
+        "or APIDESK_PLATFORM to another platform.toml, or run `apidesk ingest --allow-deletes` to delete "
+        "them"
+    )
 
 
 class StoredDocuments:

@@ -56,6 +56,8 @@ class SourceReport(ApiModel, frozen=False):
     """Paths, within the source, of the files that have no body."""
     refused: list[str] = Field(default_factory=list)
     """One line per unreadable document and per refused deletion."""
+    warnings: list[str] = Field(default_factory=list)
+    """One line per problem with which documents are indexed, such as a `page_url` that makes no links."""
 
 
 class IngestionRun(ApiModel, frozen=False):
@@ -78,6 +80,11 @@ class IngestionRun(ApiModel, frozen=False):
     def refused(self) -> list[str]:
         """The `refused` lines of all sources, each with the name of its source."""
         return [f"{source.name}: {line}" for source in self.sources for line in source.refused]
+
+    @property
+    def unread(self) -> list[str]:
+        """The names of the sources of which no document could be read."""
+        return [source.name for source in self.sources if source.refused and not source.documents]
 
     def describe(self) -> str:
         """Return a phrase for messages that names the run's process, start time and trigger."""

@@ -50,6 +50,12 @@ ModelOptions = Annotated[
 ]
 
 
+def default_platform() -> Path:
+    """Return the platform.toml in the working directory or, without such a file, that of the samples."""
+    path = Path("platform.toml")
+    return path if path.is_file() else SAMPLE_PLATFORM
+
+
 class Settings(BaseSettings):
     """Settings of one installation. Field `name` is read from the variable `APIDESK_NAME`."""
 
@@ -247,8 +253,9 @@ class Settings(BaseSettings):
     website_cache: Path = Path("./data/websites.db")
     """File with pages of web sites, so that unchanged ones are not downloaded again; at most 1 GB."""
 
-    platform: Path = SAMPLE_PLATFORM
-    """Path of platform.toml, which describes the platform and its sources."""
+    platform: Path = Field(default_factory=default_platform)
+    """Path of platform.toml, which describes the platform and its sources; default: `./platform.toml` if
+    this file exists, else the sample platform."""
 
     embed_origins: Annotated[tuple[EmbedOrigin, ...], NoDecode] = ()
     """Comma-separated origins of sites that may embed the widget; default: none."""
@@ -412,8 +419,10 @@ class Settings(BaseSettings):
 def read_settings(**overrides: object) -> Settings:
     """Read Settings from the environment and `.env`; `overrides` take precedence.
 
-    Raises ConfigurationError, whose message names each invalid variable.
+    Raises ConfigurationError, whose message names each unknown override or each invalid variable.
     """
+    if unknown := sorted(overrides.keys() - Settings.model_fields.keys()):
+        raise ConfigurationError(f"unknown setting: {', '.join(unknown)}")
     try:
         return Settings(**overrides)  # type: ignore[arg-type]  # validated by pydantic
     except ValidationError as error:

@@ -5,6 +5,7 @@ import json
 import re
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 from xml.etree import ElementTree
 
@@ -20,8 +21,8 @@ from app.analytics.evaluation.dataset import (
 from app.analytics.evaluation.experiments import ExperimentLog, LoggedResult
 from app.analytics.evaluation.generated_questions import generate_questions
 from app.analytics.evaluation.scoring import (
+    ProbeResult,
     confusion_matrix,
-    distinct,
     first_rank,
     hit_at,
     percentile,
@@ -94,7 +95,9 @@ def test_measures_of_one_ranking(
 
 
 def test_document_is_ranked_by_its_first_chunk() -> None:
-    assert distinct(["a", "a", "b", "a", "c", "b"]) == ["a", "b", "c"]
+    chunks = [SimpleNamespace(source="docs", document_id=name) for name in "aabacb"]
+    retrieved: list[Any] = [SimpleNamespace(chunk=chunk) for chunk in chunks]
+    assert ProbeResult(retrieved, 0).ranking == ["docs/a", "docs/b", "docs/c"]
 
 
 @pytest.mark.parametrize(
@@ -366,6 +369,16 @@ def test_invalid_input_is_one_line_and_exit_code_2(
     assert result.exit_code == 2
     assert said in result.stderr
     assert result.stderr.strip().count("\n") == 0
+
+
+def test_unknown_gold_names_the_file_and_line(evaluate: Evaluate, tmp_path: Path) -> None:
+    lines = [{"question": "a", "gold": [name]} for name in ("1110", "nowhere", "1110", "elsewhere")]
+    path = write_lines(tmp_path / "q.jsonl", lines[0], "", *lines[1:])
+    for arguments in ([], ["--answers"]):
+        result = evaluate(path, *arguments)
+        assert result.exit_code == 2
+        assert f"{path}, line 3: gold: no document has" in result.stderr
+        assert "'nowhere', 'elsewhere'" in result.stderr
 
 
 def test_documents_without_a_unique_text_cannot_be_evaluated(

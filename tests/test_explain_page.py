@@ -59,12 +59,10 @@ API = """# Create a board
                 "below a heading or label for parameters",
             ],
         ),
+        ("# Guide", ["page.md in docs: not indexed, because the page has no body"]),
         (
-            "# Guide",
-            [
-                "page.md in docs: not indexed, because its name does not match `file_name`, "
-                "a value that `skip` names is true, or the page has no body"
-            ],
+            "---\nhidden: true\n---\nText.",
+            ["page.md in docs: not indexed, because `hidden` is true"],
         ),
     ],
 )
@@ -109,7 +107,51 @@ def test_file_is_explained_for_the_source_that_reads_its_suffix(tmp_path: Path) 
         explain_page([files], SourceLimits(), tmp_path / "page.md")
 
 
+def test_explanation_says_that_the_file_name_does_not_match(tmp_path: Path) -> None:
+    (tmp_path / "page.md").write_text("# Guide\n\nText.", encoding="utf-8")
+    source = MarkdownSourceConfig.model_validate(
+        {"kind": "markdown", "name": "docs", "path": tmp_path, "file_name": "^guide-"}
+    )
+    assert explain_page([source], SourceLimits(), tmp_path / "page.md") == [
+        "page.md in docs: not indexed, because its name does not match `file_name`"
+    ]
+
+
+def test_path_may_be_relative_to_the_folder_of_a_source(tmp_path: Path) -> None:
+    """As in the report of a run, which names the page that it refused."""
+    page = tmp_path / "docs" / "guides" / "page.md"
+    page.parent.mkdir(parents=True)
+    page.write_text("# Guide\n\nText.", encoding="utf-8")
+    files = FilesSourceConfig(kind="files", name="files", path=tmp_path)
+    pages = MarkdownSourceConfig(kind="markdown", name="docs", path=tmp_path / "docs")
+    assert explain_page([files, pages], SourceLimits(), Path("guides/page.md")) == [
+        "guides/page.md in docs: prose",
+        "  missing: an HTTP method with a URL",
+    ]
+    with pytest.raises(SourceError, match=r"guides/none\.md: no such file"):
+        explain_page([files, pages], SourceLimits(), Path("guides/none.md"))
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        (b"---\ntitle: a\nabout: b: c\n---\nText.", "not allowed in this context (line 3)"),
+        (b"\n\n---\n\ntitle: [a\n---\nText.", "(line 6)"),
+        (b"title: a: b\n---\nText.", "(line 1)"),
+        (b"text \xff", "not UTF-8 (byte 5)"),
+    ],
+)
+def test_error_names_the_file_and_the_line(tmp_path: Path, content: bytes, message: str) -> None:
+    (tmp_path / "page.md").write_bytes(content)
+    source = MarkdownSourceConfig(kind="markdown", name="docs", path=tmp_path)
+    with pytest.raises(SourceError) as raised:
+        explain_page([source], SourceLimits(), Path("page.md"))
+    assert str(raised.value).startswith("page.md: ")
+    assert message in str(raised.value)
+
+
 def test_page_outside_of_the_sources_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "page.md").write_text("# Guide\n\nText.", encoding="utf-8")
     with pytest.raises(SourceError, match="no configured source reads this file as a page"):
         explain_page([], SourceLimits(), tmp_path / "page.md")
 

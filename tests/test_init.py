@@ -267,7 +267,7 @@ def test_init_from_url_asks_no_questions(empty_folder: Path, description_url: st
         "written: platform.toml",
         "› How do I call the “Upload a document” API?",
         "POST /v1/documents",
-        "export APIDESK_PLATFORM=platform.toml",
+        "next:\n  apidesk chat\n",
     ):
         assert said in result.stdout
     platform = read_platform(empty_folder / "platform.toml")
@@ -324,8 +324,7 @@ def test_init_asks_five_questions(empty_folder: Path) -> None:
         "documents that are not in the sources of other.toml. "
         "They were indexed under these source names: reference." in other.stderr
     )
-    (source,) = read_platform(empty_folder / "other.toml").sources
-    assert (source.name, source.page_url) == ("pages", ())
+    assert not (empty_folder / "other.toml").exists()
 
 
 def test_init_refuses_the_store_of_another_platform(empty_folder: Path) -> None:
@@ -337,8 +336,29 @@ def test_init_refuses_the_store_of_another_platform(empty_folder: Path) -> None:
         "documents that are not in the sources of b.toml. "
         "They were indexed under these source names: reference." in other.stderr
     )
+    assert other.stdout == ""
+    assert not (empty_folder / "b.toml").exists()
+
+    written = (empty_folder / "a.toml").read_text(encoding="utf-8")
+    assert init("a.toml", "--openapi", "b.json", "--force").exit_code == 2
+    assert (empty_folder / "a.toml").read_text(encoding="utf-8") == written
     again = init("a.toml", "--openapi", "a.json", "--force")
     assert again.exit_code == 0, again.output
+    assert "next:\n  export APIDESK_PLATFORM=a.toml\n  apidesk chat\n" in again.stdout
+
+
+def test_init_names_the_files_that_it_leaves_out(empty_folder: Path) -> None:
+    names = ("a.rst", "b.rst", "prices.csv", "LICENSE", ".hidden.rst", "notes.txt")
+    folder_of(empty_folder / "docs", a__md=PAGE, node_modules_of_a__rst="")
+    for name in names:
+        (empty_folder / "docs" / name).write_text("text", encoding="utf-8")
+    given = {"--documents": "docs", "--name": "Acme", "--about": "An API.", "--language": "zh"}
+    result = init(*(part for pair in given.items() for part in pair), answers="\n")
+    assert result.exit_code == 0, result.output
+    (line,) = (line for line in result.stderr.splitlines() if line.startswith("left out: "))
+    counts = line.removeprefix("left out: ").split(", ")
+    assert counts[0] == "2 .rst"
+    assert set(counts[1:]) == {"1 .csv", "1 .txt", "1 without suffix"}
 
 
 INVALID_ARGUMENTS: dict[str, tuple[list[str], str]] = {

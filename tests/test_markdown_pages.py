@@ -29,6 +29,14 @@ def test_page_has_a_section_per_heading_with_a_body(tmp_path: Path) -> None:
     assert document.language == "en"
 
 
+@pytest.mark.parametrize("encoding", ["utf-8-sig", "utf-16", "utf-16-be"])
+def test_page_with_a_byte_order_mark_is_read(tmp_path: Path, encoding: str) -> None:
+    text = GUIDE if encoding != "utf-16-be" else f"\ufeff{GUIDE}"
+    expected = read_page(tmp_path, GUIDE)
+    (tmp_path / "signing.md").write_bytes(text.replace("\n", "\r\n").encode(encoding))
+    assert read(KINDS["markdown"].make, tmp_path) == [expected]
+
+
 def test_heading_path_follows_the_levels(tmp_path: Path) -> None:
     text = "# Page\n\n### deep\n\na\n\n## up\n\nb\n\n#### down\n\nc\n\n#\n\nd\n\n# out\n\ne"
     document = read_page(tmp_path, text)

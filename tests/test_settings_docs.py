@@ -2,7 +2,9 @@
 
 from pathlib import Path
 
-from schemas.settings import PREFIX, SAMPLE_PLATFORM, Settings
+from pydantic_core import PydanticUndefined
+
+from schemas.settings import PREFIX, Settings
 
 DOCUMENT = Path(__file__).resolve().parents[1] / "docs" / "reference" / "settings.md"
 
@@ -19,8 +21,8 @@ def expected_rows() -> list[str]:
 def _format_default(value: object) -> str:
     if value is None or value == ():
         return ""
-    if value == SAMPLE_PLATFORM:
-        return "the samples"
+    if value is PydanticUndefined:
+        return ""  # computed; the description states it
     return f"`./{value.as_posix()}`" if isinstance(value, Path) else f"`{value}`"
 
 

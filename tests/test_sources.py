@@ -151,7 +151,12 @@ def test_duplicate_document_ids_are_refused(
             api_json(requestParameters=[{"name": "a", "children": [{"type": "string"}]}]),
             "requestParameters.0.children.0.name: Field required",
         ),
-        ("a.md", b"caf\xe9", "not UTF-8 (byte 3)"),
+        (
+            "a.md",
+            b"caf\xe9",
+            "not UTF-8 (byte 3): convert it, for example with iconv -f gbk -t utf-8",
+        ),
+        ("a.md", b"\xff\xfea\0b", "not UTF-16 (byte 4)"),
         ("a.mdx", "订单".encode("gbk"), "not UTF-8 (byte 0)"),
         ("a.md", "---\ntitle: [a\n---\ntext", "front matter: "),
         ("a.md", "---\ntitle: a: b\n---\ntext", "front matter: mapping values are not allowed"),

@@ -1,26 +1,27 @@
 """`import apidesk`: the pipeline, the retriever and the tools, as LangChain applications use them."""
 
 import asyncio
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
+from langchain.agents import create_agent
 from langchain_core.callbacks import BaseCallbackHandler
 from langchain_core.documents import Document
 from langchain_core.language_models import GenericFakeChatModel
-from langchain_core.messages import AIMessage
+from langchain_core.messages import AIMessage, HumanMessage
 from langchain_core.runnables import RunnableLambda
 from langchain_openai import ChatOpenAI
 from pydantic import BaseModel, SecretStr, ValidationError
 
 import apidesk
 from schemas.answer import Answer, Sources, Step
-from schemas.errors import QuestionError
+from schemas.errors import ConfigurationError, QuestionError
 from schemas.question import Filters, Question, StructuredQuestion
 from tests.langsmith_server import langsmith_server
 from tests.model_replies import draft, is_classification, structured
-from tests.model_script import Reply
+from tests.model_script import Reply, ToolCall
 from tests.model_server import ModelServer
 from tests.reranking import ReversesWithoutScores
 
@@ -81,10 +82,71 @@ def test_options_of_a_dict_take_effect(desk: apidesk.Apidesk) -> None:
     assert {source.source for source in desk.pipeline.invoke(filtered).sources} <= {"guides"}
 
 
-@pytest.mark.parametrize("wrong", [{"question": "x", "kk": 1}, {"text": "x"}, {"question": 5}, 5])
-def test_invalid_input_is_an_error(desk: apidesk.Apidesk, wrong: Any) -> None:
-    with pytest.raises(ValidationError):
+@pytest.mark.parametrize(
+    ("wrong", "message"),
+    [
+        ({"question": "x", "kk": 1}, "kk: Extra inputs are not permitted"),
+        ({"text": "x"}, "question: Field required; text: Extra inputs are not permitted"),
+        ({"question": 5}, "question: Input should be a valid string"),
+        (5, "input: Input should be a valid dictionary or instance of QuestionFields"),
+        (
+            Question(text=QUESTION, k=1_000, language="en"),
+            "k: Input should be less than or equal to 50",
+        ),
+    ],
+)
+def test_invalid_input_is_an_error(desk: apidesk.Apidesk, wrong: Any, message: str) -> None:
+    with pytest.raises(QuestionError) as error:
         desk.pipeline.invoke(wrong)
+    assert str(error.value) == message
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"k": -1}, "k: Input should be greater than or equal to 1"),
+        ({"k": 0}, "k: Input should be greater than or equal to 1"),
+        ({"k": 1_000}, "k: Input should be less than or equal to 50"),
+        ({"k": "5"}, "k: must be a whole number"),
+        ({"filters": {"site": "x"}}, "filters.site: Extra inputs are not permitted"),
+    ],
+)
+def test_invalid_options_are_refused_by_all_interfaces(
+    desk: apidesk.Apidesk, options: dict[str, Any], message: str
+) -> None:
+    calls: list[Callable[[], object]] = [
+        lambda: desk.ask(QUESTION, **options),
+        lambda: asyncio.run(desk.aask(QUESTION, **options)),
+        lambda: desk.pipeline.invoke({"question": QUESTION, **options}),
+        lambda: desk.retriever.invoke(QUESTION, **options),
+        lambda: desk.retriever.model_copy(update=options).invoke(QUESTION),
+    ]
+    for call in calls:
+        with pytest.raises(QuestionError) as error:
+            call()
+        assert str(error.value) == message
+
+
+@pytest.mark.parametrize(
+    ("question", "options", "field"),
+    [
+        (None, {}, "question"),
+        (5, {}, "question"),
+        (" ", {}, "question"),
+        (QUESTION, {"language": "fr"}, "language"),
+        (QUESTION, {"mode": "foo"}, "mode"),
+        (QUESTION, {"session": "a b/../c"}, "session"),
+        (QUESTION, {"owner": "me"}, "owner"),
+        (QUESTION, {"account": "mine"}, "account"),
+        (QUESTION, {"fresh": True}, "fresh"),
+    ],
+)
+def test_ask_accepts_only_the_options_of_rest(
+    desk: apidesk.Apidesk, question: Any, options: dict[str, Any], field: str
+) -> None:
+    with pytest.raises(QuestionError, match=f"^{field}: [^\\n]+$") as error:
+        desk.ask(question, **options)
+    assert error.value.field == field
 
 
 def test_blank_question_is_an_error(desk: apidesk.Apidesk) -> None:
@@ -253,6 +315,58 @@ def test_tools_answer_and_look_up(desk: apidesk.Apidesk) -> None:
     assert "the document has: Request headers" in tools["open"].invoke(call)
 
 
+@pytest.mark.parametrize(
+    ("name", "arguments", "sentence"),
+    [
+        ("ask", {"question": ""}, "question: must not be blank"),
+        ("ask", {"question": "a", "language": "fr"}, "language: Input should be 'zh' or 'en'"),
+        ("outline", {"name": " "}, "name: must not be blank"),
+        ("search", {"query": ""}, "query: must not be blank"),
+        (
+            "search",
+            {"query": "a" * 20_001},
+            "query: 20001 characters, at most 20000 are allowed",
+        ),
+        ("open", {}, "document: Field required"),
+    ],
+)
+def test_invalid_input_of_a_tool_returns_an_error_message(
+    desk: apidesk.Apidesk, name: str, arguments: dict[str, Any], sentence: str
+) -> None:
+    (tool,) = (tool for tool in desk.tools if tool.name == name)
+    call = {"name": name, "args": arguments, "id": "1", "type": "tool_call"}
+    for message in (tool.invoke(call), asyncio.run(tool.ainvoke(call))):
+        assert (message.status, message.content) == ("error", sentence)
+
+
+def test_failure_of_a_model_is_a_tool_message(model_server: ModelServer, tmp_path: Path) -> None:
+    model_server.default = Reply("no", status=401)
+    settings = store(tmp_path) | model_server.settings | {"on_model_failure": "error"}
+    with apidesk.open(**settings) as desk:
+        call = {"name": "ask", "args": {"question": QUESTION}, "id": "1", "type": "tool_call"}
+        message = desk.tools[0].invoke(call)
+    assert message.status == "error"
+    assert "APIDESK_CHAT_API_KEY" in message.content
+
+
+def test_agent_continues_after_an_invalid_tool_call(
+    desk: apidesk.Apidesk, model_server: ModelServer
+) -> None:
+    blank = [ToolCall("search", {"query": ""}), ToolCall("ask", {"question": " "})]
+    model_server.reply(Reply(tool_calls=blank), "done")
+    client = ChatOpenAI(
+        model="scripted-chat", base_url=model_server.base_url, api_key=SecretStr("key")
+    )
+    agent = create_agent(client, desk.tools)
+    messages = agent.invoke({"messages": [HumanMessage(QUESTION)]})["messages"]
+    assert messages[-1].text == "done"
+    sent = [m for m in model_server.chat_requests[1].body["messages"] if m["role"] == "tool"]
+    assert [message["content"] for message in sent] == [
+        "query: must not be blank",
+        "question: must not be blank",
+    ]
+
+
 def test_runs_of_the_desk_are_children_of_the_calling_chain(desk: apidesk.Apidesk) -> None:
     """Of the pipeline, the retriever and the tools, each in a synchronous chain."""
 
@@ -304,8 +418,19 @@ def test_ask_continues_a_session(desk: apidesk.Apidesk) -> None:
 
 def test_errors_of_the_desk_say_what_to_do(tmp_path: Path) -> None:
     closed = apidesk.open(**store(tmp_path))
-    with pytest.raises(RuntimeError, match="is not open"):
-        closed.ask(QUESTION)
+    calls: list[Callable[[], object]] = [
+        lambda: closed.ask(QUESTION),
+        lambda: closed.pipeline,
+        lambda: closed.retriever,
+        lambda: closed.tools,
+    ]
+
+    def check_closed() -> None:
+        for call in calls:
+            with pytest.raises(RuntimeError, match=r"^apidesk is not open: use it within"):
+                call()
+
+    check_closed()
 
     async def block_own_loop() -> None:
         async with closed as desk:
@@ -315,12 +440,38 @@ def test_errors_of_the_desk_say_what_to_do(tmp_path: Path) -> None:
                 desk.ask(QUESTION)
 
     asyncio.run(block_own_loop())
-    with pytest.raises(RuntimeError, match="is not open"):
-        closed.pipeline.invoke(QUESTION)
+    check_closed()
     with pytest.raises(apidesk.ApideskError, match="APIDESK_TOP_K"):
         apidesk.open(top_k=0)
     with pytest.raises(apidesk.ApideskError, match=r"missing\.toml"), apidesk.open("missing.toml"):
         pass
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ({"topk": 1}, "unknown setting: topk"),
+        ({"foo": 1, "bar": 2, "top_k": 3}, "unknown setting: bar, foo"),
+        (
+            {"model": "openai:gpt-4o"},
+            "model: must be a LangChain chat model; pass the name of a model as `chat_model`",
+        ),
+        (
+            {"reranker": 5},
+            "reranker: must be a LangChain document compressor; "
+            "pass the name of its class as `rerank`",
+        ),
+    ],
+)
+def test_invalid_arguments_of_open_are_refused(arguments: dict[str, Any], message: str) -> None:
+    with pytest.raises(ConfigurationError) as error:
+        apidesk.open(**arguments)
+    assert str(error.value) == message
+
+
+def test_unknown_variables_are_ignored(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("APIDESK_FOO", "1")
+    assert apidesk.open()
 
 
 def test_desk_can_be_opened_again(tmp_path: Path) -> None:

@@ -7,6 +7,7 @@ after.
 """
 
 import math
+from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager
 from importlib.util import find_spec
@@ -201,14 +202,10 @@ def _draw_confidence_matrix(axes: "Axes", replay: Replay) -> None:
     indices = range(len(VERDICTS))
     axes.set_xlim(-0.5, len(VERDICTS) - 0.5)
     axes.set_ylim(len(VERDICTS) - 0.5, -0.5)
-    for before in indices:
-        for after in indices:
-            count = sum(
-                (question.before.verdict, question.after.verdict)
-                == (VERDICTS[before], VERDICTS[after])
-                for question in replay.questions
-            )
-            _draw_cell(axes, before, after, count)
+    counts = Counter((q.before.verdict, q.after.verdict) for q in replay.questions)
+    for before, row in enumerate(VERDICTS):
+        for after, column in enumerate(VERDICTS):
+            _draw_cell(axes, before, after, counts[row, column])
     axes.set_xticks(indices, VERDICTS)
     axes.set_yticks(indices, VERDICTS)
     axes.xaxis.tick_top()

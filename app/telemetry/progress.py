@@ -155,7 +155,11 @@ def print_run_table(run: IngestionRun, console: Console) -> None:
 
 def _print_notes(source: SourceReport, console: Console) -> None:
     if source.operations:
-        console.print(f"{source.name}: {source.operations} API operations read")
+        console.print(
+            f"{source.name}: {source.operations} API operations on the pages read in this run"
+        )
+    for line in source.warnings:
+        console.print(Text(f"{source.name}: {line}", style="yellow"), soft_wrap=True)
     if source.empty:
         names = ", ".join(source.empty)
         console.print(f"{source.name}: files without a body: {names}", soft_wrap=True)

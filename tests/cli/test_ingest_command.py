@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 from pymilvus import MilvusClient
 
-from tests.cli.commands import answer, assert_single_error_line, run
+from tests.cli.commands import PLATFORM, QUESTION, answer, assert_single_error_line, run
 
 UNREADABLE = Path("/proc/self/mem")
 
@@ -23,17 +23,30 @@ BAD_PLATFORMS = {
     "misspelled in markdown": (
         'path = "guides"',
         'pth = "g"',
-        ["sources.0", "pth is not a known key"],
+        ["source `guides`: pth is not a known key"],
     ),
     "misspelled in api_docs": (
         'path = "api"',
         'pth = "a"',
-        ["sources.1", "pth is not a known key"],
+        ["source `reference`: pth is not a known key"],
     ),
-    "metadata for api_docs": ('path = "api"', 'path = "api"\ntitle = "t"', ["sources.1", "title"]),
-    "a wrong type in metadata": ('= "category"', "= 1", ["sources.0", "metadata.category"]),
-    "an unknown kind": ('"api_docs"', '"swagger"', ["sources.1", "'swagger'", "'api_docs'"]),
-    "no kind": ('kind = "api_docs"\n', "", ["sources.1", "kind"]),
+    "metadata for api_docs": (
+        'path = "api"',
+        'path = "api"\ntitle = "t"',
+        ["source `reference`: title is"],
+    ),
+    "a wrong type in metadata": ('= "category"', "= 1", ["source `guides`: metadata.category - "]),
+    "an unknown kind": (
+        '"api_docs"',
+        '"swagger"',
+        ["source `reference` - ", "'swagger'", "'api_docs'"],
+    ),
+    "a source without a name": (
+        'name = "guides"\nkind = "markdown"\n',
+        'kind = "markdown"\n',
+        ["sources.0.markdown.name is missing"],
+    ),
+    "no kind": ('kind = "api_docs"\n', "", ["source `reference` - ", "kind"]),
     "duplicate source names": ('"reference"', '"guides"', ["two sources are named 'guides'"]),
     "an invalid schedule": (
         "[platform]\n",
@@ -48,7 +61,7 @@ BAD_PLATFORMS = {
     "an invalid pattern": (
         'path = "guides"',
         'path = "guides"\nfile_name = "("',
-        ["sources.0", "file_name"],
+        ["source `guides`: file_name - "],
     ),
 }
 
@@ -178,3 +191,75 @@ class TestIngest:
             assert re.search(r"guides +2 +0 +0 +2 ", result.stdout)
             assert len(collections(store)) == 1
         assert answer(store) == before
+
+    def test_platform_of_the_working_directory_is_indexed(
+        self, tmp_path: Path, platform: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.chdir(platform.parent)
+        result = run(tmp_path / "milvus.db", "ingest")
+        assert re.search(r"guides +2 +2 .*\nreference +1 +1 ", result.stdout)
+        assert "HMAC-SHA256" in run(tmp_path / "milvus.db", "ask", QUESTION).stdout
+
+        other = write_other_platform(tmp_path / "other")
+        result = run(tmp_path / "new.db", "ingest", APIDESK_PLATFORM=str(other))
+        assert re.search(r"other +1 +1 ", result.stdout)
+
+    def test_store_of_another_platform_is_refused(self, store: Path, tmp_path: Path) -> None:
+        before = answer(store)
+        other = write_other_platform(tmp_path)
+        result = run(store, "ingest", "--platform", other)
+        names = f"not in the sources of {other}", "source names: guides, reference."
+        assert_single_error_line(result, 2, *names, "APIDESK_MILVUS_URI", "--allow-deletes")
+        assert answer(store) == before
+
+    def test_page_url_without_links_is_reported(self, tmp_path: Path, platform: Path) -> None:
+        folder = 'path = "guides"\n'
+        text = platform.read_text(encoding="utf-8")
+        template = "https://acme.example/{pagepath}"
+        platform.write_text(text.replace(folder, f'{folder}page_url = "{template}"\n'))
+        result = run(tmp_path / "milvus.db", "ingest", "--platform", platform)
+        assert result.exit_code == 0
+        assert (
+            "guides: no document has a link, because none has a value for each name in "
+            f"page_url = '{template}'\n" in result.stdout
+        )
+        right = template.replace("pagepath", "page_path")
+        platform.write_text(text.replace(folder, f'{folder}page_url = "{right}"\n'))
+        result = run(tmp_path / "milvus.db", "ingest", "--platform", platform)
+        assert "no document has a link" not in result.stdout
+
+    def test_new_page_without_a_link_is_not_reported(self, tmp_path: Path, platform: Path) -> None:
+        """Other pages of the source have links."""
+        folder = 'path = "guides"\n'
+        text = platform.read_text(encoding="utf-8")
+        platform.write_text(
+            text.replace(folder, f'{folder}page_url = "https://a.example/{{title}}"\n')
+        )
+        for page in ("orders", "new"):
+            (platform.parent / "guides" / f"{page}.md").write_text(f"# {page}\n\nText.")
+            result = run(tmp_path / "milvus.db", "ingest", "--platform", platform)
+            assert "no document has a link" not in result.stdout
+
+    def test_count_of_operations_names_the_pages_that_were_read(
+        self, tmp_path: Path, platform: Path
+    ) -> None:
+        for name in ("a", "b"):
+            self._write_operation(platform, name)
+            result = run(tmp_path / "milvus.db", "ingest", "--platform", platform)
+            line = "guides: 1 API operations on the pages read in this run"
+            assert line in result.stdout.splitlines()
+
+    def _write_operation(self, platform: Path, name: str) -> None:
+        table = "| Name | Type | Required |\n| --- | --- | --- |\n| name | string | yes |"
+        text = f"# Create {name}\n\n`POST /v1/{name}`\n\n## Body\n\n{table}\n"
+        (platform.parent / "guides" / f"{name}.md").write_text(text, encoding="utf-8")
+
+
+def write_other_platform(folder: Path) -> Path:
+    """Write a platform whose only source is `other`; return the path of its platform.toml."""
+    (folder / "pages").mkdir(parents=True)
+    (folder / "pages" / "a.md").write_text("# Boats\n\nA boat floats.\n", encoding="utf-8")
+    head = PLATFORM.partition("[[sources]]")[0]
+    source = '[[sources]]\nname = "other"\nkind = "markdown"\npath = "pages"\n'
+    (folder / "platform.toml").write_text(head + source, encoding="utf-8")
+    return folder / "platform.toml"

@@ -44,7 +44,8 @@ def test_report_is_stored(job: IngestionJob, settings: Settings) -> None:
 def test_refused_document_makes_the_run_partial(job: IngestionJob, settings: Settings) -> None:
     (guides(settings) / "x.md").write_bytes(b"\xff")
     run = done(job)
-    assert (run.state, run.refused) == ("partial", ["guides: x.md: not UTF-8 (byte 0)"])
+    line = "guides: x.md: not UTF-8 (byte 0): convert it, for example with iconv -f gbk -t utf-8"
+    assert (run.state, run.refused) == ("partial", [line])
     assert job.runs.latest() == [run]
 
 

@@ -92,15 +92,19 @@ def test_second_run_returns_409(
     assert http.get("/ingestions").json() == {"ingestions": []}
 
 
-@pytest.mark.parametrize("body", [{"rebuilt": True}, {"rebuild": "perhaps"}, [], "x"])
+@pytest.mark.parametrize(
+    "body", [{"rebuilt": True}, {"dry_run": True}, {"rebuild": "perhaps"}, [], "x"]
+)
 def test_invalid_request_starts_no_run(http: TestClient[Litestar], body: object) -> None:
     assert http.post("/ingestions", json=body).status_code == 400
     assert http.get("/ingestions").json() == {"ingestions": []}
 
 
 def test_unknown_run_returns_404(http: TestClient[Litestar]) -> None:
-    response = http.get("/ingestions/nobody")
-    assert (response.status_code, response.json()["code"]) == (404, "not_found")
+    for run_id in ("nobody", "00000000-0000-4000-8000-000000000000"):
+        problem = http.get(f"/ingestions/{run_id}").json()
+        assert (problem["status"], problem["code"]) == (404, "not_found")
+        assert problem["detail"] == "there is no ingestion run with this id"
 
 
 def test_failed_run_degrades_readiness(http: TestClient[Litestar], settings: Settings) -> None:

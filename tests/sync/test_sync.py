@@ -12,7 +12,12 @@ from ingestion import worker_processes
 from ingestion.chunking import chunk_document
 from ingestion.embeddings import ChunkEmbedder, open_embeddings
 from ingestion.sources.markdown import READER
-from schemas.errors import CollectionMismatch, CollectionMissing, DeletionsRefused
+from schemas.errors import (
+    CollectionMismatch,
+    CollectionMissing,
+    ConfigurationError,
+    DeletionsRefused,
+)
 from tests.model_server import ModelServer
 from tests.sync_harness import SyncHarness, assert_equals_rebuild, counts, write_page, write_pages
 
@@ -89,6 +94,32 @@ def test_many_vanished_documents_are_kept(
     assert_equals_rebuild(harness)
 
 
+@pytest.mark.parametrize("options", [{}, {"dry_run": True}, {"rebuild": True}])
+def test_store_without_any_of_the_sources_is_refused(
+    harness: SyncHarness, options: dict[str, bool]
+) -> None:
+    write_pages(harness.source("guides"), 2)
+    write_pages(harness.source("news"), 2)
+    harness.sync()
+    before = harness.rows()
+    harness.sources = []
+    write_pages(harness.source("other"), 2)
+    with pytest.raises(ConfigurationError, match=r"not in the sources of .*: guides, news\. Set"):
+        harness.sync(**options)
+    assert harness.rows() == before
+    reports = harness.sync(**(options | {"allow_deletes": True}))
+    assert (reports["other"].added, reports["guides"].deleted, reports["news"].deleted) == (2, 2, 2)
+
+
+def test_one_of_several_sources_can_be_renamed(harness: SyncHarness) -> None:
+    write_pages(harness.source("guides"), 2)
+    write_pages(harness.source("news"), 2)
+    harness.sync()
+    harness.sources[1] = harness.sources[1].model_copy(update={"name": "blog"})
+    reports = harness.sync()
+    assert (reports["blog"].added, reports["news"].kept) == (2, 2)
+
+
 def test_removed_source_is_kept_without_allow_deletes(harness: SyncHarness) -> None:
     write_pages(harness.source("guides"), 2)
     write_pages(harness.source("news"), 2)
@@ -111,7 +142,9 @@ def test_failed_source_deletes_nothing(harness: SyncHarness, allow_deletes: bool
     write_page(folder, 3, "# 库存\n\n新的说明。")
     (report,) = harness.sync(allow_deletes=allow_deletes).values()
     assert (report.changed, report.deleted, report.kept) == (1, 0, 2)
-    assert report.refused == ["001.md: not UTF-8 (byte 0)"]
+    assert report.refused == [
+        "001.md: not UTF-8 (byte 0): convert it, for example with iconv -f gbk -t utf-8"
+    ]
     assert len(harness.collection.chunks_of_document("001", "guides")) == 2
     assert len(harness.collection.chunks_of_document("003", "guides")) == 1
 
@@ -242,6 +275,6 @@ def test_error_names_the_reason_why_nothing_was_indexed(harness: SyncHarness) ->
     folder = harness.source("guides")
     for number in range(3):
         (folder / f"{number}.md").write_bytes(b"\xff")
-    words = r"contain no documents: guides: 0\.md: not UTF-8 \(byte 0\) \(and 2 more\)"
+    words = r"contain no documents: guides: 0\.md: not UTF-8 \(byte 0\): .* \(and 2 more\)"
     with pytest.raises(CollectionMissing, match=words):
         harness.sync()

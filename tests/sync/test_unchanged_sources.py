@@ -154,7 +154,8 @@ def test_source_with_a_refused_page_is_not_read_while_unchanged(harness: SyncHar
     (folder / "empty.md").write_text("")
     for unchanged in (0, 3):
         (report,) = harness.sync().values()
-        assert (report.unchanged, report.refused) == (unchanged, ["broken.md: not UTF-8 (byte 0)"])
+        assert report.unchanged == unchanged
+        assert [line.partition(":")[0] for line in report.refused] == ["broken.md"]
     assert_not_read_again(harness)
     (folder / "broken.md").write_text("# Mended\n\ntext")
     (report,) = harness.sync().values()

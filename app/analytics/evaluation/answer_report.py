@@ -124,7 +124,7 @@ def _grade_value(result: ScoredAnswer) -> float | None:
 
 
 def print_answers(evaluation: AnswerEvaluation) -> None:
-    """Print the scores on stdout, then wrong answers: first those with confidence `high`."""
+    """Print the scores on stdout, then wrong answers, starting with those of confidence `high`."""
     parts = [
         _answers_heading(evaluation),
         _scores(evaluation.scores),
@@ -256,8 +256,8 @@ def _wrong_answers(results: Sequence[ScoredAnswer]) -> list[Group]:
 def _wrong_answer(result: ScoredAnswer) -> Group:
     lines = [Text(f"{_label(result)}: {' '.join(result.steps)}")]
     if result.missing_facts:
-        is_retrieved = not set(result.missing_facts) & set(result.missing_evidence)
-        retrieved = "although all were retrieved" if is_retrieved else "and not all were retrieved"
+        all_retrieved = set(result.missing_facts).isdisjoint(result.missing_evidence)
+        retrieved = "although all were retrieved" if all_retrieved else "and not all were retrieved"
         missing = f"missing from the answer, {retrieved}: {_facts(result.missing_facts)}"
         lines.append(Text(missing, style="red"))
     if result.unanswerable:

@@ -109,7 +109,7 @@ class Reliability(ApiModel):
 
 
 class AnswerScores(ApiModel):
-    """Numbers and shares of questions or answers.
+    """The scores of a set of questions, as counts and shares.
 
     A question counts only for the shares that apply to it. For example, a question without facts does not
     count for `right`. A share is None if no question counts for it.
@@ -142,7 +142,7 @@ class AnswerScores(ApiModel):
     """Share of the graded answers for which the judge (`correct`) and the facts (`right`) agree."""
     unanswerable: int
     honest: float | None
-    """Share of the unanswerable questions that were refused or not covered, or have confidence `low`."""
+    """Share of the unanswerable questions: refused, not covered, or answered with confidence `low`."""
     unanswerable_high: float | None
     """Share of the unanswerable questions that were answered with confidence `high`."""
     reliability: tuple[Reliability, ...]
@@ -227,10 +227,6 @@ def answer_scores(results: Sequence[ScoredAnswer]) -> AnswerScores:
     evidence = _share(result.has_evidence for result in answerable)
     right = _share(result.right for result in with_facts)
     asked_unanswerable = [result for result in unanswerable if result.outcome]
-    high = [
-        result.outcome == "answered" and result.confidence == "high"
-        for result in asked_unanswerable
-    ]
     return AnswerScores(
         answerable=len(answerable),
         page=_share(result.has_page for result in answerable),
@@ -245,7 +241,9 @@ def answer_scores(results: Sequence[ScoredAnswer]) -> AnswerScores:
         agreement=_share((r.grade == "correct") == r.right for r in with_facts if r.grade),
         unanswerable=len(unanswerable),
         honest=_share(r.outcome != "answered" or r.confidence == "low" for r in asked_unanswerable),
-        unanswerable_high=_share(high),
+        unanswerable_high=_share(
+            r.outcome == "answered" and r.confidence == "high" for r in asked_unanswerable
+        ),
         reliability=tuple(_reliability(results, confidence) for confidence in CONFIDENCES),
     )
 

@@ -8,7 +8,15 @@ from itertools import islice
 from pathlib import Path, PurePosixPath
 from typing import Annotated, Literal
 
-from pydantic import AliasChoices, BaseModel, BeforeValidator, ConfigDict, Field, ValidationError
+from pydantic import (
+    AliasChoices,
+    BaseModel,
+    BeforeValidator,
+    ConfigDict,
+    Field,
+    PrivateAttr,
+    ValidationError,
+)
 
 from ingestion.store.collection import Collection
 from schemas.base import NonEmptyStr
@@ -74,6 +82,8 @@ class EvaluationQuestion(BaseModel):
     type: QuestionType | None = None
     generated_from: GeneratedFrom | None = Field(default=None, alias="made")
     """The part of a document from which the question was generated; None if a person wrote it."""
+    _location: str = PrivateAttr("")
+    """File and line, for error messages; empty if the question was not read from a file."""
 
     @property
     def has_no_answer(self) -> bool:
@@ -133,11 +143,13 @@ def write_questions(path: Path, questions: Iterable[EvaluationQuestion]) -> None
 
 def _parse_line(path: Path, number: int, line: str) -> EvaluationQuestion:
     try:
-        return EvaluationQuestion.model_validate_json(line)
+        question = EvaluationQuestion.model_validate_json(line)
     except ValidationError as error:
         first = error.errors()[0]
         where = "".join(f"{part}: " for part in first["loc"][:1])
         raise _question_error(f"{path}, line {number}: {where}{first['msg']}") from None
+    question._location = f"{path}, line {number}: "
+    return question
 
 
 def _question_error(message: str) -> QuestionError:
@@ -167,7 +179,7 @@ class DocumentIndex:
         """Number of documents."""
         self._by_name: dict[str, set[str]] = defaultdict(set)
         self._by_page: dict[str, set[str]] = defaultdict(set)
-        """Keys of documents by the part of the id before `#`, which all operations of a page share."""
+        """Keys of documents by the part of the id before `#`. All operations of a page share this part."""
         self._by_operation: dict[str, dict[str, set[str]]] = defaultdict(lambda: defaultdict(set))
         """Keys of documents by method and API url."""
 
@@ -252,16 +264,22 @@ class DocumentIndex:
         return [self.documents_named(name) for name in question.gold]
 
     def check_gold(self, questions: Iterable[EvaluationQuestion]) -> None:
-        """Check that every gold name exists. Raises QuestionError with the names that do not exist."""
-        names = dict.fromkeys(name for question in questions for name in question.gold)
-        missing = [name for name in names if not self.documents_named(name)]
+        """Check that every gold name exists. Raises QuestionError with the names that do not exist.
+
+        The message begins with the file and line of the first question that has such a name.
+        """
+        locations: dict[str, str] = {}
+        for question in questions:
+            for name in question.gold:
+                locations.setdefault(name, question._location)
+        missing = [name for name in locations if not self.documents_named(name)]
         if not missing:
             return
         listed = ", ".join(map(repr, missing[:MAX_NAMES_IN_ERROR]))
         unlisted = len(missing) - MAX_NAMES_IN_ERROR
         more = f" and {unlisted} more" if unlisted > 0 else ""
         raise QuestionError(
-            "gold: no document has the id, page url, api url, api name, file path or operation "
-            f"{listed}{more}",
+            f"{locations[missing[0]]}gold: no document has the id, page url, api url, api name, file path "
+            f"or operation {listed}{more}",
             field="questions",
         )

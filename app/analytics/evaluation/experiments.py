@@ -144,8 +144,9 @@ def _langsmith_errors() -> Iterator[None]:
     try:
         yield
     except (LangSmithError, OSError, ValueError) as error:
-        first = (str(error).strip() or type(error).__name__).splitlines()[0].split(". ")[0]
+        message = str(error).strip() or type(error).__name__
+        first_sentence = message.splitlines()[0].split(". ")[0]
         raise ApideskError(
-            f"LangSmith failed: {first[:160]}: see LANGSMITH_ENDPOINT and LANGSMITH_API_KEY, "
+            f"LangSmith failed: {first_sentence[:160]}: see LANGSMITH_ENDPOINT and LANGSMITH_API_KEY, "
             "or unset LANGSMITH_TRACING"
         ) from error

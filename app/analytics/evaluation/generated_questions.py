@@ -62,18 +62,22 @@ def generate_questions(
 
     Texts that could be about several documents are not used.
     """
-    names = {qualified_id(chunks[0]): documents.name_of(chunks) for chunks in documents.sample}
+    names = {
+        qualified_id(chunks[0]): name
+        for chunks in documents.sample
+        if (name := documents.name_of(chunks))
+    }
     kinds: dict[GeneratedFrom, dict[str, list[QuestionCandidate]]] = defaultdict(
         lambda: defaultdict(list)
     )
     for candidate in _unambiguous_candidates(documents):
-        if names.get(candidate.document):
+        if candidate.document in names:
             kinds[candidate.kind][candidate.source].append(candidate)
     chosen = (_round_robin(kinds[kind].values())[: limit // len(KINDS)] for kind in KINDS)
     return [
         EvaluationQuestion(
             question=candidate.text,
-            gold=(names[candidate.document] or "",),
+            gold=(names[candidate.document],),
             generated_from=candidate.kind,
         )
         for candidate in chain.from_iterable(chosen)

@@ -87,7 +87,7 @@ def _measures(evaluation: Evaluation) -> Table:
 
 
 def _by_k(evaluation: Evaluation) -> Group:
-    """Return a table of recall by k. Rows for hit@k and k chunks are added if they differ from recall."""
+    """Return a table of recall by k. Hit@k and recall in k chunks are added if they differ from recall."""
     k, ks = evaluation.k, sorted({*REPORTED_KS, evaluation.k})
     table = new_table("", *(f"k = {k}" for k in ks))
     for route in evaluation.routes:

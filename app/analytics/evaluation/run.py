@@ -9,9 +9,9 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Literal, NamedTuple
+from typing import Any, Literal, NamedTuple
 
-from langchain_core.embeddings import Embeddings
+from langchain_core.callbacks import AsyncCallbackHandler
 from langsmith import tracing_context
 from rich.console import Console
 from rich.progress import track
@@ -41,7 +41,7 @@ from app.service.answer_service import AnswerService, open_answer_service
 from app.telemetry.progress import ingestion_progress
 from ingestion.text.language import detect_language
 from runnables.retrieval.retriever import RetrievalMode
-from runnables.run_context import with_deadline
+from runnables.run_context import MODEL_FAILURE, with_deadline
 from runnables.state import Classification
 from schemas.errors import ModelUnavailable, QuestionError
 from schemas.question import Question
@@ -53,35 +53,23 @@ CLASSIFY_CONCURRENCY = 4
 MODES: tuple[RetrievalMode, ...] = ("full_text", "dense", "hybrid")
 
 PROBE_CHUNKS = 60
-"""Number of chunks to retrieve per question, usually from at least `MAX_K` distinct documents."""
+"""Number of chunks to retrieve per question. They usually come from at least `MAX_K` documents."""
 
 
-class FailureTrackingEmbeddings(Embeddings):
-    """Wraps an embedding model and records the last failure to embed a question.
+class EmbeddingFailureHandler(AsyncCallbackHandler):
+    """Records the error code of the last failure to embed a question.
 
     The retriever falls back to full text when embedding fails. An evaluation must report the failure
     instead of measuring the fallback.
     """
 
-    def __init__(self, model: Embeddings) -> None:
-        self.failure: BaseException | None = None
-        self._model = model
+    code: str | None = None
+    """None if every question was embedded."""
 
-    def embed_documents(self, texts: list[str]) -> list[list[float]]:
-        """Delegate to the model."""
-        return self._model.embed_documents(texts)
-
-    def embed_query(self, text: str) -> list[float]:
-        """Delegate to the model."""
-        return self._model.embed_query(text)
-
-    async def aembed_query(self, text: str) -> list[float]:
-        """Delegate to the model. Record a failure, including a cancellation, and raise it again."""
-        try:
-            return await self._model.aembed_query(text)
-        except BaseException as error:
-            self.failure = error
-            raise
+    async def on_custom_event(self, name: str, data: Any, **_: Any) -> None:
+        """Record the code if the event is a failure of the embedding model."""
+        if name == MODEL_FAILURE and data["role"] == "embedding":
+            self.code = data["code"]
 
 
 class RetrievalProbe:
@@ -92,9 +80,8 @@ class RetrievalProbe:
 
     def __init__(self, answer_service: AnswerService, mode: RetrievalMode) -> None:
         self.mode = mode
-        model = answer_service.job.embeddings
-        self._embeddings = FailureTrackingEmbeddings(model) if model else None
-        self._retrieve = answer_service.retriever(mode, self._embeddings)
+        self._failures = EmbeddingFailureHandler()
+        self._retrieve = answer_service.retriever(mode)
         self._role = answer_service.collection.embedding_role
 
     async def run(self, question: EvaluationQuestion) -> ProbeResult:
@@ -102,12 +89,12 @@ class RetrievalProbe:
         text = question.question
         query = Question(text=text, k=PROBE_CHUNKS, language=detect_language(text))
         started = time.perf_counter()
-        chunks = await self._retrieve.ainvoke(query)
+        chunks = await self._retrieve.ainvoke(query, {"callbacks": [self._failures]})
         milliseconds = (time.perf_counter() - started) * 1000
-        if self._embeddings and self._embeddings.failure:
+        if self._failures.code:
             raise ModelUnavailable(
-                f"{self._role.setting} failed ({type(self._embeddings.failure).__name__}), so only full "
-                "text would be measured: see `apidesk check`, or pass --mode full_text"
+                f"{self._role.setting} failed ({self._failures.code}), so only full text would be "
+                "measured: see `apidesk check`, or pass --mode full_text"
             )
         return ProbeResult(chunks, milliseconds)
 
@@ -159,7 +146,7 @@ class EvaluationOptions:
     """The k of hit@k and recall@k, a number of documents; None means APIDESK_TOP_K, but at most 20."""
     mode: RetrievalMode | Literal["all"] = "all"
     save: Path | None = None
-    """File for generated questions; None means data/evaluation/<slug>.jsonl (see `_platform_slug`)."""
+    """File for generated questions; None means a file in data/evaluation, named after the platform file."""
 
 
 class EvaluationInput(NamedTuple):
@@ -179,18 +166,17 @@ async def evaluate_retrieval(settings: Settings, options: EvaluationOptions) -> 
     The predicted question types are compared with the expected types, if any. If reranking fails, the order
     before reranking is measured.
 
-    Raises QuestionError if questions are invalid or cannot be generated, ConfigurationError if a route's
-    model is not configured or generated questions cannot be saved, and other kinds of ApideskError if the
-    store, the embedding model, the classifier or LangSmith fails.
+    Raises QuestionError for invalid or missing questions, ConfigurationError for a missing model or a file
+    that cannot be written, and other kinds of ApideskError if the store, a model or LangSmith fails.
     """
-    questions = read_questions(options.questions) if options.questions else None
+    dataset = read_questions(options.questions) if options.questions else None
     with ingestion_progress() as progress:
         async with open_answer_service(settings, progress) as answer_service:
-            sample = 0 if questions else SAMPLE_DOCUMENTS
+            sample = 0 if dataset else SAMPLE_DOCUMENTS
             documents = await asyncio.to_thread(
                 DocumentIndex.read, answer_service.collection, sample
             )
-            data = _prepare_input(settings, options, documents, questions)
+            data = _prepare_input(settings, options, documents, dataset)
             return await _evaluate(answer_service, options, documents.count, data)
 
 
@@ -255,12 +241,11 @@ def _prepare_input(
     settings: Settings,
     options: EvaluationOptions,
     documents: DocumentIndex,
-    questions: list[EvaluationQuestion] | None,
+    dataset: list[EvaluationQuestion] | None,
 ) -> EvaluationInput:
     """Check the questions of the dataset. Without a dataset, generate questions and save them."""
     generated = None
-    is_generated = questions is None
-    questions = questions or generate_questions(documents)
+    questions = dataset or generate_questions(documents)
     if not questions:
         raise QuestionError(
             "no questions can be generated from the documents: pass QUESTIONS", field="questions"
@@ -269,7 +254,7 @@ def _prepare_input(
     with_gold = [documents.deduplicate_gold(question) for question in questions if question.gold]
     if not with_gold:
         raise QuestionError("gold: no question names a document", field="questions")
-    if is_generated:
+    if dataset is None:
         slug = _platform_slug(settings.platform)
         path = options.save or Path("data", "evaluation", f"{slug}.jsonl")
         write_questions(path, questions)

@@ -76,7 +76,7 @@ class RouteResult(ApiModel):
     mrr: float
     """Mean reciprocal rank over the first 20 documents."""
     chunk_recall: tuple[float, ...]
-    """Recall within the first k chunks instead of documents. APIDESK_TOP_K is a number of chunks."""
+    """Recall within the first k chunks instead of documents, because APIDESK_TOP_K counts chunks."""
     p50_ms: float
     p95_ms: float
     questions: tuple[QuestionResult, ...]
@@ -151,7 +151,7 @@ class ProbeResult(NamedTuple):
     @property
     def ranking(self) -> list[str]:
         """The first 20 distinct documents."""
-        return distinct(self.documents)[:MAX_K]
+        return list(dict.fromkeys(self.documents))[:MAX_K]
 
 
 def route_result(
@@ -239,11 +239,6 @@ def _question_result(
 
 
 # --- metrics --------------------------------------------------------------------------------------
-
-
-def distinct(documents: Iterable[str]) -> list[str]:
-    """Return `documents` in the same order, without duplicates."""
-    return list(dict.fromkeys(documents))
 
 
 def hit_at(k: int, ranking: Ranking, gold: GoldDocuments) -> float:

@@ -7,7 +7,6 @@ from dataclasses import replace
 from app.analytics.insights.grouping import TextGroup
 from ingestion.text.language import estimate_tokens, truncate_to_tokens
 from prompts.chat_prompts import escape_data
-from runnables.models.chat_model import ChatModel
 from runnables.models.chat_models import ChatModels
 from runnables.models.context_window import TAG_TOKENS, count_prompt_tokens, reserved_output_tokens
 from runnables.models.structured_output import PromptVariables, StructuredOutputCall
@@ -79,7 +78,8 @@ class TopicFinder:
             for group in groups
         ]
         empty_prompt = self._output.messages(self._variables([]))
-        free = _free_tokens(self._model, count_prompt_tokens(empty_prompt))
+        window = int(self._model.window / self._model.token_correction)
+        free = window - reserved_output_tokens(window) - count_prompt_tokens(empty_prompt)
         fitting = []
         for wordings in texts:
             free -= TAG_TOKENS + sum(map(estimate_tokens, wordings))
@@ -90,16 +90,6 @@ class TopicFinder:
 
     def _variables(self, groups: Sequence[Wordings]) -> PromptVariables:
         return {"platform_info": self._platform_info, "groups": groups}
-
-
-def _free_tokens(model: ChatModel, prompt_tokens: int) -> int:
-    """Return how many tokens of the model's context window are left for the groups.
-
-    `prompt_tokens` is the length of the prompt without groups.
-    """
-    window = int(model.window / model.token_correction)
-    reply = reserved_output_tokens(window)
-    return int(window - reply - prompt_tokens)
 
 
 def join_groups(groups: Sequence[TextGroup], topics: Sequence[QuestionTopic]) -> list[TextGroup]:

@@ -1,9 +1,8 @@
 """Detects gaps, which are topics that users ask about and the documentation does not cover.
 
 First, recorded questions that may reveal a gap are selected as candidates. Then the candidates are grouped
-by meaning, and each group is checked. Groups are checked, because a single answer does not show whether
-there is a gap. For example, without a language model, an answer may quote a passage that does not answer
-the question.
+by meaning, and each group is checked. A single question is not enough to detect a gap. For example, without
+a language model, an answer may quote a passage that does not answer the question.
 """
 
 import asyncio
@@ -36,7 +35,7 @@ Answered questions among the candidates do no harm, because each group is checke
 """
 
 MIN_ON_TOPIC_SHARE = 0.5
-"""A group is about the platform if the topic gate accepts at least this share of its questions.
+"""A group is about the platform if at least this share of its questions are on-topic.
 
 Measured: 0.53 to 1 in groups about gaps, at most 0.36 in groups that are not about the platform.
 """
@@ -65,16 +64,14 @@ class GapQuestion:
     feedback: int | None = None
     """The caller's rating: 1 (helpful) or -1 (not helpful); None if the answer is not rated."""
     coverage: float | None = None
-    """Share (0 to 1) of the question's content words that the cited chunks contain, weighted by rarity;
-    None if unknown.
-    """
+    """Share (0 to 1) of the question's words in the cited chunks, weighted by rarity; None if unknown."""
 
 
 def is_gap_candidate(question: GapQuestion) -> bool:
     """Return whether `question` may be about something that the documents do not cover.
 
-    If the caller rated the answer, the rating decides. Off-topic questions are candidates, because the
-    topic gate can mistake a topic that the documents lack for an off-topic one.
+    If the caller rated the answer, the rating decides. Off-topic questions are candidates, because a
+    question about a topic that the documents lack can be mistaken for an off-topic question.
     """
     if question.feedback:
         return question.feedback < 0
@@ -144,8 +141,7 @@ def _is_missing(members: Sequence[GapQuestion], group: TextGroup) -> bool:
 
 def _is_failed(question: GapQuestion) -> bool:
     """Return whether the answer has low confidence, no citation or a negative rating."""
-    disliked = question.feedback is not None and question.feedback < 0
-    return disliked or question.confidence == "low" or not question.cited
+    return question.feedback == -1 or question.confidence == "low" or not question.cited
 
 
 class GapCandidates:

@@ -46,11 +46,10 @@ MAX_TEXTS = 3_000
 MIN_SIMILARITY = 0.4
 """Minimum average similarity at which two groups are joined.
 
-Measured on four sets of 85 to 165 questions that contain fifteen wordings of each of three topics. With 0.4
-and 0.35, the topics are the three largest groups in all four sets; with 0.3 and 0.25, in three sets.
+Measured: how often three topics with fifteen wordings each become the three largest groups.
 
-In reports on 400 questions that include these topics, the topics are the three largest groups in three
-quarters of the reports with 0.4, in three eighths with 0.35, and in a quarter with 0.3.
+- In four sets of 85 to 165 questions: in all sets with 0.4 or 0.35, in three sets with 0.3 or 0.25.
+- In reports on 400 questions: in 3/4 of the reports with 0.4, in 3/8 with 0.35, in 1/4 with 0.3.
 """
 
 MIN_BRIDGE_SIMILARITY = 0.05
@@ -105,9 +104,9 @@ class TopicTerm:
     expected_share: float
     """Expected share of this term among the words of questions."""
     document_share: float
-    """How frequent the word from which the term was derived is in the documents, as a share of all words.
+    """Frequency in the documents of the word from which the term was derived, as a share of all words.
 
-    If the term was derived from several words, this is the share of the most frequent one.
+    If the term was derived from several words, the most frequent one counts.
     """
 
 
@@ -264,10 +263,10 @@ def _similarity(rows: Any, vectors: Sequence[Sequence[float]] | None) -> "Matrix
     """Return the cosine similarity of terms or of embeddings, whichever is higher; shape (texts, texts)."""
     import numpy as np
 
-    words = np.asarray((rows @ rows.T).toarray(), np.float32)
+    by_terms = np.asarray((rows @ rows.T).toarray(), np.float32)
     if not vectors:
-        return words
-    return np.maximum(words, _centred_cosines(np.asarray(vectors, np.float32)[: len(words)]))
+        return by_terms
+    return np.maximum(by_terms, _centred_cosines(np.asarray(vectors, np.float32)[: len(by_terms)]))
 
 
 def _centred_cosines(vectors: "Matrix") -> "Matrix":

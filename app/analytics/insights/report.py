@@ -50,9 +50,8 @@ Vectors = Sequence[Sequence[float]]
 EmbedTexts = Callable[[Sequence[str]], Awaitable[Vectors]]
 """Embeds texts, one vector per text. Raises ModelError."""
 
-
 RecordsSince = Callable[[datetime], Iterator[QuestionRecord]]
-"""Returns the records from a point in time on, oldest first."""
+"""Returns the records since a point in time, oldest first."""
 
 BYTE_ORDER_MARK = "\ufeff"
 """The UTF-8 byte order mark. Without it, spreadsheets decode the file in the local encoding."""
@@ -266,9 +265,8 @@ def _cells(row: Mapping[str, Any]) -> Iterator[tuple[str, object]]:
     """Yield the cells of a row. A page becomes two cells; a list becomes one cell with a line per item."""
     for name, value in row.items():
         if name == "nearest":
-            yield from zip(
-                NEAREST_COLUMNS, (value or {"title": "", "pageUrl": ""}).values(), strict=True
-            )
+            page = value or {"title": "", "pageUrl": ""}
+            yield from zip(NEAREST_COLUMNS, page.values(), strict=True)
         else:
             yield name, "\n".join(value) if isinstance(value, list) else value
 

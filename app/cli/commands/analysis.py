@@ -20,9 +20,8 @@ from app.cli.commands.base import (
 from schemas.choices import TABLES, Table
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
-
-    from app.analytics.evaluation.answer_scoring import Grade
+    from app.analytics.evaluation.answer_scoring import AnswerEvaluation
+    from app.analytics.replay import Replay
     from schemas.settings import Settings
 
 RETRIEVAL_OPTIONS = ("k", "mode", "plot", "min_recall", "save")
@@ -149,7 +148,7 @@ def _evaluate_answers(
     if earlier:
         click.echo()
         print_comparison(compare_evaluations(earlier, result))
-    _report_judge_failures([question.judge_failure for question in result.questions], result.grades)
+    _report_judge_failures(result)
     if min_answer is not None:
         right = result.scores.right
         if right is None:
@@ -159,17 +158,16 @@ def _evaluate_answers(
             fail(f"the share of right answers is {share}, below {min_answer}", EXIT_FAILED)
 
 
-def _report_judge_failures(
-    failures: "Iterable[str | None]", grades: "Mapping[Grade, int] | None"
-) -> None:
-    """If the judge failed, print how often, and its first error.
+def _report_judge_failures(result: "AnswerEvaluation | Replay") -> None:
+    """Print how often the judge failed, if at all, and its first error.
 
     Exits with EXIT_FAILED if the judge failed for every answer.
     """
+    failures = (question.judge_failure for question in result.questions)
     messages = [failure for failure in failures if failure is not None]
     if not messages:
         return
-    graded = sum((grades or {}).values())
+    graded = sum((result.grades or {}).values())
     print_error(
         f"the judge failed for {len(messages)} of {len(messages) + graded} answers: {messages[0]}"
     )
@@ -311,4 +309,4 @@ def replay(
         click.echo(result.model_dump_json(by_alias=True, indent=2))
     else:
         print_replay(result)
-    _report_judge_failures([question.judge_failure for question in result.questions], result.grades)
+    _report_judge_failures(result)

@@ -49,7 +49,7 @@ def platform_option(command: F) -> F:
     return click.option(
         "--platform",
         type=click.Path(path_type=Path, dir_okay=False),
-        help="Path of platform.toml.  [default: APIDESK_PLATFORM, or the sample platform]",
+        help="Path of platform.toml.  [default: APIDESK_PLATFORM, ./platform.toml or the sample platform]",
     )(command)
 
 

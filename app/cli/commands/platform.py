@@ -67,6 +67,7 @@ def init(
         check_overwrite,
         draft_from_openapi,
         interview,
+        restored_after_refusal,
         write_platform_file,
     )
     from app.telemetry.progress import ingestion_progress
@@ -78,11 +79,10 @@ def init(
     settings = load_settings(file)
     answers = InterviewAnswers(openapi or documents, name, about, language, page_url)
     build_draft = interview if openapi is None else draft_from_openapi
-    write_platform_file(build_draft(answers, SourceLimits.from_settings(settings)), file)
-    click.echo(f"written: {file}")
-
-    with ingestion_progress(summary=False) as progress:
-        trial = asyncio.run(run_trial(settings, progress))
+    draft = build_draft(answers, SourceLimits.from_settings(settings))
+    with restored_after_refusal(file), ingestion_progress(summary=False) as progress:
+        write_platform_file(draft, file)
+        trial = asyncio.run(run_trial(settings, progress, lambda: click.echo(f"written: {file}")))
     _print_trial(trial, file)
 
 
@@ -94,8 +94,9 @@ def _print_trial(trial: "Trial", file: Path) -> None:
     if trial.question and trial.answer:
         click.echo(f"\n› {trial.question}\n")
         print_answer(trial.answer)
-    setting = f"APIDESK_PLATFORM={shlex.quote(str(file))}"
-    click.echo(f"\nnext:\n  export {setting}\n  apidesk chat\n  apidesk serve")
+    is_default = load_settings(None).platform.resolve() == file.resolve()
+    export = "" if is_default else f"  export APIDESK_PLATFORM={shlex.quote(str(file))}\n"
+    click.echo(f"\nnext:\n{export}  apidesk chat\n  apidesk serve")
 
 
 @click.command()
@@ -121,9 +122,10 @@ def check(platform: Path | None) -> None:
 )
 @click.option(
     "--explain",
-    type=click.Path(exists=True, dir_okay=False, path_type=Path),
+    type=click.Path(dir_okay=False, path_type=Path),
     metavar="PAGE",
-    help="With --dry-run: show only how this page is read, and why, without comparing it with the index.",
+    help="With --dry-run: show only how this page is read, and why, without comparing it with the index. "
+    "The path may be relative to the folder of a source.",
 )
 @platform_option
 @report_errors
@@ -244,7 +246,7 @@ def draw_mermaid(steps: "PipelineSteps") -> str:
     graph = Graph()
 
     def add(name: str, *sources: Node, condition: str | None = None) -> Node:
-        """Add a step after `sources`. A conditional step runs only if its source returns `condition`.
+        """Add a step after `sources`. `condition` is the label of the edges to a conditional step.
 
         The part of `name` before a colon is the title of the box around the step.
         """

@@ -2,7 +2,7 @@
 
 import asyncio
 import time
-from collections.abc import Awaitable
+from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
@@ -16,7 +16,7 @@ from runnables.models.chat_model import ChatModel
 from runnables.models.chat_models import open_chat_models, open_judge_model
 from runnables.models.structured_output import PROBE_TIMEOUT_S, probe_model
 from schemas.answer import Answer
-from schemas.errors import ConfigurationError, ModelError, ModelOutputInvalid, SourceError
+from schemas.errors import ModelError, ModelOutputInvalid, SourceError
 from schemas.ingestion import IngestionOptions, IngestionRun
 from schemas.settings import Settings
 
@@ -82,7 +82,8 @@ async def _timed(role: ModelRole, call: Awaitable[None]) -> ModelCheck:
     try:
         await call
     except ModelError as error:
-        problem = str(error)
+        message = error.provider_message
+        problem = f"{error} ({message})" if message else str(error)
     return ModelCheck(role, problem, round((time.monotonic() - started) * 1000))
 
 
@@ -116,9 +117,12 @@ class Trial:
     """The answer to `question`; None if there is no question."""
 
 
-async def run_trial(settings: Settings, progress: "ProgressCallback") -> Trial:
+async def run_trial(
+    settings: Settings, progress: "ProgressCallback", on_accepted: Callable[[], None]
+) -> Trial:
     """Index the platform in `settings`, as `apidesk ingest` does, and ask a suggested question.
 
+    `on_accepted` is called before the run, when the store is known to have no documents of other sources.
     Raises ApideskError, for example SourceError if no document was indexed.
     """
     from app.service.answer_service import connect_answer_service
@@ -128,6 +132,7 @@ async def run_trial(settings: Settings, progress: "ProgressCallback") -> Trial:
     answer_service = await asyncio.to_thread(connect_answer_service, settings)
     try:
         await _check_store(answer_service)
+        on_accepted()
         run = await run_in_thread(
             answer_service.job, answer_service.job.new_run("command"), progress
         )
@@ -148,6 +153,7 @@ async def _check_store(answer_service: "AnswerService") -> None:
     the documents of this platform.
     """
     from ingestion.job import run_in_thread
+    from ingestion.sync import foreign_documents_error
 
     if not await asyncio.to_thread(answer_service.collection.exists):
         return
@@ -155,12 +161,7 @@ async def _check_store(answer_service: "AnswerService") -> None:
     dry_run = job.new_run("command", IngestionOptions(dry_run=True))
     compared = (await run_in_thread(job, dry_run)).sources
     if indexed_from := [source.name for source in compared if source.deleted or source.kept]:
-        raise ConfigurationError(
-            f"{settings.milvus_uri} contains documents that are not in the sources of "
-            f"{settings.platform.name}. They were indexed under these source names: "
-            f"{', '.join(indexed_from)}. Set APIDESK_MILVUS_URI to another store, or run "
-            "`apidesk ingest --allow-deletes` to delete them"
-        )
+        raise foreign_documents_error(indexed_from, str(settings.platform))
 
 
 def _suggested_question(answer_service: "AnswerService") -> str | None:

@@ -3,8 +3,8 @@
 import json
 import os
 import string
-from collections.abc import Callable
-from contextlib import suppress
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -54,7 +54,7 @@ class PlatformDraft:
         return distinct_hosts((*servers, self.page_url))
 
     def page_url_of(self, source: SourceConfig) -> str:
-        """Return the URL template for `source`; empty if the template is made for another kind of source.
+        """Return the URL template for `source`; empty if it fits only the other kind of source.
 
         For example, a template with `{operationId}` does not fit Markdown pages next to an OpenAPI source.
         """
@@ -131,6 +131,20 @@ def write_platform_file(draft: PlatformDraft, path: Path) -> None:
             new.unlink(missing_ok=True)
 
 
+@contextmanager
+def restored_after_refusal(path: Path) -> Iterator[None]:
+    """Restore `path`, or delete it if it is new, when a ConfigurationError ends the block."""
+    previous = path.read_bytes() if path.exists() else None
+    try:
+        yield
+    except ConfigurationError:
+        if previous is not None:
+            path.write_bytes(previous)
+        elif path.exists():
+            path.unlink()
+        raise
+
+
 def render(draft: PlatformDraft, folder: Path) -> str:
     """Return the text of a platform.toml with paths that are relative to `folder`."""
     environment = Environment(
@@ -188,6 +202,8 @@ def interview(given: InterviewAnswers, limits: SourceLimits) -> PlatformDraft:
         "docs",
     )
     click.echo(f"found: {'; '.join(surveyed.contents)}", err=True)
+    if surveyed.left_out:
+        click.echo(f"left out: {surveyed.left_out}", err=True)
     title = surveyed.summary.title if surveyed.summary else None
     return PlatformDraft(
         survey=surveyed,
@@ -209,7 +225,7 @@ def interview(given: InterviewAnswers, limits: SourceLimits) -> PlatformDraft:
 
 
 def draft_from_openapi(given: InterviewAnswers, limits: SourceLimits) -> PlatformDraft:
-    """Build a draft without asking. Name, text and language default to those of the OpenAPI description.
+    """Build a draft without asking. The OpenAPI description supplies a missing name, `about` or language.
 
     Raises ApideskError if the OpenAPI description cannot be used, or if an answer is invalid or missing.
     """

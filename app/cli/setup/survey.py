@@ -24,6 +24,9 @@ from schemas.platform import (
 
 DESCRIPTION_SUFFIXES = (".json", ".yaml", ".yml")
 
+FILE_SUFFIXES = file_suffixes(FilesSourceConfig(name="files", kind="files", path=Path())) - {".txt"}
+"""Suffixes of the files that become a source of kind `files`."""
+
 SNIFF_BYTES = 20_000
 """Number of bytes at the start of a file that are searched for `openapi` or `swagger`."""
 
@@ -48,6 +51,8 @@ class DocumentSurvey:
     """Summary of the first OpenAPI description; None if there is no description."""
     language: Language
     """The most frequent language of the sampled documents."""
+    left_out: str = ""
+    """The files that no source reads, by suffix, such as "2 .rst, 1 .csv"; empty if there are none."""
 
 
 def survey_documents(where: str, limits: SourceLimits) -> DocumentSurvey:
@@ -65,6 +70,7 @@ def survey_documents(where: str, limits: SourceLimits) -> DocumentSurvey:
         contents=tuple(found.contents for found in surveyed),
         summary=next((found.summary for found in surveyed if found.summary), None),
         language=_most_frequent_language(surveyed, limits),
+        left_out=_left_out(Path(where).expanduser(), any(found.summary for found in surveyed)),
     )
 
 
@@ -116,16 +122,28 @@ def _survey_folder(folder: Path, limits: SourceLimits) -> Iterator[_SurveyedSour
         source = MarkdownSourceConfig(name="pages", kind="markdown", path=folder)
         yield _SurveyedSource(source, _count_of(len(pages), "Markdown page"))
     files = FilesSourceConfig(name="files", kind="files", path=folder)
-    if paths := _files(folder, file_suffixes(files) - {".txt"}):
+    if paths := _files(folder, FILE_SUFFIXES):
         suffixes = sorted({path.suffix.lower() for path in paths})
-        # `model_validate`, because mypy accepts only literals as `suffixes` of the constructor.
-        fields = {"name": "files", "kind": "files", "path": folder, "suffixes": suffixes}
         contents = f"{_count_of(len(paths), 'file')} ({', '.join(suffixes)})"
-        yield _SurveyedSource(FilesSourceConfig.model_validate(fields), contents)
+        yield _SurveyedSource(files.model_copy(update={"suffixes": tuple(suffixes)}), contents)
 
 
-def _descriptions(folder: Path, limits: SourceLimits) -> Iterator[_SurveyedSource]:
-    """Yield the valid OpenAPI descriptions in `folder`, at most `MAX_DESCRIPTIONS`."""
+def _left_out(folder: Path, has_description: bool) -> str:
+    """Count the files below `folder` that no source reads, by suffix.
+
+    Hidden files are not counted, nor are JSON and YAML files to which a description may refer.
+    """
+    used = {*MARKDOWN, *FILE_SUFFIXES, *(DESCRIPTION_SUFFIXES if has_description else ())}
+    others = {path.suffix.lower() for path in folder.rglob("*")} - used
+    names = (path.name for path in _files(folder, others))
+    counts = Counter(Path(name).suffix.lower() for name in names if not name.startswith("."))
+    return ", ".join(
+        f"{count} {suffix or 'without suffix'}" for suffix, count in counts.most_common()
+    )
+
+
+def _descriptions(folder: Path, limits: SourceLimits) -> list[_SurveyedSource]:
+    """Return the valid OpenAPI descriptions in `folder`, at most `MAX_DESCRIPTIONS`."""
     surveyed: list[_SurveyedSource] = []
     for path in _files(folder, DESCRIPTION_SUFFIXES):
         if len(surveyed) == MAX_DESCRIPTIONS or not _looks_like_description(path):
@@ -136,7 +154,7 @@ def _descriptions(folder: Path, limits: SourceLimits) -> Iterator[_SurveyedSourc
             surveyed.append(_survey_description(source, limits))
         except SourceError:
             continue
-    yield from surveyed
+    return surveyed
 
 
 def _looks_like_description(path: Path) -> bool:
@@ -181,7 +199,7 @@ def _sample_languages(
 ) -> list[Language]:
     """Return the languages of the first `LANGUAGE_SAMPLE_DOCUMENTS` documents of a source.
 
-    Adds a message to `problems` for each unusable file that it reads.
+    Also appends a message to `problems` for each unusable file.
     """
     if summary := surveyed.summary:  # the description has already been read
         return [summary.language] * min(summary.operations, LANGUAGE_SAMPLE_DOCUMENTS)

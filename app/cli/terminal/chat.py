@@ -1,7 +1,6 @@
 """Runs the chat of `apidesk chat`, with follow-up questions, slash commands and footnotes."""
 
 import asyncio
-from collections.abc import Iterator
 from itertools import groupby
 from typing import NamedTuple, get_args
 from uuid import uuid4
@@ -48,16 +47,14 @@ def print_with_footnotes(answer: Answer, console: Console) -> None:
 
 def print_footnotes(answer: Answer, console: Console) -> None:
     """Print one line per source, and the URL of each page below the sources on that page."""
-    for line in _footnote_lines(answer):
-        console.print(line, soft_wrap=True)
-
-
-def _footnote_lines(answer: Answer) -> Iterator[Text]:
     for url, sources in groupby(answer.sources, lambda source: source.page_url):
+        link = _link_style(url)
         for source in sources:
-            yield Text.assemble(f"[{source.number}] ", (source_heading(source), _link_style(url)))
+            line = Text.assemble(f"[{source.number}] ", (source_heading(source), link))
+            console.print(line, soft_wrap=True)
         if url:
-            yield Text.assemble("    ", (url, Style(color="cyan") + _link_style(url)))
+            line = Text.assemble("    ", (url, Style(color="cyan") + link))
+            console.print(line, soft_wrap=True)
 
 
 def _link_style(url: str) -> Style:

@@ -6,6 +6,7 @@ A server may use the same store at the same time.
 import asyncio
 from collections.abc import AsyncGenerator, AsyncIterator, Callable, Iterator, Sequence
 from contextlib import aclosing, asynccontextmanager
+from itertools import product
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -169,34 +170,40 @@ def explain_lines(settings: Settings, page: Path) -> list[str]:
 def explain_page(sources: Sequence[SourceConfig], limits: SourceLimits, path: Path) -> list[str]:
     """Return lines that explain how the page at `path` is read, with the evidence.
 
-    Raises SourceError if none of `sources` reads the file as a page, or if the reader refuses it.
-    Raises ConfigurationError for a malformed `page_url`.
+    `path` is relative to the working directory or to the folder of a source. Raises SourceError if there is
+    no such file, if none of `sources` reads it as a page, or if the reader refuses it. Raises
+    ConfigurationError for a malformed `page_url`.
     """
     from ingestion.sources.pages import PageFolderReader
 
-    page_path = path.resolve()
-    for source in sources:
+    page_sources = [source for source in sources if isinstance(source, PageFolderConfig)]
+    candidates = (path, *(source.path / path for source in page_sources))
+    files = [candidate.resolve() for candidate in candidates if candidate.is_file()]
+    if not files:
+        raise SourceError(f"{path}: no such file, neither here nor in the folder of a source")
+    for page_path, source in product(files, page_sources):
         reader = get_reader(source.kind)
-        if not isinstance(source, PageFolderConfig) or not isinstance(reader, PageFolderReader):
+        if not isinstance(reader, PageFolderReader):
             continue
         is_accepted = page_path.suffix.lower() in reader.suffixes(source)
         if is_accepted and page_path.is_relative_to(root := source.path.resolve()):
             path_in_source = source.path / page_path.relative_to(root)
-            content = reader.read_content(source, limits, path_in_source)
+            try:
+                content = reader.read_content(source, limits, path_in_source)
+            except SourceError as error:
+                raise SourceError(f"{path}: {error}") from None
             return list(_explanation(path_in_source, source, content))
     raise SourceError(f"{path}: no configured source reads this file as a page")
 
 
 def _explanation(path: Path, source: PageFolderConfig, content: "PageContent") -> Iterator[str]:
-    from ingestion.sources.pages import parse_page
+    from ingestion.sources.pages import parse_page, reason_to_skip
 
     page = parse_page(source, path, content)
     name = f"{path.relative_to(source.path).as_posix()} in {source.name}"
     if page is None:
-        yield (
-            f"{name}: not indexed, because its name does not match `file_name`, "
-            "a value that `skip` names is true, or the page has no body"
-        )
+        reason = reason_to_skip(source, path, content) or "the page has no body"
+        yield f"{name}: not indexed, because {reason}"
     elif page.api.operations:
         count = len(page.api.operations)
         yield f"{name}: {count} API operation{'' if count == 1 else 's'}"
