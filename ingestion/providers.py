@@ -1,5 +1,6 @@
 """Opens LangChain clients for `provider:model`, and converts their errors to ModelError."""
 
+import logging
 import math
 import re
 from collections.abc import Callable, Iterator, Mapping
@@ -35,8 +36,8 @@ RETRYABLE_STATUS = {408, 409, 425, 429, 500, 502, 503, 504, 529}
 NO_KEY = "none"
 """Placeholder for the key if only `base_url` is set: clients require a key, most local servers do not."""
 
-MAX_REASON_CHARS = 200
-"""Maximum number of characters of a provider's error message that a ModelError quotes."""
+MAX_MESSAGE_CHARS = 200
+"""Maximum number of characters of a provider's error message that are kept."""
 
 _KEY = re.compile(r"\b(?:sk-|key-|Bearer\s+)\S+", re.IGNORECASE)
 """Matches an API key in a provider's error message."""
@@ -45,6 +46,9 @@ _CONTEXT_EXCEEDED = re.compile(
     r"context (?:length|size|window)\D{0,20}?(?:is |of )?\(?(\d{3,8})\b", re.IGNORECASE
 )
 """Matches the context window in messages of OpenAI, vLLM and llama.cpp about a prompt that is too long."""
+
+log = logging.getLogger(__name__)
+"""Logs providers' error messages. They may quote a question, so `app.telemetry.logs` masks them."""
 
 _backoff = wait_random_exponential(multiplier=0.25, max=8)
 
@@ -70,6 +74,11 @@ class ModelRole:
     def labels(self) -> dict[str, str]:
         """Attributes that identify the model in traces and metrics."""
         return {"role": self.prefix.lower(), "model": self.model}
+
+    @property
+    def window_setting(self) -> str:
+        """The setting that limits the length of the texts that the model reads."""
+        return PREFIX + ("CHUNK_TOKENS" if self.prefix == "EMBEDDING" else "CHAT_CONTEXT_TOKENS")
 
     def error_message(self, problem: str, suffix: str) -> str:
         """Return a message that names the problem and the setting to check, `APIDESK_<prefix>_<suffix>`."""
@@ -137,7 +146,10 @@ def model_errors(role: ModelRole) -> Iterator[None]:
 
 
 def model_error(error: Exception, role: ModelRole) -> ModelError:
-    """Return the ModelError for `error`, based on its class and its status code."""
+    """Return the ModelError for `error`, based on its class and its status code.
+
+    The provider's own message may quote the prompt. It is logged, but not part of the ModelError's text.
+    """
     name, status = type(error).__name__, getattr(error, "status_code", None)
     if isinstance(error, TimeoutError) or "Timeout" in name:
         return ModelTimeout(f"{role.setting}: no answer in time")
@@ -148,7 +160,11 @@ def model_error(error: Exception, role: ModelRole) -> ModelError:
         message = role.error_message("the provider does not know this model", "MODEL")
         return ModelRefused(message, status)
     if isinstance(status, int) and status > 0:
-        return _status_error(error, status, role)
+        failure = _status_error(error, status, role)
+        if message := _provider_message(error):
+            log.warning("%s: the provider answers %d: %s", role.setting, status, message)
+            failure.provider_message = message
+        return failure
     if "Connect" in name or "Network" in name or isinstance(error, OSError):
         return ModelUnavailable(role.error_message("the provider cannot be reached", "BASE_URL"))
     return ModelUnavailable(role.error_message(f"the reply cannot be read ({name})", "BASE_URL"))
@@ -156,9 +172,10 @@ def model_error(error: Exception, role: ModelRole) -> ModelError:
 
 def _status_error(error: Exception, status: int, role: ModelRole) -> ModelError:
     """Return the ModelError for a response with a status other than 401, 403 and 404."""
-    problem = f"the provider answers {status}{_provider_reason(error)}"
+    problem = f"the provider answers {status}"
     if window := context_window_in(error):
-        return ContextExceeded(role.error_message(problem, "CONTEXT_TOKENS"), status, window)
+        message = f"{role.setting}: {problem}; check {role.window_setting}"
+        return ContextExceeded(message, status, window)
     if status not in RETRYABLE_STATUS and status >= 400:
         return ModelRefused(role.error_message(problem, "MODEL"), status)
     if status == 429:
@@ -194,8 +211,8 @@ def _retry_after_s(error: Exception) -> float | None:
     return max(0.0, seconds) if math.isfinite(seconds) else None
 
 
-def _provider_reason(error: Exception) -> str:
-    """Return the message in the body of an error response, in parentheses; empty if there is none.
+def _provider_message(error: Exception) -> str:
+    """Return the message in the body of an error response; empty if there is none.
 
     API keys are replaced by an ellipsis. The other fields of the body are left out, because they may repeat
     the request.
@@ -206,8 +223,7 @@ def _provider_reason(error: Exception) -> str:
             body = body.get(name, body)
     if not isinstance(body, str) or not body.strip():
         return ""
-    reason = _KEY.sub("…", " ".join(body.split()))
-    return f" ({reason[:MAX_REASON_CHARS]})"
+    return _KEY.sub("…", " ".join(body.split()))[:MAX_MESSAGE_CHARS]
 
 
 def _first_line(error: Exception) -> str:

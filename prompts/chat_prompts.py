@@ -50,12 +50,19 @@ TAGS = (
 )
 """The tags of all prompts; a test compares them with the templates."""
 
-_TAG = re.compile(rf"[<＜﹤](?=\s*[/／]?\s*(?:{'|'.join(TAGS)})\b)", re.IGNORECASE)
+_NAME = rf"\s*[/／]?\s*(?:{'|'.join(TAGS)})\b"
+_TAG = re.compile(rf"[<＜﹤](?={_NAME})", re.IGNORECASE)
+_ESCAPED_TAG = re.compile(rf"&lt;(?={_NAME}[^<>&]*>)", re.IGNORECASE)
 
 
 def escape_data(text: object) -> str:
     """Replace each `<` that could start one of TAGS, including full-width forms, with `&lt;`."""
     return _TAG.sub("&lt;", str(text))
+
+
+def unescape_data(text: str) -> str:
+    """Undo `escape_data` in text that a model wrote, for tags that end with `>`."""
+    return _ESCAPED_TAG.sub("<", text)
 
 
 class TemplateBlock(StringPromptTemplate):

@@ -80,7 +80,8 @@ class PipelineFactory:
         self._glossary = Glossary(platform.glossary)
         self._rerank = build_rerank(settings, models, platform.platform, reranker)
         self._web_search = open_web_search(settings) if models else None
-        self._query_embeddings = self._query_cache(embeddings)
+        self.query_embeddings = self._query_cache(embeddings)
+        """The model that embeds questions; None without an embedding model."""
         self._grounding_rules = GroundingRules(
             hosts=platform.platform.hosts,
             remove_unverified=settings.unverified == "remove",
@@ -92,23 +93,23 @@ class PipelineFactory:
 
     def steps(self, mode: AnswerMode = "pipeline") -> PipelineSteps:
         """Return the steps that `pipeline(mode)` runs."""
-        info, settings = self._platform_info, self._settings
+        info, settings, models = self._platform_info, self._settings, self._models
         quote = build_extractive_answer(self._collection, info, self._glossary)
         judge = build_judge(settings, info, self._limiter)
         falls_back = settings.on_model_failure == "extractive"
-        depth = EVIDENCE_DEPTH if self._models else MAX_CANDIDATES
+        depth = EVIDENCE_DEPTH if models else MAX_CANDIDATES
         return PipelineSteps(
-            condense=build_condense(self._models, info, settings.on_model_failure),
+            condense=build_condense(models, info, settings.on_model_failure),
             acknowledge=build_acknowledge(info, settings.chat_model),
             classify=self.classify(),
             retrieve=RetrieveStep(self._chunk_search(), depth),
             refuse=build_refuse(info, settings.chat_model),
             expand_query=build_expand_query(self._chunk_search(), depth),
             boost_named_api=build_boost_named_api(self._collection),
-            research=self._research() if mode == "tools" else None,
+            research=self._research(models) if models and mode == "tools" else None,
             search_web=build_web_search(self._web_search) if self._web_search else None,
             add_evidence=build_add_evidence(settings.evidence_tokens),
-            write=self._write(),
+            write=self._write(models) if models else None,
             classify_by_rules=self._classify_by_rules() if falls_back else None,
             quote=quote,
             decline=build_decline(info),
@@ -124,15 +125,13 @@ class PipelineFactory:
         return build_model_classifier(self._models, self._platform_info, on_failure, by_rules)
 
     def retrieve(
-        self, mode: RetrievalMode | None = None, embeddings: Embeddings | None = None
+        self, mode: RetrievalMode | None = None
     ) -> Runnable[Question, list[RetrievedChunk]]:
         """Return the step `retrieve`, in `mode` or, if it is None, in the mode of the settings.
 
-        `embeddings` replaces the configured embedding model; it has no effect without `mode`.
-
         Raises ConfigurationError if the mode needs an embedding model and there is none.
         """
-        return RetrieveStep(self._chunk_search(mode, embeddings))
+        return RetrieveStep(self._chunk_search(mode))
 
     def retrieve_without_models(self) -> Runnable[Question, list[RetrievedChunk]]:
         """Return a step `retrieve` that searches full text only, without embeddings and reranking."""
@@ -146,20 +145,16 @@ class PipelineFactory:
 
         return DocumentLibrary(self._collection, self._chunk_search(), self._glossary)
 
-    def _write(self) -> StateStep | None:
-        if self._models is None:
-            return None
+    def _write(self, models: ChatModels) -> StateStep:
         refine = self._settings.synthesis == "refine"
-        return build_write_answer(self._models, self._platform_info, self._grounding_rules, refine)
+        return build_write_answer(models, self._platform_info, self._grounding_rules, refine)
 
-    def _research(self) -> StateStep | None:
-        if self._models is None:
-            return None
+    def _research(self, models: ChatModels) -> StateStep:
         # Imported here, because LangChain's agent takes as long to load as the rest of apidesk.
         from runnables.tools.research import build_research
 
         return build_research(
-            self._models,
+            models,
             self._platform_info,
             self.library(),
             rounds=self._settings.tool_rounds,
@@ -169,17 +164,15 @@ class PipelineFactory:
     def _classify_by_rules(self) -> Runnable[Question, Classification]:
         return build_rule_classifier(self._collection, self._glossary)
 
-    def _chunk_search(
-        self, mode: RetrievalMode | None = None, embeddings: Embeddings | None = None
-    ) -> ChunkSearch:
+    def _chunk_search(self, mode: RetrievalMode | None = None) -> ChunkSearch:
         """Return a search in `mode` or, if it is None, in the mode of the settings.
 
         A search with a given `mode` has its own cache of query embeddings, so that each mode in a
         comparison starts with an empty cache.
         """
-        cached = self._query_embeddings
+        cached = self.query_embeddings
         if mode:
-            cached = self._query_cache(embeddings or self._embeddings)
+            cached = self._query_cache(self._embeddings)
         search = open_search(mode or self._settings.retrieval, self._collection, cached)
         return ChunkSearch(search=search, glossary=self._glossary, reranker=self._rerank)
 

@@ -48,6 +48,8 @@ class RunContext:
 
     deadline: float = math.inf
     """`time.monotonic()` at which the run has to end; infinite without a deadline."""
+    has_fallback: bool = False
+    """Whether another model is called if the current one fails."""
     streamed: StreamedAnswer | None = None
     """The part of the answer that has been dispatched; None if the caller does not stream."""
 
@@ -63,6 +65,11 @@ def with_deadline(config: RunnableConfig, timeout_s: float) -> RunnableConfig:
     context = run_context(config)
     deadline = min(context.deadline, time.monotonic() + timeout_s)
     return _with_context(config, replace(context, deadline=deadline))
+
+
+def with_fallback(config: RunnableConfig, has_fallback: bool) -> RunnableConfig:
+    """Return `config` for the calls of one model, with the given value of `RunContext.has_fallback`."""
+    return _with_context(config, replace(run_context(config), has_fallback=has_fallback))
 
 
 def with_streaming(config: RunnableConfig) -> RunnableConfig:

@@ -28,7 +28,7 @@ class DegradedReason(StrEnum):
     QUESTION_NOT_CLASSIFIED = "question_not_classified"
     """No model could classify the question, so it was answered as a general one."""
     ANSWER_INCOMPLETE = "answer_incomplete"
-    """A call that refines the answer with further chunks failed, so the answer does not use them."""
+    """The model's reply was cut off, or a call that refines the answer with further chunks failed."""
     ANSWER_UNSUPPORTED = "answer_unsupported"
     """The documents support nothing that the model wrote, so the answer quotes the documents."""
     RESEARCH_INCOMPLETE = "research_incomplete"

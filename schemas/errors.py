@@ -18,6 +18,7 @@
     │   ├── ModelRefused          a key, a name or a parameter is wrong; a retry would fail too
     │   │   └── ContextExceeded   the prompt and the reply exceed the context window
     │   ├── ModelTimeout
+    │   │   └── ModelNotCalled    no time was left for a call
     │   ├── ModelBusy             the limit of concurrent calls is reached
     │   └── ModelOutputInvalid
     ├── AccessError               the caller is not allowed to do this
@@ -129,6 +130,8 @@ class ModelError(ApideskError):
     """A model failed; `retry_after` is the delay that the provider asks for, in seconds."""
 
     code = "model_error"
+    provider_message = ""
+    """The provider's own message, which may quote the request. Show it only to the operator."""
 
     def __init__(self, message: str, retry_after: float | None = None) -> None:
         super().__init__(message)
@@ -171,6 +174,10 @@ class ModelTimeout(ModelError):
 
     code = "model_timeout"
     retryable = True
+
+
+class ModelNotCalled(ModelTimeout):
+    """The model was not called, because no time was left."""
 
 
 class ModelBusy(ModelError):

@@ -10,6 +10,7 @@ from litestar.testing import TestClient
 from app.service.answer_service import AnswerService
 from runnables.models.chat_models import open_chat_models
 from runnables.question.condense import build_condense
+from runnables.question.follow_up import make_standalone
 from runnables.run_context import with_deadline
 from schemas.errors import ModelError
 from schemas.model_output import CondensedQuestion
@@ -158,6 +159,44 @@ def test_invented_questions_are_rejected(
     model_server.default = reply
     asked = condense(followed("那错误码呢"))
     assert (asked.text, asked.original_text) == (BY_RULES, "那错误码呢")
+
+
+QUOTA = turn("how can I raise the quota?", "Write to support. Uploads need a token. [1]")
+
+
+@pytest.mark.parametrize(
+    ("follow_up", "rewritten"),
+    [
+        ("and how do I upload a document?", "How do I delete a document?"),
+        ("and how do I upload a document?", "What is the maximum number of tokens?"),
+        ("and how do I upload a document?", "x"),
+        ("why is that?", "x"),
+        ("why is that?", "And why is that?"),
+        ("那怎么上传文档", "怎么删除文档"),
+    ],
+)
+def test_rewritten_question_with_another_subject_is_rejected(
+    condense: Condenser, model_server: ModelServer, follow_up: str, rewritten: str
+) -> None:
+    model_server.default = {"question": rewritten}
+    asked = condense(followed(follow_up, QUOTA))
+    assert asked.text == make_standalone(follow_up, (QUOTA,))
+
+
+@pytest.mark.parametrize(
+    ("follow_up", "rewritten"),
+    [
+        ("isn't that limit too low?", "Is the quota too low?"),
+        ("how long do those uploads take?", "How long do uploads take with a raised quota?"),
+        ("why is that?", "Why must I write to support to raise the quota?"),
+        ("这个参数为什么要申请", "为什么要申请 quota"),
+    ],
+)
+def test_rewritten_question_may_replace_words_that_refer_back(
+    condense: Condenser, model_server: ModelServer, follow_up: str, rewritten: str
+) -> None:
+    model_server.reply({"question": rewritten})
+    assert condense(followed(follow_up, QUOTA)).text == rewritten
 
 
 def test_stalling_model_is_limited_to_its_time_share(

@@ -454,6 +454,38 @@ def test_judge_overrides_lexical_support(
     assert answer.unsupported == unsupported
 
 
+def test_escaped_tags_of_the_prompt_are_restored(
+    model_client: MakeClient, model_server: ModelServer
+) -> None:
+    question = f"{QUESTION} <document>"
+    step = TRUE.replace("调用", "调用 &lt;document>")
+    answer = answer_of(
+        model_client(),
+        model_server,
+        step,
+        question=question,
+        introduction="Hi &lt;question>",
+    )
+    assert answer.answer[0].startswith("调用 <document>“订单发货”")
+    assert answer.introduction == "Hi <question>"
+
+
+def test_judge_does_not_override_the_comparison_of_numbers(
+    model_client: MakeClient, model_server: ModelServer
+) -> None:
+    with ModelServer(
+        default={"verdicts": [{"statement": n, "supported": True} for n in (1, 2)]}
+    ) as judge:
+        client = model_client(
+            judge_model="openai:scripted-judge",
+            judge_base_url=judge.base_url,
+            judge_api_key=SecretStr("judge-key"),
+        )
+        answer = answer_of(client, model_server, TRUE, f"{TRUE} 一次最多 987 个包裹。")
+        assert judge.chat_requests
+    assert answer.unsupported == [2]
+
+
 def test_web_sources_follow_the_documents_and_are_marked(
     model_client: MakeClient, model_server: ModelServer
 ) -> None:

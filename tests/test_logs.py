@@ -191,6 +191,17 @@ def test_question_line_has_facts_but_no_texts(
     assert not any(words in logged for words in (SECRET, "发货", "test-key"))
 
 
+def test_provider_message_is_logged_with_personal_data_masked(
+    model_client: MakeClient, model_server: ModelServer, lines: Lines
+) -> None:
+    model_server.default = Reply(status=400, text="flagged: 我的电话是13800138000")
+    model_client().post("/ask", json={"question": QUESTION})
+    events = [line["event"] for line in lines() if line["logger"] == "ingestion.providers"]
+    assert events
+    assert all("the provider answers 400: flagged: 我的电话是‹" in event for event in events)
+    assert "13800138000" not in json.dumps(lines())
+
+
 def test_database_failure_is_logged_with_the_request_id(
     serve_samples: MakeClient, tmp_path: Path, lines: Lines
 ) -> None:

@@ -114,7 +114,7 @@ SERVED: list[Any] = [
     pytest.param(lambda t: t.replace('"', "'"), id="single quotes"),
     pytest.param(lambda t: t[:-1] + ",}", id="comma at the end"),
     pytest.param(lambda t: t[:-1], id="no brace at the end"),
-    pytest.param(lambda t: Reply(t[:-2], finish_reason="length"), id="out of length"),
+    pytest.param(lambda t: Reply(t[:-1], finish_reason="length"), id="out of length"),
     pytest.param(lambda t: '{"answer": ["no"], "type": "unknown", ' + t[1:], id="duplicate keys"),
     pytest.param(lambda t: '{"response": NaN, "n": -Infinity, ' + t[1:], id="NaN and Infinity"),
     pytest.param(lambda t: '{"response": [1e999], ' + t[1:], id="a number too large for JSON"),
@@ -430,14 +430,23 @@ def test_answer_cut_at_any_character_is_served(
     model_client: MakeClient, model_server: ModelServer
 ) -> None:
     client = model_client()
-    whole = draft(STEP, "再看返回码。[2]").model_dump_json(by_alias=True)
+    steps = [STEP, "再看返回码。[2]"]
+    whole = draft(*steps).model_dump_json(by_alias=True)
     served = 0
     for point in range(50):
         text = whole[: point * len(whole) // 50]
         model_server.default = lambda r, text=text: good(r) if is_classification(r) else text
         answer = answered(client)
-        assert answer.answered_by == (MODEL if answer.degraded is None else "extractive")
-        served += answer.answered_by == MODEL
+        if answer.answered_by == MODEL:
+            assert answer.answer == steps[: len(answer.answer)]
+            if answer.degraded is None:  # only the last brace is missing
+                assert answer.answer == steps
+            else:
+                assert answer.degraded == "answer_incomplete"
+                assert answer.confidence != "high"
+            served += 1
+        else:
+            assert answer.degraded == INVALID
     assert served >= 10
 
 

@@ -28,6 +28,28 @@ def test_readiness_names_the_wrong_setting(
     assert sentence in ready.json()["checks"]["model:chat"]["detail"]
 
 
+def test_readiness_names_the_setting_of_the_window(
+    model_client: MakeClient, model_server: ModelServer
+) -> None:
+    model_server.default = Reply("maximum context length is 500 tokens", status=400)
+    fallback = {"chat_fallback_model": "openai:m", "chat_fallback_base_url": model_server.base_url}
+    checks = model_client(**fallback).get("/health/ready").json()["checks"]
+    for name in ("model:chat", "model:chat_fallback"):
+        assert checks[name]["detail"].endswith("check APIDESK_CHAT_CONTEXT_TOKENS")
+
+
+def test_provider_message_is_not_shown_to_callers(
+    model_client: MakeClient, model_server: ModelServer
+) -> None:
+    """A provider may quote the prompt, and with it the question of another caller."""
+    model_server.default = Reply(status=400, text="flagged: call me on 138 0013 8000")
+    client = model_client(on_model_failure="error")
+    problem = client.post("/ask", json={"question": "发货接口是哪个"}).json()
+    detail = client.get("/health/ready").json()["checks"]["model:chat"]["detail"]
+    for text in (problem["detail"], detail):
+        assert text.endswith("the provider answers 400; check APIDESK_CHAT_MODEL")
+
+
 def test_model_failure_without_fallback_is_not_ready(
     model_client: MakeClient, model_server: ModelServer
 ) -> None:
@@ -90,6 +112,22 @@ def test_check_prints_a_row_per_model(
     assert sentence in chat
     assert fallback.split()[-1] == embedding.split()[-1] == "ok"
     assert "secret" not in done.output
+
+
+@pytest.mark.parametrize("status", [400, 500])
+def test_check_prints_the_provider_message(
+    model_server: ModelServer, monkeypatch: pytest.MonkeyPatch, status: int
+) -> None:
+    model_server.default = Reply(status=status, text="out of memory")
+    monkeypatch.setenv("COLUMNS", "200")
+    monkeypatch.setenv("APIDESK_CHAT_MODEL", "openai:local")
+    monkeypatch.setenv("APIDESK_CHAT_BASE_URL", model_server.base_url)
+
+    done = CliRunner().invoke(main, ["check"])
+
+    assert done.exit_code == 1
+    assert f"the provider answers {status}" in done.output
+    assert "(out of memory)" in done.output
 
 
 @pytest.mark.parametrize(

@@ -195,6 +195,7 @@ def test_model_failure_is_a_documented_problem(
     assert problem["code"] == code
     assert f"APIDESK_CHAT{setting}" in problem["detail"]
     assert "test-key" not in response.text
+    assert "retry-after" not in response.headers  # a wrong key is not retryable
 
 
 @pytest.mark.parametrize(("reply", "status", "code", "setting"), FAILURES)

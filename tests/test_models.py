@@ -10,12 +10,16 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from langchain_core.messages import HumanMessage
 from pydantic import SecretStr
 
 from app.main import create_app
 from ingestion.text.language import estimate_tokens
-from runnables.models.chat_model import _Circuit
-from schemas.errors import ModelBusy, ModelUnavailable
+from runnables.models.chat_model import FAILURE_THRESHOLD, ModelCircuit
+from runnables.models.chat_models import open_chat_models
+from runnables.run_context import with_deadline, with_fallback
+from schemas.errors import ModelBusy, ModelNotCalled, ModelUnavailable
+from schemas.settings import read_settings
 from tests.acme import PAGES, PLATFORM, write_pages
 from tests.conftest import ServiceFactory
 from tests.http_client import http_client
@@ -193,8 +197,9 @@ def test_refusals_do_not_open_the_circuit(
 
 
 def test_calls_without_a_result_do_not_count_as_successes() -> None:
-    circuit = _Circuit(failure_threshold=2, expected_exception=(ModelUnavailable,))
-    for error in (ModelUnavailable("down"), ModelBusy("busy"), asyncio.CancelledError()):
+    circuit = ModelCircuit(failure_threshold=2, expected_exception=(ModelUnavailable,))
+    neutral = (ModelBusy("busy"), ModelNotCalled("late"), asyncio.CancelledError())
+    for error in (ModelUnavailable("down"), *neutral):
         with suppress(type(error)), circuit:
             raise error
     assert circuit.closed
@@ -233,6 +238,57 @@ def test_fallback_model_answers_if_the_first_fails(
     assert answer["degraded"] == reason
     assert f"APIDESK_CHAT_MODEL={CHAT}" in caplog.text
     assert answer["type"] == "api_call"
+
+
+def test_fallback_model_answers_if_the_first_is_silent(
+    serve_samples: MakeClient, model_server: ModelServer, second_server: ModelServer
+) -> None:
+    fallback = chat(second_server, "chat_fallback", SECOND)
+    client = serve_samples(**chat(model_server), **fallback, request_timeout=6)
+    model_server.default = Reply(action="stall")
+    answer_all(second_server, "提交发货用“订单发货”接口。[1]")
+
+    answer = ask(client, QUESTION)
+
+    assert answer["answeredBy"] == SECOND
+    assert answer["degraded"] == "model_timeout"
+    assert answer["type"] == "api_call"
+    checks = client.get("/health/ready").json()["checks"]
+    assert checks["model:chat"]["status"] == "degraded"
+    assert checks["model:chat_fallback"]["status"] == "ok"
+
+
+def test_reply_that_is_streamed_may_take_longer_than_silence(
+    model_server: ModelServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("runnables.models.chat_model.FALLBACK_TIME_SHARE", 0.95)
+    text = "stream" * 10
+    model_server.reply(Reply(text, chunk_delay=0.05))  # takes 0.8 s or more, with 0.5 s of silence
+    models = open_chat_models(read_settings(**chat(model_server)))
+    assert models is not None
+    config = with_fallback(with_deadline({}, 10), True)
+
+    async def on_text(_: str) -> None:
+        pass
+
+    reply = asyncio.run(models.answer_models[0].ask([HumanMessage("?")], config, on_text=on_text))
+    assert reply.text == text
+
+
+def test_model_that_was_not_called_has_not_failed(model_server: ModelServer) -> None:
+    models = open_chat_models(read_settings(**chat(model_server)))
+    assert models is not None
+    model = models.answer_models[0]
+
+    async def call() -> None:
+        for _ in range(FAILURE_THRESHOLD + 1):
+            with pytest.raises(ModelNotCalled):
+                await model.ask([HumanMessage("?")], with_deadline({}, 0))
+
+    asyncio.run(call())
+    assert not model_server.requests
+    assert model.last_error is None
+    assert model.circuit == "closed"
 
 
 def test_fallback_model_is_not_called_otherwise(
@@ -297,6 +353,45 @@ def test_lines_become_steps_if_the_structure_model_fails(
     assert answer["answer"] == ["用“订单发货”接口。[1]", "先申请权限。[1]"]
     assert answer["confidence"] == "low"
     assert answer["answeredBy"] == CHAT
+
+
+@pytest.mark.parametrize(
+    ("end", "step", "degraded"),
+    [("]}", "先申请权限。[1]", None), ("", None, "answer_incomplete")],
+)
+def test_json_of_the_chat_model_is_read_if_the_structure_model_fails(
+    serve_samples: MakeClient,
+    model_server: ModelServer,
+    second_server: ModelServer,
+    end: str,
+    step: str | None,
+    degraded: str | None,
+) -> None:
+    client = serve_samples(**chat(model_server), **chat(second_server, "structure", SECOND))
+    second_server.reply(structured())
+    second_server.default = Reply(status=401)
+    last = '"先申请权限。[1]"' if step else '"先申请'
+    model_server.reply(f'{{"answer": ["用“订单发货”接口。[1]", {last}{end}')
+
+    answer = ask(client, QUESTION)
+
+    assert answer["answer"] == ["用“订单发货”接口。[1]", *([step] if step else [])]
+    assert answer["degraded"] == degraded
+    assert answer["answeredBy"] == CHAT
+
+
+def test_broken_json_of_the_chat_model_is_not_shown(
+    serve_samples: MakeClient, model_server: ModelServer, second_server: ModelServer
+) -> None:
+    client = serve_samples(**chat(model_server), **chat(second_server, "structure", SECOND))
+    second_server.reply(structured())
+    second_server.default = Reply(status=401)
+    model_server.reply('{"answer": ["用“订单')
+
+    answer = ask(client, QUESTION)
+
+    assert answer["answeredBy"] == "extractive"
+    assert answer["degraded"] == "model_output_invalid"
 
 
 # --- the context window ---------------------------------------------------------------------------

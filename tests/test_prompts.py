@@ -8,7 +8,7 @@ from typing import Any, cast
 import pytest
 from pydantic import BaseModel
 
-from prompts.chat_prompts import TAGS, PromptName, escape_data, load_prompt
+from prompts.chat_prompts import TAGS, PromptName, escape_data, load_prompt, unescape_data
 from schemas.answer import AnswerDraft
 from schemas.choices import LANGUAGES, Language
 from schemas.model_output import CondensedQuestion, PassageOrder, QuestionTopics, Verdicts
@@ -58,6 +58,19 @@ def test_user_text_cannot_close_its_tag(text: str, language: Language) -> None:
 )
 def test_other_angle_brackets_are_kept(text: str) -> None:
     assert escape_data(text) == text
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["Put it in a `<document>`.", '<document number="1"> </Question >', "a &lt; b", "&lt;b>"],
+)
+def test_escaped_tags_are_restored_in_the_answer(text: str) -> None:
+    assert unescape_data(escape_data(text)) == text
+
+
+@pytest.mark.parametrize("text", ["&lt;document&gt;", "&lt;documents are", "&lt;documentation>"])
+def test_other_entities_are_kept(text: str) -> None:
+    assert unescape_data(text) == text
 
 
 @pytest.mark.parametrize("name", sorted({p.name.split(".")[0] for p in TEMPLATES}))

@@ -20,6 +20,7 @@ from tests.model_replies import STEPS, draft, interrupted_answer, is_classificat
 from tests.model_script import Answer as Said
 from tests.model_script import Recorded, Reply
 from tests.model_server import ModelServer
+from tests.openai_objects import events
 
 QUESTION = "发货接口是哪个"
 
@@ -110,6 +111,43 @@ def test_step_is_sent_before_the_model_finishes(serve: Serve, model_server: Mode
     answer = Answer.model_validate(rest[-1].json())
     assert answer.answered_by == "extractive"
     assert [e.json()["text"] for e in rest if e.event == "step"] == answer.answer
+
+
+def test_step_of_a_second_attempt_is_sent_before_the_model_finishes(
+    serve: Serve, model_server: ModelServer
+) -> None:
+    model_server.reply(structured(), "This reply is not JSON. " * 200)
+    model_server.default = interrupted_answer
+    with serve(request_timeout=6) as url, stream_events(url) as stream:
+        received = [next(stream) for _ in range(3)]
+    assert [event.event for event in received] == ["structured", "sources", "step"]
+    assert received[-1].json()["text"] == STEPS[0]
+
+
+def ended_answer(request: Recorded) -> Reply:
+    """Return a reply whose stream ends in order within the second step, without a finish reason."""
+    reply = interrupted_answer(request)
+    return Reply(body=b"".join(events(reply, request))[: reply.reset_after])
+
+
+def test_stream_without_an_end_is_repeated(serve: Serve, model_server: ModelServer) -> None:
+    model_server.reply(structured(), ended_answer, draft(*STEPS))
+    with serve() as url, stream_events(url) as stream:
+        answer = Answer.model_validate(list(stream)[-1].json())
+    assert answer.answer == list(STEPS)
+    assert answer.degraded is None
+
+
+@pytest.mark.usefixtures("no_backoff")
+def test_streams_without_an_end_are_a_model_failure(
+    serve: Serve, model_server: ModelServer
+) -> None:
+    model_server.reply(structured())
+    model_server.default = ended_answer
+    with serve() as url, stream_events(url) as stream:
+        answer = Answer.model_validate(list(stream)[-1].json())
+    assert answer.answered_by == "extractive"
+    assert answer.degraded == "model_unavailable"
 
 
 def test_disconnect_cancels_the_model_call(serve: Serve, model_server: ModelServer) -> None:

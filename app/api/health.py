@@ -62,6 +62,12 @@ def live() -> Live:
     return Live()
 
 
+@head("/health/live", include_in_schema=False, sync_to_thread=False, needs=None)
+def live_head() -> Response[None]:
+    """Return the headers of `GET /health/live`."""
+    return Response(None)
+
+
 @get(
     "/health/ready",
     operation_id="ready",
@@ -78,6 +84,7 @@ async def ready(answer_service: NamedDependency[AnswerService]) -> Response[Read
         "collection": await _check_collection(answer_service),
         "ingestion": await _check_ingestion(answer_service),
         **await _check_models(answer_service),
+        **_check_embeddings(answer_service),
     }
     states = {check.status for check in checks.values()}
     status: HealthState = "ok"
@@ -86,6 +93,13 @@ async def ready(answer_service: NamedDependency[AnswerService]) -> Response[Read
     return Response(
         Ready(status=status, checks=checks), status_code=503 if status == "failed" else 200
     )
+
+
+@head("/health/ready", include_in_schema=False, needs=None)
+async def ready_head(answer_service: NamedDependency[AnswerService]) -> Response[None]:
+    """Return the status of `GET /health/ready`."""
+    response: Response[Ready] = await ready.fn(answer_service)
+    return Response(None, status_code=response.status_code)
 
 
 async def _check_models(answer_service: AnswerService) -> dict[str, Check]:
@@ -123,6 +137,18 @@ async def _model_problem(model: ChatModel) -> str | None:
     return str(model.last_error) if model.last_error else None
 
 
+def _check_embeddings(answer_service: AnswerService) -> dict[str, Check]:
+    """Check the last call of the embedding model. A failure is not fatal: full text is searched."""
+    embeddings = answer_service.query_embeddings
+    if embeddings is None:
+        return {}
+    if embeddings.last_error is not None:
+        check = Check(status="degraded", detail=str(embeddings.last_error))
+    else:
+        check = Check(status="ok", detail=embeddings.role.model)
+    return {"model:embedding": check}
+
+
 async def _check_milvus(answer_service: AnswerService) -> Check:
     try:
         await asyncio.to_thread(answer_service.collection.exists)
@@ -132,16 +158,24 @@ async def _check_milvus(answer_service: AnswerService) -> Check:
 
 
 async def _check_ingestion(answer_service: AnswerService) -> Check:
-    """Check the last run. A failed run is not fatal, because the previous index is still used."""
+    """Check the last run that was not a dry run.
+
+    A failed run is not fatal, because the previous index is still used.
+    """
     try:
-        last = next(iter(await asyncio.to_thread(answer_service.job.runs.latest, 1)), None)
+        runs = await asyncio.to_thread(answer_service.job.runs.latest)
     except ApideskError:
         return Check(status="degraded", detail="the database does not answer")
+    last = next((run for run in runs if not run.options.dry_run), None)
     if last is None:
         return Check(status="ok", detail="no ingestion has run yet")
     detail = f"{last.state} at {last.started_at:%Y-%m-%d %H:%M} UTC"
     if last.state == "failed":
         return Check(status="degraded", detail=f"{detail}: see GET /ingestions/{last.id}")
+    if last.unread:
+        unread = ", ".join(last.unread)
+        detail = f"{detail}, nothing could be read from {unread}: see GET /ingestions/{last.id}"
+        return Check(status="degraded", detail=detail)
     return Check(status="ok", detail=detail)
 
 

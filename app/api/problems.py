@@ -38,7 +38,7 @@ from schemas.errors import (
 PROBLEM_JSON = "application/problem+json"
 
 RETRY_AFTER_S = "5"
-"""The `Retry-After` header of responses with status 503, in seconds."""
+"""The `Retry-After` header of retryable responses with status 503, in seconds."""
 
 STATUS_BY_ERROR: dict[type[ApideskError], HTTPStatus] = {
     UnknownModel: HTTPStatus.NOT_FOUND,
@@ -110,6 +110,8 @@ def http_problem(error: HTTPException) -> ProblemDetailsException:
         detail = NOT_JSON
     elif status == HTTPStatus.REQUEST_ENTITY_TOO_LARGE:
         detail = "body: larger than the limit of this server"
+    elif status == HTTPStatus.NOT_FOUND and error.detail != status.phrase:
+        detail = error.detail  # names the resource that was not found
     else:
         detail = status.description or status.phrase
     return _problem(status, detail, _CODES.get(status, "http_error"), False, error.headers)
@@ -151,7 +153,7 @@ def _headers(error: ApideskError, status: HTTPStatus) -> dict[str, str] | None:
         return {"Retry-After": str(error.retry_after)}
     if isinstance(error, Unauthorized):
         return {"WWW-Authenticate": "Bearer"}
-    return {"Retry-After": RETRY_AFTER_S} if status == 503 else None
+    return {"Retry-After": RETRY_AFTER_S} if status == 503 and error.retryable else None
 
 
 def _field_sentence(item: Any) -> str:
@@ -161,6 +163,10 @@ def _field_sentence(item: Any) -> str:
         return "body: not a JSON object"
     if message == "'data'":  # Litestar's message if there is no body
         return "body: missing"
+    if message.startswith("Input should be a valid dictionary"):
+        message = "Input should be a JSON object"
+    if message.startswith("Dictionary should have at most"):
+        message = message.replace("Dictionary", "Object").partition(" after validation")[0]
     return f"{key or 'body'}: {message}"
 
 

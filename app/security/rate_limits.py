@@ -71,7 +71,8 @@ class UsageCounter:
 
         async def seconds(limiter: FixedWindowRateLimiter) -> float:
             reset = (await limiter.get_window_stats(item, *key)).reset_time
-            return reset - time.time() + (limiter is not self._memory)
+            rounding = 0 if limiter is self._memory else 1
+            return reset - time.time() + rounding
 
         return await self._count(seconds)
 
@@ -202,7 +203,17 @@ class RateLimiter:
             limit = exceeded[waits.index(longest)]
             seconds = max(1, math.ceil(longest))
             label = "requests" if kind == "address" else kind
-            raise RateLimited(f"too many {label}: the limit is {limit}; wait {seconds} s", seconds)
+            wait = _duration(seconds)
+            raise RateLimited(f"too many {label}: the limit is {limit}; wait {wait}", seconds)
+
+
+def _duration(seconds: int) -> str:
+    """Return a duration for readers, such as "90 s", "5 min" or "23 h 59 min"."""
+    if seconds < 120:
+        return f"{seconds} s"
+    hours, minutes = divmod(round(seconds / 60), 60)
+    parts = [(hours, "h"), (minutes, "min")]
+    return " ".join(f"{number} {unit}" for number, unit in parts if number)
 
 
 def _parse_limits(name: str, settings: Settings) -> list[RateLimitItem]:

@@ -16,14 +16,17 @@ from structlog.dev import (
     plain_traceback,
 )
 from structlog.stdlib import BoundLogger, ProcessorFormatter
-from structlog.types import Processor
+from structlog.types import EventDict, Processor
 
 LogFormat = Literal["auto", "json", "console"]
 
-_ROOT = __name__.removesuffix("app.telemetry.logs")
+_ROOT = __name__.removesuffix("app.telemetry.logs")  # "apidesk." in the wheel, otherwise empty
 
 APPLICATION_LOGGERS = (*(f"{_ROOT}{name}" for name in ("app", "runnables", "ingestion")), "uvicorn")
-"""The loggers of apidesk's packages and of uvicorn. In the wheel, these packages are inside one package."""
+"""The loggers of apidesk's packages and of uvicorn."""
+
+PROVIDER_LOGGER = f"{_ROOT}ingestion.providers"
+"""The logger of providers' error messages, which are masked because they may quote a question."""
 
 NOISY_LOGGERS = ("grpc._server", "milvus_lite.server_manager", "langsmith", "opentelemetry")
 """Loggers whose errors are not shown, because apidesk reports the errors itself or they are harmless.
@@ -38,8 +41,7 @@ _fields: ContextVar[dict[str, object] | None] = ContextVar("request_fields", def
 def configure_logging(level: str, log_format: LogFormat = "auto") -> None:
     """Log to stderr. Loggers of the application use `level`, and libraries use WARNING.
 
-    If the root logger already has handlers, these handlers and its level are kept, and handlers for stderr
-    get the new format.
+    If the root logger already has handlers, they are kept. Those that write to stderr get the new format.
     """
     logging.basicConfig(level=logging.WARNING)
     for handler in logging.getLogger().handlers:
@@ -103,10 +105,20 @@ def bind_log_context(**fields: object) -> None:
         bound.update(fields)
 
 
+def _mask_provider_message(_: object, __: str, event: EventDict) -> EventDict:
+    """Mask secrets and personal data in a provider's error message, which may quote a question."""
+    if event["logger"] == PROVIDER_LOGGER:
+        from app.masking.masking import mask  # compiles many patterns, and is rarely needed
+
+        event["event"] = mask(event["event"])
+    return event
+
+
 _PRE_CHAIN: list[Processor] = [
     structlog.processors.TimeStamper(fmt="iso", utc=True),
     structlog.stdlib.add_log_level,
     structlog.stdlib.add_logger_name,
+    _mask_provider_message,
 ]
 
 

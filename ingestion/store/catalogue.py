@@ -148,7 +148,7 @@ def row_id(key: DocumentKey) -> str:
 
 
 def entry_rows(entries: Iterable[CatalogueEntry]) -> Iterator[MilvusRow]:
-    """Yield `entries` as rows of the catalogue."""
+    """Yield `entries` as rows of the catalogue, with the vector field that Milvus requires."""
     for entry in entries:
         fields = entry.model_dump(mode="json")
         yield fields | {"id": row_id(entry_key(entry)), "unused": [0.0, 0.0]}

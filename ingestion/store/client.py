@@ -75,7 +75,7 @@ def open_milvus(settings: Settings) -> "MilvusClient":
 
     _quiet_pymilvus()
     if settings.embedded:
-        _make_folder(Path(settings.milvus_uri).parent)
+        make_folder(Path(settings.milvus_uri).parent)
         _use_system_memory_pool()
     token = settings.milvus_token.get_secret_value() if settings.milvus_token else ""
     # The embedded server rejects frequent pings: it closes the connection and logs to stderr.
@@ -94,6 +94,14 @@ def open_milvus(settings: Settings) -> "MilvusClient":
     if settings.embedded:
         _delete_index_files(Path(settings.milvus_uri))
     return client
+
+
+def make_folder(folder: Path) -> None:
+    """Create the folder of the store. Raises ConfigurationError."""
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise ConfigurationError(f"APIDESK_MILVUS_URI: {folder}: {error.strerror}") from None
 
 
 def is_lite(client: "MilvusClient") -> bool:
@@ -144,7 +152,7 @@ def row_pages(
 
 
 def _use_system_memory_pool() -> None:
-    """Make Arrow use the system's memory pool. Its default pool keeps 20 MB after reading the store."""
+    """Make Arrow use the system's memory pool. Arrow's default pool keeps 20 MB after reading the store."""
     import pyarrow  # type: ignore[import-untyped]
 
     pyarrow.set_memory_pool(pyarrow.system_memory_pool())
@@ -185,13 +193,6 @@ def _server_options() -> dict[str, Any]:
 
 def _first_line(error: Exception) -> str:
     return next(iter(str(getattr(error, "message", error)).splitlines()), "")[:200]
-
-
-def _make_folder(folder: Path) -> None:
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        raise ConfigurationError(f"APIDESK_MILVUS_URI: {folder}: {error.strerror}") from None
 
 
 def literal(value: object) -> str:

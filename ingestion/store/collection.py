@@ -2,7 +2,7 @@
 
 There are two implementations. A Milvus server stores and searches a `MilvusCollection`. An
 `EmbeddedCollection` is stored and searched in a snapshot file, and copied to Milvus Lite. Both index the
-same words with the same BM25 parameters, so they rank alike.
+same words with the same BM25 parameters, so they rank chunks alike.
 """
 
 import asyncio
@@ -51,6 +51,11 @@ class ChunkHit(NamedTuple):
         """Return the hit that stands for `chunk`."""
         return cls(chunk.id, chunk.source, chunk.document_id, chunk.kind)
 
+    @property
+    def document_key(self) -> DocumentKey:
+        """The source and the id of the chunk's document, which together are unique."""
+        return self.source, self.document_id
+
 
 class StoredChunk(NamedTuple):
     """The fields of a stored chunk that `ingestion.sync` compares."""
@@ -63,7 +68,7 @@ class StoredChunk(NamedTuple):
 
 
 class CollectionWriter(ABC):
-    """Writes the chunks of one ingestion run. No chunk is deleted before `finish`."""
+    """Writes the chunks of one ingestion run. Dropped chunks can be found until `finish` deletes them."""
 
     @abstractmethod
     def put(self, chunks: Sequence[Chunk], vectors: Sequence[Vector] | None) -> None:
@@ -99,7 +104,7 @@ class Collection(ABC):
         `long_lived` must be true if this process continues to run after an ingestion run. Milvus Lite then
         runs in a child process, so that its memory is freed after the run.
         """
-        # Imported here: each implementation imports this module, and pymilvus takes seconds to import.
+        # Imported here, because the implementations import this module. They import pymilvus when needed.
         if settings.embedded:
             from ingestion.store.embedded_collection import EmbeddedCollection
 
@@ -117,6 +122,11 @@ class Collection(ABC):
     @abstractmethod
     def manifest(self) -> CollectionManifest:
         """The manifest of the collection; call `load` first. Raises CollectionMissing."""
+
+    @property
+    @abstractmethod
+    def vector_dimension(self) -> int | None:
+        """The length of the stored vectors; None if there are none. Call `load` first."""
 
     @abstractmethod
     def close(self) -> None:

@@ -51,6 +51,7 @@ from ingestion.store.snapshot import (
     snapshot_errors,
     snapshot_path,
     transaction,
+    vector_dimension,
     with_existing_snapshot,
 )
 from ingestion.store.snapshot_writer import SnapshotWriter
@@ -138,6 +139,11 @@ class EmbeddedCollection(Collection):
         with self._reading() as (_, state):
             return require_manifest(state.manifest)
 
+    @property
+    def vector_dimension(self) -> int | None:
+        with self._reading() as (connection, _):
+            return vector_dimension(connection)
+
     async def run(self, read: Callable[[], T]) -> T:
         # A read takes a few milliseconds, and running it in a thread would add up to half of that time. The
         # read runs in a thread only if another thread, such as that of an ingestion run, holds the lock.
@@ -182,12 +188,11 @@ class EmbeddedCollection(Collection):
         return [chunks[chunk_id] for chunk_id in wanted if chunk_id in chunks]
 
     def chunks_of_documents(self, documents: Iterable[DocumentKey]) -> list[Chunk]:
-        with self._lock:
-            return [
-                chunk
-                for key in sorted(set(documents))
-                for chunk in self._chunks("source = ? AND document_id = ?", key)
-            ]
+        return [
+            chunk
+            for key in sorted(set(documents))
+            for chunk in self._chunks("source = ? AND document_id = ?", key)
+        ]
 
     def neighbours(self, chunks: Iterable[Chunk], distance: int) -> list[Chunk]:
         near = "(source = ? AND document_id = ? AND position BETWEEN ? AND ?)"
@@ -374,22 +379,22 @@ def _load_documents(connection: sqlite3.Connection) -> _Documents:
 def _mask(connection: sqlite3.Connection, documents: _Documents, filters: Filters) -> Mask:
     """Return which chunk numbers match `filters`; cached until the snapshot changes."""
     key = filters.model_dump_json()
-    if key not in documents.masks:
-        conditions, values = ["1"], list[object]()
-        for column, value in (("service_id", filters.service), ("source", filters.source)):
-            if value is not None:
-                conditions.append(f"{column} = ?")
-                values.append(value)
-        for name, value in filters.metadata.items():
-            # A path of `json_extract` cannot name a key that contains a quote.
-            conditions.append("(?, ?) IN (SELECT key, value FROM json_each(metadata))")
-            values += [name, value]
-        query = f"SELECT number FROM chunk WHERE {' AND '.join(conditions)}"
-        mask = np.zeros(len(documents.full_text), dtype=np.bool_)
-        mask[[number for (number,) in connection.execute(query, values)]] = True
-        documents.masks[key] = mask
-        return mask
-    return documents.masks[key]
+    if (cached := documents.masks.get(key)) is not None:
+        return cached
+    conditions, values = ["1"], list[object]()
+    for column, value in (("service_id", filters.service), ("source", filters.source)):
+        if value is not None:
+            conditions.append(f"{column} = ?")
+            values.append(value)
+    for name, value in filters.metadata.items():
+        # A path of `json_extract` cannot name a key that contains a quote.
+        conditions.append("(?, ?) IN (SELECT key, value FROM json_each(metadata))")
+        values += [name, value]
+    query = f"SELECT number FROM chunk WHERE {' AND '.join(conditions)}"
+    mask = np.zeros(len(documents.full_text), dtype=np.bool_)
+    mask[[number for (number,) in connection.execute(query, values)]] = True
+    documents.masks[key] = mask
+    return mask
 
 
 def _similarities(connection: sqlite3.Connection, documents: _Documents, vector: Vector) -> Scores:

@@ -41,6 +41,7 @@ from ingestion.store.snapshot import (
     set_state,
     snapshot_path,
     transaction,
+    vector_dimension,
 )
 from ingestion.worker_processes import run_in_child
 from schemas.document import Chunk
@@ -118,8 +119,7 @@ class LiteRecord:
     ) -> str:
         """Write all chunks into a new collection; return its name."""
         name = f"{self.alias}_{time.time_ns()}"
-        row = connection.execute("SELECT length(components) / 4 FROM vector LIMIT 1").fetchone()
-        create_recorded_chunks(client, name, row[0] if row else None)
+        create_recorded_chunks(client, name, vector_dimension(connection))
         ids = [chunk_id for (chunk_id,) in connection.execute("SELECT id FROM chunk")]
         for flushed in batches(ids, FLUSH_ROWS):
             for batch in batches(flushed, MAX_VARIABLES):
@@ -169,7 +169,7 @@ class ChildLiteRecord(LiteRecord):
     def check_manifest(self, expected: CollectionManifest | None) -> None:
         """Check the collection as LiteRecord does."""
         if Path(self._settings.milvus_uri).exists():
-            self._run_in_child(_check_manifest, self._settings, expected)
+            self._run_in_child(LiteRecord(self._settings).check_manifest, expected)
 
     def _run_in_child(self, function: Callable[P, None], *args: P.args, **kwargs: P.kwargs) -> None:
         try:
@@ -183,10 +183,6 @@ class ChildLiteRecord(LiteRecord):
 def _replay_journal(settings: Settings, manifest: CollectionManifest) -> None:
     with closing(open_snapshot(snapshot_path(settings))) as connection:
         LiteRecord(settings).replay_journal(connection, manifest)
-
-
-def _check_manifest(settings: Settings, expected: CollectionManifest | None) -> None:
-    LiteRecord(settings).check_manifest(expected)
 
 
 def _replace_rows(
@@ -211,5 +207,6 @@ def _rows(connection: sqlite3.Connection, ids: list[str]) -> list[dict[str, obje
     for data, components in stored:
         vector = np.frombuffer(components, np.float32).tolist() if components else None
         row = decode_chunk(data).model_dump()
+        # A collection without embeddings requires a value for its vector field `unused`.
         rows.append(row | ({"dense": vector} if vector else {"unused": [0.0, 0.0]}))
     return rows

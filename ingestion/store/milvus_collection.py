@@ -41,7 +41,7 @@ from ingestion.store.manifest import (
     write_sources,
 )
 from ingestion.store.milvus_writers import InPlaceWriter, NextCollectionWriter
-from ingestion.store.schema import CHUNK_FIELDS, Vector, chunk_from_row
+from ingestion.store.schema import CHUNK_FIELDS, Vector, chunk_from_row, dense_dimension
 from ingestion.text.words import query_terms
 from schemas.choices import Language
 from schemas.document import CatalogueEntry, Chunk
@@ -78,6 +78,7 @@ class MilvusCollection(Collection):
         self._client = client
         self._in_place = in_place
         self._manifest: CollectionManifest | None = None
+        self._vector_dimension: int | None = None
         self._counts = ReadThroughCache(self._read_word_counts, MAX_CACHED_WORDS)
         self._by_id = ReadThroughCache(self._read_by_id, MAX_CACHED_CHUNKS)
         self._languages = frozenset[Language]()
@@ -112,6 +113,7 @@ class MilvusCollection(Collection):
                     "none are left): run `apidesk ingest`"
                 )
             self._manifest = manifest
+            self._vector_dimension = dense_dimension(self._client, self.alias)
             self._counts.clear()
             self._by_id.clear()
             self._languages = self._read_languages()
@@ -124,6 +126,10 @@ class MilvusCollection(Collection):
     @property
     def manifest(self) -> CollectionManifest:
         return require_manifest(self._manifest)
+
+    @property
+    def vector_dimension(self) -> int | None:
+        return self._vector_dimension
 
     # --- searching and reading --------------------------------------------------------------------
 
@@ -295,7 +301,7 @@ class MilvusCollection(Collection):
 
 
 def _alias(client: "MilvusClient", settings: Settings) -> str:
-    """Return the alias in `settings`, or the former default if only this one exists."""
+    """Return the alias in `settings`, or the former default alias if only the former one exists."""
     name, former = settings.collection, settings.former_collection
     with milvus_errors():
         if former and not client.has_collection(name) and client.has_collection(former):

@@ -37,6 +37,7 @@ from ingestion.store.client import (
     batches,
     literal,
     milvus_errors,
+    of_documents,
     row_pages,
     with_ids,
 )
@@ -113,7 +114,7 @@ class NextCollectionWriter(CollectionWriter):
             if self._previous is not None:
                 self._copy_rows(dropped, self._previous)
             self._insert()
-            self._words = +self._words
+            self._words = +self._words  # keeps the positive counts
             manifest = self._expected.model_copy(
                 update={
                     "rows": self._row_count,
@@ -280,14 +281,14 @@ class InPlaceWriter(CollectionWriter):
 
     def _read_documents(self, keys: Sequence[DocumentKey]) -> CatalogueBuilder:
         """Return a builder with the first MAX_OUTLINE_CHUNKS stored chunks of each document in `keys`."""
-        builder, ids = CatalogueBuilder(), [document_id for _, document_id in keys]
+        builder = CatalogueBuilder()
         rows = self._client.query(
             self._alias,
-            filter=f"document_id in {literal(ids)} and position < {MAX_OUTLINE_CHUNKS}",
+            filter=f"({of_documents(keys)}) and position < {MAX_OUTLINE_CHUNKS}",
             output_fields=CATALOGUED_FIELDS,
             consistency_level="Strong",
         )
-        builder.add(row for row in rows if row_key(row) in keys)
+        builder.add(rows)
         return builder
 
     def _write_entries(self, builder: CatalogueBuilder, before: Sequence[DocumentKey]) -> None:

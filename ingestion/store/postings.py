@@ -149,19 +149,16 @@ class PostingsUpdate:
 
     def write(self, connection: sqlite3.Connection) -> None:
         """Write the posting lists of all terms of added and removed chunks."""
-        terms = np.frombuffer(self._terms, np.uint32) if self._terms else np.zeros(0, np.uint32)
+        terms = np.asarray(self._terms)
         order = np.argsort(terms, kind="stable")
+        # The postings of term `i` are `chunks[starts[i]:starts[i + 1]]`, with `counts` in the same order.
         starts = np.searchsorted(terms[order], np.arange(len(self._term_numbers) + 1))
-        chunks = np.array(self._chunks, _CHUNK_TYPE)[order]
-        counts = np.array(self._counts, _COUNT_TYPE)[order]
+        chunks = np.asarray(self._chunks, _CHUNK_TYPE)[order]
+        counts = np.asarray(self._counts, _COUNT_TYPE)[order]
         removed = np.fromiter(self._removed, _CHUNK_TYPE)
         for batch in batches(self._term_numbers.items(), MAX_VARIABLES):
-            stored = {
-                term: (chunk_numbers, occurrences)
-                for term, chunk_numbers, occurrences in read_postings(
-                    connection, [term for term, _ in batch]
-                )
-            }
+            postings = read_postings(connection, [term for term, _ in batch])
+            stored = {term: (numbers, occurrences) for term, numbers, occurrences in postings}
             written, emptied = [], []
             for term, number in batch:
                 added = slice(starts[number], starts[number + 1])

@@ -92,6 +92,6 @@ def _draw_half(sentence: str) -> str:
 def _reciprocal_rank(hits: Iterable[ChunkHit], expected: Chunk) -> float:
     """Return 1 / rank of the best hit in the document of `expected`, or 0. `hits` is sorted, best first."""
     for rank, hit in enumerate(hits, 1):
-        if (hit.source, hit.document_id) == (expected.source, expected.document_id):
+        if hit.document_key == expected.document_key:
             return 1 / rank
     return 0.0

@@ -51,7 +51,7 @@ See docs/explanation/retrieval.md.
 def create_chunks(client: "MilvusClient", name: str, dimension: int | None, tokenizer: str) -> None:
     """Create the chunk collection `name`, with vectors of `dimension` if it is not None."""
     index = client.prepare_index_params()
-    # pymilvus flattens `params`. Milvus Lite, unlike a server, only reads parameters that are nested.
+    # `params` is nested twice, because pymilvus removes one level and Milvus Lite expects the other.
     index.add_index(
         "sparse",
         index_type="SPARSE_INVERTED_INDEX",
@@ -79,6 +79,12 @@ def create_recorded_chunks(client: "MilvusClient", name: str, dimension: int | N
     index = client.prepare_index_params()
     index.add_index("dense", index_type="FLAT", metric_type="COSINE")
     _create(client, name, schema, index)
+
+
+def dense_dimension(client: "MilvusClient", name: str) -> int | None:
+    """Return the length of the vectors in the chunk collection `name`; None if it has no vectors."""
+    fields = client.describe_collection(name)["fields"]
+    return next((field["params"]["dim"] for field in fields if field["name"] == "dense"), None)
 
 
 def create_words(client: "MilvusClient", name: str) -> None:

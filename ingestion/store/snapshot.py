@@ -17,9 +17,10 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from ingestion.database.sqlite_errors import is_damaged, sqlite_problem
+from ingestion.store.client import make_folder
 from ingestion.store.manifest import CollectionManifest
 from schemas.document import Chunk
-from schemas.errors import ConfigurationError, StoreUnavailable
+from schemas.errors import StoreUnavailable
 from schemas.settings import Settings
 
 FORMAT_VERSION = 2
@@ -80,7 +81,7 @@ def snapshot_path(settings: Settings) -> Path:
 
 
 def with_existing_snapshot(settings: Settings) -> Settings:
-    """Return `settings`, with the former default collection if only this one has a snapshot."""
+    """Return `settings`, changed to the former default collection if only that one has a snapshot."""
     if settings.former_collection is None or snapshot_path(settings).exists():
         return settings
     former = settings.model_copy(update={"collection": settings.former_collection})
@@ -93,10 +94,7 @@ def open_snapshot(path: Path) -> sqlite3.Connection:
     The connection is in autocommit mode, and only one thread at a time may use it. Raises
     ConfigurationError if the folder cannot be created, and StoreUnavailable if the file cannot be used.
     """
-    try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        raise ConfigurationError(f"APIDESK_MILVUS_URI: {path.parent}: {error.strerror}") from None
+    make_folder(path.parent)
     with snapshot_errors(path):
         connection = sqlite3.connect(
             path, timeout=LOCK_TIMEOUT_S, isolation_level=None, check_same_thread=False
@@ -165,6 +163,12 @@ def encode_chunk(chunk: Chunk) -> bytes:
 def decode_chunk(data: bytes) -> Chunk:
     """Return the chunk that `encode_chunk` encoded."""
     return Chunk.model_validate_json(zlib.decompress(data), by_name=True)
+
+
+def vector_dimension(connection: sqlite3.Connection) -> int | None:
+    """Return the length of the stored vectors; None if there are none."""
+    row = connection.execute("SELECT length(components) / 4 FROM vector LIMIT 1").fetchone()
+    return row[0] if row else None
 
 
 def select_chunks(

@@ -31,6 +31,7 @@ from ingestion.store.snapshot import (
     set_manifest,
     set_state,
     snapshot_errors,
+    vector_dimension,
 )
 from schemas.document import Chunk
 from schemas.errors import StoreError
@@ -62,8 +63,8 @@ class SnapshotWriter(CollectionWriter):
         """The connection is open from the first change to the end of the run."""
         self._numbers: Iterator[int] = count()
         """Numbers for new chunks."""
-        self._vector_bytes: int | None = None
-        """Size of every vector of the collection in bytes; None if there is no vector yet."""
+        self._dimension: int | None = None
+        """Length of every vector of the collection; None if there is no vector yet."""
         self._postings = PostingsUpdate()
         self._words = Counter[str]()
         self._documents: set[DocumentKey] = set()
@@ -118,7 +119,7 @@ class SnapshotWriter(CollectionWriter):
             if self._rebuild:
                 _clear(self._connection)
             self._numbers = _unused_numbers(self._connection)
-            self._vector_bytes = _read_vector_bytes(self._connection)
+            self._dimension = vector_dimension(self._connection)
         return self._connection
 
     def _commit(self, connection: sqlite3.Connection) -> CollectionManifest:
@@ -147,19 +148,17 @@ class SnapshotWriter(CollectionWriter):
         execute(f"INSERT INTO chunk VALUES {placeholders(row)}", row)
         execute("INSERT INTO content VALUES (?, ?)", (number, encode_chunk(chunk)))
         if vector is not None:
-            components = self._encode_vector(vector)
-            execute("INSERT INTO vector VALUES (?, ?)", (number, components))
+            execute("INSERT INTO vector VALUES (?, ?)", (number, self._encode_vector(vector)))
         execute("INSERT OR IGNORE INTO journal VALUES (?)", (chunk.id,))
 
     def _encode_vector(self, vector: Vector) -> bytes:
-        components = np.array(vector, dtype=np.float32).tobytes()
-        self._vector_bytes = self._vector_bytes or len(components)
-        if len(components) != self._vector_bytes:
+        self._dimension = self._dimension or len(vector)
+        if len(vector) != self._dimension:
             raise StoreError(
-                f"a vector has {len(components) // 4} components, but the others in the collection have "
-                f"{self._vector_bytes // 4}: run `apidesk ingest --rebuild` if the model has changed"
+                f"a vector has {len(vector)} components, but the others in the collection have "
+                f"{self._dimension}: run `apidesk ingest --rebuild` if the model has changed"
             )
-        return components
+        return np.array(vector, dtype=np.float32).tobytes()
 
     def _remove(self, connection: sqlite3.Connection, ids: Sequence[str]) -> dict[str, int]:
         """Remove the stored chunks with these ids; return their numbers by id. Unknown ids are skipped."""
@@ -215,11 +214,6 @@ class SnapshotWriter(CollectionWriter):
         set_state(connection, VERSION_KEY, str(time.time_ns()))
         set_state(connection, SOURCES_KEY, "")
         return manifest
-
-
-def _read_vector_bytes(connection: sqlite3.Connection) -> int | None:
-    row = connection.execute("SELECT length(components) FROM vector LIMIT 1").fetchone()
-    return row[0] if row else None
 
 
 def _clear(connection: sqlite3.Connection) -> None:

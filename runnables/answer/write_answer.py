@@ -3,6 +3,7 @@
 While a model writes, each complete step of the answer is checked and streamed.
 """
 
+import asyncio
 import logging
 import re
 from collections.abc import Mapping, Sequence
@@ -10,15 +11,25 @@ from functools import partial
 
 from langchain_core.messages import BaseMessage
 from langchain_core.runnables import Runnable, RunnableConfig
-from pydantic_core import from_json
 
 from prompts.chat_prompts import load_prompt
 from prompts.user_text import user_text
 from runnables.grounding.grounded_step import GroundedStep, Grounder, GroundingRules
 from runnables.models.chat_model import ChatModel, OnText
 from runnables.models.chat_models import ChatModels
-from runnables.models.context_window import count_prompt_tokens, fit_chunks, split_chunks
-from runnables.models.json_text import strip_thinking
+from runnables.models.context_window import (
+    count_prompt_tokens,
+    fit_chunks,
+    is_cut_reply,
+    split_chunks,
+)
+from runnables.models.json_text import (
+    UnreadableReply,
+    is_unfinished,
+    parse_object,
+    partial_object,
+    strip_thinking,
+)
 from runnables.models.structured_output import PromptVariables, StructuredOutputCall, reply_text
 from runnables.run_context import (
     NamedStep,
@@ -27,11 +38,12 @@ from runnables.run_context import (
     remaining_seconds,
     run_context,
     with_deadline,
+    with_fallback,
 )
 from runnables.state import Draft, PipelineState, mark_degraded, with_draft
 from schemas.answer import AnswerDraft, DegradedReason, Event, EventSink, Source, Sources, Step
 from schemas.document import RetrievedChunk
-from schemas.errors import ContextExceeded, ModelError, ModelOutputInvalid
+from schemas.errors import ContextExceeded, ModelError, ModelOutputInvalid, ModelRefused
 from schemas.platform import PlatformInfo
 from schemas.question import Question
 
@@ -50,6 +62,9 @@ MAX_SMALLER_PROMPTS = 2
 """Maximum number of shorter prompts to try after one that exceeded the model's context window."""
 
 log = logging.getLogger(__name__)
+
+_JSON_START = re.compile(r"(?:```[\w-]*\s*)?\{")
+"""The start of a reply that is a JSON object, possibly in a code fence."""
 
 _STEP_NUMBER = re.compile(r"^\s*(?:[-*•]|\d{1,2}[.)、])\s+")
 
@@ -71,8 +86,9 @@ def build_write_answer(
         config = with_deadline(config, seconds - reserve)
         errors: list[ModelError] = []
         for model in models.answer_models:
+            run = with_fallback(config, model is not models.answer_models[-1])
             try:
-                result = await writer.write_within_window(model, state, config)
+                result = await writer.write_within_window(model, state, run)
             except ModelError as error:
                 log.warning("%s: %s", NAME, error)
                 errors.append(error)
@@ -126,12 +142,17 @@ class _AnswerWriter:
         """Return the state with the model's draft and only the chunks that the model was shown.
 
         If a refining call fails, the result contains the draft so far, marked as degraded. Raises
-        ModelError if the first call fails.
+        ModelError if the first call fails, or if the model's context window has no room for a chunk.
         """
         prompt_tokens = count_prompt_tokens(self._messages(self._variables(state, {}, [])))
         window = int(model.window / model.token_correction)
         parts = self._split(state["chunks"], window, prompt_tokens)
         shown_ids = {retrieved.chunk.id for part in parts for retrieved in part}
+        if state["chunks"] and not shown_ids:
+            problem = f"no document fits the context window of {model.window} tokens"
+            raise ModelRefused(
+                f"{model.role.setting}: {problem}; check {model.role.window_setting}", 400
+            )
         shown = [retrieved for retrieved in state["chunks"] if retrieved.chunk.id in shown_ids]
         numbers = {r.chunk.id: number for number, r in enumerate(shown, 1)}
         draft: Draft | None = None
@@ -159,7 +180,9 @@ class _AnswerWriter:
         if self._structure_models:
             return await self._write_then_structure(model, variables, config, on_text)
         reply = await self._answer.ask(model, variables, config, on_text)
-        return Draft(reply.value, model.name, is_plain_text=reply.method == "text")
+        return _draft(
+            reply.value, model, is_cut=reply.method == "cut", is_text=reply.method == "text"
+        )
 
     async def _write_then_structure(
         self,
@@ -170,19 +193,22 @@ class _AnswerWriter:
     ) -> Draft:
         """Let `model` write plain text, and structure it with the first structure model that succeeds.
 
-        If all structure models fail, each line of the text becomes a step of the answer. Raises ModelError
-        if `model` fails, or if no line contains text.
+        If all structure models fail, the text is parsed if it is already JSON; otherwise, each of its lines
+        becomes a step. Raises ModelError if `model` fails, or if its text is empty or invalid JSON.
         """
         run = child_config(config, f"{NAME}/model", prompt=self._plain_prompt.get_name())
-        text = reply_text(await model.ask(self._messages(variables), run))
+        written = await model.ask(self._messages(variables), run)
+        text, is_cut = reply_text(written), is_cut_reply(written)
+        if is_cut:
+            text = text.rpartition("\n")[0] or text
         structure_variables = {"question": variables["question"], "written": text}
         try:
             reply = await self._structure.ask_first(
                 self._structure_models, structure_variables, config, on_text
             )
         except ModelError:
-            return Draft(_answer_from_lines(text, model), model.name, is_plain_text=True)
-        return Draft(reply.value, model.name)
+            return await asyncio.to_thread(_draft_from_text, text, model, is_cut)
+        return _draft(reply.value, model, is_cut=is_cut or reply.method == "cut")
 
     async def _begin_streaming(
         self, state: PipelineState, chunks: list[RetrievedChunk], config: RunnableConfig
@@ -233,13 +259,29 @@ def _answer_from_text(text: str) -> AnswerDraft | None:
     return None if not text or text.startswith(("{", "[", "```")) else AnswerDraft(answer=[text])
 
 
-def _answer_from_lines(text: str, model: ChatModel) -> AnswerDraft:
-    """Return plain text as an answer with one step per line. Raises ModelOutputInvalid if it is empty."""
-    lines = strip_thinking(text)[:MAX_TEXT_ANSWER_CHARS].splitlines()
+def _draft_from_text(text: str, model: ChatModel, is_cut: bool) -> Draft:
+    """Return a draft from JSON or, with one step per line, from plain text.
+
+    Raises ModelOutputInvalid if `text` is empty or invalid JSON.
+    """
+    text = strip_thinking(text)
+    if _JSON_START.match(text):
+        try:
+            value, _ = parse_object(text, AnswerDraft)
+        except UnreadableReply:
+            raise ModelOutputInvalid(f"{model.role.setting}: the reply is invalid JSON") from None
+        return _draft(value, model, is_cut=is_cut or is_unfinished(text))
+    lines = text[:MAX_TEXT_ANSWER_CHARS].splitlines()
     steps = [step for line in lines if (step := _STEP_NUMBER.sub("", line).strip())]
     if not steps:
         raise ModelOutputInvalid(f"{model.role.setting}: the reply is empty")
-    return AnswerDraft(answer=steps)
+    return _draft(AnswerDraft(answer=steps), model, is_cut=is_cut, is_text=True)
+
+
+def _draft(value: AnswerDraft, model: ChatModel, *, is_cut: bool, is_text: bool = False) -> Draft:
+    """Return the draft of `model`, which is degraded if the reply was cut off."""
+    degraded = DegradedReason.ANSWER_INCOMPLETE if is_cut else None
+    return Draft(value, model.name, is_plain_text=is_text, degraded=degraded)
 
 
 # --- streaming ------------------------------------------------------------------------------------
@@ -273,15 +315,6 @@ class PartialAnswerParser:
         self._question = question
         self._chunks = chunks
         self._rules = rules
-        self._grounder = Grounder(question, chunks, rules)
-        self._text_length = 0
-        """Length of the reply so far, in characters."""
-        self._complete_steps = 0
-        """Number of complete steps in the reply so far."""
-        self._parses = 0
-        """Number of times that the reply has been parsed."""
-        self._steps: list[Step] = []
-        """The steps so far, without steps that grounding removed completely."""
 
     async def begin(self) -> None:
         """Send the sources, and forget all earlier steps.
@@ -291,14 +324,21 @@ class PartialAnswerParser:
         sources = [Source.from_chunk(number, r) for number, r in enumerate(self._chunks, 1)]
         await self._on_event(Event("sources", Sources(sources=sources)))
         self._grounder = Grounder(self._question, self._chunks, self._rules)
+        self._text_length = 0
+        """Length of the reply so far, in characters."""
         self._complete_steps = 0
+        """Number of complete steps in the reply so far."""
         self._parses = 0
-        self._steps = []
+        """Number of times that the reply has been parsed."""
+        self._steps: list[Step] = []
+        """The steps so far, without steps that grounding removed completely."""
 
     async def on_text(self, text: str) -> None:
         """Send the steps that have become complete since the last call; `text` is the reply so far."""
-        if len(text) < self._text_length and self._complete_steps:
-            await self.begin()  # the text belongs to another attempt
+        if len(text) < self._text_length:  # the text belongs to another attempt
+            self._text_length = 0
+            if self._complete_steps:
+                await self.begin()
         new = text[self._text_length :]
         self._text_length = len(text)
         if not _QUOTE.search(new) or len(text) > MAX_STREAMED_CHARS or self._parses == MAX_PARSES:
@@ -327,16 +367,7 @@ class PartialAnswerParser:
 
 def complete_steps(text: str) -> list[str]:
     """Return the complete elements of the list `answer` in `text`, which may be unfinished JSON."""
-    text = strip_thinking(text)
-    start = text.find("{")
-    if start < 0:
-        return []
-    try:
-        # An unterminated string is left out.
-        value = from_json(text[start:].encode(errors="replace"), allow_partial=True)
-    except ValueError:
-        return []
-    steps = value.get("answer") if isinstance(value, dict) else None
+    steps = (partial_object(text) or {}).get("answer")
     if not isinstance(steps, list) or not all(isinstance(step, str) for step in steps):
         return []
     return [step for step in steps if step.strip()]

@@ -169,7 +169,8 @@ class AddressIndex:
     def _resolve(self, path: _Path) -> set[_Path]:
         """Return the indexed paths that are equal to `path` or end with it.
 
-        The indexed path may lack a base path with which `path` starts. Placeholders match values.
+        `/v1/orders` also matches the indexed path `/orders` if `/v1` is a base path. Placeholders match
+        values.
         """
         generalised = tuple(map(_generalise, path))
         without_examples = tuple(

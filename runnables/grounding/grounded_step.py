@@ -5,6 +5,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from ingestion.text.markdown_blocks import strip_anchor
+from prompts.chat_prompts import unescape_data
 from runnables.grounding.facts import FactIndex, find_unverified_facts
 from runnables.grounding.markdown_text import (
     CitedText,
@@ -14,7 +15,7 @@ from runnables.grounding.markdown_text import (
     resolve_citations,
     strip_citations,
 )
-from runnables.grounding.support import inferred_support, is_supported
+from runnables.grounding.support import contains_numbers, inferred_support, is_supported
 from schemas.answer import Refused
 from schemas.document import Chunk, RetrievedChunk
 from schemas.question import Question
@@ -52,6 +53,8 @@ class GroundedStep:
     """Counts of the citations and links that were removed from the step."""
     is_inferred: bool = False
     """Whether the model cited nothing, and the citation was added."""
+    has_supported_numbers: bool = True
+    """Whether the cited chunks or the question contain the numbers of the step."""
 
 
 class Grounder:
@@ -82,7 +85,7 @@ class Grounder:
         The step is cut at `MAX_STEP_CHARS`, or where the model repeats a closing tag of the prompt. A fact
         is verified if it occurs in the question or in a chunk that this or an earlier step cites.
         """
-        text = self._before_prompt_tag(text[:MAX_STEP_CHARS])
+        text = unescape_data(self._before_prompt_tag(text[:MAX_STEP_CHARS]))
         without_links, removed_links = self._links.remove_disallowed(text)
         cited = resolve_citations(without_links, len(self._chunks))
         refused = Refused(citations=cited.unknown_count, links=removed_links)
@@ -100,6 +103,7 @@ class Grounder:
             unverified=tuple(facts),
             supported=has_words and is_supported(statement, evidence, self._question),
             refused=refused,
+            has_supported_numbers=contains_numbers(statement, evidence, self._question),
         )
 
     def infer_citation(self, step: GroundedStep) -> GroundedStep:
@@ -148,7 +152,7 @@ class Grounder:
     def _unverified_facts(self, cited: CitedText) -> list[str]:
         """Return the facts of `cited` that neither the question nor the chunks cited so far contain.
 
-        The index of the last call is reused if possible.
+        The index of the last call is reused unless it contains other chunks.
         """
         numbers = self._cited.union(cited.numbers)
         if not self._indexed <= numbers:
@@ -160,7 +164,10 @@ class Grounder:
 
 
 def apply_verdict(step: GroundedStep, supported: bool | None) -> GroundedStep:
-    """Return `step` with the judge's verdict, or unchanged if there is no verdict or no citation."""
+    """Return `step` with the judge's verdict, or unchanged if there is no verdict or no citation.
+
+    A step with unsupported numbers stays unsupported.
+    """
     if supported is None or not step.numbers:
         return step
-    return replace(step, supported=supported)
+    return replace(step, supported=supported and step.has_supported_numbers)

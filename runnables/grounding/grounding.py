@@ -5,10 +5,11 @@ from collections.abc import Callable, Sequence
 
 from langchain_core.runnables import Runnable, RunnableConfig
 
+from ingestion.store.collection import NO_FILTERS
 from ingestion.text.language import detect_language
 from ingestion.text.markdown_blocks import strip_anchor
 from ingestion.text.words import index_words, query_words
-from prompts.chat_prompts import load_quote_texts
+from prompts.chat_prompts import load_quote_texts, unescape_data
 from runnables.answer.confidence import confidence_of
 from runnables.answer.extractive_answer import not_covered_sentence
 from runnables.grounding.grounded_step import (
@@ -52,9 +53,8 @@ def build_ground(
     unverified facts and unsupported steps. If a model cited nothing, citations are inferred (see
     `Grounder.infer_citation`).
 
-    If no step of a model's draft is supported, `quote` drafts an answer from quotes, which replaces the
-    model's draft if its confidence is high. An answer without supported steps says that the documents do
-    not answer the question.
+    A model's draft without supported steps is replaced by quotes from `quote` if the quotes have high
+    confidence. An answer without supported steps says that the documents do not answer the question.
     """
 
     async def ground(state: PipelineState, config: RunnableConfig) -> Answer:
@@ -119,7 +119,8 @@ def _empty_answer(
     """
     question, classification, draft = state["question"], state["classification"], state["draft"]
     research = state.get("research", Research())
-    restated, greeting = draft.answer.question.strip(), draft.answer.introduction
+    restated = unescape_data(draft.answer.question.strip())
+    greeting = unescape_data(draft.answer.introduction)
     if question.original_text or not restated or not grounder.is_free_of_claims(restated):
         restated = details_of(question).shown.strip()
     if not greeting or not grounder.is_free_of_claims(greeting):
@@ -150,7 +151,7 @@ def _not_covered(answer: Answer, state: PipelineState, platform_info: PlatformIn
     """
     sentences = _sentences_on_missing_identifiers(answer, state, platform_info)
     if not sentences:
-        sentences = [not_covered_sentence(platform_info, answer.language)]
+        sentences = [not_covered_sentence(platform_info, state["question"])]
     nearest = list(_pages(state["chunks"]).values())[:MAX_NEAREST_PAGES]
     return answer.model_copy(update={"answer": sentences, "nearest": nearest})
 
@@ -161,15 +162,17 @@ def _sentences_on_missing_identifiers(
     """Return a sentence for each identifier in the question that occurs in no document."""
     texts, missing = load_quote_texts(answer.language), state.get("missing_identifiers", {})
     name = platform_info.name_in(answer.language)
+    filtered = state["question"].filters != NO_FILTERS
     return [
-        str(texts.missing(name, identifier, similar)) for identifier, similar in missing.items()
+        str(texts.missing(name, filtered, identifier, similar))
+        for identifier, similar in missing.items()
     ]
 
 
 def _pages(chunks: Sequence[RetrievedChunk]) -> dict[str, Page]:
     """Return the pages of `chunks` by their URLs without anchors, best first."""
-    urls = ((r.chunk.title, strip_anchor(r.chunk.page_url)) for r in chunks)
-    return {url: Page(title=title, page_url=url) for title, url in urls if url}
+    pages = (Page(title=r.chunk.title, page_url=strip_anchor(r.chunk.page_url)) for r in chunks)
+    return {page.page_url: page for page in pages if page.page_url}
 
 
 def _with_steps(

@@ -32,6 +32,31 @@ _LINK = re.compile(
     rf"|<(?P<auto>{_URL})>|(?P<bare>{_URL})",
     re.IGNORECASE,
 )
+_ANCHOR = re.compile(
+    rf"{_CODE}|<a\s[^<>]{{0,200}}?href=[\"']?(?P<target>[^\"'\s<>]{{0,2000}})[^<>]{{0,200}}>"
+    r"(?P<label>[^\[\]\n]{0,500}?)</a>",
+    re.IGNORECASE | re.DOTALL,
+)
+_DEFINITION = re.compile(
+    rf"^ {{0,3}}\[(?P<name>[^\[\]\n]{{1,100}})\]:[ \t]*<?(?P<url>{_URL})>?"
+    r"(?:[ \t]+(?:\"[^\"\n]*\"|'[^'\n]*'|\([^)\n]*\)))?[ \t]*(?:\n|\Z)",
+    re.IGNORECASE | re.MULTILINE,
+)
+"""The definition of a reference link, such as `[ref]: https://example.com "title"`."""
+
+_REMOVED = "\0"
+"""Marks the place of a removed URL."""
+
+_AROUND_REMOVED = re.compile(
+    r"[ \t]{0,3}(?:\(\0\)|（\0）|`\0`|\"\0\"|“\0”|「\0」)"
+    r"|^[ \t]{0,3}[-*•][ \t]{0,3}\0[ \t]*(?:\n|\Z)"
+    r"|[ \t]{0,3}\0(?=[.,;:!?)\]`\"。，；：！？、）」”]|[ \t]*$)"
+    r"|(?<![^\s(（])\0[ \t]+"
+    r"|\0",
+    re.MULTILINE,
+)
+"""The place of a removed URL, with empty brackets, an empty list item or a superfluous space."""
+
 _CITATION_LABEL = re.compile(r"\^?\d{1,3}")
 _TRAILING_PUNCTUATION = ".,;:!?*_~|"
 
@@ -137,7 +162,8 @@ def _expand_numbers(numbers: str) -> list[int]:
     expanded: dict[int, None] = {}
     for match in _RANGE_OR_NUMBER.finditer(numbers):
         first, last = int(match["first"]), int(match["last"] or match["first"])
-        expanded.update(dict.fromkeys(range(first, last + 1) or (first, last)))
+        is_range = first <= last  # `3-1` is not
+        expanded.update(dict.fromkeys(range(first, last + 1) if is_range else (first, last)))
     return list(expanded)
 
 
@@ -164,10 +190,10 @@ class LinkPolicy:
     def remove_disallowed(self, text: str) -> tuple[str, int]:
         """Return `text` with labels instead of disallowed links, and the number of disallowed links.
 
-        A disallowed link without a label is removed. Any link whose label is a number becomes a citation
-        mark.
+        A disallowed link without a label is removed, with empty brackets and superfluous spaces around it.
+        Any link whose label is a number becomes a citation mark.
         """
-        removed = 0
+        text, removed = self._remove_definitions(_ANCHOR.sub(_to_markdown_link, text))
 
         def replace(match: re.Match[str]) -> str:
             nonlocal removed
@@ -178,9 +204,21 @@ class LinkPolicy:
                 return f"[{label}]"  # a citation mark written as a link
             if is_allowed:
                 return match[0]
-            return label if label is not None else punctuation
+            return _REMOVED + punctuation if label is None else label or _REMOVED
 
-        return _LINK.sub(replace, text), removed
+        replaced = _LINK.sub(replace, text.replace(_REMOVED, ""))
+        return _AROUND_REMOVED.sub("", replaced), removed
+
+    def _remove_definitions(self, text: str) -> tuple[str, int]:
+        """Return `text` without disallowed reference links, and their number. Their labels remain."""
+        disallowed = [d for d in _DEFINITION.finditer(text) if not self.allows(d["url"])]
+        for definition in disallowed:
+            text = text.replace(definition[0], "")
+        for name in {definition["name"] for definition in disallowed}:
+            if not _CITATION_LABEL.fullmatch(name):
+                reference = rf"!?\[(?:([^\[\]\n]{{1,500}})\]\[)?({re.escape(name)})\](?:\[\])?"
+                text = re.sub(reference, lambda match: match[1] or match[2], text, flags=re.I)
+        return text, len(disallowed)
 
     def _is_documented_endpoint(self, url: str) -> bool:
         try:
@@ -202,6 +240,11 @@ class LinkPolicy:
 def extract_urls(text: str) -> list[str]:
     """Return the targets of links and the bare URLs in `text`, as written and in order."""
     return [_split_punctuation(_link_url(match))[0] for match in _LINK.finditer(text)]
+
+
+def _to_markdown_link(match: re.Match[str]) -> str:
+    is_code = match["label"] is None
+    return match[0] if is_code else f"[{match['label']}]({match['target'] or '#'})"
 
 
 def _link_url(match: re.Match[str]) -> str:
@@ -260,14 +303,14 @@ def remove_sentences_with(statement: str, facts: Sequence[str]) -> str:
     ]
     kept = [
         sentence
-        for sentence in _sentences(statement)
+        for sentence in split_sentences(statement)
         if not any(pattern.search(sentence) for pattern in patterns)
     ]
     text = "".join(kept).strip()
     return text if re.search(r"\w", strip_citations(text)) else ""
 
 
-def _sentences(text: str) -> Iterator[str]:
+def split_sentences(text: str) -> Iterator[str]:
     """Yield the sentences of `text`, each with the separators after it. No character is left out."""
     prose: list[str] = []
     for block in _blocks(text):

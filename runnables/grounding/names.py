@@ -56,7 +56,7 @@ _EXTENSIONS = _WORDS["extensions"].union(
 
 _PLACEHOLDER = re.compile(r"^(?:your|my)[_.-]|^(?:YOUR|MY)_|xxx|XXX")
 _RANDOM = re.compile(r"\d{5}|(?=[a-f]{0,7}\d)(?=\d{0,7}[a-f])[0-9a-f]{8}")
-"""Five digits in a row, or eight hexadecimal digits with both digits and letters."""
+"""Five digits in a row, or eight hexadecimal characters that include digits and letters."""
 
 _JSON_PAIR = re.compile(
     r"\"([A-Za-z_][\w.-]*)\"\s{0,4}:\s{0,4}(\"[^\"\n]*\"|-?\d[\d.]*)?", re.ASCII

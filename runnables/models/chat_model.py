@@ -34,20 +34,25 @@ from tenacity import (
 from ingestion.providers import ModelRole, context_window_in, model_errors, retry_wait_s
 from runnables.models.context_window import (
     count_prompt_tokens,
+    end_of,
     is_cut_reasoning_reply,
     lift_output_limit,
+    lower_output_limit,
 )
+from runnables.models.json_text import is_unfinished
 from runnables.run_context import (
     MODEL_FAILURE,
     MODEL_RETRY,
     deadline_timeout,
     dispatch_event,
     remaining_seconds,
+    run_context,
 )
 from schemas.errors import (
     ContextExceeded,
     ModelBusy,
     ModelError,
+    ModelNotCalled,
     ModelRefused,
     ModelTimeout,
     ModelUnavailable,
@@ -82,6 +87,9 @@ FAILURE_THRESHOLD = 5
 
 RECOVERY_TIMEOUT_S = 10
 """Seconds for which an open circuit rejects calls before the model is called again."""
+
+FALLBACK_TIME_SHARE = 0.5
+"""Share of the remaining time that a model that does not reply leaves for its fallback."""
 
 MODE_ERRORS = (500, 501, 502)
 """HTTP statuses that some servers return for an output mode that they do not support."""
@@ -163,7 +171,7 @@ class ChatModel:
         try:
             call = _Call(messages, run, runnable or self.client, on_text, is_proven)
             reply: AIMessage = await self._circuit.call_async(self._reply_with_retries, call)
-        except ModelBusy:
+        except (ModelBusy, ModelNotCalled):
             raise  # the model was not called
         except ModelError as error:
             self.last_error = error
@@ -187,12 +195,14 @@ class ChatModel:
         """Use the provider's `window` if it is smaller; otherwise raise the correction of token counts."""
         if window < self.window:
             self.window = window
+            lower_output_limit(self.client, window)
+            self.clients_by_mode.clear()  # these clients have the old limit
         else:
             self.token_correction = min(MAX_TOKEN_CORRECTION, self.token_correction * 1.5)
 
     @cached_property
     def _circuit(self) -> CircuitBreaker:
-        return _Circuit(
+        return ModelCircuit(
             failure_threshold=FAILURE_THRESHOLD,
             recovery_timeout=RECOVERY_TIMEOUT_S,
             expected_exception=(ModelUnavailable, ModelTimeout),
@@ -203,7 +213,7 @@ class ChatModel:
             await dispatch_event(call.config, MODEL_RETRY, **self.role.labels)
 
         def is_last_attempt(state: RetryCallState) -> bool:
-            has_time = retry_wait_s(state) < remaining_seconds(call.config)
+            has_time = retry_wait_s(state) < call.max_silence_s
             return state.attempt_number >= MAX_ATTEMPTS or not has_time
 
         retrying = AsyncRetrying(
@@ -218,6 +228,8 @@ class ChatModel:
 
     async def _reply(self, call: "_Call") -> AIMessage:
         async with self._slot(call.config):
+            if not remaining_seconds(call.config):
+                raise ModelNotCalled(f"{self.role.setting}: not called: no time is left")
             self.last_called_at = time.monotonic()
             try:
                 with model_errors(self.role):
@@ -226,7 +238,9 @@ class ChatModel:
             except ModelUnavailable as error:
                 if call.is_proven or error.status not in MODE_ERRORS:
                     raise
-                raise ModelRefused(str(error), error.status) from error
+                refusal = ModelRefused(str(error), error.status)
+                refusal.provider_message = error.provider_message
+                raise refusal from error
 
     async def _send_without_refused_options(self, call: "_Call") -> AIMessage:
         """Send the request; repeat it without options that the provider refuses, such as the temperature.
@@ -237,15 +251,18 @@ class ChatModel:
         while True:
             if not self.has_system_role:
                 call = replace(call, messages=_merge_system_message(call.messages))
-            sent = self.client.model_copy()  # other calls may drop options before the reply
+            sent = self.client.model_copy()  # other calls may change the client meanwhile
             try:
                 reply = await call.send()
             except Exception as error:
                 if not self._drop_refused(error, call.messages, sent):
                     raise
             else:
-                if not is_cut_reasoning_reply(reply) or not self._lift_limit(sent):
-                    return reply
+                if is_cut_reasoning_reply(reply) and self._lift_limit(sent):
+                    continue
+                if not end_of(reply) and is_unfinished(reply.text):
+                    raise ModelUnavailable(f"{self.role.setting}: the reply ended early")
+                return reply
 
     def _drop_refused(
         self, error: Exception, messages: Sequence[BaseMessage], sent: BaseChatModel
@@ -300,14 +317,17 @@ class ChatModel:
             yield
 
 
-class _Circuit(CircuitBreaker):  # type: ignore[misc]  # the library has no types
-    """A circuit breaker that ignores cancelled calls, and calls for which no slot was free in time.
+_NOT_COUNTED = (ModelBusy, ModelNotCalled, asyncio.CancelledError)
+
+
+class ModelCircuit(CircuitBreaker):  # type: ignore[misc]  # the library has no types
+    """A circuit breaker that ignores cancelled calls, and calls for which there was no slot or no time.
 
     The library would count both as successes.
     """
 
     def __exit__(self, exc_type: Any, exc_value: Any, traceback: Any) -> bool:
-        if exc_type is not None and issubclass(exc_type, (ModelBusy, asyncio.CancelledError)):
+        if exc_type is not None and issubclass(exc_type, _NOT_COUNTED):
             return False
         return bool(super().__exit__(exc_type, exc_value, traceback))
 
@@ -322,16 +342,29 @@ class _Call:
     on_text: OnText | None
     is_proven: bool
 
-    async def send(self) -> AIMessage:
-        if self.on_text is not None:
-            return await self._stream(self.on_text)
-        reply = await self.runnable.ainvoke(self.messages, self.config)
-        return reply if isinstance(reply, AIMessage) else AIMessage(str(reply))
+    @property
+    def max_silence_s(self) -> float:
+        """Seconds to wait for a reply or, while it is streamed, for its next chunk."""
+        share = FALLBACK_TIME_SHARE if run_context(self.config).has_fallback else 0.0
+        return (1 - share) * remaining_seconds(self.config)
 
-    async def _stream(self, on_text: OnText) -> AIMessage:
+    async def send(self) -> AIMessage:
+        """Return the reply. Raises TimeoutError if the model is silent for longer than `max_silence_s`."""
+        seconds = self.max_silence_s
+        async with asyncio.timeout(None if math.isinf(seconds) else seconds) as silence:
+            if self.on_text is not None:
+                return await self._stream(self.on_text, silence, seconds)
+            reply = await self.runnable.ainvoke(self.messages, self.config)
+            return reply if isinstance(reply, AIMessage) else AIMessage(str(reply))
+
+    async def _stream(
+        self, on_text: OnText, silence: asyncio.Timeout, max_silence_s: float
+    ) -> AIMessage:
         chunks: list[AIMessageChunk] = []
         text = ""
         async for chunk in self.runnable.astream(self.messages, self.config):
+            if not math.isinf(max_silence_s):
+                silence.reschedule(asyncio.get_running_loop().time() + max_silence_s)
             chunks.append(chunk)
             text += chunk.text
             await on_text(text)

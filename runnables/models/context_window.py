@@ -114,7 +114,8 @@ def limit_output(client: BaseChatModel, max_tokens: int, window: int) -> None:
     limited: Any = client
     if getattr(client, "openai_api_base", None):
         # The client would send its own field as `max_completion_tokens`, which many servers ignore.
-        limited.extra_body = {"max_tokens": tokens} | (limited.extra_body or {})
+        limit = limited.max_tokens or tokens
+        limited.extra_body = {"max_tokens": limit} | (limited.extra_body or {})
         return
     name = _limit_field(client)
     if name and getattr(client, name) is None:
@@ -135,14 +136,36 @@ def lift_output_limit(client: BaseChatModel) -> bool:
     return True
 
 
+def lower_output_limit(client: BaseChatModel, window: int) -> None:
+    """Lower the limit on the length of replies, if there is one, to the share of `window` for replies."""
+    limited: Any = client
+    tokens = int(reserved_output_tokens(window))
+    extra_body = getattr(client, "extra_body", None) or {}
+    name = _limit_field(client)
+    if limit := extra_body.get("max_tokens"):
+        limited.extra_body = extra_body | {"max_tokens": min(limit, tokens)}
+    elif name and (limit := getattr(client, name)):
+        setattr(limited, name, min(limit, tokens))
+
+
+def end_of(reply: AIMessage) -> str | None:
+    """Return why a reply ended, such as "stop" or "length"; None if the provider did not say it."""
+    metadata = reply.response_metadata
+    ends = (metadata.get(name) for name in ("finish_reason", "stop_reason", "done_reason"))
+    return next(filter(None, ends), None)
+
+
+def is_cut_reply(reply: AIMessage) -> bool:
+    """Return whether the limit on the length cut off `reply`."""
+    return end_of(reply) in _CUT
+
+
 def is_cut_reasoning_reply(reply: AIMessage) -> bool:
     """Return whether the limit on the length cut off `reply`, and the model was reasoning.
 
     The model was reasoning if the reply reports reasoning tokens, or has no text apart from thinking.
     """
-    metadata = reply.response_metadata
-    ends = (metadata.get(name) for name in ("finish_reason", "stop_reason", "done_reason"))
-    if not any(end in _CUT for end in ends):
+    if not is_cut_reply(reply):
         return False
     usage = reply.usage_metadata
     reasoned = usage and usage.get("output_token_details", {}).get("reasoning")

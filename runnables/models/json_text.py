@@ -8,6 +8,7 @@ from typing import Any, TypeVar
 
 import json_repair
 from pydantic import BaseModel, ValidationError
+from pydantic_core import from_json
 
 T = TypeVar("T", bound=BaseModel)
 
@@ -68,6 +69,38 @@ def strip_thinking(text: str) -> str:
     return _THINKING.sub("", text).strip()
 
 
+def partial_object(text: str) -> dict[str, Any] | None:
+    """Return the JSON object that starts at the first brace of `text` and may be unfinished, or None.
+
+    A string that is unfinished is left out.
+    """
+    text = strip_thinking(text)
+    try:
+        value = from_json(text[text.index("{") :].encode(errors="replace"), allow_partial=True)
+    except ValueError:
+        return None
+    return value if isinstance(value, dict) else None
+
+
+def is_unfinished(text: str) -> bool:
+    """Return whether `text` ends within the JSON object that starts at its first brace.
+
+    If only the last brace is missing, the object counts as finished.
+    """
+    if partial_object(text) is None:
+        return False
+    text = strip_thinking(text)
+    return not any(_decodes(text[text.index("{") :] + end) for end in ("", "}"))
+
+
+def _decodes(text: str) -> bool:
+    try:
+        json.JSONDecoder().raw_decode(text)
+    except (ValueError, RecursionError):
+        return False
+    return True
+
+
 class _SchemaEchoed(Exception):
     """The model returned the JSON Schema."""
 
@@ -79,7 +112,10 @@ def _candidate_objects(text: str, repair: bool) -> Iterator[tuple[bool, dict[str
         yield from ((False, value) for value in _decode_objects(candidate))
     for candidate in candidates if repair else ():
         start = candidate.find("{")
-        repaired = _repair(candidate[start:]) if start >= 0 else None
+        if is_unfinished(candidate):
+            repaired: object = partial_object(candidate)
+        else:
+            repaired = _repair(candidate[start:]) if start >= 0 else None
         if isinstance(repaired, dict):
             yield True, repaired
 

@@ -6,9 +6,10 @@ The best method that the model supports is used. The methods, best first:
 2. `json_object`: the JSON mode of servers that take a schema with it, such as llama-cpp-python.
 3. `json_mode`: the provider's JSON mode, with the schema in the prompt.
 4. `plain`: no mode of the provider; the prompt asks for JSON.
-5. `repair`: the reply contains broken JSON, which is repaired.
-6. `re-ask`: one more call shows the model its own reply and the problem with it.
-7. `text`: the plain text becomes the object, for calls with `from_text`.
+5. `cut`: the reply ends within the JSON; the text that is cut off in the middle is left out.
+6. `repair`: the reply contains broken JSON, which is repaired.
+7. `re-ask`: one more call shows the model its own reply and the problem with it.
+8. `text`: the plain text becomes the object, for calls with `from_text`.
 
 Each model has its own list of modes (1 to 4). A mode is not tried again if the model has refused it, or if
 the mode has caused two server errors and has never produced a reply.
@@ -34,7 +35,12 @@ from pydantic import BaseModel
 
 from prompts.chat_prompts import PromptName, load_prompt
 from runnables.models.chat_model import MODE_ERRORS, ChatModel, OnText, OutputMode
-from runnables.models.json_text import UnreadableReply, parse_object, replace_unencodable
+from runnables.models.json_text import (
+    UnreadableReply,
+    is_unfinished,
+    parse_object,
+    replace_unencodable,
+)
 from runnables.run_context import (
     MODEL_FAILURE,
     STRUCTURED_OUTPUT,
@@ -42,6 +48,7 @@ from runnables.run_context import (
     deadline_timeout,
     dispatch_event,
     with_deadline,
+    with_fallback,
 )
 from schemas.choices import Language
 from schemas.errors import (
@@ -53,7 +60,7 @@ from schemas.errors import (
 
 T = TypeVar("T", bound=BaseModel)
 PromptVariables = dict[str, Any]
-OutputMethod = Literal[OutputMode, "repair", "re-ask", "text"]
+OutputMethod = Literal[OutputMode, "cut", "repair", "re-ask", "text"]
 
 MAX_INLINE_PARSE_CHARS = 10_000
 """Maximum length of a reply that is parsed on the event loop, in characters.
@@ -112,8 +119,9 @@ class StructuredOutputCall(Generic[T]):
         """
         errors: list[ModelError] = []
         for model in models:
+            run = with_fallback(config, model is not models[-1])
             try:
-                return await self.ask(model, variables, config, on_text)
+                return await self.ask(model, variables, run, on_text)
             except ModelError as error:
                 log.warning("%s: %s", self.step, error)
                 errors.append(error)
@@ -139,7 +147,7 @@ class StructuredOutputCall(Generic[T]):
             problem = str(error)
         corrected = await self._ask_again(model, prompt, text, problem, config, on_text)
         if corrected is not None:
-            return await self._report(corrected, "re-ask", model, config)
+            return await self._report(*corrected, model, config)
         if self.from_text and (value_of_text := self.from_text(text)) is not None:
             return await self._report(value_of_text, "text", model, config)
         invalid = ModelOutputInvalid(f"{model.role.setting}: the reply does not fit its schema")
@@ -154,14 +162,18 @@ class StructuredOutputCall(Generic[T]):
         problem: str,
         config: RunnableConfig,
         on_text: OnText | None,
-    ) -> T | None:
-        """Show the model its reply and the problem; return the corrected object, or None on failure."""
+    ) -> tuple[T, OutputMethod] | None:
+        """Show the model its reply and the problem.
+
+        Returns the corrected object and its method, `re-ask` or `cut`, or None on failure.
+        """
         request = load_prompt("repair", self.language).format_messages(problem=problem)
         quoted = text[:MAX_QUOTED_REPLY_CHARS] or "…"
         messages = [*prompt, AIMessage(quoted), *request]
         try:
             text, _ = await self.reply(model, messages, config, on_text)
-            return (await self._parse(model, text, "re-ask", config))[0]
+            value, method = await self._parse(model, text, "re-ask", config)
+            return value, "cut" if method == "cut" else "re-ask"
         except (ModelError, UnreadableReply) as error:
             log.info("%s: asking again failed: %s", self.step, type(error).__name__)
             return None
@@ -207,14 +219,16 @@ class StructuredOutputCall(Generic[T]):
     async def _parse(
         self, model: ChatModel, text: str, method: OutputMethod, config: RunnableConfig
     ) -> tuple[T, OutputMethod]:
-        """Return the object in `text`, and the method: `repair` if it was repaired, otherwise `method`.
+        """Return the object in `text`, and the method: `cut`, `repair` or, for valid JSON, `method`.
 
         Raises UnreadableReply. Raises ModelOutputInvalid at the deadline.
         """
         try:
             async with deadline_timeout(config):
                 value, repaired = await self._parse_reply(text)
-                return value, "repair" if repaired else method
+                if not repaired:
+                    return value, method
+                return value, "cut" if is_unfinished(text) else "repair"
         except TimeoutError:
             setting = model.role.setting
             raise ModelOutputInvalid(f"{setting}: the reply cannot be read in time") from None
@@ -252,7 +266,7 @@ async def probe_model(model: ChatModel) -> bool:
     Afterwards, `model.output_modes` is known. Raises ModelError; `model.last_error` is the same error if
     the model was called.
     """
-    # The prompt `repair` is not used: only `messages` are sent.
+    # The name of the prompt has no effect, because `messages` replace the prompt.
     call = StructuredOutputCall("probe", "repair", "en", _ProbeReply)
     messages: list[BaseMessage] = [HumanMessage(PROBE)]
     text = ""

@@ -136,7 +136,7 @@ def classify_by_rules(
     topic = TopicScorer(collection.word_counts, collection.manifest.words)
     touches_api = _shares_word_with_api_name(text, chunks, topic)
     structured = StructuredQuestion(
-        type=_question_type(text, details, code, named is not None, touches_api),
+        type=_question_type(details, code, named is not None, touches_api),
         api_name=named.api_name if named else None,
         api_url=api.api_url if api else path,
         request_param=details.request_param,
@@ -159,15 +159,11 @@ def search_candidates(
 
 
 def _question_type(
-    text: str, details: ExtractedDetails, code: str | None, names_api: bool, touches_api: bool
+    details: ExtractedDetails, code: str | None, names_api: bool, touches_api: bool
 ) -> QuestionType:
     """Return the type of an on-topic question.
 
-    It is `api_call` if one of these is true, and `general` otherwise:
-
-    - The question contains pasted details, an indexed error code, or a word about failures.
-    - It contains a word for a part of an API, and names an API or has no interrogative.
-    - It contains a word from an API's name (`touches_api`), and has no interrogative.
+    `names_api` is true if the question names an API, `touches_api` if it contains a word of an API's name.
     """
     pasted = (
         details.paths
@@ -176,10 +172,10 @@ def _question_type(
         or details.response
         or details.request_param
     )
-    if pasted or code or ERROR_WORDS.search(text):
+    if pasted or code or ERROR_WORDS.search(details.text):
         return "api_call"
-    asks_how = HOW_WORDS.search(text) is not None
-    if API_WORDS.search(text) and (names_api or not asks_how):
+    asks_how = HOW_WORDS.search(details.text) is not None
+    if API_WORDS.search(details.text) and (names_api or not asks_how):
         return "api_call"
     return "api_call" if touches_api and not asks_how else "general"
 

@@ -8,6 +8,7 @@ from collections.abc import Iterable, Sequence
 from langchain_core.runnables import Runnable, RunnableConfig
 
 from ingestion.text.language import estimate_tokens
+from prompts.chat_prompts import unescape_data
 from runnables.models.chat_models import ChatModels
 from runnables.models.context_window import count_prompt_tokens
 from runnables.models.structured_output import PromptVariables, StructuredOutputCall
@@ -19,10 +20,12 @@ from runnables.question.extract_details import (
     take_json,
 )
 from runnables.question.follow_up import (
+    content_stems,
     history_text,
     is_small_talk,
     make_standalone,
     new_stems,
+    share_kept,
     strip_small_talk,
 )
 from runnables.run_context import NamedStep, remaining_seconds, with_deadline
@@ -61,6 +64,12 @@ TURN_TAG_TOKENS = 20
 """Estimated number of tokens in the tags inside a turn."""
 
 log = logging.getLogger(__name__)
+
+MIN_SHARE_KEPT = 0.5
+"""A rewritten question must keep more than this share of the content words of the follow-up.
+
+A model may correct a word or replace it by a synonym, but not ask about something else.
+"""
 
 _BODY = "{…}"
 """Placeholder for a pasted JSON object."""
@@ -143,7 +152,7 @@ class _Condenser:
         reply = (await self._output.ask_first(self._models, variables, timed)).value
         if reply.small_talk and may_be_small_talk(details_of(question)):
             return reply
-        condensed = " ".join(reply.question.replace(_BODY, " ").split())
+        condensed = " ".join(unescape_data(reply.question).replace(_BODY, " ").split())
         details = extract_details(text)
         problem = await asyncio.to_thread(_problem, condensed, text, details, question.history)
         if problem is not None:
@@ -195,12 +204,13 @@ def _problem(
     if len(condensed) > max(MAX_QUESTION_CHARS, 3 * len(text)):
         return "too long"
     known = f"{text}\n{history_text(history)}"
-    if not all(_contains_name(known, name) for name in _names(condensed)):
+    names = _names(condensed)
+    if not names and not content_stems(condensed):
+        return "without a subject"
+    if not all(_contains_name(known, name) for name in names):
         return "about a name that is not in the conversation"
-    follow_up = strip_small_talk(details.prose)
-    if _is_off_subject(condensed, known) or _is_off_subject(
-        follow_up, f"{condensed}\n{history_text(history)}"
-    ):
+    kept = share_kept(strip_small_talk(details.prose), condensed)
+    if kept <= MIN_SHARE_KEPT or _is_off_subject(condensed, known):
         return "about something else"
     return None
 

@@ -133,7 +133,8 @@ def _path_and_query(url: str) -> tuple[str, dict[str, str]]:
 def _assign_body(body: JsonObject, details: ExtractedDetails) -> None:
     """Store `body` as the response if its keys are typical of one, otherwise as request parameters."""
     keys = _by_plain_key(body).keys()
-    if details.response is None and len(keys & _RESPONSE_KEYS) >= min(2, len(keys)) > 0:
+    is_response = bool(keys) and len(keys & _RESPONSE_KEYS) >= min(2, len(keys))
+    if is_response and details.response is None:
         details.response = body
     else:
         details.request_param.update(body)

@@ -58,6 +58,13 @@ _PRONOUN = re.compile(
     r"|\b(?:it|its|this|that|these|those|they|them|their|one|ones|there|same|above)\b",
     re.I,
 )
+_REFERENCE = re.compile(
+    r"(?:[这那][个些种]|该|此|上述)(?:接口|错误码?|报错|异常|失败|问题|参数|字段)"
+    r"|\b(?:this|that|these|those) [a-z]+|\b[a-z]+n['’]t\b",
+    re.I,
+)
+"""A pronoun with its noun, such as "that endpoint", or a negation such as "isn't"."""
+
 _ACTION_ON_PRONOUN = re.compile(
     r"(?:怎么|如何|怎样|能|可以|要|会)[^，,。]{0,6}(?:它|这个|那个)"
     r"|\b(?:how|can|could|should|may|must) (?:do |can |should |to )?(?:i|we) \w+"
@@ -109,23 +116,29 @@ def make_standalone(
     if not _omits_subject(rest, _OPENER.match(question) is not None, subject, history):
         return text
     if _asks_about_problem(rest):
-        subject = _problem(history[-1], subject)
+        subject = _conversation_problem(history)
     return _insert_subject(subject, rest)
 
 
 def conversation_subject(history: Iterable[Turn]) -> str:
-    """Return the subject of the latest turn that has a subject; empty if no turn has one.
+    """Return the subject of the latest turn that has a subject; empty if no turn has one."""
+    subject = ""
+    for turn in history:
+        subject = _subject_after(turn, subject)
+    return subject
+
+
+def _subject_after(turn: Turn, subject: str) -> str:
+    """Return the subject of `turn`; `subject` is that of the turns before it.
 
     The subject of a turn is its API or, if it has none, the subject of its question. If a question begins
     with the previous subject, that subject is kept.
     """
-    subject = ""
-    for turn in history:
-        keeps_subject = subject and turn.question.startswith(subject)
-        subject = (
-            turn.api_name or (subject if keeps_subject else _subject(turn.question)) or subject
-        )
-    return subject
+    if turn.api_name:
+        return turn.api_name
+    if subject and turn.question.startswith(subject):
+        return subject
+    return _subject(turn.question) or subject
 
 
 def new_stems(text: str, known_text: str) -> list[str]:
@@ -135,6 +148,23 @@ def new_stems(text: str, known_text: str) -> list[str]:
     """
     known = {*_stems(known_text), *_IGNORED_STEMS}
     return [word for word in dict.fromkeys(_content_stems(text)) if word not in known]
+
+
+def share_kept(follow_up: str, rewritten: str) -> float:
+    """Return the share of the content words of `follow_up` that `rewritten` contains, 0 to 1.
+
+    Words that refer back, such as "that endpoint", are left out. Without content words, the share is 1. A
+    Chinese word may be part of a longer one.
+    """
+    known = {*_stems(rewritten), *_stems(" ".join(_PRONOUN.findall(follow_up)))}
+    words = content_stems(_REFERENCE.sub(" ", follow_up))
+    kept = [word in known or (not word.isascii() and word in rewritten) for word in words]
+    return sum(kept) / len(kept) if kept else 1.0
+
+
+def content_stems(text: str) -> list[str]:
+    """Return the stems of the content words of `text`, without words such as "please" and "explain"."""
+    return [word for word in dict.fromkeys(_content_stems(text)) if word not in _FRAME_STEMS]
 
 
 def history_text(history: Iterable[Turn]) -> str:
@@ -158,9 +188,8 @@ def _omits_subject(rest: str, has_opener: bool, subject: str, history: Sequence[
     if has_pronoun:
         new = [word for word in new if word not in _DEVELOPER_STEMS]
     if has_opener or has_pronoun or _ELLIPSIS.search(rest):
-        return len(new) <= (
-            MAX_NEW_WORDS if has_pronoun and _ACTION_ON_PRONOUN.search(prose) else 0
-        )
+        is_action = has_pronoun and _ACTION_ON_PRONOUN.search(prose)
+        return len(new) <= (MAX_NEW_WORDS if is_action else 0)
     mentioned = {word for turn in history for word in _content_stems(turn.question)}
     limit = MAX_CHINESE_ELLIPTICAL_WORDS if _is_chinese(rest) else MAX_ELLIPTICAL_WORDS
     is_short = len(words) <= limit
@@ -206,16 +235,31 @@ def _subject(question: str) -> str:
 def _asks_about_problem(rest: str) -> bool:
     """Return whether `rest` asks about an unnamed problem, as in 那怎么解决 ("how to fix it")."""
     words = set(_stems(rest))
-    is_stated = bool(words & _API_STEMS - _PROBLEM_STEMS - _ERROR_STEMS)
+    is_stated = bool(words & (_API_STEMS - _PROBLEM_STEMS - _ERROR_STEMS))
     return bool(words & _PROBLEM_STEMS) and not is_stated
 
 
-def _problem(turn: Turn, subject: str) -> str:
-    """Return what the question of `turn` is about, with its error codes and `subject`."""
-    problem = _subject(turn.question)
-    if subject not in problem:
-        problem = f"{subject} {problem}".rstrip()
-    codes = [code for code in error_codes(turn.question) if code not in problem]
+def _conversation_problem(history: Iterable[Turn]) -> str:
+    """Return what the latest question is about, with its API and error codes.
+
+    The question of a follow-up begins with the problem of an earlier turn, which is kept.
+    """
+    subject = problem = ""
+    for turn in history:
+        subject = _subject_after(turn, subject)
+        if not (problem and turn.question.startswith(problem)):
+            problem = _problem(turn.question, subject)
+    return problem
+
+
+def _problem(question: str, subject: str) -> str:
+    """Return what `question` is about, with `subject` and the error codes of the question."""
+    problem = _subject(question)
+    if problem.lower() in subject.lower():
+        problem = subject
+    elif subject.lower() not in problem.lower():
+        problem = f"{subject} {problem}"
+    codes = [code for code in error_codes(question) if code not in problem]
     return " ".join([problem, *codes])
 
 

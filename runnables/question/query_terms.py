@@ -48,8 +48,10 @@ REMEDY_WORDS = frozenset(
      "解决", "处理", "原因", "修复", "办法", "方案"]
 )  # fmt: skip
 """Words with which a question asks what an error means and what to do about it."""
+
 MAX_SHORT_VALUE_CHARS = 2
 """Maximum length, in characters, of a value that counts only after words such as "is" or "code"."""
+
 _MARKED_WORD = re.compile(
     r"(?<![\w.-])(?!\d{3}\b(?![.-]\w))-?(?=\w*[\d._-]|\w+[A-Z])[A-Za-z\d]+(?:[._-][A-Za-z\d]+)*(?![\w-])",
     re.ASCII,

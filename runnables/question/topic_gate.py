@@ -99,10 +99,7 @@ def _gain_by_equivalents(
 
 
 def _has_private_word(details: ExtractedDetails, collection: Collection) -> bool:
-    """Return whether the question has a word about private life or general knowledge that no document has.
-
-    This function blocks: call it in a worker thread.
-    """
+    """Return whether the question contains one of `_private_words` that no document contains."""
     words = {word: split_words(word) for word, _ in _private_words().groups(details.text)}
     counts = collection.word_counts([part for parts in words.values() for part in parts])
     return any(part not in counts for parts in words.values() for part in parts)
@@ -111,10 +108,7 @@ def _has_private_word(details: ExtractedDetails, collection: Collection) -> bool
 def _stated_share(
     details: ExtractedDetails, collection: Collection, glossary: Glossary, chunks: Sequence[Chunk]
 ) -> float:
-    """Return the largest weighted share of the question's words that a single chunk contains, 0 to 1.
-
-    This function blocks: call it in a worker thread.
-    """
+    """Return the largest weighted share of the question's words that a single chunk contains, 0 to 1."""
     terms = QueryTerms.of(details, None, collection, glossary)
     texts = (f"{c.title} {c.section} {c.api_name} {c.body}" for c in chunks)
     return max((terms.share(terms.found_in(text)) for text in texts), default=0.0)

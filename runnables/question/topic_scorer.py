@@ -76,5 +76,5 @@ class TopicScorer:
         share = count / self._total
         if word in DEVELOPER_WORDS:
             share = max(share, DEVELOPER_SHARE)
-        everyday = 10 ** (zipf_frequency(word) - 9)
+        everyday = 10 ** (zipf_frequency(word) - 9)  # Zipf: log10 of the count per billion words
         return math.log(1 - DOCUMENT_WEIGHT + DOCUMENT_WEIGHT * share / everyday)

@@ -2,6 +2,7 @@
 
 import asyncio
 import logging
+import math
 from array import array
 from collections.abc import Container, Iterable, Mapping, Sequence
 from functools import partial
@@ -13,9 +14,11 @@ from langchain_core.documents import Document
 from langchain_core.embeddings import Embeddings
 from langchain_core.runnables import RunnableConfig
 
+from ingestion.embeddings import check_vectors
 from ingestion.providers import ModelRole, model_errors
 from ingestion.store.collection import ChunkHit, Collection
 from ingestion.store.schema import Vector
+from runnables.models.chat_model import ModelCircuit
 from runnables.retrieval.exact_search import DEFINED, definition_strength, find_definitions
 from runnables.retrieval.query_analysis import extract_identifiers
 from runnables.retrieval.ranking import (
@@ -27,7 +30,7 @@ from runnables.retrieval.ranking import (
 )
 from runnables.run_context import MODEL_FAILURE, dispatch_event
 from schemas.document import Chunk, RetrievedChunk
-from schemas.errors import ConfigurationError, ModelError
+from schemas.errors import ConfigurationError, ModelError, ModelOutputInvalid
 from schemas.question import Filters
 
 RetrievalMode = Literal["full_text", "dense", "hybrid"]
@@ -53,8 +56,17 @@ If `k` is 5, three results remain for the other words of the question.
 MAX_INLINE_VECTORS = 10_000
 """Maximum number of vectors to compare on the event loop; comparing this many takes about 5 ms."""
 
-EMBEDDING_TIMEOUT_S = 10
-"""Seconds to wait for the vector of a question. After that, only full text is searched."""
+EMBEDDING_TIMEOUT_S = 5
+"""Seconds to wait for the vector of a question. After that, only full text is searched.
+
+A server that loads the model for the first question needs a few seconds.
+"""
+
+EMBEDDING_FAILURE_THRESHOLD = 3
+"""Number of consecutive failures after which the embedding model is not called for a while."""
+
+EMBEDDING_RECOVERY_S = 30
+"""Seconds for which the embedding model is not called. Meanwhile, only full text is searched."""
 
 EMBEDDING_CACHE_SIZE = 256
 """Maximum number of cached vectors of questions, which take one megabyte at 1,024 dimensions."""
@@ -63,21 +75,50 @@ log = logging.getLogger(__name__)
 
 
 class QueryEmbeddings:
-    """An embedding model for questions, with a cache."""
+    """An embedding model for questions, with a cache and a circuit breaker."""
 
     def __init__(self, embeddings: Embeddings, role: ModelRole) -> None:
+        self.role = role
+        self.last_error: ModelError | None = None
+        """The error of the last call; None if the call succeeded, or if there was no call."""
         self._embeddings = embeddings
-        self._role = role
-        self._cache: LRUCache[str, array[float]] = LRUCache(EMBEDDING_CACHE_SIZE)
+        self._circuit = ModelCircuit(
+            EMBEDDING_FAILURE_THRESHOLD, EMBEDDING_RECOVERY_S, expected_exception=ModelError
+        )
+        self._cache: LRUCache[tuple[str, int], array[float]] = LRUCache(EMBEDDING_CACHE_SIZE)
 
-    async def embed(self, query: str) -> Vector:
-        """Return the vector of `query`. Raises ModelError."""
-        if query not in self._cache:
-            with model_errors(self._role):
-                async with asyncio.timeout(EMBEDDING_TIMEOUT_S):
-                    vector = await self._embeddings.aembed_query(query)
-            self._cache[query] = array("f", vector)
-        return self._cache[query].tolist()
+    async def embed(self, query: str, dimension: int) -> Vector | None:
+        """Return the vector of `query`; None if the model is not called after several failures.
+
+        Raises ModelError, in particular ModelOutputInvalid if the length of the vector is not `dimension`.
+        """
+        if (query, dimension) not in self._cache:
+            if self._circuit.opened:
+                return None
+            try:
+                vector = await self._circuit.call_async(self._request, query, dimension)
+            except ModelError as error:
+                self.last_error = error
+                raise
+            self.last_error = None
+            self._cache[query, dimension] = vector
+        return self._cache[query, dimension].tolist()
+
+    async def _request(self, query: str, dimension: int) -> "array[float]":
+        with model_errors(self.role):
+            async with asyncio.timeout(EMBEDDING_TIMEOUT_S):
+                vector = await self._embeddings.aembed_query(query)
+            check_vectors([vector], 1, self.role)
+            if len(vector) != dimension:
+                raise ModelOutputInvalid(
+                    f"{self.role.setting}: vectors have {len(vector)} dimensions, the index has "
+                    f"{dimension}: run `apidesk ingest --rebuild`"
+                )
+            if not 0 < math.hypot(*vector) < math.inf:  # NaN is neither
+                raise ModelOutputInvalid(
+                    f"{self.role.setting}: the server returned a vector without a direction"
+                )
+            return array("f", vector)
 
 
 class HybridSearch:
@@ -107,15 +148,17 @@ class HybridSearch:
         """Return the `k` best chunks. Full text is also searched for `extra_terms` and `synonyms`.
 
         Extra terms weigh as much as the words of `query`; synonyms weigh less (see
-        `ingestion.text.words.query_terms`). If the embedding model fails, only full text is searched.
+        `ingestion.text.words.query_terms`). If there is no vector, only full text is searched.
 
         If `terms_only` is true, `query` is a list of terms instead of a question, and mode `hybrid`
         searches full text only.
         """
         vector = None
-        if self._embeddings and self._uses_vectors and not (terms_only and self._mode == "hybrid"):
+        uses_vectors = self._uses_vectors and not (terms_only and self._mode == "hybrid")
+        dimension = self.collection.vector_dimension if uses_vectors else None
+        if self._embeddings and dimension:
             try:
-                vector = await self._embeddings.embed(query)
+                vector = await self._embeddings.embed(query, dimension)
             except ModelError as error:
                 log.warning("searching full text alone: %s", error)
                 labels = self.collection.embedding_role.labels
@@ -149,7 +192,7 @@ class HybridSearch:
             if vector is not None:
                 dense = search(count, vector)
                 fused = fuse(
-                    _diversify(candidates, count), _diversify(dense, count), self._dense_weight
+                    diversify(candidates, count), diversify(dense, count), self._dense_weight
                 )
                 candidates = dict(islice(fused.items(), count))
                 ranking = fused | {hit: 0.0 for hit in ranking if hit not in fused}
@@ -170,7 +213,7 @@ class HybridSearch:
         publish the same section on several pages, such as one per version.
         """
         while True:
-            best = _diversify(candidates, k)
+            best = diversify(candidates, k)
             chunks |= self._read(hit for hit in best if hit not in chunks)
             # A chunk may have been deleted since the search.
             found = [
@@ -193,10 +236,6 @@ class HybridSearch:
     @property
     def _dense_weight(self) -> float:
         return dense_weight(self.collection.manifest.calibration)
-
-
-def _diversify(hits: ScoredHits, k: int) -> list[ChunkHit]:
-    return diversify(hits, k, lambda hit: (hit.source, hit.document_id))
 
 
 def _definitions_first(

@@ -29,7 +29,12 @@ from tests.openai_api.openai_client import QUESTION, complete, open_client, user
         ({"messages": [user("问" * 20_001)]}, 413, "messages", "too_large", "question: 20001 characters"),
         ({"messages": [user([{"type": "image_url", "image_url": {"url": "data:"}}])]}, 400, "messages",
          "invalid_input", "messages: only text is supported, not image_url"),
-        ({"messages": [user(7)]}, 400, "messages", "invalid_input", "messages.0.content.str: Input should be a valid string; "),
+        ({"messages": [user(7)]}, 400, "messages", "invalid_input", "messages.0.content: Input should be a string or a list"),
+        ({"messages": ["hello"]}, 400, "messages", "invalid_input", "messages.0: Input should be a JSON object"),
+        ({"messages": [{"role": "foo", "content": "x"}]}, 400, "messages", "invalid_input",
+         "messages.0.role: foo is not a role; use one of: developer, system, user, assistant, "),
+        ({"messages": [{"role": "foo", "content": "x"}, user(QUESTION)]}, 400, "messages", "invalid_input",
+         "messages.0.role: foo is not a role; "),
         ({"messages": "hello"}, 400, "messages", "invalid_input", "messages: "),
         ({"response_format": {"type": "json_object"}}, 400, "response_format", "invalid_input",
          "response_format.type: Input should be 'text'"),
@@ -38,7 +43,14 @@ from tests.openai_api.openai_client import QUESTION, complete, open_client, user
         ({"temperature": "hot"}, 400, "temperature", "invalid_input", "temperature: Input should be a valid number"),
         ({"temperature": 3}, 400, "temperature", "invalid_input", "temperature: Input should be less than or equal to 2"),
         ({"max_tokens": -1}, 400, "max_tokens", "invalid_input", "max_tokens: Input should be greater than or equal to 1"),
-        ({"logprobs": True}, 400, "logprobs", "invalid_input", "logprobs: Input should be False"),
+        ({"logprobs": True}, 400, "logprobs", "invalid_input", "logprobs: not supported"),
+        ({"top_logprobs": 99}, 400, "top_logprobs", "invalid_input", "top_logprobs: Input should be less than or equal to 20"),
+        ({"presence_penalty": 3}, 400, "presence_penalty", "invalid_input",
+         "presence_penalty: Input should be less than or equal to 2"),
+        ({"presence_penalty": "hot"}, 400, "presence_penalty", "invalid_input",
+         "presence_penalty: Input should be a valid number"),
+        ({"frequency_penalty": -5}, 400, "frequency_penalty", "invalid_input",
+         "frequency_penalty: Input should be greater than or equal to -2"),
     ],
 )  # fmt: skip
 @pytest.mark.parametrize("stream", [False, True])
@@ -77,6 +89,24 @@ def test_invalid_response_request_names_its_parameter(
 ) -> None:
     response = client.post("/v1/responses", json={"model": "apidesk", "input": QUESTION} | body)
     assert (response.status_code, response.json()["error"]["param"]) == (status, param)
+
+
+@pytest.mark.parametrize(
+    ("body", "message"),
+    [
+        ({"previous_response_id": "resp_1"}, "previous_response_id: not supported, because responses are not stored"),
+        ({"conversation": {"id": "c"}}, "conversation: not supported, because responses are not stored"),
+        ({"background": True}, "background: not supported, because responses are not stored"),
+        ({"input": 7}, "input: Input should be a string or a list"),
+        ({"input": [{"role": "foo", "content": "x"}]},
+         "input.0.role: foo is not a role; use one of: developer, system, user, assistant, tool, function"),
+    ],
+)  # fmt: skip
+def test_invalid_response_request_returns_one_sentence(
+    client: TestClient[Litestar], body: dict[str, Any], message: str
+) -> None:
+    response = client.post("/v1/responses", json={"model": "apidesk", "input": QUESTION} | body)
+    assert response.json()["error"]["message"] == message
 
 
 @pytest.mark.parametrize("path", ["/v1/chat/completions", "/v1/responses"])
@@ -147,7 +177,7 @@ def test_model_failure_returns_a_server_error(
     response = http.post("/v1/chat/completions", json=body)
     model_server.replies.clear()
     assert response.status_code == 503
-    assert "retry-after" in response.headers
+    assert "retry-after" not in response.headers  # a wrong key is not retryable
     assert response.json()["error"]["type"] == "server_error"
 
 

@@ -6,7 +6,7 @@ from app.service.answer_service import AnswerService
 from ingestion.store.collection import Collection
 from ingestion.store.schema import Vector, embedded_text
 from schemas.question import Filters
-from tests.chunks import embed, page
+from tests.chunks import DIMENSION, embed, page
 from tests.collections import write
 from tests.store.conftest import ODD_NAMES, PAGES, Connect, names, search
 
@@ -63,6 +63,14 @@ def test_search_returns_at_most_k_chunks_best_first(docs: Collection) -> None:
 def test_search_returns_the_chunk_as_written(docs: Collection) -> None:
     (written,) = page("signing", PAGES["signing"])
     assert docs.search("isv.invalid-signature", 1)[0].chunk == written
+
+
+def test_vector_dimension_is_that_of_the_stored_vectors(
+    docs: Collection, vectors: Collection
+) -> None:
+    for collection, dimension in ((docs, None), (vectors, DIMENSION)):
+        collection.load()
+        assert collection.vector_dimension == dimension
 
 
 @pytest.mark.parametrize(("name", "body"), PAGES.items(), ids=PAGES)
