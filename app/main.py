@@ -9,7 +9,12 @@ from types import ModuleType
 
 from litestar import Litestar, Router, asgi
 from litestar.di import Provide
-from litestar.exceptions import HTTPException, MethodNotAllowedException, NotFoundException
+from litestar.exceptions import (
+    HTTPException,
+    MethodNotAllowedException,
+    NotFoundException,
+    ValidationException,
+)
 from litestar.handlers import ASGIRouteHandler
 from litestar.openapi import OpenAPIConfig
 from litestar.openapi.plugins import JsonRenderPlugin, YamlRenderPlugin
@@ -20,7 +25,8 @@ from litestar.types import ControllerRouterHandler, Receive, Scope, Send
 
 from app.api.admin import get_ingestion, insights, list_ingestions, start_ingestion
 from app.api.ask import ask, delete_session, give_feedback, retrieve
-from app.api.health import live, metrics, metrics_head, ready
+from app.api.fields import check_query, invalid_request
+from app.api.health import live, live_head, metrics, metrics_head, ready, ready_head
 from app.api.openai.protocol import handle_unrouted
 from app.api.openai.routes import openai_router
 from app.api.openapi import (
@@ -55,7 +61,7 @@ def create_app(answer_service: AnswerService, local_key: str | None = None) -> L
     app = Litestar(
         route_handlers=_routes(services),
         dependencies=_dependencies(services),
-        guards=[AuthGuard(services.keyring, services.limits).check],
+        guards=[AuthGuard(services.keyring, services.limits).check, check_query],
         before_send=[add_security_headers],
         cors_config=cors_config(answer_service.settings),
         lifespan=[lambda _: services.running()],
@@ -65,6 +71,7 @@ def create_app(answer_service: AnswerService, local_key: str | None = None) -> L
         exception_handlers={
             NotFoundException: handle_unrouted,
             MethodNotAllowedException: handle_unrouted,
+            ValidationException: invalid_request,
             Exception: unexpected_problem,
         },
         openapi_config=_openapi_config(),
@@ -77,7 +84,15 @@ def create_app(answer_service: AnswerService, local_key: str | None = None) -> L
 def _routes(services: Container) -> list[ControllerRouterHandler]:
     question_routes = [ask, retrieve, get_suggestions, give_feedback, delete_session]
     ingestion_routes = [start_ingestion, list_ingestions, get_ingestion]
-    operations_routes = [live, ready, metrics, metrics_head, insights]
+    operations_routes = [
+        live,
+        live_head,
+        ready,
+        ready_head,
+        metrics,
+        metrics_head,
+        insights,
+    ]
     return [
         *question_routes,
         *ingestion_routes,

@@ -27,7 +27,7 @@ API_SECTION_FACTOR = 6
 MAX_BLOCK_CHARS = 12_000
 """Length in characters above which a block is split, because Milvus limits text to 65,535 bytes.
 
-For most tables, their `_weight` decides instead: see `_split_blocks`.
+Most tables are split by their `_weight` instead: see `_split_blocks`.
 """
 
 MAX_CHUNK_WEIGHT = 8_000
@@ -187,12 +187,13 @@ def _split_lines(block: MarkdownBlock) -> Iterator[str]:
     """
     lines = [line[i : i + MAX_BLOCK_CHARS] for line in block.text.split("\n")
              for i in range(0, max(len(line), 1), MAX_BLOCK_CHARS)]  # fmt: skip
-    fence = _OPENING_FENCE.match(lines[0])
-    if block.kind == "fence" and fence:
+    opening = _OPENING_FENCE.match(lines[0])
+    if block.kind == "fence" and opening:
+        fence = opening[1]
         last_line = lines[-1].strip()
-        is_closed = last_line.startswith(fence[1]) and not last_line.strip(fence[1][0])
+        is_closed = last_line.startswith(fence) and not last_line.strip(fence[0])
         inner = lines[1:-1] if is_closed else lines[1:]
-        yield from _group_lines(inner, MAX_BLOCK_CHARS // 4, [lines[0]], [fence[1]])
+        yield from _group_lines(inner, MAX_BLOCK_CHARS // 4, [lines[0]], [fence])
     else:
         yield from _group_lines(lines, MAX_BLOCK_CHARS // 4, [], [])
 
@@ -253,5 +254,6 @@ def fenced(value: object) -> str:
     """Return `value` as a fenced code block. A string is stripped; other values become JSON."""
     if not isinstance(value, str):
         return f"```json\n{pretty(value)}\n```"
-    fence = "`" * max(3, 1 + max(map(len, re.findall("`+", value)), default=0))
+    longest = max(map(len, re.findall("`+", value)), default=0)
+    fence = "`" * max(3, longest + 1)
     return f"{fence}\n{value.strip()}\n{fence}"

@@ -4,8 +4,8 @@ These are the runs of one question, in the order and with the names that a trace
 brackets depend on the question, on the settings or on the caller.
 
     ask
-      [condense]               rewrites a follow-up as a standalone question; small talk gets a
-                               fixed reply, which ends the run
+      [condense]               rewrites a follow-up as a standalone question
+                               Small talk gets a fixed reply, which ends the run.
       structured-question      classifies the question, in parallel with `retrieve`
       retrieve                 finds the k best chunks
         [retrieve/rerank]
@@ -37,6 +37,7 @@ from dataclasses import dataclass
 
 from langchain_core.runnables import Runnable, RunnableConfig
 
+from runnables.question.follow_up import is_small_talk
 from runnables.question.topic_gate import OFF_TOPIC
 from runnables.run_context import NamedStep
 from runnables.state import (
@@ -84,7 +85,7 @@ class PipelineSteps:
     quote: StateStep
     """Drafts an answer from quoted passages; used without a model, or if every model fails."""
     decline: StateFunction
-    """Drafts the reply that the documents do not cover the question, which is probably off-topic."""
+    """Drafts the reply that the documents do not cover the question."""
     ground: Runnable[PipelineState, Answer]
     """Checks the citations, links and facts of the draft, and whether the cited chunks support it."""
 
@@ -96,7 +97,7 @@ def build_pipeline(steps: PipelineSteps) -> Runnable[Question, Answer]:
     async def ask(question: Question, config: RunnableConfig) -> Answer:
         if question.history:
             question = await steps.condense.ainvoke(question, config)
-        if question.small_talk:  # set by `condense`
+        if question.small_talk or is_small_talk(question.text):
             return await steps.acknowledge(question, config)
         classification, retrieved = await asyncio.gather(
             steps.classify.ainvoke(question, config),

@@ -97,7 +97,7 @@ class Filters(ApiModel):
     """Service id."""
     source: str | None = None
     """Name of a source in platform.toml."""
-    metadata: dict[str, str] = Field(default_factory=dict)
+    metadata: dict[str, str] = Field(default_factory=dict, max_length=20)
     """Required metadata values by name."""
 
     def allow(self, chunk: Chunk) -> bool:
@@ -184,7 +184,7 @@ class Question(ApiModel):
     original_text: str = ""
     """The caller's wording if `text` was condensed from it; otherwise empty."""
     small_talk: bool = False
-    """Whether the text is a follow-up that asks nothing, such as thanks or a greeting."""
+    """Whether `condense` found that the text is a follow-up that asks nothing, such as thanks."""
     details: ExtractedDetails | None = Field(default=None, exclude=True, repr=False)
     """The details pasted into the question; read them with `extract_details.details_of`."""
 

@@ -65,6 +65,18 @@ BAD_BODIES = {
     "unknown key with a lone surrogate": (b'{"question": "a", "\\ud800": 5}', 400, "\ufffd: "),
     "the name of a handler parameter as key": (b'{"question": "a", "data": 5}', 400, "data: Extra"),
     "unknown language": (b'{"question": "a", "language": "xx"}', 400, "language: "),
+    "a list as filters": (
+        b'{"question": "a", "filters": []}',
+        400,
+        "filters: Input should be a JSON object",
+    ),
+    "1,000 filters": (
+        json.dumps(
+            {"question": "a", "filters": {"metadata": dict.fromkeys(map(str, range(1_000)), "x")}}
+        ).encode(),
+        400,
+        "filters.metadata: Object should have at most 20 items",
+    ),
     "two wrong fields": (b'{"question": "", "k": 0}', 400, "; k: "),
 }
 
@@ -169,6 +181,20 @@ def test_unknown_path_returns_404(client: TestClient[Litestar], method: str, pat
     assert_problem(client.request(method, path), 404, "Nothing matches")
 
 
+@pytest.mark.parametrize("answer_id", ["none", "00000000-0000-4000-8000-000000000000"])
+def test_unknown_answer_or_session_is_named(client: TestClient[Litestar], answer_id: str) -> None:
+    response = client.post(f"/answers/{answer_id}/feedback", json={"score": 1})
+    assert_problem(response, 404, "there is no answer with this id")
+    response = client.delete(f"/sessions/{answer_id}")
+    assert_problem(response, 404, "there is no session with this id")
+
+
+def test_event_stream_with_quality_zero_is_not_sent(client: TestClient[Litestar]) -> None:
+    accept = {"Accept": "text/event-stream;q=0"}
+    response = client.post("/ask", json={"question": "怎么发货"}, headers=accept)
+    assert response.headers["content-type"] == "application/json"
+
+
 @pytest.mark.parametrize("question", UNUSUAL_QUESTIONS.values(), ids=UNUSUAL_QUESTIONS)
 def test_unusual_question_is_answered(client: TestClient[Litestar], question: str) -> None:
     response = post(client, "/ask", question)
@@ -226,6 +252,12 @@ def test_naughty_strings_are_answered(client: TestClient[Litestar]) -> None:
 def test_liveness_probe(client: TestClient[Litestar]) -> None:
     response = client.get("/health/live")
     assert (response.status_code, response.json()) == (200, {"status": "ok"})
+
+
+@pytest.mark.parametrize("path", ["/health/live", "/health/ready"])
+def test_probes_accept_head(client: TestClient[Litestar], path: str) -> None:
+    response = client.head(path)
+    assert (response.status_code, response.content) == (200, b"")
 
 
 def test_readiness_probe(client: TestClient[Litestar]) -> None:

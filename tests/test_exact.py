@@ -21,6 +21,7 @@ from runnables.retrieval.exact_search import (
 from runnables.retrieval.query_analysis import asks_about_code, extract_identifiers
 from schemas.document import SourceDocument
 from schemas.platform import SourceLimits
+from schemas.question import Filters
 from schemas.settings import read_settings
 from tests.chunks import page
 from tests.collections import open_collection, write
@@ -152,7 +153,7 @@ def test_missing_identifiers_are_those_that_no_document_contains(
     sample_service: AnswerService, question: str, expected: tuple[str, ...]
 ) -> None:
     details = extract_details(question)
-    assert missing_identifiers(sample_service.collection, details) == list(expected)
+    assert missing_identifiers(sample_service.collection, details, Filters()) == list(expected)
 
 
 @pytest.mark.parametrize(
@@ -176,7 +177,7 @@ def test_an_unknown_identifier_is_named_with_similar_ones(
 def test_similar_paths_are_compared_without_case_and_suggested_as_written(tmp_path: Path) -> None:
     collection = open_collection(read_settings(milvus_uri=str(tmp_path / "milvus.db")), "embedded")
     write(collection, page("user", "Returns a user.", api_url="/V1/GetUserInfo"))
-    assert similar_identifiers(collection, "/v1/getuserinf", ()) == ["/V1/GetUserInfo"]
+    assert similar_identifiers(collection, "/v1/getuserinf", (), Filters()) == ["/V1/GetUserInfo"]
     collection.close()
 
 
@@ -234,3 +235,25 @@ def test_identifier_in_the_code_column_is_defined_even_if_another_cell_contains_
 )
 def test_code_is_asked_about_without_the_word_error(question: str, asks: bool) -> None:
     assert asks_about_code(question) is asks
+
+
+@pytest.mark.parametrize(
+    ("question", "sentence"),
+    [
+        (
+            "what does error 44203 mean?",
+            "The part of the documentation of Qingqiao Open Platform that the filters select does not"
+            " contain `44203`.",
+        ),
+        ("错误码 44203 是什么意思", "青桥开放平台的文档中符合筛选条件的部分没有 `44203`。"),
+    ],
+)
+def test_code_outside_the_filters_is_missing(
+    client: TestClient[Litestar], question: str, sentence: str
+) -> None:
+    found = client.post("/ask", json={"question": question}).json()
+    assert "44203" in found["answer"][0]
+    asked = {"question": question, "filters": {"source": "guides"}}
+    missing = client.post("/ask", json=asked).json()
+    assert missing["answer"][0].startswith(sentence)
+    assert missing["confidence"] == "low"

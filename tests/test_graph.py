@@ -43,9 +43,10 @@ class Runs(BaseCallbackHandler):
     [
         ("怎么发货", ["structured-question", "retrieve", "boost-named-api", "answer", "ground"]),
         ("今天天气怎么样", ["structured-question", "retrieve"]),
+        ("你好", []),
         ("每天的帐去哪拿", ["structured-question", "retrieve", "ground"]),
     ],
-    ids=["answered", "refused", "probably off-topic"],
+    ids=["answered", "refused", "small talk", "probably off-topic"],
 )
 def test_flowchart_contains_every_step_that_runs(
     sample_service: AnswerService, flowchart: str, question: str, runs: list[str]

@@ -133,8 +133,22 @@ def test_agent_can_search_list_and_open_documents(url: str) -> None:
 def test_open_lists_the_sections_of_a_document(url: str) -> None:
     (document, *_) = call(url, "outline", name="订单发货").structured_content["documents"]
     result = call(url, "open", document=document["title"])
-    assert result.structured_content == {"passages": [], "sections": document["headings"]}
+    content = result.structured_content
+    assert (content["passages"], content["sections"]) == ([], document["headings"])
+    assert content["documents"] == [document]
     assert all(f"\n    {heading}" in text_of(result) for heading in document["headings"])
+
+
+def test_open_lists_each_matching_document_with_its_sections(url: str) -> None:
+    result = call(url, "open", document="订单")
+    first, second = result.structured_content["documents"]
+    text = text_of(result)
+    for document in (first, second):
+        assert f"{document['title']} · {document['apiUrl']}" in text
+        assert all(f"\n    {heading}" in text for heading in document["headings"])
+    assert first["apiUrl"] != second["apiUrl"]
+    headings = [*first["headings"], *second["headings"]]
+    assert result.structured_content["sections"] == list(dict.fromkeys(headings))
 
 
 def test_documents_are_resources(url: str, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -202,6 +216,16 @@ async def uris_by_title(client: Client) -> dict[str, str]:
     [
         ("outline", {"name": "qqqq"}, "no service or document is called qqqq"),
         ("search", {"query": "订单", "document": "qqqq"}, "no document is called qqqq"),
+        (
+            "search",
+            {"query": "订单", "document": "订单发货", "section": "qqqq"},
+            "no such section; the document has: ",
+        ),
+        (
+            "search",
+            {"query": "订单", "section": "qqqq"},
+            "no passage was found under a heading that contains qqqq",
+        ),
     ],
 )
 def test_missing_documents_are_reported(
@@ -209,7 +233,7 @@ def test_missing_documents_are_reported(
 ) -> None:
     result = call(url, tool, **arguments)
     assert not result.is_error
-    assert text_of(result) == sentence
+    assert text_of(result).startswith(sentence)
     assert not any(result.structured_content.values())
 
 
@@ -232,6 +256,11 @@ def test_missing_documents_are_reported(
             "open",
             {"document": "订单发货", "section": "qqqq"},
             "no such section; the document has: ",
+        ),
+        (
+            "open",
+            {"document": "qqqq"},
+            "no document is called qqqq; find its name with search or outline",
         ),
     ],
 )
@@ -339,7 +368,22 @@ def test_request_must_be_a_post_within_the_size_limit(client: TestClient[Litesta
     assert client.get("/mcp", headers=ACCEPT).status_code == 405
     assert client.delete("/mcp").status_code == 405
     large = PING | {"params": {"name": "x" * 2_000_000}}
-    assert client.post("/mcp", json=large, headers=ACCEPT).status_code == 413
+    response = client.post("/mcp", json=large, headers=ACCEPT)
+    assert response.status_code == 413
+    assert response.headers["content-type"] == "application/problem+json"
+    assert response.json()["detail"] == "body: larger than the limit of this server"
+
+
+@pytest.mark.parametrize("body", [[PING, PING], {"id": 1}])
+@pytest.mark.parametrize("version", [{}, {"MCP-Protocol-Version": "2026-07-28"}])
+def test_body_must_be_one_message(
+    client: TestClient[Litestar], body: object, version: dict[str, str]
+) -> None:
+    response = client.post("/mcp", json=body, headers=ACCEPT | version)
+    assert response.status_code == 400
+    message = "the body must be one JSON-RPC message; batches are not supported"
+    error = {"code": -32600, "message": message}
+    assert response.json() == {"jsonrpc": "2.0", "id": None, "error": error}
 
 
 def test_request_log_names_the_tool(url: str, caplog: pytest.LogCaptureFixture) -> None:

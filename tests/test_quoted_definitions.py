@@ -77,6 +77,79 @@ CODE_SHAPES = """# 错误码
 """
 
 
+TWO_TABLES = """# Voice
+
+## Errors of calls
+
+| Code | Message |
+| --- | --- |
+| 21211 | to is invalid |
+| 21215 | country not enabled |
+
+## Common errors
+
+| Code | Message | What to do |
+| --- | --- | --- |
+| 20003 | Authenticate | Check the auth token of the account and the id of the workspace. |
+| 21215 | Geo permission denied | Enable the country in the console below Voice, Geo permissions. |
+
+## Prices
+
+| Product | Unit | Price |
+| --- | --- | --- |
+| Call to a landline in the GB region | minute | 0.0120 |
+| Call to a mobile in the GB region | minute | 0.0310 |
+| Recording of a call, in any of the regions | minute | 0.0025 |
+| Storage of the recording of a call | month | 0.1000 |
+
+## Make a call
+
+Send a POST request with the number and the address of the script to make a call.
+
+## Hang up
+
+Send a DELETE request with the id of the call to hang up.
+"""
+
+
+@pytest.mark.parametrize(
+    "question",
+    ["what do 21211 and 20003 mean?", "21211 和 20003 分别是什么意思", "errors 20003, 21211"],
+)
+def test_several_codes_are_each_defined(question: str, tmp_path: Path) -> None:
+    text = quoted_page(tmp_path, TWO_TABLES, question)
+    assert "to is invalid" in text
+    assert "Authenticate" in text
+    assert "21215" not in text
+
+
+def test_longer_definition_of_a_code_follows_the_first_one(tmp_path: Path) -> None:
+    text = quoted_page(tmp_path, TWO_TABLES, "what does 21215 mean and what do I do about it?")
+    assert "country not enabled" in text
+    assert "Enable the country in the console" in text
+    assert "21211" not in text
+
+
+def test_missing_rows_of_a_quoted_table_are_marked(tmp_path: Path) -> None:
+    rows = "".join(
+        f"| Message to region {n} in bulk, by any of the carriers | item | {n} |\n"
+        for n in range(20)
+    )
+    text = quoted_page(
+        tmp_path, TWO_TABLES.replace("| Storage", f"{rows}| Storage"), "GB region price"
+    )
+    table = [line for line in text.splitlines() if line.startswith("|")]
+    assert any("GB region" in line for line in table)
+    assert table[-1].startswith("| … |")
+
+
+def test_each_part_of_a_question_is_answered(tmp_path: Path) -> None:
+    question = "how do I make a call and how do I hang up a call?"
+    text = quoted_page(tmp_path, TWO_TABLES, question)
+    assert "Send a POST request" in text
+    assert "Send a DELETE request" in text
+
+
 @pytest.mark.parametrize(
     ("question", "said"),
     [

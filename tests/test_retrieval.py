@@ -16,7 +16,7 @@ from ingestion.store.collection import ChunkHit
 from ingestion.text.words import query_words
 from runnables.retrieval.chunk_search import count_tokens, fill_evidence
 from runnables.retrieval.query_analysis import Glossary, general_lexicon, split_question
-from runnables.retrieval.ranking import diversify, retrieved_document, weigh_sections
+from runnables.retrieval.ranking import diversify, weigh_sections
 from schemas.document import Chunk, RetrievedChunk, SectionKind
 from tests.acme import PLATFORM, write_pages
 from tests.chunks import page
@@ -98,6 +98,19 @@ def test_glossary_finds_pages_in_the_other_language(with_glossary: TestClient[Li
     assert not missed_questions(with_glossary, well_covered)
     covered = [question for question in questions if glossary_share(question) > 0]
     assert len(missed_questions(with_glossary, covered)) <= 0.25 * len(covered)
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("terms & conditions", ["and"]),
+        ("Drones for hire", ["无人机"]),
+        ("drone-less", ["无人机"]),
+        ("and", ["&"]),
+    ],
+)
+def test_glossary_terms_may_be_signs_words_or_chinese(text: str, expected: list[str]) -> None:
+    assert Glossary({"&": ["and"], "无人机": ["drone"]}).equivalents(text) == expected
 
 
 @pytest.mark.parametrize("direction", ["en_zh", "zh_en"])
@@ -218,7 +231,7 @@ def test_glossary_is_read_in_both_directions(question: str, expected: list[str])
 )
 def test_diversify_limits_the_share_of_one_document(documents: str, k: int, expected: str) -> None:
     found = [retrieved_chunk(document, position) for position, document in enumerate(documents)]
-    assert "".join(r.chunk.document_id for r in diversify(found, k, retrieved_document)) == expected
+    assert "".join(r.chunk.document_id for r in diversify(found, k)) == expected
 
 
 @pytest.mark.parametrize(

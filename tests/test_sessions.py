@@ -53,6 +53,20 @@ def test_follow_up_uses_earlier_turns(client: TestClient[Litestar]) -> None:
     assert alone["question"] == "那错误码呢"
 
 
+@pytest.mark.parametrize("text", ["hello", "thanks!", "你好"])
+@pytest.mark.parametrize("session", [None, "first-message"])
+def test_first_message_may_be_small_talk(
+    client: TestClient[Litestar], text: str, session: str | None
+) -> None:
+    answer = ask(client, text, session=session)
+    assert not {"retrieve", "structured-question"} & answer["timings"].keys()
+    (reply,) = answer["answer"]
+    assert reply in (
+        "Feel free to ask about Qingqiao Open Platform at any time.",
+        "关于青桥开放平台的问题，欢迎随时提问。",
+    )
+
+
 def test_small_talk_retrieves_nothing(client: TestClient[Litestar]) -> None:
     ask(client, "发货接口是哪个", session="thanks")
     thanked = ask(client, "好的，谢谢！", session="thanks")

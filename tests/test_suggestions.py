@@ -198,7 +198,17 @@ def test_default_language_is_that_of_the_platform(client: TestClient[Litestar]) 
 def test_unsupported_language_is_rejected(client: TestClient[Litestar]) -> None:
     response = client.get("/suggestions", params={"language": "xx"})
     assert response.status_code == 400
-    assert response.json()["detail"].startswith("language: ")
+    message = "language: Input should be 'zh' or 'en'"
+    assert response.json()["detail"] == message
+    body = {"question": "怎么发货", "language": "xx"}
+    assert client.post("/ask", json=body).json()["detail"] == message
+
+
+def test_unknown_query_parameters_are_rejected(client: TestClient[Litestar]) -> None:
+    response = client.get("/suggestions", params={"lang": "en", "documentId": "signing"})
+    assert response.status_code == 400
+    message = "unknown query parameter; available: language, source, document, seen"
+    assert response.json()["detail"] == f"documentId: {message}; lang: {message}"
 
 
 def test_long_headings_lead_to_no_follow_ups(make_service: ServiceFactory, tmp_path: Path) -> None:

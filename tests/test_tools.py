@@ -179,6 +179,11 @@ FAILING: dict[str, LookupTool] = {
             "no such section; the document has: ",
             id="no such section",
         ),
+        pytest.param(
+            ToolCall("open", {"document": "nonesuch", "section": ""}),
+            "no document is called nonesuch",
+            id="no such document",
+        ),
     ],
 )
 def test_failed_calls_are_reported_to_the_model_and_listed(
@@ -362,10 +367,10 @@ def test_unreadable_tool_calls_keep_the_retrieved_chunks(
             id="open",
         ),
         pytest.param(
-            ToolCall("open", {"document": "zzz qqq", "section": ""}),
-            ["no document is called"],
+            ToolCall("search", {"query": "错误码", "document": "订单发货", "section": "zzz qqq"}),
+            ["no such section; the document has: "],
             [],
-            id="no document",
+            id="no section in a document",
         ),
     ],
 )

@@ -3,17 +3,17 @@
 from dataclasses import dataclass
 from typing import Annotated, Any, Literal
 
-from litestar import MediaType, Request, Response, get, post
+from litestar import Request, Response, get, post
 from litestar.datastructures import ResponseHeader
 from litestar.di import NamedDependency
-from litestar.exceptions import NotFoundException
 from litestar.openapi import ResponseSpec
 from litestar.openapi.spec import OpenAPIMediaType, Operation, Schema
 from litestar.openapi.spec.enums import OpenAPIType
 from litestar.params import FromQuery, JSONBody, QueryParameter
+from pydantic import ConfigDict
 
 from app.analytics.insights.report import InsightsReports, to_csv
-from app.api.fields import PathId, parse_id
+from app.api.fields import PathId, not_found, parse_id, prefers
 from app.api.openapi import DOCUMENTS_TAG, OPERATING_TAG, success_response
 from app.service.ingestion_service import IngestionService
 from schemas.base import ApiModel
@@ -43,6 +43,14 @@ REPORT_RESPONSE = ResponseSpec(
 )
 
 
+class IngestionRequest(IngestionOptions):
+    """Options of an ingestion run, as a request sends them."""
+
+    model_config = ConfigDict(
+        populate_by_name=False
+    )  # refuse `dry_run`, which the schema does not have
+
+
 class IngestionRuns(ApiModel):
     """The latest runs, at most 50, newest first."""
 
@@ -61,7 +69,7 @@ class IngestionRuns(ApiModel):
     errors=(IngestionRunning, StoreUnavailable),
 )
 async def start_ingestion(
-    data: JSONBody[IngestionOptions], ingestions: NamedDependency[IngestionService]
+    data: JSONBody[IngestionRequest], ingestions: NamedDependency[IngestionService]
 ) -> Response[IngestionRun]:
     """Update the index: add new documents, replace changed ones and remove deleted ones.
 
@@ -98,9 +106,9 @@ async def get_ingestion(
     run_id: PathId, ingestions: NamedDependency[IngestionService]
 ) -> IngestionRun:
     """Return the progress of a run, and its report once it has ended."""
-    run = await ingestions.get(parse_id(run_id).hex)
+    run = await ingestions.get(parse_id(run_id, "ingestion run").hex)
     if run is None:
-        raise NotFoundException
+        raise not_found("ingestion run")
     return run
 
 
@@ -142,7 +150,7 @@ async def insights(
     With `Accept: text/csv` or `format=csv`, return one table as CSV: `table`, or `gaps` by default.
     `format` takes precedence over `Accept`.
     """
-    wants_csv = _prefers_csv(request) if format is None else format == "csv"
+    wants_csv = prefers(request, CSV) if format is None else format == "csv"
     if not wants_csv:
         return Response((await reports.build(days, table)).as_json(table))
     table = table or "gaps"
@@ -152,7 +160,3 @@ async def insights(
         media_type=CSV,
         headers={"Content-Disposition": f'attachment; filename="{name}"'},
     )
-
-
-def _prefers_csv(request: Request[Any, Any, Any]) -> bool:
-    return request.accept.best_match([MediaType.JSON, CSV]) == CSV

@@ -10,10 +10,10 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Annotated, Any
 
-from litestar import MediaType, Request, Response, delete, post
+from litestar import Request, Response, delete, post
 from litestar.background_tasks import BackgroundTask
 from litestar.di import NamedDependency
-from litestar.exceptions import NotFoundException, ValidationException
+from litestar.exceptions import ValidationException
 from litestar.openapi import ResponseSpec
 from litestar.openapi.spec import (
     Example,
@@ -36,7 +36,9 @@ from app.api.fields import (
     PathId,
     QuestionText,
     SessionId,
+    not_found,
     parse_id,
+    prefers,
     validate_session_id,
     validate_whole_number,
 )
@@ -91,7 +93,7 @@ EXAMPLE_STEP = (
     "| Error code | Message | Cause | Remedy |\n| --- | --- | --- | --- |\n"
     "| `44203` | Price outside the range of the category | The category has a lowest or highest price, "
     "and the new price falls outside it. Usually yuan were sent instead of fen. | Check the unit first: "
-    "139 CNY is 13900. The permitted range is given in error_message. [1] |"
+    "139 CNY is 13900. The permitted range is given in error_message. |\n\n[1]"
 )
 
 ANSWER_LINKS = {
@@ -211,7 +213,7 @@ async def ask(
         account=caller.account,
         fresh="no-cache" in cache_control.lower(),
     )
-    if request.accept.best_match([MediaType.JSON, EVENT_STREAM]) != EVENT_STREAM:
+    if not prefers(request, EVENT_STREAM):
         return await answerer.ask(command)
     return await stream_response(partial(answerer.ask, command), request, _to_messages)
 
@@ -303,9 +305,9 @@ async def give_feedback(
     Returns 404 if the question was asked with another key, or if the answer was not recorded.
     """
     feedback = Feedback(score=data.score, comment=mask(storable_text(data.comment)))
-    run_id = parse_id(answer_id)
+    run_id = parse_id(answer_id, "answer")
     if not await record_writer.rate(caller.id, run_id, feedback):
-        raise NotFoundException
+        raise not_found("answer")
     send = BackgroundTask(asyncio.to_thread, answer_service.tracing.send_feedback, run_id, feedback)
     return Response(None, background=send)
 
@@ -334,4 +336,4 @@ async def delete_session(
         problem = {"key": "session", "message": error.message()}
         raise ValidationException(extra=[problem]) from None
     if not await session_store.delete(caller.id, session):
-        raise NotFoundException
+        raise not_found("session")

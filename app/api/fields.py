@@ -1,13 +1,21 @@
-"""Types of request fields, with readable validation errors."""
+"""Types of request fields, and checks of query parameters and headers, with readable errors."""
 
 import re
-from typing import Annotated, Any
+from typing import Annotated, Any, get_args
 from uuid import UUID
 
-from litestar.exceptions import NotFoundException
-from litestar.params import PathParameter
+from litestar import MediaType, Request, Response
+from litestar.connection import ASGIConnection
+from litestar.datastructures.headers import Accept, MediaTypeHeader
+from litestar.enums import ParamType
+from litestar.exceptions import NotFoundException, ValidationException
+from litestar.handlers import BaseRouteHandler
+from litestar.params import PathParameter, QueryParameter
+from litestar.typing import FieldDefinition
 from pydantic import AfterValidator, BeforeValidator, Field
 from pydantic_core import PydanticCustomError
+
+from app.api.problems import to_problem
 
 NOT_BLANK_PATTERN = r"[^\t-\r\x1c-\x20\x85\xa0\u1680\u2000-\u200a\u2028\u2029\u202f\u205f\u3000]"
 """Matches a character that is not whitespace in Python.
@@ -58,12 +66,64 @@ def validate_session_id(session: str) -> str:
     return session
 
 
-def parse_id(text: str) -> UUID:
-    """Convert an id in a path to a UUID. Raises NotFoundException if `text` is not a UUID."""
+def parse_id(text: str, resource: str) -> UUID:
+    """Convert the id of a resource in a path to a UUID. Raises NotFoundException if it is not a UUID."""
     try:
         return UUID(text)
     except ValueError:
-        raise NotFoundException from None
+        raise not_found(resource) from None
+
+
+def not_found(resource: str) -> NotFoundException:
+    """Return the error for an id that does not exist; `resource` says what has such ids."""
+    return NotFoundException(f"there is no {resource} with this id")
+
+
+def prefers(request: Request[Any, Any, Any], media_type: str) -> bool:
+    """Return whether the header Accept prefers `media_type` to JSON."""
+    accepted = [name for name in request.accept if MediaTypeHeader(name).priority[0] > 0]
+    return Accept(",".join(accepted)).best_match([MediaType.JSON, media_type]) == media_type
+
+
+async def check_query(
+    connection: ASGIConnection[Any, Any, Any, Any], handler: BaseRouteHandler
+) -> None:
+    """Raise ValidationException for unknown query parameters, as a Litestar guard.
+
+    Routes without query parameters ignore all of them.
+    """
+    known = _query_parameters(handler)
+    unknown = sorted(connection.query_params.keys() - known.keys())
+    if known and unknown:
+        message = f"unknown query parameter; available: {', '.join(known)}"
+        raise ValidationException(extra=[{"key": name, "message": message} for name in unknown])
+
+
+def invalid_request(
+    request: Request[Any, Any, Any], error: ValidationException
+) -> Response[dict[str, Any]]:
+    """Return the problem for an invalid request. Messages about query parameters list valid values."""
+    parameters = _query_parameters(request.route_handler)
+    for item in error.extra if isinstance(error.extra, list) else ():
+        if item.get("source") == ParamType.QUERY:
+            item["message"] = _expected(parameters[item["key"]])
+    return to_problem(error).to_response(request)
+
+
+def _query_parameters(handler: BaseRouteHandler) -> dict[str, FieldDefinition]:
+    """Return the query parameters of a route by name."""
+    fields = handler.parsed_fn_signature.parameters.items()
+    return {name: f for name, f in fields if isinstance(f.kwarg_definition, QueryParameter)}
+
+
+def _expected(field: FieldDefinition) -> str:
+    """Return which values a query parameter accepts, in pydantic's words."""
+    definition = field.kwarg_definition
+    assert isinstance(definition, QueryParameter)
+    if field.annotation is int:
+        return f"Input should be a whole number from {definition.ge} to {definition.le}"
+    *values, last = (repr(v) for kind in get_args(field.annotation) for v in get_args(kind))
+    return f"Input should be {', '.join(values)} or {last}"
 
 
 PathId = Annotated[str, PathParameter(schema_extra={"format": "uuid"})]

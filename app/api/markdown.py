@@ -20,7 +20,7 @@ def render_markdown(answer: Answer) -> str:
 def doubt_notes(answer: Answer) -> Iterator[str]:
     """Yield a note that says why the answer is doubtful, or nothing if it is not doubtful.
 
-    The note mentions a doubtful confidence only if the answer makes statements, which a refusal does not.
+    The confidence of an answer without statements, such as a refusal, is not mentioned.
     """
     labels = user_text(answer.language).answer
     makes_statements = bool(answer.sources or answer.unsupported)

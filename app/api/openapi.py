@@ -1,4 +1,4 @@
-"""Extends Litestar: the OpenAPI document, JSON with unpaired surrogates, and the header `Allow`.
+"""Litestar extensions: the OpenAPI document, JSON with unpaired surrogates, and the header `Allow`.
 
 The OpenAPI document includes the errors that a route declares with `errors=`.
 """
@@ -69,10 +69,9 @@ class AllowHeaderPlugin(ReceiveRoutePlugin):
         self._first_routes: dict[str, HTTPRoute] = {}
 
     def receive_route(self, route: BaseRoute) -> None:
-        """Copy the methods of `route` to the first route of its path.
+        """Copy the methods of `route` to the first route of its path, which answers OPTIONS requests.
 
-        Litestar answers OPTIONS requests with the methods of the first route, although only the last route
-        of a path has the methods of all handlers.
+        Litestar creates a route for each new handler of a path; the last route has all methods.
         """
         if isinstance(route, HTTPRoute):
             self._first_routes.setdefault(route.path, route).methods = route.methods
@@ -151,8 +150,9 @@ class OpenApiModelsPlugin(OpenAPISchemaPlugin):
         json_schema.pop("$defs", None)
         for name, value in json_schema.items():
             setattr(schema, to_snake(name), value)
-        for nested in _nested_models(model):
-            schema_creator.for_field_definition(FieldDefinition.from_annotation(nested))
+        for field in model.model_fields.values():
+            for nested in _models_in(field.annotation):
+                schema_creator.for_field_definition(FieldDefinition.from_annotation(nested))
         return schema
 
 
@@ -170,11 +170,6 @@ class _SchemaGenerator(GenerateJsonSchema):
         if "JsonValue" in schema["schema_ref"]:
             return {}
         return super().definition_ref_schema(schema)
-
-
-def _nested_models(model: type[BaseModel]) -> Iterator[type[BaseModel]]:
-    for field in model.model_fields.values():
-        yield from _models_in(field.annotation)
 
 
 def _models_in(annotation: Any) -> Iterator[type[BaseModel]]:

@@ -41,7 +41,7 @@ MAX_SCANNED_DOCUMENTS = 12
 MAX_NAME_CHARS = 60
 """Maximum length of an API name, page title or heading from which a question is made, in characters.
 
-Questions with longer names sound unnatural. Follow-up questions may contain longer API names and titles.
+Questions with longer names sound unnatural. In follow-up questions, only headings are limited.
 """
 
 

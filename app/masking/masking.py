@@ -27,10 +27,10 @@ from app.masking.secret_shapes import find_secrets_by_shape
 from app.masking.text_spans import TextSpan, blank_out, has_digit
 
 _MIN_REPEATED_CHARS = 8
-"""Minimum length of a secret that is masked even where it is repeated without a name, in characters."""
+"""Minimum length, in characters, of a named secret that is also masked where its name is missing."""
 
 _MIN_KNOWN_CHARS = 4
-"""Minimum length, in characters, of a secret in `SecretScan.secrets`, which is masked in other texts."""
+"""Minimum length, in characters, of the secrets in `SecretScan.secrets`."""
 
 _WIDE = "＠－＿．" + "".join(
     chr(0xFEE0 + ord(char)) for char in string.ascii_letters + string.digits
@@ -88,10 +88,12 @@ def _secrets(text: str) -> list[TextSpan]:
     named, public = find_named_values(text)
     named += find_secrets_in_columns(text)
     rest = blank_out(text, named)
-    labels = _labels(text, named)
-    repeated = list(
-        _occurrences(rest, {key: labels[key] for key in filter(_is_maskable_anywhere, labels)})
-    )
+    repeatable = {
+        secret: label
+        for secret, label in _labels(text, named).items()
+        if len(secret) >= _MIN_REPEATED_CHARS and has_digit(secret)
+    }
+    repeated = list(_occurrences(rest, repeatable))
     # `public` contains values whose names, such as `cert_no`, show that they are not secrets. A Chinese
     # identity number is masked even after such a name.
     public = [
@@ -119,10 +121,6 @@ def _replace(text: str, spans: Iterable[TextSpan]) -> str:
 
 def _labels(text: str, spans: Iterable[TextSpan]) -> dict[str, str]:
     return {text[span.start : span.end]: span.label for span in spans}
-
-
-def _is_maskable_anywhere(secret: str) -> bool:
-    return len(secret) >= _MIN_REPEATED_CHARS and has_digit(secret)
 
 
 def _occurrences(text: str, labels: Mapping[str, str]) -> Iterable[TextSpan]:
@@ -209,13 +207,13 @@ def _is_cpf(match: re.Match[str]) -> bool:
     """
     digits = [int(char) for char in match[0] if char.isdigit()]
     return len(set(digits)) > 1 and all(
-        sum(digit * (count + 1 - index) for index, digit in enumerate(digits[:count]))
-        * 10
-        % 11
-        % 10
-        == digits[count]
-        for count in (9, 10)
+        _cpf_check_digit(digits[:count]) == digits[count] for count in (9, 10)
     )
+
+
+def _cpf_check_digit(digits: list[int]) -> int:
+    weighted = sum(digit * weight for weight, digit in enumerate(reversed(digits), 2))
+    return weighted * 10 % 11 % 10
 
 
 def _is_hong_kong_identity(match: re.Match[str]) -> bool:

@@ -170,7 +170,7 @@ def _find_literal(text: str, position: int) -> tuple[int, int] | None:
     if text.startswith((" ", "+", ",", ";"), start):
         return None  # the quotation mark closes a literal: "sign=" + sign
     if end < 0 or "\n" in text[start:end]:
-        return start, match_end(_BARE, text, start)  # without a closing quotation mark
+        return start, match_end(_BARE, text, start)
     return start, end
 
 
@@ -244,13 +244,14 @@ def _secret_after(text: str, start: int, end: int, kind: SecretKind) -> TextSpan
     ):
         return None
     if name.lower() == "pass" and literal is None:
-        kind = SecretKind.OPAQUE  # "pass" may be a verb, or the label of a count of passed tests
+        kind = SecretKind.OPAQUE  # "pass" may be a verb, or a test result such as "pass: 12"
     secret_start, secret_end = literal or _find_unquoted(text, value_start, kind)
     if kind is SecretKind.AUTHORIZATION:
         secret_start = match_end(_SCHEME, text, secret_start)
     confidence = _syntax_confidence(text, value_start, secret_end, literal is not None)
     if not is_plausible(kind, text[secret_start:secret_end], confidence):
         return None
+    # In {"otp": 123456}, the label needs quotation marks, because JSON has to stay valid.
     needs_quotes = (
         value_start.syntax == "colon"
         and literal is None

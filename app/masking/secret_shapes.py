@@ -114,7 +114,7 @@ _SECRET_PREFIX = re.compile(
 )
 _PREFIX = re.compile(r"(?:[a-z]{1,12}[0-9]?[_-]){1,3}(?=[A-Za-z0-9]+$)")
 _MIN_CHARS_WITHOUT_TOPIC = 32
-"""Minimum length of a random string that may be a secret in a line about another topic, in characters."""
+"""Minimum length, in characters, of a random string that counts as a secret without other evidence."""
 
 _PUBLIC_BLOCK = re.compile(
     r"-----BEGIN [A-Z ]{0,40}(?:CERTIFICATE(?: REQUEST)?|PUBLIC KEY)-----[A-Za-z0-9/+=\s\\]{0,8000}+"
@@ -208,16 +208,18 @@ def _random_strings(text: str) -> Iterator[TextSpan]:
     uuids = {match.span() for match in _UUID.finditer(text)}
     for pattern in (_HEX, _BASE64):
         for match in pattern.finditer(text):
-            if not _is_random_string(match[0]) or match.span() in uuids:
+            if (
+                not _is_random_string(match[0])
+                or match.span() in uuids
+                or is_placeholder(match[0])
+                or _FILE.match(text, match.end())
+            ):
                 continue
-            if is_placeholder(match[0]):
-                continue
-            is_file = _FILE.match(text, match.end()) is not None
             is_secret = _is_secret_without_topic(match[0]) or (
                 _SECRET_TOPIC.search(_lines_around(text, match)) is not None
                 and _PREFIX.match(match[0]) is None
             )
-            if is_secret and not is_file and not _is_digest(text, match):
+            if is_secret and not _is_digest(text, match):
                 yield TextSpan(*match.span(), "secret")
 
 

@@ -31,7 +31,7 @@ DocumentDigests = Mapping[DocumentKey, str]
 """The SHA-256 digest of each document's content."""
 
 DATABASE_TIMEOUT_S = 1.0
-"""Maximum duration of a cache operation in seconds, because the answer waits for the operation."""
+"""Maximum duration of a cache operation in seconds. The caller waits for the operation."""
 
 MAX_THREADS = 4
 """Number of threads of the cache. Nothing else uses them, so a slow database blocks only the cache."""
@@ -164,13 +164,12 @@ class SingleFlight:
     ) -> tuple[Answer, bool]:
         """Return the answer, and whether an earlier caller started it.
 
-        The first caller with a key runs `start`, and later callers wait for its result. `store` then stores
-        the answer. Callers that arrive while `store` runs wait until `store` has ended, and then begin a
-        new answer, whose `start` can find the stored one.
+        The first caller with a key runs `start`, and later callers wait for the answer. `store` then stores
+        the answer. A caller that arrives during `store` waits for its end, and then runs its own `start`,
+        which can find the stored answer.
 
-        `on_event` receives all events of the answer. If the first caller passed no `on_event`, there are no
-        events, because the model's reply is not streamed. Raises the errors of `start`. If all callers that
-        wait for an answer are cancelled, `start` is cancelled.
+        `on_event` receives all events of the answer; there are none if the first caller passed no
+        `on_event`. Raises the errors of `start`, which is cancelled if all waiting callers are cancelled.
         """
         while (flight := self._flights.get(key)) and flight.store_task:
             await asyncio.wait([flight.store_task])

@@ -7,7 +7,6 @@ from contextlib import AsyncExitStack, asynccontextmanager
 from functools import cached_property, partial
 from typing import TYPE_CHECKING
 
-from langchain_core.embeddings import Embeddings
 from langchain_core.runnables import Runnable, RunnableConfig, RunnableLambda
 from langchain_core.runnables.config import merge_configs
 from langsmith import tracing_context
@@ -92,6 +91,7 @@ class AnswerService:
             self.call_limiter,
             models.reranker,
         )
+        self.query_embeddings = self._factory.query_embeddings
         self.classify = self._factory.classify()
         self._retrieve = self._factory.retrieve()
         self._pipeline = self._factory.pipeline()
@@ -215,15 +215,12 @@ class AnswerService:
         """Set the gauge of each model's circuit breaker to its current state."""
         self.metrics.update_circuit_gauge(self.models.all if self.models else ())
 
-    def retriever(
-        self, mode: RetrievalMode, embeddings: Embeddings | None = None
-    ) -> Runnable[Question, list[RetrievedChunk]]:
+    def retriever(self, mode: RetrievalMode) -> Runnable[Question, list[RetrievedChunk]]:
         """Return a retriever for `mode`, which may differ from the configured mode.
 
-        `embeddings` replaces the configured embedding model. Raises ConfigurationError if `mode` needs an
-        embedding model and there is none.
+        Raises ConfigurationError if `mode` needs an embedding model and there is none.
         """
-        return self._factory.retrieve(mode, embeddings)
+        return self._factory.retrieve(mode)
 
     @cached_property
     def library(self) -> "DocumentLibrary":

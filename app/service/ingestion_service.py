@@ -9,7 +9,7 @@ from contextlib import asynccontextmanager
 from functools import partial
 
 from app.telemetry.logs import configure_logging, structured_logger
-from ingestion.job import IngestionJob, run_in_thread
+from ingestion.job import IngestionJob, ProgressCallback, run_in_thread
 from ingestion.platform_config import read_platform
 from ingestion.runs import run_on_schedule
 from schemas.errors import ConfigurationError
@@ -56,13 +56,18 @@ class IngestionService:
         answer. A later error is not raised, but stored in the run.
         """
         run = self._job.new_run(trigger, options)
+        loop = asyncio.get_running_loop()
         has_started = asyncio.Event()
-        task = self._start(run, has_started)
+
+        def progress(_: IngestionRun) -> None:
+            loop.call_soon_threadsafe(has_started.set)
+
+        task = self._start(run, progress)
         waiting = asyncio.create_task(has_started.wait())
         await asyncio.wait((task, waiting), return_when=asyncio.FIRST_COMPLETED)
         waiting.cancel()
         if task.done() and not has_started.is_set():
-            task.result()
+            task.result()  # raises the error
         return run
 
     async def run(self, trigger: Trigger) -> IngestionRun:
@@ -70,7 +75,7 @@ class IngestionService:
 
         If the caller is cancelled, the run continues, so that `running` can wait for its end.
         """
-        task = self._start(self._job.new_run(trigger), asyncio.Event())
+        task = self._start(self._job.new_run(trigger))
         await asyncio.wait((task,))  # `await task` would pass the cancellation on to the task
         return task.result()
 
@@ -105,12 +110,9 @@ class IngestionService:
         async with self._job.scheduling():
             await run_on_schedule(plan, lambda: self.run("schedule"))
 
-    def _start(self, run: IngestionRun, has_started: asyncio.Event) -> asyncio.Task[IngestionRun]:
-        loop = asyncio.get_running_loop()
-
-        def progress(_: IngestionRun) -> None:
-            loop.call_soon_threadsafe(has_started.set)
-
+    def _start(
+        self, run: IngestionRun, progress: ProgressCallback = lambda run: None
+    ) -> asyncio.Task[IngestionRun]:
         task = asyncio.create_task(asyncio.to_thread(self._job.run, run, progress))
         self._tasks.add(task)
         task.add_done_callback(partial(self._on_end, run))

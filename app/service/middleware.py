@@ -145,8 +145,8 @@ class CachingAnswerer:
     ) -> Answer:
         """Return the cached answer, or ask the wrapped answerer.
 
-        The lookup is part of the call that callers share. Otherwise, a caller could find no cached answer,
-        join only after another caller's answer has been stored, and ask the model again.
+        Callers with the same key share the lookup. With separate lookups, a caller could miss the cache
+        just before another caller's answer is stored, and ask the model again.
         """
         cached = await self._look_up(key)
         if cached is None:

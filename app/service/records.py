@@ -25,7 +25,7 @@ MAX_TEXT_CHARS = 20_000
 """Maximum length of a recorded text, in characters; longer texts are truncated."""
 
 MAX_SECRET_CHARS = 5_000
-"""Number of characters after MAX_TEXT_CHARS that are scanned, because a secret may cross that limit.
+"""Number of characters after MAX_TEXT_CHARS that are scanned for secrets: a secret may cross that limit.
 
 A private key of 4,096 bits has about 3,200 characters.
 """
@@ -172,10 +172,8 @@ class RecordStore:
         Returns whether `owner` has a record with this id.
         """
         is_own = (questions_table.c.id == record_id, questions_table.c.owner == owner)
-        values: dict[str, object] = {"score": feedback.score, "comment": feedback.comment}
-        if not feedback.score:
-            values = dict.fromkeys(values)
-        update = questions_table.update().where(*is_own).values(values)
+        score, comment = (feedback.score, feedback.comment) if feedback.score else (None, None)
+        update = questions_table.update().where(*is_own).values(score=score, comment=comment)
         with database_errors(), self._engine.begin() as connection:
             return bool(connection.execute(update).rowcount)
 
@@ -197,11 +195,11 @@ class RecordStore:
         with database_errors(), self._engine.connect() as connection:
             return [_parse_row(row) for row in connection.execute(query)]
 
-    def delete_older_than(self, days: int) -> int:
-        """Delete the records that are older than `days` days, and return their number."""
+    def delete_older_than(self, days: int) -> None:
+        """Delete the records that are older than `days` days."""
         expired = questions_table.c.asked_at < datetime.now(UTC) - timedelta(days=days)
         with database_errors(), self._engine.begin() as connection:
-            return connection.execute(questions_table.delete().where(expired)).rowcount
+            connection.execute(questions_table.delete().where(expired))
 
 
 def _parse_row(row: Row[tuple[object, ...]]) -> QuestionRecord:

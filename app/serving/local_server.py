@@ -47,7 +47,7 @@ def announce_server(settings: Settings, host: str, port: int, key: str) -> Itera
     """
     lock = _server_lock(settings, LOCK_TIMEOUT_S)
     if settings.embedded:
-        with suppress(OSError):  # also Timeout, if another server holds the lock
+        with suppress(OSError):  # includes Timeout: another server holds the lock
             lock.acquire()
     if not lock.is_locked:
         yield

@@ -7,8 +7,7 @@ import secrets
 import signal
 import socket
 import sys
-from collections.abc import Iterator
-from contextlib import AsyncExitStack, contextmanager
+from contextlib import AbstractContextManager, AsyncExitStack, nullcontext
 from types import FrameType
 from typing import Any
 
@@ -124,14 +123,14 @@ def graceful_timeout_s(settings: Settings) -> int:
     return math.ceil(settings.shutdown_timeout) + SHUTDOWN_MARGIN_S
 
 
-@contextmanager
-def first_ingestion_progress(settings: Settings) -> Iterator[ProgressCallback]:
-    """Yield a callback for a first ingestion. It shows progress or, if the log is JSON, logs the result."""
-    if not is_json(settings.log_format, sys.stderr):
-        with ingestion_progress() as progress:
-            yield progress
-        return
-    yield log_ingestion_run
+def first_ingestion_progress(settings: Settings) -> AbstractContextManager[ProgressCallback]:
+    """Return a context manager that yields a callback for a first ingestion.
+
+    The callback shows the progress or, if the log is JSON, logs the result.
+    """
+    if is_json(settings.log_format, sys.stderr):
+        return nullcontext(log_ingestion_run)
+    return ingestion_progress()
 
 
 def install_signal_handlers(answer_service: AnswerService) -> None:

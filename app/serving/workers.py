@@ -161,8 +161,8 @@ def _follow_parent() -> None:
 class _Supervisor(Multiprocess):
     """A uvicorn supervisor that closes the port when it stops, and kills workers on a second signal.
 
-    uvicorn does not document the methods and attributes that this class overrides and reads, so no other
-    class uses them. tests/test_workers.py tests the shutdown and the replacement of a dead worker.
+    This class relies on methods and attributes that uvicorn does not document. tests/test_workers.py tests
+    the shutdown and the replacement of a dead worker.
     """
 
     def __init__(self, config: uvicorn.Config, sockets: list[socket]) -> None:

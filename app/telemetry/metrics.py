@@ -245,11 +245,7 @@ class IngestionMetrics(Collector):
 
 
 async def collect_ingestion_metrics(job: IngestionJob) -> IngestionMetrics:
-    """Return the metrics of `job`.
-
-    `runs` is None if the database fails or exceeds DATABASE_TIMEOUT_S. Both fields are None if the
-    collection is not available.
-    """
+    """Return the metrics of `job`. After an error or a timeout, the remaining fields are None."""
     runs: Sequence[IngestionRun] | None = None
     chunks: int | None = None
     try:
@@ -270,4 +266,5 @@ def _gauge(name: str, help_text: str, value: float | None) -> Metric:
 
 def _is_successful(run: IngestionRun) -> bool:
     """Return whether the collection was up to date after the run, except for refused documents."""
-    return run.state in ("succeeded", "partial") and not run.options.dry_run
+    is_finished = run.state in ("succeeded", "partial")
+    return is_finished and not run.options.dry_run and not run.unread

@@ -117,8 +117,11 @@ class RunObserver(AsyncCallbackHandler):
 def _tokens_by_kind(usage: UsageMetadata) -> dict[str, int]:
     """Return the tokens by kind. `input` does not include the tokens of `cached_input`."""
     cached = usage.get("input_token_details", {}).get("cache_read") or 0
-    kinds = {"input": usage["input_tokens"] - cached, "cached_input": cached}
-    return kinds | {"output": usage["output_tokens"]}
+    return {
+        "input": usage["input_tokens"] - cached,
+        "cached_input": cached,
+        "output": usage["output_tokens"],
+    }
 
 
 def _log_fields(answer: Answer, tokens: Mapping[str, int]) -> dict[str, object]:
@@ -188,9 +191,7 @@ class TokenMeter(AsyncCallbackHandler):
     ) -> None:
         """Estimate the tokens of a streamed part of the output."""
         if call := self._calls.get(run_id):
-            call.completion_tokens += estimate_tokens(
-                token if isinstance(token, str) else str(token)
-            )
+            call.completion_tokens += estimate_tokens(str(token))
 
     async def on_llm_end(self, response: LLMResult, *, run_id: UUID, **kwargs: Any) -> None:
         """Count the tokens of a call; estimate them if the provider does not report them."""

@@ -75,6 +75,7 @@ class FeedbackSender:
         logged.
         """
         feedback_id = uuid5(answer_id, FEEDBACK_KEY)
+        comment = feedback.comment if self._with_comments else ""
         try:
             if feedback.score == 0:
                 self._client.delete_feedback(feedback_id)
@@ -83,7 +84,7 @@ class FeedbackSender:
                 trace_id=answer_id,
                 key=FEEDBACK_KEY,
                 score=max(feedback.score, 0),
-                comment=feedback.comment or None if self._with_comments else None,
+                comment=comment or None,
                 feedback_id=feedback_id,
                 session_id=self._project_id,
             )

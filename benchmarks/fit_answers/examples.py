@@ -3,7 +3,7 @@
 import asyncio
 from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
 
@@ -18,9 +18,8 @@ from app.service.ask_command import AskCommand
 from benchmarks.answers.index_cache import indexed_settings
 from benchmarks.answers.sets import SETS, is_available, off_topic_questions, read_set
 from benchmarks.fit_answers.plain_questions import plain_questions
-from runnables.answer.confidence import answer_features
+from runnables.answer.confidence import Quotes, answer_features
 from runnables.answer.extractive_answer import find_quotes
-from runnables.answer.passages import RankedPassage
 from runnables.answer.quoted_steps import quoted_steps
 from runnables.question.classify import search_candidates
 from runnables.question.extract_details import details_of
@@ -106,7 +105,8 @@ class AskedCorpus:
             if not passages:
                 continue
             rows = [[passage.features[name] for name in names] for passage in passages]
-            right = [self._is_right(each, [passage]) for passage in passages]
+            alone = (replace(quotes, passages=[p], ranked=[[p]]) for p in passages)
+            right = [self._is_right(each, quoted) for quoted in alone]
             weight = WEIGHTS.get(each.kind, 1.0)
             yield RankingExample(self.name, np.array(rows), np.array(right, dtype=bool), weight)
 
@@ -123,7 +123,7 @@ class AskedCorpus:
             if not quotes.passages or state["missing_identifiers"]:
                 continue
             features = answer_features(quotes)
-            is_right = each.kind != "foreign" and self._is_right(each, quotes.passages)
+            is_right = each.kind != "foreign" and self._is_right(each, quotes)
             yield Example(self.name, each.kind, features, is_right, WEIGHTS.get(each.kind, 1.0))
 
     def topic_examples(self) -> Iterator[Example]:
@@ -139,10 +139,10 @@ class AskedCorpus:
             features = topic_features(details, collection, glossary, chunks)
             yield Example(self.name, each.kind, features, each.kind != "off-topic")
 
-    def _is_right(self, each: AskedQuestion, passages: Sequence[RankedPassage]) -> bool:
+    def _is_right(self, each: AskedQuestion, quotes: Quotes) -> bool:
         if each.question is None or not each.question.facts:
             return False
-        steps = quoted_steps(each.state, passages, self.service.collection)
+        steps = quoted_steps(each.state, quotes, self.service.collection)
         return not missing_facts(each.question.facts, "\n".join(text for text, _ in steps))
 
 

@@ -92,7 +92,7 @@ def _upgrade(connection: Connection) -> None:
         upgrade(config, HEAD)
     except CommandError as error:
         raise ConfigurationError(
-            f"APIDESK_DATABASE_URL: the database was changed by a newer apidesk ({error})"
+            f"{SETTING}: the database was changed by a newer apidesk ({error})"
         ) from None
 
 
@@ -149,11 +149,10 @@ def _parse_url(text: str) -> URL:
 
 def _create_engine(url: URL) -> Engine:
     try:
-        if url.get_backend_name() != "sqlite":
-            return create_engine(url, pool_pre_ping=True)
-        if url.database in (None, "", ":memory:"):
-            return _create_in_memory_engine(url)
-        Path(str(url.database)).parent.mkdir(parents=True, exist_ok=True)
+        if url.get_backend_name() == "sqlite":
+            if url.database in (None, "", ":memory:"):
+                return _create_in_memory_engine(url)
+            Path(str(url.database)).parent.mkdir(parents=True, exist_ok=True)
         return create_engine(url, pool_pre_ping=True)
     except ImportError as error:
         install = "PostgreSQL needs a package: pip install 'apidesk[postgres]'"

@@ -33,14 +33,14 @@ class JsonApi:
     response. It does not limit a request as a whole.
 
     A request is repeated after a transient status, such as 429, and after status 400 with `busy_code` in
-    the body. A `busy_code` of 0 means that the API has no such code.
+    the body.
     """
 
     def __init__(
-        self, base_url: str, headers: dict[str, str], timeout_s: float = 30, busy_code: int = 0
+        self, base_url: str, headers: dict[str, str], timeout_s: float, busy_code: int | None = None
     ) -> None:
         self.client = httpx.Client(base_url=base_url, headers=headers, timeout=timeout_s)
-        self._busy_code = str(busy_code or "")
+        self._busy_code = busy_code
 
     def get(self, path: str, **params: str | int) -> ApiObject:
         """Return the response to a GET request for `path`, relative to `base_url`, with query parameters.
@@ -72,10 +72,9 @@ class JsonApi:
         return reply
 
     def _is_transient(self, response: httpx.Response) -> bool:
-        is_busy = (
-            response.status_code == 400 and self._busy_code and self._busy_code in response.text
-        )
-        return bool(is_busy) or response.status_code in _TRANSIENT_STATUSES
+        if response.status_code == 400 and self._busy_code is not None:
+            return str(self._busy_code) in response.text
+        return response.status_code in _TRANSIENT_STATUSES
 
 
 def read_pages(
@@ -154,7 +153,8 @@ def _block(block: ContentBlock) -> str:
             return textwrap.indent(f"{text}\n\n{children}".strip(), "> ", lambda _: True)
         case "code":
             code = "".join(run.text for run in block.runs).strip("\n")
-            fence = "`" * max(3, 1 + max(map(len, re.findall("`+", code)), default=0))
+            longest = max(map(len, re.findall("`+", code)), default=0)
+            fence = "`" * max(3, longest + 1)
             return f"{fence}{block.language}\n{code}\n{fence}"
         case "table":
             return _table(block.rows)

@@ -99,7 +99,7 @@ def quotes_probability(quotes: Quotes, missing_identifiers: Collection[str]) -> 
     if missing_identifiers:
         has_others = terms.has_other_words(missing_identifiers)
         return min(probability, INCOMPLETE) if has_others else 0.0
-    is_defined = any(passage.defines_code for passage in quotes.passages)
+    is_defined = any(passage.codes for passage in quotes.passages)
     if is_defined and terms.is_only_identifiers:
         return max(probability, DEFINED)
     return probability
@@ -129,7 +129,7 @@ def _first_probability(ranked: Sequence[RankedPassage]) -> float:
     for passage in ranked:
         weight = math.exp(passage.relevance - ranked[0].relevance)
         total += weight
-        if passage is ranked[0] or (ranked[0].defines_code and passage.defines_code):
+        if passage is ranked[0] or (ranked[0].codes and passage.codes):
             first_weight += weight
     return first_weight / total if total else 0.0
 

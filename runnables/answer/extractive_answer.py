@@ -10,7 +10,7 @@ from dataclasses import replace
 
 from langchain_core.runnables import Runnable, RunnableConfig
 
-from ingestion.store.collection import Collection
+from ingestion.store.collection import NO_FILTERS, Collection
 from ingestion.text.words import split_words
 from prompts.chat_prompts import load_quote_texts
 from runnables.answer.coefficients import PASSAGE_WEIGHTS
@@ -25,7 +25,7 @@ from runnables.answer.quoted_steps import QuotedStep, cite, quoted_steps
 from runnables.answer.segments import Segment, split_chunk
 from runnables.answer.write_answer import NAME
 from runnables.models.chat_models import EXTRACTIVE
-from runnables.question.extract_details import details_of
+from runnables.question.extract_details import details_of, extract_details
 from runnables.question.query_terms import QueryTerms
 from runnables.retrieval.exact_search import is_at_path
 from runnables.retrieval.query_analysis import Glossary, specific_identifiers, split_question
@@ -47,6 +47,9 @@ MAX_DISTANCE = 2.0
 Relevance is in log-odds: at this difference, the odds that the further passage is right are 0.14 times
 (e^-2) those of the best one.
 """
+
+MUCH_LONGER = 1.5
+"""Minimum length of a second definition of an error code, relative to the first one."""
 
 QuotableSection = tuple[Chunk, Sequence[Segment]]
 """A chunk and those of its segments that may be quoted, at least one."""
@@ -76,13 +79,13 @@ def extractive_answer(
     quotes = find_quotes(state, collection, glossary)
     probability = quotes_probability(quotes, state["missing_identifiers"])
     is_covered = probability >= NOT_COVERED
-    steps = quoted_steps(state, quotes.passages, collection) if is_covered else []
+    steps = quoted_steps(state, quotes, collection) if is_covered else []
     chunks = _quoted_first(state, steps)
     numbers = {retrieved.chunk.id: number for number, retrieved in enumerate(chunks, 1)}
     answer = [cite(text, numbers[chunk.id]) for text, chunk in steps]
     pages = dict.fromkeys(retrieved.chunk.page_url for retrieved in chunks)
     draft = AnswerDraft(
-        answer=answer or [not_covered_sentence(platform_info, question.language)],
+        answer=answer or [not_covered_sentence(platform_info, question)],
         related_url=[page for page in pages if page][: MAX_RELATED_PAGES + 1],
     )
     return with_draft(state, chunks, Draft(draft, EXTRACTIVE, probability=probability))
@@ -102,16 +105,19 @@ def find_quotes(
     terms = QueryTerms.of(details, structured, collection, glossary)
     chunks = _candidate_chunks(state)
     scores = dict(zip((r.chunk.id for r in chunks), relative_scores(chunks), strict=True))
-    sections = list(_sections(state["question"], chunks[:MAX_CANDIDATES], terms))
+    best: Sequence[Chunk] = [retrieved.chunk for retrieved in chunks[:MAX_CANDIDATES]]
     parts = split_question(details.search_query)
     ranked = []
     for part in parts:
-        part_terms = terms
+        part_terms, part_details = terms, details
         if len(parts) > 1:
             part_terms = QueryTerms.of(details, structured, collection, glossary, part)
+            part_details = extract_details(part)
+        compares = "comparison" in terms.needs
+        about = best if compares else _about_named_api(best, part_details, len(parts) == 1)
         candidates = [
             Candidate(chunk, part_terms, rank, scores[chunk.id], segments)
-            for rank, (chunk, segments) in enumerate(sections)
+            for rank, (chunk, segments) in enumerate(_sections(about, state["question"].language))
         ]
         ranked.append(rank_passages(candidates, weights))
     chosen = [
@@ -126,25 +132,30 @@ def _candidate_chunks(state: PipelineState) -> list[RetrievedChunk]:
     return [*state["chunks"], *(r for r in state["further"] if r.chunk.id not in ids)]
 
 
-def _sections(
-    question: Question, best: Sequence[RetrievedChunk], terms: QueryTerms
-) -> Iterator[QuotableSection]:
-    """Yield the `best` chunks with those of their segments that may be quoted.
+def _about_named_api(
+    chunks: Sequence[Chunk], part: ExtractedDetails, is_whole: bool
+) -> Sequence[Chunk]:
+    """Return the chunks of the API that a part of the question names, or all `chunks` if it names none.
 
-    If the question is about a single API, chunks of other APIs are left out.
+    If the part is the whole question, the API must be that of the best chunk.
     """
-    chunks = [retrieved.chunk for retrieved in best]
-    details = details_of(question)
-    if chunks and "comparison" not in terms.needs and _is_named(chunks[0], details):
-        by_name = not details.paths  # several APIs may have this name
-        chunks = [
-            chunk
-            for chunk in chunks
-            if chunk.document_key == chunks[0].document_key
-            or (by_name and chunk.api_name == chunks[0].api_name)
-        ]
+    best = chunks[:1] if is_whole else chunks
+    named = next((chunk for chunk in best if _is_named(chunk, part)), None)
+    if named is None:
+        return chunks
+    by_name = not part.paths  # several APIs may have this name
+    return [
+        chunk
+        for chunk in chunks
+        if chunk.document_key == named.document_key
+        or (by_name and chunk.api_name == named.api_name)
+    ]
+
+
+def _sections(chunks: Iterable[Chunk], language: Language) -> Iterator[QuotableSection]:
+    """Yield `chunks` with those of their segments that may be quoted."""
     for chunk in chunks:
-        if segments := _quotable(chunk, split_chunk(chunk, question.language)):
+        if segments := _quotable(chunk, split_chunk(chunk, language)):
             yield chunk, segments
 
 
@@ -158,7 +169,8 @@ def _is_named(chunk: Chunk, details: ExtractedDetails) -> bool:
         return is_at_path(chunk.api_url, details.paths[0])
     text, name = details.text.lower(), chunk.api_name.lower()
     for identifier in specific_identifiers(text):
-        text = text if identifier in name else text.replace(identifier, " ")
+        if identifier not in name:
+            text = text.replace(identifier, " ")
     words = split_words(name)
     return len(words) > 1 and set(words) <= set(split_words(text))
 
@@ -184,12 +196,10 @@ def _choose_passages(
 ) -> list[RankedPassage]:
     """Return the passages to quote for one of the `part_count` parts of the question, best first.
 
-    The best passage is always quoted, and alone if it defines an error code. If the question asks for a
-    difference, the best passage about the other side comes second. Further passages must be almost as
-    relevant as the best one, and fit into this part's share of `MAX_QUOTED_CHARS`.
+    The best passage is always quoted. Each part has the same share of `MAX_QUOTED_CHARS`.
     """
-    if not ranked or ranked[0].defines_code:
-        return list(ranked[:1])
+    if not ranked or ranked[0].codes:
+        return _choose_definitions(ranked)
     best, *others = ranked
     chosen, left = [best], MAX_QUOTED_CHARS // part_count - len(best.text)
     if "difference" in terms.needs and (side := _other_side(best, others)):
@@ -202,6 +212,23 @@ def _choose_passages(
         if is_asked and is_near and is_new and len(passage.text) <= left:
             chosen.append(passage)
             left -= len(passage.text)
+    return chosen
+
+
+def _choose_definitions(ranked: Sequence[RankedPassage]) -> list[RankedPassage]:
+    """Return the best definition of each error code, and for a single code also a much longer one.
+
+    For example, the table of an API may only name an error, and a common table also the remedy.
+    """
+    chosen: list[RankedPassage] = []
+    for passage in ranked:
+        if not any(passage.codes <= earlier.codes for earlier in chosen):
+            chosen.append(passage)
+    if len(chosen) == 1:
+        definitions = [passage for passage in ranked if passage.codes == chosen[0].codes]
+        longest = max(definitions, key=lambda passage: len(passage.text))
+        if len(longest.text) >= MUCH_LONGER * len(chosen[0].text):
+            chosen.append(longest)
     return chosen
 
 
@@ -238,11 +265,12 @@ def build_acknowledge(platform_info: PlatformInfo, answered_by: str) -> AnswerFu
     """Return the function that replies to small talk; its answers have this `answered_by`."""
 
     async def acknowledge(question: Question, config: RunnableConfig) -> Answer:
+        name = platform_info.name_in(question.language)
         answer = Answer(
             id=str(question.id),
             question=question.original_text or question.text,
             introduction="",
-            answer=[_sentence("welcome", platform_info, question.language)],
+            answer=[str(load_quote_texts(question.language).welcome(name))],
             related_url=[],
             type="unknown",
             structured=StructuredQuestion(type="unknown"),
@@ -286,18 +314,14 @@ def build_decline(platform_info: PlatformInfo) -> StateFunction:
     """Return the function that drafts the answer to a question that the documents do not answer."""
 
     async def decline(state: PipelineState, config: RunnableConfig) -> PipelineState:
-        sentence = not_covered_sentence(platform_info, state["question"].language)
+        sentence = not_covered_sentence(platform_info, state["question"])
         draft = Draft(AnswerDraft(answer=[sentence]), EXTRACTIVE)
         return with_draft(state, state["chunks"], draft)
 
     return decline
 
 
-def not_covered_sentence(platform_info: PlatformInfo, language: Language) -> str:
+def not_covered_sentence(platform_info: PlatformInfo, question: Question) -> str:
     """Return the sentence for a question that the documents do not answer."""
-    return _sentence("uncovered", platform_info, language)
-
-
-def _sentence(macro: str, platform_info: PlatformInfo, language: Language) -> str:
-    sentences = load_quote_texts(language)
-    return str(getattr(sentences, macro)(platform_info.name_in(language)))
+    texts, name = load_quote_texts(question.language), platform_info.name_in(question.language)
+    return str(texts.uncovered(name, question.filters != NO_FILTERS))

@@ -65,10 +65,10 @@ class Candidate(RankedChunk):
     """The segments that may be quoted, at least one."""
 
     @cached_property
-    def is_about_code(self) -> bool:
-        """Whether the last heading contains an error code of the question."""
-        codes = error_codes(self.chunk.section.rpartition(" > ")[2])
-        return any(code.lower() in self.terms.identifiers for code in codes)
+    def heading_codes(self) -> Set[str]:
+        """The error codes of the question in the last heading, in lower case."""
+        codes = map(str.lower, error_codes(self.chunk.section.rpartition(" > ")[2]))
+        return self.terms.identifiers & set(codes)
 
     @cached_property
     def name_words(self) -> Set[str]:
@@ -90,7 +90,7 @@ class Candidate(RankedChunk):
         `Segment.names` contains the names. In a table of errors, a code such as `not_found` may be anywhere
         in the row.
         """
-        return bool(self._asked_names(self.segments[index])) or self._describes_code(index)
+        return bool(self._asked_names(self.segments[index]) or self._described_codes(index))
 
     def _asked_names(self, segment: Segment) -> set[str]:
         """Return the names of a segment that are identifiers, values or words of the question."""
@@ -99,18 +99,19 @@ class Candidate(RankedChunk):
         is_word = stem(name) in self.terms.weights.keys() - self.name_words
         return names | {name} if name in segment.names and is_word else names
 
-    def defines_code(self, index: int) -> bool:
-        """Return whether the segment is the row or list item of an error code in the question."""
-        segment = self.segments[index]
+    def defined_codes(self, index: int) -> Set[str]:
+        """Return the error codes of the question of which the segment is the row or list item."""
+        segment, names = self.segments[index], self._asked_names(self.segments[index])
         if self.chunk.kind == "error_codes" and self.is_named(index):
             is_explained = sum(bool(cell) for _, cell in segment.cells) > 1
-            return is_explained or self._describes_code(index)
-        return any(
-            name.lstrip("-").isdigit()
+            return self._described_codes(index) | (names if is_explained else set())
+        return {
+            name
+            for name in names
+            if name.lstrip("-").isdigit()
             or CODE_COLUMN.search(segment.names[name])
             or error_codes(name)
-            for name in self._asked_names(segment)
-        )
+        }
 
     def is_named_identifier(self, index: int) -> bool:
         """Return whether the question names the segment, and the name is not an ordinary word."""
@@ -118,17 +119,17 @@ class Candidate(RankedChunk):
             self.is_named(index) and _IDENTIFIER_MARK.search(self.segments[index].name) is not None
         )
 
-    def _describes_code(self, index: int) -> bool:
-        """Return whether the segment is a row of an error table that contains a code of the question.
+    def _described_codes(self, index: int) -> Set[str]:
+        """Return the codes of the question in a row of an error table, except numeric ones.
 
-        The code may be in any cell, because in some tables the row of an HTTP status describes several
-        codes. Numeric codes do not count.
+        The codes may be in any cell, because in some tables the row of an HTTP status describes several
+        codes.
         """
         segment = self.segments[index]
         if self.chunk.kind != "error_codes" or segment.kind != "row":
-            return False
-        codes = (code.lower() for code in error_codes(segment.text) if not code.isdigit())
-        return any(code in self.terms.identifiers for code in codes)
+            return set()
+        codes = {code.lower() for code in error_codes(segment.text) if not code.isdigit()}
+        return self.terms.identifiers & codes
 
 
 @dataclass(frozen=True)
@@ -137,14 +138,12 @@ class RankedPassage:
 
     chunk: Chunk
     segments: Sequence[Segment]
-    text: str
-    """The text of the segments."""
     words: frozenset[str]
     """The words of the question in the segments and in the headings above them."""
     named: frozenset[str]
     """The words and identifiers of the question in the headings, or in the API's name and address."""
-    defines_code: bool
-    """Whether the passage or its heading defines an error code of the question."""
+    codes: Set[str]
+    """The error codes of the question that a row, a list item or the heading above it defines."""
     is_definition: bool
     """Whether the question asks for a definition that the passage contains.
 
@@ -153,6 +152,11 @@ class RankedPassage:
     features: Mapping[str, float]
     relevance: float
     """The weighted sum of the features."""
+
+    @cached_property
+    def text(self) -> str:
+        """The text of the segments."""
+        return "\n".join(segment.text for segment in self.segments)
 
 
 def rank_passages(
@@ -211,7 +215,7 @@ def _choose_segments(
         add(index)
     if (before := min(chosen) - 1) >= 0 and _introduces(segments, before):
         chosen[before] = 0  # not counted: the segments after it are unclear without it
-    if not (candidate.defines_code(anchor) or (is_row and candidate.chunk.kind != "prose")):
+    if not (candidate.defined_codes(anchor) or (is_row and candidate.chunk.kind != "prose")):
         _grow(relevance, min(chosen), max(chosen), add)
     while (last := max(chosen)) != anchor and _introduces(segments, last):
         del chosen[last]
@@ -251,7 +255,7 @@ def _further_rows(candidate: Candidate, relevance: Sequence[float], anchor: int)
     clear = CLEAR_SHARE * terms.total
     table = [i for i, segment in enumerate(segments) if segment.block == segments[anchor].block]
     rows = [i for i in table if i != anchor]
-    if candidate.defines_code(anchor):
+    if candidate.defined_codes(anchor):
         rows = [i for i in rows if candidate.is_named(i)]
     elif terms.needs and sum(len(segments[i].text) for i in table) <= SMALL_TABLE_CHARS:
         pass  # the whole table is quoted
@@ -286,19 +290,17 @@ def _passage(
         **candidate.features(text, words, is_code=is_code),
         "ngrams": terms.ngram_share(f"{candidate.heading}\n{text}".lower()),
     }
-    defines_code = candidate.is_about_code or any(map(candidate.defines_code, indices))
+    codes = candidate.heading_codes | set().union(*map(candidate.defined_codes, indices))
+    is_definition = bool(codes) and {"error", "meaning"} <= terms.needs
+    if terms.is_only_identifiers:
+        is_definition = bool(codes) or any(map(candidate.is_named_identifier, indices))
     return RankedPassage(
         chunk,
         segments,
-        text,
         words,
         named=candidate.heading_words | terms.identifiers_in(candidate.heading.lower()),
-        defines_code=defines_code,
-        is_definition=(defines_code and {"error", "meaning"} <= terms.needs)
-        or (
-            terms.is_only_identifiers
-            and (defines_code or any(map(candidate.is_named_identifier, indices)))
-        ),
+        codes=codes,
+        is_definition=is_definition,
         features=features,
         relevance=relevance_of(features, weights),
     )

@@ -8,6 +8,7 @@ from typing import Any
 from ingestion.sources.api_docs import api_method
 from ingestion.store.collection import Collection
 from prompts.chat_prompts import load_quote_texts
+from runnables.answer.confidence import Quotes
 from runnables.answer.passages import MAX_QUOTED_CHARS, RankedPassage
 from runnables.answer.segments import Segment, list_item, split_chunk
 from runnables.question.query_terms import CALL_NEEDS, Need, needs_of
@@ -19,13 +20,13 @@ QuotedStep = tuple[str, Chunk]
 """The text of a step and the chunk that it quotes."""
 
 
-def quoted_steps(
-    state: PipelineState, passages: Sequence[RankedPassage], collection: Collection
-) -> list[QuotedStep]:
-    """Return the steps that quote `passages`. This function blocks: call it in a worker thread."""
+def quoted_steps(state: PipelineState, quotes: Quotes, collection: Collection) -> list[QuotedStep]:
+    """Return the steps that quote the passages. This function blocks: call it in a worker thread."""
     question = state["question"]
     needs = needs_of(question.text, state["classification"].structured)
     quoter = _Quoter(collection, question.language, needs)
+    passages = quotes.passages
+    best = {ranked[0].chunk.document_key for ranked in quotes.ranked if ranked}
     fit = sum(len(passage.text) for passage in passages) <= MAX_QUOTED_CHARS
     max_chars = MAX_QUOTED_CHARS if fit else MAX_QUOTED_CHARS // len(passages)
     by_document: defaultdict[tuple[str, str], list[RankedPassage]] = defaultdict(list)
@@ -33,9 +34,9 @@ def quoted_steps(
         by_document[passage.chunk.document_key].append(passage)
     return [
         step
-        for rank, quoted in enumerate(by_document.values())
+        for document, quoted in by_document.items()
         for step in (
-            quoter.quote_api(quoted, max_chars, is_best=rank == 0)
+            quoter.quote_api(quoted, max_chars, is_best=document in best)
             if quoted[0].chunk.api_url
             else quoter.quote_page(quoted, max_chars)
         )
@@ -72,18 +73,23 @@ class _Quoter:
         method and address. If `is_best` is true, the steps of `_steps_for_call` may follow.
         """
         passages = sorted(passages, key=lambda passage: passage.chunk.kind != "request_url")
+        first = passages[0].chunk
         steps = [
             (text, passage.chunk)
             for passage in passages
             for text in _block_texts(passage.segments, max_chars)
+            if passage.chunk.kind != "request_url" or text != first.api_name
         ]
-        first = passages[0].chunk
         document = self._collection.chunks_of_document(first.document_id, first.source)
-        sections = {chunk.kind: chunk for chunk in reversed(document)}
+        sections = {chunk.kind: chunk for chunk in reversed(document)}  # the first of each kind
         if first.kind == "request_url":
-            quoted = {passage.chunk.kind for passage in passages}
-            others = {k: c for k, c in sections.items() if k not in quoted} if is_best else {}
-            return [(self._api_line(first), first), *steps, *self._steps_for_call(others)]
+            steps.insert(0, (self._api_line(first), first))
+            if is_best:
+                quoted = {passage.chunk.kind for passage in passages}
+                steps += self._steps_for_call(
+                    {kind: chunk for kind, chunk in sections.items() if kind not in quoted}
+                )
+            return steps
         line = self._api_line(sections.get("request_url", first))
         return [(f"{line}\n\n{steps[0][0]}", first), *steps[1:]]
 
@@ -136,14 +142,15 @@ def _block_texts(segments: Sequence[Segment], max_chars: int) -> list[str]:
 def _table(rows: Sequence[Segment]) -> str:
     """Return `rows` as a Markdown table, without the columns that are empty in all rows.
 
-    If parameters of the original table are missing, the last row contains an ellipsis.
+    If rows of the original table are missing, the last row contains an ellipsis, unless a single row is
+    quoted that is no parameter, which is clearly an excerpt.
     """
     all_columns = zip_longest(*(row.cells for row in rows), fillvalue=("", ""))
     columns = [column for column in all_columns if any(cell for _, cell in column)]
     titles = [max(title for title, _ in column) for column in columns]
     cells = zip(*([cell.replace("|", "\\|") for _, cell in c] for c in columns), strict=True)
     lines = [titles, ["---"] * len(titles), *cells]
-    if len(rows) < rows[0].parameters:
+    if rows[0].table_rows > len(rows) > (0 if rows[0].is_parameter else 1):
         lines.append(["…"] + [""] * (len(titles) - 1))
     return "\n".join(f"| {' | '.join(line)} |" for line in lines)
 
@@ -173,10 +180,9 @@ def _cut(text: str, max_chars: int) -> str:
 
 
 def cite(text: str, number: int) -> str:
-    """Return `text` with a citation at its end: below code, but inside the last cell of a table."""
-    if _ends_in_table(text):
-        return f"{text.removesuffix(' |')} [{number}] |"
-    return f"{text}\n\n[{number}]" if text.endswith("```") else f"{text} [{number}]"
+    """Return `text` with a citation at its end, or below it if it ends with code or a table."""
+    is_above = text.endswith("```") or _ends_in_table(text)
+    return f"{text}\n\n[{number}]" if is_above else f"{text} [{number}]"
 
 
 def _ends_in_table(text: str) -> bool:

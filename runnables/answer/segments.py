@@ -60,8 +60,9 @@ class Segment:
     """The cells of a table row, each as a pair of its column's title and its Markdown."""
     number: int = 0
     """Number of an item in a numbered list; 0 for other segments."""
-    parameters: int = 0
-    """Number of rows of the segment's table if the rows are parameters; otherwise 0."""
+    is_parameter: bool = False
+    table_rows: int = 0
+    """Number of rows of the segment's table; 0 for error codes, which are quoted one by one."""
 
     @cached_property
     def names(self) -> Mapping[str, str]:
@@ -79,7 +80,7 @@ class Segment:
     @property
     def depth(self) -> int:
         """Number of parents of a parameter; 0 for other segments."""
-        return self.name.count(".") if self.parameters else 0
+        return self.name.count(".") if self.is_parameter else 0
 
     @cached_property
     def is_introduction(self) -> bool:
@@ -130,34 +131,35 @@ def _split_block(context: _RowContext, index: int, block: MarkdownBlock) -> Iter
     if block.kind == "table":
         header, rows = _table_cells(block.text)
         required = _required_names(context, rows)
-        parameters = len(rows) if context.kind in PARAMETER_KINDS else 0
         for row in rows:
             cells = [quotable_markdown(cell) for cell in row]
-            (text, shown), name = _quoted_row(context, header, cells), plain_text(row[0])
+            text, shown = _quoted_row(context, header, cells)
+            name = plain_text(row[0])
             yield segment(
                 "row",
                 text,
                 name=name,
                 is_required=name in required,
                 cells=shown,
-                parameters=parameters,
+                is_parameter=context.kind in PARAMETER_KINDS,
+                table_rows=0 if context.kind == "error_codes" else len(rows),
             )
     elif block.kind == "fence" and block.text.lstrip().startswith(("```", "~~~")):
         yield segment("code", textwrap.dedent(block.text))
     elif block.kind == "list":
-        is_ordered = (first := _FIRST_NUMBER.match(block.text)) is not None
-        items = [quotable_markdown(item) for item in split_list_items(block.text)]
-        for number, item in enumerate(filter(None, items), int(first[1]) if first else 1):
-            yield (
-                segment("item", item, number=number)
-                if is_ordered
-                else segment("bullet", list_item("-", item), name=_name_of_item(item))
+        items = filter(None, map(quotable_markdown, split_list_items(block.text)))
+        if first := _FIRST_NUMBER.match(block.text):
+            numbered = enumerate(items, int(first[1]))
+            yield from (segment("item", item, number=number) for number, item in numbered)
+        else:
+            yield from (
+                segment("bullet", list_item("-", item), name=_name_of_item(item)) for item in items
             )
-    elif any(
-        map(str.isalnum, text := quotable_markdown(textwrap.dedent(block.title or block.text)))
-    ):
-        sentences = _SENTENCE_END.split(text) if len(text) > MAX_SEGMENT_CHARS else [text]
-        yield from (segment("paragraph", sentence) for sentence in sentences if sentence)
+    else:
+        text = quotable_markdown(textwrap.dedent(block.title or block.text))
+        if any(map(str.isalnum, text)):
+            sentences = _SENTENCE_END.split(text) if len(text) > MAX_SEGMENT_CHARS else [text]
+            yield from (segment("paragraph", sentence) for sentence in sentences if sentence)
 
 
 def _name_of_item(item: str) -> str:

@@ -33,7 +33,6 @@ from runnables.retrieval.ranking import (
     diversify,
     interleave,
     lacks_request_parameters,
-    retrieved_document,
 )
 from runnables.retrieval.relevance import MAX_CANDIDATES, with_relevant_chunk
 from runnables.retrieval.rerank import RerankStep
@@ -41,7 +40,7 @@ from runnables.retrieval.retriever import HybridSearch, to_document
 from runnables.run_context import NamedStep
 from runnables.state import PipelineState, StateFunction, with_retrieved
 from schemas.document import Chunk, RetrievedChunk
-from schemas.question import ExtractedDetails, Question, StructuredQuestion
+from schemas.question import Question, StructuredQuestion
 
 SUFFICIENT_WORD_SHARE = 0.8
 """Minimum share of the question's words that one chunk must contain to avoid a second retrieval."""
@@ -123,7 +122,7 @@ class ChunkSearch:
         if self._reranker is not None:
             reranked = await self._reranker.rerank(query, chunks[:candidates], config)
             chunks = [*reranked, *chunks[candidates:]]
-        chunks = diversify(chunks, deeper.k, retrieved_document)
+        chunks = diversify(chunks, deeper.k)
         if self._reranker is not None or depth:
             return chunks[: max(question.k, depth)]
         return await self._search.collection.run(
@@ -252,19 +251,20 @@ def _boost_named_api(collection: Collection, state: PipelineState) -> PipelineSt
         named = find_named_api_chunks(collection, structured, state["question"].text)
     allowed = [chunk for chunk in named if state["question"].filters.allow(chunk)]
     chunks = _boost(allowed, state["retrieved"])
-    missing = _missing_identifiers(collection, details_of(state["question"]), chunks)
+    missing = _missing_identifiers(collection, state["question"], chunks)
     return {**state, "chunks": chunks, "missing_identifiers": missing}
 
 
 def _missing_identifiers(
-    collection: Collection, details: ExtractedDetails, chunks: Sequence[RetrievedChunk]
+    collection: Collection, question: Question, chunks: Sequence[RetrievedChunk]
 ) -> dict[str, Sequence[str]]:
+    details, filters = details_of(question), question.filters
     searched = [retrieved.chunk for retrieved in chunks]
     text = "\n".join(chunk.body for chunk in searched).lower()
     return {
-        as_written(identifier, details.text): similar_identifiers(collection, identifier, searched)
-        for identifier in missing_identifiers(collection, details)
-        if not _contains_part(text, identifier)
+        as_written(name, details.text): similar_identifiers(collection, name, searched, filters)
+        for name in missing_identifiers(collection, details, filters)
+        if not _contains_part(text, name)
     }
 
 
@@ -309,8 +309,8 @@ def _boost(named: list[Chunk], retrieved: list[RetrievedChunk]) -> list[Retrieve
 def build_add_evidence(max_tokens: int) -> StateFunction:
     """Return the function that appends the next best chunks, because a model can read more than `k` chunks.
 
-    The added chunks come last, so that they are dropped first if the context window is too small. For
-    `max_tokens`, see `fill_evidence`.
+    The added chunks come last, so that they are dropped first if the context window is too small. Chunks
+    are added as long as all chunks together have at most `max_tokens` tokens.
     """
 
     async def add_evidence(state: PipelineState, config: RunnableConfig) -> PipelineState:

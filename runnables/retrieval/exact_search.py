@@ -85,8 +85,12 @@ def find_definitions(
     return list(found.values())
 
 
-def missing_identifiers(collection: Collection, details: ExtractedDetails) -> list[str]:
+def missing_identifiers(
+    collection: Collection, details: ExtractedDetails, filters: Filters
+) -> list[str]:
     """Return the codes, paths, names and products in a question that no document contains, in lower case.
+
+    Codes, paths and names must be in a chunk that `filters` allow.
 
     Products are the well-known platforms in products.toml. A product counts as contained if each of its
     words occurs in some document. In pasted JSON, only the error code and the error message are considered,
@@ -94,9 +98,11 @@ def missing_identifiers(collection: Collection, details: ExtractedDetails) -> li
 
     This function blocks: call it in a worker thread.
     """
-    code = error_codes((details.error or "").partition(" ")[0].lower())
-    names = list(dict.fromkeys([*code, *specific_identifiers(details.asked)]))[:MAX_IDENTIFIERS]
-    missing = [name for name in names if not _exists(collection, name)]
+    first_word = (details.error or "").partition(" ")[0].lower()
+    names = list(dict.fromkeys([*error_codes(first_word), *specific_identifiers(details.asked)]))[
+        :MAX_IDENTIFIERS
+    ]
+    missing = [name for name in names if not _exists(collection, name, filters)]
     text = details.asked.lower()
     named = (name for name in _products() if name in text and _contains_whole(text, name))
     products = {name: split_words(name) for name in sorted(named, key=text.index)}
@@ -111,7 +117,7 @@ def _products() -> Sequence[str]:
 
 
 def similar_identifiers(
-    collection: Collection, identifier: str, chunks: Iterable[Chunk]
+    collection: Collection, identifier: str, chunks: Iterable[Chunk], filters: Filters
 ) -> list[str]:
     """Return the identifiers most similar to `identifier`, best first.
 
@@ -126,7 +132,7 @@ def similar_identifiers(
         text = "\n".join(entry.api_url for entry in collection.catalogue())
         known = set(text.lower().splitlines())
     else:
-        hits = collection.search_hits(ERROR_TABLE_QUERY, SEARCH_DEPTH)
+        hits = collection.search_hits(ERROR_TABLE_QUERY, SEARCH_DEPTH, filters=filters)
         tables = collection.chunks_by_id([hit.id for hit in hits])
         bodies = [chunk.body for chunk in (*chunks, *tables)]
         text = "\n".join(bodies)
@@ -187,11 +193,11 @@ def _candidates(
     return collection.chunks_by_id([hit.id for hit in hits])
 
 
-def _exists(collection: Collection, identifier: str) -> bool:
-    if "/" in identifier and chunks_by_path(collection, identifier):
+def _exists(collection: Collection, identifier: str, filters: Filters) -> bool:
+    if "/" in identifier and any(map(filters.allow, chunks_by_path(collection, identifier))):
         return True
     word = joined_word(identifier)
-    return not word or bool(collection.search_hits(word, 1))
+    return not word or bool(collection.search_hits(word, 1, filters=filters))
 
 
 def chunks_by_path(collection: Collection, path: str, question: str = "") -> list[Chunk]:
@@ -271,6 +277,7 @@ def _matching_literals(path: str, url: str) -> int:
     expected = url.lower().strip("/").split("/")
     given = path.lower().split("?")[0].strip("/").split("/")[-len(expected) :]
     if len(given) < len(expected):
+        # Without the start of the URL, a path needs two segments, and the first one must be literal.
         expected = expected[-len(given) :]
         if len(given) == 1 or given[0] != expected[0]:
             return 0
@@ -284,9 +291,8 @@ def _matching_literals(path: str, url: str) -> int:
 
 
 def _strength(chunk: Chunk, identifier: str) -> int:
-    if _names_api(chunk, identifier) or _starts_with(
-        chunk.section.rpartition(" > ")[2], identifier
-    ):
+    heading = chunk.section.rpartition(" > ")[2]
+    if _names_api(chunk, identifier) or _starts_with(heading, identifier):
         return DEFINED
     body = chunk.body.lower()
     if "\\" in body:

@@ -101,10 +101,9 @@ class ParsedName(NamedTuple):
             if first.isascii() == second.isascii():
                 yield first + second
 
-    def without_generic_words(self) -> "ParsedName":
-        """Return the name without generic words; unchanged if it has no other words."""
-        words = tuple(word for word in self.words if word not in GENERIC_WORDS)
-        return ParsedName(words or self.words, self.versions)
+    def specific_words(self) -> tuple[str, ...]:
+        """Return the words that are not generic, or all words if all are generic."""
+        return tuple(word for word in self.words if word not in GENERIC_WORDS) or self.words
 
 
 def parse_name(text: str) -> ParsedName:
@@ -307,7 +306,7 @@ def _version_adjustment(name: ParsedName, document: _IndexedDocument) -> float:
 
 def _best_similarity(name: ParsedName, document: _IndexedDocument) -> float:
     """Return the similarity of `name` to the most similar name of the document, 0 to 1."""
-    variants = {name.words, name.without_generic_words().words}
+    variants = {name.words, name.specific_words()}
     return max(_similarity(words, other.words) for words in variants for other in document.names)
 
 

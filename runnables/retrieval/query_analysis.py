@@ -87,7 +87,7 @@ class Glossary:
         self._by_start: dict[str, list[int]] = {}
         """Indices of the terms by their first stem or, if they have no stems, their first character."""
         for index, ((literal, stems), _) in enumerate(self._terms):
-            start = stems.split()[0] if stems.strip() else literal[:1]
+            start = stems.split()[0] if stems else literal[:1]
             self._by_start.setdefault(start, []).append(index)
 
     def equivalents(self, text: str) -> list[str]:
@@ -104,7 +104,8 @@ class Glossary:
         starts = {*lowered, *stems_of_text.split()}
         possible = {i for start in starts for i in self._by_start.get(start, ())}
         for (literal, stems), group in (self._terms[i] for i in sorted(possible)):
-            if stems in stems_of_text if stems else literal in lowered:
+            is_in_text = stems in stems_of_text if stems else literal in lowered
+            if is_in_text:
                 yield literal, group
 
 
@@ -154,8 +155,9 @@ def general_lexicon(languages: frozenset[Language]) -> Lexicon:
 
 
 def _search_forms(term: str) -> tuple[str, str]:
-    """Return `term` in lower case, and its stems. The stems are empty if `term` is not ASCII."""
-    return term.lower(), _stems(term) if term.isascii() else ""
+    """Return `term` in lower case, and its stems; these are empty for a term that is not English words."""
+    has_words = term.isascii() and any(map(str.isalnum, term))
+    return term.lower(), _stems(term) if has_words else ""
 
 
 def _stems(text: str) -> str:
@@ -182,7 +184,7 @@ def split_question(question: str) -> list[str]:
 
 
 def _are_questions(question: str, parts: list[str]) -> bool:
-    """Return whether all parts ask something. Only a question with an inner `?` or `;` is checked."""
+    """Return whether all parts ask something; assumed if there is no `?` or `;` between the parts."""
     inner = question.strip().rstrip("?？;； ")
     return not re.search(r"[?？;；]", inner) or all(_INTERROGATIVE.search(part) for part in parts)
 

@@ -1,11 +1,11 @@
-"""Operations on rankings: fusion, interleaving, diversification, and choice of sections.
+"""Operations on rankings: fusion, interleaving, diversification, and weighting of sections.
 
 A search has one or two routes: full text, and dense vectors. Short sections can be extended with their
 neighbours.
 """
 
 from collections import Counter, defaultdict
-from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
+from collections.abc import Hashable, Iterable, Mapping, Sequence
 from itertools import chain, zip_longest
 from typing import TypeVar
 
@@ -42,9 +42,9 @@ MAX_PER_DOCUMENT = 3
 """Maximum number of chunks of one document in a window, so that one page does not displace the others."""
 
 Key = TypeVar("Key", bound=Hashable)
-"""Type of the identifier of a chunk in the rankings to fuse."""
+"""Type that identifies a chunk in the rankings to fuse."""
 
-Item = TypeVar("Item")
+Item = TypeVar("Item", ChunkHit, RetrievedChunk)
 
 
 # --- fusion ---------------------------------------------------------------------------------------
@@ -82,8 +82,11 @@ def fuse(full_text: Iterable[Key], dense: Iterable[Key], weight: float) -> dict[
 # --- interleaving and diversity -------------------------------------------------------------------
 
 
-def interleave(rankings: Sequence[Sequence[RetrievedChunk]]) -> list[RetrievedChunk]:
-    """Merge rankings round robin, without duplicates: the first chunk of each, then the second of each."""
+def interleave(rankings: Sequence[Sequence[object]]) -> list[RetrievedChunk]:
+    """Merge rankings round robin, without duplicates: the first chunk of each, then the second of each.
+
+    Other objects, such as catalogue entries, are dropped.
+    """
     return without_duplicates(chain.from_iterable(zip_longest(*rankings)))
 
 
@@ -96,15 +99,14 @@ def without_duplicates(results: Iterable[object]) -> list[RetrievedChunk]:
     return list(chunks.values())
 
 
-def diversify(ranking: Iterable[Item], k: int, document: Callable[[Item], Hashable]) -> list[Item]:
+def diversify(ranking: Iterable[Item], k: int) -> list[Item]:
     """Return the `k` best items, with at most `MAX_PER_DOCUMENT` of one document in each window.
 
-    `document` returns the key of an item's document. Items over the limit are postponed, unless no items of
-    other documents are left.
+    Items over the limit are postponed, unless no items of other documents are left.
     """
     selected: list[Item] = []
-    remaining = [(item, document(item)) for item in ranking]
-    counts = Counter[Hashable]()
+    remaining = [(item, item.document_key) for item in ranking]
+    counts = Counter[DocumentKey]()
     while remaining and len(selected) < k:
         if len(selected) % DIVERSITY_WINDOW == 0:
             counts.clear()
@@ -129,11 +131,6 @@ def content_of(retrieved: RetrievedChunk) -> tuple[str, str, str]:
     Pages about several editions of a product, for example, may be copies of each other.
     """
     return retrieved.chunk.title, retrieved.chunk.section, retrieved.chunk.body
-
-
-def retrieved_document(retrieved: RetrievedChunk) -> DocumentKey:
-    """Return the key of the document of a retrieved chunk, for `diversify`."""
-    return retrieved.chunk.document_key
 
 
 # --- sections of an API ---------------------------------------------------------------------------
@@ -186,18 +183,16 @@ def add_request_parameters(
     This function blocks: call it in a worker thread.
     """
     best = ranking[0].chunk
-    ranked = [r for r in ranking if _is_parameters_of(best, r.chunk)]
-    parameters = (
-        ranked[:1]
-        or [
-            RetrievedChunk(chunk=chunk, score=0.0)
-            for chunk in collection.chunks_of_document(best.document_id, best.source)
-            if _is_parameters_of(best, chunk) and filters.allow(chunk)
-        ][:1]
-    )
-    ids = {retrieved.chunk.id for retrieved in parameters}
-    others = [retrieved for retrieved in ranking if retrieved.chunk.id not in ids]
-    return [*others[:PARAMETERS_INDEX], *parameters, *others[PARAMETERS_INDEX:]]
+    parameters = [r for r in ranking if _is_parameters_of(best, r.chunk)] or [
+        RetrievedChunk(chunk=chunk, score=0.0)
+        for chunk in collection.chunks_of_document(best.document_id, best.source)
+        if _is_parameters_of(best, chunk) and filters.allow(chunk)
+    ]
+    if not parameters:
+        return list(ranking)
+    first = parameters[0]
+    others = [r for r in ranking if r.chunk.id != first.chunk.id]
+    return [*others[:PARAMETERS_INDEX], first, *others[PARAMETERS_INDEX:]]
 
 
 def _factor(kind: SectionKind, needs: frozenset[Need]) -> float:

@@ -28,7 +28,7 @@ ASKED_SECTIONS: Mapping[SectionKind, Need] = {
     "request_url": "endpoint",
     "response_parameters": "returned",
 }
-"""The need of a question that a section of an API usually answers."""
+"""For each of these sections of an API, the need of the questions that the section answers."""
 
 RARELY_ASKED: frozenset[SectionKind] = frozenset(
     {
@@ -39,7 +39,7 @@ RARELY_ASKED: frozenset[SectionKind] = frozenset(
         "error_codes",
     }
 )
-"""Sections of an API that rarely answer a question that does not ask for them."""
+"""Sections of an API that rarely answer a question, unless the question asks for them."""
 
 
 @dataclass(frozen=True)
@@ -127,15 +127,12 @@ def with_relevant_chunk(
     search ranks some chunks high on purpose (see `MIN_K`); docs/explanation/retrieval.md has the
     measurements. If `k` is less than `MIN_K`, the first `k` chunks are returned.
     """
-    first = list(ranking[: k - 1])
-    ranked = [
-        RankedChunk(retrieved.chunk, terms, rank, score)
-        for rank, (retrieved, score) in enumerate(
-            zip(ranking[:MAX_CANDIDATES], relative_scores(ranking), strict=False)
-        )
-    ]
-    others = ranked[k - 1 :]
-    if k < MIN_K or len(others) < 2:
+    end = min(len(ranking), MAX_CANDIDATES)
+    if not MIN_K <= k < end:
         return list(ranking[:k])
+    scores = relative_scores(ranking)
+    others = [
+        RankedChunk(ranking[rank].chunk, terms, rank, scores[rank]) for rank in range(k - 1, end)
+    ]
     best = max(others, key=lambda each: each.relevance)
-    return [*first, ranking[best.rank]]
+    return [*ranking[: k - 1], ranking[best.rank]]

@@ -242,10 +242,7 @@ def parse_permutation(text: str) -> PassageOrder | None:
 
     Only the first `MAX_QUOTED_REPLY_CHARS` characters after the model's thinking are searched.
     """
-    sequences = [
-        match[0]
-        for match in _NUMBER_SEQUENCE.finditer(strip_thinking(text)[:MAX_QUOTED_REPLY_CHARS])
-    ]
+    sequences = _NUMBER_SEQUENCE.findall(strip_thinking(text)[:MAX_QUOTED_REPLY_CHARS])
     if not sequences:
         return None
     return PassageOrder.model_validate({"ranking": max(sequences, key=len)})

@@ -43,7 +43,7 @@ Two, because versions of an API share a name.
 """
 
 MAX_SUGGESTED_HEADINGS = 20
-"""Maximum number of headings that `open` suggests if the requested one does not exist."""
+"""Maximum number of headings that `open` and `search` suggest if the requested one does not exist."""
 
 LookupTool = Callable[..., Awaitable[PassagesResult | OutlineResult]]
 """A tool; one of its arguments is `runtime: ToolContextRuntime`."""
@@ -86,9 +86,11 @@ async def search(
         if not documents:
             return PassagesResult(f"no document is called {document}")
         chunks = await asyncio.to_thread(_rank_chunks_of, library, documents, question, chunks)
-    return passages_result(
-        [retrieved for retrieved in chunks if is_under_heading(retrieved, section)][: original.k]
-    )
+    found = [retrieved for retrieved in chunks if is_under_heading(retrieved, section)]
+    if not found and section:
+        message = f"no passage was found under a heading that contains {section}"
+        return PassagesResult(_no_such_section(chunks) if document else message)
+    return passages_result(found[: original.k])
 
 
 async def open_section(
@@ -131,8 +133,8 @@ async def look_up(
 ) -> PassagesResult | OutlineResult:
     """Call the tool `name` without the research agent, and return its result.
 
-    The filters and `k` of `question` apply to the lookup. Raises ToolException if `open` finds the
-    document but not the section.
+    The filters and `k` of `question` apply to the lookup. Raises ToolException if `open` does not find the
+    document or the section.
     """
     runtime: ToolContextRuntime = ToolRuntime(
         state={},
@@ -237,7 +239,9 @@ def _open_section(
         return OutlineResult("\n".join(_outline_lines(documents, ())), documents)
     chunks = _chunks_of(library, documents, filters)
     if not chunks:
-        return PassagesResult(f"no document is called {document}")
+        raise ToolException(
+            f"no document is called {document}; find its name with search or outline"
+        )
     exact = [
         retrieved
         for retrieved in chunks
@@ -245,9 +249,10 @@ def _open_section(
     ]
     if matches := exact or [r for r in chunks if is_under_heading(r, section)]:
         return passages_result(matches)
-    headings = list(
-        dict.fromkeys(retrieved.chunk.section for retrieved in chunks if retrieved.chunk.section)
-    )
-    raise ToolException(
-        f"no such section; the document has: {', '.join(headings[:MAX_SUGGESTED_HEADINGS])}"
-    )
+    raise ToolException(_no_such_section(chunks))
+
+
+def _no_such_section(chunks: Sequence[RetrievedChunk]) -> str:
+    """Return a message that lists the headings of `chunks`, which are all chunks of a document."""
+    headings = list(dict.fromkeys(r.chunk.section for r in chunks if r.chunk.section))
+    return f"no such section; the document has: {', '.join(headings[:MAX_SUGGESTED_HEADINGS])}"

@@ -3,7 +3,7 @@
 import time
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from itertools import islice, zip_longest
+from itertools import islice
 from typing import Any, NamedTuple
 
 from langchain.tools import ToolRuntime
@@ -13,7 +13,7 @@ from ingestion.store.collection import Collection
 from runnables.retrieval.chunk_search import ChunkSearch
 from runnables.retrieval.name_index import NameIndex
 from runnables.retrieval.query_analysis import Glossary
-from runnables.retrieval.ranking import without_duplicates
+from runnables.retrieval.ranking import interleave
 from schemas.answer import Round
 from schemas.document import CatalogueEntry, RetrievedChunk
 from schemas.question import Filters, Question
@@ -102,8 +102,7 @@ class CallJournal:
     @property
     def chunks(self) -> list[RetrievedChunk]:
         """All chunks found, without duplicates: the first of each call, then the second of each."""
-        ranks = zip_longest(*(entry.results for entry in self._entries.values()))
-        return without_duplicates(result for rank in ranks for result in rank)
+        return interleave([entry.results for entry in self._entries.values()])
 
 
 class DocumentLibrary:

@@ -17,6 +17,8 @@ from urllib.parse import unquote
 
 from langchain.tools import ToolException
 from litestar.connection import ASGIConnection
+from litestar.exceptions.http_exceptions import RequestEntityTooLarge
+from litestar.response.base import ASGIResponse
 from litestar.types import Receive, Scope, Send
 from mcp import MCPError
 from mcp.server.lowlevel import Server
@@ -25,8 +27,11 @@ from mcp.server.streamable_http_manager import StreamableHTTPSessionManager
 from mcp_types import INTERNAL_ERROR as INTERNAL_ERROR_CODE
 from mcp_types import (
     INVALID_PARAMS,
+    INVALID_REQUEST,
     CallToolRequestParams,
     CallToolResult,
+    ErrorData,
+    JSONRPCError,
     ListResourcesResult,
     ListResourceTemplatesResult,
     ListToolsResult,
@@ -39,7 +44,9 @@ from mcp_types import (
     TextResourceContents,
     Tool,
     ToolAnnotations,
+    jsonrpc_message_adapter,
 )
+from pydantic import ValidationError
 
 from app.api.mcp.toolbox import TOOL_RESULTS, Passage, Toolbox, tools_by_name
 from app.security.access import Connection, count_tool_call
@@ -67,6 +74,8 @@ TOOL_TITLES = {
 }
 
 INTERNAL_ERROR = "an unexpected error occurred"
+
+NOT_A_MESSAGE = "the body must be one JSON-RPC message; batches are not supported"
 
 RESOURCES_PER_PAGE = 200
 """Maximum number of resources in one reply; the client asks for the next page with a cursor."""
@@ -239,12 +248,50 @@ def open_toolbox(services: Container, connection: Connection) -> Toolbox:
     )
 
 
+async def read_body(receive: Receive, max_bytes: int) -> bytes:
+    """Return the body of a request. Raises RequestEntityTooLarge if it has more than `max_bytes`."""
+    body = bytearray()
+    is_complete = False
+    while not is_complete:
+        event: Any = await receive()
+        body += event.get("body", b"")
+        if len(body) > max_bytes:
+            raise RequestEntityTooLarge
+        is_complete = not event.get("more_body", False)
+    return bytes(body)
+
+
+def is_jsonrpc_message(body: bytes) -> bool:
+    """Return whether `body` is one JSON-RPC message. True for invalid JSON, which the SDK reports."""
+    try:
+        jsonrpc_message_adapter.validate_json(body, by_name=False)
+    except ValidationError as error:
+        return error.errors()[0]["type"] == "json_invalid"
+    return True
+
+
 async def handle_request(services: Container, scope: Scope, receive: Receive, send: Send) -> None:
     """Handle one HTTP request with a new server, so that any worker process can handle the next request.
 
-    If the client disconnects, the request is cancelled.
+    If the client disconnects, the request is cancelled. Raises RequestEntityTooLarge.
     """
     answer_service = services.answer_service
+    body = await read_body(receive, answer_service.settings.max_body_bytes)
+    if not is_jsonrpc_message(body):
+        error = ErrorData(code=INVALID_REQUEST, message=NOT_A_MESSAGE)
+        reply = JSONRPCError(jsonrpc="2.0", id=None, error=error)
+        response = ASGIResponse(
+            body=reply.model_dump_json(exclude_unset=True),
+            status_code=400,
+            media_type="application/json",
+        )
+        await response(scope, receive, send)
+        return
+    body_events = iter([{"type": "http.request", "body": body, "more_body": False}])
+
+    async def replay() -> Any:
+        return next(body_events, None) or await receive()
+
     toolbox = await asyncio.to_thread(open_toolbox, services, ASGIConnection(scope))
     manager = StreamableHTTPSessionManager(
         build_server(toolbox, answer_service.platform.platform),
@@ -252,7 +299,7 @@ async def handle_request(services: Container, scope: Scope, receive: Receive, se
         max_request_body_size=answer_service.settings.max_body_bytes,
     )
     async with manager.run():
-        await manager.handle_request(scope, receive, send)  # type: ignore[arg-type]  # Starlette's types
+        await manager.handle_request(scope, replay, send)  # type: ignore[arg-type]  # Starlette's types
 
 
 async def serve_stdio(settings: Settings) -> None:

@@ -28,6 +28,7 @@ from schemas.base import ApiModel
 from schemas.choices import Language
 from schemas.document import CatalogueEntry, Chunk
 from schemas.question import Question
+from schemas.settings import Settings
 
 
 class CitedPage(ApiModel):
@@ -40,7 +41,7 @@ class CitedPage(ApiModel):
 
 
 def _answer_fields() -> dict[str, Any]:
-    """Return the field definitions of the result: the AGENT_FIELDS of Answer, without default values.
+    """Return the field definitions of AnswerResult: the AGENT_FIELDS of Answer, without default values.
 
     The type of `sources` is replaced by a list of CitedPage.
     """
@@ -102,23 +103,6 @@ class Passage(ApiModel):
         return f"{head}\n\n{self.text.strip()}"
 
 
-class Passages(ApiModel):
-    """The result of `search`, best passages first, and of `open`, in the order of the document."""
-
-    passages: list[Passage]
-    sections: list[str]
-    """The headings, if `open` was asked to list the sections of a document; otherwise empty."""
-
-    @classmethod
-    def of(cls, result: PassagesResult | OutlineResult) -> "Passages":
-        """Return the passages or the headings in the result of a tool."""
-        if isinstance(result, OutlineResult):
-            headings = (heading for document in result.documents for heading in document.outline)
-            return cls(passages=[], sections=list(headings))
-        passages = [Passage.of(retrieved.chunk) for retrieved in result.chunks]
-        return cls(passages=passages, sections=[])
-
-
 class Document(ApiModel):
     """A document and its headings."""
 
@@ -140,6 +124,26 @@ class Document(ApiModel):
             page_url=entry.page_url,
             headings=list(entry.outline),
         )
+
+
+class Passages(ApiModel):
+    """The result of `search`, best passages first, and of `open`, in the order of the document."""
+
+    passages: list[Passage]
+    sections: list[str]
+    """The headings of all `documents`, without duplicates."""
+    documents: list[Document]
+    """The documents with their headings, if `open` was called without a section; otherwise empty."""
+
+    @classmethod
+    def of(cls, result: PassagesResult | OutlineResult) -> "Passages":
+        """Return the passages or the headings in the result of a tool."""
+        if isinstance(result, OutlineResult):
+            documents = list(map(Document.of, result.documents))
+            headings = (heading for document in documents for heading in document.headings)
+            return cls(passages=[], sections=list(dict.fromkeys(headings)), documents=documents)
+        passages = [Passage.of(retrieved.chunk) for retrieved in result.chunks]
+        return cls(passages=passages, sections=[], documents=[])
 
 
 class Documents(ApiModel):
@@ -203,6 +207,19 @@ async def unmetered() -> AsyncIterator[TokenMeter]:
     yield TokenMeter()
 
 
+def lookup_question(tool: BaseTool, arguments: Mapping[str, Any], settings: Settings) -> Question:
+    """Return the question from which a lookup takes `k` and the filters.
+
+    Raises QuestionError if an argument is blank or too long; optional arguments may be empty.
+    """
+    fields = arguments_schema(tool).model_fields
+    for argument, value in arguments.items():
+        if value or fields[argument].is_required():
+            check_question(value, settings, argument)
+    text = " ".join(filter(None, arguments.values()))
+    return Question(text=text, k=settings.top_k, language=detect_language(text))
+
+
 class Toolbox:
     """The tools for one caller. Creating the first Toolbox in a process is slow: use a worker thread."""
 
@@ -226,7 +243,8 @@ class Toolbox:
     async def call(self, name: str, arguments: dict[str, Any]) -> ToolReply:
         """Call the tool `name` and return its reply.
 
-        Raises ApideskError, and ToolException for an unknown tool, an unknown section or invalid arguments.
+        Raises ApideskError, and ToolException for an unknown tool, invalid arguments, or a document or
+        section that `open` does not find.
         """
         bind_log_context(tool=name[:40])
         if name not in self.tools:
@@ -252,12 +270,7 @@ class Toolbox:
     ) -> PassagesResult | OutlineResult:
         answer_service = self._answer_service
         settings = answer_service.settings
-        fields = arguments_schema(self.tools[name]).model_fields
-        for argument, value in arguments.items():
-            if value or fields[argument].is_required():
-                check_question(value, settings, argument)
-        text = " ".join(filter(None, arguments.values()))
-        question = Question(text=text, k=settings.top_k, language=detect_language(text))
+        question = lookup_question(self.tools[name], arguments, settings)
         observer = RunObserver(answer_service.metrics)
         config = answer_service.tracing.config(question.id, None, None, observer, meter)
         timed = with_deadline(config, settings.request_timeout)
@@ -267,9 +280,9 @@ class Toolbox:
 
 def _lookup_reply(name: str, result: PassagesResult | OutlineResult) -> ToolReply:
     if isinstance(result, OutlineResult):
-        documents = Documents.of(result.documents)
-        is_outline = TOOL_RESULTS[name] is Documents
-        return ToolReply(result.text, documents if is_outline else Passages.of(result))
+        is_outline = name == "outline"
+        listed = Documents.of(result.documents) if is_outline else Passages.of(result)
+        return ToolReply(result.text, listed)
     passages = Passages.of(result)
     text = "\n\n".join(passage.markdown for passage in passages.passages)
     return ToolReply(text or result.text, passages)

@@ -6,13 +6,14 @@ The last user message of the conversation is the question. Errors have OpenAI's 
 from collections.abc import Iterator, Sequence
 from datetime import UTC, datetime
 from http import HTTPStatus
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, LiteralString
 
 from litestar import Request, Response
 from litestar.exceptions import HTTPException, ValidationException
 from litestar.plugins.problem_details import ProblemDetailsException
 from litestar.types import ExceptionHandlersMap
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field
+from pydantic_core import PydanticCustomError
 
 from app.api.openai.answer_text import parse_answer_text
 from app.api.problems import to_problem
@@ -26,10 +27,49 @@ TEXT_PARTS = ("text", "input_text", "output_text")
 """The types of text parts: `text` in chat messages, and the others in messages of `/v1/responses`."""
 
 
+ROLES = ("developer", "system", "user", "assistant", "tool", "function")
+"""The roles of messages in OpenAI's API."""
+
+
+def refuse(message: LiteralString, *accepted: object) -> BeforeValidator:
+    """Return a validator that refuses values other than null and `accepted` with this message."""
+
+    def check(value: object) -> object:
+        if value is not None and value not in accepted:
+            raise PydanticCustomError("unsupported", message)
+        return value
+
+    return BeforeValidator(check)
+
+
+def _check_role(role: str) -> str:
+    if role not in ROLES:
+        message = "{role} is not a role; use one of: {roles}"
+        raise PydanticCustomError("role", message, {"role": role[:40], "roles": ", ".join(ROLES)})
+    return role
+
+
+def _to_parts(content: object) -> object:
+    """Convert a text to a list with one text part, and null to an empty list."""
+    if isinstance(content, str):
+        return [{"type": TEXT_PARTS[0], "text": content}]
+    return expect_list([] if content is None else content)
+
+
+def expect_list(value: object) -> object:
+    """Return `value` if it is a list. Otherwise raise PydanticCustomError; a string has been converted."""
+    if not isinstance(value, list):
+        raise PydanticCustomError("text_or_list", "Input should be a string or a list")
+    return value
+
+
 class RequestModel(BaseModel):
     """The base class of the request models. Unknown parameters in a request are ignored."""
 
     model_config = ConfigDict(extra="ignore", frozen=True)
+
+
+MessageRole = Annotated[str, AfterValidator(_check_role)]
 
 
 class ContentPart(RequestModel):
@@ -42,20 +82,14 @@ class ContentPart(RequestModel):
 class ChatMessage(RequestModel):
     """A message of the conversation."""
 
-    role: str
-    content: str | list[ContentPart] | None = None
-
-    @property
-    def parts(self) -> list[ContentPart]:
-        """The content as a list of parts."""
-        if isinstance(self.content, str):
-            return [ContentPart(type=TEXT_PARTS[0], text=self.content)]
-        return self.content or []
+    role: MessageRole
+    content: Annotated[list[ContentPart], BeforeValidator(_to_parts)] = []
+    """The request may also contain a string or null."""
 
     @property
     def text(self) -> str:
         """The text parts of the content, joined by line breaks."""
-        return "\n".join(part.text for part in self.parts if part.type in TEXT_PARTS)
+        return "\n".join(part.text for part in self.content if part.type in TEXT_PARTS)
 
     @property
     def answer(self) -> str | None:
@@ -75,16 +109,20 @@ class TextFormat(RequestModel):
 class CommonParameters(RequestModel):
     """Parameters that `/v1/chat/completions` and `/v1/responses` have in common.
 
-    `temperature` and `top_p` are checked and then ignored.
+    `temperature`, `top_p` and `top_logprobs` are checked and then ignored.
     """
 
     model: str
     stream: bool | None = False
     temperature: Annotated[float, Field(ge=0, le=2)] | None = None
     top_p: Annotated[float, Field(ge=0, le=1)] | None = None
+    top_logprobs: Annotated[int, Field(ge=0, le=20)] | None = None
     tool_choice: Literal["none", "auto"] | None = None
     """Other values are refused, because the client's tools are never called."""
 
+
+Penalty = Annotated[float, Field(ge=-2, le=2)] | None
+"""A penalty for repeated tokens, which is checked and then ignored."""
 
 TokenLimit = Annotated[int, Field(ge=1)] | None
 """A limit on the tokens of the reply, which is checked and then ignored."""
@@ -105,7 +143,7 @@ def read_conversation(
     if not questions:
         raise QuestionError(f"{field}: no message is from the user", field=field)
     question = messages[questions[-1]]
-    for part in question.parts:
+    for part in question.content:
         if part.type not in TEXT_PARTS:
             raise QuestionError(f"{field}: only text is supported, not {part.type}", field=field)
     newest_first = reversed(list(_read_turns(messages[: questions[-1]])))
@@ -172,6 +210,7 @@ def _handle(request: Request[Any, Any, Any], error: Exception) -> Response[dict[
 OPENAI_EXCEPTION_HANDLERS: ExceptionHandlersMap = {
     ApideskError: _handle,
     HTTPException: _handle,
+    ValidationException: _handle,
     Exception: _handle,
 }
 """Exception handlers for the routes under /v1."""

@@ -6,23 +6,30 @@ Responses are not stored, so clients send the conversation with each request.
 import time
 from collections.abc import Iterator
 from itertools import count
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 from uuid import uuid4
 
 from litestar.response.sse import ServerSentEventMessage
 from litestar.serialization import encode_json
+from pydantic import BeforeValidator
 
 from app.api.openai.answer_text import answer_details, url_citations
 from app.api.openai.protocol import (
     ChatMessage,
     CommonParameters,
+    MessageRole,
+    Penalty,
     RequestModel,
     TextFormat,
     TokenLimit,
+    expect_list,
+    refuse,
     stream_error,
 )
 from app.telemetry.run_observer import TokenMeter
 from schemas.answer import Answer
+
+NOT_STORED = "not supported, because responses are not stored"
 
 
 class StreamOptions(RequestModel):
@@ -38,7 +45,9 @@ class ChatRequest(CommonParameters):
     response_format: TextFormat | None = None
     max_tokens: TokenLimit = None
     max_completion_tokens: TokenLimit = None
-    logprobs: Literal[False] | None = None
+    presence_penalty: Penalty = None
+    frequency_penalty: Penalty = None
+    logprobs: Annotated[Literal[False] | None, refuse("not supported", False)] = None
     stream_options: StreamOptions | None = None
     n: Literal[1] | None = None
     """The number of completions; only one is supported."""
@@ -144,7 +153,7 @@ class InputItem(ChatMessage):
     """An item of the input. Items that are not messages, such as tool calls, have no role."""
 
     type: str = "message"
-    role: str = ""
+    role: MessageRole = ""
 
     @property
     def answer(self) -> str | None:
@@ -156,6 +165,11 @@ class InputItem(ChatMessage):
         return "" if self.type == "item_reference" else super().answer
 
 
+def _to_items(value: object) -> object:
+    """Convert a text to a list with one user message."""
+    return expect_list([{"role": "user", "content": value}] if isinstance(value, str) else value)
+
+
 class TextOptions(RequestModel):
     """The value of the parameter `text`."""
 
@@ -165,18 +179,17 @@ class TextOptions(RequestModel):
 class ResponsesRequest(CommonParameters):
     """The body of `POST /v1/responses`."""
 
-    input: str | list[InputItem]
+    input: Annotated[list[InputItem], BeforeValidator(_to_items)]
+    """The request may also contain a string."""
     text: TextOptions | None = None
     max_output_tokens: TokenLimit = None
-    background: Literal[False] | None = None
-    conversation: None = None
-    previous_response_id: None = None
+    background: Annotated[Literal[False] | None, refuse(NOT_STORED, False)] = None
+    conversation: Annotated[None, refuse(NOT_STORED)] = None
+    previous_response_id: Annotated[None, refuse(NOT_STORED)] = None
 
     @property
     def messages(self) -> list[ChatMessage]:
         """The input as a conversation."""
-        if isinstance(self.input, str):
-            return [ChatMessage(role="user", content=self.input)]
         return list(self.input)
 
 
