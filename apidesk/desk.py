@@ -72,7 +72,10 @@ class AskOptions(TypedDict, total=False):
     mode: AnswerMode
     """`tools` lets a model look up documents before it answers. Default: `pipeline`."""
     session: str | None
-    """The name of a conversation to continue or start; None means no conversation."""
+    """The name of a conversation to continue or start; None means no conversation.
+
+    1 to 64 characters from A-Z, a-z, 0-9, `.`, `_` and `-`.
+    """
 
 
 class Apidesk:

@@ -102,7 +102,10 @@ def open_client(factory: Callable[..., Client], role: ModelRole, options: dict[s
         del options["base_url"]
     try:
         return _create_client(factory, role, options)
-    except (ImportError, AttributeError) as error:  # langchain-community raises AttributeError
+    except (
+        ImportError,
+        AttributeError,
+    ) as error:  # langchain-community raises AttributeError if a package is missing
         if provider not in PROVIDER_EXTRAS:
             raise ConfigurationError(f"{role.setting}: {_first_line(error)}") from None
         command = f"pip install 'apidesk[{provider}]'"
@@ -148,7 +151,7 @@ def model_errors(role: ModelRole) -> Iterator[None]:
 def model_error(error: Exception, role: ModelRole) -> ModelError:
     """Return the ModelError for `error`, based on its class and its status code.
 
-    The provider's own message may quote the prompt. It is logged, but not part of the ModelError's text.
+    The provider's own message may quote the prompt, so it is not part of the ModelError's text.
     """
     name, status = type(error).__name__, getattr(error, "status_code", None)
     if isinstance(error, TimeoutError) or "Timeout" in name:

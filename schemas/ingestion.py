@@ -83,8 +83,12 @@ class IngestionRun(ApiModel, frozen=False):
 
     @property
     def unread(self) -> list[str]:
-        """The names of the sources of which no document could be read."""
-        return [source.name for source in self.sources if source.refused and not source.documents]
+        """The names of the sources of which no document could be read; not of removed sources."""
+        return [
+            source.name
+            for source in self.sources
+            if source.refused and not source.documents and source.expected != 0
+        ]
 
     def describe(self) -> str:
         """Return a phrase for messages that names the run's process, start time and trigger."""

@@ -190,6 +190,8 @@ def test_rewritten_question_with_another_subject_is_rejected(
         ("how long do those uploads take?", "How long do uploads take with a raised quota?"),
         ("why is that?", "Why must I write to support to raise the quota?"),
         ("这个参数为什么要申请", "为什么要申请 quota"),
+        ("and the second one?", "How do uploads get a token?"),
+        ("第二个呢", "uploads 的 token 怎么申请"),
     ],
 )
 def test_rewritten_question_may_replace_words_that_refer_back(

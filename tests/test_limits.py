@@ -72,7 +72,7 @@ def refused(response: Any, most: int) -> None:
     assert (problem["code"], problem["retryable"]) == ("rate_limited", True)
     seconds = int(response.headers["retry-after"])
     assert most - 5 <= seconds <= most + 1
-    assert re.search(r"wait \d+ (s|min|h)$", problem["detail"])
+    assert re.search(r"wait \d+ (s|min|h)( \d+ min)?$", problem["detail"])
 
 
 def test_requests_are_limited_per_key(

@@ -261,7 +261,7 @@ def test_fallback_model_answers_if_the_first_is_silent(
 def test_reply_that_is_streamed_may_take_longer_than_silence(
     model_server: ModelServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("runnables.models.chat_model.FALLBACK_TIME_SHARE", 0.95)
+    monkeypatch.setattr("runnables.models.chat_model.FALLBACK_TIME_SHARE_OF_REPLY", 0.95)
     text = "stream" * 10
     model_server.reply(Reply(text, chunk_delay=0.05))  # takes 0.8 s or more, with 0.5 s of silence
     models = open_chat_models(read_settings(**chat(model_server)))

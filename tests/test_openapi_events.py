@@ -114,7 +114,7 @@ def test_callback_becomes_a_document_that_names_its_operation(tmp_path: Path) ->
     assert (document.id, document.title, document.api_url) == (f"POST {url}", "onPorted", "")
     assert (
         f"- Callback: `onPorted`\n- Method: `POST`\n- Sent to: `{url}`\n"
-        "- Sent after: Buy a number (`POST /numbers`)\n\n"
+        "- Sent after: Buy a number\n\n"
     ) in document.sections[0].body
 
 
@@ -167,3 +167,12 @@ def test_deeply_nested_fields_of_large_payloads_are_left_out(tmp_path: Path) -> 
 
     assert names(3) == ["id", "owner", "owner.field_0", "owner.field_1", "owner.field_2"]
     assert names(MAX_FIELDS) == ["id", "owner"]
+
+
+def test_events_state_errors_and_extensions_are_no_callbacks(tmp_path: Path) -> None:
+    responses = {
+        "responses": {"204": {"description": "Received."}, "410": {"description": "Unsubscribed."}}
+    }
+    callbacks = {"x-meta": {"owner": "team-a"}, "done": {"{$url}": {"post": request() | responses}}}
+    document = event(tmp_path, described(paths={"/n": {"post": {"callbacks": callbacks}}}))
+    assert "Unsubscribed." in document.sections[0].body

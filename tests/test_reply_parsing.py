@@ -28,6 +28,8 @@ from schemas.answer import AnswerDraft
         ("{answer: ['a', \"b\",]}", ["a", "b"], True),
         ('{"answer": ["a", "b', ["a"], True),
         ('{"answer": ["a"], "question": "b', ["a"], True),
+        ('{"answer": ["a" "b", "c"]}', ["a", "b", "c"], True),
+        ('{"introduction": "x" "answer": ["a", "b"]}', ["a", "b"], True),
         ('Sure!\n```json\n{"answer": ["a", "b', ["a"], True),
         ('{"answer": ["a"], "answer": ["b"]}', ["b"], False),
         ('{"answer": ["a"], "n": NaN, "i": -Infinity, "l": 1e999}', ["a"], False),

@@ -135,6 +135,9 @@ def test_english_numbers_are_compared_with_their_units(statement: str, expected:
         ("twenty-one, five hundred, one thousand and fifty", ["21", "500", "1050"]),
         ("from one hundred to two hundred thousand, two million", ["100", "200000", "2000000"]),
         ("between one hundred and five hundred", ["100", "500"]),
+        ("3千个，每秒 5 百次，2百万，5千米", ["3000", "500", "2000000", "5", "1000"]),
+        ("the twenty-first day, twenty two items", ["22"]),
+        ("two ten-second pauses, two thirty-second timeouts", ["2", "10", "2", "30"]),
         ("one of them, none", []),
     ],
 )

@@ -1,4 +1,4 @@
-"""Asks recorded questions again, and compares the outcomes before and after."""
+"""Asks recorded questions again, and compares the new outcomes with the recorded ones."""
 
 import asyncio
 from collections import Counter
@@ -252,8 +252,8 @@ def distinct_questions(records: Iterable[QuestionRecord]) -> list[RecordedQuesti
 def _commands(records: Iterable[QuestionRecord]) -> Iterator[tuple[AskCommand, QuestionRecord]]:
     """Yield the command that asks each answered question again, with its record.
 
-    Questions are asked without a session. Therefore, a follow-up question is asked in its standalone form,
-    `record.understood`, if this form was recorded.
+    Questions are asked without a session. A question that follows another one in `records` is asked in its
+    standalone form, `record.understood`, if this form was recorded.
     """
     started: set[tuple[str, str | None]] = set()
     for record in records:

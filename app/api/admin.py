@@ -48,7 +48,7 @@ class IngestionRequest(IngestionOptions):
 
     model_config = ConfigDict(
         populate_by_name=False
-    )  # refuse `dry_run`, which the schema does not have
+    )  # accept only the names in the OpenAPI schema: `dryRun`, not `dry_run`
 
 
 class IngestionRuns(ApiModel):

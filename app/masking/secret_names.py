@@ -112,8 +112,8 @@ search faster, because it rejects most characters that cannot start a match.
 def secret_kind(name: str) -> SecretKind | None:
     """Return the kind of value that `name` stands for, or None if the name is not known.
 
-    The spelling does not matter: app_key, appKey, X-App-Key and config.APPKEY have the same kind. The ids
-    and numbers of people, such as user_id, have no kind, because they may be telephone numbers.
+    Case and separators usually do not matter: app_key, appKey, X-App-Key and config.APPKEY have the same
+    kind. The ids and numbers of people, such as user_id, have no kind: they may be telephone numbers.
     """
     if (chinese := _CHINESE_KINDS.get(name)) is not None:
         return chinese
@@ -147,7 +147,7 @@ class SyntaxConfidence(IntEnum):
     """How strongly the syntax around a text indicates that the text is a value."""
 
     SENTENCE = 0
-    """In a sentence, a table, an argument or a call, as in "the token is …"."""
+    """In a sentence, a table row or the arguments of a call, as in `put("token", "…")`."""
     LABELLED = 1
     """After a colon, where both values and explanations occur."""
     ASSIGNED = 2
@@ -209,7 +209,7 @@ _MAX_CHECKED_CHARS = 256
 """Maximum length of a value that is checked in detail, in characters."""
 
 _MIN_LETTERS_ONLY_CHARS = 8
-"""Minimum length of a secret without digits, in characters. It does not apply to `_WORD_KINDS`."""
+"""Minimum length of an assigned secret without digits, in characters, except of `_WORD_KINDS`."""
 
 _WORD_KINDS = {SecretKind.SECRET, SecretKind.PASSWORD}
 """The kinds of secrets for which people choose words."""

@@ -211,7 +211,7 @@ def _duration(seconds: int) -> str:
     """Return a duration for readers, such as "90 s", "5 min" or "23 h 59 min"."""
     if seconds < 120:
         return f"{seconds} s"
-    hours, minutes = divmod(round(seconds / 60), 60)
+    hours, minutes = divmod(math.ceil(seconds / 60), 60)
     parts = [(hours, "h"), (minutes, "min")]
     return " ".join(f"{number} {unit}" for number, unit in parts if number)
 

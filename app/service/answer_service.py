@@ -1,6 +1,7 @@
 """Provides answers and chunks to the HTTP API, the command line and the Python interface."""
 
 import asyncio
+import logging
 import time
 from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack, asynccontextmanager
@@ -13,6 +14,7 @@ from langsmith import tracing_context
 from sqlalchemy.engine import Engine
 
 from app.service.ask_command import AskCommand, check_question
+from app.telemetry.logs import mask_provider_messages
 from app.telemetry.metrics import Metrics, update_limiter_gauge
 from app.telemetry.run_observer import RunObserver
 from app.telemetry.tracing import open_tracing
@@ -20,6 +22,7 @@ from ingestion.database.engine import open_engine
 from ingestion.job import IngestionJob, ProgressCallback
 from ingestion.platform_config import read_platform
 from ingestion.store.collection import WARM_UP_QUESTION
+from ingestion.sync import foreign_documents_error
 from ingestion.text.language import detect_language
 from runnables.answer_events import AnswerEventHandler
 from runnables.factory import PipelineFactory
@@ -44,6 +47,8 @@ from schemas.settings import Settings
 
 if TYPE_CHECKING:
     from runnables.tools.tool_context import DocumentLibrary
+
+log = logging.getLogger(__name__)
 
 
 class AnswerService:
@@ -276,6 +281,7 @@ def connect_answer_service(
     precedence over those of the settings. With `long_lived`, each ingestion run frees its memory when it
     ends. Raises ApideskError.
     """
+    mask_provider_messages()
     platform = read_platform(settings.platform)
     job = IngestionJob.connect(settings, engine, long_lived=long_lived)
     return AnswerService(settings, platform, job, job.runs.engine, models)
@@ -303,6 +309,7 @@ async def open_answer_service(
         job = answer_service.job
         if await asyncio.to_thread(job.collection.exists):
             await asyncio.to_thread(job.collection.load)
+            await asyncio.to_thread(_warn_of_foreign_documents, answer_service)
         else:
             await asyncio.to_thread(job.run, job.new_run("start"), progress)
         await answer_service.warm_up()
@@ -310,6 +317,12 @@ async def open_answer_service(
     finally:
         answer_service.job.close()
         await asyncio.to_thread(answer_service.tracing.close)
+
+
+def _warn_of_foreign_documents(answer_service: AnswerService) -> None:
+    indexed = answer_service.collection.indexed_sources().keys()
+    if indexed and indexed.isdisjoint(each.name for each in answer_service.platform.sources):
+        log.warning("%s", foreign_documents_error(indexed, str(answer_service.settings.platform)))
 
 
 class InFlight:

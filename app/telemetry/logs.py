@@ -16,7 +16,7 @@ from structlog.dev import (
     plain_traceback,
 )
 from structlog.stdlib import BoundLogger, ProcessorFormatter
-from structlog.types import EventDict, Processor
+from structlog.types import Processor
 
 LogFormat = Literal["auto", "json", "console"]
 
@@ -105,20 +105,24 @@ def bind_log_context(**fields: object) -> None:
         bound.update(fields)
 
 
-def _mask_provider_message(_: object, __: str, event: EventDict) -> EventDict:
-    """Mask secrets and personal data in a provider's error message, which may quote a question."""
-    if event["logger"] == PROVIDER_LOGGER:
-        from app.masking.masking import mask  # compiles many patterns, and is rarely needed
+def mask_provider_messages() -> None:
+    """Mask secrets and personal data in providers' error messages, which may quote a question."""
+    logger = logging.getLogger(PROVIDER_LOGGER)
+    if _mask_record not in logger.filters:
+        logger.addFilter(_mask_record)
 
-        event["event"] = mask(event["event"])
-    return event
+
+def _mask_record(record: logging.LogRecord) -> bool:
+    from app.masking.masking import mask  # compiles many patterns, and is rarely needed
+
+    record.msg, record.args = mask(record.getMessage()), ()
+    return True
 
 
 _PRE_CHAIN: list[Processor] = [
     structlog.processors.TimeStamper(fmt="iso", utc=True),
     structlog.stdlib.add_log_level,
     structlog.stdlib.add_logger_name,
-    _mask_provider_message,
 ]
 
 

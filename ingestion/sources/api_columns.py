@@ -114,14 +114,16 @@ _TICK = "\ue000"
 
 
 def description_of(cell: str) -> str:
-    """Return a cell as `text_of` does, except that names in code keep their backticks."""
+    """Return a cell as `text_of` does, except that code spans keep their backticks."""
     return text_of(_CODE.sub(rf"`{_TICK}\1{_TICK}`", cell)).replace(_TICK, "`")
 
 
 def join_texts(texts: Iterable[str]) -> str:
     """Join the distinct texts that are not empty: with a space after a sentence, otherwise with "; "."""
-    joined = ""
-    for text in dict.fromkeys(filter(None, texts)):
+    joined, distinct = "", dict[str, str]()
+    for text in filter(None, texts):
+        distinct.setdefault(text.replace("`", ""), text)
+    for text in distinct.values():
         separator = " " if joined.endswith(("。", ".", ";", "；", "!", "！")) else "; "
         joined = f"{joined}{separator}{text}" if joined else text
     return joined
@@ -256,10 +258,9 @@ def is_error_table(columns: Columns) -> bool:
 
 
 def is_status_table(columns: Columns, role: str) -> bool:
-    """Return whether a table in a section with `role` lists HTTP statuses.
+    """Return whether a table lists HTTP statuses. `role` is that of its section, empty if it is unknown.
 
-    A column "Status" may contain something else, such as the states of an order. Therefore, `role` or a
-    column of descriptions has to confirm that the statuses are those of responses.
+    A column "Status" may contain something else, such as the states of an order.
     """
     if "http_status" not in columns or role not in ("errors", "response", ""):
         return False

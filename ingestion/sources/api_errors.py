@@ -72,7 +72,7 @@ def errors_of_rows(
             code, message = phrase[1], message or phrase[2]
         if not message:
             message, description = description, ""
-        elif description and description != message:
+        elif description and description.replace("`", "") != message.replace("`", ""):
             cause = cause or description
         cause = join_texts([cause, *columns.further_texts(row, read)])
         if _NO_ERROR_TEXT.fullmatch(message.strip("`")):

@@ -67,7 +67,7 @@ class Mark:
     is_declared: bool = False
     """Whether the front matter states the call. If so, the page is the reference of this operation."""
     listed: tuple[ListedCall, ...] = ()
-    """The calls that share this mark, beginning with `call`; empty if the block contains a single call."""
+    """For a list of calls: the calls that share this mark, beginning with `call`."""
 
 
 def find_marks(blocks: Sequence[MarkdownBlock], declared: str) -> list[Mark]:
@@ -95,7 +95,7 @@ def find_marks(blocks: Sequence[MarkdownBlock], declared: str) -> list[Mark]:
 
 
 def _stated_again(marks: Sequence[Mark]) -> dict[tuple[str, str], tuple[str, str]]:
-    """Map the key of a call to the key of the declared call that it states again, with a base path.
+    """Map the key of a call to the key of the declared call that it repeats with a base path.
 
     For example, the front matter declares `POST /messages`, and the only other call on the page is
     `POST https://a.example/v1/messages`. The result is empty for other pages.
@@ -118,7 +118,7 @@ def _stated_marks(blocks: Sequence[MarkdownBlock]) -> Iterator[Mark]:
         method = _METHOD_BLOCK.fullmatch(block.text) if block.kind == "paragraph" else None
         if len(calls) == 1:
             yield Mark(calls[0], index)
-        elif method:  # only a method, above a heading with the path
+        elif method:  # only a method; the path follows
             yield from facts.read([("method", method[1])], index)
         elif is_heading and facts.is_after_method and TARGET_ALONE.fullmatch(block.title):
             # The mark is not at the heading, because the heading would become the operation's name.
@@ -238,9 +238,9 @@ def is_call(text: str) -> bool:
 
 
 def _pairs(block: MarkdownBlock, facts: "_LabelledFacts") -> list[tuple[str, str]]:
-    """Return the label and the value of each row or line of a block that may state a URL or a method.
+    """Return the pairs of a label and a value in a block, such as "URL" and a path.
 
-    For example, the label is "URL" and the value is a paragraph below this label.
+    The label may also be above the block.
     """
     if block.kind == "heading":
         return labelled_pairs(MarkdownBlock("other", block.title))

@@ -41,7 +41,7 @@ _GENERIC_HEADING = re.compile(
 
 
 def is_generic_heading(title: str) -> bool:
-    """Return whether the page of any operation can have this heading, such as "Request" or "Overview"."""
+    """Return whether a heading names no particular operation, such as "Request" or "Overview"."""
     return _GENERIC_HEADING.fullmatch(title) is not None
 
 
@@ -141,7 +141,7 @@ def _end(
 def _first_start(blocks: Sequence[MarkdownBlock], call_index: int, level: int) -> int:
     """Return the index of the block with which the first operation begins.
 
-    `level` is the highest level of the headings with which the other operations begin; 0 if there are none.
+    `level` is the outermost level of the headings with which the other operations begin; 0 without others.
     The title of the page does not count as a heading.
     """
     if level == 0:
@@ -172,9 +172,9 @@ def page_operation_name(
 ) -> str:
     """Return the name of the only operation of a page.
 
-    This is the outermost heading whose section contains the call and all blocks with parameters or error
-    codes. `read_positions` are the indexes of these blocks. Generic headings such as "Request" do not
-    count. Without such a heading, the name is usually the title of the page.
+    This is the outermost heading below the page's title whose section contains the call and all blocks with
+    parameters or error codes. `read_positions` are the indexes of these blocks. Generic headings such as
+    "Request" do not count. Without such a heading, the name is usually the title of the page.
     """
     for index in headings_above(blocks, mark.block):
         block = blocks[index]
@@ -195,11 +195,9 @@ def section_operation_name(
 ) -> str:
     """Return the name of one of several operations.
 
-    The name is the first heading of the section, a text next to the call or, for the first operation of a
-    page (`is_first`), the title of the page. Generic texts such as "Request" do not count. The last resort
-    is a sentence below the call, or the method and path of the call.
-
-    `position` is the index of the block with the call; later headings are ignored.
+    Usually, this is the first heading of the section or a text next to the call. Generic texts such as
+    "Request" do not count. `position` is the index of the block with the call; later headings are ignored.
+    `is_first` is true for the first operation of a page, which may have the page's title.
     """
     headings = [block.title for block in blocks[: position + 1] if block.kind == "heading"]
     candidates = [*headings[:1], *_texts_next_to_call(blocks, position)]

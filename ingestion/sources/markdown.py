@@ -327,7 +327,7 @@ def _parse_fields(match: re.Match[str], depth: int) -> list[_Field]:
 def _fields_of_object(text: str) -> Mapping[str, Mapping[str, str]]:
     """Return the fields that an object literal describes: the properties of each field, by its name.
 
-    The result is empty if a property has no `type`. Fumadocs describes fields in this way:
+    The result is empty if a field has no `type`. Fumadocs describes fields in this way:
     `<TypeTable type={{ id: { type: 'string', required: true } }} />`.
     """
     fields = {name: properties_of(value) for name, value in properties_of(text).items()}

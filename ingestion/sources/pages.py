@@ -173,7 +173,7 @@ def _parse(source: PageSourceConfig, page: SourcePage) -> ParsedPage | None:
 
 
 def documents_of_page(source: PageSourceConfig, page: SourcePage) -> list[SourceDocument] | None:
-    """Return the documents of `page`: one for the whole page, or those of its API operations.
+    """Return the documents of `page`: one for the whole page, or those of its API operations and its prose.
 
     Empty when the page has no content; None when it is skipped. Raises ConfigurationError for a malformed
     `page_url`.
@@ -337,8 +337,7 @@ def _apply_part_values(
 def _first_heading(parsed: Iterable[tuple[PagePart, list[MarkdownBlock]]], name: str) -> str:
     """Return the first heading of a page, except a URL from which the page was copied.
 
-    The result is empty if there is no heading, or if the heading says less than the name of the file, such
-    as "Overview".
+    The result is empty if there is no heading, or if the name of the file says more than the heading.
     """
     headings = (block for _, blocks in parsed for block in blocks if block.kind == "heading")
     first = next((block for block in headings if not _ORIGIN.fullmatch(block.title)), None)

@@ -30,13 +30,16 @@ CATALOGUE_VERSION = 1
 
 
 class _StoredModel(ApiModel):
-    """A model that is stored in a property. Its aliases are the stored keys; do not change them."""
+    """A model that is stored in a property.
+
+    The stored key of a field is its alias or, without one, its name. Do not change these keys.
+    """
 
     model_config = ConfigDict(alias_generator=None)
 
 
 class RouteCalibration(_StoredModel):
-    """Mean reciprocal rank of full-text and dense search, 0 to 1, measured with the collection's text."""
+    """Mean reciprocal rank of each route, 0 to 1, for sentences of the collection as queries."""
 
     full_text: float
     dense: float

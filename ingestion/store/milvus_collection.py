@@ -1,4 +1,7 @@
-"""A collection that a Milvus server stores and searches. Each process of apidesk caches what it reads."""
+"""A collection that a Milvus server stores and searches.
+
+Each process of apidesk caches word counts, chunks that are read by id, and the catalogue.
+"""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Self, get_args

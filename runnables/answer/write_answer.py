@@ -269,8 +269,11 @@ def _draft_from_text(text: str, model: ChatModel, is_cut: bool) -> Draft:
         try:
             value, _ = parse_object(text, AnswerDraft)
         except UnreadableReply:
-            raise ModelOutputInvalid(f"{model.role.setting}: the reply is invalid JSON") from None
-        return _draft(value, model, is_cut=is_cut or is_unfinished(text))
+            if "answer" in (partial_object(text) or {}):
+                setting = model.role.setting
+                raise ModelOutputInvalid(f"{setting}: the reply is invalid JSON") from None
+        else:
+            return _draft(value, model, is_cut=is_cut or is_unfinished(text))
     lines = text[:MAX_TEXT_ANSWER_CHARS].splitlines()
     steps = [step for line in lines if (step := _STEP_NUMBER.sub("", line).strip())]
     if not steps:

@@ -126,9 +126,9 @@ class FactIndex:
                 self._fields.update(parts)
 
     def contains(self, mention: Mention) -> bool:
-        """Return whether the mentioned name is indexed, as written or in an equivalent form.
+        """Return whether the mentioned name is indexed, or need not be.
 
-        Numbers that are probably not error codes, and most names that may be external, count as indexed.
+        For example, numbers that are probably not error codes need not be indexed.
         """
         match mention.kind:
             case "target":
@@ -243,7 +243,7 @@ def _names_by_spelling(text: str) -> Iterator[Mention]:
 
 
 def _is_fragment(before: str, after: str) -> bool:
-    """Return whether a name is part of a longer word or of `@user`, `$variable`, `%d` or `*.json`."""
+    """Return whether a name is part of a longer word or of `@user`, `$variable`, `%d` or `prefix_*`."""
     is_joined = (before.isascii() and before.isalnum()) or before in set("@$%\\*~")
     return is_joined or after == "*"
 

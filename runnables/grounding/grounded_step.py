@@ -42,7 +42,7 @@ class GroundedStep:
     """A step of an answer after all checks."""
 
     text: str
-    """Empty if the step was removed, or contains neither a letter nor a digit."""
+    """Empty if the step was removed, or contains nothing but punctuation and citations."""
     numbers: tuple[int, ...]
     """Numbers of the chunks that the step cites."""
     unverified: tuple[str, ...]
@@ -53,8 +53,8 @@ class GroundedStep:
     """Counts of the citations and links that were removed from the step."""
     is_inferred: bool = False
     """Whether the model cited nothing, and the citation was added."""
-    has_supported_numbers: bool = True
-    """Whether the cited chunks or the question contain the numbers of the step."""
+    has_supported_quantities: bool = True
+    """Whether the cited chunks or the question contain each quantity in the text, such as "20 tokens"."""
 
 
 class Grounder:
@@ -103,7 +103,7 @@ class Grounder:
             unverified=tuple(facts),
             supported=has_words and is_supported(statement, evidence, self._question),
             refused=refused,
-            has_supported_numbers=contains_numbers(statement, evidence, self._question),
+            has_supported_quantities=contains_numbers(statement, evidence, self._question),
         )
 
     def infer_citation(self, step: GroundedStep) -> GroundedStep:
@@ -166,8 +166,8 @@ class Grounder:
 def apply_verdict(step: GroundedStep, supported: bool | None) -> GroundedStep:
     """Return `step` with the judge's verdict, or unchanged if there is no verdict or no citation.
 
-    A step with unsupported numbers stays unsupported.
+    A step with a quantity that is neither in its chunks nor in the question stays unsupported.
     """
     if supported is None or not step.numbers:
         return step
-    return replace(step, supported=supported and step.has_supported_numbers)
+    return replace(step, supported=supported and step.has_supported_quantities)

@@ -33,7 +33,7 @@ _LINK = re.compile(
     re.IGNORECASE,
 )
 _ANCHOR = re.compile(
-    rf"{_CODE}|<a\s[^<>]{{0,200}}?href=[\"']?(?P<target>[^\"'\s<>]{{0,2000}})[^<>]{{0,200}}>"
+    rf"{_CODE}|<a\s[^<>]{{0,200}}?href=[\"']?(?P<target>[^\"'\s<>]{{0,2000}})(?=[\"'\s>])[^<>]{{0,200}}>"
     r"(?P<label>[^\[\]\n]{0,500}?)</a>",
     re.IGNORECASE | re.DOTALL,
 )
@@ -48,8 +48,8 @@ _REMOVED = "\0"
 """Marks the place of a removed URL."""
 
 _AROUND_REMOVED = re.compile(
-    r"[ \t]{0,3}(?:\(\0\)|（\0）|`\0`|\"\0\"|“\0”|「\0」)"
-    r"|^[ \t]{0,3}[-*•][ \t]{0,3}\0[ \t]*(?:\n|\Z)"
+    r"[ \t]{0,3}(?:\(\0\)|（\0）|`\0`|\*\*\0\*\*|\"\0\"|“\0”|「\0」)"
+    r"|^[ \t]{0,3}(?:[-*•]|#{1,6}|\d{1,2}[.)])[ \t]{0,3}\0[ \t]*(?:\n|\Z)"
     r"|[ \t]{0,3}\0(?=[.,;:!?)\]`\"。，；：！？、）」”]|[ \t]*$)"
     r"|(?<![^\s(（])\0[ \t]+"
     r"|\0",
@@ -216,8 +216,9 @@ class LinkPolicy:
             text = text.replace(definition[0], "")
         for name in {definition["name"] for definition in disallowed}:
             if not _CITATION_LABEL.fullmatch(name):
-                reference = rf"!?\[(?:([^\[\]\n]{{1,500}})\]\[)?({re.escape(name)})\](?:\[\])?"
-                text = re.sub(reference, lambda match: match[1] or match[2], text, flags=re.I)
+                label = rf"(?:([^\[\]\n]{{1,500}})\]\[)?({re.escape(name)})"
+                reference = rf"{_CODE}|(?<!\w)!?\[{label}\](?:\[\])?"
+                text = re.sub(reference, lambda m: m[1] or m[2] or m[0], text, flags=re.I)
         return text, len(disallowed)
 
     def _is_documented_endpoint(self, url: str) -> bool:

@@ -89,7 +89,10 @@ RECOVERY_TIMEOUT_S = 10
 """Seconds for which an open circuit rejects calls before the model is called again."""
 
 FALLBACK_TIME_SHARE = 0.5
-"""Share of the remaining time that a model that does not reply leaves for its fallback."""
+"""Share of the remaining time that a model that streams, but is silent, leaves for its fallback."""
+
+FALLBACK_TIME_SHARE_OF_REPLY = 0.25
+"""`FALLBACK_TIME_SHARE` for a reply that is not streamed, because the whole reply counts as silence."""
 
 MODE_ERRORS = (500, 501, 502)
 """HTTP statuses that some servers return for an output mode that they do not support."""
@@ -345,7 +348,9 @@ class _Call:
     @property
     def max_silence_s(self) -> float:
         """Seconds to wait for a reply or, while it is streamed, for its next chunk."""
-        share = FALLBACK_TIME_SHARE if run_context(self.config).has_fallback else 0.0
+        share = FALLBACK_TIME_SHARE if self.on_text else FALLBACK_TIME_SHARE_OF_REPLY
+        if not run_context(self.config).has_fallback:
+            share = 0.0
         return (1 - share) * remaining_seconds(self.config)
 
     async def send(self) -> AIMessage:

@@ -85,20 +85,22 @@ def partial_object(text: str) -> dict[str, Any] | None:
 def is_unfinished(text: str) -> bool:
     """Return whether `text` ends within the JSON object that starts at its first brace.
 
-    If only the last brace is missing, the object counts as finished.
+    If only the last brace is missing, the object counts as finished. Text with a syntax error is not
+    unfinished: `json_repair` can often mend it.
     """
-    if partial_object(text) is None:
-        return False
-    text = strip_thinking(text)
-    return not any(_decodes(text[text.index("{") :] + end) for end in ("", "}"))
+    start = strip_thinking(text).partition("{")
+    json_text = "".join(start[1:])
+    is_at_end = _syntax_error(json_text).startswith("EOF while parsing")
+    return is_at_end and bool(_syntax_error(f"{json_text}}}"))
 
 
-def _decodes(text: str) -> bool:
+def _syntax_error(text: str) -> str:
+    """Return the message of the first syntax error in JSON; empty if there is none."""
     try:
-        json.JSONDecoder().raw_decode(text)
-    except (ValueError, RecursionError):
-        return False
-    return True
+        from_json(text.encode(errors="replace"))
+    except ValueError as error:
+        return str(error)
+    return ""
 
 
 class _SchemaEchoed(Exception):

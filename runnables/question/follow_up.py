@@ -60,10 +60,12 @@ _PRONOUN = re.compile(
 )
 _REFERENCE = re.compile(
     r"(?:[这那][个些种]|该|此|上述)(?:接口|错误码?|报错|异常|失败|问题|参数|字段)"
+    r"|第[一二三四五六七八九十\d]+[个种步条]|最后一[个种步条]|[前后]者|[上另]一[个种步条]"
+    r"|\b(?:the )?(?:former|latter|(?:first|second|third|last|next|other|previous)(?: ones?)?)\b"
     r"|\b(?:this|that|these|those) [a-z]+|\b[a-z]+n['’]t\b",
     re.I,
 )
-"""A pronoun with its noun, such as "that endpoint", or a negation such as "isn't"."""
+"""A pronoun with its noun, such as "that endpoint", "the second one", or a negation such as "isn't"."""
 
 _ACTION_ON_PRONOUN = re.compile(
     r"(?:怎么|如何|怎样|能|可以|要|会)[^，,。]{0,6}(?:它|这个|那个)"
@@ -153,8 +155,7 @@ def new_stems(text: str, known_text: str) -> list[str]:
 def share_kept(follow_up: str, rewritten: str) -> float:
     """Return the share of the content words of `follow_up` that `rewritten` contains, 0 to 1.
 
-    Words that refer back, such as "that endpoint", are left out. Without content words, the share is 1. A
-    Chinese word may be part of a longer one.
+    References such as "that endpoint" are left out. Without content words, the share is 1.
     """
     known = {*_stems(rewritten), *_stems(" ".join(_PRONOUN.findall(follow_up)))}
     words = content_stems(_REFERENCE.sub(" ", follow_up))
@@ -242,7 +243,8 @@ def _asks_about_problem(rest: str) -> bool:
 def _conversation_problem(history: Iterable[Turn]) -> str:
     """Return what the latest question is about, with its API and error codes.
 
-    The question of a follow-up begins with the problem of an earlier turn, which is kept.
+    A question that `make_standalone` has rewritten begins with the problem of an earlier turn. That problem
+    is kept.
     """
     subject = problem = ""
     for turn in history:

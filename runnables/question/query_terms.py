@@ -391,5 +391,5 @@ def asked_quantities(question: str) -> frozenset[AskedQuantity]:
 
 
 def states_quantity(text: str, kinds: frozenset[AskedQuantity]) -> bool:
-    """Return whether `text` contains a number with a unit of one of `kinds` or, for a count, a limit."""
+    """Return whether `text` contains a quantity of one of `kinds`, such as "5 MB" or "at most 5"."""
     return any(_STATED[kind].search(text) for kind in kinds)

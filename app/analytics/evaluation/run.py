@@ -146,7 +146,7 @@ class EvaluationOptions:
     """The k of hit@k and recall@k, a number of documents; None means APIDESK_TOP_K, but at most 20."""
     mode: RetrievalMode | Literal["all"] = "all"
     save: Path | None = None
-    """File for generated questions; None means a file in data/evaluation, named after the platform file."""
+    """File for generated questions; None means one in data/evaluation that is named after the platform."""
 
 
 class EvaluationInput(NamedTuple):

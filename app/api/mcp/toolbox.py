@@ -133,7 +133,7 @@ class Passages(ApiModel):
     sections: list[str]
     """The headings of all `documents`, without duplicates."""
     documents: list[Document]
-    """The documents with their headings, if `open` was called without a section; otherwise empty."""
+    """The documents with their headings, if `open` lists headings instead of passages; otherwise empty."""
 
     @classmethod
     def of(cls, result: PassagesResult | OutlineResult) -> "Passages":
@@ -208,7 +208,7 @@ async def unmetered() -> AsyncIterator[TokenMeter]:
 
 
 def lookup_question(tool: BaseTool, arguments: Mapping[str, Any], settings: Settings) -> Question:
-    """Return the question from which a lookup takes `k` and the filters.
+    """Return the question that a lookup is based on, with the default `k` and without filters.
 
     Raises QuestionError if an argument is blank or too long; optional arguments may be empty.
     """

@@ -82,7 +82,8 @@ def init(
     draft = build_draft(answers, SourceLimits.from_settings(settings))
     with restored_after_refusal(file), ingestion_progress(summary=False) as progress:
         write_platform_file(draft, file)
-        trial = asyncio.run(run_trial(settings, progress, lambda: click.echo(f"written: {file}")))
+        click.echo(f"written: {file}")
+        trial = asyncio.run(run_trial(settings, progress))
     _print_trial(trial, file)
 
 

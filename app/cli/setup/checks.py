@@ -2,7 +2,7 @@
 
 import asyncio
 import time
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
@@ -117,12 +117,9 @@ class Trial:
     """The answer to `question`; None if there is no question."""
 
 
-async def run_trial(
-    settings: Settings, progress: "ProgressCallback", on_accepted: Callable[[], None]
-) -> Trial:
+async def run_trial(settings: Settings, progress: "ProgressCallback") -> Trial:
     """Index the platform in `settings`, as `apidesk ingest` does, and ask a suggested question.
 
-    `on_accepted` is called before the run, when the store is known to have no documents of other sources.
     Raises ApideskError, for example SourceError if no document was indexed.
     """
     from app.service.answer_service import connect_answer_service
@@ -132,7 +129,6 @@ async def run_trial(
     answer_service = await asyncio.to_thread(connect_answer_service, settings)
     try:
         await _check_store(answer_service)
-        on_accepted()
         run = await run_in_thread(
             answer_service.job, answer_service.job.new_run("command"), progress
         )

@@ -133,15 +133,13 @@ def write_platform_file(draft: PlatformDraft, path: Path) -> None:
 
 @contextmanager
 def restored_after_refusal(path: Path) -> Iterator[None]:
-    """Restore `path`, or delete it if it is new, when a ConfigurationError ends the block."""
+    """Restore a file that was overwritten when a ConfigurationError ends the block; keep a new one."""
     previous = path.read_bytes() if path.exists() else None
     try:
         yield
     except ConfigurationError:
         if previous is not None:
             path.write_bytes(previous)
-        elif path.exists():
-            path.unlink()
         raise
 
 

@@ -160,7 +160,7 @@ def _types(insights: Insights, limit: int | None) -> list[RenderableType]:
 
 
 def _sparkline(days: Mapping[date, int], span: int) -> Text:
-    """Return a sparkline of the questions per day, with a dot for a day without questions.
+    """Return a sparkline of the questions over time, with a dot where there are none.
 
     The line begins `span` days ago.
     """

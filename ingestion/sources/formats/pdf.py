@@ -27,10 +27,7 @@ MAX_PAGE_CHARS = 500_000
 """Maximum number of characters on one page."""
 
 _OPERAND_COSTS = MappingProxyType({b"Tj": 5, b"'": 5, b'"': 5, b"TJ": 2, b"Do": 20})
-"""Maps PDF operators to their cost per operand, in units of about a microsecond.
-
-Operators that are not listed cost 2 per operand.
-"""
+"""Cost of each operand of some PDF operators, in units of about a microsecond; 2 for all others."""
 
 
 def read_pdf(data: bytes, limits: SourceLimits) -> PageContent:

@@ -141,9 +141,9 @@ class _MarginLine:
 def remove_page_furniture(pages: list[list[PdfLine]]) -> list[PdfLine]:
     """Return the lines of `pages` without headers, footers, page numbers and tables of contents.
 
-    A header or footer has the same height and, apart from numbers, the same text on many pages. The first
-    and last rows of pages are also removed if they begin or end with a number that grows by one from page
-    to page.
+    A header or footer is at the same height on many pages and has, apart from numbers, the same text. The
+    first and last rows of pages are also removed if they begin or end with a number that grows by one from
+    page to page.
     """
     margins = [_margin_lines(lines) for lines in pages]
     repeated = Counter(key for page in margins for key in {line.key for line in page.values()})

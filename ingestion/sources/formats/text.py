@@ -124,7 +124,7 @@ def _decode_by_guess(data: bytes) -> str:
 
 
 def escape_markdown(text: str) -> str:
-    """Escape plain text so that it contains no Markdown headings and no unclosed code fences.
+    """Escape the lines of plain text that Markdown would take for a heading or an unclosed code fence.
 
     Lists, tables, indented code and closed fences keep their meaning in Markdown.
     """
@@ -147,5 +147,5 @@ def escape_markdown(text: str) -> str:
 
 def _last_closing(lines: list[str]) -> dict[str, int]:
     """Return each fence that stands alone on a line, with the index of the last such line."""
-    stripped = ((line.strip(), i) for i, line in enumerate(lines))
-    return {line: i for line, i in stripped if _FENCE.fullmatch(line)}
+    matches = ((_FENCE.match(line), i) for i, line in enumerate(lines))
+    return {match[1]: i for match, i in matches if match and match[1] == lines[i].strip()}

@@ -67,12 +67,16 @@ def _callback_requests(
 ) -> Iterator[tuple[str, PathOperation | SourceError]]:
     """Yield the name of each callback with its requests, whose paths are URL expressions."""
     for name, callback in islice(operation.node["callbacks"].items(), MAX_CALLBACKS):
+        if name.startswith("x-"):
+            continue
         try:
             target = callback.resolve()
         except SourceError as error:
             yield name, path_error(f"{operation}: {name}", str(error))
             continue
         for request in path_operations(target):
+            if isinstance(request, SourceError):
+                request = path_error(f"{operation}: {name}", str(request))
             yield name, request
 
 
@@ -85,7 +89,9 @@ def event_document(
     Raises ConfigurationError if a `page_url` template is malformed.
     """
     headers = (row.model_copy(update={"location": "header"}) for row in api.request_headers)
-    sent = _limit_fields([*headers, *api.public_parameters, *api.request_parameters])
+    fields = [*headers, *api.public_parameters, *api.request_parameters]
+    sent = _limit_fields(fields)
+    is_complete = list(sent) == fields
     content = {"request_headers": (), "public_parameters": (), "request_parameters": sent}
     document = api_document(source, api.model_copy(update=content), values)
     bodies = {section.kind: section.body for section in document.sections}
@@ -97,7 +103,7 @@ def event_document(
     if event.kind == "callback":
         facts.append(f"- {labels.callback_url}: `{api.url}`")
         facts += [
-            f"- {labels.sent_after}: {operation_name(caller)} (`{caller}`)"
+            f"- {labels.sent_after}: {operation_name(caller)}"
             for caller in event.callers[:MAX_CALLERS]
         ]
     response = bodies.get("response_parameters", "")
@@ -107,7 +113,9 @@ def event_document(
         labels.event,
         "\n".join(facts),
         bodies.get("request_parameters", ""),
+        "" if is_complete else labels.fields_omitted,
         response and f"**{labels.expected_response}**\n\n{response}",
+        bodies.get("error_codes", ""),
     ]
     section = Section(kind="prose", heading=(), body="\n\n".join(filter(None, parts)))
     return document.model_copy(

@@ -54,7 +54,7 @@ class StatusError(SourceError):
         super().__init__(f"answers with HTTP {status}")
         self.status = status
         self.retry_after = float(retry_after) if retry_after.isdecimal() else 0.0
-        """Seconds to wait before a retry, from the header `Retry-After`; 0 if it contains no number."""
+        """Seconds to wait before a retry, from the header `Retry-After`; 0 if it is not a whole number."""
 
 
 class TransientError(SourceError):

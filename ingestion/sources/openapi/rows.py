@@ -24,9 +24,9 @@ from prompts.user_text import SectionLabels
 from schemas.document import Parameter
 
 MAX_ROWS = 600
-"""Maximum number of rows in all tables of a request, and in all tables of a response.
+"""Maximum number of rows in all tables of a request, and in all tables of its responses.
 
-If there are more, the innermost rows are omitted.
+If there are more, inner rows and the rows of later tables are omitted.
 """
 
 MAX_DEPTH = 10
@@ -56,7 +56,7 @@ class _Row:
     inner: Schema = field(default_factory=Schema)
     """The schema of the innermost elements, if `schema` is an array; otherwise `schema` itself."""
     is_alternative: bool = False
-    """Whether the row is a variant of the row above it."""
+    """Whether the row is one of several alternative schemas."""
     mark: str = ""
     """A note if rows below are omitted because of a limit, or because an ancestor already shows them."""
     children: list["_Row"] = field(default_factory=list)
