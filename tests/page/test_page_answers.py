@@ -170,7 +170,7 @@ def test_error_codes_are_cards_and_parameters_a_table(open_page: Open) -> None:
     card = page.locator(".error-card")
     expect(card.locator("strong")).to_have_text("44203")
     expect(card.locator("dt")).to_have_text(["Message", "Cause", "Remedy"])
-    expect(card.locator(".citation")).to_have_text("1")
+    expect(page.locator(".turn:last-child .step .citation")).to_have_text("1")
     ask(page, "which parameters does Update SKU Price need?")
     answered(page)
     columns = page.locator(".turn:last-child .step").get_by_role("columnheader")

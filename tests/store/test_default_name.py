@@ -13,7 +13,7 @@ from tests.small_platform import PLATFORM, settings_of
 from tests.sync_harness import write_pages
 
 
-@pytest.fixture(params=["embedded", "server"])
+@pytest.fixture(params=["embedded", pytest.param("server", marks=pytest.mark.acceptance)])
 def settings(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Settings]:
     """A platform of three pages whose settings do not name the collection."""
     (tmp_path / "platform.toml").write_text(PLATFORM)
