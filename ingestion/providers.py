@@ -102,10 +102,8 @@ def open_client(factory: Callable[..., Client], role: ModelRole, options: dict[s
         del options["base_url"]
     try:
         return _create_client(factory, role, options)
-    except (
-        ImportError,
-        AttributeError,
-    ) as error:  # langchain-community raises AttributeError if a package is missing
+    # langchain-community raises AttributeError if a package is missing.
+    except (ImportError, AttributeError) as error:
         if provider not in PROVIDER_EXTRAS:
             raise ConfigurationError(f"{role.setting}: {_first_line(error)}") from None
         command = f"pip install 'apidesk[{provider}]'"
