@@ -16,7 +16,12 @@ from litestar import Litestar
 from litestar.testing import TestClient
 from structlog.contextvars import bound_contextvars
 
-from app.telemetry.logs import LogFormat, log_formatter, structured_logger
+from app.telemetry.logs import (
+    LogFormat,
+    log_formatter,
+    mask_provider_messages,
+    structured_logger,
+)
 from tests.model_replies import MakeClient, draft, is_classification, structured
 from tests.model_script import Recorded, Reply
 from tests.model_server import ModelServer
@@ -200,6 +205,14 @@ def test_provider_message_is_logged_with_personal_data_masked(
     assert events
     assert all("the provider answers 400: flagged: 我的电话是‹" in event for event in events)
     assert "13800138000" not in json.dumps(lines())
+
+
+def test_provider_message_is_masked_in_every_program(caplog: pytest.LogCaptureFixture) -> None:
+    """Programs that import apidesk do not call `configure_logging`."""
+    mask_provider_messages()
+    mask_provider_messages()  # has no further effect
+    logging.getLogger("ingestion.providers").warning("%s: flagged: 我的电话是13800138000", "CHAT")
+    assert caplog.messages == ["CHAT: flagged: 我的电话是‹电话›"]
 
 
 def test_database_failure_is_logged_with_the_request_id(

@@ -1,5 +1,6 @@
 """Ingestion runs: stored reports, failures and the lock."""
 
+import asyncio
 import os
 import subprocess
 import sys
@@ -8,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from app.service.answer_service import open_answer_service
 from ingestion.job import IngestionJob
 from ingestion.runs import IngestionRunStore
 from schemas.errors import (
@@ -17,9 +19,9 @@ from schemas.errors import (
     IngestionStopped,
     StoreUnavailable,
 )
-from schemas.ingestion import IngestionOptions, IngestionRun
+from schemas.ingestion import IngestionOptions, IngestionRun, SourceReport
 from schemas.settings import Settings, read_settings
-from tests.small_platform import guides
+from tests.small_platform import PLATFORM, guides
 from tests.sync_harness import write_page
 
 
@@ -161,3 +163,27 @@ def test_lock_is_shared_by_processes_and_released_on_death(
         holder.kill()
         holder.wait()
     assert done(job).state == "succeeded"
+
+
+def test_store_of_another_platform_is_reported_at_start(
+    job: IngestionJob, settings: Settings, caplog: pytest.LogCaptureFixture
+) -> None:
+    done(job)
+
+    async def start() -> None:
+        async with open_answer_service(settings):
+            pass
+
+    asyncio.run(start())
+    assert not caplog.messages
+    settings.platform.write_text(PLATFORM.replace('name = "guides"', 'name = "other"'))
+    asyncio.run(start())
+    assert any("documents that are not in the sources" in message for message in caplog.messages)
+
+
+def test_removed_source_is_not_unread(job: IngestionJob) -> None:
+    run = done(job)
+    assert run.unread == []
+    removed = SourceReport(name="old", expected=0, refused=["18 documents are kept"])
+    missing = SourceReport(name="docs", refused=["no such folder"])
+    assert run.model_copy(update={"sources": [*run.sources, removed, missing]}).unread == ["docs"]
