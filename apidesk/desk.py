@@ -20,7 +20,6 @@ from apidesk.interfaces import (
 )
 from app.api.ask import AskRequest
 from app.service.answer_service import AnswerService, open_answer_service
-from app.service.ask_command import AskCommand
 from app.service.middleware import SessionAnswerer
 from app.service.session_store import SessionStore
 from runnables.models.chat_models import CustomModels
@@ -155,15 +154,7 @@ class Apidesk:
 
     async def _ask(self, question: str, options: AskOptions) -> Answer:
         request = validate_fields(AskRequest, {"question": question, **options})
-        command = AskCommand(
-            request.question,
-            k=request.k,
-            language=request.language,
-            filters=request.filters,
-            mode=request.mode,
-            session=request.session,
-        )
-        return await self._answerer.ask(command)
+        return await self._answerer.ask(request.to_command())
 
     def _opened_service(self) -> AnswerService:
         self._runner.check_open()

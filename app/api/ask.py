@@ -6,7 +6,7 @@
 import asyncio
 from collections.abc import AsyncGenerator
 from contextlib import aclosing
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Annotated, Any
 
@@ -128,6 +128,12 @@ class AskRequest(ApiModel):
     mode: AnswerMode = "pipeline"
     """`tools`: a model looks up documents with tools before it answers."""
 
+    def to_command(self) -> AskCommand:
+        """Return the command without the caller, which the request does not name."""
+        return AskCommand(
+            self.question, self.k, self.language, self.filters, self.mode, self.session
+        )
+
 
 EXAMPLE_ANSWER = Answer(
     id="01a1ff87-c014-73d0-a8f6-8c1069c64748",
@@ -202,13 +208,8 @@ async def ask(
     against the documents. If a further `sources` event follows, discard the steps received before it. If an
     error occurs during the stream, the last event is `error`, with a problem as its data.
     """
-    command = AskCommand(
-        data.question,
-        k=data.k,
-        language=data.language,
-        filters=data.filters,
-        mode=data.mode,
-        session=data.session,
+    command = replace(
+        data.to_command(),
         owner=caller.id,
         account=caller.account,
         fresh="no-cache" in cache_control.lower(),
