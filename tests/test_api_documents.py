@@ -112,7 +112,7 @@ def test_child_parameters_have_dotted_names(tmp_path: Path) -> None:
         ["items[]", "array", "是", "", ""],
         ["items[].sku", "string", "否", "", ""],
         ["items[].sku.id", "long", "否", "", "7"],
-        ["items[].unit", "string", "否", "Unit. 可选值: `kg` 千克; `g`", ""],
+        ["items[].unit", "string", "否", "Unit. 可选值：`kg` 千克；`g`", ""],
         ["note", "string", "否", "", ""],
     ]
 

@@ -316,3 +316,49 @@ def test_messages_below_headings_are_operations(tmp_path: Path) -> None:
         "PUT /v1/piers Move a pier",
         "boat!",
     ]
+
+
+_ABOVE_TABLE = """# 关闭订单
+
+`POST /v3/orders/close`
+
+## {heading}
+
+{sentence}
+
+| 参数名 | 类型 | 必填 | 描述 |
+| --- | --- | --- | --- |
+| order_no | String | 是 | 订单号 |
+"""
+
+
+@pytest.mark.parametrize(
+    ("heading", "sentence", "role"),
+    [
+        ("请求参数", "公共请求参数见[公共参数](x.md)，业务参数如下：", "request"),
+        ("请求参数", "除公共参数外，业务参数如下：", "request"),
+        ("请求参数", "> 公共参数请参考[公共参数](x.md)", "request"),
+        ("返回参数", "公共参数参见[公共参数](x.md)，业务参数如下：", "response"),
+        (
+            "Request",
+            "For common parameters see [Common parameters](x.md). Business parameters:",
+            "request",
+        ),
+        ("Request", "Common parameters: see [Signing](x.md). Parameters:", "request"),
+        ("Fields", "See the common parameters. Response fields:", "response"),
+        ("请求参数", "公共参数见下表：", "public"),
+        ("请求参数", "常见公共参数：", "public"),
+        ("Request", "Common parameters (see [Signing](x.md)):", "public"),
+    ],
+)
+def test_reference_to_common_parameters_announces_none(
+    heading: str, sentence: str, role: str, tmp_path: Path
+) -> None:
+    page = _ABOVE_TABLE.format(heading=heading, sentence=sentence)
+    (operation,) = read_operations(page, tmp_path / "page.md")
+    found = {
+        "public": operation.public_parameters,
+        "request": operation.request_parameters,
+        "response": operation.response_parameters,
+    }
+    assert [name for name, parameters in found.items() if parameters] == [role]

@@ -5,6 +5,7 @@ from pathlib import Path
 import pytest
 
 from ingestion.sources.formats.html_markdown import table_to_markdown
+from ingestion.text.markdown_blocks import parse_table
 from tests.api_page_lines import read_lines
 
 SPACER_CELLS = """<h1>Reserve a berth</h1>
@@ -140,3 +141,9 @@ def test_structure_is_read(name: str, tmp_path: Path) -> None:
 def test_columns_without_title_stay_apart_if_both_have_text() -> None:
     table = "<table><tr><th>Port</th><th></th></tr><tr><td>Bay</td><td>2 m</td></tr></table>"
     assert table_to_markdown(table).splitlines()[-1] == "| Bay | 2 m |"
+
+
+def test_table_whose_rows_are_named_has_an_empty_header() -> None:
+    rows = "<tr><th><code>a</code></th><td>x</td></tr><tr><th><code>b</code></th><td>y</td></tr>"
+    table = table_to_markdown(f"<table>{rows}</table>")
+    assert parse_table(table) == [["", ""], ["`a`", "x"], ["`b`", "y"]]

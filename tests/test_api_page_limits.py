@@ -136,3 +136,93 @@ def test_long_spaces_in_a_cell_are_read_quickly(tmp_path: Path) -> None:
     name = f"a{' ' * 20_000}b"
     page = f"# Pay\n\n`POST /pay`\n\n| Name | Required |\n| --- | --- |\n| {name} | yes |\n"
     assert read_lines(page, tmp_path / "page.md") == ["POST /pay Pay", "a!"]
+
+
+SHOWDOC = """## 上传文件
+
+**简要描述：**
+
+- 上传图片，返回 media_id
+
+**请求URL：**
+
+- ` https://a.example/v3/upload `
+
+**请求方式：**
+
+- {method}
+
+**参数：**
+
+|参数名|必选|类型|说明|
+|:----    |:---|:----- |-----   |
+|file|是|file|图片|
+
+**备注**
+
+- 不超过 2 MB。
+"""
+
+
+def test_method_with_a_format_is_no_parameter(tmp_path: Path) -> None:
+    page = SHOWDOC.format(method="POST（multipart/form-data）")
+    (operation,) = read_operations(page, tmp_path / "page.md")
+    assert [each.name for each in operation.request_parameters] == ["file"]
+    texts = [block.text for block in operation.further_prose if block.kind != "heading"]
+    assert texts == [
+        "**请求方式：**",
+        "- POST（multipart/form-data）",
+        "**备注**",
+        "- 不超过 2 MB。",
+    ]
+
+
+def test_facts_of_the_operation_are_no_prose(tmp_path: Path) -> None:
+    (operation,) = read_operations(SHOWDOC.format(method="POST"), tmp_path / "page.md")
+    assert operation.document("a", "b", "zh").description == "上传图片，返回 media_id"
+    texts = [block.text for block in operation.further_prose if block.kind != "heading"]
+    assert texts == ["**备注**", "- 不超过 2 MB。"]
+
+
+FACTS = """# Close an order
+
+It closes the order **now**, see `order_id`.
+
+## Address
+
+`https://a.example/orders/close`
+
+## Method
+
+{method}
+
+## Example
+
+The call is:
+
+```
+POST https://a.example/orders/close
+```
+
+## Parameters
+
+| Name | Type | Required |
+| --- | --- | --- |
+| order_id | string | yes |
+"""
+
+
+@pytest.mark.parametrize("method", ["`POST`", "- **Method**: POST", "```\nPOST\n```"])
+def test_description_and_call_are_no_prose(method: str, tmp_path: Path) -> None:
+    (operation,) = read_operations(FACTS.format(method=method), tmp_path / "page.md")
+    texts = [block.text for block in operation.further_prose if block.kind != "heading"]
+    assert texts == ["The call is:", "```\nPOST https://a.example/orders/close\n```"]
+    description = operation.document("a", "b", "en").description
+    assert description == "It closes the order now, see order_id."
+
+
+def test_link_in_a_description_stays_prose(tmp_path: Path) -> None:
+    page = FACTS.format(method="POST").replace("`order_id`", "[orders](https://a.example/o)")
+    (operation,) = read_operations(page, tmp_path / "page.md")
+    texts = [block.text for block in operation.further_prose if block.kind != "heading"]
+    assert "It closes the order **now**, see [orders](https://a.example/o)." in texts

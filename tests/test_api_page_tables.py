@@ -233,7 +233,7 @@ def test_column_of_contents_describes_parameters(tmp_path: Path) -> None:
 """
     (operation,) = read_operations(text, tmp_path / "page.md")
     assert [(each.required, each.description) for each in operation.request_parameters] == [
-        (False, "稿件; 必要性: 必要(可选); 二选一"),
+        (False, "稿件。必要性：必要(可选)。二选一"),
         (True, "视频"),
     ]
     assert operation.document("online", "docs", "zh").description == ""
@@ -258,3 +258,26 @@ Berths are free on Sundays.
     texts = [block.text.strip() for block in operation.prose]
     assert texts[-2:] == ["**Remarks**", "Berths are free on Sundays."]
     assert "**Parameters**" not in texts
+
+
+CHINESE_COLUMNS = """# 统一下单
+
+`POST /orders`
+
+## 请求参数
+
+| 字段名 | 变量名 | 必填 | 类型 | 默认值 | 描述 |
+| --- | --- | --- | --- | --- | --- |
+| 通知地址 | notify_url | 是 | String | | 必须是 HTTPS 地址，见[费率](https://x.y/fee_table)和[附录](#a)。示例：`https://a.b` |
+| 订单金额 | total_fee | 是 | Int | 1 | 单位为分 |
+| 备注 | note | 否 | String | | 备注，原样返回 |
+"""
+
+
+def test_chinese_name_precedes_the_description(tmp_path: Path) -> None:
+    (operation,) = read_operations(CHINESE_COLUMNS, tmp_path / "page.md")
+    assert {each.name: each.description for each in operation.request_parameters} == {
+        "notify_url": "通知地址。必须是 HTTPS 地址，见[费率](https://x.y/fee_table)和附录。示例：`https://a.b`",
+        "total_fee": "订单金额。单位为分。默认值：1",
+        "note": "备注，原样返回",
+    }

@@ -27,6 +27,21 @@ from schemas.platform import MarkdownSourceConfig, SourceLimits
             "**A**\n\n**B**\n\nb\n\nc\n\n    code",
         ),
         ("<Note>Careful</Note>", "**Note**\n\nCareful"),
+        ('```ts title="client.ts" {2,3}\na\n```', "```ts\na\n```"),
+        ("``` { .yaml .annotate }\na\n```", "```yaml\na\n```"),
+        ("  ```{code-block} c++ \n  a\n  ```", "  ```c++\n  a\n  ```"),
+        ("```{1,2}\na\n```", "```\na\n```"),
+        ('```{"a": 1}\n```', '```{"a": 1}\n```'),
+        ("```POST /v1/keys\n```", "```POST /v1/keys\n```"),
+        (
+            "<details><summary>Keys <b>of</b> <code>a</code></summary>\nb</details>",
+            "**Keys of `a`**\n\nb",
+        ),
+        (
+            "- a\n  <details>\n  <summary>B</summary>\n  c\n  </details>",
+            "- a\n  \n\n  \n\n  **B**\n\n  \n  c\n  ",
+        ),
+        ("<details><summary><h3>A</h3></summary>\nb", "### A\n\nb"),
         ("a\n<br/>\n## Keys", "a\n\n## Keys"),
         ("a\n</br>\n## Keys", "a\n\n## Keys"),
         ("# [#](#keys) Keys [¶](#keys)", "# Keys "),
@@ -166,3 +181,26 @@ def test_no_markup_leaks_into_the_text_of_300_pages(tmp_path: Path) -> None:
 def test_content_of_an_html_container_is_not_code() -> None:
     page = '<aside class="notice">\n\tNote: it is new.\n</aside>\n\n<div>\n\n    code\n\n</div>'
     assert to_plain_markdown(page).split("\n\n") == ["Note: it is new.", "    code"]
+
+
+@pytest.mark.parametrize(
+    ("written", "plain"),
+    [
+        (
+            '| a | b |\n| --- | --- |\n| 1 | 2 |\n{: class="responsive-table"}\nText',
+            "| a | b |\n| --- | --- |\n| 1 | 2 |\n\nText",
+        ),
+        ("{:.note}\nText\n\n# Keys\n{: #keys .no_toc }\n\n{:toc}", "Text\n\n# Keys"),
+        ("```\n{: .note}\n<%= x %>\n```", "```\n{: .note}\n<%= x %>\n```"),
+        ("{:name => 'x'}", "{:name => 'x'}"),
+        ("a\n\n<%= render 'keys', id: 1 %>\n<% if a %> <% end %>\n\nb", "a\n\nb"),
+        ("{{indexmenu_n>3}}\n\n# Keys\n\n{{page>notes:keys}}\n\nUse `{{a>b}}`.", "# Keys\n\nUse `{{a>b}}`."),
+        (
+            "[Keys](<%= keys_url %>), [a](https://a.example/<%= a %>/b), [b](<%= b('c', :d => 1) %>)",
+            "Keys, a, b",
+        ),
+        ("`[Keys](<%= keys_url %>)`", "`[Keys](<%= keys_url %>)`"),
+    ],
+)  # fmt: skip
+def test_attributes_and_insertions_are_removed(written: str, plain: str) -> None:
+    assert to_plain_markdown(written) == plain

@@ -349,7 +349,7 @@ def test_invalid_pattern_is_reported(tmp_path: Path, key: str) -> None:
 )  # fmt: skip
 def test_plain_text_is_not_interpreted_as_markdown(tmp_path: Path, data: bytes, body: str) -> None:
     document = read(tmp_path, "note.txt", data)
-    assert (document.title, outline(document)) == ("note", [""])
+    assert (document.title, outline(document)) == ("Note", [""])
     assert document.sections[0].body == body
 
 

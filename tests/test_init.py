@@ -213,6 +213,27 @@ def test_describe_platform() -> None:
     assert describe_platform(DocumentSurvey((), (), None, "en")) == ""
 
 
+@pytest.mark.parametrize(
+    ("first", "pages", "expected"),
+    [
+        ("Acme **stores** documents\nfor all.", 2, "Acme stores documents for all."),
+        ("Acme **stores** documents\nfor all.", 1, "Stores documents. (documents)"),
+        ("[Build](https://x.y)", 2, "Stores documents. (documents)"),
+        ("word " * 70, 2, "Stores documents. (documents)"),
+    ],
+    ids=["more pages than operations", "as many operations", "too short", "too long"],
+)
+def test_readme_describes_the_platform(
+    tmp_path: Path, first: str, pages: int, expected: str
+) -> None:
+    readme = {
+        "README__md": f"---\ntitle: x\n---\n# Acme\n\n> Hi.\n\n{first}\n\nMore about it here.\n"
+    }
+    others = {f"page{number}__md": PAGE for number in range(1, pages)}
+    folder_of(tmp_path, api__json=json.dumps(DESCRIPTION), **readme, **others)
+    assert describe_platform(survey_documents(str(tmp_path), SourceLimits())) == expected
+
+
 def test_distinct_hosts() -> None:
     urls = (
         "https://[::1",

@@ -76,3 +76,41 @@ def test_text_is_repaired(text: str, repaired: str) -> None:
 )
 def test_other_text_is_not_changed(text: str) -> None:
     assert repair_markdown(text) == text
+
+
+_TWO_ROWS = "| 错误码 | 说明 |\n| 1 | a \\| b |\n"
+
+
+@pytest.mark.parametrize(
+    "page",
+    [
+        _TWO_ROWS,
+        f"# 错误码\n{_TWO_ROWS}",
+        f"列表：\n{_TWO_ROWS}以上。",
+        f"```\nx\n```\n\n{_TWO_ROWS}",
+    ],
+)
+def test_rows_without_a_delimiter_are_a_table(page: str) -> None:
+    blocks = parse_blocks(to_plain_markdown(page))
+    (table,) = (block for block in blocks if block.kind == "table")
+    assert parse_table(table.text) == [["错误码", "说明"], ["1", "a | b"]]
+
+
+@pytest.mark.parametrize(
+    "page",
+    [
+        "| a | b |\n| --- | --- |\n| 1 | 2 |\n| 3 | 4 |\n",
+        "a | b\n--- | ---\n| 1 | 2 |\n| 3 | 4 |\n",
+        "| a | b |\n| --- | --- |\n| 1 | 2 |\nx\n| 3 | 4 |\n| 5 | 6 |\n",
+        "| a | b |\n| 1 | 2 | 3 |\n",
+        "| a |\n| b |\n",
+        "| a | b |\n",
+        "+---+---+\n| a | b |\n| c | d |\n+---+---+\n",
+        "- x\n| a | b |\n| c | d |\n",
+        "```\n| a | b |\n| c | d |\n```\n",
+        "x\n\n    | a | b |\n    | c | d |\n",
+        "```\nx\n```\n| a | b |\n| c | d |\n",
+    ],
+)
+def test_other_rows_do_not_change(page: str) -> None:
+    assert repair_markdown(page) == page

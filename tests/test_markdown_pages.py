@@ -53,9 +53,9 @@ def test_heading_path_follows_the_levels(tmp_path: Path) -> None:
         ("---\nname: Front\n---\n# Heading\n\ntext", "title", "Heading"),
         ("---\ntitle: ''\n---\n## `code` **heading**\n\ntext", "title", "code heading"),
         ("---\ntitle: 2026\n---\ntext", "title", "2026"),
-        ("---\n---\ntext", "title", "signing"),
-        ("text", "title", "signing"),
-        ("---\ntitle: never closed\n\ntext", "title", "signing"),
+        ("---\n---\ntext", "title", "Signing"),
+        ("text", "title", "Signing"),
+        ("---\ntitle: never closed\n\ntext", "title", "Signing"),
         ("text\n\n---\ntitle: no front matter\n---\n", "title", "title: no front matter"),
     ],
 )
@@ -114,12 +114,12 @@ def test_pages_without_a_body_are_skipped(tmp_path: Path, empty: str) -> None:
     [
         ("+++\ntitle = 'Toml'\ntags = ['a', 'b']\n+++\ntext", "Toml", {"tags": "a, b"}, "text"),
         ("---\ntitle: Yaml\ntags: [a, 2, true]\n---\ntext", "Yaml", {"tags": "a, 2, True"}, "text"),
-        ("---\ntags:\n- a\n- [b]\n- {c: d}\n---\ntext", "post", {"tags": "a"}, "text"),
-        ("---\ntags: {a: b}\n---\ntext", "post", {}, "text"),
-        ("---\ntags: []\n---\ntext", "post", {}, "text"),
-        ("---\n\nA line drawn.\n\n---\n\ntext", "post", {}, "---\n\nA line drawn.\n\n---\n\ntext"),
-        ("---\n- a\n- b\n---\n\ntext", "post", {}, "---\n\n- a\n- b\n\n---\n\ntext"),
-        ("+++\ntitle = 'Open'\ntext", "post", {}, "+++\ntitle = 'Open'\ntext"),
+        ("---\ntags:\n- a\n- [b]\n- {c: d}\n---\ntext", "Post", {"tags": "a"}, "text"),
+        ("---\ntags: {a: b}\n---\ntext", "Post", {}, "text"),
+        ("---\ntags: []\n---\ntext", "Post", {}, "text"),
+        ("---\n\nA line drawn.\n\n---\n\ntext", "Post", {}, "---\n\nA line drawn.\n\n---\n\ntext"),
+        ("---\n- a\n- b\n---\n\ntext", "Post", {}, "---\n\n- a\n- b\n\n---\n\ntext"),
+        ("+++\ntitle = 'Open'\ntext", "Post", {}, "+++\ntitle = 'Open'\ntext"),
         ("tags:\n- a\n- b\ntitle: Hexo\n---\ntext", "Hexo", {"tags": "a, b"}, "text"),
         ("Note: a heading\n---\ntext", "Note: a heading", {}, "text"),
     ],
@@ -229,7 +229,7 @@ def test_links_with_definitions_are_links(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("name", "text", "title"),
     [
-        ("import-messages", "## Overview\n\nIt imports.\n\n## Call\n\nPOST.", "import-messages"),
+        ("import-messages", "## Overview\n\nIt imports.\n\n## Call\n\nPOST.", "Import messages"),
         ("index", "## Overview\n\nIt imports.\n", "Overview"),
         ("import-messages", "# Overview\n\nIt imports.\n", "Overview"),
         ("import-messages", "## Imports\n\nIt imports.\n", "Imports"),
@@ -237,6 +237,48 @@ def test_links_with_definitions_are_links(tmp_path: Path) -> None:
 )
 def test_general_heading_is_no_title(name: str, text: str, title: str, tmp_path: Path) -> None:
     assert read_page(tmp_path, text, f"{name}.md").title == title
+
+
+@pytest.mark.parametrize(
+    ("name", "title"),
+    [
+        ("_webhook_signature", "Webhook signature"),
+        ("import-messages", "Import messages"),
+        ("FAQ", "FAQ"),
+        ("_支付_说明", "_支付_说明"),
+        ("v2.0", "v2.0"),
+        ("v2_1", "v2_1"),
+        ("2024-05-01", "2024-05-01"),
+        ("order.create", "order.create"),
+        ("createOrder", "createOrder"),
+        ("__", "__"),
+    ],
+)
+def test_file_name_becomes_a_readable_title(name: str, title: str, tmp_path: Path) -> None:
+    document = read_page(tmp_path, "text", f"{name}.md")
+    assert (document.id, document.title) == (name, title)
+
+
+@pytest.mark.parametrize("name", ["_sidebar.md", "_navbar.md", "zh/_coverpage.md"])
+def test_navigation_of_docsify_is_not_read(name: str, tmp_path: Path) -> None:
+    write(tmp_path / name, "* [Orders](orders.md)\n")
+    assert [read_page(tmp_path, GUIDE).id] == ["signing"]
+
+
+@pytest.mark.parametrize(
+    ("text", "is_read"),
+    [
+        ("# Summary\n\n* [Intro](README.md)\n  * [Keys](keys.md)\n\n## Part\n\n1. [End](end.md)\n", False),
+        ("# Summary\n\n[Intro](README.md)\n\n---\n\n- [Keys](<a b.md>)\n", False),
+        ("# Summary\n\n* [Keys](keys.md)\n* They expire after a day.\n", True),
+        ("# Summary\n\nThis release adds keys.\n\n* [Keys](keys.md)\n", True),
+    ],
+)  # fmt: skip
+def test_summary_with_only_links_is_not_read(text: str, is_read: bool, tmp_path: Path) -> None:
+    write(tmp_path / "signing.md", GUIDE)
+    write(tmp_path / "SUMMARY.md", text)
+    ids = [document.id for document in read(KINDS["markdown"].make, tmp_path)]
+    assert ids == (["SUMMARY", "signing"] if is_read else ["signing"])
 
 
 def test_code_does_not_decide_the_language(tmp_path: Path) -> None:

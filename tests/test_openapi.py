@@ -93,9 +93,8 @@ def test_operation_becomes_a_document(
         ["late_sale", "", "HTTP 409: the play has begun.", ""],
         ["hall_closed", "", "HTTP 409", ""],
     ]
-    assert rows_of(document, "permission_package") == [
-        ["tickets:sell", "Sell tickets (hall, oauth2, https://hall.example.com/token)"]
-    ]
+    assert rows_of(document, "permission_package") == [["tickets:sell", "Sell tickets"]]
+    assert "- Authentication: hall (oauth2, https://hall.example.com/token)" in url
 
 
 def test_all_versions_yield_the_same_document(tmp_path: Path) -> None:
@@ -255,7 +254,7 @@ def test_operation_parameter_overrides_path_parameter(tmp_path: Path) -> None:
         ({"const": "x"}, ["string", "Values: `x`"]),
         ({"type": "object", "additionalProperties": True}, ["object", ""]),
         (True, ["any", ""]), ({}, ["any", ""]), ({"description": "Text"}, ["any", "Text"]),
-        ({"type": "string", "description": "一句话。", "default": ""}, ["string", "一句话。 Default: ``."]),
+        ({"type": "string", "description": "一句话。", "default": ""}, ["string", "一句话。Default: ``."]),
     ],
 )  # fmt: skip
 def test_schema_is_described_in_table_cells(
@@ -455,6 +454,69 @@ def test_security_schemes_are_stated_below_the_url(
     assert [line.removeprefix(label) for line in lines if line.startswith(label)] == (
         [expected] if expected else []
     )
+
+
+def test_permissions_state_alternatives_without_names_of_schemes(tmp_path: Path) -> None:
+    schemes = {
+        "secretKey": {"type": "http", "scheme": "bearer"},
+        "appKey": {"type": "apiKey", "in": "header", "name": "X-Key"},
+        "oauth": {
+            "type": "oauth2",
+            "flows": {
+                "clientCredentials": {
+                    "tokenUrl": "https://a.b/token",
+                    "scopes": {"sell": "Sell tickets", "read": "read"},
+                }
+            },
+        },
+    }
+    security = [{"oauth": ["sell", "read"]}, {"secretKey": []}, {"appKey": []}]
+    content = small({"security": security}, components={"securitySchemes": schemes})
+    note = "One of these is enough: sell + read / HTTP bearer / `X-Key`"
+    assert rows_of(one(tmp_path, content), "permission_package") == [
+        ["sell", f"Sell tickets. {note}"],
+        ["read", note],
+    ]
+    chinese = rows_of(one(tmp_path, content, language="zh"), "permission_package")
+    assert chinese[1] == ["read", "满足其中一种即可：sell + read / HTTP bearer / `X-Key`"]
+
+
+@pytest.mark.parametrize(
+    ("operation", "name", "shown"),
+    [
+        ({"operationId": "listUserIDs"}, "List user IDs", "`listUserIDs`"),
+        ({"operationId": "FetchHTTPLogs"}, "Fetch HTTP logs", "`FetchHTTPLogs`"),
+        ({"operationId": "fetch"}, "fetch", ""),
+        ({"operationId": "fetch_plays"}, "fetch_plays", ""),
+        ({"operationId": "listPlays", "summary": "All plays"}, "All plays", "`listPlays`"),
+        ({"operationId": "listPlays", "summary": "listPlays"}, "List plays", "`listPlays`"),
+        ({}, "GET /plays", ""),
+    ],
+)
+def test_operation_id_is_shown_as_words_and_in_the_text(
+    tmp_path: Path, operation: Json, name: str, shown: str
+) -> None:
+    document = one(tmp_path, small(operation))
+    assert document.title == document.api_name == name
+    assert document.id == operation.get("operationId", "GET /plays")
+    lines = body_of(document, "request_url").splitlines()
+    found = [line for line in lines if line.startswith("- operationId: ")]
+    assert found == ([f"- operationId: {shown}"] if shown else [])
+
+
+def test_chinese_descriptions_have_chinese_punctuation(tmp_path: Path) -> None:
+    fields = {
+        "a": {"type": "string", "description": "订单号", "maxLength": 32, "default": "x"},
+        "b": {"type": "string", "description": "状态。", "enum": ["1", "2"], "deprecated": True},
+        "c": {"type": "string", "description": "Order id", "maxLength": 32},
+    }
+    content = answering({"type": "object", "properties": fields})
+    rows = rows_of(one(tmp_path, content, language="zh"), "response_parameters")
+    assert [row[3] for row in rows] == [
+        "订单号。默认值：`x`；长度：≤ 32。",
+        "（已废弃）状态。可选值：`1`、`2`",
+        "Order id. 长度：≤ 32。",
+    ]
 
 
 def secured(security: Any) -> Json:

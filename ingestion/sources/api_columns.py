@@ -12,6 +12,7 @@ from itertools import groupby
 from types import MappingProxyType
 
 from ingestion.text.markdown_blocks import plain_text
+from ingestion.text.typography import has_chinese, label_with
 
 TableRows = Sequence[Sequence[str]]
 """Rows of cells."""
@@ -97,7 +98,6 @@ _NO_TEXT = re.compile(
 )
 """The text of a cell that says nothing, or only whether a parameter is required."""
 _SEPARATOR = re.compile(r"[/|（）()\[\]【】、]")
-_CHINESE = re.compile(r"[\u4e00-\u9fff]")
 
 
 def text_of(cell: str) -> str:
@@ -109,24 +109,23 @@ def text_of(cell: str) -> str:
 
 
 _CODE = re.compile(r"(?<!`)`([^`\n]+)`(?!`)")
-_TICK = "\ue000"
-"""Stands for a backtick while other markup is removed."""
+_LINK = re.compile(r"(?<!!)\[([^\[\]]+)\]\((https?://[^\s()<>]+)\)")
+_HIDDEN = {"`": "\ue000", "[": "\ue001", "](": "\ue002", ")": "\ue003", "_": "\ue004"}
+"""Characters that stand for markup that stays while other markup is removed."""
 
 
 def description_of(cell: str) -> str:
-    """Return a cell as `text_of` does, except that code spans keep their backticks."""
-    return text_of(_CODE.sub(rf"`{_TICK}\1{_TICK}`", cell)).replace(_TICK, "`")
+    """Return a cell as `text_of` does, except that code spans and absolute links stay."""
+    text = _LINK.sub(_hide_link, _CODE.sub(rf"`{_HIDDEN['`']}\1{_HIDDEN['`']}`", cell))
+    text = text_of(text)
+    for markup, hidden in _HIDDEN.items():
+        text = text.replace(hidden, markup)
+    return text
 
 
-def join_texts(texts: Iterable[str]) -> str:
-    """Join the distinct texts that are not empty: with a space after a sentence, otherwise with "; "."""
-    joined, distinct = "", dict[str, str]()
-    for text in filter(None, texts):
-        distinct.setdefault(text.replace("`", ""), text)
-    for text in distinct.values():
-        separator = " " if joined.endswith(("。", ".", ";", "；", "!", "！")) else "; "
-        joined = f"{joined}{separator}{text}" if joined else text
-    return joined
+def _hide_link(link: re.Match[str]) -> str:
+    url = link[2].replace("_", _HIDDEN["_"])
+    return f"{_HIDDEN['[']}{link[1]}{_HIDDEN['](']}{url}{_HIDDEN[')']}"
 
 
 def parts_of(text: str) -> list[str]:
@@ -141,7 +140,7 @@ def parts_of(text: str) -> list[str]:
 
 def _by_script(text: str) -> Iterator[list[str]]:
     """Yield the runs of words with and without Chinese characters."""
-    for _, words in groupby(text.split(), key=lambda word: bool(_CHINESE.search(word))):
+    for _, words in groupby(text.split(), key=has_chinese):
         yield list(words)
 
 
@@ -173,6 +172,15 @@ class Columns:
         at = {new if kind == old else kind: index for kind, index in self.at.items()}
         return replace(self, at=at)
 
+    def further_names(self, row: Sequence[str]) -> dict[int, str]:
+        """Return the Chinese names in other columns of names (字段名 next to 变量名), by column."""
+        texts = {
+            index: text_of(row[index])
+            for index, title in enumerate(map(text_of, self.titles[: len(row)]))
+            if _column(title) == "name" and index != self.at.get("name")
+        }
+        return {index: text for index, text in texts.items() if has_chinese(text)}
+
     def further_texts(self, row: Sequence[str], read: Iterable[int]) -> list[str]:
         """Return the texts of `row` outside the columns `read` (indices), such as "Since: 2.0".
 
@@ -182,7 +190,7 @@ class Columns:
         skipped = frozenset(read)
         cells = enumerate(zip(self._labels, map(text_of, row), strict=False))
         return [
-            f"{label}: {text}" if label else text
+            label_with(label, text) if label else text
             for index, (label, text) in cells
             if index not in skipped and label is not None and not _NO_TEXT.fullmatch(text)
         ]

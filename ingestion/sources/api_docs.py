@@ -9,6 +9,7 @@ from pydantic import ValidationError
 
 from ingestion.chunking import load_template
 from ingestion.sources.folder import FolderReader, PageValues, page_url, read_text
+from ingestion.text.typography import has_chinese, join_texts, label_with
 from prompts.user_text import SectionLabels, user_text
 from schemas.document import (
     ApiDocument,
@@ -139,8 +140,11 @@ def _parameter_rows(
 def _description(parameter: Parameter, labels: SectionLabels) -> str:
     if not parameter.values:
         return parameter.description
-    values = "; ".join(f"`{v.value}` {v.meaning}".strip() for v in parameter.values)
-    return f"{parameter.description} {labels.values}: {values}".strip()
+    separator = "; "
+    if has_chinese(labels.values):
+        separator = "；" if any(value.meaning for value in parameter.values) else "、"
+    values = separator.join(f"`{v.value}` {v.meaning}".strip() for v in parameter.values)
+    return join_texts([parameter.description, label_with(labels.values, values)], " ")
 
 
 READER = FolderReader[ApiDocsSourceConfig](lambda _: SUFFIXES, _documents)

@@ -8,10 +8,10 @@ from ingestion.sources.api_columns import (
     TableRows,
     description_of,
     header_pattern,
-    join_texts,
     text_of,
 )
 from ingestion.sources.api_parameters import LIST_ITEM
+from ingestion.text.typography import join_texts
 from schemas.document import ErrorCode
 
 _MESSAGE = header_pattern(

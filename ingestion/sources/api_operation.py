@@ -6,26 +6,31 @@ Also reads the operations in a table that has a method and a path in most rows.
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from itertools import pairwise
 from typing import Literal
 
 from ingestion.sources.api_calls import (
     CALL,
     MAX_CAPTION_CHARS,
+    MAX_FACT_CHARS,
     METHOD_ALONE,
     METHODS,
     TARGET,
     Call,
     Method,
     call_of,
+    code_lines,
+    is_label,
     split_origin,
 )
 from ingestion.sources.api_columns import columns_of, text_of
+from ingestion.sources.api_labels import bold_label, is_fact_label
 from ingestion.sources.api_permissions import (
     begins_with_permissions,
     is_scope_label,
     scopes_of_value,
 )
-from ingestion.text.markdown_blocks import MarkdownBlock, parse_table
+from ingestion.text.markdown_blocks import MarkdownBlock, parse_list_items, parse_table
 from schemas.choices import Language
 from schemas.document import ApiDocument, ErrorCode, Parameter, PermissionPackage
 
@@ -77,7 +82,7 @@ class PageOperation:
             method=self.method,
             url=path or self.url,
             language=language,
-            description=text_of(self._description_block.text)[:MAX_DESCRIPTION_CHARS],
+            description=text_of(_without_bullet(self._description_block))[:MAX_DESCRIPTION_CHARS],
             request_headers=tuple(self.request_headers),
             public_parameters=tuple(self.public_parameters),
             request_parameters=tuple(self.request_parameters),
@@ -91,29 +96,54 @@ class PageOperation:
     def further_prose(self) -> list[MarkdownBlock]:
         """The blocks of `prose` that `document` does not contain.
 
-        A paragraph is left out if it is the whole description or only the call.
+        A block is left out if it is the whole description, or only the method and the URL. So is the label
+        above such a block, such as `**URL:**`.
         """
         described = self._description_block
-        text = " ".join(described.text.split()).replace("`", "")
+        text = _EMPHASIS.sub("", " ".join(_without_bullet(described).split()))
         is_whole = text == text_of(text)[:MAX_DESCRIPTION_CHARS] and not text.endswith((":", "："))
-        return [
-            block
-            for block in self.prose
-            if not (is_whole and block is described) and not self._is_call(block)
-        ]
+        kept: list[MarkdownBlock] = []
+        for block in self.prose:
+            above = kept[-1] if kept else MarkdownBlock("heading", "")
+            is_labelled = _is_label_of_fact(above)
+            is_value = above.kind not in ("paragraph", "other") or is_labelled
+            is_description = is_whole and block is described
+            if not is_description and not self._is_call(block, is_value=is_value):
+                kept.append(block)
+            elif is_labelled:
+                kept.pop()
+        return kept
 
-    def _is_call(self, block: MarkdownBlock) -> bool:
+    def _is_call(self, block: MarkdownBlock, *, is_value: bool) -> bool:
+        """Return whether a block contains only the method and the URL, possibly after labels.
+
+        `is_value` is False if the block may continue a paragraph. Then its values must have labels.
+        """
         call = CALL.fullmatch(block.text.strip("`* \n")) if block.kind == "paragraph" else None
-        return call is not None and call_of(call[1], call[2]) == (self.method, self.url)
+        if call is not None:
+            return call_of(call[1], call[2]) == (self.method, self.url)
+        facts = (self.method, self.url, split_origin(self.url)[1], f"{self.method} {self.url}")
+        may_state = (
+            block.kind in ("paragraph", "list", "fence") and len(block.text) <= MAX_FACT_CHARS
+        )
+        stated = _fact_values(block) if may_state else []
+        return bool(stated) and all(
+            value in facts and (label or is_value) for label, value in stated
+        )
 
     @property
     def _description_block(self) -> MarkdownBlock:
-        """The first paragraph that describes the operation; an empty one if there is none."""
-        paragraphs = (block for block in self.prose if block.kind == "paragraph")
-        return next(
-            (block for block in paragraphs if _describes(block.text)),
-            MarkdownBlock("paragraph", ""),
-        )
+        """The first block that describes the operation; an empty one if there is none.
+
+        It is a paragraph, or a list of one item below a label such as "简要描述".
+        """
+        for above, block in pairwise([MarkdownBlock("other", ""), *self.prose]):
+            is_item = block.kind == "list" and len(parse_list_items(block.text)) == 1
+            if (block.kind == "paragraph" and _describes(block.text)) or (
+                is_item and _DESCRIPTION_LABEL.fullmatch(above.title or _label_of(above))
+            ):
+                return block
+        return MarkdownBlock("paragraph", "")
 
     def parameters_of(self, role: Role) -> list[Parameter]:
         """Return the list of this operation that contains the parameters of `role`.
@@ -141,6 +171,40 @@ def _describes(paragraph: str) -> bool:
     )
 
 
+def _without_bullet(block: MarkdownBlock) -> str:
+    """Return the text of a paragraph, or of the first item of a list."""
+    return parse_list_items(block.text)[0] if block.kind == "list" else block.text
+
+
+def _label_of(block: MarkdownBlock) -> str:
+    """Return the text of a block that is only a label, such as `**URL:**`; empty for other blocks."""
+    text = bold_label(block) or (text_of(block.text) if is_label(block) else "")
+    return text.rstrip(":： ")
+
+
+def _is_label_of_fact(block: MarkdownBlock) -> bool:
+    """Return whether a block is only a label of a URL, a method or a description."""
+    label = _label_of(block)
+    return is_fact_label(label) or _DESCRIPTION_LABEL.fullmatch(label) is not None
+
+
+def _fact_values(block: MarkdownBlock) -> list[tuple[str, str]]:
+    """Return each line or item of a block as a value and its label, such as `Method`; it may be empty."""
+    lines = code_lines(block) if block.kind == "fence" else block.text.splitlines()
+    pairs: list[tuple[str, str]] = []
+    for line in filter(str.strip, lines):
+        text = text_of(_BULLET.sub("", line)).strip("` ")
+        label, _, value = text.replace("：", ":").partition(":")
+        is_labelled = is_fact_label(label)
+        pairs.append((label, value.strip("` ")) if is_labelled else ("", text))
+    return pairs
+
+
+_BULLET = re.compile(r"\s*[-*+]\s+")
+_EMPHASIS = re.compile(r"[*`]")
+_DESCRIPTION_LABEL = re.compile(
+    r"(?:简要|接口|功能)?(?:描述|说明)|简介|(?:brief )?description|summary", re.IGNORECASE
+)
 _BOLD_LINE = re.compile(r"\*\*[^*\n]+\*\*[:：]?")
 
 

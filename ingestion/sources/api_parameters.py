@@ -7,6 +7,7 @@ names.
 import re
 from collections.abc import Sequence
 
+from ingestion.sources.api_calls import METHODS
 from ingestion.sources.api_columns import text_of
 from schemas.document import AllowedValue, Parameter
 
@@ -103,7 +104,7 @@ def listed_parameters(
     has_names = is_named and all(
         _NAME_IN_CODE.match(text) or _PLAIN_NAME.match(text) for _, text in items
     )
-    if not items or not (is_typed or is_described or has_names):
+    if not items or not (is_typed or is_described or has_names) or _lists_methods(matches):
         return ()
     if len(rests) < len(matches):
         return ()
@@ -111,6 +112,12 @@ def listed_parameters(
         [(w, _listed_parameter(match, location, is_required)) for w, match in matches if match]
     )
     return tuple(map(_with_values, found))
+
+
+def _lists_methods(matches: Sequence[tuple[int, re.Match[str] | None]]) -> bool:
+    """Return whether an item on the first level is a method, as in "POST (multipart/form-data)"."""
+    names = (match["name"] for width, match in matches if match and width == matches[0][0])
+    return any(re.fullmatch(METHODS, text_of(name)) for name in names)
 
 
 def are_typed_fields(items: Sequence[str]) -> bool:

@@ -35,6 +35,18 @@ def _words(pattern: str) -> re.Pattern[str]:
     return re.compile(pattern, re.IGNORECASE)
 
 
+_PUBLIC = rf"(?:{_words(_PATTERNS['public']).pattern})"
+_CLAUSE = r"[^，,。；;：:.!！()（）]{0,40}"
+_REFER = (
+    r"(?:(?<![常意])见|参[考阅照]|查看|\bsee\b|\brefer to\b)"
+    r"(?!\W*(?:[以如]?下|below\b|the (?:following|table)\b))"
+)
+_REFERENCE = re.compile(
+    rf"(?:\bfor (?:the )?)?{_PUBLIC}{_CLAUSE}[，,：:]?{_CLAUSE}?{_REFER}\W{{0,9}}\w{_CLAUSE}"
+    rf"|{_REFER}{_CLAUSE}{_PUBLIC}{_CLAUSE}|除{_CLAUSE}{_PUBLIC}{_CLAUSE}外",
+    re.IGNORECASE,
+)
+"""A clause that only refers to the common parameters: "公共参数见…", "For common parameters see …"."""
 _HEADERS = _words(f"{_PATTERNS['headers']}|响应头|返回头")
 _RESPONSE_HEADERS = _words("<response headers?>|(?:响应|返回)(?:报文)?头")
 _RESPONSE_NAME = re.compile(r"[a-z\d](?:_(?:rsp|resp|response)|Rsp|Resp|(?<!Error)Response)\b")
@@ -152,7 +164,7 @@ class Announcements:
         roles = [role for text in decisive if (role := role_of_title(text))]
         if not roles:
             return next(_roles(texts), "")
-        nearest = next(text for text in decisive if role_of_title(text))
+        nearest = _without_references(next(text for text in decisive if role_of_title(text)))
         is_weak = roles[0] in ("request", "headers") and not _STRONG_REQUEST.search(nearest)
         return "response" if is_weak and roles[1:2] == ["response"] else roles[0]
 
@@ -250,8 +262,13 @@ def _is_neutral(text: str) -> bool:
 
 
 def _roles(texts: Sequence[str]) -> Iterator[Role]:
-    for text in texts:
+    for text in map(_without_references, texts):
         yield from (role for role, pattern in _ROLES if pattern.search(text))
+
+
+def _without_references(text: str) -> str:
+    """Return `text` without clauses that refer to the common parameters, which are described elsewhere."""
+    return _REFERENCE.sub(" ", text)
 
 
 def role_of_title(title: str) -> Role:

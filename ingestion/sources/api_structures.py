@@ -40,6 +40,7 @@ _SEE = re.compile(
     r"([^。；;]{1,60})",
     re.IGNORECASE,
 )
+_LINK_TARGET = re.compile(r"\]\([^()\s]*\)")
 
 
 def normal_name(name: str) -> str:
@@ -204,7 +205,7 @@ def _clearest_references(
     kinds = {
         normal_name(word) for word in _words(parameter.type) if not _COMMON_WORD.fullmatch(word)
     }
-    pointers = _SEE.findall(parameter.description)
+    pointers = _SEE.findall(_LINK_TARGET.sub("", parameter.description))
     numbers = {n for text in (*pointers, parameter.type) for n in _NUMBER.findall(text)}
     names = {normal_name(word) for text in pointers for word in _words(text)}
     normal_path = "." + normal_name(path)

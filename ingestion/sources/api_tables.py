@@ -14,7 +14,6 @@ from ingestion.sources.api_columns import (
     is_named_values,
     is_parameter_table,
     is_status_table,
-    join_texts,
     parts_of,
     text_of,
 )
@@ -47,6 +46,7 @@ from ingestion.sources.api_permissions import (
     scopes_of_value,
 )
 from ingestion.sources.api_roles import is_titled_parameters, location_of_column, role_of_column
+from ingestion.text.typography import has_chinese, join_texts, label_with
 from schemas.document import AllowedValue, Parameter
 
 _NAME_CELL = re.compile(r"([A-Za-z_$@][\w.$@\[\]{}-]*)\s*((?i:required|optional|必填|可选)?)")
@@ -377,9 +377,13 @@ def _parameter(
             and says_only_required(text_of(columns.cell(row, column)))
         )
     }
-    description = join_texts([description, *columns.further_texts(row, read)])
+    names = columns.further_names(row)
+    texts = columns.further_texts(row, read | names.keys())
+    distinct = (name for name in names.values() if not description.startswith(name))
+    description = join_texts([*distinct, description, *texts])
     if default := text_of(columns.cell(row, "default")).strip("-–—/ "):
-        description = f"{description} (default: {default})".strip()
+        title = text_of(columns.cell(columns.titles, "default"))
+        description = _with_default(description, title, default)
     return Parameter(
         name=name,
         type=kind,
@@ -391,6 +395,13 @@ def _parameter(
         location=text_of(columns.cell(row, "location")) or location,
         children=fields,
     )
+
+
+def _with_default(description: str, title: str, default: str) -> str:
+    """Add a default value to a description. `title` is the title of its column."""
+    if has_chinese(title):
+        return join_texts([description, label_with(title, default)], " ")
+    return f"{description} (default: {default})".strip()
 
 
 def _values(cell: str) -> tuple[AllowedValue, ...]:

@@ -2,6 +2,7 @@
 
 import codecs
 import hashlib
+import re
 import string
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
 from functools import partial
@@ -20,7 +21,7 @@ from schemas.document import SourceDocument
 from schemas.errors import ConfigurationError, SourceError
 from schemas.platform import ApiDocsSourceConfig, PageFolderConfig, SourceLimits
 
-READER_VERSION = 36
+READER_VERSION = 38
 """Version of the source readers, part of the fingerprint of each file.
 
 Increment it after a change that makes the same file yield a different document. Then indexed files are read
@@ -36,7 +37,13 @@ SKIPPED_FOLDERS = {"node_modules", "_modules", "_sources", "_static"}
 Folders whose names begin with a dot are not read either.
 """
 
+SKIPPED_FILES = {"_sidebar.md", "_navbar.md", "_coverpage.md"}
+"""Names of files that are not read: the navigation and the cover of docsify."""
+
 _INDEX_NAMES = {"index", "_index", "readme"}
+
+_PROPER_NAME = re.compile(r"\.|[a-z][A-Z]|\Av?\d[\d_-]*\Z")
+"""Matches names that are shown unchanged: with a dot, in camel case, versions and dates."""
 
 _OPTIONAL_NAMES = ("page_path", "folder", "anchor")
 """Values that may be empty in a complete `page_url`: `page_path` for the index page of the top folder,
@@ -75,7 +82,7 @@ class FolderReader(Generic[FolderT]):
         for path in self._list_files(source):
             name = _relative_name(path, source.path)
             try:
-                fingerprint = _fingerprint(path, source.path, version, limits)
+                fingerprint = self._fingerprint(source, path, version, limits)
             except SourceError as error:
                 yield SourceError(f"{name}: {error}")
                 continue
@@ -93,18 +100,29 @@ class FolderReader(Generic[FolderT]):
     def fingerprints(self, source: FolderT, limits: SourceLimits) -> list[str]:
         """Return a digest for each file, of its content, its name and the result of `_reader_version`.
 
-        Raises SourceError as `tasks` does, and if a file is unreadable or too large.
+        Files that it includes count as its content. Raises SourceError as `tasks` does, and if a file is
+        unreadable or too large.
         """
         version = _reader_version(source, limits)
         paths = self._list_files(source)
-        return [_fingerprint(path, source.path, version, limits) for path in paths]
+        return [self._fingerprint(source, path, version, limits) for path in paths]
 
     def _list_files(self, source: FolderT) -> list[Path]:
         return list_files(source.path, self.suffixes(source))
 
+    def _included_files(self, _source: FolderT, _path: Path) -> list[Path]:
+        """Return the other files of the folder whose text becomes part of the file at `path`."""
+        return []
+
+    def _fingerprint(self, source: FolderT, path: Path, version: str, limits: SourceLimits) -> str:
+        own = _fingerprint(path, source.path, version, limits)
+        included = self._included_files(source, path)
+        parts = [own, *(_fingerprint(file, source.path, version, limits) for file in included)]
+        return hashlib.sha256("".join(parts).encode()).hexdigest() if included else own
+
 
 def list_files(folder: Path, suffixes: Iterable[str]) -> list[Path]:
-    """Return the files below `folder` with one of `suffixes`, sorted, without those in skipped folders.
+    """Return the files below `folder` with one of `suffixes`, sorted, without skipped files and folders.
 
     Raises SourceError if there is no such folder or no such file.
     """
@@ -115,6 +133,7 @@ def list_files(folder: Path, suffixes: Iterable[str]) -> list[Path]:
         path
         for path in folder.rglob("*")
         if path.suffix.lower() in wanted
+        and path.name not in SKIPPED_FILES
         and not any(map(_is_skipped, path.relative_to(folder).parts[:-1]))
         and path.is_file()
     )
@@ -202,6 +221,18 @@ def path_values(path: Path, folder: Path) -> dict[str, object]:
 
 def _quote_path(path: Path) -> str:
     return "" if path == Path() else quote(path.as_posix())
+
+
+def title_of_name(name: str) -> str:
+    """Return the title of a page that has only a file name: `_webhook_signature` is "Webhook signature".
+
+    A name with a dot, a version or date (`v2`), an identifier in camel case, and a name with characters
+    other than ASCII are returned unchanged.
+    """
+    if not name.isascii() or _PROPER_NAME.search(name):
+        return name
+    title = " ".join(re.split("[-_ ]+", name.strip("-_ ")))
+    return title[:1].upper() + title[1:] or name
 
 
 def page_url(templates: Sequence[str], values: PageValues) -> str:

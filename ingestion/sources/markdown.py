@@ -18,6 +18,7 @@ import yaml
 from frontmatter.default_handlers import BaseHandler
 
 from ingestion.sources.folder import PageValues, page_url, path_values, read_text
+from ingestion.sources.mdx_imports import included_files, insert_imports, without_partials
 from ingestion.sources.page_components import replace_gitbook_tags, tables_of_lists
 from ingestion.sources.pages import PageContent, PageFolderReader, PagePart
 from ingestion.text.clean_markdown import inline_links, to_plain_markdown
@@ -44,6 +45,12 @@ _LINK = re.compile(
 """A link, with its label and its target; only a target in angle brackets may contain spaces."""
 _SCHEME = re.compile(r"[a-z][a-z0-9+.-]*:|//|#", re.IGNORECASE)
 _LINK_ENDINGS = (".md", ".mdx", "/index.md", "/index.mdx", "/README.md", "/_index.md")
+_CONTENTS_NAME = "summary"
+"""Name of the file with the table of contents of GitBook, mdBook and HonKit."""
+_CONTENTS_LINE = re.compile(
+    r"\s*+(?:#{1,6}\s.*|(?:(?:[-*+]|\d+[.)])\s+)?\[.*\]\(.*\)\s*|-{3,}\s*)?"
+)
+"""A line of a table of contents: blank, a heading, a link, an item that is a link, or a thematic break."""
 _NAME = re.compile(r"\{(\w+)")
 _PATH_NAMES = {"path", "page_path", "folder", "stem", "suffix", "anchor"}
 _COMPONENT = re.compile(
@@ -90,12 +97,27 @@ def _convert_table(html: str) -> str:
 
 
 def read_content(source: MarkdownSourceConfig, _limits: SourceLimits, path: Path) -> PageContent:
-    """Return the front matter and the plain Markdown of a page.
+    """Return the front matter and the plain Markdown of a page; a table of contents has no parts.
+
+    The page contains the text of the Markdown files that it imports.
 
     Raises SourceError if the file is unreadable or its front matter is malformed.
     """
     values, body = _split_front_matter(read_text(path))
-    return _content(values, LinkResolver(source, _front_matter).resolve(inline_links(body), path))
+    if path.stem.lower() == _CONTENTS_NAME and _is_contents(body):
+        return PageContent(values, [], "markdown")
+    links = LinkResolver(source, _front_matter)
+
+    def read_body(file: Path) -> str:
+        text = body if file == path else _split_front_matter(read_text(file))[1]
+        return links.resolve(inline_links(text), file)
+
+    return _content(values, insert_imports(path, source.path, read_body))
+
+
+def _is_contents(body: str) -> bool:
+    """Return whether a page contains only headings and links."""
+    return all(map(_CONTENTS_LINE.fullmatch, body.split("\n")))
 
 
 def markdown_content(text: str) -> PageContent:
@@ -389,4 +411,15 @@ def _field_row(found: _Field, states_required: bool) -> str:
     return f"| {' | '.join(map(escape_borders, cells))} |"
 
 
-READER = PageFolderReader[MarkdownSourceConfig](lambda _: SUFFIXES, read_content)
+class MarkdownReader(PageFolderReader[MarkdownSourceConfig]):
+    """A PageFolderReader for Markdown pages, which may import other files of their folder."""
+
+    def _list_files(self, source: MarkdownSourceConfig) -> list[Path]:
+        files = super()._list_files(source)
+        return without_partials(files, source.path) or files
+
+    def _included_files(self, source: MarkdownSourceConfig, path: Path) -> list[Path]:
+        return included_files(path, source.path)
+
+
+READER = MarkdownReader(lambda _: SUFFIXES, read_content)

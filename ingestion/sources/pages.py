@@ -18,10 +18,11 @@ from ingestion.sources.api_docs import api_sections
 from ingestion.sources.api_operation import PageOperation
 from ingestion.sources.api_pages import ApiPage, read_operations
 from ingestion.sources.api_sections import is_generic_heading
-from ingestion.sources.folder import FolderReader, PageValues, page_url, path_values
+from ingestion.sources.folder import FolderReader, PageValues, page_url, path_values, title_of_name
 from ingestion.text.clean_markdown import clean_text
 from ingestion.text.language import detect_language
 from ingestion.text.markdown_blocks import MarkdownBlock, add_anchors, parse_blocks, split_code
+from ingestion.text.questions import with_question_headings
 from ingestion.text.words import split_words
 from schemas.choices import Language
 from schemas.document import Section, SourceDocument
@@ -154,7 +155,8 @@ def _parse(source: PageSourceConfig, page: SourcePage) -> ParsedPage | None:
     if not has_body and not declared:
         return None
     name = page.id.rpartition("/")[2]
-    title = (_page_title(source, values) or _first_heading(parsed, name) or name)[:MAX_TITLE_CHARS]
+    heading = _first_heading(parsed, name)
+    title = (_page_title(source, values) or heading or title_of_name(name))[:MAX_TITLE_CHARS]
     if page_format == "markdown":
         lead = lead_blocks(values, title)
         parsed = [(part, with_lead(blocks, lead)) for part, blocks in parsed]
@@ -349,13 +351,13 @@ def _first_heading(parsed: Iterable[tuple[PagePart, list[MarkdownBlock]]], name:
 
 
 def _sections(
-    blocks: Iterable[MarkdownBlock],
+    blocks: Sequence[MarkdownBlock],
     title: str,
     parents: tuple[str, ...],
     is_markup: bool,
     url_at: Callable[[str], str],
 ) -> Iterator[Section]:
-    """Yield a section for the blocks below each heading, with the path of headings.
+    """Yield a section for the blocks below each heading or question, with the path of headings.
 
     `parents` are the headings above those of `blocks`. `title` and empty headings are left out of the path.
     If `is_markup` is true, text other than code is cleaned with `clean_text`. `url_at` returns the URL of
@@ -364,7 +366,7 @@ def _sections(
     headings: list[tuple[int, str]] = []
     body: list[str] = []
     url = ""
-    for block in blocks:
+    for block in with_question_headings(blocks) if is_markup else blocks:
         if block.kind != "heading":
             needs_cleaning = is_markup and block.kind != "fence"
             body.append(clean_text(block.text) if needs_cleaning else block.text)

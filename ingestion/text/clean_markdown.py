@@ -2,7 +2,8 @@
 
 `to_plain_markdown` converts a whole page before it is cut into blocks: comments, MDX, admonitions,
 tabs, HTML and images. `clean_text` cleans the text of a block: entities, escapes, highlights and
-white space. Code stays as it is, except that several blank lines become one.
+white space. Code stays as it is, except that several blank lines become one, and that only the language
+stays next to an opening fence.
 """
 
 import html
@@ -31,7 +32,7 @@ _WIDE_SPACE = re.compile(f"[{_WIDE}]")
 _WIDE_INDENT = re.compile(rf"(^[ \t]*|\|[ \t]*)([{_WIDE}]+)")
 _CONVERTED_CHARACTER = re.compile(f"[<{_WIDE}]")
 _CONVERTED_STRINGS = (
-    "{/*", "{{", "{%", "{'", '{"', ":::", "[!", "![", "](#", "import ", "export ",
+    "{/*", "{{", "{%", "{:", "{'", '{"', ":::", "[!", "![", "](#", "import ", "export ",
 )  # fmt: skip
 """Text with one of these strings needs `_convert`."""
 _INDENTED_IN_COMPONENT = re.compile(
@@ -58,6 +59,16 @@ _INSERTION_LINE = re.compile(
     re.MULTILINE,
 )
 """A line that inserts a file (`{{fragments/code.md}}`) or is a shortcode of Hugo (`{{< note >}}`)."""
+_MACRO_LINE = re.compile(
+    r"^[ \t>]*+(?:(?:<%(?:(?!%>).)*+%>[ \t]*+)+|\{\{[ \t]*+[\w:.-]++>[^{}\n]*+\}\}[ \t]*+)$\n?",
+    re.MULTILINE,
+)
+"""A line of only insertions of ERB (`<%= x %>`), or of only a macro of DokuWiki (`{{indexmenu_n>3}}`)."""
+_ATTRIBUTE_LINE = re.compile(
+    r"^[ \t>]*+\{:(?:[ \t]*+(?:[.#][\w-]++|[\w-]++=(?:\"[^\"\n]*\"|'[^'\n]*')|toc\b))+[ \t]*+\}[ \t]*+$",
+    re.MULTILINE,
+)
+"""A line of only attributes for the block next to it, as in kramdown: `{: .note #id key="value"}`."""
 _TITLE_AT_END = r"[ \t]*(?:\[([^\]]*)\]|\"([^\"]*)\"|([^{\n]*))?(?:\{[^}]*\})?[ \t]*$"
 _CONTAINER = re.compile(rf"^(\s*):{{3,}}[ \t]*([A-Za-z][\w-]*)?{_TITLE_AT_END}")
 _ALERT = re.compile(r"^(\s*(?:>\s*)+)\\?\[!(\w+)\\?\][-+]?[ \t]*(.*)$")
@@ -67,6 +78,16 @@ _INDENTED_BLOCK_START = re.compile(
 _ADMONITION_STRINGS = (":::", "[!")
 _INDENTED_BLOCK_STRINGS = ("!!!", "???", "===")
 _FENCE = re.compile(r"[ \t>]*(`{3,}|~{3,})")
+_INFO = re.compile(
+    r"\A(?P<fence>[ \t>]*+(?:`{3,}|~{3,}))[ \t]*+(?!(?:get|post|put|patch|delete|head|options|curl)\b)"
+    r"(?:(?:\{code[\w-]*\}[ \t]*)?\{?[ \t]*+\.?(?P<language>[a-z][\w+#.-]*+)(?!=)"
+    r"|\{[^{}\"\n]*\}|[\w-]+=|(?=\n|\Z))[^`\n]*(?=\n|\Z)",
+    re.IGNORECASE,
+)
+"""An opening fence with its language, as in ```` ```ts title="a.ts" {2,3} ```` or ```` ``` {.ts} ````.
+
+A command, an HTTP request or an object next to the fence is code, not a language.
+"""
 _DEFINITION = re.compile(
     r"^ {0,3}\[(?P<label>[^\]\n^][^\]\n]*)\]:[ \t]*<?(?P<target>[^\s>]+)>?(?:[ \t]+[\"'(][^\n]*)?$\n?",
     re.MULTILINE,
@@ -75,9 +96,14 @@ _DEFINITION = re.compile(
 _REFERENCE = outside_code(r"\[(?P<text>[^\[\]]+)\](?:\[(?P<label>[^\[\]]*)\])?(?![\[(:])")
 _ANCHOR_LINK = outside_code(r"\[[#¶§\u200b]?\]\(#[^)\s]*\)[ \t]?")
 """A link from a heading to itself."""
+_INSERTED_LINK = outside_code(
+    r"!?\[(?P<text>[^\[\]]*)\]\((?:[^()\s<]*<%(?:(?!%>)[^\n]){0,300}+%>)+[^()\s]*\)"
+)
+"""A link whose target contains an insertion of ERB, so that it is unknown: `[Keys](<%= keys_url %>)`."""
 _LABEL_BELOW_TABLE = re.compile(r"(\|[ \t]*)\n([ \t]*\*\*[^*|\n]+\*\*[:：]?[ \t]*)(?=\n)")
 """A bold line right below a table. It labels the text after it, but a parser would read it as a row."""
 _REPLACEMENTS: Sequence[tuple[str, re.Pattern[str], Callable[[re.Match[str]], str]]] = (
+    ("<%", _INSERTED_LINK, lambda match: match["text"]),
     ("](#", _ANCHOR_LINK, lambda _: ""),
     ("![", _IMAGE, lambda match: image_text(match["alt"])),
     ("{'", _STRING, lambda match: match["text"]),
@@ -143,10 +169,17 @@ def to_plain_markdown(text: str, table_to_markdown: Callable[[str], str] | None 
     if "<!--" in text:
         text = _remove_comments_around_code(text)
     parts = (
-        part if is_code or not _needs_conversion(part) else _convert(part, table_to_markdown)
+        _INFO.sub(_with_language, part)
+        if is_code
+        else (_convert(part, table_to_markdown) if _needs_conversion(part) else part)
         for is_code, part in split_code(text)
     )
     return _BLANK_LINES.sub("\n\n", "".join(parts)).strip("\n")
+
+
+def _with_language(match: re.Match[str]) -> str:
+    """Return an opening fence followed by its language only, without a title or the numbers of lines."""
+    return match["fence"] + (match["language"] or "")
 
 
 def _remove_comments_around_code(text: str) -> str:
@@ -194,6 +227,7 @@ def _convert(text: str, table_to_markdown: Callable[[str], str] | None) -> str:
             for is_table, part in split_tables(text)
         )
     text = _INSERTION_LINE.sub("", _MODULE_LINE.sub("", text))
+    text = _MACRO_LINE.sub("", _ATTRIBUTE_LINE.sub("", text))
     if any(string in text for string in _ADMONITION_STRINGS):
         text = "\n".join(_admonitions(text.split("\n")))
     for mark, pattern, replace in _REPLACEMENTS:

@@ -45,6 +45,8 @@ _ANNOTATION = outside_code(r"(?<!=)\{(?P<object>\{[^{}\n]*\})\}")
 _EMPHASIS = outside_code(
     r"<(?P<name>b|strong|i|em)(?:\s[^<>]*)?>\s*(?P<text>[^<>*`|\n]*?)\s*</(?P=name)\s*>"
 )
+_SUMMARY = outside_code(r"<summary(?:\s[^<>]*)?>(?P<text>.{1,2000}?)</summary\s*>")
+_HEADING_IN_SUMMARY = re.compile(r"<h[1-6]\b|^[ \t]*#", re.IGNORECASE | re.MULTILINE)
 _MAY_BE_EMPHASIS = re.compile(r"<(?:b|strong|i|em)[\s>]", re.IGNORECASE)
 _LINE_BREAKS = re.compile(r"(?:<br>\s*)+")
 _OUTER_BREAKS = re.compile(r"<br>(?=\s*(?:\||$))|(?<=\|)(\s*)<br>")
@@ -109,6 +111,8 @@ _LINK = re.compile(
 
 def replace_tags(text: str) -> str:
     """Return `text` with Markdown instead of tags and components; rows of tables stay on one line."""
+    if "<summary" in text:
+        text = replace_outside_code(_SUMMARY, _summary, text)
     # Most paragraphs have no tags. A code span cannot contain a blank line, so paragraphs can be converted
     # separately.
     paragraphs = text.split("\n\n")
@@ -182,6 +186,19 @@ def bold_title(kind: str, title: str | None) -> str:
 def _emphasis(match: re.Match[str]) -> str:
     mark = "**" if match["name"].lower() in ("b", "strong") else "*"
     return f"{mark}{match['text']}{mark}" if match["text"] else ""
+
+
+def _summary(match: re.Match[str]) -> str:
+    """Return the `<summary>` of a `<details>` element as a paragraph in bold.
+
+    A summary that contains a heading, and one in a table, are unchanged.
+    """
+    before = _line_before(match)
+    if before.lstrip().startswith("|") or _HEADING_IN_SUMMARY.search(match["text"]):
+        return match[0]
+    title = " ".join(_ANY_TAG.sub("", _CODE.sub(r"`\1`", match["text"])).replace("**", "").split())
+    indent = before[: len(before) - len(before.lstrip(" \t>"))]
+    return f"\n\n{indent}**{title}**\n\n{indent}" if title else ""
 
 
 def _replace_in_row(line: str) -> str:

@@ -1,7 +1,8 @@
 """Repairs Markdown that a CommonMark parser would misread.
 
-Older parsers accepted headings without a space and table delimiters with spaces inside. Some documentation
-generators write table rows of several lines, and custom elements such as `<md-table>`.
+Older parsers accepted headings without a space, table delimiters with spaces inside and tables without
+delimiters. Some documentation generators write table rows of several lines, and custom elements such as
+`<md-table>`.
 """
 
 import re
@@ -30,6 +31,17 @@ _SPLIT_ROW = re.compile(
     re.MULTILINE,
 )
 """A table row whose last cell has several lines, such as a list. The last line contains only `|`."""
+_ROWS = re.compile(
+    r"(?P<above>\A|^ {0,3}#{1,6}[ \t][^\n|]*\n|(?<!\A)^[ \t]*\n"
+    r"|(?:\A|(?<=\n\n))(?! {0,3}[+>]|\s*(?:[-*+]|\d+[.)])\s)[^\n|]+\n)"
+    r"(?P<rows>(?:^ {0,3}\|[^\n]*\|[ \t]*(?:\n|\Z)){2,})(?! {0,3}[|+])",
+    re.MULTILINE,
+)
+"""Lines that begin and end with `|`, and the line above them: a heading, a paragraph or a blank line.
+
+A line break at the start of the text is the end of the code block before it. Rows right below code or a
+list may continue a table.
+"""
 _LIST_MARK = re.compile(r"^[ \t]*-[ \t]+")
 _CALLOUT_MARK = re.compile(r"^[?!]>(?=[ \t])", re.MULTILINE)
 """The start of a callout of docsify."""
@@ -70,6 +82,7 @@ def _repair(text: str, has_unspaced_headings: bool) -> str:
         text = _DELIMITER_LINE.sub(lambda match: _SPACE_IN_DELIMITER.sub("", match[0]), text)
         text = _TABLE_HEAD.sub(_with_equal_cells, text)
         text = _SPLIT_ROW.sub(_joined_row, text)
+        text = _ROWS.sub(_with_delimiter, text)
     if "<" in text:
         text = replace_outside_code(
             _TABLE_ELEMENT, lambda match: f"<{match['slash']}{match['element']}", text
@@ -81,6 +94,19 @@ def _repair(text: str, has_unspaced_headings: bool) -> str:
 def _joined_row(match: re.Match[str]) -> str:
     lines = (_LIST_MARK.sub("- ", line).strip() for line in match["rest"].splitlines())
     return "<br>".join([match["start"], *filter(None, lines)]) + " |"
+
+
+def _with_delimiter(match: re.Match[str]) -> str:
+    """Make a table of rows that have the same number of cells; other rows do not change.
+
+    The first row becomes the header. Nothing changes if one of the rows is the line below a header.
+    """
+    header, *rows = match["rows"].splitlines()
+    counts = {len(row_cells(line)) for line in (header, *rows)}
+    if len(counts) > 1 or counts == {1} or any(map(_DELIMITER_LINE.match, (header, *rows))):
+        return match[0]
+    delimiter = "|" + " --- |" * counts.pop()
+    return "\n".join([match["above"], header, delimiter, *rows, "", ""])
 
 
 def _with_equal_cells(match: re.Match[str]) -> str:

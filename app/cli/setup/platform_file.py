@@ -16,6 +16,7 @@ from jinja2 import Environment, PackageLoader, StrictUndefined
 from app.cli.setup.survey import DocumentSurvey, distinct_hosts, survey_documents
 from ingestion.platform_config import read_platform
 from ingestion.text.language import replace_surrogates
+from ingestion.text.typography import with_note
 from prompts.user_text import user_text
 from schemas.choices import LANGUAGES, Language
 from schemas.errors import ApideskError, ConfigurationError
@@ -90,14 +91,15 @@ def check_page_url(template: str) -> str:
 def describe_platform(survey: DocumentSurvey) -> str:
     """Return a text about the platform, such as "API of the Example Shop (orders, refunds)".
 
-    The text is taken from the OpenAPI description; it is empty if there is no OpenAPI description.
+    The text is the introduction of the pages, or else taken from the OpenAPI description. It is empty if
+    there is neither.
     """
-    if survey.summary is None:
-        return ""
+    if survey.introduction or survey.summary is None:
+        return replace_surrogates(survey.introduction)
     first = replace_surrogates(survey.summary.description).strip().partition("\n\n")[0]
     about = _shorten(" ".join(first.split())) or survey.summary.title
     topics = ", ".join(survey.summary.tags[:MAX_TAGS])
-    return " ".join(f"{about} ({topics})".split()) if topics else about
+    return " ".join(with_note(about, topics).split()) if topics else about
 
 
 def _placeholders(template: str) -> frozenset[str]:

@@ -3,14 +3,18 @@
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass
+from html import unescape
 from pathlib import Path
 from urllib.parse import urlsplit
 
+from ingestion.sources import markdown
 from ingestion.sources.files import file_suffixes
-from ingestion.sources.folder import list_files
+from ingestion.sources.folder import list_files, read_text
 from ingestion.sources.markdown import SUFFIXES as MARKDOWN
+from ingestion.sources.markdown import markdown_content
 from ingestion.sources.openapi.reader import DescriptionSummary, summarise_openapi
 from ingestion.sources.registry import EmptyFile, read_source
+from ingestion.text.markdown_blocks import parse_blocks, plain_text
 from schemas.choices import Language
 from schemas.document import SourceDocument
 from schemas.errors import SourceError
@@ -36,6 +40,13 @@ MAX_DESCRIPTIONS = 20
 LANGUAGE_SAMPLE_DOCUMENTS = 5
 """Maximum number of documents per source whose languages are counted."""
 
+INTRODUCTIONS = ("readme.md", "index.md", "index.mdx", "_index.md")
+"""Names of pages in lower case whose first paragraph may describe the platform, the best first."""
+
+MIN_INTRODUCTION_CHARS = 20
+MAX_INTRODUCTION_CHARS = 300
+"""Length of a paragraph that describes the platform, in characters."""
+
 MAX_NAMED_PROBLEMS = 3
 """Maximum number of unusable files that an error message names."""
 
@@ -53,6 +64,8 @@ class DocumentSurvey:
     """The most frequent language of the sampled documents."""
     left_out: str = ""
     """The files that no source reads, by suffix, such as "2 .rst, 1 .csv"; empty if there are none."""
+    introduction: str = ""
+    """The first paragraph of the README or index page, if there are more pages than operations."""
 
 
 def survey_documents(where: str, limits: SourceLimits) -> DocumentSurvey:
@@ -71,7 +84,35 @@ def survey_documents(where: str, limits: SourceLimits) -> DocumentSurvey:
         summary=next((found.summary for found in surveyed if found.summary), None),
         language=_most_frequent_language(surveyed, limits),
         left_out=_left_out(Path(where).expanduser(), any(found.summary for found in surveyed)),
+        introduction=_introduction(surveyed),
     )
+
+
+def _introduction(surveyed: list["_SurveyedSource"]) -> str:
+    """Return the first paragraph of the README or index page of the Markdown source.
+
+    The result is empty if there is no such page or source, if the paragraph is not a text of a useful
+    length, or if the OpenAPI descriptions have at least as many operations as the source has pages.
+    """
+    operations = sum(found.summary.operations for found in surveyed if found.summary)
+    folders = (found.source.path for found in surveyed if found.pages > operations)
+    for folder in filter(None, folders):
+        paths = {path.name.lower(): path for path in folder.iterdir()}
+        texts = (_first_paragraph(paths[name]) for name in INTRODUCTIONS if name in paths)
+        return next(filter(None, texts), "")
+    return ""
+
+
+def _first_paragraph(path: Path) -> str:
+    """Return the first paragraph of a page as plain text; empty if its length is unusual."""
+    try:
+        content = markdown_content(read_text(path))
+    except SourceError:
+        return ""
+    blocks = (block for part in content.parts for block in parse_blocks(part.markdown))
+    first = next((block.text for block in blocks if block.kind == "paragraph"), "")
+    text = " ".join(unescape(plain_text(first)).split())
+    return text if MIN_INTRODUCTION_CHARS <= len(text) <= MAX_INTRODUCTION_CHARS else ""
 
 
 @dataclass(frozen=True)
@@ -79,6 +120,8 @@ class _SurveyedSource:
     source: SourceConfig
     contents: str
     summary: DescriptionSummary | None = None
+    pages: int = 0
+    """Number of Markdown pages."""
 
 
 def _find_sources(where: str, limits: SourceLimits) -> Iterator[_SurveyedSource]:
@@ -118,9 +161,9 @@ def _survey_description(source: OpenApiSourceConfig, limits: SourceLimits) -> _S
 
 def _survey_folder(folder: Path, limits: SourceLimits) -> Iterator[_SurveyedSource]:
     yield from _descriptions(folder, limits)
-    if pages := _files(folder, MARKDOWN):
-        source = MarkdownSourceConfig(name="pages", kind="markdown", path=folder)
-        yield _SurveyedSource(source, _count_of(len(pages), "Markdown page"))
+    source = MarkdownSourceConfig(name="pages", kind="markdown", path=folder)
+    if pages := _count_pages(source):
+        yield _SurveyedSource(source, _count_of(pages, "Markdown page"), pages=pages)
     files = FilesSourceConfig(name="files", kind="files", path=folder)
     if paths := _files(folder, FILE_SUFFIXES):
         suffixes = sorted({path.suffix.lower() for path in paths})
@@ -171,6 +214,13 @@ def _files(folder: Path, suffixes: tuple[str, ...] | set[str]) -> list[Path]:
         return list_files(folder, suffixes)
     except SourceError:
         return []
+
+
+def _count_pages(source: MarkdownSourceConfig) -> int:
+    try:
+        return markdown.READER.count_files(source)
+    except SourceError:
+        return 0
 
 
 def _count_of(count: int, noun: str) -> str:

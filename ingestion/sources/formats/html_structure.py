@@ -223,6 +223,24 @@ def _titles(row: Tag) -> list[str]:
     return [_line(cell).lower() for cell in cells] if is_header else []
 
 
+def _is_named_row(row: Tag) -> bool:
+    """Return whether only the first cell of `row` is a header cell, which names the row."""
+    names = [cell.name for cell in row.find_all(["td", "th"], recursive=False)]
+    return names[:1] == ["th"] and set(names[1:]) == {"td"}
+
+
+def _add_empty_header(row: Tag) -> Tag:
+    """Insert a header row with empty cells before `row`.
+
+    Without it, the first row of a table would become the header of the Markdown table.
+    """
+    header = Tag(name="tr")
+    for _ in row.find_all(["td", "th"], recursive=False):
+        header.append(Tag(name="th"))
+    row.insert_before(header)
+    return header
+
+
 def _is_layout(table: Tag) -> bool:
     """Return whether the table only positions other content."""
     return table.find(_LAYOUT_CONTENT) is not None or (
@@ -241,6 +259,8 @@ class _TableNormaliser:
     def normalise(self, table: Tag) -> None:
         self.spanning = {}
         rows: list[Tag] = list(table.find_all("tr"))
+        if rows and all(map(_is_named_row, rows)):
+            rows.insert(0, _add_empty_header(rows[0]))
         headers = sum(1 for _ in takewhile(_titles, rows))
         widths = [self._fill_row(row) for row in rows]
         for above, row in pairwise(rows[:headers]):

@@ -21,6 +21,7 @@ from ingestion.sources.openapi.operations import (
 from ingestion.sources.openapi.references import Node
 from ingestion.sources.openapi.rows import RowBuilder
 from ingestion.sources.openapi.schema import MAX_DESCRIPTION_CHARS, SchemaReader
+from ingestion.text.typography import join_texts, label_with, with_note
 from prompts.user_text import SectionLabels, user_text
 from schemas.choices import Language
 from schemas.document import AllowedValue, ApiDocument, Example, Parameter, PermissionPackage
@@ -28,6 +29,8 @@ from schemas.document import AllowedValue, ApiDocument, Example, Parameter, Perm
 MAX_NAME_CHARS = 300
 """Maximum length of a name or tag, in characters."""
 
+_CAMEL_CASE = re.compile(r"[A-Za-z][a-z\d]*(?:[A-Z]+[a-z\d]*)+")
+_WORD = re.compile(r"[A-Z]{2,}s?(?![a-z])|[A-Z]+(?=[A-Z][a-z])|[A-Z]?[a-z\d]+|[A-Z]+")
 _SENTENCE_END = re.compile(r"[。！？\n]|[.!?](?=\s|$)")
 
 MAX_SHOWN_EXAMPLES = 3
@@ -104,7 +107,7 @@ class ApiDocumentBuilder:
         if _is_same_text(text, name):
             text = "" if node.flag("deprecated") or path_operation.event is not None else name
         docs_url = node["externalDocs"].text("url")
-        link = f"{self.labels.see}: {docs_url}" if docs_url and docs_url not in text else ""
+        link = label_with(self.labels.see, docs_url) if docs_url and docs_url not in text else ""
         return "\n\n".join(filter(None, (text[:MAX_DESCRIPTION_CHARS], link)))
 
     def _request_tables(self, operation: Operation) -> tuple[tuple[Parameter, ...], ...]:
@@ -199,7 +202,8 @@ def operation_name(path_operation: PathOperation) -> str:
     """Return the name of an operation: its summary, that of its path item, or its operationId.
 
     A name that only repeats the end of the path says little, so the first sentence of the description
-    replaces it, if there is one. Without any text, the name is the method and path.
+    replaces it, if there is one. An operationId in camel case is written as words. Without any text, the
+    name is the method and path.
 
     The name of a webhook or callback is its summary, or its name in the OpenAPI description.
     """
@@ -208,7 +212,18 @@ def operation_name(path_operation: PathOperation) -> str:
     name = node.text("summary") or item.text("summary") or key
     if event is None and path_operation.path.strip("/").endswith(name.strip("/")):
         name = _SENTENCE_END.split(node.text("description").strip(), maxsplit=1)[0] or name
+    if event is None and name == key:
+        name = _words_of_identifier(name)
     return " ".join((name or str(path_operation)).split())[:MAX_NAME_CHARS]
+
+
+def _words_of_identifier(identifier: str) -> str:
+    """Return an identifier in camel case as words: `listUserIDs` becomes "List user IDs"."""
+    words = _WORD.findall(identifier) if _CAMEL_CASE.fullmatch(identifier) else []
+    if len(words) < 2:
+        return identifier
+    first, *others = (word if word[:2].isupper() else word.lower() for word in words)
+    return " ".join([first[:1].upper() + first[1:], *others])
 
 
 def _is_same_text(text: str, other: str) -> bool:
@@ -277,18 +292,22 @@ def permission_packages(
 ) -> tuple[PermissionPackage, ...]:
     """Return a package for each required scope.
 
-    If there are alternative requirements, every description lists them. If a call without credentials is
-    allowed, the last description says so. Raises SourceError.
+    The description of a package is that of its scope. If there are alternative requirements, every
+    description lists them. If a call without credentials is allowed, the last description says so. Raises
+    SourceError.
     """
     alternatives = list(_alternatives(operation))
-    note = f"{labels.any_of} {_join_names(alternatives)}" if len(alternatives) > 1 else ""
+    distinct = dict.fromkeys(filter(None, map(_alternative_text, alternatives)))
+    note = label_with(labels.any_of, " / ".join(distinct)) if len(distinct) > 1 else ""
     packages: dict[str, str] = {}
     for requirement in chain.from_iterable(alternatives):
-        for name, text in _packages(requirement):
-            packages.setdefault(name[:200], " ".join(filter(None, (text, note))))
+        for scope in requirement.scopes:
+            text = _scope_text(requirement.scheme, scope)
+            about = join_texts(["" if text == scope else text, note], ". ")
+            packages.setdefault(scope[:200], about)
     if packages and [] in alternatives:
         last = list(packages)[-1]
-        packages[last] = f"{packages[last]} ({labels.without_credentials})"
+        packages[last] = with_note(packages[last], labels.without_credentials)
     return tuple(
         PermissionPackage(name=name, description=description)
         for name, description in packages.items()
@@ -304,9 +323,9 @@ def authentication(operation: Operation, labels: SectionLabels) -> str:
     names = [" + ".join(map(_scheme_with_label, schemes)) for schemes in alternatives if schemes]
     if not names:
         return ""
-    prefix = f"{labels.any_of} " if len(names) > 1 else ""
-    suffix = f" ({labels.without_credentials})" if [] in alternatives else ""
-    return f"{prefix}{' / '.join(names)}{suffix}"
+    text = " / ".join(names)
+    text = label_with(labels.any_of, text) if len(names) > 1 else text
+    return with_note(text, labels.without_credentials) if [] in alternatives else text
 
 
 def _scheme_with_label(requirement: _SchemeRequirement) -> str:
@@ -318,26 +337,20 @@ def _scheme_with_label(requirement: _SchemeRequirement) -> str:
     return f"{requirement.name} ({label})" if label else requirement.name
 
 
-def _join_names(alternatives: list[list[_SchemeRequirement]]) -> str:
-    """Return the scopes or schemes of the alternatives, such as `read + write / admin`."""
-    joined = (
-        " + ".join(
-            name
-            for requirement in alternative
-            for name in requirement.scopes or (requirement.name,)
-        )
-        for alternative in alternatives
+def _alternative_text(alternative: list[_SchemeRequirement]) -> str:
+    """Return the scopes of an alternative, such as `read + write`, or else the kinds of its schemes."""
+    return " + ".join(
+        name
+        for requirement in alternative
+        for name in requirement.scopes or (_scheme_without_scopes(requirement),)
     )
-    return " / ".join(filter(None, joined))
 
 
-def _packages(requirement: _SchemeRequirement) -> Iterator[tuple[str, str]]:
-    """Yield the name and the description of each package."""
-    kind = _scheme_label(requirement.scheme)
-    for scope in requirement.scopes:
-        text = _scope_text(requirement.scheme, scope)
-        granted_by = f"{requirement.name}, {kind}" if kind else requirement.name
-        yield scope, f"{text} ({granted_by})" if text and text != scope else granted_by
+def _scheme_without_scopes(requirement: _SchemeRequirement) -> str:
+    """Return the name of the key that a request needs, or else the kind or the name of the scheme."""
+    scheme = requirement.scheme
+    key = scheme.text("name") if scheme.text("type") == "apiKey" else ""
+    return f"`{key}`" if key else _scheme_kind(scheme) or requirement.name
 
 
 def _scope_text(scheme: Node, scope: str) -> str:
@@ -346,15 +359,19 @@ def _scope_text(scheme: Node, scope: str) -> str:
 
 
 def _scheme_label(scheme: Node) -> str:
-    """Return a label for a scheme, such as `HTTP bearer`, ``apiKey: header `X-Key` `` or `oauth2, https://…`."""
+    """Return the kind of a scheme with its URLs, such as `HTTP bearer` or `oauth2, https://…`."""
+    flows = [scheme, *(flow for _, flow in scheme["flows"].items())]
+    urls = dict.fromkeys(filter(None, (flow.text(key) for flow in flows for key in _URL_KEYS)))
+    has_urls = scheme.text("type") not in ("apiKey", "http", "basic")
+    return ", ".join(filter(None, (_scheme_kind(scheme), *(urls if has_urls else ()))))
+
+
+def _scheme_kind(scheme: Node) -> str:
+    """Return the kind of a scheme, such as `HTTP bearer`, ``apiKey: header `X-Key` `` or `oauth2`."""
     kind = scheme.text("type")
     if kind == "apiKey":
         return f"apiKey: {scheme.text('in')} `{scheme.text('name')}`"
-    if kind in ("http", "basic"):
-        return f"HTTP {scheme.text('scheme') or kind}"
-    flows = [scheme, *(flow for _, flow in scheme["flows"].items())]
-    urls = dict.fromkeys(filter(None, (flow.text(key) for flow in flows for key in _URL_KEYS)))
-    return ", ".join(filter(None, (kind, *urls)))
+    return f"HTTP {scheme.text('scheme') or kind}" if kind in ("http", "basic") else kind
 
 
 def credential_parameters(operation: Operation) -> tuple[Parameter, ...]:

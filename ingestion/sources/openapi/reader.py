@@ -161,9 +161,30 @@ class _Description:
             document = event_document(self.source, api, path_operation.event, values)
         else:
             document = api_document(self.source, api, values)
+        document = self._with_operation_id(document, path_operation)
         self.ids.add(document.id)
         url = _page_url(document.page_url, path_operation)
         return document.model_copy(update={"page_url": url})
+
+    def _with_operation_id(
+        self, document: SourceDocument, path_operation: PathOperation
+    ) -> SourceDocument:
+        """Return `document` with the operationId below the method, unless it is the title.
+
+        Developers search for it, because it is the name of the method in generated SDKs.
+        """
+        declared = " ".join(path_operation.node.text("operationId").replace("`", "").split())
+        if not declared or declared == document.title:
+            return document
+        method = f"- {self.builder.labels.method}: `{path_operation.method}`"
+        lines = f"{method}\n- operationId: `{declared[:MAX_PATH_CHARS]}`"
+        sections = (
+            section.model_copy(update={"body": section.body.replace(method, lines, 1)})
+            if section.kind in ("request_url", "prose")
+            else section
+            for section in document.sections
+        )
+        return document.model_copy(update={"sections": tuple(sections)})
 
     def _choose_id(self, path_operation: PathOperation) -> str:
         """Return the operationId as the id of the document.

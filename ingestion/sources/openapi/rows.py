@@ -20,6 +20,7 @@ from ingestion.sources.openapi.schema import (
     describe_schema,
     type_name,
 )
+from ingestion.text.typography import join_texts
 from prompts.user_text import SectionLabels
 from schemas.document import Parameter
 
@@ -218,7 +219,7 @@ class RowBuilder:
         )
         self.reader.spend(len(text) // 100)  # long texts count towards APIDESK_MAX_VALUES
         alternative = self.labels.alternative if row.is_alternative else ""
-        return " ".join(filter(None, (alternative, text, row.mark)))
+        return join_texts((alternative, text, row.mark), " ")
 
 
 def _variant_label(node: Node, schema: Schema, number: int) -> str:

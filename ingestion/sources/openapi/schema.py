@@ -8,6 +8,7 @@ from dataclasses import dataclass
 
 from ingestion.sources.openapi.operations import as_text
 from ingestion.sources.openapi.references import Node
+from ingestion.text.typography import has_chinese, join_texts, label_with
 from prompts.user_text import SectionLabels
 from schemas.document import AllowedValue
 from schemas.errors import SourceError
@@ -213,7 +214,6 @@ _MEANING_KEYS = (
     "x-enumNames",
     "x-enum-varnames",
 )
-_SENTENCE_ENDS = ".。!！?？;；:："
 _BINARY_FORMATS = ("binary", "file")
 
 
@@ -318,19 +318,19 @@ def describe_schema(
     deprecated = schema.flag("deprecated") or (
         parameter is not None and parameter.flag("deprecated")
     )
-    sentences = [labels.deprecated_parameter] if deprecated else []
-    constraints = list(_constraints(labels, schema, inner))
-    if text:
-        stop = labels.full_stop if constraints and text[-1] not in _SENTENCE_ENDS else ""
-        sentences.append(text[:MAX_DESCRIPTION_CHARS] + stop)
-    sentences += ["; ".join(constraints) + labels.full_stop] if constraints else []
-    return " ".join(sentences)
+    constraints = ("；" if has_chinese(labels.default) else "; ").join(
+        _constraints(labels, schema, inner)
+    )
+    sentence = constraints + labels.full_stop if constraints else ""
+    about = join_texts([text[:MAX_DESCRIPTION_CHARS], sentence], ". ")
+    mark = labels.deprecated_parameter if deprecated else ""
+    return f"{mark}{about}" if has_chinese(mark) else f"{mark} {about}".strip()
 
 
 def _constraints(labels: SectionLabels, schema: Schema, inner: Schema) -> Iterator[str]:
     default = schema.get("default")
     if default is not None and len(as_text(default.value)) <= _MAX_VALUE_CHARS:
-        yield f"{labels.default}: `{as_text(default.value)}`"
+        yield label_with(labels.default, f"`{as_text(default.value)}`")
     for label, low, high in (
         (labels.range, "minimum", "maximum"),
         (labels.length, "minLength", "maxLength"),
@@ -339,7 +339,7 @@ def _constraints(labels: SectionLabels, schema: Schema, inner: Schema) -> Iterat
     yield from _range_constraint(labels.count, schema, "minItems", "maxItems")
     pattern = inner.text("pattern")
     if pattern and len(pattern) <= _MAX_VALUE_CHARS:
-        yield f"{labels.pattern}: `{pattern}`"
+        yield label_with(labels.pattern, f"`{pattern}`")
     if schema.is_nullable:
         yield labels.nullable
 
@@ -348,13 +348,13 @@ def _range_constraint(label: str, schema: Schema, low: str, high: str) -> Iterat
     low_text, low_sign = _limit_with_sign(schema, low, ">", "≥")
     high_text, high_sign = _limit_with_sign(schema, high, "<", "≤")
     if low_text and high_text and (low_sign, high_sign) == ("≥", "≤"):
-        yield f"{label}: {low_text}" + (f"–{high_text}" if high_text != low_text else "")
+        yield label_with(label, low_text + (f"–{high_text}" if high_text != low_text else ""))
     elif low_text or high_text:
         both = (
             f"{low_sign} {low_text}" if low_text else "",
             f"{high_sign} {high_text}" if high_text else "",
         )
-        yield f"{label}: {', '.join(filter(None, both))}"
+        yield label_with(label, ", ".join(filter(None, both)))
 
 
 def _limit_with_sign(

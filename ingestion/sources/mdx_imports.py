@@ -1,0 +1,149 @@
+"""Inserts the Markdown files that MDX pages import, and finds the files that are only parts of pages.
+
+`import Note from './_note.mdx'` makes `<Note />` stand for the text of that file.
+"""
+
+import os
+import re
+import textwrap
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+
+from ingestion.text.components import ATTRIBUTES
+from ingestion.text.markdown_blocks import outside_code, replace_outside_code, split_code
+from schemas.errors import SourceError
+
+MAX_INSERTED_CHARS = 200_000
+"""Maximum number of characters that are inserted into one page."""
+
+_IMPORT = re.compile(
+    r"^import[ \t]+(?P<name>[A-Z]\w*)[ \t]+from[ \t]+(?P<quote>['\"])(?P<target>[^'\"\n]+\.mdx?)(?P=quote)"
+    r"[; \t]*$\n?",
+    re.MULTILINE,
+)
+_COMPONENT = outside_code(
+    rf"<(?P<name>[A-Z]\w*){ATTRIBUTES}\s*(?:/>|>\s*</(?P<closed>[A-Z]\w*)\s*>)"
+)
+_TAG = re.compile(r"<[^<>]*>")
+_INDEX = "_index"
+"""The name of a page of Hugo; other names that begin with an underscore may be those of partials."""
+
+
+def without_partials(files: Sequence[Path], folder: Path) -> list[Path]:
+    """Return `files` without the partials, which are no pages of their own.
+
+    The name of a partial, or of a folder around it, begins with an underscore. An `.md` file with such a
+    name counts only if a page imports it, or if `folder` or its parent has a configuration of Docusaurus,
+    which publishes no such file. Other generators publish them, or insert them in other ways.
+    """
+    named = {path for path in files if _has_name_of_partial(path.relative_to(folder))}
+    if not named:
+        return list(files)
+    if any(any(base.glob("docusaurus.config.*")) for base in (folder, folder.parent)):
+        return [path for path in files if path not in named]
+    partials = {path for path in named if path.suffix.lower() == ".mdx"}
+    if partials != named:
+        partials |= named & {file for path in files for file in included_files(path, folder)}
+    return [path for path in files if path not in partials]
+
+
+def _has_name_of_partial(path: Path) -> bool:
+    return path.stem != _INDEX and any(part.startswith("_") for part in path.parts)
+
+
+def included_files(path: Path, folder: Path) -> list[Path]:
+    """Return the files below `folder` that the page at `path` imports, also those that they import."""
+    found: dict[Path, None] = {}
+    unread = [path]
+    while unread:
+        current = unread.pop()
+        try:
+            data = current.read_bytes()
+        except OSError:
+            continue
+        if b"import" in data:
+            files = _imports(data.decode(errors="ignore"), current, folder).values()
+            unread += [file for file in files if file not in found]
+            found |= dict.fromkeys(files)
+    return list(found)
+
+
+def _imports(text: str, path: Path, folder: Path) -> dict[str, Path]:
+    """Return the Markdown files that a page imports, by the name of the component."""
+    found: dict[str, Path] = {}
+    for is_code, part in split_code(text) if "import" in text else ():
+        for match in () if is_code else _IMPORT.finditer(part):
+            if file := _file(match["target"], path, folder):
+                found[match["name"]] = file
+    return found
+
+
+def _file(target: str, path: Path, folder: Path) -> Path | None:
+    """Return the file that a page at `path` imports from `target`; None if it is not below `folder`.
+
+    A target that begins with `/` or `@site/` is relative to `folder` or to its parent.
+    """
+    name = target.removeprefix("@site").lstrip("/")
+    is_relative = name == target
+    for base in (path.parent,) if is_relative else (folder, folder.parent):
+        file = Path(os.path.normpath(base / name))
+        is_below = file.is_relative_to(folder) and file.is_file()
+        if is_below and file.resolve().is_relative_to(folder.resolve()):
+            return file
+    return None
+
+
+def insert_imports(path: Path, folder: Path, read: Callable[[Path], str]) -> str:
+    """Return the text of a page with the files that it imports from `folder` in place of their components.
+
+    `read` returns the text of a file; if it raises SourceError for an imported file, or if a limit is
+    exceeded, the component stays. A SourceError for the page itself is raised.
+    """
+    return _Inserter(folder, read).text_of(path, ())
+
+
+class _Inserter:
+    """Inserts the imports of one page, up to a number of characters."""
+
+    def __init__(self, folder: Path, read: Callable[[Path], str]) -> None:
+        self._folder = folder
+        self._read = read
+        self._chars_left = MAX_INSERTED_CHARS
+
+    def text_of(self, path: Path, ancestors: tuple[Path, ...]) -> str:
+        """Return the text of a file. `ancestors` are the files that contain it, outermost first."""
+        text = self._read(path)
+        imports = _imports(text, path, self._folder)
+        if not imports:
+            return text
+        return "".join(
+            part if is_code else self._insert(_IMPORT.sub("", part), imports, (*ancestors, path))
+            for is_code, part in split_code(text)
+        )
+
+    def _insert(self, text: str, imports: Mapping[str, Path], ancestors: tuple[Path, ...]) -> str:
+        def insertion(match: re.Match[str]) -> str:
+            file = imports.get(match["name"])
+            if file is None or file in ancestors or match["closed"] not in (None, match["name"]):
+                return match[0]
+            try:
+                inserted = self.text_of(file, ancestors).strip()
+            except SourceError:
+                return match[0]
+            if len(inserted) > self._chars_left:
+                return match[0]
+            self._chars_left -= len(inserted)
+            return _placed(inserted, match)
+
+        return replace_outside_code(_COMPONENT, insertion, text)
+
+
+def _placed(inserted: str, component: re.Match[str]) -> str:
+    """Return a text that replaces a component, as a block, or within a line of text or a table."""
+    start = component.string.rfind("\n", 0, component.start()) + 1
+    before = component.string[start : component.start()]
+    is_in_line = _TAG.sub("", before).strip() and "\n" not in inserted
+    if is_in_line or before.lstrip().startswith("|"):
+        return " ".join(inserted.split())
+    indent = before[: len(before) - len(before.lstrip())]
+    return f"\n\n{textwrap.indent(inserted, indent)}\n\n{indent}"

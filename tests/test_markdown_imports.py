@@ -1,0 +1,95 @@
+"""Markdown files that MDX pages import are inserted; partials are no pages."""
+
+from pathlib import Path
+
+import pytest
+
+from ingestion.sources import mdx_imports
+from ingestion.sources.markdown import READER
+from ingestion.sources.registry import digest_source
+from schemas.platform import MarkdownSourceConfig, SourceLimits
+from tests.source_kinds import KINDS, read, write
+
+PAGE = """import Note from './_parts/_note.mdx';
+import Card from "@site/docs/_parts/card.md"
+import Secret from '../secret.md'
+import Tabs from '@theme/Tabs'
+
+# Start
+
+Hi.
+
+<Note />
+
+<Tabs>
+  <Tab title="Sandbox">
+    <Card kind="test"></Card>
+  </Tab>
+</Tabs>
+
+Mind <Card/> and <Secret />.
+
+```jsx
+<Note />
+```
+"""
+
+
+@pytest.fixture
+def docs(tmp_path: Path) -> Path:
+    """A folder of MDX pages with partials."""
+    folder = tmp_path / "docs"
+    write(tmp_path / "secret.md", "A secret.")
+    write(folder / "start.mdx", PAGE)
+    write(
+        folder / "_parts" / "_note.mdx",
+        "---\ntitle: x\n---\nimport Start from '../start.mdx'\n\nSee [Keys](../keys.md).\n\n<Start />",
+    )
+    write(folder / "_parts" / "card.md", "The card `4242`.")
+    write(folder / "keys.md", "# Keys\n\nA key.")
+    return folder
+
+
+def ids(folder: Path) -> list[str]:
+    return [document.id for document in read(KINDS["markdown"].make, folder)]
+
+
+def test_imported_files_are_inserted(docs: Path) -> None:
+    documents = read(KINDS["markdown"].make, docs, page_url="https://x.y/{path}")
+    body = next(each for each in documents if each.id == "start").sections[0].body
+    assert body.split("\n\n") == [
+        "Hi.",
+        "See [Keys](https://x.y/keys).",
+        "**Sandbox**",
+        "The card `4242`.",
+        "Mind The card `4242`. and .",
+        "```jsx\n<Note />\n```",
+    ]
+
+
+def test_inserted_text_is_limited(docs: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(mdx_imports, "MAX_INSERTED_CHARS", 16)
+    documents = {each.id: each for each in read(KINDS["markdown"].make, docs)}
+    body = documents["start"].sections[0].body
+    assert body.count("4242") == 1
+    assert "Keys" not in body
+
+
+def test_page_is_read_again_after_a_change_of_an_imported_file(docs: Path) -> None:
+    source = MarkdownSourceConfig(name="docs", kind="markdown", path=docs)
+    before = digest_source(source, SourceLimits())
+    write(docs / "_parts" / "card.md", "The card `5555`.")
+    assert digest_source(source, SourceLimits()) != before
+
+
+def test_partials_are_no_pages(docs: Path) -> None:
+    assert ids(docs) == ["keys", "start"]
+    assert READER.count_files(MarkdownSourceConfig(name="a", kind="markdown", path=docs)) == 2
+
+
+def test_files_that_are_not_imported_are_pages(docs: Path) -> None:
+    write(docs / "_errors.md", "# Errors\n\nA.")
+    write(docs / "_index.md", "# Home\n\nA.")
+    assert ids(docs) == ["_errors", "_index", "keys", "start"]
+    write(docs.parent / "docusaurus.config.ts", "")
+    assert ids(docs) == ["_index", "keys", "start"]
