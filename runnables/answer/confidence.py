@@ -29,7 +29,7 @@ MEDIUM = 0.45
 """Probability from which the confidence is `medium`."""
 
 DEFINED = 0.9
-"""Minimum probability of an answer that defines a code, if the question asks for nothing else.
+"""Minimum probability of an answer that defines a code, if the question only names the code and its API.
 
 It is chosen, not measured.
 """
@@ -99,8 +99,9 @@ def quotes_probability(quotes: Quotes, missing_identifiers: Collection[str]) -> 
     if missing_identifiers:
         has_others = terms.has_other_words(missing_identifiers)
         return min(probability, INCOMPLETE) if has_others else 0.0
-    is_defined = any(passage.codes for passage in quotes.passages)
-    if is_defined and terms.is_only_identifiers:
+    defining = [passage for passage in quotes.passages if passage.codes]
+    names = [*terms.identifiers, *(passage.chunk.api_name for passage in defining)]
+    if defining and not terms.has_other_words(names):
         return max(probability, DEFINED)
     return probability
 

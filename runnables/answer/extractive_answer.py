@@ -4,13 +4,17 @@ Fixed answers are for small talk, off-topic questions and questions that the doc
 """
 
 import asyncio
-from collections import defaultdict
+import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
+from typing import get_args
 
 from langchain_core.runnables import Runnable, RunnableConfig
+from rapidfuzz import fuzz
 
+from ingestion.sources.api_calls import Method
 from ingestion.store.collection import NO_FILTERS, Collection
+from ingestion.text.markdown_blocks import plain_text
 from ingestion.text.words import split_words
 from prompts.chat_prompts import load_quote_texts
 from runnables.answer.coefficients import PASSAGE_WEIGHTS
@@ -25,7 +29,7 @@ from runnables.answer.quoted_steps import QuotedStep, cite, quoted_steps
 from runnables.answer.segments import Segment, split_chunk
 from runnables.answer.write_answer import NAME
 from runnables.models.chat_models import EXTRACTIVE
-from runnables.question.extract_details import details_of, extract_details
+from runnables.question.extract_details import details_of, error_codes, extract_details
 from runnables.question.query_terms import QueryTerms
 from runnables.retrieval.exact_search import is_at_path
 from runnables.retrieval.query_analysis import Glossary, specific_identifiers, split_question
@@ -48,8 +52,17 @@ Relevance is in log-odds: at this difference, the odds that the further passage 
 (e^-2) those of the best one.
 """
 
+MAX_DEFINITIONS = 3
+"""Maximum number of definitions to quote of a single error code."""
+
 MUCH_LONGER = 1.5
-"""Minimum length of a second definition of an error code, relative to the first one."""
+"""Relative length from which a definition of an error code adds something to a similar one."""
+
+SIMILAR_TEXT = 75
+"""Similarity, 0 to 100, from which a definition of an error code repeats another one."""
+
+MIN_NAME_CHARS = 4
+"""Minimum length of an API's name that is searched for in prose, in characters."""
 
 QuotableSection = tuple[Chunk, Sequence[Segment]]
 """A chunk and those of its segments that may be quoted, at least one."""
@@ -114,7 +127,9 @@ def find_quotes(
             part_terms = QueryTerms.of(details, structured, collection, glossary, part)
             part_details = extract_details(part)
         compares = "comparison" in terms.needs
-        about = best if compares else _about_named_api(best, part_details, len(parts) == 1)
+        about = (
+            best if compares else _about_named_api(best, part_details, part_terms, len(parts) == 1)
+        )
         candidates = [
             Candidate(chunk, part_terms, rank, scores[chunk.id], segments)
             for rank, (chunk, segments) in enumerate(_sections(about, state["question"].language))
@@ -133,23 +148,39 @@ def _candidate_chunks(state: PipelineState) -> list[RetrievedChunk]:
 
 
 def _about_named_api(
-    chunks: Sequence[Chunk], part: ExtractedDetails, is_whole: bool
+    chunks: Sequence[Chunk], part: ExtractedDetails, terms: QueryTerms, is_whole: bool
 ) -> Sequence[Chunk]:
-    """Return the chunks of the API that a part of the question names, or all `chunks` if it names none.
+    """Return the chunks about the API that a part of the question names, or all `chunks` if it names none.
 
-    If the part is the whole question, the API must be that of the best chunk.
+    These are the chunks of that API, prose that mentions its name, and chunks with error codes or words of
+    the question that the API's own chunks do not contain. If the part is the whole question, the API must
+    be that of the best chunk.
     """
     best = chunks[:1] if is_whole else chunks
     named = next((chunk for chunk in best if _is_named(chunk, part)), None)
     if named is None:
         return chunks
     by_name = not part.paths  # several APIs may have this name
-    return [
+    own = [
         chunk
         for chunk in chunks
         if chunk.document_key == named.document_key
         or (by_name and chunk.api_name == named.api_name)
     ]
+    name = named.api_name.lower()
+    own_text = "\n".join(chunk.text for chunk in own)
+    words = terms.weights.keys() - terms.found_in(own_text)
+    codes = {
+        code for code in map(str.lower, error_codes(part.text)) if code not in own_text.lower()
+    }
+
+    def is_about(chunk: Chunk) -> bool:
+        body = chunk.body.lower()
+        is_mention = chunk.kind == "prose" and len(name) >= MIN_NAME_CHARS and name in body
+        has_code = any(code in body for code in codes)
+        return chunk in own or is_mention or has_code or bool(terms.found_in(chunk.text) & words)
+
+    return [chunk for chunk in chunks if is_about(chunk)]
 
 
 def _sections(chunks: Iterable[Chunk], language: Language) -> Iterator[QuotableSection]:
@@ -178,11 +209,14 @@ def _is_named(chunk: Chunk, details: ExtractedDetails) -> bool:
 def _quotable(chunk: Chunk, segments: Sequence[Segment]) -> list[Segment]:
     """Return those `segments` of `chunk` that may be quoted.
 
-    In prose, these are all segments. In a section of an API, these are table rows and the paragraphs that
-    do not introduce code.
+    In prose, these are all segments. The method or the URL of the chunk's API alone does not count, because
+    it is quoted above the passages. In a section of an API, these are table rows and the paragraphs that do
+    not introduce code.
     """
     if chunk.kind == "prose":
-        return list(segments)
+        return [
+            segment for segment in segments if not (chunk.api_url and _is_address(segment, chunk))
+        ]
     following = [*(segment.kind for segment in segments[1:]), ""]
     return [
         segment
@@ -191,16 +225,25 @@ def _quotable(chunk: Chunk, segments: Sequence[Segment]) -> list[Segment]:
     ]
 
 
+def _is_address(segment: Segment, chunk: Chunk) -> bool:
+    """Return whether the segment is only a method, or the URL of the chunk's API."""
+    text = segment.text.strip("`*_ -")
+    return text in get_args(Method) or (chunk.api_url in text and not re.search(r"\s", text))
+
+
 def _choose_passages(
     ranked: Sequence[RankedPassage], terms: QueryTerms, part_count: int
 ) -> list[RankedPassage]:
     """Return the passages to quote for one of the `part_count` parts of the question, best first.
 
-    The best passage is always quoted. Each part has the same share of `MAX_QUOTED_CHARS`.
+    The best passage is always quoted. Each part has the same share of `MAX_QUOTED_CHARS`. If a passage
+    defines an error code of the question, tables of other codes are left out.
     """
     if not ranked or ranked[0].codes:
         return _choose_definitions(ranked)
     best, *others = ranked
+    if any(passage.codes for passage in ranked):
+        others = [each for each in others if each.codes or each.chunk.kind != "error_codes"]
     chosen, left = [best], MAX_QUOTED_CHARS // part_count - len(best.text)
     if "difference" in terms.needs and (side := _other_side(best, others)):
         chosen.append(side)
@@ -216,20 +259,32 @@ def _choose_passages(
 
 
 def _choose_definitions(ranked: Sequence[RankedPassage]) -> list[RankedPassage]:
-    """Return the best definition of each error code, and for a single code also a much longer one.
+    """Return the best definition of each error code, and for a single code also other definitions.
 
-    For example, the table of an API may only name an error, and a common table also the remedy.
+    Several APIs may define a code differently, and a common table may add the remedy to a message.
     """
     chosen: list[RankedPassage] = []
     for passage in ranked:
         if not any(passage.codes <= earlier.codes for earlier in chosen):
             chosen.append(passage)
-    if len(chosen) == 1:
-        definitions = [passage for passage in ranked if passage.codes == chosen[0].codes]
-        longest = max(definitions, key=lambda passage: len(passage.text))
-        if len(longest.text) >= MUCH_LONGER * len(chosen[0].text):
-            chosen.append(longest)
+    if len(chosen) != 1:
+        return chosen
+    first = chosen[0]
+    others = [passage for passage in ranked[1:] if passage.codes == first.codes]
+    for passage in sorted(others, key=lambda each: not _is_much_longer(each, first)):
+        if len(chosen) < MAX_DEFINITIONS and not any(_repeats(passage, each) for each in chosen):
+            chosen.append(passage)
     return chosen
+
+
+def _is_much_longer(passage: RankedPassage, earlier: RankedPassage) -> bool:
+    return len(passage.text) >= MUCH_LONGER * len(earlier.text)
+
+
+def _repeats(passage: RankedPassage, earlier: RankedPassage) -> bool:
+    """Return whether `passage` says little that `earlier` does not say."""
+    is_similar = fuzz.ratio(passage.text, earlier.text) >= SIMILAR_TEXT
+    return is_similar and not _is_much_longer(passage, earlier)
 
 
 def _other_side(best: RankedPassage, others: Iterable[RankedPassage]) -> RankedPassage | None:
@@ -244,13 +299,23 @@ def _other_side(best: RankedPassage, others: Iterable[RankedPassage]) -> RankedP
 
 
 def _without_repeats(passages: Iterable[RankedPassage]) -> Iterator[RankedPassage]:
-    """Yield `passages` without segments that an earlier passage contains."""
-    quoted = defaultdict[str, set[Segment]](set)
+    """Yield `passages` without segments that an earlier passage contains.
+
+    A paragraph also counts as contained if another section of the same document has the same text.
+    """
+    quoted = set[tuple[object, object]]()
     for passage in passages:
-        earlier = quoted[passage.chunk.id]
-        if segments := [segment for segment in passage.segments if segment not in earlier]:
-            earlier.update(segments)
+        contents = {segment: _content(passage.chunk, segment) for segment in passage.segments}
+        if segments := [segment for segment in passage.segments if contents[segment] not in quoted]:
+            quoted.update(contents.values())
             yield replace(passage, segments=segments)
+
+
+def _content(chunk: Chunk, segment: Segment) -> tuple[object, object]:
+    """Return a key that equal segments of a chunk share, or equal paragraphs of a document."""
+    if segment.kind == "paragraph":
+        return chunk.document_key, plain_text(segment.text)
+    return chunk.id, segment
 
 
 def _quoted_first(state: PipelineState, steps: Sequence[QuotedStep]) -> list[RetrievedChunk]:

@@ -13,7 +13,7 @@ from functools import cached_property
 from ingestion.text.words import split_words, stem
 from runnables.answer.segments import Segment
 from runnables.question.extract_details import error_codes
-from runnables.question.query_terms import CALL_NEEDS
+from runnables.question.query_terms import CALL_NEEDS, long_lines
 from runnables.question.topic_scorer import is_content_word
 from runnables.retrieval.exact_search import CODE_COLUMN
 from runnables.retrieval.relevance import RankedChunk, relevance_of
@@ -53,6 +53,9 @@ It is also the minimum relevance of a further row, relative to the anchor.
 CLEAR_SHARE = 0.3
 """Minimum relevance of a row that is clearly asked for, relative to the weight of the question's words."""
 
+MIN_PASTED_LINES = 2
+"""Minimum number of long lines that code and question share, if the question repeats the code."""
+
 _IDENTIFIER_MARK = re.compile(r"[_.\[\d]|(?<=.)[A-Z]")
 """What distinguishes an identifier such as `sku_id` or `skuId` from a word such as "Refund"."""
 
@@ -84,6 +87,16 @@ class Candidate(RankedChunk):
         """The words of the question in each segment."""
         return [self.terms.found_in(segment.text) for segment in self.segments]
 
+    @cached_property
+    def pasted(self) -> Set[int]:
+        """The indices of code that repeats what the question contains, such as the log of an error."""
+        return {
+            index
+            for index, segment in enumerate(self.segments)
+            if segment.kind == "code"
+            and len(self.terms.lines & long_lines(segment.text)) >= MIN_PASTED_LINES
+        }
+
     def is_named(self, index: int) -> bool:
         """Return whether the segment is a table row or list item that the question names.
 
@@ -100,8 +113,17 @@ class Candidate(RankedChunk):
         return names | {name} if name in segment.names and is_word else names
 
     def defined_codes(self, index: int) -> Set[str]:
-        """Return the error codes of the question of which the segment is the row or list item."""
-        segment, names = self.segments[index], self._asked_names(self.segments[index])
+        """Return the error codes of the question of which the segment is the row or list item.
+
+        An ordinary word such as `expired` is a code only if the question is about errors or a meaning. The
+        values in a pasted request are not codes.
+        """
+        terms, segment = self.terms, self.segments[index]
+        names = self._asked_names(segment)
+        if not terms.needs & {"error", "meaning"}:
+            names &= terms.identifiers | terms.values
+        if terms.has_pasted_call:
+            names -= terms.values - terms.identifiers
         if self.chunk.kind == "error_codes" and self.is_named(index):
             is_explained = sum(bool(cell) for _, cell in segment.cells) > 1
             return self._described_codes(index) | (names if is_explained else set())
@@ -143,7 +165,7 @@ class RankedPassage:
     named: frozenset[str]
     """The words and identifiers of the question in the headings, or in the API's name and address."""
     codes: Set[str]
-    """The error codes of the question that a row, a list item or the heading above it defines."""
+    """The error codes of the question that a row or a list item defines, or that are in the heading."""
     is_definition: bool
     """Whether the question asks for a definition that the passage contains.
 
@@ -164,10 +186,15 @@ def rank_passages(
 ) -> list[RankedPassage]:
     """Return the passages of all candidates, best first. `weights` are the weights of the features.
 
-    Passages with `is_definition` come first.
+    Passages with `is_definition` come first, and of these, the definitions of error codes.
     """
     passages = [passage for each in candidates for passage in _passages(each, weights)]
-    return sorted(passages, key=lambda passage: (not passage.is_definition, -passage.relevance))
+
+    def order(passage: RankedPassage) -> tuple[bool, bool, float]:
+        is_definition = passage.is_definition
+        return not is_definition, is_definition and not passage.codes, -passage.relevance
+
+    return sorted(passages, key=order)
 
 
 def _passages(candidate: Candidate, weights: Mapping[str, float]) -> Iterator[RankedPassage]:
@@ -198,14 +225,14 @@ def _choose_segments(
     """Return the indices of the segments of the passage around `anchor`, in document order.
 
     Neighbouring segments are added up to `MAX_CHARS`, unless the anchor needs no context, such as the row
-    of an error code.
+    of an error code. Code that the question contains does not count.
     """
     segments = candidate.segments
     chosen: dict[int, int] = {}
     is_row = segments[anchor].kind == "row"
 
     def add(index: int) -> bool:
-        length = len(segments[index].text)
+        length = 0 if index in candidate.pasted else len(segments[index].text)
         if chosen and length + sum(chosen.values()) > MAX_CHARS:
             return False
         chosen[index] = length
@@ -278,11 +305,18 @@ def _further_rows(candidate: Candidate, relevance: Sequence[float], anchor: int)
     return sorted(rows, key=order)
 
 
+def _is_known(candidate: Candidate, index: int) -> bool:
+    """Return whether the segment is code that the question contains, or introduces only such code."""
+    is_before = index + 1 in candidate.pasted and _introduces(candidate.segments, index)
+    return index in candidate.pasted or is_before
+
+
 def _passage(
     candidate: Candidate, indices: Sequence[int], weights: Mapping[str, float]
 ) -> RankedPassage:
     chunk, terms = candidate.chunk, candidate.terms
     segments = [candidate.segments[i] for i in indices]
+    quoted = [candidate.segments[i] for i in indices if not _is_known(candidate, i)]
     words = candidate.heading_words.union(*(candidate.words[i] for i in indices))
     text = "\n".join(segment.text for segment in segments)
     is_code = all(segment.kind == "code" for segment in segments)
@@ -290,13 +324,15 @@ def _passage(
         **candidate.features(text, words, is_code=is_code),
         "ngrams": terms.ngram_share(f"{candidate.heading}\n{text}".lower()),
     }
-    codes = candidate.heading_codes | set().union(*map(candidate.defined_codes, indices))
+    row_codes = set().union(*map(candidate.defined_codes, indices))
+    codes = candidate.heading_codes | row_codes
     is_definition = bool(codes) and {"error", "meaning"} <= terms.needs
     if terms.is_only_identifiers:
-        is_definition = bool(codes) or any(map(candidate.is_named_identifier, indices))
+        defined = row_codes if terms.is_bare else codes
+        is_definition = bool(defined) or any(map(candidate.is_named_identifier, indices))
     return RankedPassage(
         chunk,
-        segments,
+        quoted or segments,
         words,
         named=candidate.heading_words | terms.identifiers_in(candidate.heading.lower()),
         codes=codes,

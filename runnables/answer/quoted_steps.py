@@ -25,20 +25,17 @@ def quoted_steps(state: PipelineState, quotes: Quotes, collection: Collection) -
     question = state["question"]
     needs = needs_of(question.text, state["classification"].structured)
     quoter = _Quoter(collection, question.language, needs)
-    passages = quotes.passages
     best = {ranked[0].chunk.document_key for ranked in quotes.ranked if ranked}
-    fit = sum(len(passage.text) for passage in passages) <= MAX_QUOTED_CHARS
-    max_chars = MAX_QUOTED_CHARS if fit else MAX_QUOTED_CHARS // len(passages)
     by_document: defaultdict[tuple[str, str], list[RankedPassage]] = defaultdict(list)
-    for passage in passages:
+    for passage in quotes.passages:
         by_document[passage.chunk.document_key].append(passage)
     return [
         step
         for document, quoted in by_document.items()
         for step in (
-            quoter.quote_api(quoted, max_chars, is_best=document in best)
+            quoter.quote_api(quoted, is_best=document in best)
             if quoted[0].chunk.api_url
-            else quoter.quote_page(quoted, max_chars)
+            else quoter.quote_page(quoted)
         )
     ]
 
@@ -52,32 +49,29 @@ class _Quoter:
         self._needs = needs
         self._templates: Any = load_quote_texts(language)
 
-    def quote_page(self, passages: Sequence[RankedPassage], max_chars: int) -> Iterator[QuotedStep]:
+    def quote_page(self, passages: Sequence[RankedPassage]) -> Iterator[QuotedStep]:
         """Yield the steps that quote `passages` of one page.
 
-        Each passage is limited to about `max_chars` characters, and begins with the title of its page and
-        the headings of its section.
+        Each passage begins with the title of its page and the headings of its section.
         """
         for passage in passages:
             chunk = passage.chunk
-            first, *others = _block_texts(passage.segments, max_chars)
+            first, *others = _block_texts(passage.segments, MAX_QUOTED_CHARS)
             heading = self._templates.heading(chunk.title, chunk.section)
             yield from ((text, chunk) for text in (f"{heading}\n\n{first}", *others))
 
-    def quote_api(
-        self, passages: Sequence[RankedPassage], max_chars: int, *, is_best: bool
-    ) -> list[QuotedStep]:
+    def quote_api(self, passages: Sequence[RankedPassage], *, is_best: bool) -> list[QuotedStep]:
         """Return the steps that quote `passages` of the document of one API.
 
-        Each passage is limited to about `max_chars` characters. The first step begins with the API's name,
-        method and address. If `is_best` is true, the steps of `_steps_for_call` may follow.
+        The first step begins with the API's name, method and address. If `is_best` is true, the steps of
+        `_steps_for_call` may follow.
         """
         passages = sorted(passages, key=lambda passage: passage.chunk.kind != "request_url")
         first = passages[0].chunk
         steps = [
             (text, passage.chunk)
             for passage in passages
-            for text in _block_texts(passage.segments, max_chars)
+            for text in _section_texts(passage)
             if passage.chunk.kind != "request_url" or text != first.api_name
         ]
         document = self._collection.chunks_of_document(first.document_id, first.source)
@@ -102,13 +96,22 @@ class _Quoter:
         needs_call = not self._needs or self._needs & CALL_NEEDS
         if needs_call and (chunk := sections.get("request_parameters")):
             rows = [s for s in split_chunk(chunk, self._language) if s.is_required]
-            if texts := _block_texts(rows, MAX_QUOTED_CHARS // 3):
+            if texts := _block_texts(rows, MAX_QUOTED_CHARS // 2):
                 yield texts[0], chunk
         needs_permission = needs_call or "permission" in self._needs
         if needs_permission and (chunk := sections.get("permission_package")):
             names = [s.name for s in split_chunk(chunk, self._language) if s.name]
             if names:
                 yield str(self._templates.permission(names)), chunk
+
+
+def _section_texts(passage: RankedPassage) -> list[str]:
+    """Return the texts of a passage of an API; prose begins with its heading, such as "Notes"."""
+    chunk = passage.chunk
+    texts = _block_texts(passage.segments, MAX_QUOTED_CHARS)
+    if chunk.kind == "prose" and chunk.section not in ("", chunk.api_name):
+        texts[:1] = [f"**{chunk.section}**\n\n{text}" for text in texts[:1]]
+    return texts
 
 
 def _block_texts(segments: Sequence[Segment], max_chars: int) -> list[str]:
@@ -168,15 +171,20 @@ def _fit_texts(texts: Sequence[str], max_chars: int) -> list[str]:
 def _cut(text: str, max_chars: int) -> str:
     """Cut `text` to about `max_chars` characters, at the end of a line, word or sentence if possible.
 
-    An ellipsis marks the cut, except in a code block.
+    An ellipsis marks the cut, except in a code block. A table is cut at the end of a row, if it has one
+    before the cut.
     """
     if len(text) <= max_chars:
         return text
-    end = max(text.rfind(mark, 0, max_chars) for mark in ("\n", " ", "。"))
-    cut = text[: end if end > max_chars // 2 else max_chars].rstrip()
-    if cut.count("```") % 2:
-        return f"{cut}\n```"
-    return f"{cut.rstrip(' |')} … |" if _ends_in_table(cut) else f"{cut} …"
+    cut = text[:max_chars]
+    if _ends_in_table(cut):
+        rows, _, _ = cut.rpartition("\n")
+        if rows.count("\n|") > 1:
+            return f"{rows}\n| … |"
+        return f"{cut.rstrip(' |')} … |"
+    end = max(cut.rfind(mark) for mark in ("\n", " ", "。"))
+    cut = cut[: end if end > max_chars // 2 else max_chars].rstrip()
+    return f"{cut}\n```" if cut.count("```") % 2 else f"{cut} …"
 
 
 def cite(text: str, number: int) -> str:

@@ -68,13 +68,16 @@ class Segment:
     def names(self) -> Mapping[str, str]:
         """The names that the segment may define, in lower case, each with its column's title.
 
-        These are `name` without quotation marks and, in a table, each cell of a column of codes.
+        These are `name` without quotation marks, the last part of a nested parameter (`id` for
+        `items[].id`) and, in a table, each cell of a column of codes.
         """
         first, *others = self.cells or (("", ""),)
         codes = {
             plain_text(cell).lower(): title for title, cell in others if CODE_COLUMN.search(title)
         }
-        names = {self.name.strip(_QUOTES).lower(): first[0], **codes}
+        name = self.name.strip(_QUOTES).lower()
+        last = name.rpartition(".")[2] if self.is_parameter else name
+        names = {name: first[0], last: first[0], **codes}
         return {name: title for name, title in names.items() if name}
 
     @property

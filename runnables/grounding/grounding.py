@@ -24,7 +24,7 @@ from runnables.question.extract_details import details_of
 from runnables.run_context import NamedStep, emit_answer
 from runnables.state import PipelineState, Research, mark_degraded
 from schemas.answer import Answer, Confidence, DegradedReason, Page, Refused, Source
-from schemas.document import RetrievedChunk
+from schemas.document import Chunk, RetrievedChunk
 from schemas.platform import PlatformInfo
 
 MAX_STEPS = 50
@@ -169,9 +169,17 @@ def _sentences_on_missing_identifiers(
     ]
 
 
+def _link(chunk: Chunk) -> str:
+    """Return the URL of the page, or of the operation in a reference of many, that `chunk` belongs to.
+
+    The anchor of a section of prose is left out.
+    """
+    return strip_anchor(chunk.page_url) if chunk.kind == "prose" else chunk.page_url
+
+
 def _pages(chunks: Sequence[RetrievedChunk]) -> dict[str, Page]:
-    """Return the pages of `chunks` by their URLs without anchors, best first."""
-    pages = (Page(title=r.chunk.title, page_url=strip_anchor(r.chunk.page_url)) for r in chunks)
+    """Return the pages of `chunks` by their URLs, best first."""
+    pages = (Page(title=r.chunk.title, page_url=_link(r.chunk)) for r in chunks)
     return {page.page_url: page for page in pages if page.page_url}
 
 
@@ -189,9 +197,9 @@ def _with_steps(
     chunks, draft = state["chunks"], state["draft"]
     cited = sorted({number for step in steps for number in step.numbers})
     sources = [Source.from_chunk(number, chunks[number - 1]) for number in cited]
-    suggested = set(map(strip_anchor, draft.answer.related_url))
     pages = _pages(chunks)
-    cited_pages = {strip_anchor(source.page_url) for source in sources}
+    suggested = {url if url in pages else strip_anchor(url) for url in draft.answer.related_url}
+    cited_pages = {_link(chunks[number - 1].chunk) for number in cited}
     related = suggested | cited_pages
     refused_links = answer.refused.links + len(suggested - pages.keys())
     confidence = _confidence(state, answer.question, sources, steps)

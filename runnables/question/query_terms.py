@@ -22,6 +22,7 @@ from runnables.retrieval.query_analysis import (
     asks_about_code,
     camel_case_names,
     general_lexicon,
+    names_of_fields,
     specific_identifiers,
 )
 from schemas.document import SectionKind
@@ -51,6 +52,9 @@ REMEDY_WORDS = frozenset(
 
 MAX_SHORT_VALUE_CHARS = 2
 """Maximum length, in characters, of a value that counts only after words such as "is" or "code"."""
+
+MIN_LINE_CHARS = 15
+"""Minimum length, in characters, of a line that shows that code was pasted."""
 
 _MARKED_WORD = re.compile(
     r"(?<![\w.-])(?!\d{3}\b(?![.-]\w))-?(?=\w*[\d._-]|\w+[A-Z])[A-Za-z\d]+(?:[._-][A-Za-z\d]+)*(?![\w-])",
@@ -86,6 +90,8 @@ class QueryTerms:
     """
     has_pasted_call: bool
     """Whether the question contains the parameters of a request, or a response."""
+    lines: frozenset[str]
+    """The long lines of a question of several lines, without indentation; most are pasted."""
     needs: frozenset[Need]
     """The kinds of content that the question asks for, such as errors or parameters."""
     quantities: frozenset[AskedQuantity]
@@ -112,7 +118,11 @@ class QueryTerms:
             * (1.0 if may_be_noun(word) else NON_NOUN_FACTOR)
             for word in words
         }
-        names = [*specific_identifiers(details.text), *camel_case_names(details.text)]
+        names = [
+            *specific_identifiers(details.text),
+            *camel_case_names(details.text),
+            *names_of_fields(text),
+        ]
         codes = [code.lower() for code in error_codes(details.text)]
         parameters = [name.lower() for name in details.request_param]
         return cls(
@@ -124,6 +134,7 @@ class QueryTerms:
             identifiers=frozenset([*names, *codes, *parameters]),
             values=_values(details.text),
             has_pasted_call=bool(details.request_param) or details.response is not None,
+            lines=long_lines(details.text),
             needs=needs_of(details.text, structured),
             quantities=asked_quantities(details.text),
         )
@@ -174,6 +185,12 @@ class QueryTerms:
         """Whether the question is only about its identifiers (see `has_other_words`)."""
         return not self.has_other_words(self.identifiers)
 
+    @cached_property
+    def is_bare(self) -> bool:
+        """Whether the question has no words besides its identifiers."""
+        known = {stem(word) for name in self.identifiers for word in split_words(name)}
+        return self.weights.keys() <= known
+
     def ngram_share(self, text: str) -> float:
         """Return the share of `ngrams` that `text` contains, 0 to 1. `text` is in lower case."""
         found = sum(ngram in text for ngram in self.ngrams)
@@ -209,6 +226,15 @@ def _values(text: str) -> frozenset[str]:
     return frozenset(value.lower() for value in (*marked, *_SHORT_VALUE.findall(text)))
 
 
+def long_lines(text: str) -> frozenset[str]:
+    """Return the lines of `text` with at least `MIN_LINE_CHARS` characters, without indentation.
+
+    The result is empty if `text` has only one line.
+    """
+    lines = [line.strip() for line in text.splitlines()]
+    return frozenset(line for line in lines if len(lines) > 1 and len(line) >= MIN_LINE_CHARS)
+
+
 def _ngrams(text: str) -> tuple[str, ...]:
     lowered = " ".join(text.lower().split())
     sequences = (
@@ -238,7 +264,7 @@ _PATTERNS: Mapping[Need, re.Pattern[str]] = {
         re.I,
     ),
     "permission": re.compile(
-        r"权限|授权|\b(?:permissions?|scopes?|roles?|access level|allowed to)\b", re.I
+        r"权限|\b(?:permissions?|scopes?|roles?|access level)\b", re.I
     ),
     "response": re.compile(
         r"返回|出参|响应|回包|\b(?:responses?|returns?|returned|output|comes? back)\b", re.I
@@ -299,7 +325,8 @@ _SECTIONS: Mapping[SectionKind, frozenset[Need]] = {
 }
 
 
-_PATH = re.compile(r"[\w.:{}-]*(?:/[\w.:{}-]+)+", re.ASCII)
+# The lookbehind keeps a search linear: a long word is tried from its first character only.
+_PATH = re.compile(r"(?<![\w.:{}-])[\w.:{}-]*+(?:/[\w.:{}-]++)+", re.ASCII)
 
 
 def needs_of(text: str, structured: StructuredQuestion | None = None) -> frozenset[Need]:

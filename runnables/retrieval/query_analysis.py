@@ -19,13 +19,14 @@ MAX_PARTS = 3
 MIN_PART_BYTES = 4
 """Minimum length of a part in UTF-8 bytes; two Chinese characters have more, "it" has fewer."""
 
+# The lookbehinds keep a search linear: many spaces are tried from the first one only.
 _ENGLISH_SEPARATOR = re.compile(
-    r"\s*(?:[,;]\s*)?\b(?:and then|and after that|and afterwards|then also|and also|as well as how|"
-    r"and (?=how|what|which|where|when|do|can|is|are))\b\s*|\s*[?;]\s+(?=\w)",
+    r"(?<!\s)\s*+(?:(?:[,;]\s*)?\b(?:and then|and after that|and afterwards|then also|and also|"
+    r"as well as how|and (?=how|what|which|where|when|do|can|is|are))\b\s*|[?;]\s+(?=\w))",
     re.IGNORECASE,
 )
 _CHINESE_SEPARATOR = re.compile(
-    r"[，,、；;]?\s*(?:然后再|然后|之后再|接着再|接着|以及怎么|以及如何|并且怎么|还有怎么|，?同时怎么|另外)\s*|[？?；;]\s*(?=\S)"
+    r"(?:[，,、；;]|(?<!\s))\s*+(?:然后再|然后|之后再|接着再|接着|以及怎么|以及如何|并且怎么|还有怎么|，?同时怎么|另外)\s*|[？?；;]\s*(?=\S)"
 )
 _FIRST_THEN = re.compile(r"先(?P<first>[^，,。？?]{2,30}?)[，,]?再(?P<then>[^。？?]{2,40})")
 _PRONOUN = re.compile(
@@ -64,6 +65,10 @@ _ASKED_CODE = re.compile(
 )
 """A question about the meaning of a number of 3 to 9 digits, or about a code that an API returns."""
 _WORD = re.compile(r"[A-Za-z][A-Za-z0-9_]*")
+_ASKED_FIELD = re.compile(
+    r"(?<![A-Za-z0-9_./-])([A-Za-z]{3,})[ `\"'”]*(?:这?个?(?:字段|参数)|是什么|是啥|什么意思|啥意思"
+    r"|有哪些值|有什么值|取值|可选值|必填|必传|要不要[填传]|怎么[填传]|[填传](?:什么|啥)|默认)"
+)
 _CODE_WORD = re.compile(
     r"(?:错误码|返回码|状态码|err_?code|error[ _-]?code|\berror)[\s:：=\"'`]{1,3}"
     r"([A-Za-z][A-Za-z0-9_]{2,})",
@@ -220,6 +225,14 @@ def specific_identifiers(question: str) -> list[str]:
 def camel_case_names(question: str) -> list[str]:
     """Return the names in `question` such as `orderId`, in lower case."""
     return [name.lower() for name in _CAMEL_CASE.findall(question)]
+
+
+def names_of_fields(question: str) -> list[str]:
+    """Return the plain Latin words, in lower case, about which a Chinese `question` asks as fields.
+
+    For example, `attach` in "attach 必填吗".
+    """
+    return [name.lower() for name in _ASKED_FIELD.findall(question)]
 
 
 def asks_about_code(question: str) -> bool:

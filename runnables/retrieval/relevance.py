@@ -9,6 +9,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
+from ingestion.sources.api_permissions import scopes_of_sentences
 from runnables.answer.coefficients import PASSAGE_WEIGHTS
 from runnables.question.query_terms import Need, QueryTerms, fits, states_quantity
 from schemas.document import Chunk, RetrievedChunk, SectionKind
@@ -80,7 +81,7 @@ class RankedChunk:
             "identifiers": terms.identifier_share(whole),
             "headings": terms.share(self.heading_words),
             "quantity": float(states_quantity(text, terms.quantities)),
-            "asked": float(ASKED_SECTIONS.get(chunk.kind) in terms.needs),
+            "asked": float(self._is_asked(text)),
             "unasked": float(
                 (chunk.kind in RARELY_ASKED and not fits(chunk.kind, terms.needs))
                 or (is_code and terms.has_pasted_call)
@@ -88,6 +89,13 @@ class RankedChunk:
             "rank": 1 / (1 + self.rank),
             "score": self.score,
         }
+
+    def _is_asked(self, text: str) -> bool:
+        """Return whether the section, or prose that states a permission, is what the question asks for."""
+        needs = self.terms.needs
+        if self.chunk.kind == "prose":
+            return "permission" in needs and bool(scopes_of_sentences(text))
+        return ASKED_SECTIONS.get(self.chunk.kind) in needs
 
     @property
     def relevance(self) -> float:

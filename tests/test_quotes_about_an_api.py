@@ -1,0 +1,212 @@
+"""Quotes for questions that name an API, an error code or a field, from pages of a whole platform."""
+
+import asyncio
+from pathlib import Path
+
+import pytest
+
+from app.service.answer_service import open_answer_service
+from app.service.ask_command import AskCommand
+from schemas.answer import Answer
+from tests.small_platform import PLATFORM, settings_of
+
+REFUND = """# 申请退款
+
+## 接口说明
+
+支付成功后 **365 天**内可以退款。
+
+## 请求地址
+
+`https://api.example.com/v3/pay/refund`
+
+## 请求方式
+
+`POST`
+
+## 是否需要证书
+
+需要双向证书。
+
+## 请求参数
+
+| 变量名 | 必填 | 类型 | 描述 |
+| --- | --- | --- | --- |
+| out_trade_no | 是 | String(32) | 商户订单号 |
+| refund_fee | 是 | Int | 退款金额，单位为分 |
+| attach | 否 | String(127) | 原样返回的附加数据 |
+
+## 错误码
+
+| 名称 | 描述 | 解决方案 |
+| --- | --- | --- |
+| NOT_ENOUGH | 余额不足 | 充值后重试 |
+| ORDER_PAID | 订单已支付，不能关闭 | 当作已支付处理，需要时退款 |
+"""
+
+PAY = """# 统一下单
+
+商户后台调用本接口生成预支付单。
+
+**请求地址**：`POST /v3/pay/unifiedorder`
+
+## 请求参数
+
+| 变量名 | 必填 | 类型 | 描述 |
+| --- | --- | --- | --- |
+| out_trade_no | 是 | String(32) | 商户订单号 |
+| total_fee | 是 | Int | 订单金额，单位为分 |
+
+## 错误码
+
+| 名称 | 描述 | 解决方案 |
+| --- | --- | --- |
+| ORDER_PAID | 商户订单重复提交 | 不需要再次支付 |
+"""
+
+COMMON = """# 公共错误码
+
+| 错误码 | HTTP 状态码 | 描述 | 解决方案 |
+| --- | --- | --- | --- |
+| SIGN_ERROR | 401 | 签名错误 | 检查密钥和排序 |
+| CERT_EXPIRED | 403 | 证书已过期 | 更换证书 |
+
+# 限流规则
+
+| 接口 | QPS | 每日上限 |
+| --- | --- | --- |
+| 统一下单 | 100 | 不限 |
+| 申请退款 | 20 | 50,000 |
+
+# 本地通过，线上 SIGN_ERROR
+
+多半是服务器的字符集不对。
+"""
+
+FAQ = """# 常见问题
+
+## 编译失败
+
+```
+[CC] main.o
+main.c:(.text+0x102): undefined reference to `clock_gettime'
+collect2: error: ld returned 1 exit status
+make: *** [sample] Error 1
+```
+
+**解决方法**
+
+在 CFLAGS 中添加 -lrt。
+
+## 订单状态
+
+| 状态 | 说明 |
+| --- | --- |
+| expired | 押金没有按时支付 |
+| active | 正在使用 |
+"""
+
+
+@pytest.fixture(scope="module")
+def platform(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("platform")
+    (folder / "platform.toml").write_text(PLATFORM)
+    (folder / "guides").mkdir()
+    for name, page in {"refund": REFUND, "pay": PAY, "common": COMMON, "faq": FAQ}.items():
+        (folder / "guides" / f"{name}.md").write_text(page)
+    return folder
+
+
+def ask(folder: Path, question: str) -> Answer:
+    async def answer() -> Answer:
+        async with open_answer_service(settings_of(folder)) as answer_service:
+            return await answer_service.ask(AskCommand(question))
+
+    return asyncio.run(answer())
+
+
+@pytest.mark.parametrize(
+    ("question", "expected", "unexpected"),
+    [
+        pytest.param("申请退款返回 CERT_EXPIRED", "更换证书", "余额不足", id="common code"),
+        pytest.param("/v3/pay/refund 返回 CERT_EXPIRED", "更换证书", "余额不足", id="by path"),
+        pytest.param("申请退款返回 NOT_ENOUGH", "充值后重试", "更换证书", id="own code"),
+        pytest.param("申请退款限流多少", "50,000", "", id="row that mentions the API"),
+        pytest.param(
+            "申请退款本地通过、线上服务器的字符集不对",
+            "多半是服务器的字符集",
+            "",
+            id="word that the API lacks",
+        ),
+    ],
+)
+def test_question_about_an_api_may_be_answered_by_another_page(
+    platform: Path, question: str, expected: str, unexpected: str
+) -> None:
+    text = "\n\n".join(ask(platform, question).answer)
+    assert expected in text
+    assert not unexpected or unexpected not in text
+
+
+def test_code_of_a_named_api_is_as_certain_as_the_code_alone(platform: Path) -> None:
+    assert ask(platform, "申请退款报 NOT_ENOUGH 怎么处理").confidence == "high"
+
+
+def test_different_definitions_of_a_code_are_all_quoted(platform: Path) -> None:
+    text = "\n\n".join(ask(platform, "ORDER_PAID 是什么意思").answer)
+    assert "当作已支付处理" in text
+    assert "不需要再次支付" in text
+
+
+def test_row_of_a_code_precedes_a_heading_that_mentions_it(platform: Path) -> None:
+    answer = ask(platform, "SIGN_ERROR").answer
+    assert "检查密钥和排序" in answer[0]
+    assert "字符集" in "".join(answer[1:])
+
+
+def test_method_and_url_are_quoted_only_above_the_passages(platform: Path) -> None:
+    answer = ask(platform, "怎么申请退款").answer
+    assert answer[0].startswith("**申请退款**：`POST /v3/pay/refund`")
+    assert all("api.example.com" not in step for step in answer[1:])
+    assert sum("365 天" in step.replace("**", "") for step in answer) == 1
+
+
+def test_prose_of_an_api_is_quoted_below_its_heading(platform: Path) -> None:
+    text = "\n\n".join(ask(platform, "申请退款需要双向证书吗").answer)
+    assert "**是否需要证书**\n\n需要双向证书。" in text
+
+
+def test_pasted_log_is_answered_with_what_follows_it(platform: Path) -> None:
+    log = (
+        "main.c:(.text+0x102): undefined reference to `clock_gettime'\n"
+        "collect2: error: ld returned 1 exit status"
+    )
+    text = "\n\n".join(ask(platform, f"编译失败：\n{log}\n怎么办").answer)
+    assert "-lrt" in text
+    assert "collect2" not in text
+
+
+def test_values_of_a_pasted_request_are_not_codes(platform: Path) -> None:
+    text = "\n\n".join(ask(platform, '{"refund_fee": "expired"} 返回CERT_EXPIRED').answer)
+    assert "更换证书" in text
+    assert "押金" not in text
+
+
+def test_word_that_is_a_status_does_not_make_an_answer_certain(platform: Path) -> None:
+    assert ask(platform, "do api keys expire").confidence != "high"
+
+
+def test_field_with_a_plain_name_is_quoted(platform: Path) -> None:
+    assert "原样返回的附加数据" in "\n\n".join(ask(platform, "attach 是什么").answer)
+
+
+def test_comparison_does_not_cut_the_best_passage(tmp_path: Path) -> None:
+    (tmp_path / "platform.toml").write_text(PLATFORM)
+    (tmp_path / "guides").mkdir()
+    filler = "The run waits in the queue of the workspace until an agent is free. " * 9
+    for name in ("Sync", "Async"):
+        page = f"# {name} runs\n\nDifference of {name.lower()} runs. {filler}\n\nEnd of {name}.\n"
+        (tmp_path / "guides" / f"{name}.md").write_text(page)
+    text = "\n\n".join(ask(tmp_path, "what is the difference of sync runs and async runs?").answer)
+    assert "End of Sync." in text
+    assert "End of Async." in text
