@@ -96,10 +96,13 @@ class ApiCount(ApiModel):
 
 
 class ErrorCount(ApiModel):
-    """Questions that name one error code or message."""
+    """Questions that name one error code or, without a code, one message."""
 
     error: str
+    """The code, or the message of an error without a code."""
     questions: int
+    messages: tuple[str, ...] = ()
+    """Up to three messages that questions contain in addition to the code, the most frequent first."""
 
 
 class Gap(ApiModel):
@@ -112,9 +115,9 @@ class Gap(ApiModel):
     wordings: tuple[str, ...]
     """Up to 50 distinct wordings, the most typical first, then the newest."""
     missing: tuple[str, ...]
-    """Words that the questions share, but the documents hardly contain."""
+    """Words that the questions share, but the documents do not contain in any form."""
     nearest: Page | None
-    """The most frequent nearest page of the questions."""
+    """The most frequent nearest page of the questions that is still documented."""
     first_asked: datetime
     last_asked: datetime
     name: str = ""

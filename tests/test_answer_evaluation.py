@@ -7,7 +7,11 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner, Result
 
-from app.analytics.evaluation.answer_report import compare_evaluations
+from app.analytics.evaluation.answer_report import (
+    compare_evaluations,
+    print_answers,
+    print_comparison,
+)
 from app.analytics.evaluation.answer_scoring import (
     AnswerEvaluation,
     ScoredAnswer,
@@ -217,6 +221,18 @@ def test_questions_without_facts_are_not_graded() -> None:
     assert scores.refused == 0.0
 
 
+def evaluation(*results: ScoredAnswer) -> AnswerEvaluation:
+    return AnswerEvaluation(
+        platform="Acme",
+        documents=1,
+        answered_by="extractive",
+        judge=None,
+        scores=answer_scores(results),
+        grades=None,
+        questions=results,
+    )
+
+
 # --- gold names ---------------------------------------------------------------------------------
 
 
@@ -306,9 +322,41 @@ def test_answers_are_scored_as_text(evaluate: Evaluate) -> None:
     assert run.exit_code == 0, run.output
     for said in ("2 answerable", "1 unanswerable", "high and wrong", "confidence", "answered by"):
         assert said in run.stdout
-    assert "1 of 1 answers that are not right" in run.stdout
+    assert "1 answer is not right:" in run.stdout
+    assert "  3 questions, 32 documents" in run.stdout
     missing = "missing from the answer, and not all were retrieved: a fact of another page"
     assert missing in run.stdout
+
+
+TABLE = "| Plan | Requests |\n| --- | --- |\n| Starter | 10 |\n| Growth | {} |"
+
+
+def test_tables_stay_readable_in_wrong_answers(capsys: pytest.CaptureFixture[str]) -> None:
+    wrong = result(QUESTION, answer("Limits count per key. [1]", TABLE.format(50), "[1]"))
+    print_answers(evaluation(wrong))
+    lines = [line.strip() for line in capsys.readouterr().out.splitlines()]
+    start = lines.index("| Plan | Requests |")
+    assert lines[start - 2 : start] == ["Limits count per key. [1]", ""]
+    assert lines[start + 3 :][:3] == ["| Growth | 50 |", "", "[1]"]
+
+
+def test_comparison_shows_the_lines_that_differ(capsys: pytest.CaptureFixture[str]) -> None:
+    long = "A token is valid for a while. " * 20
+    right, wrong = "half an hour, refresh_token", "nothing"
+    before = evaluation(result(QUESTION, answer(TABLE.format(50), f"{long}{right} [1]")))
+    after = evaluation(result(QUESTION, answer(TABLE.format(75), f"{long}{wrong} [1]")))
+    after = after.model_copy(update={"answered_by": "openai:gpt-5", "documents": 2})
+    print_comparison(compare_evaluations(before, after))
+    shown = capsys.readouterr().out
+    lines = [line.strip() for line in shown.splitlines()]
+    assert "| Growth | 50 |" in lines
+    assert "| Growth | 75 |" in lines
+    assert "| Starter | 10 |" not in lines
+    assert right in shown
+    assert wrong in shown
+    assert "1 question in both" in shown
+    assert lines[:2] == ["before: answered by extractive", "after:  answered by openai:gpt-5"]
+    assert "before: 1 document" in lines
 
 
 def test_min_answer_sets_the_exit_code(evaluate: Evaluate) -> None:
@@ -464,17 +512,6 @@ def test_invalid_earlier_result_exits_with_2(
 def test_comparison_by_facts_counts_better_and_worse_answers() -> None:
     right, wrong = answer("half an hour, refresh_token [1]"), answer("Wrong [1]")
     other = QUESTION.model_copy(update={"question": "another question"})
-
-    def evaluation(*results: ScoredAnswer) -> AnswerEvaluation:
-        return AnswerEvaluation(
-            platform="Acme",
-            documents=1,
-            answered_by="extractive",
-            judge=None,
-            scores=answer_scores(results),
-            grades=None,
-            questions=results,
-        )
 
     before = evaluation(result(QUESTION, right), result(UNANSWERABLE, right), result(other, right))
     after = evaluation(result(QUESTION, wrong), result(UNANSWERABLE, answer("Not covered.")))

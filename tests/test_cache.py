@@ -51,6 +51,9 @@ QUESTIONS = (
     "how many tokens may a workspace create, and how large may an uploaded file be?",
 )
 
+RELATED = "how many tokens may every workspace create?"
+"""Its quoted answer cites one page and suggests another one."""
+
 Http = TestClient[Litestar]
 
 
@@ -234,6 +237,28 @@ def test_changed_document_invalidates_exactly_the_answers_that_cite_it(
         (site / "guides" / "quotas.md").unlink()
         ingest(answer_service, allow_deletes=True)
         assert cached_questions() == set(QUESTIONS) - citing
+
+
+def test_renamed_related_page_invalidates_the_answer(
+    make_service: ServiceFactory, site: Path, caching: dict[str, object]
+) -> None:
+    write_pages(
+        site, old="# Raising\n\nA workspace that needs more asks support. Tokens are free.\n"
+    )
+    answer_service = make_service(platform=site / "platform.toml", **caching)
+    with http_client(create_app(answer_service)) as client:
+        first = ask(client, RELATED)
+        cited = {source["pageUrl"] for source in first["sources"]}
+        url = "https://acme.example/docs/old"
+        assert url in first["relatedUrl"]
+        assert url not in cited
+        assert is_cached(client, RELATED)
+        (site / "guides" / "old.md").rename(site / "guides" / "new.md")
+        ingest(answer_service, allow_deletes=True)
+        again = ask(client, RELATED)
+        assert not again["cached"]
+        assert url not in again["relatedUrl"]
+        assert is_cached(client, RELATED)
 
 
 def test_document_changed_during_the_answer_prevents_caching(

@@ -173,6 +173,43 @@ def test_error_names_the_invalid_line(tmp_path: Path, lines: list[str], said: st
     assert "\n" not in str(raised.value)
 
 
+@pytest.mark.parametrize(
+    ("fields", "said"),
+    [
+        ({"golds": ["a"]}, "unknown key 'golds'; did you mean 'gold'?"),
+        ({"gold": ["a"], "fact": [["b"]]}, "unknown key 'fact'; did you mean 'facts'?"),
+        ({"kind": "unanswerabel"}, "did you mean 'unanswerable'?"),
+        ({"kind": "limit"}, "kind: 'limit' requires gold or facts"),
+        ({"gold": ["a"], "kind": "unanswerabel"}, "kind: unknown value 'unanswerabel'; did you"),
+        ({"gold": ["a"], "kind": "unanswerable"}, "kind: 'unanswerable' contradicts gold"),
+    ],
+)
+def test_misspelt_key_or_kind_is_refused(
+    tmp_path: Path, fields: dict[str, object], said: str
+) -> None:
+    path = write_lines(tmp_path / "q.jsonl", "", {"question": "a", **fields})
+    with pytest.raises(QuestionError, match=re.escape(f"{path}, line 2: ")) as raised:
+        read_questions(path)
+    assert said in str(raised.value)
+    assert "\n" not in str(raised.value)
+
+
+def test_misspelt_question_is_named(tmp_path: Path) -> None:
+    path = write_lines(tmp_path / "q.jsonl", {"qestion": "a"})
+    with pytest.raises(QuestionError, match="line 1: unknown key 'qestion'; did you mean 'quest"):
+        read_questions(path)
+
+
+def test_keys_of_public_datasets_and_own_kinds_are_accepted(tmp_path: Path) -> None:
+    fields = {"question_id": 1, "_id": "q", "qid": 1, "lang": "en", "answers": [], "style": "x"}
+    lines = [
+        {"question": "a", "gold": ["b"], "kind": "limit", **fields},
+        {"query": "a", "kind": "off-topic"},
+    ]
+    found = read_questions(write_lines(tmp_path / "q.jsonl", *lines))
+    assert [question.expected_type for question in found] == [None, "unknown"]
+
+
 def test_error_names_the_unreadable_file(tmp_path: Path) -> None:
     (tmp_path / "latin").write_bytes(b'{"question": "caf\xe9"}')
     with pytest.raises(QuestionError, match="latin: not UTF-8"):
@@ -344,11 +381,12 @@ def test_min_recall_sets_the_exit_code(evaluate: Evaluate, tmp_path: Path) -> No
 
 def test_questions_with_missing_documents_are_counted(evaluate: Evaluate, tmp_path: Path) -> None:
     missed = [{"question": "签名怎么算", "gold": [f"130{number}"]} for number in (1, 2)]
-    text = "gold documents missing from the first 1 documents (route: full text); the worst"
+    text = "gold documents missing from the first 1 documents (route: full text)"
     one = evaluate(write_lines(tmp_path / "one.jsonl", missed[0]), "--k", 1)
-    assert f"1 question has {text} 1:" in one.stdout
-    two = evaluate(write_lines(tmp_path / "two.jsonl", *missed), "--k", 1)
-    assert f"2 questions have {text} 2:" in two.stdout
+    assert f"1 question has {text}:" in one.stdout
+    assert "  1 question, 32 documents" in one.stdout
+    many = evaluate(write_lines(tmp_path / "many.jsonl", *missed * 6), "--k", 1)
+    assert f"12 questions have {text}; the worst 10:" in many.stdout
 
 
 @pytest.mark.parametrize(
@@ -377,8 +415,19 @@ def test_unknown_gold_names_the_file_and_line(evaluate: Evaluate, tmp_path: Path
     for arguments in ([], ["--answers"]):
         result = evaluate(path, *arguments)
         assert result.exit_code == 2
-        assert f"{path}, line 3: gold: no document has" in result.stderr
+        assert f"{path}, lines 3, 5: gold: no document has" in result.stderr
         assert "'nowhere', 'elsewhere'" in result.stderr
+        assert "without QUESTIONS" not in result.stderr
+
+
+def test_unknown_gold_of_generated_questions_names_the_remedy(
+    evaluate: Evaluate, tmp_path: Path
+) -> None:
+    line = {"question": "a", "gold": ["renamed"], "made": "title"}
+    result = evaluate(write_lines(tmp_path / "q.jsonl", line))
+    assert (result.exit_code, result.stderr.count("\n")) == (2, 1)
+    assert f"{tmp_path / 'q.jsonl'}, line 1: gold: " in result.stderr
+    assert "`apidesk evaluate` without QUESTIONS generates new questions" in result.stderr
 
 
 def test_documents_without_a_unique_text_cannot_be_evaluated(

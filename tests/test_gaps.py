@@ -4,6 +4,7 @@ import asyncio
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 import pytest
@@ -126,6 +127,48 @@ def test_missing_words_are_whole_words() -> None:
 
     (group,) = asyncio.run(find_gaps(failed, document_word_shares=document_word_shares))
     assert report_gap(group, failed).missing == ("invoices",)
+
+
+def test_words_with_documented_forms_are_neither_missing_nor_a_gap() -> None:
+    answered = [asked(f"invoices of {shop}", coverage=0.5) for shop in ("one", "two", "three")]
+    find = partial(find_gaps, answered, document_word_shares=lambda _: {})
+    (group,) = asyncio.run(find(is_documented=lambda word: word != "invoices"))
+    assert group.undocumented == ("invoices",)
+    assert asyncio.run(find(is_documented=lambda _: True)) == []
+
+
+def test_deleted_page_is_not_the_nearest() -> None:
+    failed = [
+        asked("drone delivery", feedback=-1, nearest=page) for page in (PAGE, PAGE, OTHER_PAGE)
+    ]
+    (group,) = asyncio.run(find_gaps(failed))
+    assert report_gap(group, failed).nearest == PAGE
+    assert report_gap(group, failed, lambda page: page != PAGE).nearest == OTHER_PAGE
+    assert report_gap(group, failed, lambda _: False).nearest is None
+
+
+def test_word_of_most_questions_does_not_join_them() -> None:
+    """The central noun of a platform joins nothing, but a topic that the documents lack is found."""
+    rest = (
+        "shift in Samoa",
+        "emoji",
+        "webinar",
+        "timezone",
+        "no email",
+        "chargeback",
+        "Excel",
+        "VAT",
+    )
+    bookings = [f"booking {other}" for other in rest] * 5
+    texts = [*bookings, "booking a drone", "drone", "is there a drone for a booking"]
+
+    def document_word_shares(words: Iterable[str]) -> dict[str, float]:
+        return {word: 0.002 for word in words if word == "booking"}
+
+    groups = group_texts(texts, document_word_shares=document_word_shares)
+    assert max(len(group.members) for group in groups) <= 5
+    drones = next(group for group in groups if len(texts) - 1 in group.members)
+    assert drones.members == tuple(range(len(bookings), len(texts)))
 
 
 def test_no_words_are_missing_if_the_documented_words_are_unknown() -> None:

@@ -295,6 +295,17 @@ def test_report_of_one_question_and_one_day_uses_the_singular(
     assert count.strip() == "1  different type"
 
 
+def test_report_shows_the_changed_row_of_a_table(capsys: pytest.CaptureFixture[str]) -> None:
+    table = "| Plan | Requests per second, counted per key and not per workspace |\n| --- | --- |"
+    steps = [[f"{table}\n| Starter | 10 |\n| Growth | {limit} |", "[1]"] for limit in (50, 75)]
+    changed = replayed(outcome(steps=steps[0]), outcome(steps=steps[1]))
+    print_replay(Replay(days=1, recorded=1, settings="extractive, k=3", questions=[changed]))
+    shown = capsys.readouterr().out
+    assert "| Growth | 50 |" in shown
+    assert "| Growth | 75 |" in shown
+    assert "Starter" not in shown
+
+
 # --- the picture --------------------------------------------------------------------------------
 
 

@@ -1,7 +1,5 @@
 """Prints a replay as text."""
 
-from collections.abc import Iterator
-
 from rich.console import Console, Group
 from rich.padding import Padding
 from rich.table import Table
@@ -16,13 +14,16 @@ from app.analytics.replay import (
     ReplayOutcome,
     page_key,
 )
-from app.analytics.report_text import shorten, time_span
+from app.analytics.report_text import count_of, differing_lines, shorten, time_span
 
 MAX_CHANGED_QUESTIONS = 20
 """Maximum number of changed questions that are listed."""
 
 MAX_TEXT_CHARS = 160
-"""Maximum length of a question or step, in characters; longer texts are truncated."""
+"""Maximum length of a question or of a line of an answer, in characters; longer texts are truncated."""
+
+MAX_LINES = 5
+"""Maximum number of lines of a reworded answer."""
 
 STYLES: dict[ReplayChange, str] = {"failed": "red", "lost": "red", "won": "green", "same": "dim"}
 
@@ -51,7 +52,7 @@ def _heading(replay: Replay) -> Text:
     count, recorded = len(replay.questions), replay.recorded
     subject = f"The newest {count} of {recorded} questions"
     if count == recorded:
-        subject = "1 question" if count == 1 else f"{count} questions"
+        subject = count_of(count, "question")
     return Text.assemble(
         (subject, "bold"), f" from {time_span(replay.days)}, asked again with {replay.settings}"
     )
@@ -98,19 +99,17 @@ def _changed_question(replayed: ReplayedQuestion) -> Group:
 def _outcome_text(
     replayed: ReplayedQuestion, outcome: ReplayOutcome, changed: set[str], style: str
 ) -> Text:
-    """Return what has changed in `outcome`: its error code, a step, the question type or the cited pages.
+    """Return what has changed in `outcome`: its error code, lines, the question type or the cited pages.
 
     `outcome` is one of the two outcomes of `replayed`. Pages in `changed` have the style `style`.
     """
     if outcome.failure:
         return Text(outcome.failure, style="red")
     if replayed.change == "other words":
-        step = next(_steps_only_in(outcome, replayed), None)
-        return (
-            Text(shorten(step, MAX_TEXT_CHARS))
-            if step
-            else Text("all steps are also in the other answer", style="dim")
-        )
+        lines = _differing_lines(outcome, replayed)
+        if not lines:
+            return Text("all lines are also in the other answer", style="dim")
+        return Text("\n".join(lines[:MAX_LINES]))
     if replayed.change == "other type":
         return Text(str(outcome.type))
     pages = [
@@ -119,6 +118,6 @@ def _outcome_text(
     return Text(", ").join(pages) if pages else Text("cites nothing", style="dim")
 
 
-def _steps_only_in(outcome: ReplayOutcome, replayed: ReplayedQuestion) -> Iterator[str]:
-    other = replayed.after if outcome is replayed.before else replayed.before
-    return (step for step in outcome.steps if step not in other.steps)
+def _differing_lines(outcome: ReplayOutcome, replayed: ReplayedQuestion) -> list[str]:
+    old, new = differing_lines(replayed.before.steps, replayed.after.steps, MAX_TEXT_CHARS)
+    return old if outcome is replayed.before else new

@@ -1,10 +1,53 @@
-"""Shortens text and names time spans. This module is separate because several reports use it."""
+"""Shortens and compares texts, counts nouns and names time spans, for several reports."""
+
+from collections.abc import Sequence
+
+CONTEXT_CHARS = 40
+"""Maximum number of characters that are kept in front of the first difference of a long line."""
 
 
 def shorten(text: str, max_chars: int) -> str:
     """Return `text` on one line. If it is longer than `max_chars` characters, it is cut and ends in "…"."""
     line = " ".join(text.split())
     return line if len(line) <= max_chars else f"{line[: max_chars - 1]}…"
+
+
+def differing_lines(
+    before: Sequence[str], after: Sequence[str], max_chars: int
+) -> tuple[list[str], list[str]]:
+    """Return the lines of each answer that the other one does not have, without blank lines.
+
+    `before` and `after` are the steps of the answers. A line of more than `max_chars` characters is cut, so
+    that its first difference from the other answer is visible.
+    """
+    lines = [
+        [line.strip() for step in steps for line in step.splitlines()] for steps in (before, after)
+    ]
+    old = [line for line in lines[0] if line and line not in lines[1]]
+    new = [line for line in lines[1] if line and line not in lines[0]]
+    return _cut(old, new, max_chars), _cut(new, old, max_chars)
+
+
+def _cut(lines: Sequence[str], others: Sequence[str], max_chars: int) -> list[str]:
+    """Return `lines` in at most `max_chars` characters; `others` are the lines of the other answer."""
+    shown = []
+    for line in lines:
+        common = max((_common_length(line, other) for other in others), default=0)
+        start = line.rfind(" ", 0, common - CONTEXT_CHARS) + 1 if common > CONTEXT_CHARS else 0
+        cut = len(line) > max_chars and start > 0
+        shown.append(shorten(f"…{line[start:]}" if cut else line, max_chars))
+    return shown
+
+
+def _common_length(one: str, other: str) -> int:
+    """Return the number of equal characters at the start of both texts."""
+    pairs = zip(one, other, strict=False)
+    return next((index for index, (a, b) in enumerate(pairs) if a != b), min(len(one), len(other)))
+
+
+def count_of(number: int, noun: str) -> str:
+    """Return `number` with the singular `noun` or, by adding an s, its plural: `1 question`."""
+    return f"{number} {noun}" if number == 1 else f"{number} {noun}s"
 
 
 def time_span(days: int) -> str:

@@ -21,8 +21,10 @@ from sqlalchemy.engine import Engine
 from ingestion.database.engine import database_errors
 from ingestion.database.tables import cached_answers_table
 from ingestion.store.catalogue import DocumentKey
+from ingestion.store.collection import Collection
+from ingestion.text.markdown_blocks import strip_anchor
 from schemas.answer import Answer, Event, EventSink
-from schemas.document import Chunk
+from schemas.document import CatalogueEntry, Chunk
 from schemas.errors import StoreUnavailable
 
 T = TypeVar("T")
@@ -60,6 +62,31 @@ def document_digests(chunks: Iterable[Chunk]) -> DocumentDigests:
         key: hashlib.sha256("".join(sorted(chunk_hashes)).encode()).hexdigest()
         for key, chunk_hashes in hashes.items()
     }
+
+
+class DocumentedPages:
+    """The URLs of the pages and APIs in a collection."""
+
+    def __init__(self, collection: Collection) -> None:
+        self._collection = collection
+        self._catalogue: list[CatalogueEntry] = []
+        """The catalogue that `_urls` and `_known` were built from. A run of ingestion replaces it."""
+        self._urls: frozenset[str] = frozenset()
+        self._known: frozenset[str] = frozenset()
+
+    def contain(self, urls: Iterable[str]) -> bool:
+        """Return whether each of `urls` is the URL of a document, with or without an anchor.
+
+        The result is true if the collection has no catalogue. Blocks, and raises the errors of
+        `Collection.catalogue`.
+        """
+        if (catalogue := self._collection.catalogue()) is not self._catalogue:
+            self._urls = frozenset(entry.page_url for entry in catalogue)
+            self._known = self._urls | frozenset(map(strip_anchor, self._urls))
+            self._catalogue = catalogue
+        return not catalogue or all(
+            url in self._known or strip_anchor(url) in self._urls for url in urls
+        )
 
 
 class AnswerCache:

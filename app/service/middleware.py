@@ -17,7 +17,13 @@ from importlib.metadata import version
 
 from app.masking.masking import SecretScan, mask
 from app.security.rate_limits import RateLimiter
-from app.service.answer_cache import AnswerCache, CachedAnswer, SingleFlight, document_digests
+from app.service.answer_cache import (
+    AnswerCache,
+    CachedAnswer,
+    DocumentedPages,
+    SingleFlight,
+    document_digests,
+)
 from app.service.answer_service import AnswerService
 from app.service.ask_command import Answerer, AskCommand
 from app.service.record_writer import RecordWriter
@@ -99,7 +105,9 @@ class SessionAnswerer:
 
 
 class CachingAnswerer:
-    """Returns the cached answer to a question if the documents that it cites have not changed.
+    """Returns the cached answer to a question if its documents have not changed.
+
+    The documents that the answer cites must be unchanged, and the pages that it suggests must still exist.
 
     Callers that ask the same question at the same time share one answer.
     """
@@ -110,6 +118,7 @@ class CachingAnswerer:
         self._answer_service = answer_service
         self._answerer = answerer
         self._answer_cache = answer_cache
+        self._pages = DocumentedPages(answer_service.collection)
         self._single_flight = SingleFlight()
         self._lookups = answer_service.metrics.cache_lookups
         settings = answer_service.settings.model_dump_json()
@@ -158,14 +167,16 @@ class CachingAnswerer:
     async def _look_up(self, key: str) -> Answer | None:
         """Return the cached answer, or None.
 
-        If a document that the answer cites has changed, the answer is deleted from the cache.
+        If a document that the answer cites has changed, or a page that it suggests is gone, the answer is
+        deleted from the cache.
         """
         try:
             cached = await self._answer_cache.get(key)
             if cached is None:
                 return None
             chunks = await self._chunks_of_documents(cached.documents)
-            if document_digests(chunks) == cached.documents:
+            is_current = document_digests(chunks) == cached.documents
+            if is_current and await self._has_pages(cached.answer):
                 return cached.answer
             await self._answer_cache.delete(key)
         except (StoreError, CollectionMismatch) as error:
@@ -181,17 +192,27 @@ class CachingAnswerer:
             log.warning("answer not cached: %s", error)
 
     async def _store_if_current(self, key: str, answer: Answer) -> None:
-        """Cache the answer if every source is still in the collection, unchanged since it was retrieved."""
+        """Cache the answer if every source and suggested page is still in the collection.
+
+        The sources must be unchanged since they were retrieved.
+        """
         documents = {(source.source, source.document_id) for source in answer.sources}
         chunks = await self._chunks_of_documents(documents)
         cited = {source.text for source in answer.sources}
         current = [_as_source(chunk) for chunk in chunks if chunk.body in cited]
-        if all(_without_rank(source) in current for source in answer.sources):
+        is_current = all(_without_rank(source) in current for source in answer.sources)
+        if is_current and await self._has_pages(answer):
             await self._answer_cache.put(key, CachedAnswer(answer, document_digests(chunks)))
 
     async def _chunks_of_documents(self, documents: Iterable[DocumentKey]) -> list[Chunk]:
         collection = self._answer_service.collection
         return await collection.run(partial(collection.chunks_of_documents, documents))
+
+    async def _has_pages(self, answer: Answer) -> bool:
+        """Return whether all pages that `answer` suggests are in the collection."""
+        suggested = (page.page_url for page in (*answer.related_pages, *answer.nearest))
+        urls = [url for url in (*answer.related_url, *suggested) if url]
+        return await self._answer_service.collection.run(partial(self._pages.contain, urls))
 
     def _cache_key(self, command: AskCommand, question: Question) -> str:
         """Return a hash of everything that the answer depends on, except the documents."""

@@ -2,6 +2,7 @@
 
 import asyncio
 import re
+from collections import Counter
 from collections.abc import Sequence
 from datetime import timedelta
 
@@ -10,6 +11,7 @@ from litestar import Litestar
 from litestar.testing import TestClient
 from pydantic import SecretStr
 
+from app.analytics.insights.counts import DocumentedOperation
 from app.analytics.insights.gaps import MIN_COVERAGE
 from app.analytics.insights.report import (
     DocumentationContext,
@@ -106,6 +108,74 @@ def test_api_is_counted_once_under_all_names(
 ) -> None:
     found = reported([asked(n, api_name=a, api_url=u) for n, (a, u) in enumerate(asked_for)])
     assert [(each.api_name, each.api_url, each.questions) for each in found.by_api] == told
+
+
+def test_operations_with_the_same_path_are_counted_separately() -> None:
+    operations = [
+        DocumentedOperation("Create a booking", "/bookings", "POST"),
+        DocumentedOperation("预订", "/bookings", "POST"),
+        DocumentedOperation("List bookings", "/bookings", "GET"),
+        DocumentedOperation("Update a service", "/services/{id}", "PATCH"),
+    ]
+    asked_for = {
+        ("Create a booking", "/bookings"): 3,
+        ("预订", "/bookings"): 1,
+        ("List bookings", "/bookings"): 2,
+        ("my bookings", "/bookings"): 1,
+        ("", "/bookings"): 1,
+        ("Update a service", ""): 1,
+    }
+    records = [
+        asked(number, api_name=name, api_url=url)
+        for number, (name, url) in enumerate(Counter(asked_for).elements())
+    ]
+    found = reported(records, DocumentationContext(find_operations=lambda _: operations))
+    assert [(each.api_name, each.api_url, each.questions) for each in found.by_api] == [
+        ("Create a booking", "/bookings", 4),
+        ("List bookings", "/bookings", 2),
+        ("", "/bookings", 1),
+        ("Update a service", "/services/{id}", 1),
+        ("my bookings", "/bookings", 1),
+    ]
+
+
+def test_errors_are_counted_by_code() -> None:
+    texts = [
+        "SIGN_ERROR",
+        "FAIL SIGN_ERROR 签名错误",
+        "SIGN_ERROR: 签名错误",
+        "idempotency_mismatch The key was used before",
+        "idempotency_mismatch Another message",
+        "payment_method is required",
+        "payment_method is too long",
+    ]
+    found = reported([asked(number, error=text) for number, text in enumerate(texts)]).errors
+    assert [(each.error, each.questions, each.messages) for each in found] == [
+        ("SIGN_ERROR", 3, ("签名错误",)),
+        ("idempotency_mismatch", 2, ("Another message", "The key was used before")),
+        ("payment_method is required", 1, ()),
+        ("payment_method is too long", 1, ()),
+    ]
+
+
+def test_documents_decide_about_words_pages_and_operations(sample_service: AnswerService) -> None:
+    context = build_documentation_context(
+        sample_service.platform, sample_service.collection, None, None, sample_service.settings
+    )
+    assert context.is_documented
+    assert context.has_page
+    assert context.find_operations
+    words = ("signing", "signings", "drone", "发货", "拼团")
+    assert [context.is_documented(word) for word in words] == [True, True, False, True, False]
+    entry = sample_service.collection.catalogue()[0]
+    urls = (entry.page_url, f"{entry.page_url}#section", "https://open.example.com/deleted", "")
+    pages = [Page(title="", page_url=url) for url in urls]
+    assert [context.has_page(page) for page in pages] == [True, True, False, True]
+    operations = context.find_operations([("", "/dop/api/v1/order/ship"), ("同意退款", "")])
+    assert set(operations) == {
+        DocumentedOperation("订单发货", "/dop/api/v1/order/ship", "POST"),
+        DocumentedOperation("同意退款", "/dop/api/v1/refund/agree", "POST"),
+    }
 
 
 def test_report_on_an_empty_database(kept: RecordDatabase) -> None:

@@ -18,12 +18,13 @@ from app.security.api_keys import ApiKeyStore
 from app.service.answer_service import AnswerService
 from app.service.records import RecordStore
 from ingestion.database.engine import open_engine
+from schemas.answer import Page
 from schemas.choices import TABLES
 from schemas.insights import Insights
 from schemas.settings import read_settings
 from tests.http_client import http_client
 from tests.insights.conftest import RecordDatabase
-from tests.insights_records import RECORDS, keep, rows_of
+from tests.insights_records import DID_NOT, RECORDS, asked, keep, rows_of
 
 
 class ProtectedServer(NamedTuple):
@@ -146,7 +147,9 @@ def test_command_prints_the_report_as_text(sample_service: AnswerService, tmp_pa
     store = {"APIDESK_MILVUS_URI": sample_service.settings.milvus_uri}
     assert apidesk(url, **store).stdout == "no questions were recorded in the last 30 days\n"
     engine = open_engine(read_settings(database_url=url))
-    keep(RecordStore(engine), RECORDS)
+    page = Page(title="签名", page_url="https://open.example.com/docs/signing")
+    records = [each.model_copy(update={"nearest": page}) for each in RECORDS]
+    keep(RecordStore(engine), records)
     engine.dispose()
     said = apidesk(url, **store)
     assert said.exit_code == 0, said.output
@@ -155,11 +158,20 @@ def test_command_prints_the_report_as_text(sample_service: AnswerService, tmp_pa
         r"^6 on-topic questions have no helpful answer, 10% off topic, 10% from the cache$",
         r"^ +3  drone delivery *$",
         r"^ +not in the documents: drone *$",
-        r"^ +nearest: 发货  https://x/1 *$",
+        r"^ +nearest: 签名  https://open.example.com/docs/signing$",
         r"^ +2  44203$",
         r"^ +-  @怎么发货 \[2J *$",
     ):
         assert re.search(words, said.stdout, re.MULTILINE), (words, said.stdout)
+    assert not re.search(r" $", said.stdout, re.MULTILINE)
+
+
+def test_file_has_whole_lines_and_years(kept: RecordDatabase) -> None:
+    question = f"how large may {'a very long file ' * 8}be"
+    keep(kept.store, [asked(1, question=question, feedback=DID_NOT)])
+    said = apidesk(kept.url, "--days", "365").stdout
+    assert question in said
+    assert re.search(r"^ +\d{4}-\d\d-\d\d [·▁-█]+ \d{4}-\d\d-\d\d  highest", said, re.MULTILINE)
 
 
 def test_command_counts_a_single_question_in_the_singular(kept: RecordDatabase) -> None:

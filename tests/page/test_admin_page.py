@@ -66,6 +66,8 @@ def served(
 ) -> Iterator[Served]:
     """The server of this module; its database contains `RECORDS`."""
     platform = hostile_platform(tmp_path_factory.mktemp("hostile"))
+    nearest = f"---\ntitle: {NEAREST.title}\nurl: {NEAREST.page_url}\n---\nNothing else.\n"
+    (platform.parent / "docs" / "nearest.md").write_text(nearest)
     answer_service = make_service(platform=platform, admin_key=SecretStr(ADMIN_KEY))
     key = prepare(answer_service.settings)
     with live_server(answer_service) as url:

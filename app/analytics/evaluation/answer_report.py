@@ -21,7 +21,7 @@ from app.analytics.evaluation.answer_scoring import (
 )
 from app.analytics.evaluation.dataset import Fact
 from app.analytics.evaluation.report import MAX_WORST_QUESTIONS, new_table, print_parts
-from app.analytics.report_text import shorten
+from app.analytics.report_text import count_of, differing_lines
 from schemas.errors import ConfigurationError
 
 SHARES = {
@@ -37,8 +37,11 @@ SHARES = {
 }
 """Maps the fields of `AnswerScores` that a comparison shows to their labels."""
 
-MAX_BRIEF_CHARS = 160
-"""Maximum length of an answer in a comparison, in characters, including its grade or label."""
+MAX_LINE_CHARS = 160
+"""Maximum length of a line of an answer in a comparison, in characters."""
+
+MAX_LINES = 10
+"""Maximum number of lines of an answer in a comparison."""
 
 GRADE_VALUES: dict[Grade, float] = {"correct": 1.0, "partly": 0.5, "wrong": 0.0}
 """The value of each grade in a comparison."""
@@ -55,6 +58,8 @@ class AnswerComparison(NamedTuple):
     """The scores of two evaluations on the questions that both contain."""
 
     questions: int
+    setups: tuple[tuple[str, str], ...]
+    """What differs in the setup of the evaluations: each as text, before and after."""
     by_grade: bool
     """Whether answers are compared by a judge's grades, instead of by the facts that they state."""
     before: AnswerScores
@@ -95,11 +100,22 @@ def compare_evaluations(before: AnswerEvaluation, after: AnswerEvaluation) -> An
     value = _grade_value if by_grade else _fact_value
     return AnswerComparison(
         questions=len(pairs),
+        setups=tuple(
+            (old, new) for old, new in zip(_setup(before), _setup(after), strict=True) if old != new
+        ),
         by_grade=by_grade,
         before=answer_scores([pair.before for pair in pairs]),
         after=answer_scores([pair.after for pair in pairs]),
         better=tuple(pair for pair in pairs if _change(pair, value) > 0),
         worse=tuple(pair for pair in pairs if _change(pair, value) < 0),
+    )
+
+
+def _setup(evaluation: AnswerEvaluation) -> tuple[str, ...]:
+    return (
+        f"answered by {evaluation.answered_by}",
+        f"judged by {evaluation.judge}" if evaluation.judge else "no judge",
+        count_of(evaluation.documents, "document"),
     )
 
 
@@ -139,7 +155,9 @@ def print_answers(evaluation: AnswerEvaluation) -> None:
 def print_comparison(comparison: AnswerComparison) -> None:
     """Print the shares of both evaluations on stdout, then the answers that became worse or better."""
     before, after = comparison.before, comparison.after
-    table = new_table(f"{comparison.questions} questions in both", "before", "after", "change")
+    table = new_table(
+        f"{count_of(comparison.questions, 'question')} in both", "before", "after", "change"
+    )
     for name, label in SHARES.items():
         old, new = getattr(before, name), getattr(after, name)
         change = "–" if old is None or new is None else f"{new - old:+.3f}"
@@ -147,7 +165,9 @@ def print_comparison(comparison: AnswerComparison) -> None:
             table.add_row(label, share_text(old), share_text(new), change)
     measure = "the judge's grades" if comparison.by_grade else "facts"
     counts = f"by {measure}: {len(comparison.better)} better, {len(comparison.worse)} worse"
+    setups = [Text(f"before: {old}\nafter:  {new}") for old, new in comparison.setups]
     parts = [
+        *setups,
         table,
         Text(counts, style="bold"),
         *_changed("worse", comparison.worse),
@@ -157,19 +177,28 @@ def print_comparison(comparison: AnswerComparison) -> None:
 
 
 def _changed(label: str, answers: Sequence[AnswerPair]) -> list[Group]:
-    return [
-        Group(
-            Text.assemble((f"{label}: ", "bold"), before.question),
-            Padding(Text(f"before: {_brief(before)}"), (0, 0, 0, 2)),
-            Padding(Text(f"after:  {_brief(after)}"), (0, 0, 0, 2)),
-        )
-        for before, after in answers[:MAX_WORST_QUESTIONS]
-    ]
+    return [_changed_answer(label, *pair) for pair in answers[:MAX_WORST_QUESTIONS]]
 
 
-def _brief(result: ScoredAnswer) -> str:
-    """Return the grade (or else the label) of an answer, and the beginning of its text."""
-    return shorten(f"{result.grade or _label(result)}: {' '.join(result.steps)}", MAX_BRIEF_CHARS)
+def _changed_answer(label: str, before: ScoredAnswer, after: ScoredAnswer) -> Group:
+    """Return a question with the grade (or else the label) of both answers, and the lines that differ."""
+    old, new = differing_lines(before.steps, after.steps, MAX_LINE_CHARS)
+    return Group(
+        Text.assemble((f"{label}: ", "bold"), before.question),
+        *_side("before", before, old),
+        *_side("after", after, new),
+    )
+
+
+def _side(name: str, result: ScoredAnswer, lines: Sequence[str]) -> list[Padding]:
+    head = f"{name}: {result.grade or _label(result)}"
+    more = len(lines) - MAX_LINES
+    shown = [*lines[:MAX_LINES], *([f"{count_of(more, 'more line')}"] if more > 0 else [])]
+    return [_indented(Text(head, "dim"), 2), *(_indented(Text(line), 4) for line in shown)]
+
+
+def _indented(text: Text, columns: int) -> Padding:
+    return Padding(text, (0, 0, 0, columns), expand=False)
 
 
 def share_text(share: float | None) -> str:
@@ -178,7 +207,8 @@ def share_text(share: float | None) -> str:
 
 
 def _answers_heading(evaluation: AnswerEvaluation) -> Group:
-    counts = f"  {len(evaluation.questions)} questions, {evaluation.documents} documents"
+    questions = count_of(len(evaluation.questions), "question")
+    counts = f"  {questions}, {count_of(evaluation.documents, 'document')}"
     lines = [
         Text.assemble((evaluation.platform, "bold"), counts),
         Text(f"answered by: {evaluation.answered_by}"),
@@ -249,12 +279,15 @@ def _wrong_answers(results: Sequence[ScoredAnswer]) -> list[Group]:
         return []
     wrong.sort(key=lambda result: (result.confidence != "high", not result.has_evidence))
     count = min(MAX_WORST_QUESTIONS, len(wrong))
-    head = Text(f"{count} of {len(wrong)} answers that are not right", style="bold")
+    subject = "1 answer is" if len(wrong) == 1 else f"{len(wrong)} answers are"
+    shown = f"; {count} of them:" if count < len(wrong) else ":"
+    head = Text(f"{subject} not right{shown}", style="bold")
     return [Group(head, *map(_wrong_answer, wrong[:count]))]
 
 
 def _wrong_answer(result: ScoredAnswer) -> Group:
-    lines = [Text(f"{_label(result)}: {' '.join(result.steps)}")]
+    answer = "\n\n".join(result.steps)  # Markdown: a table must not follow another line
+    lines = [Text(f"{_label(result)}:", "dim"), Text(answer)]
     if result.missing_facts:
         all_retrieved = set(result.missing_facts).isdisjoint(result.missing_evidence)
         retrieved = "although all were retrieved" if all_retrieved else "and not all were retrieved"
@@ -263,7 +296,7 @@ def _wrong_answer(result: ScoredAnswer) -> Group:
     if result.unanswerable:
         lines.append(Text("the documents do not answer this question", style="red"))
     question = Text("\n" + result.question, style="bold")
-    return Group(question, *(Padding(line, (0, 0, 0, 2)) for line in lines))
+    return Group(question, *(_indented(line, 2) for line in lines))
 
 
 def _label(result: ScoredAnswer) -> str:

@@ -3,10 +3,11 @@
 import re
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
+from difflib import get_close_matches
 from hashlib import sha256
 from itertools import islice
 from pathlib import Path, PurePosixPath
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal, Self
 
 from pydantic import (
     AliasChoices,
@@ -16,7 +17,9 @@ from pydantic import (
     Field,
     PrivateAttr,
     ValidationError,
+    model_validator,
 )
+from pydantic_core import PydanticCustomError
 
 from ingestion.store.collection import Collection
 from schemas.base import NonEmptyStr
@@ -32,6 +35,12 @@ GoldDocuments = Sequence[frozenset[str]]
 
 UNANSWERABLE = "unanswerable"
 """The `kind` of a question that is about the platform, but that the documents do not answer."""
+
+OFF_TOPIC = "off-topic"
+"""The `kind` of a question that is not about the platform."""
+
+MIN_KEY_SIMILARITY = 0.75
+"""Similarity (difflib, 0 to 1) from which on an unknown key or kind is a misspelling of a known one."""
 
 SAMPLE_DOCUMENTS = 2_000
 """Maximum number of documents that questions are generated from."""
@@ -64,7 +73,11 @@ Fact = Annotated[tuple[NonEmptyStr, ...], BeforeValidator(_list), Field(min_leng
 
 
 class EvaluationQuestion(BaseModel):
-    """A question and its gold documents. Unknown keys, such as those of public datasets, are ignored."""
+    """A question and its gold documents.
+
+    Unknown keys, such as those of public datasets, are ignored. A misspelt key is refused: a key that
+    resembles a known one that the question lacks.
+    """
 
     model_config = ConfigDict(frozen=True, extra="ignore", populate_by_name=True)
 
@@ -77,13 +90,38 @@ class EvaluationQuestion(BaseModel):
     facts: Annotated[tuple[Fact, ...], BeforeValidator(_list)] = ()
     """The facts that a right answer states."""
     kind: str = ""
-    """The kind of information that the question asks for, such as `limit`, or the value `unanswerable`."""
+    """The kind of information that the question asks for, such as `limit`.
+
+    A question with neither gold documents nor facts is `unanswerable` or, as by default, `off-topic`.
+    """
     id: Annotated[str, BeforeValidator(_text)] = ""
     type: QuestionType | None = None
     generated_from: GeneratedFrom | None = Field(default=None, alias="made")
     """The part of a document from which the question was generated; None if a person wrote it."""
-    _location: str = PrivateAttr("")
-    """File and line, for error messages; empty if the question was not read from a file."""
+    _path: str = PrivateAttr("")
+    """The file, for error messages; empty if the question was not read from a file."""
+    _line: int = PrivateAttr(0)
+    """The number of the line in the file, from 1."""
+
+    @model_validator(mode="before")
+    @classmethod
+    def _check_keys(cls, value: object) -> object:
+        return _refuse_misspelt_keys(value) if isinstance(value, dict) else value
+
+    @model_validator(mode="after")
+    def _check_kind(self) -> Self:
+        no_answer = (UNANSWERABLE, OFF_TOPIC)
+        if self.has_no_answer:
+            if self.kind and self.kind not in no_answer:
+                raise _line_error(
+                    f"kind: {self.kind!r} requires gold or facts; without them, kind is "
+                    f"{UNANSWERABLE!r} or {OFF_TOPIC!r}{_did_you_mean(self.kind, no_answer)}"
+                )
+        elif self.kind in no_answer:
+            raise _line_error(f"kind: {self.kind!r} contradicts gold and facts; remove one of them")
+        elif meant := _did_you_mean(self.kind, no_answer):
+            raise _line_error(f"kind: unknown value {self.kind!r}{meant}")
+        return self
 
     @property
     def has_no_answer(self) -> bool:
@@ -98,6 +136,33 @@ class EvaluationQuestion(BaseModel):
         """The type that the classifier should predict; None if it is not known."""
         is_off_topic = self.has_no_answer and self.kind != UNANSWERABLE
         return self.type or ("unknown" if is_off_topic else None)
+
+
+_TEXT_KEYS = frozenset({"question", "query"})
+
+_KNOWN_KEYS = ("question", "query", "gold", "facts", "kind", "type")
+"""The keys of which misspellings are recognised. `id` is too short for it."""
+
+
+def _refuse_misspelt_keys(line: dict[str, Any]) -> dict[str, Any]:
+    known = {*EvaluationQuestion.model_fields, "query", "made"}
+    lacking = set(_KNOWN_KEYS) - line.keys()
+    if _TEXT_KEYS & line.keys():
+        lacking -= _TEXT_KEYS
+    for key in (key for key in line if key not in known):
+        if meant := _did_you_mean(key, lacking):
+            raise _line_error(f"unknown key {key!r}{meant}")
+    return line
+
+
+def _did_you_mean(text: str, known: Iterable[str]) -> str:
+    """Return a hint at the entry of `known` that `text` resembles, or an empty text."""
+    similar = get_close_matches(text.casefold(), sorted(known), 1, MIN_KEY_SIMILARITY)
+    return f"; did you mean {similar[0]!r}?" if similar else ""
+
+
+def _line_error(message: str) -> PydanticCustomError:
+    return PydanticCustomError("question", "{message}", {"message": message})
 
 
 def read_questions(path: Path) -> list[EvaluationQuestion]:
@@ -148,7 +213,7 @@ def _parse_line(path: Path, number: int, line: str) -> EvaluationQuestion:
         first = error.errors()[0]
         where = "".join(f"{part}: " for part in first["loc"][:1])
         raise _question_error(f"{path}, line {number}: {where}{first['msg']}") from None
-    question._location = f"{path}, line {number}: "
+    question._path, question._line = str(path), number
     return question
 
 
@@ -266,20 +331,33 @@ class DocumentIndex:
     def check_gold(self, questions: Iterable[EvaluationQuestion]) -> None:
         """Check that every gold name exists. Raises QuestionError with the names that do not exist.
 
-        The message begins with the file and line of the first question that has such a name.
+        The message begins with the file and the numbers of all lines that have such a name.
         """
-        locations: dict[str, str] = {}
+        names: dict[str, None] = {}
+        faulty: list[EvaluationQuestion] = []
         for question in questions:
-            for name in question.gold:
-                locations.setdefault(name, question._location)
-        missing = [name for name in locations if not self.documents_named(name)]
-        if not missing:
+            missing = [name for name in question.gold if not self.documents_named(name)]
+            names.update(dict.fromkeys(missing))
+            if missing:
+                faulty.append(question)
+        if not faulty:
             return
-        listed = ", ".join(map(repr, missing[:MAX_NAMES_IN_ERROR]))
-        unlisted = len(missing) - MAX_NAMES_IN_ERROR
+        listed = ", ".join(map(repr, islice(names, MAX_NAMES_IN_ERROR)))
+        unlisted = len(names) - MAX_NAMES_IN_ERROR
         more = f" and {unlisted} more" if unlisted > 0 else ""
+        generated = all(question.generated_from for question in faulty)
+        advice = (
+            "; `apidesk evaluate` without QUESTIONS generates new questions" if generated else ""
+        )
         raise QuestionError(
-            f"{locations[missing[0]]}gold: no document has the id, page url, api url, api name, file path "
-            f"or operation {listed}{more}",
+            f"{_locations(faulty)}gold: no document has the id, page url, api url, api name, file path "
+            f"or operation {listed}{more}{advice}",
             field="questions",
         )
+
+
+def _locations(questions: Sequence[EvaluationQuestion]) -> str:
+    """Return the file and the line numbers of questions; empty if they were not read from a file."""
+    lines = [str(question._line) for question in questions if question._line]
+    noun = "line" if len(lines) == 1 else "lines"
+    return f"{questions[0]._path}, {noun} {', '.join(lines)}: " if lines else ""

@@ -16,6 +16,7 @@ from app.analytics.evaluation.scoring import (
     QuestionResult,
     RouteResult,
 )
+from app.analytics.report_text import count_of
 
 REPORTED_KS = (1, 3, 5, 10, 20)
 """Values of k for which recall is printed, in addition to the evaluation's k."""
@@ -51,7 +52,8 @@ def print_evaluation(evaluation: Evaluation) -> None:
 def _heading(evaluation: Evaluation) -> Group:
     head = Text.assemble(
         (evaluation.platform, "bold"),
-        f"  {evaluation.with_gold} questions, {evaluation.documents} documents",
+        f"  {count_of(evaluation.with_gold, 'question')}, "
+        f"{count_of(evaluation.documents, 'document')}",
     )
     generated = evaluation.generated
     if generated is None:
@@ -152,7 +154,8 @@ def _worst(evaluation: Evaluation) -> list[Group]:
     lines = [_missed_question(question) for question in missed[:MAX_WORST_QUESTIONS]]
     subject = "1 question has" if len(missed) == 1 else f"{len(missed)} questions have"
     head = f"{subject} gold documents missing from the first {k} documents (route: {route.label})"
-    return [Group(Text(f"{head}; the worst {len(lines)}:", style="bold"), *lines)]
+    shown = f"; the worst {len(lines)}:" if len(lines) < len(missed) else ":"
+    return [Group(Text(f"{head}{shown}", style="bold"), *lines)]
 
 
 def _missed_question(question: QuestionResult) -> Group:

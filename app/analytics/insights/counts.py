@@ -1,8 +1,12 @@
 """Counts recorded questions by type, by API and by the error that they name. Collects rated answers."""
 
+import re
 from collections import Counter, defaultdict, deque
+from collections.abc import Iterable
 from datetime import UTC, date
+from typing import NamedTuple
 
+from runnables.question.extract_details import error_codes
 from schemas.insights import (
     ApiCount,
     ErrorCount,
@@ -17,15 +21,41 @@ from schemas.question import QuestionType
 MAX_LISTED = 1_000
 """Maximum number of errors, and of rated answers, in a report. The latest rated answers are kept."""
 
+MAX_MESSAGES = 3
+"""Maximum number of messages that are reported per error code."""
+
+_LOWER_CASE_CODE = re.compile(
+    r"(?:\d{3}[\s:]+)?([a-z][a-z0-9]*(?:_[a-z0-9]+)+)(?=[\s:：,，]+[^\Wa-z_]|\W*\Z)"
+)
+"""Words joined by `_` before a message that starts with a capital: `idempotency_mismatch The key ...`.
+
+In other messages, such words are mostly parameters: `payment_method is required`.
+"""
+
+_UNSPECIFIC_START = re.compile(r"\W*(?:(?:fail(?:ed|ure)?|error|false)\b\W*)*", re.IGNORECASE)
+
 ApiIdentity = tuple[str, str]
 """Name and path of an API; one of them may be empty."""
+
+
+class DocumentedOperation(NamedTuple):
+    """A documented operation of an API."""
+
+    name: str
+    url: str
+    """The path."""
+    method: str
+
+
+OperationKey = tuple[str, str, str]
+"""Path, method and, for a name that no document has, this name; method and name may be empty."""
 
 
 class ApiQuestionCounts:
     """Counts questions per API and day.
 
-    Questions about the same path are counted together, whatever name they use. A name without a path is
-    resolved to the path that it most often occurs with.
+    Questions about the same operation (method and path) are counted together, whatever name they use. A
+    name without a path is resolved to the path that it most often occurs with.
     """
 
     def __init__(self) -> None:
@@ -38,9 +68,17 @@ class ApiQuestionCounts:
         self._unanswered[(name, url), day] += unanswered
 
     @property
-    def by_day(self) -> tuple[ApiCount, ...]:
-        """Counts per API and day. The API with the most questions comes first; its days are in order."""
-        resolved = self._resolve_apis()
+    def apis(self) -> set[ApiIdentity]:
+        """The names and paths of the APIs, as recorded."""
+        return {api for api, _ in self._asked}
+
+    def by_day(self, operations: Iterable[DocumentedOperation] = ()) -> tuple[ApiCount, ...]:
+        """Return the counts per API and day.
+
+        The API with the most questions comes first; its days are in order. `operations` are those that the
+        documents describe at the paths of `apis`. Without them, each path counts as one operation.
+        """
+        resolved = self._resolve_apis(list(operations))
         asked, unanswered = _merge(self._asked, resolved), _merge(self._unanswered, resolved)
         totals: Counter[ApiIdentity] = Counter()
         for (api, _), count in asked.items():
@@ -56,19 +94,52 @@ class ApiQuestionCounts:
             for api, day in sorted(asked, key=lambda key: (-totals[key[0]], key))
         )
 
-    def _resolve_apis(self) -> dict[ApiIdentity, ApiIdentity]:
+    def _resolve_apis(
+        self, operations: Iterable[DocumentedOperation]
+    ) -> dict[ApiIdentity, ApiIdentity]:
         """Map each API to the name and path under which it is counted."""
-        names: defaultdict[str, Counter[str]] = defaultdict(Counter)
+        keys = _OperationKeys(operations)
+        names: defaultdict[OperationKey, Counter[str]] = defaultdict(Counter)
         urls: defaultdict[str, Counter[str]] = defaultdict(Counter)
         for ((name, url), _), count in self._asked.items():
             if name and url:
-                names[url][name] += count
+                names[keys.of(name, url)][name] += count
                 urls[name][url] += count
-        apis = {api for api, _ in self._asked}
-        with_url = {(name, url): (name, url or _most_common(urls[name])) for name, url in apis}
-        return {
-            api: (_most_common(names[url]) or name, url) for api, (name, url) in with_url.items()
+        with_url = {
+            (name, url): (name, url or _most_common(urls[name]) or keys.url_of(name))
+            for name, url in self.apis
         }
+        return {
+            api: (_most_common(names[keys.of(name, url)]) or name, url)
+            for api, (name, url) in with_url.items()
+        }
+
+
+class _OperationKeys:
+    """Tells which names and paths are of the same operation."""
+
+    def __init__(self, operations: Iterable[DocumentedOperation]) -> None:
+        self._methods: defaultdict[ApiIdentity, set[str]] = defaultdict(set)
+        self._methods_of_url: defaultdict[str, set[str]] = defaultdict(set)
+        self._urls: defaultdict[str, set[str]] = defaultdict(set)
+        for name, url, method in operations:
+            self._methods[name, url].add(method)
+            self._methods_of_url[url].add(method)
+            self._urls[name].add(url)
+
+    def of(self, name: str, url: str) -> OperationKey:
+        """Return the key of the operation at the path `url`.
+
+        If several operations have this path, only a documented `name` tells which one is meant.
+        """
+        at_url = self._methods_of_url.get(url, set())
+        methods = self._methods.get((name, url), at_url if len(at_url) == 1 else set())
+        return (url, ",".join(sorted(methods)), name if at_url and not methods else "")
+
+    def url_of(self, name: str) -> str:
+        """Return the path of the documented operation `name`; empty if there is not exactly one."""
+        urls = self._urls.get(name, set())
+        return next(iter(urls)) if len(urls) == 1 else ""
 
 
 def _merge(
@@ -98,6 +169,8 @@ class QuestionCounts:
         self._types: Counter[tuple[date, QuestionType | None]] = Counter()
         self._apis = ApiQuestionCounts()
         self._errors: Counter[str] = Counter()
+        self._messages: defaultdict[str, Counter[str]] = defaultdict(Counter)
+        """The messages that questions contain in addition to an error code, by code."""
         self._rated: deque[RatedAnswer] = deque(maxlen=MAX_LISTED)
 
     def add(self, record: QuestionRecord) -> None:
@@ -110,12 +183,23 @@ class QuestionCounts:
         if record.api_name or record.api_url:
             self._apis.add(record.api_name or "", record.api_url or "", day, unanswered)
         if record.error:
-            self._errors[record.error] += 1
+            code, message = _code_and_message(record.error)
+            self._errors[code] += 1
+            self._messages[code].update([message] if message else [])
         if record.feedback and record.feedback.score:
             self._rated.append(_rated_answer(record, record.feedback))
 
-    def report(self, days: int) -> Insights:
-        """Return the report, with `gaps` empty. `days` is the number of days that the records cover."""
+    @property
+    def apis(self) -> set[ApiIdentity]:
+        """The names and paths of the APIs, as recorded."""
+        return self._apis.apis
+
+    def report(self, days: int, operations: Iterable[DocumentedOperation] = ()) -> Insights:
+        """Return the report, with `gaps` empty.
+
+        `days` is the number of days that the records cover, and `operations` are the documented operations
+        at the paths of `apis`.
+        """
         types = sorted(self._types.items(), key=lambda item: (item[0][0], str(item[0][1])))
         with_answer = sum(count for (_, type_), count in types if type_ is not None)
         off_topic = sum(count for (_, type_), count in types if type_ == "unknown")
@@ -128,15 +212,34 @@ class QuestionCounts:
             by_type=tuple(
                 TypeCount(day=day, type=type_, questions=count) for (day, type_), count in types
             ),
-            by_api=self._apis.by_day,
+            by_api=self._apis.by_day(operations),
             errors=tuple(
-                ErrorCount(error=error, questions=count)
+                ErrorCount(error=error, questions=count, messages=self._messages_of(error))
                 for error, count in self._errors.most_common(MAX_LISTED)
             ),
             feedback=tuple(
                 sorted(self._rated, key=lambda rated: (rated.score, -rated.asked_at.timestamp()))
             ),
         )
+
+    def _messages_of(self, error: str) -> tuple[str, ...]:
+        counts = self._messages[error]
+        messages = sorted(counts, key=lambda message: (-counts[message], message))
+        return tuple(messages[:MAX_MESSAGES])
+
+
+def _code_and_message(error: str) -> tuple[str, str]:
+    """Return the first error code in `error`, and the other text, without words such as FAIL.
+
+    Without a code, return `error` and an empty text.
+    """
+    lower_case = _LOWER_CASE_CODE.match(error)
+    codes = error_codes(error) or ([lower_case[1]] if lower_case else [])
+    if not codes:
+        return error, ""
+    before, code, after = error.partition(codes[0])
+    parts = (part[_UNSPECIFIC_START.match(part).end() :] for part in (before, after))  # type: ignore[union-attr]
+    return code, " ".join(part.strip(" ,，;；:：()（）[]\"'") for part in parts if part).strip()
 
 
 def day_of(record: QuestionRecord) -> date:

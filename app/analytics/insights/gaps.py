@@ -7,8 +7,8 @@ a language model, an answer may quote a passage that does not answer the questio
 
 import asyncio
 from collections import Counter, deque
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, replace
 from datetime import date, datetime
 
 from app.analytics.insights.counts import day_of
@@ -50,6 +50,13 @@ MAX_WORDING_CHARS = 300
 """Maximum length of a reported wording, in characters; longer wordings are truncated."""
 
 
+IsDocumented = Callable[[str], bool]
+"""Returns whether the documents contain a word or another form of it."""
+
+HasPage = Callable[[Page], bool]
+"""Returns whether a page is documented."""
+
+
 @dataclass(frozen=True)
 class GapQuestion:
     """A question and properties of its answer."""
@@ -87,14 +94,15 @@ async def find_gaps(
     vectors: Sequence[Sequence[float]] | None = None,
     *,
     document_word_shares: WordShares | None = None,
+    is_documented: IsDocumented | None = None,
     glossary: Glossary | None = None,
     topic_finder: TopicFinder | None = None,
 ) -> list[TextGroup]:
     """Return the gaps among the candidates `questions`, the largest gap first.
 
     The members of a gap are indices into `questions`. `group_texts` explains `vectors`,
-    `document_word_shares` and `glossary`. The model of `topic_finder` joins groups that have the same
-    topic, and names the topics.
+    `document_word_shares` and `glossary`. `is_documented` removes words from those that the documents
+    hardly contain. The model of `topic_finder` joins groups that have the same topic, and names the topics.
 
     A group is a gap if it has at least `MIN_GAP_SIZE` questions, is about the platform, and meets one of
     these conditions:
@@ -111,13 +119,27 @@ async def find_gaps(
         groups.sort(key=lambda group: _is_off_topic(group, questions))
         topics = await topic_finder.find_topics([_wordings(group, questions) for group in groups])
         groups = join_groups(groups, topics)
+    groups = [group for group in groups if len(group.members) >= MIN_GAP_SIZE]
+    if is_documented:
+        groups = await asyncio.to_thread(_without_documented, groups, is_documented)
     gaps = [
         group
         for group in groups
-        if len(group.members) >= MIN_GAP_SIZE
-        and _is_missing([questions[member] for member in group.members], group)
+        if _is_missing([questions[member] for member in group.members], group)
     ]
     return sorted(gaps, key=lambda gap: (-len(gap.members), gap.members))
+
+
+def _without_documented(
+    groups: Iterable[TextGroup], is_documented: IsDocumented
+) -> list[TextGroup]:
+    return [
+        replace(
+            group,
+            undocumented=tuple(word for word in group.undocumented if not is_documented(word)),
+        )
+        for group in groups
+    ]
 
 
 def _is_off_topic(group: TextGroup, questions: Sequence[GapQuestion]) -> bool:
@@ -202,18 +224,22 @@ def gap_question(record: QuestionRecord) -> GapQuestion:
     )
 
 
-def report_gap(group: TextGroup, questions: Sequence[GapQuestion]) -> Gap:
+def report_gap(
+    group: TextGroup, questions: Sequence[GapQuestion], has_page: HasPage | None = None
+) -> Gap:
     """Return `group` as a gap of the report. The members of `group` are indices into `questions`.
 
-    The nearest page of the gap is the most frequent `nearest` page of its members.
+    The nearest page of the gap is the most frequent `nearest` page of its members, except pages that
+    `has_page` rejects, because they have been deleted.
     """
     members = [questions[index] for index in group.members]
     wordings = dict.fromkeys(
         shorten(text, MAX_WORDING_CHARS) for text in _wordings(group, questions)
     )
     times = [member.asked_at for member in members]
-    pages = Counter(member.nearest for member in members if member.nearest)
-    nearest = max(pages, key=pages.__getitem__, default=None)
+    counts = Counter(member.nearest for member in members if member.nearest)
+    pages = [page for page in counts if has_page is None or has_page(page)]
+    nearest = max(pages, key=counts.__getitem__, default=None)
     missing = group.undocumented
     return Gap(
         name=group.name,

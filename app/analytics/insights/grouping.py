@@ -13,6 +13,9 @@ The weight of a term is the product of two factors:
 The expected frequency is based on everyday language, general developer vocabulary and the platform's own
 documents, not on the questions. Therefore, a term that occurs in many questions keeps its weight, and
 common words such as "interface" and "order" have a low weight.
+
+A term that is common in the documents also counts less, the more questions contain it (inverse document
+frequency): the central noun of a platform, such as "booking", does not join questions by itself.
 """
 
 import math
@@ -86,7 +89,13 @@ words.
 """
 
 COMMON_DOCUMENT_WORD_SHARE = 1e-3
-"""Share of the documents' words above which a word is common and not split into characters."""
+"""Share of the documents' words above which a word is common: not split into characters, and discounted."""
+
+DISCOUNT_BASE = 50
+"""A term common in the documents has its full weight if one in this many questions contains it."""
+
+MIN_DISCOUNT_TEXTS = 100
+"""Number of questions that the discount assumes if there are fewer, because few can be about one topic."""
 
 WordShares = Callable[[Iterable[str]], Mapping[str, float]]
 """Maps words to their share of the documents' words; words that do not occur are omitted."""
@@ -147,6 +156,21 @@ def term_weights(terms: Sequence[Sequence[TopicTerm]]) -> dict[TopicTerm, float]
         term: surprise[term] * math.log(1 + count)
         for term, count in counts.items()
         if surprise[term] > 0
+    }
+
+
+def _join_factors(terms: Sequence[Sequence[TopicTerm]]) -> dict[TopicTerm, float]:
+    """Return the factor, 0 to 1, by which each term contributes to the similarity of two texts.
+
+    It is 1 unless the term is common in the documents and more than 1 in `DISCOUNT_BASE` texts contain it.
+    """
+    counts = Counter(term for text_terms in terms for term in text_terms)
+    texts = max(len(terms), MIN_DISCOUNT_TEXTS)
+    return {
+        term: min(1.0, math.log(texts / count) / math.log(DISCOUNT_BASE))
+        if term.document_share > COMMON_DOCUMENT_WORD_SHARE
+        else 1.0
+        for term, count in counts.items()
     }
 
 
@@ -240,7 +264,11 @@ def group_texts(
 
 
 def _term_matrix(terms: Sequence[Sequence[TopicTerm]]) -> Any:
-    """Return a sparse matrix of term weights, with a row of unit length per text and a column per term."""
+    """Return a sparse matrix of term weights, with a row per text and a column per term.
+
+    A row has unit length, or is shorter if terms of the text are discounted. Otherwise, a text whose only
+    term is discounted would be as similar to others as if it were not.
+    """
     import numpy as np
     from scipy import sparse
 
@@ -256,7 +284,10 @@ def _term_matrix(terms: Sequence[Sequence[TopicTerm]]) -> Any:
     shape = (len(terms), max(len(columns), 1))
     matrix = sparse.csr_array((np.asarray(weight, np.float32), (row, column)), shape=shape)
     lengths = np.sqrt(matrix.multiply(matrix).sum(axis=1))
-    return sparse.diags_array(1 / np.where(lengths > 0, lengths, 1)) @ matrix
+    factors = _join_factors(terms)
+    roots = np.sqrt([factors[term] for term in columns] or [1.0]).astype(np.float32)
+    unit = sparse.diags_array(1 / np.where(lengths > 0, lengths, 1)) @ matrix
+    return unit @ sparse.diags_array(roots)
 
 
 def _similarity(rows: Any, vectors: Sequence[Sequence[float]] | None) -> "Matrix":

@@ -5,31 +5,37 @@ import csv
 from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
+from functools import partial
 from io import StringIO
 from typing import Any
 
 from langchain_core.embeddings import Embeddings
 
-from app.analytics.insights.counts import QuestionCounts
+from app.analytics.insights.counts import ApiIdentity, DocumentedOperation, QuestionCounts
 from app.analytics.insights.gap_naming import TopicFinder
 from app.analytics.insights.gaps import (
     MIN_GAP_SIZE,
     GapCandidates,
     GapQuestion,
+    HasPage,
+    IsDocumented,
     find_gaps,
     report_gap,
 )
 from app.analytics.insights.grouping import WordShares
+from app.service.answer_cache import DocumentedPages
 from app.service.answer_service import AnswerService
 from app.service.records import RecordStore
 from ingestion.providers import ModelRole, model_errors
+from ingestion.sources.api_docs import api_method
 from ingestion.store.client import batches
 from ingestion.store.collection import Collection
 from runnables.models.chat_models import ChatModels
 from runnables.retrieval.query_analysis import Glossary
+from schemas.answer import Page
 from schemas.base import ApiModel
 from schemas.choices import Table
-from schemas.errors import ModelError, ModelOutputInvalid, StoreError
+from schemas.errors import CollectionMismatch, ModelError, ModelOutputInvalid, StoreError
 from schemas.insights import (
     ApiCount,
     ErrorCount,
@@ -45,13 +51,22 @@ from schemas.settings import Settings
 WORD_BATCH = 1_000
 """Maximum number of words in one query to the store."""
 
+API_BATCH = 100
+"""Maximum number of APIs in one query to the store."""
+
 Vectors = Sequence[Sequence[float]]
 
 EmbedTexts = Callable[[Sequence[str]], Awaitable[Vectors]]
 """Embeds texts, one vector per text. Raises ModelError."""
 
+FindOperations = Callable[[Iterable[ApiIdentity]], list[DocumentedOperation]]
+"""Returns the documented operations with the given paths or, without a path, names."""
+
 RecordsSince = Callable[[datetime], Iterator[QuestionRecord]]
 """Returns the records since a point in time, oldest first."""
+
+SAME_PATH = "operations with the same path were counted as one API"
+"""Beginning of a note."""
 
 BYTE_ORDER_MARK = "\ufeff"
 """The UTF-8 byte order mark. Without it, spreadsheets decode the file in the local encoding."""
@@ -74,12 +89,15 @@ ROW_MODELS: dict[Table, type[ApiModel]] = {
 
 @dataclass(frozen=True)
 class DocumentationContext:
-    """The word frequencies, glossary and models that gap detection uses.
+    """The contents of the documents, the glossary and the models that a report uses.
 
     A part that is not available is None.
     """
 
     words: WordShares | None = None
+    is_documented: IsDocumented | None = None
+    has_page: HasPage | None = None
+    find_operations: FindOperations | None = None
     glossary: Glossary | None = None
     embed: EmbedTexts | None = None
     topic_finder: TopicFinder | None = None
@@ -98,6 +116,9 @@ def build_documentation_context(
     """Build the context from a loaded collection and the configured models."""
     return DocumentationContext(
         words=_word_shares(collection),
+        is_documented=_word_check(collection),
+        has_page=_page_check(collection),
+        find_operations=_operation_finder(collection),
         glossary=Glossary(platform.glossary),
         embed=_embedder(embeddings, settings) if embeddings else None,
         topic_finder=TopicFinder(models, platform.platform) if models else None,
@@ -114,6 +135,43 @@ def _word_shares(collection: Collection) -> WordShares:
         }
 
     return shares
+
+
+def _word_check(collection: Collection) -> IsDocumented:
+    def is_documented(word: str) -> bool:
+        if collection.word_counts([word]):
+            return True
+        # The full-text index contains stems of English words, but single characters of Chinese ones.
+        return word.isascii() and bool(collection.search_hits(word, 1))
+
+    return is_documented
+
+
+def _page_check(collection: Collection) -> HasPage:
+    pages = DocumentedPages(collection)
+
+    def has_page(page: Page) -> bool:
+        return not page.page_url or pages.contain([page.page_url])
+
+    return has_page
+
+
+def _operation_finder(collection: Collection) -> FindOperations:
+    def operations(apis: Iterable[ApiIdentity]) -> list[DocumentedOperation]:
+        apis = list(apis)
+        urls = {url for _, url in apis if url}
+        names = {name for name, url in apis if not url}
+        chunks = [
+            *(c for each in batches(urls, API_BATCH) for c in collection.chunks_by_api(each, [])),
+            *(c for each in batches(names, API_BATCH) for c in collection.chunks_by_api([], each)),
+        ]
+        return [
+            DocumentedOperation(chunk.api_name, chunk.api_url, api_method(chunk))
+            for chunk in chunks
+            if chunk.kind == "request_url"
+        ]
+
+    return operations
 
 
 def _embedder(model: Embeddings, settings: Settings) -> EmbedTexts:
@@ -136,28 +194,46 @@ def _embedder(model: Embeddings, settings: Settings) -> EmbedTexts:
     return embed
 
 
+def includes(table: Table | None, name: Table) -> bool:
+    """Return whether `table` is `name`, or None, which stands for the whole report."""
+    return table in (None, name)
+
+
 def needs_documentation(table: Table | None) -> bool:
-    """Return whether `table` includes gaps; None stands for the whole report."""
-    return table in (None, "gaps")
+    """Return whether `table` includes gaps or APIs, for which the documents are read."""
+    return includes(table, "gaps") or includes(table, "byApi")
 
 
 async def build_report(
-    records_since: RecordsSince, days: int, documentation: DocumentationContext | None
+    records_since: RecordsSince,
+    days: int,
+    documentation: DocumentationContext | None,
+    table: Table | None = None,
 ) -> Insights:
     """Build the report on the last `days` days; without `documentation`, no gaps are detected.
 
     The records are read as a stream, and most of them are not kept in memory. If the embedding model or the
-    document store fails, gaps are detected without it, and the report contains a note on the failure.
+    document store fails, the report is made without it, and contains a note on the failure. If `table` is
+    given, the documents are read only for this table.
 
     Raises StoreUnavailable if the database fails.
     """
     since = datetime.now(UTC) - timedelta(days=days)
     counts, candidates = await asyncio.to_thread(_read_records, records_since(since))
-    insights = counts.report(days)
     if documentation is None:
-        return insights
-    gaps, notes = await _gaps_and_notes(candidates, documentation)
-    return insights.model_copy(update={"gaps": gaps, "notes": (*documentation.notes, *notes)})
+        return counts.report(days)
+    notes = list(documentation.notes)
+    operations: list[DocumentedOperation] = []
+    if includes(table, "byApi") and documentation.find_operations:
+        try:
+            operations = await asyncio.to_thread(documentation.find_operations, counts.apis)
+        except (StoreError, CollectionMismatch) as error:
+            notes.append(f"{SAME_PATH}, because the documents could not be read: {error}")
+    insights = counts.report(days, operations)
+    if includes(table, "gaps"):
+        gaps, more_notes = await _gaps_and_notes(candidates, documentation)
+        return insights.model_copy(update={"gaps": gaps, "notes": (*notes, *more_notes)})
+    return insights.model_copy(update={"notes": tuple(notes)})
 
 
 def _read_records(records: Iterable[QuestionRecord]) -> tuple[QuestionCounts, GapCandidates]:
@@ -189,7 +265,8 @@ async def _gaps_and_notes(
             "gaps were detected from unhelpful answers only, because the words of the documentation could "
             f"not be read: {error}"
         )
-        gaps = await _find_gaps(candidates, vectors, replace(documentation, words=None))
+        unreadable = replace(documentation, words=None, is_documented=None, has_page=None)
+        gaps = await _find_gaps(candidates, vectors, unreadable)
     return gaps, tuple(notes)
 
 
@@ -215,10 +292,12 @@ async def _find_gaps(
         candidates,
         vectors,
         document_word_shares=documentation.words,
+        is_documented=documentation.is_documented,
         glossary=documentation.glossary,
         topic_finder=documentation.topic_finder,
     )
-    return tuple(report_gap(gap, candidates) for gap in gaps)
+    report = partial(report_gap, questions=candidates, has_page=documentation.has_page)
+    return tuple(await asyncio.to_thread(list, map(report, gaps)))
 
 
 class InsightsReports:
@@ -239,10 +318,10 @@ class InsightsReports:
         self._lock = asyncio.Lock()
 
     async def build(self, days: int, table: Table | None = None) -> Insights:
-        """Build the report, with gaps only if `table` includes them. Raises StoreUnavailable."""
+        """Build the report; the documents are read only for `table`. Raises StoreUnavailable."""
         documentation = self._documentation if needs_documentation(table) else None
         async with self._lock:
-            return await build_report(self._records.since, days, documentation)
+            return await build_report(self._records.since, days, documentation, table)
 
 
 def to_csv(insights: Insights, table: Table) -> str:

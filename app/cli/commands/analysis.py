@@ -97,7 +97,8 @@ def evaluate(
     gold lists the documents that answer the question, each by id, page url, api url, api name, file path
     or operation (POST /orders). facts lists what a right answer states, each fact as a list of
     alternative strings; --answers looks for them in the answer. A question with neither gold nor facts
-    is one that the documents do not answer. The only required field is "question".
+    is one that the documents do not answer. The only required field is "question"; other fields are
+    ignored, but misspelt ones are refused.
     """
     if not answers:
         if min_answer is not None or judge is not None or compare is not None:

@@ -17,6 +17,7 @@ from rich.table import Table as Grid
 from rich.text import Text
 
 from app.analytics.insights.report import (
+    SAME_PATH,
     DocumentationContext,
     build_documentation_context,
     build_report,
@@ -51,6 +52,9 @@ BLOCKS = "▁▂▃▄▅▆▇█"
 MAX_SPARKLINE_DAYS = 40
 """Maximum length of the sparkline, in characters. Longer periods have several days per character."""
 
+FILE_COLUMNS = 1_000
+"""Maximum length of a line in a file, in characters."""
+
 MAX_BAR_WIDTH = 30
 """Maximum width of a bar, in characters."""
 
@@ -63,22 +67,24 @@ TYPES: Mapping[QuestionType | None, str] = {
 
 
 async def load_insights(settings: Settings, days: int, table: Table | None) -> Insights:
-    """Build the report on the last `days` days, with gaps if `table` is None or "gaps".
+    """Build the report on the last `days` days; the documents are read only for `table`.
 
     Raises ConfigurationError for invalid settings, and StoreUnavailable if the database cannot be used.
     """
     async with AsyncExitStack() as stack:
         documentation = None
         if needs_documentation(table):
-            documentation = await stack.enter_async_context(_documentation(settings))
+            documentation = await stack.enter_async_context(_documentation(settings, table))
         engine = await asyncio.to_thread(open_engine, settings)
         stack.push_async_callback(asyncio.to_thread, engine.dispose)
-        return await build_report(RecordStore(engine).since, days, documentation)
+        return await build_report(RecordStore(engine).since, days, documentation, table)
 
 
 @asynccontextmanager
-async def _documentation(settings: Settings) -> AsyncIterator[DocumentationContext]:
-    """Yield the context for gap detection, or only a note if the documents are not available.
+async def _documentation(
+    settings: Settings, table: Table | None
+) -> AsyncIterator[DocumentationContext]:
+    """Yield what a report needs of the documents, or only a note if they are not available.
 
     Raises ConfigurationError.
     """
@@ -87,10 +93,12 @@ async def _documentation(settings: Settings) -> AsyncIterator[DocumentationConte
     try:
         collection = await asyncio.to_thread(Collection.connect, settings)
     except StoreUnavailable as error:
-        yield _unavailable(error)
+        yield _unavailable(error, table)
         return
     try:
-        yield await asyncio.to_thread(_load_context, collection, platform, embeddings, settings)
+        yield await asyncio.to_thread(
+            _load_context, collection, platform, embeddings, settings, table
+        )
     finally:
         await asyncio.to_thread(collection.close)
 
@@ -100,27 +108,40 @@ def _load_context(
     platform: PlatformConfig,
     embeddings: Embeddings | None,
     settings: Settings,
+    table: Table | None,
 ) -> DocumentationContext:
     try:
         collection.load()
     except (StoreError, CollectionMismatch) as error:
-        return _unavailable(error)
+        return _unavailable(error, table)
     models = open_chat_models(settings)
     return build_documentation_context(platform, collection, embeddings, models, settings)
 
 
-def _unavailable(error: ApideskError) -> DocumentationContext:
+def _unavailable(error: ApideskError, table: Table | None) -> DocumentationContext:
+    effects = {"gaps": "gaps were detected from unhelpful answers only", "byApi": SAME_PATH}
+    effect = " and ".join(effects[name] for name in effects if table in (None, name))
     return DocumentationContext(
-        notes=(
-            "gaps were detected from unhelpful answers only, because the documents are not available: "
-            f"{error}",
-        )
+        notes=(f"{effect}, because the documents are not available: {error}",)
     )
 
 
 def print_insights(insights: Insights, table: Table | None = None) -> None:
-    """Print the whole report with shortened sections or, if `table` is given, this table in full."""
-    console = Console(highlight=False)
+    """Print the whole report with shortened sections or, if `table` is given, this table in full.
+
+    Lines are cut or wrapped only in a terminal, not in a file.
+    """
+    terminal = Console(highlight=False)
+    if terminal.is_terminal:
+        _print(terminal, insights, table)
+        return
+    file = Console(highlight=False, width=FILE_COLUMNS)
+    with file.capture() as capture:
+        _print(file, insights, table)
+    print("\n".join(line.rstrip() for line in capture.get().splitlines()))
+
+
+def _print(console: Console, insights: Insights, table: Table | None) -> None:
     for note in insights.notes:
         console.print(Text(note, style="yellow"))
     if not insights.questions:
@@ -175,9 +196,10 @@ def _sparkline(days: Mapping[date, int], span: int) -> Text:
     blocks = [BLOCKS[_scale(count, largest, len(BLOCKS)) - 1] if count else "·" for count in sums]
     first = today - timedelta(days=span)
     period = f"{step} days" if step > 1 else "one day"
+    date_format = "%m-%d" if first.year == today.year else "%Y-%m-%d"
     return Text.assemble(
-        (f"{first:%m-%d} ", "dim"), ("".join(blocks), "cyan"), (f" {today:%m-%d}", "dim"),
-        (f"  highest: {largest} in {period}", "dim"),
+        (f"{first:{date_format}} ", "dim"), ("".join(blocks), "cyan"),
+        (f" {today:{date_format}}", "dim"), (f"  highest: {largest} in {period}", "dim"),
     )  # fmt: skip
 
 
@@ -224,7 +246,9 @@ def _apis(insights: Insights, limit: int | None) -> list[RenderableType]:
 def _errors(insights: Insights, limit: int | None) -> list[RenderableType]:
     grid = _grid(1)
     for error_count in insights.errors[:limit]:
-        grid.add_row(str(error_count.questions), _single_line(error_count.error))
+        line = _single_line(error_count.error)
+        line.append("".join(f"  {_printable(text)}" for text in error_count.messages), "dim")
+        grid.add_row(str(error_count.questions), line)
     return _section("Errors named in questions", grid, len(insights.errors), limit)
 
 
