@@ -11,7 +11,7 @@ from typing import Annotated, Any, Literal, get_args
 
 from pydantic import AfterValidator
 
-from schemas.answer import Confidence, DegradedReason
+from schemas.answer import Answer, Confidence, DegradedReason
 from schemas.base import ConfigModel, NonEmptyStr
 from schemas.choices import LANGUAGES, Language
 from schemas.document import SectionKind
@@ -33,6 +33,13 @@ def _complete(*keys: str) -> AfterValidator:
     return AfterValidator(check)
 
 
+def _answer_fields_only(labels: Mapping[str, str]) -> Mapping[str, str]:
+    """Return `labels`. Raises ValueError if a key is not the name of a field of `Answer`."""
+    if unknown := [name for name in labels if name not in Answer.model_fields]:
+        raise ValueError(f"no field of Answer: {', '.join(unknown)}")
+    return labels
+
+
 class AnswerText(ConfigModel):
     """Labels around an answer, on a terminal and in Markdown."""
 
@@ -40,7 +47,7 @@ class AnswerText(ConfigModel):
     related: NonEmptyStr
     nearest: NonEmptyStr
     note: NonEmptyStr
-    """Label of the doubts and warnings below an answer in Markdown."""
+    """Label of the doubts and warnings above an answer in Markdown."""
     doubt: dict[Confidence, NonEmptyStr]
     """A sentence for each confidence below `high`."""
     unverified: NonEmptyStr
@@ -48,9 +55,11 @@ class AnswerText(ConfigModel):
     degraded: NonEmptyStr
     correction_notice: NonEmptyStr
     """Follows streamed text that is not part of the final answer."""
-    fields: dict[str, NonEmptyStr]
-    """Labels, without a colon, of the fields in `schemas.answer.FOOTER_FIELDS`. A field without a label is
-    printed as its value alone."""
+    fields: Annotated[dict[str, NonEmptyStr], AfterValidator(_answer_fields_only)]
+    """Labels, without a colon, of fields of an answer, by the names of the fields in `Answer`.
+
+    A field in FOOTER_FIELDS without a label is printed as its value alone.
+    """
 
 
 class ChatText(ConfigModel):
@@ -143,7 +152,7 @@ class UserText(ConfigModel):
     chat: ChatText
     api_document: SectionLabels
     languages: Annotated[dict[Language, NonEmptyStr], _complete(*LANGUAGES)]
-    """The names of the languages; only prompts use them."""
+    """The names of the languages, for prompts and API descriptions."""
     setup: SetupText
     page: dict[str, NonEmptyStr]
     """Texts of the question page; the keys are the names that its scripts use."""
@@ -163,6 +172,11 @@ def user_text(language: Language) -> UserText:
     """Return all user-facing text in `language`. Raises ValidationError if the file is incomplete."""
     path = Path(__file__).with_name("text") / f"{language}.toml"
     return UserText.model_validate(tomllib.loads(path.read_text(encoding="utf-8")))
+
+
+def language_choices() -> str:
+    """Return the names of all languages in English, such as `Chinese or English`, for API descriptions."""
+    return " or ".join(user_text("en").languages[language] for language in LANGUAGES)
 
 
 def all_user_texts() -> tuple[UserText, ...]:

@@ -49,9 +49,7 @@ class StreamedAnswer:
 
 
 def missing_events(streamed: StreamedAnswer, answer: Answer) -> Iterator[Event]:
-    """Yield the events that turn `streamed` into `answer`: all events if nothing was streamed."""
-    if streamed.structured is None:
-        yield Event("structured", answer.structured)
+    """Yield the sources and steps of `answer`, or nothing if `streamed` already has exactly these steps."""
     if streamed.texts != answer.answer:
         yield Event("sources", CompleteSources(sources=answer.sources))
         for number, text in enumerate(answer.answer, 1):

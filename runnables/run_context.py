@@ -102,8 +102,7 @@ async def emit_answer(config: RunnableConfig, answer: Answer) -> None:
     """
     streamed = run_context(config).streamed or StreamedAnswer()
     for event in missing_events(streamed, answer):
-        if event.name != "structured":  # only the classification dispatches these events
-            await emit(config, event)
+        await emit(config, event)
 
 
 async def dispatch_event(config: RunnableConfig, event: str, **data: str) -> None:

@@ -202,7 +202,11 @@ class Answer(ApiModel):
 
 
 FOOTER_FIELDS = ("confidence", "type", "answered_by")
-"""The fields that the question page and the terminal show below an answer, in this order."""
+"""The fields that the terminal prints below an answer, in this order.
+
+The question page lists them in the details of the answer, in an order of its own, unless it shows them
+elsewhere (see `SHOWN_ELSEWHERE` in details.js).
+"""
 
 CHAT_FIELDS = (
     "id", "type", "confidence", "sources", "related_url", "nearest", "unverified", "unsupported",

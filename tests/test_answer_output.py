@@ -2,6 +2,7 @@
 
 import pytest
 
+from app.cli.terminal import answer_output
 from app.cli.terminal.answer_output import print_answer, print_retrieved
 from schemas.answer import Answer, Page, Source
 from schemas.question import StructuredQuestion
@@ -45,7 +46,33 @@ def test_piped_answer_is_markdown_with_whole_lines(
     printed = capsys.readouterr().out
     assert "\n\n".join(ANSWER.answer) in printed
     assert printed.count(URL) == 3
-    assert "\nConfidence high · general · answered by extractive · 0 ms\n" in printed
+    assert "\nConfidence high · general question · answered by extractive · 0 ms\n" in printed
+
+
+def test_footer_is_in_the_language_of_the_answer(capsys: pytest.CaptureFixture[str]) -> None:
+    print_answer(ANSWER.model_copy(update={"language": "zh", "confidence": "low"}))
+    assert "\n可信度 低 · 一般问题 · 作答方式 extractive · 0 ms\n" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    ("update", "shown"),
+    [
+        (
+            {"related_url": ["https://a", "https://b"], "cached": True},
+            "https://a, https://b · true",
+        ),
+        ({"related_url": [], "session": None}, "false"),
+    ],
+)
+def test_footer_shows_lists_and_flags_as_text(
+    update: dict[str, object],
+    shown: str,
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(answer_output, "FOOTER_FIELDS", ("related_url", "session", "cached"))
+    print_answer(ANSWER.model_copy(update=update))
+    assert capsys.readouterr().out.endswith(f"\n{shown} · 0 ms\n")
 
 
 def test_piped_table_of_chunks_keeps_urls(

@@ -1,20 +1,23 @@
-"""Runs the code blocks of docs/how-to/extend.md."""
+"""Follows docs/how-to/extend.md: adds its examples to a copy of the source tree, and uses them there."""
 
 import asyncio
+import json
+import os
 import re
+import shutil
+import subprocess
 import sys
 import tomllib
+from importlib.util import module_from_spec, spec_from_file_location
 from pathlib import Path
 from types import ModuleType
-from typing import Any, Literal, cast, get_args
+from typing import Literal, cast, get_args
 
 import pytest
-from jinja2 import ChoiceLoader, DictLoader
 from langchain_core.messages import HumanMessage
 from langchain_openai import ChatOpenAI
 from pydantic import TypeAdapter
 
-import schemas.platform
 from app.cli.terminal.ingest import explain_page
 from app.service.answer_service import AnswerService
 from ingestion.sources.markdown import markdown_content
@@ -22,23 +25,22 @@ from ingestion.sources.pages import PageContent, PageFolderReader
 from ingestion.sources.registry import (
     FileTaskReader,
     SourceReader,
-    count_files,
-    digest_source,
     get_reader,
     read_source,
 )
-from prompts import chat_prompts
 from runnables.models.chat_models import open_chat_models
 from runnables.tools.lookup_tools import TOOLS
+from schemas.choices import LANGUAGES
 from schemas.document import SourceDocument
-from schemas.errors import ConfigurationError, SourceError
+from schemas.errors import ConfigurationError
 from schemas.platform import MarkdownSourceConfig, PageFolderConfig, SourceConfig, SourceLimits
 from schemas.settings import read_settings
 from tests.model_script import Reply, ToolCall
 from tests.model_server import ModelServer
+from tests.product_modules import PACKAGES, ROOT
 from tests.research_steps import ResearchSteps, tool_texts, write_answers
 
-DOCS = Path(__file__).resolve().parents[1] / "docs" / "how-to" / "extend.md"
+DOCS = ROOT / "docs" / "how-to" / "extend.md"
 FENCE = re.compile(r"^```(\w+)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 BLOCKS = FENCE.findall(DOCS.read_text(encoding="utf-8"))
 KINDS = [
@@ -46,6 +48,12 @@ KINDS = [
     for config in get_args(get_args(SourceConfig)[0])
 ]
 """Every kind of source in the union SourceConfig."""
+TOOL, SOURCE = "runnables/tools/error_code.py", "ingestion/sources/faq.py"
+"""The modules that the examples add; each example begins with a comment that names its module."""
+TEST_FILES = [
+    f"tests/{name}.py"
+    for name in ("__init__", "conftest", "product_modules", "test_layout", "test_prompts")
+]
 EXPORT = re.compile(r"^export (\w+)=(.*)$", re.MULTILINE)
 
 
@@ -56,28 +64,135 @@ def block(kind: str, holds: str) -> str:
     return found
 
 
-def run(code: str, **names: object) -> dict[str, Any]:
-    """The names that `code` defines."""
-    defined: dict[str, Any] = {"__name__": "extending"} | names
-    exec(code, defined)
-    return defined
+def insert(path: Path, before: str, text: str) -> None:
+    """Insert `text` into a file, in front of the only occurrence of `before`."""
+    content = path.read_text(encoding="utf-8")
+    assert content.count(before) == 1
+    path.write_text(content.replace(before, text + before), encoding="utf-8")
+
+
+@pytest.fixture(scope="module")
+def tree(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A copy of the product and of some tests, in which the examples are added as the document says."""
+    tree = tmp_path_factory.mktemp("tree")
+    for package in PACKAGES:
+        shutil.copytree(
+            ROOT / package, tree / package, ignore=shutil.ignore_patterns("__pycache__")
+        )
+    for name in ("pyproject.toml", *TEST_FILES):
+        (tree / name).parent.mkdir(exist_ok=True)
+        shutil.copy(ROOT / name, tree / name)
+
+    (tree / TOOL).write_text(block("python", f"# {TOOL}"), encoding="utf-8")
+    tools = tree / "runnables" / "tools" / "lookup_tools.py"
+    added = block("python", "import error_code\n")
+    insert(tools, "from runnables.tools.tool_context import", added)
+    insert(tools, '}\n"""The tools by name', block("python", '"error_code": error_code,'))
+
+    (tree / SOURCE).write_text(block("python", f"# {SOURCE}"), encoding="utf-8")
+    platform = tree / "schemas" / "platform.py"
+    config = block("python", "class FaqSourceConfig")
+    insert(platform, "SourceConfig = Annotated[", f"{config}\n\n")
+    insert(platform, "    | LoaderSourceConfig\n", "    | FaqSourceConfig\n")
+
+    for language in LANGUAGES:
+        template = tree / "prompts" / f"headline.{language}.md.j2"
+        template.write_text(block("jinja", "headline"), encoding="utf-8")
+    insert(tree / "prompts" / "chat_prompts.py", '    "condense",\n', '    "headline",\n')
+    (tree / "render.py").write_text(block("python", "load_prompt("), encoding="utf-8")
+    return tree
+
+
+def run(tree: Path, *arguments: str) -> str:
+    """The output of Python in `tree`, whose modules are imported instead of those of this process."""
+    environment = {name: value for name, value in os.environ.items() if "PYTEST" not in name}
+    done = subprocess.run(
+        [sys.executable, *arguments],
+        cwd=tree,
+        env=environment | {"PYTHONPATH": str(tree)},
+        capture_output=True,
+        text=True,
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
+    return done.stdout
 
 
 def test_every_code_block_is_tested() -> None:
     assert [kind for kind, _ in BLOCKS] == [
-        *["python", "python"],
+        *["python", "python", "python"],
         *["toml", "python", "python"],
         *["sh", "sh"],
         *["jinja", "python"],
     ]
 
 
+def test_examples_pass_the_checks_of_the_project(tree: Path) -> None:
+    files = (TOOL, SOURCE, "runnables/tools/lookup_tools.py", "schemas/platform.py")
+    run(tree, "-m", "ruff", "check", *files)
+    run(tree, "-m", "ruff", "format", "--check", *files)
+    run(
+        tree,
+        "-m",
+        "pytest",
+        "-p",
+        "no:cacheprovider",
+        "tests/test_layout.py",
+        "tests/test_prompts.py",
+    )
+
+
+USE_EXAMPLES = """
+import json
+import runpy
+import sys
+
+import runnables.tools.error_code
+from ingestion.sources.registry import count_files, digest_source, read_source
+from pydantic import TypeAdapter
+from runnables.tools.lookup_tools import TOOLS
+from schemas.platform import SourceConfig, SourceLimits
+
+source = TypeAdapter(SourceConfig).validate_json(sys.argv[1])
+document, refused = read_source(source, SourceLimits())
+(section,) = document.sections
+print(json.dumps({
+    "tools": list(TOOLS),
+    "files": count_files(source),
+    "has_digest": bool(digest_source(source, SourceLimits())),
+    "page": [document.page_url, *section.heading, section.body],
+    "refused": str(refused),
+    "prompt": [message.text for message in runpy.run_path("render.py")["messages"]],
+}))
+"""
+"""Imports the examples, uses them, and prints what they return."""
+
+
+def test_examples_work_in_a_program(tree: Path, tmp_path: Path) -> None:
+    (tmp_path / "keys.csv").write_text("question,answer\nHow many keys?,Twenty a team.\n")
+    (tmp_path / "wrong.csv").write_text("frage,antwort\na,b\n")
+    source = {"name": "faq", "kind": "faq", "path": str(tmp_path), "page_url": "https://x.y/{path}"}
+
+    used = json.loads(run(tree, "-c", USE_EXAMPLES, json.dumps(source)))
+
+    assert used["tools"] == [*TOOLS, "error_code"]
+    assert (used["files"], used["has_digest"]) == (2, True)
+    assert used["page"] == ["https://x.y/keys", "How many keys?", "Twenty a team."]
+    assert used["refused"] == "wrong.csv: has no column 'answer'"
+    system, human = used["prompt"]
+    assert system.startswith("# Context")
+    assert "how do I ship an order?" in human
+    assert human.count("</question>") == 1
+
+
 def test_new_tool_is_offered_and_called(
-    sample_service: AnswerService, model_server: ModelServer
+    tree: Path, sample_service: AnswerService, model_server: ModelServer
 ) -> None:
-    defined = run(block("python", "async def error_code"))
-    line = block("python", '"error_code": error_code,').strip()
-    tools = TOOLS | eval(f"{{{line}}}", defined)
+    spec = spec_from_file_location("runnables.tools.error_code", tree / TOOL)
+    assert spec is not None
+    assert spec.loader is not None
+    module = module_from_spec(spec)
+    spec.loader.exec_module(module)
+    tools = TOOLS | {"error_code": module.error_code}
 
     write_answers(model_server)
     model_server.reply(Reply(tool_calls=[ToolCall("error_code", {"code": "44203"})]), Reply("done"))
@@ -106,36 +221,6 @@ def test_markdown_source_needs_no_code() -> None:
 @pytest.mark.parametrize("kind", KINDS)
 def test_every_kind_has_a_reader(kind: str) -> None:
     assert isinstance(get_reader(kind), SourceReader | FileTaskReader)
-
-
-def test_new_kind_needs_a_config_class_and_a_reader_module(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    defined = run(
-        "from typing import Literal\n" + block("python", "class FaqSourceConfig"),
-        PageFolderConfig=PageFolderConfig,
-    )
-    monkeypatch.setattr(
-        schemas.platform, "FaqSourceConfig", defined["FaqSourceConfig"], raising=False
-    )
-    module = ModuleType("faq")
-    module.__dict__.update(run(block("python", "PageFolderReader[FaqSourceConfig]")))
-    monkeypatch.setitem(sys.modules, "ingestion.sources.faq", module)
-    (tmp_path / "keys.csv").write_text("question,answer\nHow many keys?,Twenty a team.\n")
-    (tmp_path / "wrong.csv").write_text("frage,antwort\na,b\n")
-    source = defined["FaqSourceConfig"].model_validate(
-        {"name": "faq", "kind": "faq", "path": tmp_path, "page_url": "https://x.y/{path}"}
-    )
-
-    document, refused = read_source(source, SourceLimits())
-
-    assert count_files(source) == 2
-    assert digest_source(source, SourceLimits())
-    assert isinstance(document, SourceDocument)
-    assert document.page_url == "https://x.y/keys"
-    (section,) = document.sections
-    assert (section.heading, section.body) == (("How many keys?",), "Twenty a team.")
-    assert isinstance(refused, SourceError)
 
 
 class WikiSourceConfig(PageFolderConfig):
@@ -211,18 +296,3 @@ def test_missing_provider_package_is_reported(monkeypatch: pytest.MonkeyPatch) -
     monkeypatch.setenv("APIDESK_CHAT_MODEL", "mistralai:any")
     with pytest.raises(ConfigurationError, match="langchain-mistralai"):
         open_chat_models(read_settings())
-
-
-def test_new_prompt_is_rendered(monkeypatch: pytest.MonkeyPatch) -> None:
-    template = block("jinja", "headline")
-    environment = chat_prompts._environment()
-    assert environment.loader is not None
-    added = DictLoader({"headline.en.md.j2": template})
-    monkeypatch.setattr(environment, "loader", ChoiceLoader([added, environment.loader]))
-
-    system, human = run(block("python", "load_prompt("))["messages"]
-
-    assert set(re.findall(r"</?([a-z_]+)>", template)) <= set(chat_prompts.TAGS)
-    assert system.text.startswith("# Context")
-    assert "how do I ship an order?" in human.text
-    assert human.text.count("</question>") == 1

@@ -15,10 +15,13 @@ from pydantic import SecretStr
 
 from app.main import create_app
 from app.service.answer_service import AnswerService, connect_answer_service
+from runnables.grounding.grounded_step import MAX_STEP_CHARS, Grounder, GroundingRules
 from runnables.grounding.markdown_text import extract_urls
 from schemas.answer import Answer, AnswerDraft
-from schemas.question import StructuredQuestion
+from schemas.document import RetrievedChunk
+from schemas.question import Question, StructuredQuestion
 from schemas.settings import read_settings
+from tests.chunks import page
 from tests.http_client import http_client
 from tests.model_replies import MakeClient, ask, draft, is_classification, structured
 from tests.model_script import Recorded
@@ -248,6 +251,19 @@ def test_wrong_number_makes_a_step_unsupported(
     steps = ["包裹列表有 1 到 20 个包裹。[请求参数]", "包裹列表有 1 到 7777 个包裹。[请求参数]"]
     answer = answer_of(model_client(), model_server, TRUE, *steps)
     assert answer.unsupported == [3]
+
+
+@pytest.mark.parametrize("length", [3_000, MAX_STEP_CHARS - 1, MAX_STEP_CHARS, MAX_STEP_CHARS + 1])
+def test_inferred_citation_of_a_long_step_is_complete(length: int) -> None:
+    text = " ".join(f"Rule {i}: every workspace may create {i} tokens a day." for i in range(200))
+    chunks = [RetrievedChunk(chunk=chunk, score=1) for chunk in page("quotas", text, language="en")]
+    question = Question(text="how many tokens?", k=5, language="en")
+    grounder = Grounder(question, chunks, GroundingRules())
+    step = grounder.infer_citation(grounder.check_step(chunks[0].chunk.body[:length]))
+    assert step.numbers == (1,)
+    assert step.supported
+    assert step.text.endswith(" [1]")
+    assert len(step.text) <= MAX_STEP_CHARS
 
 
 # --- facts -------------------------------------------------------------------------------------------

@@ -66,7 +66,7 @@ def test_model_may_call_no_tool(steps: ResearchSteps, model_server: ModelServer)
     assert run.rounds == ()
     assert run.research.degraded is None
     first = model_server.chat_requests[0]
-    assert [t["function"]["name"] for t in first.body["tools"]] == ["outline", "search", "open"]
+    assert [t["function"]["name"] for t in first.body["tools"]] == list(TOOLS)
     assert QUESTION in first.text
     assert "订单发货" in first.text.partition("<documents>")[2]
     assert run.state["chunks"] == run.state["retrieved"]

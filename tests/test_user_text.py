@@ -58,6 +58,13 @@ def test_missing_text_is_an_error(section: str) -> None:
         UserText.model_validate(incomplete)
 
 
+def test_label_of_an_unknown_answer_field_is_an_error() -> None:
+    catalogue = load_catalogue("en")
+    catalogue["answer"]["fields"]["answerd_by"] = "answered by"
+    with pytest.raises(ValidationError, match="no field of Answer: answerd_by"):
+        UserText.model_validate(catalogue)
+
+
 def test_catalogue_is_loaded_once() -> None:
     assert user_text("zh") is user_text("zh")
 

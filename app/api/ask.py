@@ -52,6 +52,7 @@ from app.service.middleware import MeteringAnswerer
 from app.service.record_writer import RecordWriter
 from app.service.session_store import SessionStore
 from ingestion.text.language import storable_text
+from prompts.user_text import language_choices
 from schemas.answer import Answer, Source
 from schemas.base import ApiModel, examples
 from schemas.choices import Language
@@ -116,8 +117,9 @@ class AskRequest(ApiModel):
 
     model_config = examples({"question": "what does error 44203 mean?", "session": "mine"})
 
-    question: QuestionText
-    """In Chinese or English. The text may contain pasted API details, responses and logs."""
+    question: QuestionText = Field(
+        description=f"In {language_choices()}. The text may contain pasted API details, responses and logs."
+    )
     k: ChunkCount | None = None
     """Maximum number of chunks to retrieve. Default: APIDESK_TOP_K."""
     filters: Filters | None = None

@@ -71,6 +71,8 @@ async def _stream_answer(ask: Callable[[EventSink], Awaitable[Answer]]) -> Event
         async for event in _with_heartbeats(queue):
             yield event
         answer = await task
+        if streamed.structured is None:
+            yield Event("structured", answer.structured)
         for event in missing_events(streamed, answer):
             yield event
         yield Event("answer", answer)

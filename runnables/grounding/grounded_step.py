@@ -109,12 +109,14 @@ class Grounder:
     def infer_citation(self, step: GroundedStep) -> GroundedStep:
         """Return `step`, which cites nothing, with a citation of the chunk that supports it best.
 
-        `step` is returned unchanged if no single chunk contains enough of it.
+        `step` is returned unchanged if no single chunk contains enough of it. A step that would exceed
+        `MAX_STEP_CHARS` is cut before the citation.
         """
         shares = [inferred_support(step.text, chunk, self._question) for chunk in self._chunks]
         if not any(shares):
             return step
-        cited = self.check_step(f"{step.text} [{shares.index(max(shares)) + 1}]")
+        citation = f" [{shares.index(max(shares)) + 1}]"
+        cited = self.check_step(step.text[: MAX_STEP_CHARS - len(citation)] + citation)
         return replace(cited, refused=step.refused, is_inferred=True)
 
     def check_quote(self, text: str) -> GroundedStep:

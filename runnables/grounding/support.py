@@ -162,7 +162,9 @@ def _content_words(text: str) -> set[str]:
 def _shares_words_or_identifier(statement: str, cited: Sequence[Chunk]) -> bool:
     """Return whether the chunks in the language of `statement` contain enough of its words.
 
-    If a chunk is in another language, a shared identifier is enough (see `_shares_identifier`).
+    If a chunk is in another language, a shared identifier is enough (see `_shares_identifier`). The
+    language is detected in the text of each chunk, because `Chunk.language` is that of the whole document,
+    whose sections may be in several languages.
     """
     language = detect_language(_prose(statement))
     same_language = [chunk for chunk in cited if detect_language(_chunk_text(chunk)) == language]

@@ -23,6 +23,7 @@ from runnables.tools.tool_context import (
     PassagesResult,
     ToolContext,
     ToolContextRuntime,
+    passages_result,
 )
 from schemas.document import CatalogueEntry, RetrievedChunk
 from schemas.question import Filters, Question
@@ -145,12 +146,6 @@ async def look_up(
         store=None,
     )
     return await TOOLS[name](**arguments, runtime=runtime)
-
-
-def passages_result(chunks: Sequence[RetrievedChunk]) -> PassagesResult:
-    """Return `chunks` as a result, with the text that the model reads."""
-    text = "\n\n".join(retrieved.chunk.text.strip() for retrieved in chunks)
-    return PassagesResult(text or "nothing was found", chunks)
 
 
 def is_under_heading(retrieved: RetrievedChunk, heading: str | None) -> bool:

@@ -31,6 +31,12 @@ class PassagesResult(NamedTuple):
     """The chunks in the text, which the answer may cite."""
 
 
+def passages_result(chunks: Sequence[RetrievedChunk]) -> PassagesResult:
+    """Return `chunks` as a result, with the text that the model reads."""
+    text = "\n\n".join(retrieved.chunk.text.strip() for retrieved in chunks)
+    return PassagesResult(text or "nothing was found", chunks)
+
+
 class OutlineResult(NamedTuple):
     """Result of a tool that lists documents. Answers cannot cite an outline."""
 

@@ -19,6 +19,7 @@ from app.service.ask_command import Answerer, AskCommand, check_question
 from app.telemetry.logs import bind_log_context
 from app.telemetry.run_observer import RunObserver, TokenMeter
 from ingestion.text.language import detect_language
+from prompts.user_text import language_choices
 from runnables.run_context import with_deadline
 from runnables.tools.lookup_tools import TOOLS, langchain_tools, look_up
 from runnables.tools.middleware import arguments_schema, check_arguments
@@ -181,7 +182,7 @@ class ToolReply:
 
 # This function only defines the description and arguments of the tool. `Toolbox` answers the question.
 async def ask(
-    question: Annotated[str, "the question, in Chinese or English; may contain a pasted error"],
+    question: Annotated[str, f"the question, in {language_choices()}; may contain a pasted error"],
     language: Annotated[
         Language | None, "the language of the answer; by default the language of the question"
     ] = None,

@@ -89,9 +89,24 @@ def _footer(answer: Answer) -> str:
     """
     labels = user_text(answer.language).answer.fields
     names = [name for name in FOOTER_FIELDS if answer.sources or name != "confidence"]
-    values = [(labels.get(name, ""), getattr(answer, name)) for name in names]
-    parts = [f"{label} {value}".strip() for label, value in values if value is not None]
+    values = [(labels.get(name, ""), _footer_value(answer, name)) for name in names]
+    parts = [f"{label} {value}".strip() for label, value in values if value]
     return " · ".join([*parts, f"{answer.timings.get('total', 0)} ms"])
+
+
+def _footer_value(answer: Answer, name: str) -> str:
+    """Return the value of a field as the question page shows it; empty if there is nothing to show.
+
+    Values such as `low` and `api_call` are shown in the language of the answer.
+    """
+    value = getattr(answer, name)
+    if value is None:
+        return ""
+    if isinstance(value, bool):
+        return str(value).lower()
+    if isinstance(value, list | tuple):
+        return ", ".join(map(str, value))
+    return user_text(answer.language).page.get(str(value), str(value))
 
 
 def print_retrieved(sources: list[Source], console: Console | None = None) -> None:
