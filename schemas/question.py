@@ -27,6 +27,7 @@ MAX_PASTED_WORDS = 6
 """Maximum number of words in pasted JSON that are searched for."""
 
 _WORD = re.compile(r"[A-Za-z]+(?:[_-][A-Za-z]+)*")
+_OUTCOME = re.compile(r"success|ok|fail(?:ed)?", re.IGNORECASE)
 _COMPOUND = re.compile(r"[A-Za-z]+(?:_[A-Za-z0-9]+)+|[a-z]+(?:[A-Z][a-z0-9]*)+")
 """A name of several words. Names of one word, such as `id`, are too common to search for."""
 
@@ -136,8 +137,14 @@ class ExtractedDetails:
 
     @property
     def asked(self) -> str:
-        """The prose, the API paths and the error; empty if the question has none of them."""
-        return " ".join(part for part in (self.prose, *self.paths, self.error or "") if part)
+        """The prose, the API paths and the error; empty if the question has none of them.
+
+        An error that is one word of the prose, such as a code, is not repeated.
+        """
+        error = self.error or ""
+        if error.isascii() and " " not in error and error in self.prose:
+            error = ""
+        return " ".join(part for part in (self.prose, *self.paths, error) if part)
 
     @property
     def search_query(self) -> str:
@@ -153,9 +160,12 @@ class ExtractedDetails:
 
 
 def _words_in(value: JsonValue, *, with_names: bool) -> Iterator[str]:
-    """Yield the strings within `value` that are one word and, if wanted, the compound names of fields."""
+    """Yield the strings within `value` that are one word and, if wanted, the compound names of fields.
+
+    Words that say only whether a call succeeded are left out.
+    """
     if isinstance(value, str):
-        if _WORD.fullmatch(value):
+        if _WORD.fullmatch(value) and not _OUTCOME.fullmatch(value):
             yield value
     elif isinstance(value, list):
         for inner in value:
@@ -208,7 +218,7 @@ class StructuredQuestion(ApiModel):
     error: ModelText = Field(default=None, description="the error code or message, verbatim")
     search_terms: ModelTerms = Field(
         default_factory=tuple,
-        description="3 to 8 terms to look for in the documentation, in the language that the question "
-        "is not in: Chinese terms for an English question, English ones for a Chinese question",
+        description="3 to 8 terms to look for in the documentation, in the other language of the "
+        "documents, not that of the question",
     )
     trace_id: ModelText = Field(default=None, description="the trace id of the call, verbatim")

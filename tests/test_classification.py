@@ -10,7 +10,12 @@ import pytest
 from litestar import Litestar
 from litestar.testing import TestClient
 
+from app.service.answer_service import AnswerService
+from app.service.ask_command import AskCommand
+from schemas.question import Turn
 from tests.conftest import SHARED_DATA, needs_shared_data
+from tests.follow_ups import turn
+from tests.small_platform import quoted_page
 
 DATA = Path(__file__).parent / "data"
 
@@ -52,6 +57,31 @@ def read_lines(path: Path) -> list[dict[str, Any]]:
 )
 def test_types(client: TestClient[Litestar], question: str, expected: str) -> None:
     assert ask(client, question)["type"] == expected
+
+
+def test_term_of_a_letter_and_a_number_is_on_topic_if_it_is_documented(tmp_path: Path) -> None:
+    page = "# Settlement\n\nT+1 means the working day after the payment."
+    assert "working day" in quoted_page(tmp_path, page, "T+1是什么意思")
+
+
+def test_term_of_a_letter_and_a_number_is_off_topic_if_it_is_not_documented(
+    client: TestClient[Litestar],
+) -> None:
+    assert ask(client, "T+1是什么意思")["type"] == "unknown"
+
+
+def test_answer_to_code_is_in_the_language_of_the_conversation_or_platform(
+    sample_service: AnswerService,
+) -> None:
+    def language(text: str, *history: Turn) -> str:
+        return sample_service.build_question(AskCommand(text, history=history)).language
+
+    english = turn("How do I verify webhooks?")
+    assert sample_service.platform.platform.language == "zh"
+    assert language("SIGN_ERROR") == "zh"
+    assert language("SIGN_ERROR", english, turn("ORDER_PAID")) == "en"
+    assert language("SIGN_ERROR 怎么办", english) == "zh"
+    assert language("why?\n```\n签名不对，签名不对\n```") == "en"
 
 
 def test_trace_id_is_extracted(client: TestClient[Litestar]) -> None:

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from runnables.question.extract_details import error_codes, extract_details
+from runnables.question.extract_details import error_codes, extract_details, single_letter_terms
 
 
 @pytest.mark.parametrize(
@@ -46,6 +46,18 @@ from runnables.question.extract_details import error_codes, extract_details
         ('{"zip_code": "94016", "name": "x"} 怎么传', {"error": None}),
         ('{"errors": [{"code": "CMN-101", "message": "gone"}]}', {"error": "CMN-101 gone"}),
         ('{"error": {"code": 40014, "message": "no"}}', {"error": "40014 no"}),
+        ('{"error": {"type": "rate_error", "message": "slow"}}', {"error": "rate_error slow"}),
+        ('{"error": "invalid_grant", "error_description": "no"}', {"error": "invalid_grant no"}),
+        ("POST /x returns 409 slot_taken", {"error": "slot_taken", "paths": ["/x"]}),
+        ("error code: `slot_taken`", {"error": "slot_taken"}),
+        ("POST /bookings 402", {"error": "402", "paths": ["/bookings"]}),
+        ('"DELETE /customers/cus_1 HTTP/1.1" 409 153', {"error": "409"}),
+        ("POST /bookings returns 422", {"error": "422"}),
+        ("POST /bookings 返回 422", {"error": "422"}),
+        ("error 402", {"error": "402"}),
+        ("报错 404", {"error": "404"}),
+        ("GET /bookings 200", {"error": None}),
+        ("get 500 items", {"error": None}),
         ("报错：签名不正确", {"error": "签名不正确"}),
         ("error: insufficient balance.", {"error": "insufficient balance"}),
         ("{not json} {'a': 1}", {"request_param": {}, "prose": "{not json} {'a': 1}"}),
@@ -74,14 +86,49 @@ def test_details_are_extracted(question: str, expected: dict[str, Any]) -> None:
         ("USG.206110004 and Node.js 3.5", ["USG.206110004"]),
         ("e.g. docs.my-site.com or chat.update", []),
         ("错误码43001，以及 43002", ["43001", "43002"]),
+        ('{"return_code": "SUCCESS", "err_code": "ORDERPAID"}', ["ORDERPAID"]),
+        ("getting 409 slot_taken, or hold_expired (410)", ["slot_taken", "hold_expired"]),
+        ("error card_frozen and 错误码slot_taken", ["card_frozen", "slot_taken"]),
+        ("it returns invalid_grant; 接口返回 card_declined", ["invalid_grant", "card_declined"]),
+        ("it returns order_id; 返回 order_id", []),
+        ("error: order_id is required, 报错 sku_id 不存在, 400 order_id is missing", []),
+        ("order_items 500 per page", []),
+        ("what is idempotency_key", []),
+        ('{"error": {"code": "slot_taken", "message": "x"}}', ["slot_taken"]),
+        ('{"type": "card_error", "message": "x"}', ["card_error"]),
+        ('{"code": "summer_sale", "type": "fixed_price"}', []),
+        ('{"errorCode": "NoApp", "errorCode": "string", "order_code": "ABC"}', ["NoApp"]),
     ],
 )
 def test_error_codes_are_recognised_by_shape(text: str, codes: list[str]) -> None:
     assert error_codes(text) == codes
 
 
+def test_terms_of_a_letter_a_sign_and_a_number_are_recognised() -> None:
+    text = "什么是T+1？ D+0, T-2 or 1+1, utf-8, v-1.2, a-b, T+1+2"
+    assert single_letter_terms(text) == ["T+1", "D+0", "T-2"]
+
+
 @pytest.mark.parametrize(
-    "unit", ["trace-", "a-", "a.", "trace id ", "返回 ", "{", "[[", "/a", "http://", '{"a":', " "]
+    "unit",
+    [
+        "trace-",
+        "a-",
+        "a.",
+        "trace id ",
+        "返回 ",
+        "{",
+        "[[",
+        "/a",
+        "http://",
+        '{"a":',
+        " ",
+        "a_",
+        "409 a_",
+        "error ",
+        "GET /",
+        '"code":"a_',
+    ],
 )
 def test_long_repetitions_do_not_hang(unit: str) -> None:
     text = unit * (20_000 // len(unit)) + "!"
@@ -98,6 +145,15 @@ def test_long_repetitions_do_not_hang(unit: str) -> None:
         ('{"error_code": "USG.206110004", "error_msg": "full"}', "USG.206110004 full"),
         ('{"errorCode": "NoApp", "errorMessage": "no such app"}', "NoApp no such app"),
         ('{"retcode": 0, "data": {"level": 3}}', None),
+        ('{"code": "SUCCESS", "msg": "OK", "sub_code": "71101"}', "71101"),
+        ('{"code": "SUCCESS", "sub_code": "71101", "sub_msg": "余额不足"}', "71101 余额不足"),
+        ('{"return_code": "SUCCESS", "result_code": "FAIL", "err_code": "ORDERPAID"}', "ORDERPAID"),
+        ('{"return_code": "SUCCESS", "result_code": "FAIL"}', "FAIL"),
+        ('{"code": 0, "errmsg": "balance too low"}', "balance too low"),
+        ('{"errcode": 0, "errmsg": "请求成功"}', None),
+        ('{"code": "10000", "msg": "Success", "sub_code": ""}', None),
+        ('{"code": "SUCCESS", "message": "accepted", "data": {}}', None),
+        ('{"error": false, "data": {}}', None),
     ],
 )
 def test_code_of_a_pasted_response_is_found_under_other_keys(
@@ -114,6 +170,15 @@ def test_words_in_pasted_json_are_searched_for_but_not_its_other_values() -> Non
     )
     assert details.asked == "now what?"
     assert details.search_query == "now what? bank_rejected"
+
+
+def test_words_that_say_only_success_or_failure_are_not_searched_for() -> None:
+    body = '{"status": "SUCCESS", "result": "failed", "state": "ok", "reason": "bank_rejected"}'
+    assert extract_details(f"{body} why").search_query == "why bank_rejected"
+
+
+def test_code_in_the_text_is_searched_for_once() -> None:
+    assert extract_details("getting 409 slot_taken").search_query == "getting 409 slot_taken"
 
 
 def test_compound_names_in_pasted_json_are_searched_for_unless_there_is_an_error() -> None:

@@ -19,6 +19,18 @@ from tests.model_replies import ask
 
 CODE = turn("41021 是什么错误", "订单状态不允许发货。 [1]", "订单发货")
 
+REFUND = turn("申请退款需要哪些参数", "见 [轨迹推送](t.md)，传商户订单号。 [1]", "申请退款")
+REFUND_LIMIT = turn(
+    "申请退款的限流是多少", "| 申请退款 | 20 |\n| 创建运单 | 50 |\n\n[1]", "申请退款"
+)
+CREATE = turn("Which parameters does Create Refund need?", "An amount. [1]", "Create Refund")
+LONG_ANSWER = turn(
+    "how do i cancel a booking",
+    "| currency | supported currencies |\n| delay | payout delay |\n| keys | who can create keys |\n| events | sent |",
+    "Cancel a booking",
+)
+SIGN_ERROR = turn("SIGN_ERROR 怎么解决")
+
 SIGN = turn("签名怎么算", "取出查询串中的全部参数，按 ASCII 码升序排列。 [1]")
 HOOKS = turn("How do I verify webhook signatures?", "Use the bytes as received. [1]")
 
@@ -60,11 +72,48 @@ def answered(client: TestClient[Litestar], question: str) -> tuple[Turn, bool]:
         ("那 41022 呢", [SHIP], "那 41022 呢"),
         ("那 /dop/api/v1/order/search 呢", [SHIP], "那 /dop/api/v1/order/search 呢"),
         ("那订单发货的参数呢", [SHIP], "那订单发货的参数呢"),
-        ("那退款呢", [SHIP], "那退款呢"),
+        ("那退款呢", [SHIP], "退款接口是哪个"),
         ("那今天天气怎么样", [SHIP], "那今天天气怎么样"),
         ("what about the weather?", [PRICE], "what about the weather?"),
         ("怎么申请电子发票", [SHIP], "怎么申请电子发票"),
         ("那错误码呢", [turn("怎么办")], "那错误码呢"),
+        ("那 T+1 呢", [SHIP], "那 T+1 呢"),
+        ("那创建运单呢", [REFUND], "创建运单需要哪些参数"),
+        ("换成创建运单呢？", [REFUND], "创建运单需要哪些参数"),
+        ("那创建运单呢", [REFUND, turn("谢谢")], "创建运单需要哪些参数"),
+        ("那轨迹推送呢", [REFUND], "轨迹推送需要哪些参数"),
+        ("创建运单呢", [REFUND_LIMIT], "创建运单的限流是多少"),
+        ("那轨迹推送呢", [turn("电子面单多少钱", "", "电子面单打印")], "轨迹推送多少钱"),
+        ("那申请退款呢", [REFUND, turn("创建运单需要哪些参数", "", "创建运单")], "申请退款需要哪些参数"),
+        ("and for create shipment?", [CREATE], "Which parameters does create shipment need?"),
+        ("what about shipments?", [CREATE], "Which parameters does shipments need?"),
+        ("那错误码呢", [REFUND], "申请退款的错误码"),
+        ("那商户订单号呢", [REFUND], "申请退款：商户订单号呢"),
+        ("那创建运单的错误码呢", [REFUND], "那创建运单的错误码呢"),
+        ("那天气呢", [REFUND], "那天气呢"),
+        ("what about a joke?", [CREATE], "what about a joke?"),
+        ("what about the limits of Create Shipment?", [CREATE], "what about the limits of Create Shipment?"),
+        ("create shipment?", [CREATE], "create shipment?"),
+        ("and the error codes?", [CREATE], "Create Refund: the error codes?"),
+        ("还是不行", [SHIP, SIGN_ERROR], "SIGN_ERROR：还是不行"),
+        ("试了，还是报错，怎么办", [SIGN_ERROR], "SIGN_ERROR：试了，还是报错，怎么办"),
+        ("还是不行", [SIGN_ERROR, turn("SIGN_ERROR：还是不行"), turn("谢谢")], "SIGN_ERROR：还是不行"),
+        ("还是不行", [turn('{"code": "SUCCESS", "err_code": "ORDERPAID"}')], "ORDERPAID：还是不行"),
+        ("I tried that, but it still doesn’t work", [SIGN_ERROR], "SIGN_ERROR: I tried that, but it still doesn’t work"),
+        ("still the same error", [CODE], "订单发货 41021: still the same error"),
+        ("还是不行", [turn("你好")], "还是不行"),
+        ("多久能到账", [REFUND, turn("过期了怎么办")], "申请退款：多久能到账"),
+        ("多久能到账", [turn("过期了怎么办")], "多久能到账"),
+        ("怎么解决", [turn("超时了怎么办")], "超时了：怎么解决"),
+        ("需要哪些参数", [REFUND, turn("订单丢了怎么办")], "订单丢了：需要哪些参数"),
+        ("what is the payout delay", [LONG_ANSWER], "what is the payout delay"),
+        ("who can create keys", [LONG_ANSWER], "who can create keys"),
+        ("can recipients opt out", [turn("how do reminders work", "Recipients can opt out.")], "can recipients opt out"),
+        ("which events are there", [LONG_ANSWER], "which events are there"),
+        ("and which currencies are supported", [LONG_ANSWER], "and which currencies are supported"),
+        ("支持哪些币种", [turn("怎么取消预约", "退款币种与支付币种相同。", "取消预约")], "支持哪些币种"),
+        ("does it send a payout", [LONG_ANSWER], "Cancel a booking: does it send a payout"),
+        ("which parameters are required", [turn("which events exist")], "events: which parameters are required"),
         ("？", [SHIP], "？"),
         ("", [SHIP], ""),
     ],
@@ -208,7 +257,7 @@ def is_off_topic(answer_service: AnswerService, question: str) -> bool:
         ([SIGN, turn("签名：有 Python 的例子吗")], "签名"),
         ([SHIP, turn("怎么办")], "订单发货"),
         ([HOOKS], "verify webhook signatures"),
-        ([turn("How many calls per second may I make?")], "calls per second may I make"),
+        ([turn("How many calls per second may I make?")], "calls per second"),
         ([turn("怎么申请权限包，要多久")], "申请权限包"),
         ([turn("？？？")], ""),
     ],
@@ -217,7 +266,35 @@ def test_conversation_subject(history: list[Turn], focus: str) -> None:
     assert conversation_subject(history) == focus
 
 
-@pytest.mark.parametrize("text", ["那" * 20_000, "and " * 5_000, "{" * 20_000, "a_" * 10_000, " -" * 9_000, "谢谢" * 9_000, "都" * 20_000])  # fmt: skip
+@pytest.mark.parametrize(
+    ("question", "subject"),
+    [
+        ("which scopes are there", "scopes"),
+        ("how long can a text be", "text"),
+        ("and refunds?", "refunds"),
+        ("how do reminders work", "reminders"),
+        ("can recipients opt out", "recipients"),
+        ("which placeholders exist", "placeholders"),
+        ("which scopes does a refund need", "refund"),
+        ("which card works in the sandbox", "card"),
+        ("how many times can a booking be rescheduled", "booking"),
+        ("is the booking confirmed by email", "booking"),
+        ("is it possible to share a booking", "share a booking"),
+        ("how do i cancel a booking", "cancel a booking"),
+        ("does it cost anything", ""),
+        ("and how many times can I move it", ""),
+        ("支持哪些币种", "币种"),
+        ("谁能创建密钥", "创建密钥"),
+        ("收件人能退订吗", "收件人"),
+        ("提醒是怎么工作的", "提醒"),
+        ("需要哪些参数", ""),
+    ],
+)
+def test_subject_is_a_noun_phrase_or_an_action(question: str, subject: str) -> None:
+    assert conversation_subject([turn(question)]) == subject
+
+
+@pytest.mark.parametrize("text", ["那" * 20_000, "and " * 5_000, "{" * 20_000, "a_" * 10_000, " -" * 9_000, "谢谢" * 9_000, "都" * 20_000, "which " * 5_000, "are " * 5_000])  # fmt: skip
 def test_long_texts_are_not_follow_ups(text: str) -> None:
     assert make_standalone(text, [SHIP, turn(text)]) == text
     assert not is_small_talk(text)

@@ -2,7 +2,12 @@
 
 import pytest
 
-from ingestion.text.language import detect_language, estimate_tokens
+from ingestion.text.language import (
+    detect_language,
+    detect_question_language,
+    estimate_tokens,
+    remove_code_blocks,
+)
 from schemas.choices import Language
 
 
@@ -23,6 +28,36 @@ from schemas.choices import Language
 )
 def test_language_is_detected(text: str, expected: Language) -> None:
     assert detect_language(text) == expected
+
+
+@pytest.mark.parametrize(
+    ("question", "expected"),
+    [
+        ("SIGN_ERROR", None),
+        ("HTTP 429", None),
+        ("GET orderId", None),
+        ("openid", None),
+        ("`order`", None),
+        ("", None),
+        ("java报InvalidKeySpecException", "zh"),
+        ("sign_type RSA2 InvalidKeySpecException 求助", "zh"),
+        ('curl -X POST -H "Content-Type: application/json" 返回 CERT_EXPIRED', "zh"),
+        ("IllegalStateException: Unable to decode the key of this request 怎么办", "zh"),
+        ("how do I fix SIGN_ERROR", "en"),
+        ("HOW DO I SHIP", "en"),
+        ("in Java?", "en"),
+        ("What does 订单 mean in the field order_no of this API?", "en"),
+    ],
+)
+def test_language_of_a_question_is_that_of_its_words_outside_of_code(
+    question: str, expected: Language | None
+) -> None:
+    assert detect_question_language(question) == expected
+
+
+def test_code_blocks_are_removed() -> None:
+    text = "签名不对\n```java\nString sign;\n```\nwhy\n```\nopen"
+    assert remove_code_blocks(text).split() == ["签名不对", "why"]
 
 
 @pytest.mark.parametrize(

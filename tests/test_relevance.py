@@ -21,6 +21,7 @@ TERMS = QueryTerms(
     identifiers=frozenset(),
     values=frozenset(),
     has_pasted_call=False,
+    lines=frozenset(),
     needs=frozenset(),
     quantities=frozenset({"time"}),
 )

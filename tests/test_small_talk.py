@@ -17,6 +17,15 @@ OK!
 🙏🙏
 你好
 在吗？
+在吗，请问一下
+请问一下
+打扰了，想请教个问题
+有人吗
+有人在吗？
+没人理我吗
+hello anyone there?
+hi, is anybody there?
+excuse me
 您好，早上好
 非常感谢您的帮助
 搞定了，谢谢大佬
@@ -98,6 +107,10 @@ right, but what about refunds
 sure, what next
 done with signing, next step
 再问一下，签名
+请问一下，怎么退款
+有人用过沙箱吗
+还是不行
+still doesn't work
 is that all the parameters
 thanks. trace_id: 7301982211763524801
 it works in sandbox but not in production

@@ -21,9 +21,10 @@ from app.telemetry.tracing import open_tracing
 from ingestion.database.engine import open_engine
 from ingestion.job import IngestionJob, ProgressCallback
 from ingestion.platform_config import read_platform
+from ingestion.providers import ModelRole
 from ingestion.store.collection import WARM_UP_QUESTION
 from ingestion.sync import foreign_documents_error
-from ingestion.text.language import detect_language
+from ingestion.text.language import detect_question_language, remove_code_blocks
 from runnables.answer_events import AnswerEventHandler
 from runnables.factory import PipelineFactory
 from runnables.models.chat_model import ConcurrencyLimiter
@@ -87,6 +88,8 @@ class AnswerService:
         )
         """Limits how many calls to chat models run at once."""
         self.models = open_chat_models(settings, self.call_limiter, models.chat)
+        self.model_probes: dict[ModelRole, asyncio.Task[None]] = {}
+        """The last readiness probe of each chat model."""
         self._factory = PipelineFactory(
             settings,
             platform,
@@ -201,7 +204,7 @@ class AnswerService:
         return Question(
             text=command.text,
             k=command.k or self.settings.top_k,
-            language=command.language or self._detect_language(details.prose),
+            language=command.language or self._detect_language(command),
             filters=command.filters or Filters(),
             history=command.history,
             details=details,
@@ -261,10 +264,15 @@ class AnswerService:
                 ) from None
             yield
 
-    def _detect_language(self, prose: str) -> Language:
-        """Return the language of `prose`, or the platform's language if `prose` has no letters."""
-        if any(character.isalpha() for character in prose):
-            return detect_language(prose)
+    def _detect_language(self, command: AskCommand) -> Language:
+        """Return the language of the latest question that has words outside code.
+
+        If there is no such question, return the platform's language.
+        """
+        for text in (command.text, *(turn.question for turn in reversed(command.history))):
+            prose = extract_details(remove_code_blocks(text)).prose
+            if language := detect_question_language(prose):
+                return language
         return self.platform.platform.language
 
 

@@ -25,6 +25,17 @@ RAREST_ZIPF = 2.0
 
 _HAN_RUN = re.compile(r"[\u3400-\u9fff\uf900-\ufaff]+")
 _LATIN_WORD = re.compile(r"[A-Za-z]+")
+_CODE_BLOCK = re.compile(r"```.*?(?:```|\Z)", re.DOTALL)
+_CODE = re.compile(
+    r"`[^`\n]{1,200}`|(?<!\S)--?[A-Za-z][\w-]*"
+    r"|\b(?:curl|wget)\b|\b(?:GET|PUT|POST|PATCH|DELETE|HEAD|OPTIONS)\b",
+    re.ASCII,
+)
+"""Matches code spans, options and names of shell commands, and HTTP methods."""
+
+_LATIN_TOKEN = re.compile(r"[A-Za-z0-9_$./:@#+-]+")
+_PLAIN_WORD = re.compile(r"[A-Za-z][a-z]*(?:-[a-z]+)*|[A-Z]+")
+_CHINESE_INTERROGATIVE = re.compile(r"怎|什么|[吗呢啥咋哪]|如何|为何|多少|求助|求解")
 _SURROGATE = re.compile("[\ud800-\udfff]")
 
 
@@ -37,6 +48,34 @@ def detect_language(text: str) -> Language:
     han_words = _count_han(text) / 2
     latin_words = len(_LATIN_WORD.findall(text))
     return "zh" if han_words and han_words * 3 >= latin_words else "en"
+
+
+def remove_code_blocks(text: str) -> str:
+    """Return `text` without the fenced code blocks of Markdown."""
+    return _CODE_BLOCK.sub(" ", text)
+
+
+def detect_question_language(question: str) -> Language | None:
+    """Return the language of the words of `question` outside of code; None if there are no such words.
+
+    Code is what is marked as code, parts of shell commands, and identifiers. A question with a Chinese
+    interrogative is Chinese, whatever it quotes.
+    """
+    prose = _LATIN_TOKEN.sub(_without_identifier, _CODE.sub(" ", question))
+    if _CHINESE_INTERROGATIVE.search(prose):
+        return "zh"
+    return detect_language(prose) if any(map(str.isalpha, prose)) else None
+
+
+def _without_identifier(token: re.Match[str]) -> str:
+    """Return a Latin token if it is a plain word; a space if it may be an identifier.
+
+    Words in capitals and words that no word list has, such as `HTTP` and `openid`, may be identifiers.
+    """
+    word = token[0].rstrip(".:/-")
+    frequency = zipf_frequency(word.lower())
+    is_word = frequency > (COMMON_ZIPF if word.isupper() and len(word) > 1 else RAREST_ZIPF)
+    return token[0] if _PLAIN_WORD.fullmatch(word) and is_word else " "
 
 
 def estimate_tokens(text: str) -> int:

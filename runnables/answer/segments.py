@@ -53,7 +53,10 @@ class Segment:
     text: str
     """Markdown."""
     name: str = ""
-    """First cell of a table row, or the code span or numeric code that a bullet begins with."""
+    """First cell of a table row, or the code span or numeric code that begins a bullet; may be empty.
+
+    In a bullet, a colon, an opening bracket or a dash must follow the code.
+    """
     is_required: bool = False
     """Whether the segment is the row of a parameter that every call needs."""
     cells: tuple[tuple[str, str], ...] = ()

@@ -14,10 +14,15 @@ from ingestion.text.markdown_blocks import parse_table, plain_text
 from ingestion.text.words import split_words
 from runnables.models.chat_models import ChatModels
 from runnables.models.structured_output import StructuredOutputCall
-from runnables.question.extract_details import details_of, error_codes
+from runnables.question.extract_details import details_of, error_codes, single_letter_terms
 from runnables.question.topic_gate import CERTAINLY_ON_TOPIC, ON_TOPIC, estimate_on_topic
 from runnables.question.topic_scorer import TopicScorer, is_content_word
-from runnables.retrieval.exact_search import chunks_by_name, chunks_by_path
+from runnables.retrieval.exact_search import (
+    ACTION_VERBS,
+    chunks_by_name,
+    chunks_by_path,
+    names_action,
+)
 from runnables.retrieval.query_analysis import Glossary, asks_about_code
 from runnables.run_context import NamedStep, emit, remaining_seconds, with_deadline
 from runnables.state import Classification
@@ -127,7 +132,8 @@ def classify_by_rules(
     code, api_of_code = _indexed_error_code(text, chunks)
     path, api = _api_by_path(details, collection)
     probability = 1.0
-    if not (details.trace_id or code or api or asks_about_code(details.asked)):
+    named_exactly = code or api or _has_indexed_term(text, chunks)
+    if not (details.trace_id or named_exactly or asks_about_code(details.asked)):
         probability = estimate_on_topic(details, collection, glossary, chunks)
     if probability < ON_TOPIC:
         return Classification(StructuredQuestion(type="unknown"), on_topic=probability)
@@ -145,6 +151,17 @@ def classify_by_rules(
         trace_id=details.trace_id,
     )
     return Classification(structured, on_topic=probability, is_exact=bool(code or api or by_name))
+
+
+def _has_indexed_term(text: str, chunks: list[Chunk]) -> bool:
+    """Return whether `chunks` contain one of the terms in `text` such as `T+1`.
+
+    The topic score ignores letters and numbers, and with them these terms.
+    """
+    terms = {term.lower() for term in single_letter_terms(text)}
+    return bool(terms) and any(
+        term.lower() in terms for chunk in chunks for term in single_letter_terms(chunk.body)
+    )
 
 
 def search_candidates(
@@ -215,11 +232,22 @@ def _api_by_name(text: str, chunks: list[Chunk], collection: Collection) -> Chun
     words = set(split_words(text))
     candidates: list[tuple[bool, bool, int, Chunk]] = []
     for rank, (chunk, name) in enumerate(zip(chunks, names, strict=True)):
+        if _is_only_verb_or_noun(name & words, name, chunk.api_name, text):
+            continue
         found = sum(weights[word] for word in name & words)
         if found and found >= MIN_NAME_SHARE * sum(weights[word] for word in name):
             is_deprecated = chunk.metadata.get("deprecated") == "true"
             candidates.append((not name <= words, is_deprecated, rank, chunk))
     return min(candidates, key=lambda candidate: candidate[:3])[3] if candidates else None
+
+
+def _is_only_verb_or_noun(found: set[str], name: set[str], api_name: str, text: str) -> bool:
+    """Return whether `found` has only a verb, or only the noun of a name such as "Get a booking".
+
+    `name` has the content words of `api_name`, and `found` those in `text`.
+    """
+    is_reduced = len(name) == 1 and not ACTION_VERBS.isdisjoint(split_words(api_name))
+    return found <= ACTION_VERBS or (is_reduced and not names_action(text, api_name))
 
 
 def _indexed_error_code(text: str, chunks: list[Chunk]) -> tuple[str | None, Chunk | None]:

@@ -2,6 +2,7 @@
 
 import json
 import re
+from collections.abc import Iterable
 from urllib.parse import parse_qsl, urlsplit
 
 from pydantic import JsonValue, TypeAdapter
@@ -37,17 +38,87 @@ _ERROR_CODE = re.compile(
 )
 _CODE_KEY = re.compile(r"(?:err|fail|reason|result|ret|sub)(?:or|ure)?(?:code|no)$|error$")
 """Matches the end of a key such as `deliveryErrorCode`, as `plain_key` returns it."""
-_MESSAGE_KEYS = (
-    "code", "errcode", "errorcode", "retcode", "errno", "error", "subcode",
-    "message", "msg", "errmsg", "errormsg", "errormessage", "errordescription", "retmsg", "submsg",
-)  # fmt: skip
-"""Keys of the code and the message in the response of a failed call, as `plain_key` returns them.
+_VALUE_OF_CODE_KEY = re.compile(
+    r"(?:err(?:or)?|sub|ret(?:urn)?|result)_?(?:code|no)[\"']\s{0,9}:\s{0,9}"
+    r"[\"']([a-z][\w.-]{1,60})[\"']",
+    re.IGNORECASE | re.ASCII,
+)
+"""Matches a word as the value of a key such as `err_code` in JSON."""
 
-`_error_of` reads them in this order.
+_JOINED = (
+    r"(?<![A-Za-z0-9_.{/-])([a-z][a-z0-9]{0,40}(?:_[a-z0-9]{1,40}){1,8})(?![A-Za-z0-9_/-]|\.\w)"
+)
+_NOT_A_FIELD = (
+    r"(?![\"'`”]?\s?(?:(?:is|are|was|must|has|should|cannot|can't|missing|required|not|needs|per)\b"
+    r"|[不必未没缺为非超]|格式|无效|长度|类型))"
+)
+"""Excludes names before a statement about a field, as in "error: order_id is required"."""
+
+_STATUS = r"(?:4(?:0[0-689]|1[0-7]|2[1-9]|31|51)|50[0-8])"
+"""Matches an HTTP status of an error."""
+
+_FAILED_CALL = re.compile(
+    r"(?<![A-Za-z])(?:(?:GET|POST|PUT|PATCH|DELETE|HEAD)\s+[\"'`]?(?:https?://|/)\S+"
+    r"(?:\s+HTTP/[\d.]+[\"']?)?\s+(?:(?:returns?|gives?)\s|[-=]>\s?|返回\s?)?"
+    r"|(?:errors?|http|status(?: code)?)[\s:：=]{0,3})"
+    rf"({_STATUS})(?!\d)|(?:报错|错误码?|状态码)[\s:：=]{{0,3}}({_STATUS})(?!\d)",
+    re.IGNORECASE,
+)
+"""Matches a status of an error after a method and a path, as in an access log, or after an error word."""
+
+_GAP = r"[\s:：=,，\"'`“(（]{1,4}"
+_BEFORE_CODE = (
+    rf"(?<![\d.]){_STATUS}(?:\serror)?{_GAP}|(?<![A-Za-z_])errors?(?:[ _-]?codes?)?(?:\sis)?{_GAP}"
+    r"|(?:报错|错误码?|返回码|状态码)[是为]?[\s:：=\"'`“]{0,3}"
+)
+_LOWER_CASE_CODE = re.compile(
+    rf"(?:{_BEFORE_CODE}){_JOINED}{_NOT_A_FIELD}"
+    rf"|{_JOINED}[\"'`”]?\s?[,，(（]?\s?(?:http\s|status\s)?{_STATUS}(?![\d.%]|\s?(?:per|items|times)\b)",
+    re.IGNORECASE | re.ASCII,
+)
+_NAMED_FAILURE = re.compile(
+    r"(?:(?<![A-Za-z_])(?:codes?|returns?|returned|returning|gets?|getting|got|gives?|throws?|fails with)"
+    rf"(?:\san?|\sthe)?{_GAP}|(?:返回|遇到|提示|出现)了?[\s:：=\"'`“]{{0,3}}){_JOINED}",
+    re.IGNORECASE | re.ASCII,
+)
+_FAILURE = re.compile(
+    r"^(?:in(?:valid|sufficient|correct|active)|no|not|too|bad|wrong|missing|unknown|duplicate)_"
+    r"|_(?:not|too|already|invalid|missing)_|(?:ed|able|ible|_invalid|_missing|_unknown|_mismatch|_conflict"
+    r"|_exists?|_error|_failure|_exception)$"
+)
+"""Matches an error code with a word that says what is wrong, such as `card_declined`."""
+
+_VALUE_IN_FAILURE = re.compile(
+    rf"[\"'](?:error(?:_?code)?|code|type)[\"']\s{{0,9}}:\s{{0,9}}[\"']{_JOINED}[\"']",
+    re.IGNORECASE | re.ASCII,
+)
+_FAILURE_KEY = re.compile(
+    r"[\"'](?:errors?|error_?code|err_?msg|error_?(?:message|description)|message|msg|detail)[\"']\s{0,9}:",
+    re.IGNORECASE,
+)
+"""Matches a key of an error or a message in JSON."""
+
+_SINGLE_LETTER_TERM = re.compile(r"(?<![\w+/.-])[A-Za-z][+/-]\d{1,3}(?![\w+/-]|\.\d)", re.ASCII)
+
+_CODE_KEYS = (
+    "code", "returncode", "resultcode", "errcode", "errorcode", "retcode", "errno", "error",
+    "subcode",
+)  # fmt: skip
+_STATUS_MESSAGE_KEYS = ("message", "msg", "retmsg", "returnmsg")
+"""Keys of messages that may also describe a success."""
+
+_MESSAGE_KEYS = (
+    *_STATUS_MESSAGE_KEYS,
+    "errmsg", "errormsg", "errormessage", "errordescription", "errcodedes", "submsg",
+)  # fmt: skip
+"""Keys of the messages in a response; like those of codes, as `plain_key` returns them.
+
+`_error_of` reads the codes and then the messages, in this order.
 """
 
-_RESPONSE_KEYS = {*_MESSAGE_KEYS, "traceid", "requestid", "success", "errors", "data"}
-_SUCCESS = {"0", "200", "success", "ok", "true"}
+_RESPONSE_KEYS = {*_CODE_KEYS, *_MESSAGE_KEYS, "traceid", "requestid", "success", "errors", "data"}
+_SUCCESS = re.compile(r"0+|200|ok|true|success(?:ful(?:ly)?)?|[^不未没]{0,10}成功", re.IGNORECASE)
+_UNSPECIFIC_FAILURE = re.compile(r"fail(?:ed|ure)?|error|false", re.IGNORECASE)
 
 
 def extract_details(question: str) -> ExtractedDetails:
@@ -66,7 +137,11 @@ def extract_details(question: str) -> ExtractedDetails:
         _assign_body(body, details)
     details.trace_id = traces[0] if traces else _trace_id_of(details.response)
     details.error = (
-        _error_of(details.response) or _error_in(prose) or _code_in(details.request_param)
+        _error_of(details.response)
+        or _error_in(prose)
+        or _code_in(details.request_param)
+        or next(iter(_lower_case_codes(prose)), None)
+        or _status_in(question)
     )
     return details
 
@@ -89,8 +164,37 @@ def error_codes(text: str) -> list[str]:
       not codes
     - words in capitals joined by `_`
     - capitals and then digits, such as `BIL-0017`, `BIL0017` or `SMS-UP-432`
+    - in JSON, a word with a capital as the value of a key such as `err_code`: `ORDERPAID`, `NoApp`
+    - lower-case words joined by `_` in the context of an error (see `_lower_case_codes`)
     """
-    return _ERROR_CODE.findall(text)
+    codes: list[str] = _ERROR_CODE.findall(text)
+    values = (value for value in _VALUE_OF_CODE_KEY.findall(text) if not value.islower())
+    others = [*filter(_is_specific, values), *_lower_case_codes(text)]
+    return [*codes, *(code for code in dict.fromkeys(others) if code not in codes)]
+
+
+def _lower_case_codes(text: str) -> list[str]:
+    """Return the error codes in `text` that look like names of fields, such as `slot_unavailable`.
+
+    Such a code stands next to an HTTP status of an error, after a word such as "error" or 错误码, or in the
+    JSON of a response with an error or a message. After other words, such as "returns" or 返回, it must
+    have a word that says what is wrong.
+    """
+    if "_" not in text:  # most questions
+        return []
+    found = [
+        (match.start(), "".join(filter(None, match.groups())))
+        for pattern in (_LOWER_CASE_CODE, _NAMED_FAILURE, _VALUE_IN_FAILURE)
+        if pattern is not _VALUE_IN_FAILURE or _FAILURE_KEY.search(text)
+        for match in pattern.finditer(text)
+        if pattern is not _NAMED_FAILURE or _FAILURE.search(match[1])
+    ]
+    return list(dict.fromkeys(code for _, code in sorted(found) if code.islower()))
+
+
+def single_letter_terms(text: str) -> list[str]:
+    """Return the terms in `text` that are a letter, a sign and a number, such as `T+1` and `T-2`."""
+    return _SINGLE_LETTER_TERM.findall(text)
 
 
 def _take(pattern: re.Pattern[str], text: str) -> tuple[list[str], str]:
@@ -100,7 +204,12 @@ def _take(pattern: re.Pattern[str], text: str) -> tuple[list[str], str]:
 
 def _error_in(prose: str) -> str | None:
     match = _ERROR.search(prose)
-    return match[1].strip(" ，。,.;；") if match else None
+    return match[1].strip(" ，。,.;；`") if match else None
+
+
+def _status_in(text: str) -> str | None:
+    match = _FAILED_CALL.search(text)
+    return (match[1] or match[2]) if match else None
 
 
 def take_json(text: str, placeholder: str) -> tuple[list[tuple[str, JsonObject]], str]:
@@ -148,8 +257,9 @@ def _trace_id_of(response: JsonValue) -> str | None:
 
 
 def _error_of(response: JsonValue) -> str | None:
-    """Return the code and message of a failed response; None for any other value.
+    """Return the codes and messages of a failed response; None for any other value.
 
+    A response has failed if one of its codes is not that of a success, or if it has an error message.
     The code and message may be nested, as in `{"errors": [{"code": "E1", "message": "expired"}]}`.
     """
     if not isinstance(response, dict):
@@ -160,10 +270,34 @@ def _error_of(response: JsonValue) -> str | None:
         inner = inner[0] if isinstance(inner, list) and inner else inner
         if isinstance(inner, dict) and (found := _error_of(inner)):
             return found
-    values = [str(fields[key]) for key in _MESSAGE_KEYS if fields.get(key) not in (None, "")]
-    if not values or values[0].lower() in _SUCCESS or fields.get("success") is True:
-        return None
-    return " ".join(values)
+    codes, messages = _texts(fields, _CODE_KEYS), _texts(fields, _MESSAGE_KEYS)
+    if not codes:  # such as the type "rate_limit_error" of an error with a message
+        codes = {key: text for key, text in _texts(fields, ("type",)).items() if "_" in text}
+    is_success = fields.get("success") is True or any(
+        _SUCCESS.fullmatch(messages.get(key, "")) for key in ("message", "msg")
+    )
+    if is_success:  # such as code 10000 with the message "Success"
+        codes.pop("code", None)
+    failed = [code for code in codes.values() if not _SUCCESS.fullmatch(code)]
+    if (codes or is_success) and not failed:
+        messages = {key: messages[key] for key in messages if key not in _STATUS_MESSAGE_KEYS}
+    texts = [message for message in messages.values() if not _SUCCESS.fullmatch(message)]
+    return " ".join([*filter(_is_specific, failed), *texts] or failed) or None
+
+
+def _texts(fields: JsonObject, keys: Iterable[str]) -> dict[str, str]:
+    """Return the values of `keys` that are neither empty nor true or false, as text."""
+    values = {key: fields.get(key) for key in keys}
+    return {
+        key: str(value)
+        for key, value in values.items()
+        if value not in (None, "", {}, []) and not isinstance(value, bool)
+    }
+
+
+def _is_specific(code: str) -> bool:
+    """Return whether `code` says more than that a call succeeded or failed."""
+    return not (_SUCCESS.fullmatch(code) or _UNSPECIFIC_FAILURE.fullmatch(code))
 
 
 def _code_in(body: JsonObject) -> str | None:

@@ -42,14 +42,28 @@ They are about four times as frequent in general questions as in the questions o
 """
 
 
+_SERVICE_WORDS = re.compile(
+    r"(?<![a-z])(?:slas?|slos?|service[- ]level|uptime|downtime|status page|data residency|data processing"
+    r" agreement|gdpr|hipaa|soc ?2|iso ?27001)(?![a-z])|服务等级|可用性|宕机|停机",
+    re.IGNORECASE,
+)
+"""Words with which developers ask about a service itself, and which everyday questions hardly contain."""
+
+
 def estimate_on_topic(
     details: ExtractedDetails, collection: Collection, glossary: Glossary, chunks: Sequence[Chunk]
 ) -> float:
     """Return the probability that a question is about the platform.
 
+    It is at least `OFF_TOPIC` for a question about the service itself, such as "is there an SLA", because
+    its words say nothing about the subject of the documents.
+
     `chunks` are the question's search results. This function blocks: call it in a worker thread.
     """
-    return topic_probability(topic_features(details, collection, glossary, chunks))
+    features = topic_features(details, collection, glossary, chunks)
+    is_personal = features["private"] or features["personal"]
+    is_about_service = _SERVICE_WORDS.search(details.text) is not None and not is_personal
+    return max(topic_probability(features), OFF_TOPIC if is_about_service else 0.0)
 
 
 def topic_features(
@@ -99,10 +113,15 @@ def _gain_by_equivalents(
 
 
 def _has_private_word(details: ExtractedDetails, collection: Collection) -> bool:
-    """Return whether the question contains one of `_private_words` that no document contains."""
-    words = {word: split_words(word) for word, _ in _private_words().groups(details.text)}
-    counts = collection.word_counts([part for parts in words.values() for part in parts])
-    return any(part not in counts for parts in words.values() for part in parts)
+    """Return whether the question contains one of `private_words` that no document contains."""
+    parts = [part for word in private_words(details.text) for part in split_words(word)]
+    counts = collection.word_counts(parts)
+    return any(part not in counts for part in parts)
+
+
+def private_words(text: str) -> list[str]:
+    """Return the words of `text` about private life and general knowledge."""
+    return list(dict.fromkeys(word for word, _ in _private_words().groups(text)))
 
 
 def _stated_share(

@@ -5,7 +5,7 @@ A chunk defines an identifier in each of these cases:
 - The identifier is in a column of codes in a table, or is the name in the first cell of a row.
 - The identifier starts a list item or a heading.
 - The identifier starts a line, and is in code, in bold or followed by a colon.
-- The identifier is the name, path or last path segment of the chunk's API.
+- The identifier is the name, path, last path segment or operation id of the chunk's API.
 
 Some other mentions count as weaker definitions (see `LISTED`). The rest are left to full-text search.
 """
@@ -19,7 +19,7 @@ from rapidfuzz import fuzz, process
 from ingestion.sources.api_docs import api_method
 from ingestion.store.collection import Collection
 from ingestion.text.markdown_blocks import plain_text, row_cells
-from ingestion.text.words import joined_word, read_word_lists, split_words
+from ingestion.text.words import joined_word, read_word_lists, split_words, stem
 from runnables.question.extract_details import error_codes
 from runnables.retrieval.query_analysis import specific_identifiers
 from schemas.document import Chunk
@@ -44,7 +44,7 @@ DEFINED, LISTED = 2, 1
 """Strengths with which a chunk defines an identifier.
 
 `DEFINED` means one of the cases in the docstring of this module. `LISTED` means that the identifier is a
-code span outside tables, or a word in a cell of a table.
+code span outside tables or, unless it is a number, a word in a cell of a table.
 """
 
 CODE_COLUMN = re.compile(r"码|错误|code|status|error", re.IGNORECASE)
@@ -59,12 +59,40 @@ _METHOD = re.compile(
 _CURL = re.compile(r"(?<!\w)curl\s")
 _CURL_BODY = re.compile(r"\s(?:-d|-F|--data[\w-]*|--form|--json)(?!\w)")
 _LAST_WORD = re.compile(r"\s*(?:(?<![a-z0-9_])api|接口)$")
+_COMPOUND = re.compile(
+    r"(?<![\w./-])[A-Za-z]+(?:[A-Z][a-z0-9]|[_.-][A-Za-z])[\w.-]*(?![\w/])", re.ASCII
+)
+"""A word that may be the id of an operation, such as `createBooking` or `bookings.create`."""
+
+_DETERMINER = re.compile(
+    r"\b(?:an?|the|this|that|one|single|new|another|existing|my|your|our|its|their)\b"
+)
+_SYNONYMS = {
+    "get": ("retrieve", "fetch", "read"),
+    "create": ("add",),
+    "update": ("modify", "edit", "change"),
+    "delete": ("remove", "erase"),
+    "list": (),
+}
+"""Verbs in names of APIs, with their synonyms."""
+
+_VERBS = {stem(other): stem(verb) for verb, others in _SYNONYMS.items() for other in others}
+_FORMS_OF_GET = frozenset(["gets", "getting", "got"])
+"""Forms that rarely mean to call an API: "I am getting booking conflicts"."""
+
+ACTION_VERBS = frozenset(_SYNONYMS).union(*_SYNONYMS.values())
+"""Words that begin the names of APIs on most platforms."""
+
 _SEPARATORS = re.compile(r"[\s,，、/;；]+")
+_BASE_SEGMENT = re.compile(r"api|rest|v\d[\w.]*|\d{4}-\d{2}(?:-\d{2})?", re.IGNORECASE)
+"""A segment of the base path of a server, such as `v2` in `/v2/bookings`."""
+
 _PLACEHOLDER = re.compile(r"\{[^}]*\}|:\w+|<[^>]*>")
 _ESCAPE = re.compile(r"\\([_.*-])")
 """An escaped character of Markdown that identifiers may contain."""
 
 _ITEM = re.compile(r"\s*(?:[>#*+-]+\s+|\d+[.)]\s+)+[*_`\[]*|\s*[*_`]+")
+_OPERATION_LABEL = re.compile(r"\W*operation(?: ?id)?\W*[:：]\W*")
 _CONTINUATION = re.compile(r"[\w-]|\.\w")
 _LAST_PART = re.compile(r"[^.\[\]]+(?=(?:\[\])?$)")
 
@@ -90,7 +118,7 @@ def missing_identifiers(
 ) -> list[str]:
     """Return the codes, paths, names and products in a question that no document contains, in lower case.
 
-    Codes, paths and names must be in a chunk that `filters` allow.
+    A code, path or name counts as contained if it is in a chunk that `filters` allow.
 
     Products are the well-known platforms in products.toml. A product counts as contained if each of its
     words occurs in some document. In pasted JSON, only the error code and the error message are considered,
@@ -214,20 +242,67 @@ def chunks_by_path(collection: Collection, path: str, question: str = "") -> lis
 
 
 def chunks_by_name(collection: Collection, question: str) -> list[Chunk]:
-    """Return the chunks of the API whose whole name is in `question`.
+    """Return the chunks of the API whose whole name or operation id is in `question`.
 
-    A last word such as API is ignored. The rest of the name must have two or more words. If the question
+    In names, articles, the form of the verb and a last word such as API are ignored: "creating booking"
+    names "Create a booking". A name must have two or more words besides such a last word. If the question
     contains several names, the longest one counts.
 
     This function blocks: call it in a worker thread.
     """
-    text = question.lower()
+    if chunks := _chunks_by_operation_id(collection, question):
+        return chunks
+    text, words = question.lower(), _action_words(question)
     names = {entry.api_name for entry in collection.catalogue() if entry.api_name}
     found = [name for name in names if _short_name(name) in text]
     whole = [name for name in found if _contains_whole(text, _short_name(name))]
+    whole = whole or [name for name in names if _has_name(words, _name_words(name))]
     longest = max(whole, key=len, default="")
     is_clear = len(split_words(_short_name(longest))) > 1
     return collection.chunks_by_api([], [longest]) if is_clear else []
+
+
+def _chunks_by_operation_id(collection: Collection, question: str) -> list[Chunk]:
+    """Return the chunks of the API whose id, such as `createBooking`, is in `question`.
+
+    Numbers and plain words are not ids of operations.
+    """
+    identifiers = {word.lower() for word in _COMPOUND.findall(question)}
+    documents = [
+        (entry.source, entry.document_id)
+        for entry in (collection.catalogue() if identifiers else ())
+        if entry.api_name and entry.document_id.lower() in identifiers
+    ]
+    return collection.chunks_of_documents(documents) if documents else []
+
+
+def names_action(text: str, name: str) -> bool:
+    """Return whether `text` contains the words of an API's `name`, such as "Create a booking", in order.
+
+    Articles, the form of the verb and synonyms of the verb are ignored. A name that has only one word
+    besides articles is not found.
+    """
+    return _has_name(_action_words(text), _name_words(name))
+
+
+def _has_name(words: str, name_words: str) -> bool:
+    return len(name_words.split()) > 1 and name_words in words
+
+
+def _action_words(text: str) -> str:
+    """Return the stems of the words in `text`, with a space before and after each.
+
+    Determiners such as "the" are left out. Synonyms of a verb become that verb: "fetch" becomes "get".
+    """
+    words = split_words(_DETERMINER.sub(" ", text.lower()))
+    stems = (word if word in _FORMS_OF_GET else stem(word) for word in words)
+    return f" {' '.join(_VERBS.get(word, word) for word in stems)} "
+
+
+@lru_cache(maxsize=20_000)
+def _name_words(name: str) -> str:
+    """Return the words of the name of an API as `_action_words` does; cached for speed."""
+    return _action_words(_short_name(name))
 
 
 @lru_cache(maxsize=20_000)
@@ -251,7 +326,7 @@ def _chunks_with_any_method(collection: Collection, path: str) -> list[Chunk]:
     segments = path.count("/")
 
     def match(url: str) -> tuple[int, int]:
-        """Return the sort key of a URL: its equal segments, and the negated difference in length."""
+        """Return how well a URL matches: its equal segments, and the negated difference in length."""
         return _matching_literals(path, url), -abs(url.count("/") - segments)
 
     matches = {url: match(url) for url in urls}
@@ -269,17 +344,19 @@ def is_at_path(url: str, path: str) -> bool:
 
 
 def _matching_literals(path: str, url: str) -> int:
-    """Return the number of equal segments at the ends of `url` and `path`; 0 if the ends do not match.
+    """Compare `url` and `path` from their last segments, and return the number of equal segments.
 
-    A placeholder in `url` matches any segment of `path`, but does not count. The longer of the two may have
-    further segments at its start, such as the prefix of a gateway or the server's base path.
+    The number is 0 if they do not match. A placeholder in `url` matches any segment of `path`, but does not
+    count. The longer of the two may have further segments at its start, such as the prefix of a gateway or
+    the server's base path. If `path` has only one segment, it may lack only a base path such as `/api/v2`.
     """
     expected = url.lower().strip("/").split("/")
     given = path.lower().split("?")[0].strip("/").split("/")[-len(expected) :]
     if len(given) < len(expected):
-        # Without the start of the URL, a path needs two segments, and the first one must be literal.
-        expected = expected[-len(given) :]
-        if len(given) == 1 or given[0] != expected[0]:
+        # If `path` lacks the start of the URL, its first segment must not match a placeholder.
+        missing, expected = expected[: -len(given)], expected[-len(given) :]
+        is_base = all(map(_BASE_SEGMENT.fullmatch, missing))
+        if given[0] != expected[0] or (len(given) == 1 and not is_base):
             return 0
     literals = 0
     for segment, value in zip(expected, given, strict=True):
@@ -303,6 +380,8 @@ def _strength(chunk: Chunk, identifier: str) -> int:
 
 
 def _names_api(chunk: Chunk, identifier: str) -> bool:
+    if chunk.api_name and identifier == chunk.document_id.lower():
+        return True
     if not chunk.api_url:
         return False
     url = chunk.api_url.lower()
@@ -341,6 +420,8 @@ def _line_strength(line: str, identifier: str) -> int:
     if (item := _ITEM.match(line)) and _starts_with(line[item.end() :], identifier):
         return DEFINED
     if re.match(rf"\s*{re.escape(identifier)}\s*[:：]", line):
+        return DEFINED
+    if (label := _OPERATION_LABEL.match(line)) and _starts_with(line[label.end() :], identifier):
         return DEFINED
     return LISTED if f"`{identifier}`" in line else 0
 

@@ -59,6 +59,7 @@ _ASKED_CODE = re.compile(
     r"\bwhat(?:'s|\s+is|\s+does)?\s+(?:an?\s+)?-?\d{3,9}\b(?!\s+\w{3,}s\b)|\b\d{3,9}\s+means?\b"
     r"|\b(?:gets?\s+an?|(?:got|getting|gives?|returns?|returned|throws)(?:\s+an?)?)\s+[45]\d\d\b"
     r"|\b(?:gets?|got|getting|gives?|returns?|returned|throws)(?:\s+an?)?\s+-?\d{4,9}\b(?!\s+[a-z]{3,})"
+    r"|\b(?:GET|POST|PUT|PATCH|DELETE|HEAD)\s+[\"'`]?(?:https?:/)?/\S+(?:\s+HTTP/[\d.]+[\"']?)?\s+[45]\d\d\b"
     r"|\bwhy\b.{1,30}?\b[45]\d\d\b|\A\W*\d{3,9}\W*\Z|(?<!\d)\d{3,9}\s*(?:是什么|是啥|什么意思|啥意思|代表|表示)"
     r"|(?:返回|报|出现|提示|遇到)了?\s*(?:[45]\d\d(?!\d)|-?\d{4,9}(?!\d|\s*[个条次人元天秒分小]))",
     re.IGNORECASE,

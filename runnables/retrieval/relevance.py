@@ -57,9 +57,13 @@ class RankedChunk:
 
     @cached_property
     def heading(self) -> str:
-        """The text above the body: the headings, and the API's name and address."""
+        """The text above the body: the headings, and the API's name, address and operationId."""
         chunk = self.chunk
-        return " ".join((chunk.title, chunk.section, chunk.api_name, chunk.api_url))
+        is_operation = bool(chunk.api_url) and chunk.document_id.isidentifier()
+        operation_id = chunk.document_id if is_operation else ""
+        return " ".join(
+            (chunk.title, chunk.section, chunk.api_name, chunk.api_url, operation_id)
+        ).rstrip()
 
     @cached_property
     def heading_words(self) -> frozenset[str]:

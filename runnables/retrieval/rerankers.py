@@ -3,8 +3,8 @@
 Requests to the endpoint have the format of Jina, Cohere and vLLM; `_parse_results` lists the formats of
 replies. The chat model reads all passages at once and writes their order. This is the permutation
 generation of RankGPT (Sun et al., "Is ChatGPT Good at Search? Investigating Large Language Models as
-Re-Ranking Agents", 2023, arXiv 2304.09542). It needs no sliding window, because thirty truncated passages
-fit into one prompt.
+Re-Ranking Agents", 2023, arXiv 2304.09542). It needs no sliding window, because the passages, at most
+`RERANK_DEPTH`, are truncated so that they fit into one prompt.
 """
 
 import asyncio

@@ -44,7 +44,8 @@ CANDIDATE_COUNT = 50
 DEFINITION_DEPTH = 200
 """Minimum number of full-text hits to rank if the question contains identifiers.
 
-Chunks that define an identifier are ordered by this ranking, even if they are not among the candidates.
+The order of this ranking breaks ties between chunks that define an identifier, even if they are not among
+the candidates.
 """
 
 MAX_DEFINITIONS = 2
@@ -88,7 +89,7 @@ class QueryEmbeddings:
         self._cache: LRUCache[tuple[str, int], array[float]] = LRUCache(EMBEDDING_CACHE_SIZE)
 
     async def embed(self, query: str, dimension: int) -> Vector | None:
-        """Return the vector of `query`; None if the model is not called after several failures.
+        """Return the vector of `query`; None if it is not cached and the circuit breaker is open.
 
         Raises ModelError, in particular ModelOutputInvalid if the length of the vector is not `dimension`.
         """
@@ -150,8 +151,8 @@ class HybridSearch:
         Extra terms weigh as much as the words of `query`; synonyms weigh less (see
         `ingestion.text.words.query_terms`). If there is no vector, only full text is searched.
 
-        If `terms_only` is true, `query` is a list of terms instead of a question, and mode `hybrid`
-        searches full text only.
+        If `terms_only` is true, `query` consists of search terms instead of a question, and mode
+        `hybrid` searches full text only.
         """
         vector = None
         uses_vectors = self._uses_vectors and not (terms_only and self._mode == "hybrid")
