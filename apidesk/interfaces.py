@@ -135,9 +135,9 @@ class AnswerPipeline(Runnable[QuestionInput, Answer]):
 
     The run dispatches the custom events `structured`, `sources` and `step`, but no `structured` event for
     small talk. With `stream`, `astream` and `astream_events`, `step` events are dispatched while the answer
-    is written. The iterators of `stream` and `astream` have one item, the answer. The methods raise
-    ApideskError, in particular QuestionError for invalid input, and RuntimeError outside
-    `with apidesk.open()`.
+    is written, otherwise when it is complete. The iterators of `stream` and `astream` have one item, the
+    answer. The methods raise ApideskError, in particular QuestionError for invalid input, and RuntimeError
+    outside `with apidesk.open()`.
     """
 
     name = "apidesk"
@@ -185,7 +185,7 @@ class AnswerPipeline(Runnable[QuestionInput, Answer]):
 
 
 def _read_question(answer_service: AnswerService, input: QuestionInput) -> Question:
-    """Return `input` as a question. The settings supply the options that are missing.
+    """Return `input` as a question. Missing options have the defaults of QuestionFields.
 
     Raises QuestionError if the text is blank or too long, or a field is invalid.
     """
@@ -262,9 +262,10 @@ class ToolFactory:
 
         The content of a tool message is text for a model. The artifact of `ask` is the Answer, that of
         `search` a list of documents, and that of `outline` a list of catalogue entries. The artifact of
-        `open` is a list of documents or, if no section is given, of catalogue entries. The first call in a
-        process is slow, because it creates the schemas of the arguments. The message of an ApideskError,
-        for example for a blank query, is returned as a tool message with the status `error`.
+        `open` is a list of documents or, if it lists sections, of catalogue entries. The message of an
+        ApideskError, for example for a blank query, is returned as a tool message with the status `error`.
+
+        The first call of this method in a process is slow, because it creates the schemas of the arguments.
         """
         return [self._tool(mcp_tool) for mcp_tool in tools_by_name().values()]
 

@@ -4,11 +4,9 @@ The lock is a file; with PostgreSQL, the database also excludes runs on other ma
 """
 
 import asyncio
-import hashlib
 import logging
 import os
 import socket
-import tempfile
 import threading
 import time
 from collections.abc import AsyncIterator, Callable, Iterator
@@ -24,7 +22,7 @@ from structlog.contextvars import bound_contextvars
 
 from ingestion.embeddings import ChunkEmbedder, SavedVectors, open_embeddings
 from ingestion.platform_config import read_platform
-from ingestion.runs import IngestionRunStore
+from ingestion.runs import IngestionRunStore, lock_path
 from ingestion.store.collection import Collection
 from ingestion.sync import ReadOptions, Sync
 from schemas.errors import ApideskError, IngestionRunning, IngestionStopped
@@ -34,6 +32,9 @@ from schemas.settings import Settings
 
 SAVE_INTERVAL_S = 1.0
 """Minimum number of seconds between two saves of the report during a run."""
+
+LOCK_TIMEOUT_S = 0.2
+"""Seconds that a run waits for the lock. Readers of the reports hold it briefly to find a dead run."""
 
 SCHEDULE_POLL_S = 30.0
 """Seconds after which a process checks again whether another one runs the scheduled ingestions."""
@@ -107,7 +108,7 @@ class IngestionJob:
 
         Therefore, only one worker of a server starts scheduled runs. If it dies, another worker takes over.
         """
-        path = _lock_path(self._settings).with_suffix(".schedule")
+        path = lock_path(self._settings.collection_id).with_suffix(".schedule")
         lock = FileLock(path, timeout=0, thread_local=False)
         while not lock.is_locked:
             try:
@@ -178,9 +179,9 @@ def run_lock(settings: Settings, run: IngestionRun) -> Iterator[None]:
 
     Raises IngestionRunning if another run holds the lock; the message describes that run if possible.
     """
-    path = _lock_path(settings)
+    path = lock_path(settings.collection_id)
     holder_path = path.with_suffix(".json")
-    lock = FileLock(path, timeout=0, thread_local=False)
+    lock = FileLock(path, timeout=LOCK_TIMEOUT_S, thread_local=False)
     try:
         lock.acquire()
     except Timeout:
@@ -194,15 +195,6 @@ def run_lock(settings: Settings, run: IngestionRun) -> Iterator[None]:
     finally:
         holder_path.unlink(missing_ok=True)
         lock.release()
-
-
-def _lock_path(settings: Settings) -> Path:
-    """Return the path of the collection's lock file.
-
-    The file is in the temporary folder, which all processes of a machine usually share.
-    """
-    name = hashlib.sha256(settings.collection_id.encode()).hexdigest()[:16]
-    return Path(tempfile.gettempdir()) / f"apidesk-{name}.lock"
 
 
 def _describe_holder(path: Path) -> str:

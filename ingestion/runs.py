@@ -3,12 +3,17 @@
 import asyncio
 import hashlib
 import logging
+import socket
+import tempfile
 from collections.abc import Awaitable, Callable, Iterator
+from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import ExitStack, contextmanager, suppress
 from datetime import UTC, datetime
+from pathlib import Path
 from typing import TYPE_CHECKING
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
+from filelock import FileLock
 from sqlalchemy import Connection, select, text
 from sqlalchemy.engine import Engine
 from sqlalchemy.exc import SQLAlchemyError
@@ -16,7 +21,12 @@ from tenacity import AsyncRetrying, retry_if_not_exception_type, stop_after_atte
 
 from ingestion.database.engine import database_errors, open_engine
 from ingestion.database.tables import ingestion_runs_table as runs_table
-from schemas.errors import ConfigurationError, IngestionRunning, IngestionStopped
+from schemas.errors import (
+    ConfigurationError,
+    IngestionRunning,
+    IngestionStopped,
+    StoreUnavailable,
+)
 from schemas.ingestion import IngestionRun
 from schemas.platform import IngestionSchedule
 from schemas.settings import Settings
@@ -27,22 +37,45 @@ if TYPE_CHECKING:
 MAX_LISTED_RUNS = 50
 """Number of runs that are listed by default. Older runs stay in the database."""
 
+_COUNT_LOCKS = text(
+    "SELECT count(*) FROM pg_locks WHERE locktype = 'advisory' AND objsubid = 1 AND granted "
+    "AND database = (SELECT oid FROM pg_database WHERE datname = current_database()) "
+    "AND ((CAST(classid AS bigint) << 32) | CAST(objid AS bigint)) = :key"
+)
+"""Counts the holders of an advisory lock. PostgreSQL splits its key into two halves of 32 bits."""
+
 MAX_SLEEP_S = 30.0
 """Maximum number of seconds per sleep, so that a change of the system clock takes effect soon."""
 
+ORPHANED = "the process ended before the run finished"
+"""The error of a run whose process has ended during the run."""
+
 log = logging.getLogger(__name__)
+
+
+def lock_path(collection: str) -> Path:
+    """Return the path of the lock file of the collection with this id (`Settings.collection_id`).
+
+    The file is in the temporary folder, which all processes of a machine usually share.
+    """
+    name = hashlib.sha256(collection.encode()).hexdigest()[:16]
+    return Path(tempfile.gettempdir()) / f"apidesk-{name}.lock"
 
 
 class IngestionRunStore:
     """Stores the runs of one collection. Its methods block; call them in a worker thread.
 
-    Methods that use the database raise StoreUnavailable if it cannot be used.
+    Methods that use the database raise StoreUnavailable if it cannot be used. A run in the state `running`
+    whose process has ended is returned as `failed`.
     """
 
     def __init__(self, engine: Engine, collection: str) -> None:
         self.engine = engine
         """The database, which the other stores of the process may share."""
         self._collection = collection
+        self._thread = ThreadPoolExecutor(1, "runs")
+        self._read: Future[list[IngestionRun]] | None = None
+        """The last call of `latest` that `latest_within` started."""
 
     @classmethod
     def open(cls, settings: Settings, engine: Engine | None = None) -> "IngestionRunStore":
@@ -54,6 +87,7 @@ class IngestionRunStore:
 
     def close(self) -> None:
         """Close all database connections."""
+        self._thread.shutdown(wait=False)
         self.engine.dispose()
 
     def save(self, run: IngestionRun) -> None:
@@ -68,12 +102,27 @@ class IngestionRunStore:
 
     def get(self, run_id: str) -> IngestionRun | None:
         """Return the run with this id, or None if there is none."""
-        runs = self._select(runs_table.c.id == run_id)
+        runs = self._select_checked(runs_table.c.id == run_id)
         return runs[0] if runs else None
 
     def latest(self, count: int = MAX_LISTED_RUNS) -> list[IngestionRun]:
         """Return the latest `count` runs, newest first."""
-        return self._select(limit=count)
+        return self._select_checked(limit=count)
+
+    async def latest_within(self, timeout_s: float) -> list[IngestionRun]:
+        """Return the latest runs. Raises StoreUnavailable after `timeout_s` seconds.
+
+        Callers share one read, so that a database that does not answer blocks only one thread.
+        """
+        if self._read is None or self._read.done():
+            self._read = self._thread.submit(self.latest)
+        read = asyncio.wrap_future(self._read)
+        read.add_done_callback(lambda done: done.cancelled() or done.exception())
+        try:
+            async with asyncio.timeout(timeout_s):
+                return await asyncio.shield(read)
+        except TimeoutError:
+            raise StoreUnavailable("the database does not answer in time") from None
 
     def fail_orphaned_runs(self) -> None:
         """Mark runs as failed if their process ended during the run.
@@ -81,10 +130,9 @@ class IngestionRunStore:
         Call this method only while holding the ingestion lock, and before a new run is saved: it marks all
         recent runs that have the state `running`.
         """
-        for run in self.latest():
+        for run in self._select(limit=MAX_LISTED_RUNS):
             if run.state == "running":
-                run.state = "failed"
-                run.error = "the process ended before the run finished"
+                run.state, run.error = "failed", ORPHANED
                 self.save(run)
 
     @contextmanager
@@ -98,8 +146,7 @@ class IngestionRunStore:
         if self.engine.dialect.name != "postgresql":
             yield
             return
-        digest = hashlib.sha256(f"ingestion {self._collection}".encode()).digest()
-        key = {"key": int.from_bytes(digest[:8], "big", signed=True)}
+        key = {"key": self._lock_key}
         with ExitStack() as stack:
             with database_errors():
                 connection = stack.enter_context(self.engine.connect())
@@ -111,9 +158,44 @@ class IngestionRunStore:
             stack.callback(_unlock, connection, key)
             yield
 
+    @property
+    def _lock_key(self) -> int:
+        """The key of the collection's advisory lock in PostgreSQL."""
+        digest = hashlib.sha256(f"ingestion {self._collection}".encode()).digest()
+        return int.from_bytes(digest[:8], "big", signed=True)
+
+    def _has_ended(self, run: IngestionRun) -> bool:
+        """Return whether a `running` run is known to have ended, because no process holds the lock.
+
+        With SQLite, only the processes of one machine share the lock.
+        """
+        if self.engine.dialect.name == "postgresql":
+            with database_errors(), self.engine.connect() as connection:
+                return not connection.scalar(_COUNT_LOCKS, {"key": self._lock_key})
+        if run.host == socket.gethostname():
+            with suppress(OSError), FileLock(lock_path(self._collection), timeout=0):
+                return True
+        return False
+
     def _describe_running(self) -> str:
         running = next((run for run in self.latest() if run.state == "running"), None)
         return running.describe() if running else "no details are available"
+
+    def _select_checked(self, *where: object, limit: int = 1) -> list[IngestionRun]:
+        """Return the selected runs; those whose process has ended are `failed`.
+
+        A run stores its end before it releases the lock. Therefore the runs are read again after the lock
+        was found free.
+        """
+        runs = self._select(*where, limit=limit)
+        ended = {run.id for run in runs if run.state == "running" and self._has_ended(run)}
+        if not ended:
+            return runs
+        runs = self._select(*where, limit=limit)
+        for run in runs:
+            if run.state == "running" and run.id in ended:
+                run.state, run.error = "failed", ORPHANED
+        return runs
 
     def _select(self, *where: object, limit: int = 1) -> list[IngestionRun]:
         query = (

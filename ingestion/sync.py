@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass
 
 from ingestion.embeddings import ChunkEmbedder
+from ingestion.identical_documents import MIN_IDENTICAL, HeldDocuments, text_digest
 from ingestion.sources.registry import (
     EmptyFile,
     KnownFiles,
@@ -30,6 +31,7 @@ from ingestion.store.schema import Vector
 from ingestion.worker_processes import ChunkedDocument, WorkerProcesses, to_chunked_document
 from schemas.document import Chunk, SourceDocument
 from schemas.errors import (
+    ApideskError,
     CollectionMissing,
     ConfigurationError,
     DeletionsRefused,
@@ -37,12 +39,13 @@ from schemas.errors import (
     SourceError,
 )
 from schemas.ingestion import IngestionOptions, SourceReport
-from schemas.platform import PageSourceConfig, SourceConfig, SourceLimits
+from schemas.platform import PageSourceConfig, RemoteSourceConfig, SourceConfig, SourceLimits
 
 MAX_VANISHED_SHARE = 0.3
 """Maximum share of a source's documents that a run deletes because they have vanished from the source.
 
-The loss of a larger share is usually a mistake: the documents are kept unless `allow_deletes` is set.
+The loss of a larger share is usually a mistake: the documents are kept unless `allow_deletes` is set. The
+same holds for documents of web sites and loaders that become identical to each other.
 """
 
 log = logging.getLogger(__name__)
@@ -130,7 +133,7 @@ class Sync:
             self._stored.add(chunk)
 
     def _check_sources(self, sources: Sequence[SourceConfig], platform: str) -> None:
-        """Raise ConfigurationError if there are stored documents, but none of any of `sources`.
+        """Raise ConfigurationError if documents are stored, but none of them is from one of `sources`.
 
         They probably belong to another platform. `allow_deletes` confirms that they are to be deleted.
         """
@@ -240,6 +243,8 @@ class Sync:
         seen_ids: set[str] = set()
         fingerprints: list[str] = []
         is_pages = isinstance(source, PageSourceConfig)
+        is_remote = isinstance(source, RemoteSourceConfig)
+        held = HeldDocuments()
         has_links = False
         try:
             report.expected = count_files(source)
@@ -251,14 +256,15 @@ class Sync:
                     result = to_chunked_document(result, self._read_options.chunk_tokens)
                 match result:
                     case ChunkedDocument():
-                        seen_ids.add(result.id)
                         is_operation = is_pages and bool(result.api_url)
                         report.operations += is_operation
                         fingerprints.append(result.fingerprint)
                         has_links = has_links or _has_link(result)
-                        yield from self._document_chunks(report, result)
+                        is_held = is_remote and self._hold_new_version(result, held)
+                        chunks = self._document_chunks(report, result, seen_ids)
+                        yield from () if is_held else chunks
                     case UnchangedFile():
-                        has_links = True  # unknown, but an earlier run with this `page_url` warned
+                        has_links = True  # unknown; if it had none, an earlier run has warned
                         seen_ids |= result.ids
                         fingerprints.append(result.fingerprint)
                         self._count_unchanged(report, result)
@@ -273,6 +279,7 @@ class Sync:
         except SourceError as error:
             fingerprints.append("")
             report.refused.append(str(error))
+        yield from self._held_chunks(report, held, seen_ids)
         report.warnings += _link_warnings(source, bool(report.documents) and not has_links)
         self._digests[source.name] = combine_fingerprints(fingerprints)
         self._drop_vanished(report, seen_ids)
@@ -294,8 +301,11 @@ class Sync:
             len(self._stored.chunk_hashes(report.name, document_id)) for document_id in file.ids
         )
 
-    def _document_chunks(self, report: SourceReport, document: ChunkedDocument) -> Iterator[Chunk]:
+    def _document_chunks(
+        self, report: SourceReport, document: ChunkedDocument, seen_ids: set[str]
+    ) -> Iterator[Chunk]:
         """Yield the new and changed chunks of `document`, or all of them for a rebuild."""
+        seen_ids.add(document.id)
         before = self._stored.chunk_hashes(document.source, document.id)
         chunks = document.chunks
         changed = [chunk for chunk in chunks if before.get(chunk.id) != chunk.content_hash]
@@ -313,6 +323,49 @@ class Sync:
             report.unchanged += 1
         yield from chunks if self._options.rebuild else changed
 
+    def _hold_new_version(self, document: ChunkedDocument, held: HeldDocuments) -> bool:
+        """Add the document to `held` if it is indexed in another version; return whether it was added."""
+        before = self._stored.chunk_hashes(document.source, document.id)
+        hashes = {chunk.id: chunk.content_hash for chunk in document.chunks}
+        if self._options.allow_deletes or not before or before == hashes:
+            return False
+        held.add(document)
+        return True
+
+    def _held_chunks(
+        self, report: SourceReport, held: HeldDocuments, seen_ids: set[str]
+    ) -> Iterator[Chunk]:
+        """Yield the chunks of the held documents, except large groups that have become identical."""
+        limit = MAX_VANISHED_SHARE * len(self._stored.document_ids(report.name))
+        refused: set[str] = set()
+        for ids in held.identical(limit):
+            count = self._count_stored_texts(report.name, ids)
+            if count >= MIN_IDENTICAL and count > limit:
+                refused |= ids
+                report.refused.append(
+                    f"{len(ids)} pages now have the same text, like that of a login or error page, so "
+                    "their indexed versions, which differ, are kept"
+                )
+        for document in held:
+            if document.id not in refused:
+                yield from self._document_chunks(report, document, seen_ids)
+                self._on_progress()
+
+    def _count_stored_texts(self, source: str, ids: Set[str]) -> int:
+        """Return the number of different texts in the indexed versions of documents.
+
+        If the collection cannot be read, for example because it is rebuilt with other settings, all are
+        assumed to be different.
+        """
+        chunks: dict[str, list[Chunk]] = defaultdict(list)
+        try:
+            self._collection.load()
+            for chunk in self._collection.chunks_of_documents((source, name) for name in ids):
+                chunks[chunk.document_id].append(chunk)
+        except ApideskError:
+            return len(ids)
+        return len(set(map(text_digest, chunks.values())))
+
     def _drop_vanished(self, report: SourceReport, seen_ids: set[str]) -> None:
         """Drop the stored documents that were not seen in the source, or report them as kept."""
         stored_ids = self._stored.document_ids(report.name)
@@ -326,10 +379,7 @@ class Sync:
         too_many = len(vanished) > MAX_VANISHED_SHARE * len(stored_ids)
         if too_many and not self._options.allow_deletes:
             report.kept = len(vanished)
-            report.refused.append(
-                f"{len(vanished)} of {len(stored_ids)} documents have vanished and are kept: "
-                "to delete them, run `apidesk ingest --allow-deletes`"
-            )
+            report.refused.append(_vanished_line(report, len(stored_ids)))
             return
         report.deleted = len(vanished)
         for document_id in vanished:
@@ -352,6 +402,23 @@ class Sync:
 
     def _report(self, source: str) -> SourceReport:
         return next(report for report in self.reports if report.name == source)
+
+
+def _vanished_line(report: SourceReport, stored: int) -> str:
+    """Return the line for vanished documents that are kept. `stored` is the number of indexed ones.
+
+    A configured source without any document is probably faulty. The line then does not advise to delete
+    the indexed documents.
+    """
+    is_removed = report.expected == 0
+    if not report.documents and not is_removed:
+        return (
+            f"no documents were found, so the {report.kept} indexed ones are kept: check the source"
+        )
+    return (
+        f"{report.kept} of {stored} documents have vanished and are kept: "
+        "to delete them, run `apidesk ingest --allow-deletes`"
+    )
 
 
 def _has_link(document: ChunkedDocument) -> bool:

@@ -23,7 +23,7 @@ from schemas.settings import Settings
 
 @dataclass(frozen=True)
 class SourceLimits:
-    """Limits for reading source documents; documents above a maximum size are refused."""
+    """Limits and a cache for reading source documents. A document above a maximum size is refused."""
 
     file_bytes: int = 50_000_000
     """Maximum size of a file, a download, or an OpenAPI description with all its documents, in bytes."""
@@ -362,7 +362,7 @@ class IngestionSchedule(ConfigModel):
 
 
 class PlatformConfig(ConfigModel):
-    """The contents of platform.toml. `read_platform` resolves its paths against its folder."""
+    """The contents of platform.toml. `read_platform` resolves relative paths against the file's folder."""
 
     platform: PlatformInfo
     sources: tuple[SourceConfig, ...] = Field(min_length=1)

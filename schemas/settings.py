@@ -4,6 +4,7 @@ import os
 import re
 from collections.abc import Iterator
 from contextlib import contextmanager
+from difflib import get_close_matches
 from ipaddress import ip_network
 from pathlib import Path
 from typing import Annotated, Literal
@@ -42,7 +43,14 @@ ModelUse = Annotated[str, Field(pattern="^(chat|chat_fallback|structure|judge|em
 
 
 def _parse_json(value: object) -> object:
-    return from_json(value) if isinstance(value, str) else value
+    if not isinstance(value, str):
+        return value
+    try:
+        return from_json(value)
+    except ValueError as error:
+        raise PydanticCustomError(
+            "json", "must be a JSON object ({reason})", {"reason": str(error)}
+        ) from None
 
 
 ModelOptions = Annotated[
@@ -430,6 +438,22 @@ def read_settings(**overrides: object) -> Settings:
             f"{PREFIX}{'.'.join(map(str, e['loc'])).upper()}: {e['msg']}" for e in error.errors()
         )
         raise ConfigurationError("; ".join(problems)) from None
+
+
+def unknown_settings() -> list[str]:
+    """Return a warning for each `APIDESK_` name in the environment or in `.env` that is not a setting.
+
+    Other programs use the environment too, so other names are not checked.
+    """
+    known = {name.upper() for name in Settings.model_fields}
+    variables = (name.upper() for name in (*os.environ, *dotenv_values(".env")))
+    names = {name.removeprefix(PREFIX) for name in variables if name.startswith(PREFIX)}
+    warnings = []
+    for name in sorted(names - known):
+        nearest = get_close_matches(name, known, n=1)
+        hint = f": did you mean {PREFIX}{nearest[0]}?" if nearest else ""
+        warnings.append(f"{PREFIX}{name} is not a setting{hint}")
+    return warnings
 
 
 def read_variable(name: str) -> str:

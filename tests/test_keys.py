@@ -58,6 +58,15 @@ def test_new_key_is_printed_and_its_secret_is_not_stored(
     assert secret.encode() not in stored
 
 
+def test_list_does_not_cut_off_ids_and_names(settings: Settings) -> None:
+    name = "the widget of the shop for partners in all regions"
+    scopes = [word for scope in ("ask", "ingest", "admin") for word in ("--scope", scope)]
+    made = json.loads(apidesk(settings, "add", name, *scopes, "--json").stdout)
+    apidesk(settings, "revoke", made["id"])
+    _, row = apidesk(settings, "list").stdout.splitlines()
+    assert row.split("  ")[:2] == [made["id"], name]
+
+
 def test_key_is_added_listed_and_revoked(settings: Settings) -> None:
     assert apidesk(settings, "list").stdout == "there are no keys yet\n"
     made = json.loads(

@@ -1,5 +1,7 @@
 """A wrong key, name or address of a model leads to one sentence that names the setting."""
 
+from pathlib import Path
+
 import pytest
 from click.testing import CliRunner
 from pydantic import SecretStr
@@ -83,6 +85,34 @@ def test_working_model_is_probed_once(model_client: MakeClient, model_server: Mo
         ready = client.get("/health/ready")
         assert ready.json()["status"] == "ok"
     assert len(model_server.chat_requests) == 1
+
+
+def test_slow_model_does_not_delay_readiness(
+    model_client: MakeClient, model_server: ModelServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("app.api.health.CHECK_TIMEOUT_S", 0.05)
+    model_server.default = Reply('{"ok": true}', delay=1.0)
+    client = model_client()
+    for _ in range(3):
+        check = client.get("/health/ready").json()["checks"]["model:chat"]
+        assert check["status"] == "degraded"
+        assert "has not replied to the first call yet" in check["detail"]
+    assert len(model_server.chat_requests) == 1
+
+
+def test_check_warns_of_unknown_settings(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / ".env").write_text("APIDESK_RATELIMIT=1/minute\nRATELIMIT=x\n")
+    monkeypatch.setenv("APIDESK_TOPK", "3")
+    monkeypatch.setenv("APIDESK_TOP_K", "3")
+    monkeypatch.setenv("APIDESK_XYZ", "3")
+    done = CliRunner().invoke(main, ["check"])
+    assert done.exit_code == 0
+    assert done.stderr.splitlines() == [
+        "apidesk: APIDESK_RATELIMIT is not a setting: did you mean APIDESK_RATE_LIMIT?",
+        "apidesk: APIDESK_TOPK is not a setting: did you mean APIDESK_TOP_K?",
+        "apidesk: APIDESK_XYZ is not a setting",
+    ]
 
 
 @pytest.mark.parametrize(("reply", "sentence"), WRONG)

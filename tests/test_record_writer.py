@@ -148,6 +148,9 @@ def test_outbox_holds_records_while_database_is_down(engine: Engine, settings: S
     run_writer(
         record_writer := RecordWriter(engine, settings), lambda: record_writer.write(record("a"))
     )
+    assert record_writer.problem == (
+        "records wait in the outbox, because the database cannot be used"
+    )
     with engine.begin() as connection:
         connection.execute(text("ALTER TABLE away RENAME TO questions"))
     assert stored(engine) == []
@@ -160,8 +163,13 @@ def test_unwritable_outbox_is_logged(
 ) -> None:
     (tmp_path / "file").touch()
     record_writer = RecordWriter(engine, settings.model_copy(update={"spool": tmp_path / "file"}))
-    run_writer(record_writer, lambda: record_writer.write(record("a")))
+    assert record_writer.problem == "questions cannot be recorded: see the log and APIDESK_SPOOL"
+    losses: list[None] = []
+    record_writer.on_loss = lambda: losses.append(None)
+    run_writer(record_writer, lambda: write_all(record_writer, [record("a"), record("b")]))
+    assert len(losses) == 2
     assert "questions cannot be recorded" in caplog.text
+    assert caplog.text.count("question not recorded") == 1
     assert f"question not recorded: the outbox in {record_writer.folder} could not" in caplog.text
 
 
@@ -178,7 +186,9 @@ def test_full_disk_loses_only_the_record_that_does_not_fit(
             record_writer.write(record("b"))
         finally:
             resource.setrlimit(resource.RLIMIT_FSIZE, limits)
+        assert "no space is left" in (record_writer.problem or "")
         record_writer.write(record("c"))
+        assert record_writer.problem is None
 
     record_writer = RecordWriter(engine, settings)
     run_writer(record_writer, write)

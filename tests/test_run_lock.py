@@ -36,6 +36,17 @@ def test_one_run_at_a_time_on_all_machines(postgres: Postgres) -> None:
         pass
 
 
+def test_run_is_failed_once_its_process_has_lost_the_lock(postgres: Postgres) -> None:
+    url = postgres.new_database()
+    first, second = open_store(url), open_store(url)
+    with first.exclusive_run():
+        first.save(run("machine-a"))
+        assert [each.state for each in second.latest()] == ["running"]
+    assert [each.state for each in second.latest()] == ["failed"]
+    with open_store(url, "other").exclusive_run():
+        assert [each.state for each in second.latest()] == ["failed"]
+
+
 def test_lock_ends_with_its_connection(postgres: Postgres) -> None:
     url = postgres.new_database()
     first, second = open_store(url), open_store(url)

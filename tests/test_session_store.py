@@ -3,6 +3,7 @@
 import asyncio
 import sqlite3
 import sys
+import threading
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import asynccontextmanager, closing
@@ -335,7 +336,7 @@ def test_runs_are_saved_updated_and_listed(url: str) -> None:
             runs.save(run)
         saved[1].state = "succeeded"
         runs.save(saved[1])
-    with closing(IngestionRunStore.open(make_settings(url))) as runs:
+    with closing(IngestionRunStore.open(make_settings(url))) as runs, runs.exclusive_run():
         assert runs.latest() == saved[::-1]
         assert runs.latest(1) == saved[2:]
         assert runs.get(saved[1].id) == saved[1]
@@ -353,7 +354,9 @@ def test_runs_are_saved_updated_and_listed(url: str) -> None:
         ("nonsense", ConfigurationError, "not a database URL"),
         ("postgresql://u:secret@host:port/x", ConfigurationError, "not a database URL"),
         ("sqlite:////proc/nowhere/x.db", ConfigurationError, "/proc/nowhere"),
-        ("oracle+none://x", ConfigurationError, "oracle"),
+        ("oracle+none://x", ConfigurationError, "only sqlite:// and postgresql://"),
+        ("mysql://x/y", ConfigurationError, "only sqlite:// and postgresql://"),
+        ("postgresql://u:p@secret@127.0.0.1:1/x", ConfigurationError, "password as %40"),
         ("sqlite:///x.db?timeout=long", ConfigurationError, "could not convert"),
         (
             "sqlite:////proc",
@@ -397,9 +400,28 @@ async def assert_unavailable(store: SessionStore) -> None:
     ):
         with pytest.raises(StoreUnavailable) as raised:
             await attempt
-        assert str(raised.value) == (
-            "a database operation failed: see the log and APIDESK_DATABASE_URL"
-        )
+        assert str(raised.value) == "the database cannot be used at the moment: try again later"
+
+
+def test_slow_database_delays_a_question_by_at_most_the_limit(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("app.service.session_store.DATABASE_TIMEOUT_S", 0.05)
+    is_over = threading.Event()
+
+    def wait(*_: object) -> tuple[Turn, ...]:
+        is_over.wait(60)
+        return ()
+
+    async def use(store: SessionStore) -> None:
+        monkeypatch.setattr(store, "_read", wait)
+        try:
+            with pytest.raises(StoreUnavailable, match="did not answer in time"):
+                await store.read("", "s")
+        finally:
+            is_over.set()
+
+    with_store(f"sqlite:///{tmp_path / 'x.db'}", use)
 
 
 def test_missing_table_makes_store_unavailable(tmp_path: Path) -> None:

@@ -136,7 +136,10 @@ class Crawler:
         return {document.id: document for document in documents}
 
     def sync(self, **fields: Any) -> SourceReport:
-        sync = Sync(self.collection, None, ReadOptions(self.limits, 400), IngestionOptions())
+        return self.sync_with(IngestionOptions(), **fields)
+
+    def sync_with(self, options: IngestionOptions, **fields: Any) -> SourceReport:
+        sync = Sync(self.collection, None, ReadOptions(self.limits, 400), options)
         sync.run([self.source(**fields)])
         return sync.reports[0]
 
@@ -349,6 +352,120 @@ def test_robots_none_and_nofollow_in_capitals_are_obeyed() -> None:
     links = find_links(html.encode(), "https://acme.example/")
     assert (links.may_index, links.may_follow) == (False, False)
     assert links.urls == ("https://acme.example/a",)
+
+
+# --- sites that ask for a login -------------------------------------------------------------------
+
+
+def add_pages(site: Site) -> list[str]:
+    """Add pages to the guide; return the paths of all its pages but the start page."""
+    paths = [f"/guide/p{number}" for number in range(1, 13)]
+    site.pages["/guide/"] = page("Guide", "Start here.", *paths)
+    for number, path in enumerate(paths, 1):
+        site.pages[path] = page(f"Page {number}", f"Send parcel {number} today.")
+    return paths
+
+
+def login_page(path: str) -> str:
+    link = f'<a href="/login?next={path}">Sign in</a>'
+    return page("Sign in", f"{link} with your company account.")
+
+
+@by_links_and_by_sitemap
+def test_pages_that_become_identical_are_kept(crawler: Crawler) -> None:
+    paths = add_pages(crawler.site)
+    crawler.sync()
+    good = dict(crawler.site.pages)
+    crawler.site.pages |= {path: login_page(path) for path in paths}
+    crawler.site.pages["/guide/"] = page("Guide", "Begin here.", *paths)
+    report = crawler.sync()
+    assert (report.changed, report.kept, report.deleted) == (1, 12, 0)
+    assert len(report.refused) == 1
+    assert report.refused[0].startswith("12 pages now have the same text")
+    assert "parcel 5" in crawler.texts()
+    assert "company account" not in crawler.texts()
+    crawler.site.pages = good
+    report = crawler.sync()
+    assert (report.changed, report.unchanged, report.refused) == (1, 12, [])
+
+
+def test_identical_pages_are_accepted_with_allow_deletes(crawler: Crawler) -> None:
+    paths = add_pages(crawler.site)
+    crawler.sync()
+    crawler.site.pages |= {path: login_page(path) for path in paths}
+    report = crawler.sync_with(IngestionOptions(allow_deletes=True))
+    assert (report.changed, report.refused) == (12, [])
+
+
+def test_pages_that_were_identical_before_may_change(crawler: Crawler) -> None:
+    paths = add_pages(crawler.site)
+    crawler.site.pages |= {path: page("Draft", "Coming soon.") for path in paths}
+    crawler.sync()
+    crawler.site.pages |= {path: page("Draft", "Coming next year.") for path in paths}
+    report = crawler.sync()
+    assert (report.changed, report.refused) == (12, [])
+
+
+def test_few_pages_may_become_identical(crawler: Crawler) -> None:
+    paths = add_pages(crawler.site)
+    crawler.sync()
+    crawler.site.pages |= {path: page("Moved", "See the manual.") for path in paths[:5]}
+    report = crawler.sync()
+    assert (report.changed, report.refused) == (5, [])
+
+
+def redirect_to_login(site: Site, *paths: str) -> None:
+    site.pages["/login"] = login_page("")
+    for path in paths:
+        target = {"Location": f"/login?next={path}"}
+        site.replies[path] = Reply(status=302, headers=target)
+
+
+def test_pages_behind_a_login_are_neither_replaced_nor_deleted(crawler: Crawler) -> None:
+    paths = add_pages(crawler.site)
+    start = {"sitemap": f"{crawler.site.url}/sitemap.xml"}
+    crawler.site.replies["/sitemap.xml"] = crawler.site.sitemap(*paths)
+    crawler.sync(**start)
+    redirect_to_login(crawler.site, *paths)
+    for allow_deletes in (False, True):
+        report = crawler.sync_with(IngestionOptions(allow_deletes=allow_deletes), **start)
+        assert (report.documents, report.kept) == (0, 12)
+        assert report.refused == [
+            f"12 of 12 pages redirect to {crawler.site.url}/login and cannot be read"
+        ]
+    assert "company account" not in crawler.texts()
+
+
+def test_few_pages_may_redirect_to_one_page(crawler: Crawler) -> None:
+    paths = add_pages(crawler.site)
+    crawler.site.replies["/sitemap.xml"] = crawler.site.sitemap(*paths)
+    redirect_to_login(crawler.site, *paths[:2])
+    documents = crawler.documents(sitemap=f"{crawler.site.url}/sitemap.xml")
+    assert len(documents) == 12
+    assert "login?next=/guide/p1" in documents
+
+
+def test_start_page_behind_a_login_is_reported(crawler: Crawler) -> None:
+    crawler.sync()
+    site = crawler.site
+    redirect_to_login(site, *(path for path in site.pages if path.startswith("/guide/")))
+    report = crawler.sync()
+    assert (report.added, report.kept) == (0, 6)
+    assert report.refused == [
+        f"{site.url}/guide/ redirects to {site.url}/login?next=/guide/, "
+        "which is not a page of the source and leads to none"
+    ]
+
+
+def test_site_without_pages_is_not_advised_to_be_deleted(crawler: Crawler) -> None:
+    crawler.sync()
+    start = {"sitemap": f"{crawler.site.url}/sitemap.xml"}
+    crawler.site.replies["/sitemap.xml"] = crawler.site.sitemap("/guide/gone")
+    report = crawler.sync(**start)
+    assert report.kept == 6
+    assert report.refused == [
+        "no documents were found, so the 6 indexed ones are kept: check the source"
+    ]
 
 
 def test_start_folder_may_contain_chinese(crawler: Crawler) -> None:

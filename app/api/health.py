@@ -11,7 +11,9 @@ from litestar.openapi import ResponseSpec
 
 from app.api.openapi import OPERATING_TAG
 from app.service.answer_service import AnswerService
+from app.service.record_writer import RecordWriter
 from app.telemetry.metrics import collect_ingestion_metrics
+from ingestion.providers import ModelRole
 from runnables.models.chat_model import ChatModel
 from runnables.models.structured_output import probe_model
 from schemas.base import ApiModel
@@ -21,6 +23,9 @@ HealthState = Literal["ok", "degraded", "failed"]
 
 PROBE_INTERVAL_S = 30.0
 """Seconds after a failed call before a readiness check probes the model again."""
+
+CHECK_TIMEOUT_S = 2.0
+"""Seconds that a readiness check waits for the database, or for the probe of a model."""
 
 PROMETHEUS_TEXT = "text/plain; version=0.0.4"
 
@@ -77,13 +82,22 @@ def live_head() -> Response[None]:
     responses={503: NOT_READY_RESPONSE},
     needs=None,
 )
-async def ready(answer_service: NamedDependency[AnswerService]) -> Response[Ready]:
+async def ready(
+    answer_service: NamedDependency[AnswerService], record_writer: NamedDependency[RecordWriter]
+) -> Response[Ready]:
     """Return the state of each dependency, with HTTP status 503 if a required one has failed."""
+    milvus, collection, ingestion, models = await asyncio.gather(
+        _check_milvus(answer_service),
+        _check_collection(answer_service),
+        _check_ingestion(answer_service),
+        _check_models(answer_service),
+    )
     checks = {
-        "milvus": await _check_milvus(answer_service),
-        "collection": await _check_collection(answer_service),
-        "ingestion": await _check_ingestion(answer_service),
-        **await _check_models(answer_service),
+        "milvus": milvus,
+        "collection": collection,
+        "ingestion": ingestion,
+        **_check_records(record_writer),
+        **models,
         **_check_embeddings(answer_service),
     }
     states = {check.status for check in checks.values()}
@@ -96,9 +110,11 @@ async def ready(answer_service: NamedDependency[AnswerService]) -> Response[Read
 
 
 @head("/health/ready", include_in_schema=False, needs=None)
-async def ready_head(answer_service: NamedDependency[AnswerService]) -> Response[None]:
+async def ready_head(
+    answer_service: NamedDependency[AnswerService], record_writer: NamedDependency[RecordWriter]
+) -> Response[None]:
     """Return the status of `GET /health/ready`."""
-    response: Response[Ready] = await ready.fn(answer_service)
+    response: Response[Ready] = await ready.fn(answer_service, record_writer)
     return Response(None, status_code=response.status_code)
 
 
@@ -110,7 +126,9 @@ async def _check_models(answer_service: AnswerService) -> dict[str, Check]:
     models = answer_service.models
     if models is None:
         return {"model": Check(status="ok", detail=answer_service.settings.chat_model)}
-    problems = await asyncio.gather(*(_model_problem(model) for model in models.all))
+    problems = await asyncio.gather(
+        *(_model_problem(model, answer_service.model_probes) for model in models.all)
+    )
     working = {m.role for m, problem in zip(models.all, problems, strict=True) if problem is None}
     is_answering = answer_service.settings.on_model_failure == "extractive" or all(
         any(model.role in working for model in group)
@@ -125,16 +143,29 @@ async def _check_models(answer_service: AnswerService) -> dict[str, Check]:
     }
 
 
-async def _model_problem(model: ChatModel) -> str | None:
+async def _model_problem(
+    model: ChatModel, probes: dict[ModelRole, "asyncio.Task[None]"]
+) -> str | None:
     """Return the error of the model's last call, or None if that call succeeded.
 
-    The model is probed first if it has not been called, or if the error is older than PROBE_INTERVAL_S.
+    The model is probed first if it has not been called, or if the error is older than PROBE_INTERVAL_S. A
+    probe that takes longer than CHECK_TIMEOUT_S continues, and its result is used by later checks.
     """
     last = model.last_called_at
-    if last is None or (model.last_error and time.monotonic() - last > PROBE_INTERVAL_S):
-        with suppress(ModelError):
-            await probe_model(model)
+    probe = probes.get(model.role)
+    is_old = last is None or (model.last_error and time.monotonic() - last > PROBE_INTERVAL_S)
+    if is_old and (probe is None or probe.done()):
+        probe = probes[model.role] = asyncio.create_task(_probe(model))
+    if probe is not None:
+        await asyncio.wait({probe}, timeout=CHECK_TIMEOUT_S)
+        if not probe.done() and not model.last_error:
+            return f"{model.role.setting}: the model has not replied to the first call yet"
     return str(model.last_error) if model.last_error else None
+
+
+async def _probe(model: ChatModel) -> None:
+    with suppress(ModelError):
+        await probe_model(model)
 
 
 def _check_embeddings(answer_service: AnswerService) -> dict[str, Check]:
@@ -158,17 +189,19 @@ async def _check_milvus(answer_service: AnswerService) -> Check:
 
 
 async def _check_ingestion(answer_service: AnswerService) -> Check:
-    """Check the last run that was not a dry run.
+    """Check the last run that has ended and was not a dry run.
 
     A failed run is not fatal, because the previous index is still used.
     """
     try:
-        runs = await asyncio.to_thread(answer_service.job.runs.latest)
+        runs = await answer_service.job.runs.latest_within(CHECK_TIMEOUT_S)
     except ApideskError:
-        return Check(status="degraded", detail="the database does not answer")
-    last = next((run for run in runs if not run.options.dry_run), None)
+        detail = "the database does not answer: sessions, feedback and reports are unavailable"
+        return Check(status="degraded", detail=detail)
+    is_ended = (run for run in runs if run.state != "running" and not run.options.dry_run)
+    last = next(is_ended, None)
     if last is None:
-        return Check(status="ok", detail="no ingestion has run yet")
+        return Check(status="ok", detail="no ingestion has finished yet")
     detail = f"{last.state} at {last.started_at:%Y-%m-%d %H:%M} UTC"
     if last.state == "failed":
         return Check(status="degraded", detail=f"{detail}: see GET /ingestions/{last.id}")
@@ -177,6 +210,12 @@ async def _check_ingestion(answer_service: AnswerService) -> Check:
         detail = f"{detail}, nothing could be read from {unread}: see GET /ingestions/{last.id}"
         return Check(status="degraded", detail=detail)
     return Check(status="ok", detail=detail)
+
+
+def _check_records(record_writer: RecordWriter) -> dict[str, Check]:
+    """Return a check if question records cannot be written. Answers do not depend on them."""
+    problem = record_writer.problem
+    return {"records": Check(status="degraded", detail=problem)} if problem else {}
 
 
 async def _check_collection(answer_service: AnswerService) -> Check:

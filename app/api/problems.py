@@ -70,7 +70,7 @@ log = logging.getLogger(__name__)
 
 
 class Problem(ApiModel):
-    """An RFC 9457 problem: the body of every error response."""
+    """An RFC 9457 problem: the body of error responses, except those of `/v1`, MCP and health checks."""
 
     status: int
     type: str

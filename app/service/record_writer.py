@@ -72,10 +72,15 @@ class Outbox:
         self._closed_bytes = 0
         """Total size of the other files of this process, measured when the current file was opened."""
         self._lock = FileLock(folder / f"{self._name}.lock", thread_local=False)
+        self.problem: str | None = None
+        """Why the outbox could not be opened, or the last record could not be appended; otherwise None."""
         self._is_open = self._open()
 
-    def append(self, record: QuestionRecord) -> None:
-        """Append `record` to the outbox. A failure is only logged: the user still gets the answer."""
+    def append(self, record: QuestionRecord) -> bool:
+        """Append `record` to the outbox, and return whether this succeeded.
+
+        A failure is only logged: the user still gets the answer. A lasting failure is logged once.
+        """
         line = record.model_dump_json().encode() + b"\n"
         try:
             with self._append_lock:
@@ -89,7 +94,15 @@ class Outbox:
                     os.ftruncate(self._file, size)
                     raise OSError("no space is left on the disk")
         except OSError as error:
-            log.error("question not recorded: %s", error.strerror or error)
+            problem = f"question not recorded: {error.strerror or error}"
+            if problem != self.problem:
+                log.error("%s", problem)
+            self.problem = problem
+            return False
+        if self.problem:
+            log.info("questions are recorded again")
+            self.problem = None
+        return True
 
     def drain(self, write_batch: WriteBatch) -> None:
         """Deliver the records of this process and of ended processes by calling `write_batch`.
@@ -115,6 +128,7 @@ class Outbox:
             self._lock.acquire(timeout=0)
         except (OSError, Timeout) as error:
             log.error("questions cannot be recorded: %s: %s", self._folder, error)
+            self.problem = "questions cannot be recorded: see the log and APIDESK_SPOOL"
             return False
         return True
 
@@ -184,11 +198,20 @@ class RecordWriter:
         self._max_age_days = settings.keep_days
         self._max_delay_s = settings.request_timeout + TAKE_OVER_INTERVAL_S
         self._has_records = asyncio.Event()
+        self._delivery_problem: str | None = None
+        self.on_loss: Callable[[], None] = lambda: None
+        """Called for each record that is lost because it could not be written to the outbox."""
+
+    @property
+    def problem(self) -> str | None:
+        """Why records are lost, or wait in the outbox; None if neither is the case."""
+        return (self._outbox and self._outbox.problem) or self._delivery_problem
 
     def write(self, record: QuestionRecord) -> None:
         """Append `record` to the outbox, if questions are recorded. Fast, and raises no errors."""
         if self._outbox:
-            self._outbox.append(record)
+            if not self._outbox.append(record):
+                self.on_loss()
             self._has_records.set()
 
     async def rate(self, owner: str, answer_id: UUID, feedback: Feedback) -> bool:
@@ -250,15 +273,20 @@ class RecordWriter:
     async def _drain(self, outbox: Outbox) -> bool:
         """Deliver the records that `outbox.drain` finds, and return whether this succeeded."""
         self._has_records.clear()
+        problem = None
         try:
             await asyncio.to_thread(outbox.drain, self._store.add)
         except StoreUnavailable:
             self._has_records.set()
-            return False
+            problem = "records wait in the outbox, because the database cannot be used"
         except OSError as error:
-            log.error("the records in the outbox cannot be delivered: %s", error)
-            return False
-        return True
+            problem = f"the records in the outbox cannot be delivered: {error.strerror or error}"
+        if problem and problem != self._delivery_problem:
+            log.error("%s", problem)
+        elif self._delivery_problem and not problem:
+            log.info("the records in the outbox are delivered again")
+        self._delivery_problem = problem
+        return problem is None
 
     async def _sweep(self) -> None:
         while True:

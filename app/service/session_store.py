@@ -15,6 +15,7 @@ from sqlalchemy.engine import Engine
 from ingestion.database.engine import database_errors
 from ingestion.database.tables import turns_table
 from ingestion.text.language import storable_text
+from schemas.errors import StoreUnavailable
 from schemas.question import Turn
 from schemas.settings import Settings
 
@@ -22,6 +23,9 @@ T = TypeVar("T")
 
 MAX_THREADS = 8
 """Number of threads of the store. Nothing else uses them, so a slow database blocks only the store."""
+
+DATABASE_TIMEOUT_S = 2.0
+"""Seconds that a question waits for the database, once before its answer and once after it."""
 
 MAX_NAME_CHARS = 200
 """Maximum length of an API name or path, in characters; longer ones are not stored."""
@@ -51,11 +55,11 @@ class SessionStore:
 
     async def read(self, owner: str, session: str) -> tuple[Turn, ...]:
         """Return the turns of the session within the limits, oldest first. Raises StoreUnavailable."""
-        return await self._in_thread(lambda: self._read(owner, session))
+        return await self._limit_time(lambda: self._read(owner, session))
 
     async def append(self, owner: str, session: str, turn: Turn) -> None:
         """Store `turn`, and delete turns that exceed the limits. Raises StoreUnavailable."""
-        await self._in_thread(lambda: self._append(owner, session, turn))
+        await self._limit_time(lambda: self._append(owner, session, turn))
 
     async def delete(self, owner: str, session: str) -> bool:
         """Delete the session, and return whether it had any turns. Raises StoreUnavailable."""
@@ -64,6 +68,17 @@ class SessionStore:
     def close(self) -> None:
         """Wait for running queries. This method blocks. The database stays open."""
         self._threads.shutdown()
+
+    async def _limit_time(self, work: Callable[[], T]) -> T:
+        """Return the result of `work`. Raises StoreUnavailable if it fails or takes longer than the limit.
+
+        Work that takes longer is finished in its thread.
+        """
+        try:
+            async with asyncio.timeout(DATABASE_TIMEOUT_S):
+                return await self._in_thread(work)
+        except TimeoutError:
+            raise StoreUnavailable("the database did not answer in time: try again later") from None
 
     async def _in_thread(self, work: Callable[[], T]) -> T:
         run_in_context = copy_context().run  # log lines of the thread include the request id

@@ -26,10 +26,12 @@ from app.telemetry.progress import ingestion_progress
 from ingestion.database.engine import open_engine
 from ingestion.job import ProgressCallback
 from schemas.errors import ConfigurationError
-from schemas.settings import Settings
+from schemas.settings import Settings, unknown_settings
 
 SHUTDOWN_MARGIN_S = 5
 """Seconds that uvicorn waits after the shutdown timeout of answers, to finish sending responses."""
+
+NO_KEY = "no API key is configured: only requests from this machine are accepted"
 
 log = logging.getLogger(__name__)
 
@@ -41,8 +43,9 @@ async def run_server(settings: Settings, host: str, port: int) -> None:
     ApideskError if the answer service cannot be opened.
     """
     configure_logging(settings.log_level, settings.log_format)
+    warn_of_unknown_settings()
     engine = await asyncio.to_thread(open_engine, settings)
-    await asyncio.to_thread(check_bind_address, settings, engine, host)
+    needs_key = await asyncio.to_thread(check_bind_address, settings, engine, host)
     # uvicorn raises the signal again after it has stopped. SystemExit then closes the stack below.
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(0))
     async with AsyncExitStack() as stack:
@@ -50,6 +53,8 @@ async def run_server(settings: Settings, host: str, port: int) -> None:
             answer_service = await stack.enter_async_context(
                 open_answer_service(settings, progress, engine, long_lived=True)
             )
+        if not needs_key:
+            log.info(NO_KEY)
         key = secrets.token_urlsafe(32)
         config = create_uvicorn_config(answer_service, key, host, port)
         freeze_objects()
@@ -91,20 +96,26 @@ class _AnnouncedServer(uvicorn.Server):
             await self.lifespan.shutdown()
 
 
-def check_bind_address(settings: Settings, engine: Engine, host: str) -> None:
+def warn_of_unknown_settings() -> None:
+    """Log a warning for each `APIDESK_` name that is not a setting."""
+    for warning in unknown_settings():
+        log.warning("%s", warning)
+
+
+def check_bind_address(settings: Settings, engine: Engine, host: str) -> bool:
     """Check that an API key is configured or `host` is a loopback address.
 
-    This function blocks. Raises ConfigurationError if neither is the case, and StoreUnavailable if the
-    database cannot be used.
+    Returns whether an API key is configured. This function blocks. Raises ConfigurationError if neither is
+    the case, and StoreUnavailable if the database cannot be used.
     """
     if Keyring(ApiKeyStore(engine), settings.admin_key).required:
-        return
+        return True
     if not is_loopback(host):
         raise ConfigurationError(
             f"--host {host}: other machines could reach this address without authentication, since "
             f"no API key is configured: {CREATE_KEY_HINT}"
         )
-    log.info("no API key is configured: only requests from this machine are accepted")
+    return False
 
 
 def uvicorn_options(settings: Settings) -> dict[str, Any]:

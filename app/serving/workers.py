@@ -1,6 +1,7 @@
 """Runs the server in several processes that share a port, for `apidesk serve --workers`."""
 
 import asyncio
+import logging
 import signal
 import tempfile
 from collections.abc import Iterator
@@ -21,10 +22,12 @@ from app.main import create_app
 from app.service.answer_service import AnswerService, open_answer_service
 from app.serving.gc_tuning import freeze_objects
 from app.serving.server import (
+    NO_KEY,
     check_bind_address,
     first_ingestion_progress,
     install_signal_handlers,
     uvicorn_options,
+    warn_of_unknown_settings,
 )
 from app.telemetry.logs import configure_logging
 from app.telemetry.metrics import remove_process_gauges
@@ -44,6 +47,8 @@ A worker answers health checks even while it opens its answer service.
 STORE_TIMEOUT_S = 300
 """Seconds that a starting worker waits for a store that is not available."""
 
+log = logging.getLogger(__name__)
+
 
 def run_workers(settings: Settings, host: str, port: int) -> None:
     """Serve with `settings.workers` processes until a signal stops them.
@@ -52,9 +57,12 @@ def run_workers(settings: Settings, host: str, port: int) -> None:
     ApideskError if the answer service cannot be opened or a worker cannot start.
     """
     configure_logging(settings.log_level, settings.log_format)
+    warn_of_unknown_settings()
     engine = open_engine(settings)
-    check_bind_address(settings, engine, host)
+    needs_key = check_bind_address(settings, engine, host)
     asyncio.run(_open_once(settings, engine))
+    if not needs_key:
+        log.info(NO_KEY)
     config = uvicorn.Config(
         partial(create_worker_app, settings),
         host,
@@ -173,6 +181,16 @@ class _Supervisor(Multiprocess):
     def has_failed_worker(self) -> bool:
         """Whether a worker could not start."""
         return any(worker.exitcode == STARTUP_FAILURE for worker in self.processes)
+
+    def restart_all(self) -> None:
+        """Replace the workers. If a new one cannot start, say so after uvicorn's message about its time."""
+        before = list(self.processes)
+        super().restart_all()
+        if not self.should_exit.is_set() and set(before) & set(self.processes):
+            log.error(
+                "a new worker could not start, for the reason that is logged above; the remaining old "
+                "workers continue"
+            )
 
     def keep_subprocess_alive(self) -> None:
         """Replace dead workers, and remove their gauges from the metrics."""

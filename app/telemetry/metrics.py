@@ -70,9 +70,11 @@ class Metrics:
         def counter(name: str, help_text: str, *labels: str) -> Counter:
             return Counter(f"apidesk_{name}", help_text, labels, registry=registry)
 
-        def histogram(name: str, help_text: str, *labels: str) -> Histogram:
+        def histogram(
+            name: str, help_text: str, *labels: str, buckets: Sequence[float] = DURATION_BUCKETS_S
+        ) -> Histogram:
             return Histogram(
-                f"apidesk_{name}", help_text, labels, buckets=DURATION_BUCKETS_S, registry=registry
+                f"apidesk_{name}", help_text, labels, buckets=buckets, registry=registry
             )
 
         def gauge(name: str, help_text: str, *labels: str) -> Gauge:
@@ -134,11 +136,11 @@ class Metrics:
         self.unsupported_steps = counter(
             "unsupported_steps", "Steps of answers that their cited sources do not support"
         )
-        self.loop_lag = Histogram(
-            "apidesk_event_loop_lag_seconds",
-            "Delay of the event loop",
-            buckets=LAG_BUCKETS_S,
-            registry=registry,
+        self.lost_records = counter(
+            "lost_records", "Question records that could not be written to the outbox"
+        )
+        self.loop_lag = histogram(
+            "event_loop_lag_seconds", "Delay of the event loop", buckets=LAG_BUCKETS_S
         )
         self.max_loop_lag = Gauge(
             "apidesk_event_loop_lag_max_seconds",
@@ -250,9 +252,8 @@ async def collect_ingestion_metrics(job: IngestionJob) -> IngestionMetrics:
     chunks: int | None = None
     try:
         chunks = job.collection.manifest.rows
-        async with asyncio.timeout(DATABASE_TIMEOUT_S):
-            runs = await asyncio.to_thread(job.runs.latest)
-    except (ApideskError, TimeoutError):
+        runs = await job.runs.latest_within(DATABASE_TIMEOUT_S)
+    except ApideskError:
         pass
     return IngestionMetrics(runs, chunks)
 

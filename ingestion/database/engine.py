@@ -34,6 +34,18 @@ PSYCOPG = "postgresql+psycopg"
 TIMEOUT_OPTIONS = {"sqlite": {"timeout": "15"}, PSYCOPG: {"connect_timeout": "10"}}
 """Default timeouts in seconds, by driver: for SQLite's write lock, and for connecting to a server."""
 
+LIVENESS_OPTIONS = {
+    "keepalives_idle": 10,
+    "keepalives_interval": 5,
+    "keepalives_count": 3,
+    "tcp_user_timeout": 15_000,
+}
+"""Default options of PostgreSQL connections that end them soon after the server's machine has disappeared.
+
+Without them, a thread waits for a reply for 15 minutes or more. All are in seconds, except
+`tcp_user_timeout` in milliseconds. They are not part of the URL, because the outbox folder depends on it.
+"""
+
 WAL_TIMEOUT_S = 5.0
 """Seconds for which switching to write-ahead logging is retried."""
 
@@ -122,7 +134,8 @@ def open_engine(settings: Settings) -> Engine:
 def database_errors() -> Iterator[None]:
     """Convert SQLAlchemy's errors to StoreUnavailable.
 
-    The text of SQLAlchemy's error is written only to the log, because it may contain host names.
+    The text of SQLAlchemy's error is written only to the log, because it may contain host names, and
+    callers of the API can read the message.
     """
     try:
         yield
@@ -132,7 +145,7 @@ def database_errors() -> Iterator[None]:
         message = (
             f"the database cannot be used ({problem}): see {SETTING}"
             if problem
-            else f"a database operation failed: see the log and {SETTING}"
+            else "the database cannot be used at the moment: try again later"
         )
         raise StoreUnavailable(message) from error
 
@@ -144,6 +157,14 @@ def _parse_url(text: str) -> URL:
         raise ConfigurationError(f"{SETTING}: not a database URL") from None
     if url.drivername in ("postgres", "postgresql"):
         url = url.set(drivername=PSYCOPG)
+    if url.get_backend_name() not in ("sqlite", "postgresql"):
+        raise ConfigurationError(
+            f"{SETTING}: {url.drivername}:// is not supported, only sqlite:// and postgresql://"
+        )
+    if "@" in (url.host or ""):  # the host would be a part of the password
+        raise ConfigurationError(
+            f"{SETTING}: more than one @; write @ in the user name or password as %40"
+        )
     return url.update_query_dict(TIMEOUT_OPTIONS.get(url.drivername, {}) | dict(url.query))
 
 
@@ -153,7 +174,9 @@ def _create_engine(url: URL) -> Engine:
             if url.database in (None, "", ":memory:"):
                 return _create_in_memory_engine(url)
             Path(str(url.database)).parent.mkdir(parents=True, exist_ok=True)
-        return create_engine(url, pool_pre_ping=True)
+        is_postgresql = url.drivername == PSYCOPG
+        options = {name: value for name, value in LIVENESS_OPTIONS.items() if name not in url.query}
+        return create_engine(url, pool_pre_ping=True, connect_args=options if is_postgresql else {})
     except ImportError as error:
         install = "PostgreSQL needs a package: pip install 'apidesk[postgres]'"
         reason = install if url.drivername == PSYCOPG else _first_line(error)

@@ -51,7 +51,8 @@ TARGET_ALONE = re.compile(TARGET)
 _BARE_CALL = re.compile(rf"({METHODS})(?:[\s`*:|→]|[-=]>)+({TARGET})", re.IGNORECASE)
 """A call without other text. Unlike `CALL`, it also matches a method in lower case."""
 OPENING_CALL = re.compile(
-    rf"^[\s>*]*(?P<label>[^:：\n`/。，,]{{1,{MAX_LABEL_CHARS}}}[:：])?[\s*`]*{CALL.pattern}[`*\])）]*",
+    rf"^[ \t>*]*+(?:(?P<label>[^:：\n`/。，,]{{1,{MAX_LABEL_CHARS}}}[:：])[\s*`]*+|[ \t*`]*+)"
+    rf"{CALL.pattern}[`*\])）]*",
     re.MULTILINE,
 )
 """A call at the start of a line, alone or after a short label."""
@@ -59,7 +60,7 @@ _CLAUSE_START = re.compile(r"[ \t]{0,9}(?:$|<br\s*/?>|[\n，,;；。(（|｜·�
 """A separator between a call and a clause about it. Without one, the call is part of a sentence."""
 _TITLED_METHOD = re.compile(rf"(?:{METHODS}) / (?=\w)")
 """A method and a slash before the name of an operation: `POST / Place an order`."""
-_CURL = re.compile(r"^\s*(?:\$\s*)?curl\b", re.MULTILINE)
+_CURL = re.compile(r"^[ \t]*(?:\$\s*)?curl\b", re.MULTILINE)
 _CURL_METHOD = re.compile(rf"(?:-X|--request)\s*=?\s*['\"]?({METHODS})\b", re.IGNORECASE)
 _CURL_DATA = re.compile(r"\s(?:-d|--data(?:-raw|-binary|-urlencode)?|--json|-F|--form)\b")
 _CURL_URL = re.compile(r"https?://[^\s'\"\\`]+")

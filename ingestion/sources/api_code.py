@@ -29,11 +29,11 @@ _VALUE_TYPES = (
 
 
 def commented_parameters(code: str, location: str = "") -> tuple[Parameter, ...]:
-    """Return all fields of a JSON example as parameters; empty if too few fields have a comment.
+    """Return the fields in a code block as parameters; empty if too few of them have a comment.
 
-    `code` is a code block in any language; lines other than `name: value` are ignored. The comment of a
-    field is its description, and the type of its value is its type. `location` is the location of all
-    fields.
+    `code` is JSON, or code in another language with lines such as `name: value`. Other lines are ignored.
+    The comment of a field is its description, and the type of its value is its type. `location` is the
+    location of all fields.
     """
     fields = list(filter(None, map(_FIELD.fullmatch, code.splitlines())))
     comments = [field for field in fields if _comment(field)]

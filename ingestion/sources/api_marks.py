@@ -71,7 +71,7 @@ class Mark:
 
 
 def find_marks(blocks: Sequence[MarkdownBlock], declared: str) -> list[Mark]:
-    """Return one mark per operation, in page order.
+    """Return one mark per operation, in page order; the operations of a list may share one.
 
     `declared` is the operation that the front matter names; may be empty. The front matter takes precedence
     over statements on the page, and statements over lists of calls. Examples have marks only if nothing
@@ -155,8 +155,9 @@ def _listed_marks(
 ) -> Iterator[Mark]:
     """Yield marks for blocks with several calls.
 
-    A call that is named like a heading has its mark at the heading. The other calls share a mark at their
-    block. A block with a call in `stated` only repeats calls and gets no marks.
+    If the name of a call begins with the title of a heading, the mark of the call is at the heading. The
+    other calls share a mark at their block. A block with a call in `stated` only repeats calls and gets no
+    marks.
     """
     headings = _headings(blocks)
     for index, block in enumerate(blocks):
@@ -299,7 +300,7 @@ def _only_code(value: str, kind: Literal["method", "url"]) -> str:
 
 
 def _table_pairs(block: MarkdownBlock) -> list[tuple[str, str]]:
-    """Return labels and values. The labels are in the first column or in the header.
+    """Return the pairs of a label, from the first column or the header of a table, and a value.
 
     If exactly one value is a whole call, as in "Resource: `GET /v1/x`", only this call is returned, with
     the label "URL".

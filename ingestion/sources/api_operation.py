@@ -96,8 +96,8 @@ class PageOperation:
     def further_prose(self) -> list[MarkdownBlock]:
         """The blocks of `prose` that `document` does not contain.
 
-        A block is left out if it is the whole description, or only the method and the URL. So is the label
-        above such a block, such as `**URL:**`.
+        A block is left out if it is the whole description, or if it contains only the method, the URL or
+        both. So is the label above such a block, such as `**URL:**`.
         """
         described = self._description_block
         text = _EMPHASIS.sub("", " ".join(_without_bullet(described).split()))
@@ -115,9 +115,10 @@ class PageOperation:
         return kept
 
     def _is_call(self, block: MarkdownBlock, *, is_value: bool) -> bool:
-        """Return whether a block contains only the method and the URL, possibly after labels.
+        """Return whether a block contains only the method, the URL or both, possibly after labels.
 
-        `is_value` is False if the block may continue a paragraph. Then its values must have labels.
+        `is_value` is False if the block may belong to the text above it. Then each line must have a label,
+        unless the block is a paragraph such as `GET /v1/x`.
         """
         call = CALL.fullmatch(block.text.strip("`* \n")) if block.kind == "paragraph" else None
         if call is not None:
@@ -189,7 +190,7 @@ def _is_label_of_fact(block: MarkdownBlock) -> bool:
 
 
 def _fact_values(block: MarkdownBlock) -> list[tuple[str, str]]:
-    """Return each line or item of a block as a value and its label, such as `Method`; it may be empty."""
+    """Return each line or item of a block as a label, such as `Method` or empty, and a value."""
     lines = code_lines(block) if block.kind == "fence" else block.text.splitlines()
     pairs: list[tuple[str, str]] = []
     for line in filter(str.strip, lines):

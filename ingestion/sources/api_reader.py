@@ -77,7 +77,7 @@ class OperationReader:
         return self._builder.read_positions
 
     def read(self, blocks: Sequence[MarkdownBlock], first: int) -> list[ParameterTable]:
-        """Read `blocks`, and return their tables and lists of parameters.
+        """Read `blocks`, and return their parameters as tables.
 
         `first` is the index of `blocks[0]` on the page.
         """
@@ -134,7 +134,10 @@ class OperationReader:
                 self._builder.add_table(table, "example with comments")
 
     def _read_text(self, block: MarkdownBlock) -> None:
-        """Note a label for the next block. Add the permissions and errors that lines and sentences name."""
+        """Add the permissions and errors that a block names, and note if it is a label of the next block.
+
+        Of a code block, only the fields of a JSON example with comments are remembered.
+        """
         if block.kind == "fence":
             self._note_commented_example(block)
             return
@@ -180,7 +183,7 @@ class OperationReader:
         return is_added
 
     def _add_titled_error(self, title: str, about: str = "") -> bool:
-        """Add the error in a heading or bold title such as "404 — order_not_found".
+        """Add the error in a heading, or in a title in bold or code, such as "404 — order_not_found".
 
         `about` is the text after a bold title. Returns False if the title contains no error.
         """
@@ -220,7 +223,7 @@ class OperationReader:
 
         - An error.
         - A parameter: "**name** string Required".
-        - Several parameters: lines such as ": `name` string" in a definition list with the term "Body".
+        - Several parameters: lines such as ": `name` string" below a paragraph such as "Body".
         - Parameters without a description: "Query: `limit`, `cursor`."
 
         Returns False if the paragraph may be a label for the next block, such as the title of an error.

@@ -97,9 +97,10 @@ def _convert_table(html: str) -> str:
 
 
 def read_content(source: MarkdownSourceConfig, _limits: SourceLimits, path: Path) -> PageContent:
-    """Return the front matter and the plain Markdown of a page; a table of contents has no parts.
+    """Return the front matter and the plain Markdown of a page.
 
-    The page contains the text of the Markdown files that it imports.
+    If the page is a table of contents, `parts` is empty. Otherwise, the page contains the text of
+    the Markdown files that it imports.
 
     Raises SourceError if the file is unreadable or its front matter is malformed.
     """
@@ -412,7 +413,7 @@ def _field_row(found: _Field, states_required: bool) -> str:
 
 
 class MarkdownReader(PageFolderReader[MarkdownSourceConfig]):
-    """A PageFolderReader for Markdown pages, which may import other files of their folder."""
+    """A PageFolderReader for Markdown pages, which may import other files below the source's folder."""
 
     def _list_files(self, source: MarkdownSourceConfig) -> list[Path]:
         files = super()._list_files(source)

@@ -29,7 +29,7 @@ MAX_ID_CHARS = 400
 """Maximum length of a page's id, in characters."""
 
 MAX_RETRY_DELAY_S = 60.0
-"""Maximum delay before a new attempt, in seconds, even if the server asks for a longer one."""
+"""Maximum delay before a retry after an error, in seconds, even if the server asks for a longer one."""
 
 
 @dataclass(frozen=True)

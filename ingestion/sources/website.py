@@ -9,7 +9,7 @@ import re
 import sqlite3
 import time
 import zlib
-from collections import deque
+from collections import Counter, deque
 from collections.abc import Generator, Iterator
 from dataclasses import dataclass, field
 from html.parser import HTMLParser
@@ -48,6 +48,14 @@ FIRST_RETRY_S = 1.0
 
 MAX_SITEMAPS = 500
 """Maximum number of sitemaps of a site. If there are more, the source cannot be read."""
+
+MIN_REDIRECTS = 6
+MAX_REDIRECTED_SHARE = 0.3
+"""If at least MIN_REDIRECTS pages, and more than this share of all pages, redirect to the same page, the
+site is probably faulty or asks for a login. This is reported, and that page is not read in their place."""
+
+MAX_HELD_PAGES = 100
+"""Maximum number of pages behind redirects that are held back until it is known how many redirect there."""
 
 _TRANSIENT_STATUSES = {408, 425, 429, 500, 502, 503, 504}
 _GONE_STATUSES = {404, 410}
@@ -104,6 +112,16 @@ class _Crawl:
         self._seen: set[str] = set()
         """Ids of the pages that were queued or read."""
         self._errors = 0
+        self._requested = 0
+        """Number of pages that were requested."""
+        self._redirects: Counter[str] = Counter()
+        """Number of pages that redirect to each other page, by its URL without the query."""
+        self._held: deque[tuple[str, RemotePage]] = deque()
+        """Pages behind redirects, each with its URL without the query, that may still be dropped."""
+        self._start_target = ""
+        """The URL to which the start page redirects, if any."""
+        self._has_pages = False
+        """Whether a page that can be indexed was found."""
 
     def results(self) -> Iterator[RemotePage | SourceError | Waiting]:
         yield from self._read_robots()
@@ -111,10 +129,9 @@ class _Crawl:
             self._enqueue(self._source.start, 0)
         else:
             yield from self._read_sitemaps(self._source.sitemap)
-        requested = 0
         while self._queue:
-            requested += 1
-            if requested > self._source.max_pages:
+            self._requested += 1
+            if self._requested > self._source.max_pages:
                 raise SourceError(f"has more than {self._source.max_pages} pages (max_pages)")
             url, depth = self._queue.popleft()
             try:
@@ -123,6 +140,37 @@ class _Crawl:
                 raise
             except SourceError as error:
                 yield self._count_error(url, error)
+        self._check_start()
+        yield from self._release(0)
+        for target, count in self._redirects.items():
+            if self._is_suspicious(target):
+                yield SourceError(
+                    f"{count} of {self._requested} pages redirect to {target} and cannot be read"
+                )
+
+    def _check_start(self) -> None:
+        """Raise SourceError if the start page redirects away from the source, so that nothing was read."""
+        if self._start_target and not self._has_pages:
+            raise SourceError(
+                f"{self._source.start} redirects to {self._start_target}, "
+                "which is not a page of the source and leads to none"
+            )
+
+    def _hold(self, page: RemotePage, url: str) -> Iterator[RemotePage]:
+        """Hold `page` at `url`, to which another page redirects; yield the pages that need not be held."""
+        self._held.append((_without_query(url), page))
+        yield from self._release(MAX_HELD_PAGES)
+
+    def _release(self, count: int) -> Iterator[RemotePage]:
+        """Yield the oldest held pages until `count` are left. Pages of suspicious redirects are dropped."""
+        while len(self._held) > count:
+            target, page = self._held.popleft()
+            if page.values["url"] in self._found or not self._is_suspicious(target):
+                yield page
+
+    def _is_suspicious(self, target: str) -> bool:
+        count = self._redirects[target]
+        return count >= MIN_REDIRECTS and count > MAX_REDIRECTED_SHARE * self._requested
 
     def _read_page(self, url: str, depth: int) -> Iterator[RemotePage | Waiting]:
         try:
@@ -133,6 +181,7 @@ class _Crawl:
                 return
             raise
         final = _without_fragment(download.url)
+        is_redirected = self._count_redirect(url, final)
         if _page_id(final) != _page_id(url) and not self._mark_seen(final):
             return
         page_format = _FORMATS.get(download.media_type)
@@ -144,8 +193,19 @@ class _Crawl:
                 self._enqueue(link, depth + 1)
         if links.may_index and self._is_wanted(final):
             page_id = _page_id(final)
-            values = {"url": final, "path": page_id}
-            yield RemotePage(page_id, page_format, download.data, values)
+            page = RemotePage(page_id, page_format, download.data, {"url": final, "path": page_id})
+            yield from self._hold(page, final) if is_redirected else (page,)
+            self._has_pages = True
+
+    def _count_redirect(self, url: str, final: str) -> bool:
+        """Count the redirect from `url` to `final`, if any, and return whether it leads to another path."""
+        target = _without_query(final)
+        if _page_id(target) == _page_id(_without_query(url)):
+            return False
+        self._redirects[target] += 1
+        if url == self._source.url:
+            self._start_target = final
+        return True
 
     def _enqueue(self, url: str, depth: int) -> None:
         url = _without_fragment(url)
@@ -286,6 +346,10 @@ def _usable_cache(limits: SourceLimits) -> Path | None:
 
 def _without_fragment(url: str) -> str:
     return url.partition("#")[0]
+
+
+def _without_query(url: str) -> str:
+    return url.partition("?")[0]
 
 
 def _page_id(url: str) -> str:

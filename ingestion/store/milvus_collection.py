@@ -91,7 +91,10 @@ class MilvusCollection(Collection):
 
     @classmethod
     def open(cls, settings: Settings) -> Self:
-        """Connect to the server in `settings`, Milvus or Milvus Lite. Raises StoreUnavailable."""
+        """Connect to the server in `settings`. Raises StoreUnavailable.
+
+        If the server runs Milvus Lite, ingestion runs do not update rows in place.
+        """
         client = open_milvus(settings)
         lite = is_lite(client)
         expected = expected_manifest(settings, "standard" if lite else "whitespace")

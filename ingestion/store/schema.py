@@ -21,7 +21,7 @@ CHUNK_FIELDS = list(Chunk.model_fields)
 """Fields of a row that make up its chunk."""
 
 COPIED_FIELDS = [*CHUNK_FIELDS, "search_text"]
-"""Fields to copy with a row, besides its embedding. Milvus computes the field `sparse`."""
+"""Fields of a row, besides its embedding, to read for a copy. Milvus computes `sparse` again."""
 
 MAX_FIELD_BYTES = {
     "id": 64,
@@ -66,7 +66,7 @@ def create_chunks(client: "MilvusClient", name: str, dimension: int | None, toke
 def create_recorded_chunks(client: "MilvusClient", name: str, dimension: int | None) -> None:
     """Create the collection `name` for `LiteRecord`, with vectors of `dimension` if it is not None.
 
-    The chunks are not searched. They are read only to restore a snapshot.
+    The chunks are not searched. They are read only to restore a missing snapshot.
     """
     schema = client.create_schema(auto_id=False, enable_dynamic_field=False)
     _add_chunk_fields(schema)

@@ -86,7 +86,7 @@ _INFO = re.compile(
 )
 """An opening fence with its language, as in ```` ```ts title="a.ts" {2,3} ```` or ```` ``` {.ts} ````.
 
-A command, an HTTP request or an object next to the fence is code, not a language.
+A curl command, an HTTP request or an object next to the fence is code, not a language.
 """
 _DEFINITION = re.compile(
     r"^ {0,3}\[(?P<label>[^\]\n^][^\]\n]*)\]:[ \t]*<?(?P<target>[^\s>]+)>?(?:[ \t]+[\"'(][^\n]*)?$\n?",
@@ -178,7 +178,7 @@ def to_plain_markdown(text: str, table_to_markdown: Callable[[str], str] | None 
 
 
 def _with_language(match: re.Match[str]) -> str:
-    """Return an opening fence followed by its language only, without a title or the numbers of lines."""
+    """Return an opening fence followed by its language only, without a title or highlighted lines."""
     return match["fence"] + (match["language"] or "")
 
 

@@ -175,7 +175,7 @@ def row_cells(line: str) -> list[str]:
 
 
 def cell_text(markdown: str) -> str:
-    """Return `markdown` as one line for a table cell. List items after the first line follow a `<br>`."""
+    """Return `markdown` as one line for a table cell; a line break before a list item becomes `<br>`."""
     if _ITEM_START.search(markdown):
         markdown = _ITEM_START.sub(lambda item: f"<br>{'&nbsp;' * len(item[1])}- ", markdown)
     return " ".join(markdown.split())

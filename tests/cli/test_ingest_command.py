@@ -189,6 +189,8 @@ class TestIngest:
             result = run(store, "ingest", "--platform", store.with_name("platform.toml"), *options)
             assert result.exit_code == 0
             assert re.search(r"guides +2 +0 +0 +2 ", result.stdout)
+            warns = "running servers refuse questions" in result.stderr
+            assert warns == ("--rebuild" in options)
             assert len(collections(store)) == 1
         assert answer(store) == before
 

@@ -35,6 +35,7 @@ def test_pod_runs_without_privileges(name: str) -> None:
     assert context["runAsUser"] == user
     assert context["seccompProfile"] == {"type": "RuntimeDefault"}
     assert spec["automountServiceAccountToken"] is False
+    assert spec["enableServiceLinks"] is False
 
 
 @pytest.mark.parametrize("name", CONTAINERS)

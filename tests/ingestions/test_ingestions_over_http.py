@@ -2,9 +2,12 @@
 
 import logging
 import os
+import shutil
 import sqlite3
+import threading
 import time
 from contextlib import closing
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -14,6 +17,7 @@ from litestar.testing import TestClient
 from app.main import create_app
 from app.service.answer_service import AnswerService
 from ingestion.job import IngestionJob, run_lock
+from ingestion.platform_config import read_platform
 from schemas.ingestion import IngestionOptions, IngestionRun
 from schemas.settings import Settings
 from tests.http_client import http_client
@@ -118,6 +122,78 @@ def test_failed_run_degrades_readiness(http: TestClient[Litestar], settings: Set
     assert (ready.status_code, ready.json()["status"]) == (200, "degraded")
     assert check["detail"].endswith(f"see GET /ingestions/{failed.id}")
     assert http.post("/retrieve", json={"question": "签名"}).json()["sources"]
+
+
+def test_dead_run_counts_as_failed(http: TestClient[Litestar], job: IngestionJob) -> None:
+    finished(http, http.post("/ingestions", json={}).json()["id"])
+    dead = job.new_run("command")
+    job.runs.save(dead)
+    (listed, _) = http.get("/ingestions").json()["ingestions"]
+    assert (listed["state"], listed["error"]) == (
+        "failed",
+        "the process ended before the run finished",
+    )
+    assert http.get(f"/ingestions/{dead.id}").json()["state"] == "failed"
+    assert 'apidesk_ingestion_runs{state="failed"} 1.0' in http.get("/metrics").text
+    ready = http.get("/health/ready").json()
+    assert (ready["status"], ready["checks"]["ingestion"]["status"]) == ("degraded", "degraded")
+
+
+def test_running_run_does_not_hide_a_failed_one(
+    http: TestClient[Litestar], job: IngestionJob, settings: Settings
+) -> None:
+    settings.platform.write_text("[platform")
+    finished(http, http.post("/ingestions", json={}).json()["id"])
+    run = job.new_run("command")
+    with run_lock(settings, run):
+        job.runs.save(run)
+        assert http.get("/ingestions").json()["ingestions"][0]["state"] == "running"
+        check = http.get("/health/ready").json()["checks"]["ingestion"]
+    assert check["status"] == "degraded"
+    assert check["detail"].startswith("failed at")
+
+
+def test_readiness_does_not_wait_for_a_database_that_hangs(
+    http: TestClient[Litestar], job: IngestionJob, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    finished(http, http.post("/ingestions", json={}).json()["id"])
+    monkeypatch.setattr("app.api.health.CHECK_TIMEOUT_S", 0.05)
+    monkeypatch.setattr("app.telemetry.metrics.DATABASE_TIMEOUT_S", 0.05)
+    calls: list[None] = []
+    is_over = threading.Event()
+
+    def hang() -> list[IngestionRun]:
+        calls.append(None)
+        is_over.wait(60)
+        return []
+
+    with monkeypatch.context() as patch:
+        patch.setattr(job.runs, "latest", hang)
+        try:
+            for _ in range(3):
+                ready = http.get("/health/ready")
+                assert (ready.status_code, ready.json()["status"]) == (200, "degraded")
+                assert http.get("/metrics").status_code == 200
+        finally:
+            is_over.set()
+    assert len(calls) == 1
+
+
+def test_lost_records_degrade_readiness_and_are_counted(
+    job: IngestionJob, settings: Settings, tmp_path: Path
+) -> None:
+    job.run(job.new_run("command"))
+    spool = tmp_path / "spool"
+    answer_service = AnswerService(
+        settings.model_copy(update={"spool": spool}), read_platform(settings.platform), job
+    )
+    with http_client(create_app(answer_service)) as http:
+        assert http.get("/health/ready").json()["status"] == "ok"
+        shutil.rmtree(spool)
+        assert http.post("/ask", json={"question": "what does do_1 call?"}).status_code == 200
+        ready = http.get("/health/ready").json()
+        assert (ready["status"], ready["checks"]["records"]["status"]) == ("degraded", "degraded")
+        assert "apidesk_lost_records_total 1.0" in http.get("/metrics").text
 
 
 def test_lost_database_degrades_readiness(http: TestClient[Litestar], settings: Settings) -> None:

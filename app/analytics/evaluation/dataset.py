@@ -40,7 +40,7 @@ OFF_TOPIC = "off-topic"
 """The `kind` of a question that is not about the platform."""
 
 MIN_KEY_SIMILARITY = 0.75
-"""Similarity (difflib, 0 to 1) from which on an unknown key or kind is a misspelling of a known one."""
+"""Minimum similarity (difflib, 0 to 1) of an unknown key or kind that counts as a misspelt known one."""
 
 SAMPLE_DOCUMENTS = 2_000
 """Maximum number of documents that questions are generated from."""
@@ -75,8 +75,8 @@ Fact = Annotated[tuple[NonEmptyStr, ...], BeforeValidator(_list), Field(min_leng
 class EvaluationQuestion(BaseModel):
     """A question and its gold documents.
 
-    Unknown keys, such as those of public datasets, are ignored. A misspelt key is refused: a key that
-    resembles a known one that the question lacks.
+    Unknown keys, such as those of public datasets, are ignored. But if an unknown key
+    resembles a known key that the question lacks, it counts as misspelt and is refused.
     """
 
     model_config = ConfigDict(frozen=True, extra="ignore", populate_by_name=True)
@@ -92,7 +92,7 @@ class EvaluationQuestion(BaseModel):
     kind: str = ""
     """The kind of information that the question asks for, such as `limit`.
 
-    A question with neither gold documents nor facts is `unanswerable` or, as by default, `off-topic`.
+    Without gold documents and facts, it is `unanswerable` or `off-topic`; empty then means `off-topic`.
     """
     id: Annotated[str, BeforeValidator(_text)] = ""
     type: QuestionType | None = None

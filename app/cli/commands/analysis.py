@@ -55,7 +55,8 @@ RETRIEVAL_OPTIONS = ("k", "mode", "plot", "min_recall", "save")
 @click.option(
     "--save",
     type=click.Path(path_type=Path, dir_okay=False),
-    help="File for generated questions.  [default: data/evaluation/<name>.jsonl]",
+    help="File for generated questions.  [default: data/evaluation/<name>.jsonl, with the name of the "
+    "platform file or, for platform.toml, of its folder]",
 )
 @click.option(
     "--answers", is_flag=True, help="Measure answers instead of retrieval; requires QUESTIONS."
@@ -97,8 +98,8 @@ def evaluate(
     gold lists the documents that answer the question, each by id, page url, api url, api name, file path
     or operation (POST /orders). facts lists what a right answer states, each fact as a list of
     alternative strings; --answers looks for them in the answer. A question with neither gold nor facts
-    is one that the documents do not answer. The only required field is "question"; other fields are
-    ignored, but misspelt ones are refused.
+    is one that the documents do not answer. The only required field is "question". Unknown fields are
+    ignored, unless they look like misspelt ones, which are refused.
     """
     if not answers:
         if min_answer is not None or judge is not None or compare is not None:

@@ -30,6 +30,11 @@ if TYPE_CHECKING:
     from schemas.question import AnswerMode
     from schemas.settings import Settings
 
+REBUILD_NOTE = (
+    "if the embedding model, APIDESK_EMBEDDING_CHARS or APIDESK_CHUNK_TOKENS has changed, running servers "
+    "refuse questions after the rebuild until they are restarted with the new settings"
+)
+
 MERMAID_SUFFIXES = (".mmd", ".mermaid", ".md")
 
 
@@ -104,9 +109,15 @@ def _print_trial(trial: "Trial", file: Path) -> None:
 @platform_option
 @report_errors
 def check(platform: Path | None) -> None:
-    """Test the chat, judge and embedding models with short calls."""
-    from app.cli.setup.checks import check_models, print_checks
+    """Test the chat, judge and embedding models with short calls.
 
+    Also warns of APIDESK_ names in the environment or in .env that are not settings.
+    """
+    from app.cli.setup.checks import check_models, print_checks
+    from schemas.settings import unknown_settings
+
+    for warning in unknown_settings():
+        print_error(warning)
     checks = asyncio.run(check_models(load_settings(platform)))
     print_checks(checks)
     if any(check.problem for check in checks):
@@ -154,6 +165,8 @@ def ingest(
 
     options = IngestionOptions(dry_run=dry_run, allow_deletes=allow_deletes, rebuild=rebuild)
     settings = load_settings(platform)
+    if rebuild and not dry_run:
+        print_error(REBUILD_NOTE)
     if watch:
         with suppress(KeyboardInterrupt):
             run_until_signal(

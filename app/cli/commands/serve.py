@@ -24,6 +24,9 @@ if TYPE_CHECKING:
 
 MAX_KEY_NAME_CHARS = 100
 
+KEYS_WIDTH = 1_000
+"""Maximum width of the list of keys, in columns, so that no column is cut off or wrapped."""
+
 
 @click.command()
 @click.option("--host", default="127.0.0.1", show_default=True, help="Address to listen on.")
@@ -171,5 +174,6 @@ def _print_keys(keys: "Sequence[ApiKey]", as_json: bool) -> None:
         times = (key.created_at, key.expires_at, key.last_used_at)
         dates = [f"{time:%Y-%m-%d}" if time else "never" for time in times]
         table.add_row(key.id, Text(key.name), " ".join(key.scopes), key.state, *dates)
-    console = Console(highlight=False)
+    # As wide as the table, on a terminal as well: a row that is cut off would lack a part of the id.
+    console = Console(highlight=False, width=KEYS_WIDTH)
     console.print(table if keys else "there are no keys yet")

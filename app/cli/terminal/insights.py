@@ -1,7 +1,8 @@
 """Builds the insights report for the command line, and prints it as text.
 
-The report is built from the records in the database and, for gaps, from the documents. If the documents
-are not available, gaps are detected from unhelpful answers only.
+The report is built from the records in the database and, for the tables `gaps` and `byApi`, from the
+documents. If the documents are not available, gaps are detected from unhelpful answers only, and operations
+with the same path are counted as one API.
 """
 
 import asyncio
@@ -67,7 +68,7 @@ TYPES: Mapping[QuestionType | None, str] = {
 
 
 async def load_insights(settings: Settings, days: int, table: Table | None) -> Insights:
-    """Build the report on the last `days` days; the documents are read only for `table`.
+    """Build the report on the last `days` days. The documents are read only if `table` needs them.
 
     Raises ConfigurationError for invalid settings, and StoreUnavailable if the database cannot be used.
     """
@@ -129,7 +130,7 @@ def _unavailable(error: ApideskError, table: Table | None) -> DocumentationConte
 def print_insights(insights: Insights, table: Table | None = None) -> None:
     """Print the whole report with shortened sections or, if `table` is given, this table in full.
 
-    Lines are cut or wrapped only in a terminal, not in a file.
+    Lines are cut or wrapped at the width of the terminal or, in a file, at FILE_COLUMNS characters.
     """
     terminal = Console(highlight=False)
     if terminal.is_terminal:
