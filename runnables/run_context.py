@@ -44,7 +44,7 @@ Output = TypeVar("Output")
 
 @dataclass(frozen=True)
 class RunContext:
-    """The deadline and the streamed answer that all pipeline steps of one run share."""
+    """Values of a run that its config passes to the pipeline steps and model calls."""
 
     deadline: float = math.inf
     """`time.monotonic()` at which the run has to end; infinite without a deadline."""

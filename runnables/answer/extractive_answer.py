@@ -261,7 +261,8 @@ def _choose_passages(
 def _choose_definitions(ranked: Sequence[RankedPassage]) -> list[RankedPassage]:
     """Return the best definition of each error code, and for a single code also other definitions.
 
-    Several APIs may define a code differently, and a common table may add the remedy to a message.
+    If no page about the whole platform defines the code, several APIs may define it differently. Otherwise,
+    the definition of an API adds something only if it is much longer, for example with the remedy.
     """
     chosen: list[RankedPassage] = []
     for passage in ranked:
@@ -270,8 +271,11 @@ def _choose_definitions(ranked: Sequence[RankedPassage]) -> list[RankedPassage]:
     if len(chosen) != 1:
         return chosen
     first = chosen[0]
-    others = [passage for passage in ranked[1:] if passage.codes == first.codes]
-    for passage in sorted(others, key=lambda each: not _is_much_longer(each, first)):
+    definitions = [passage for passage in ranked if passage.codes == first.codes]
+    is_common = any(not passage.chunk.api_url for passage in definitions)
+    longer = [passage for passage in definitions if _is_much_longer(passage, first)]
+    others = [each for each in definitions if not (is_common and each.chunk.api_url)]
+    for passage in (*sorted(longer, key=lambda each: -len(each.text))[:1], *others):
         if len(chosen) < MAX_DEFINITIONS and not any(_repeats(passage, each) for each in chosen):
             chosen.append(passage)
     return chosen

@@ -1,20 +1,22 @@
 """Structured output: an object that a model writes for a schema.
 
-The best method that the model supports is used. The methods, best first:
+The best output mode that the model supports is used. The modes, best first:
 
 1. `json_schema`: the provider's JSON schema mode.
 2. `json_object`: the JSON mode of servers that take a schema with it, such as llama-cpp-python.
 3. `json_mode`: the provider's JSON mode, with the schema in the prompt.
 4. `plain`: no mode of the provider; the prompt asks for JSON.
-5. `cut`: the reply ends within the JSON; the text that is cut off in the middle is left out.
-6. `repair`: the reply contains broken JSON, which is repaired.
-7. `re-ask`: one more call shows the model its own reply and the problem with it.
-8. `text`: the plain text becomes the object, for calls with `from_text`.
+If the reply contains no valid object, these methods are tried:
 
-Each model has its own list of modes (1 to 4). A mode is not tried again if the model has refused it, or if
+5. `cut`: if the reply ends within the JSON, the incomplete end is left out.
+6. `repair`: other broken JSON is repaired.
+7. `re-ask`: one more call shows the model its own reply and the problem with it.
+8. `text`: the text of the first reply becomes the object, for calls with `from_text`.
+
+Each model has its own list of modes. A mode is not tried again if the model has refused it, or if
 the mode has caused two server errors and has never produced a reply.
 
-Every object is validated. In traces and metrics, the field `rung` contains the method.
+Every object is validated. In traces and metrics, the field `rung` contains the mode or method.
 """
 
 import asyncio

@@ -78,7 +78,7 @@ class RankedChunk:
         `words` are the words of the question in `text` and in the heading. `is_code` says whether `text` is
         only code.
         """
-        chunk, terms = self.chunk, self.terms
+        terms = self.terms
         whole = f"{self.heading}\n{text}".lower()
         return {
             "words": len(words) / max(len(terms.weights), 1),
@@ -86,10 +86,7 @@ class RankedChunk:
             "headings": terms.share(self.heading_words),
             "quantity": float(states_quantity(text, terms.quantities)),
             "asked": float(self._is_asked(text)),
-            "unasked": float(
-                (chunk.kind in RARELY_ASKED and not fits(chunk.kind, terms.needs))
-                or (is_code and terms.has_pasted_call)
-            ),
+            "unasked": float(self._is_unasked() or (is_code and terms.has_pasted_call)),
             "rank": 1 / (1 + self.rank),
             "score": self.score,
         }
@@ -100,6 +97,15 @@ class RankedChunk:
         if self.chunk.kind == "prose":
             return "permission" in needs and bool(scopes_of_sentences(text))
         return ASKED_SECTIONS.get(self.chunk.kind) in needs
+
+    def _is_unasked(self) -> bool:
+        """Return whether the section rarely answers a question, and this question does not ask for it.
+
+        A question about what an API returns does not ask for the parameters of the request.
+        """
+        kind, needs = self.chunk.kind, self.terms.needs
+        is_request = kind == "request_parameters" and "returned" in needs
+        return (is_request or kind in RARELY_ASKED) and not fits(kind, needs)
 
     @property
     def relevance(self) -> float:

@@ -98,7 +98,8 @@ async def _research_with_fallbacks(
 ) -> tuple[CallJournal, DegradedReason | None]:
     """Try the agents in order; return the last journal, and why the answer is degraded, or None.
 
-    The next agent is tried only if an agent fails before its first tool call.
+    If an agent fails before its first tool call, the next agent is tried, except after
+    ToolCallsUnsupported and ModelTimeout.
     """
     journal = CallJournal(0)
     errors: list[ModelError] = []
