@@ -37,7 +37,7 @@ from dataclasses import dataclass
 
 from langchain_core.runnables import Runnable, RunnableConfig
 
-from runnables.question.follow_up import is_small_talk
+from runnables.question.small_talk import is_small_talk
 from runnables.question.topic_gate import OFF_TOPIC
 from runnables.run_context import NamedStep
 from runnables.state import (

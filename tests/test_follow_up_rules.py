@@ -7,10 +7,12 @@ from litestar import Litestar
 from litestar.testing import TestClient
 
 from app.service.answer_service import AnswerService
-from runnables.question import follow_up
+from runnables.question import subject
 from runnables.question.classify import classify_by_rules
 from runnables.question.extract_details import extract_details
-from runnables.question.follow_up import conversation_subject, is_small_talk, make_standalone
+from runnables.question.follow_up import make_standalone
+from runnables.question.small_talk import is_small_talk
+from runnables.question.subject import conversation_subject
 from runnables.retrieval.query_analysis import Glossary
 from schemas.question import Turn
 from tests.conftest import SHARED_DATA, needs_shared_data
@@ -123,7 +125,7 @@ def test_omitted_subject_is_inserted(text: str, history: list[Turn], expected: s
 
 
 def test_language_without_rules_is_treated_like_english(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(follow_up, "detect_language", lambda _: "xx")
+    monkeypatch.setattr(subject, "detect_language", lambda _: "xx")
     assert make_standalone("how do I cancel it", [PRICE]) == "Update SKU Price: how do I cancel it"
     assert make_standalone("which errors", [turn("How do I verify webhooks?")]) == (
         "verify webhooks: which errors"

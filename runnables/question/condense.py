@@ -19,15 +19,9 @@ from runnables.question.extract_details import (
     extract_details,
     take_json,
 )
-from runnables.question.follow_up import (
-    content_stems,
-    history_text,
-    is_small_talk,
-    make_standalone,
-    new_stems,
-    share_kept,
-    strip_small_talk,
-)
+from runnables.question.follow_up import history_text, make_standalone, new_stems, share_kept
+from runnables.question.small_talk import is_small_talk, strip_small_talk
+from runnables.question.subject import content_stems
 from runnables.run_context import NamedStep, remaining_seconds, with_deadline
 from schemas.errors import ModelError
 from schemas.model_output import CondensedQuestion

@@ -1,0 +1,231 @@
+"""Finds the subject of a conversation: its API, or what an earlier question asks about.
+
+The subject of "how do reminders work" is "reminders". The words of questions are compared by their stems.
+"""
+
+import re
+from collections.abc import Iterable
+
+from ingestion.text.language import COMMON_ZIPF, detect_language, zipf_frequency
+from ingestion.text.words import may_be_noun, read_word_lists, split_words, stem, vocabulary_words
+from runnables.question.extract_details import error_codes, extract_details
+from runnables.question.small_talk import CLAUSE_END
+from schemas.question import Turn
+
+MAX_TEXT_CHARS = 4_000
+"""Maximum length of a follow-up that omits its subject, in characters, including pasted details."""
+
+MAX_CLAUSE_CHARS = 200
+"""Maximum length of the clause that contains the subject of an earlier question, in characters.
+
+Longer clauses are truncated.
+"""
+
+MAX_SUBJECT_WORDS = 10
+"""Maximum number of words in a subject taken from an earlier question."""
+
+MAX_CHINESE_SUBJECT_WORDS = 12
+"""`MAX_SUBJECT_WORDS` for Chinese."""
+
+OPENER = re.compile(
+    r"(?:那么|那|然后|还有|另外|再问(?:下|一下)|顺便问(?:下|一下)|请问|对了)(?!个|些|样|里|边|种)"
+    r"[\s，,、：:]*"
+    r"|(?:谢谢|多谢|好的)(?:你|您|啦|了)*[\s，,]*"
+    r"|(?:ok|okay|thanks|thx)(?![A-Za-z])[\s,]*"
+    r"|(?:and|but|then|also|so|or|well|now|what about|how about)\b[\s,]*",
+    re.I,
+)
+"""What may precede the question itself, such as "and" or 那."""
+
+_STATE = re.compile(r"了\s*$")
+"""The end of a clause that describes what has happened, such as 过期了 ("has expired")."""
+
+_QUESTION_FRAME = re.compile(
+    r"^(?:请问|我?想(?:要|把|知道)?|我们|怎么样?|如何|怎样|能不能|可以|有没有|什么是|(?=把))+"
+    r"|(?:接口)?(?:应该|需要|到底|都|是|要|该|可以|能)*"
+    r"(?:怎么样?|如何|怎样|什么|哪些|哪个|哪里|哪|有哪些|多少|多久|多长|几个)[^，,。]{0,4}$|[吗呢吧啊？?\s]+$"
+    r"|^(?:(?:how (?:many times|long|soon|fast|big|large|old|far)|it possible to|what happens (?:if|when)"
+    r"|please|can|could|how|what|which|when|where|why|who|many|much|often|do|does|did|is|are|was|were"
+    r"|may|should|will|would|i|we|you|there|any|need|want|the|a|an|to|of)\b[\s,]*)+|(?:\s+means?)?[?\s]*$",
+    re.I,
+)
+_AUXILIARY = r"(?:is|are|was|were|do|does|did|can|could|may|might|must|should|will|would)"
+
+_ASKED_NOUN = re.compile(
+    rf"(?:which|what|how (?:many|much))\s+(?!(?:{_AUXILIARY}|happens|times)\b)(?P<noun>.+?)"
+    rf"\s+{_AUXILIARY}\b(?P<rest>.*)",
+    re.I,
+)
+"""Matches a question such as "which currencies are supported"; `rest` follows the auxiliary."""
+
+_ABOUT_NOUN = re.compile(
+    rf"(?:(?:what|which|how|when|where)\b.*?\s)?{_AUXILIARY}\s(?!(?:i|we|you|it possible)\b)"
+    rf"|which\s|what\s(?!happens|{_AUXILIARY}\b)|how (?:many|much)\s",
+    re.I,
+)
+"""Matches the start of a question whose verb follows a noun, such as "how do reminders work"."""
+
+_ASKED_CHINESE_NOUN = re.compile(
+    r"^(?:(?:支持|提供|需要|可用|能用|有)*(?:哪些|哪几[个种]|什么|多少|几[个种])是?|谁(?:能|可以|有权)*)(?=\S{2})"
+)
+_SUBJECT_PRONOUN = re.compile(r"它|这个|\b(?:it|they|them|this|these|those)\b", re.I)
+_WORDS = read_word_lists(__file__, "subject")
+_PREDICATES = _WORDS["predicate"]
+_STEMS = {name: frozenset(map(stem, words)) for name, words in _WORDS.items()}
+
+API_STEMS = _STEMS["api"]
+"""Words for the parts of an API, such as "parameter"."""
+
+FRAME_STEMS = _STEMS["frame"]
+"""Words that only frame a question, such as "please" and "explain"."""
+
+PROBLEM_STEMS = _STEMS["problem"]
+"""Words about a problem that they do not name, such as "fix"."""
+
+ERROR_STEMS = _STEMS["error"]
+"""Words for errors."""
+
+IGNORED_STEMS = API_STEMS | FRAME_STEMS
+"""Words that name no subject."""
+
+
+def conversation_subject(history: Iterable[Turn]) -> str:
+    """Return the subject of the latest turn that has a subject; empty if no turn has one."""
+    subject = ""
+    for turn in history:
+        subject = _subject_after(turn, subject)
+    return subject
+
+
+def _subject_after(turn: Turn, subject: str) -> str:
+    """Return the subject of `turn`; `subject` is that of the turns before it.
+
+    The subject of a turn is its API or, if it has none, the subject of its question. If a question begins
+    with the previous subject, that subject is kept.
+    """
+    if turn.api_name:
+        return turn.api_name
+    if subject and turn.question.startswith(subject):
+        return subject
+    own = _subject(turn.question)
+    return subject if _is_state(own) else own or subject
+
+
+def _is_state(clause: str) -> bool:
+    """Return whether `clause` only describes what has happened to a subject, such as 过期了."""
+    words = split_words(_STATE.sub("", clause))
+    return _STATE.search(clause) is not None and not any(map(may_be_noun, words))
+
+
+def content_stems(text: str) -> list[str]:
+    """Return the stems of the content words of `text`, without words such as "please" and "explain"."""
+    return [word for word in dict.fromkeys(uncommon_stems(text)) if word not in FRAME_STEMS]
+
+
+def without_openers(text: str) -> str:
+    """Return `text` without openers such as "and"."""
+    while opener := OPENER.match(text):
+        text = text[opener.end() :]
+    return text
+
+
+def _subject(question: str) -> str:
+    """Return the subject of `question`: its first clause with content words, without interrogatives."""
+    prose = without_openers(extract_details(question).prose[:MAX_TEXT_CHARS])
+    for clause in CLAUSE_END.split(prose):
+        if any(word not in FRAME_STEMS for word in uncommon_stems(clause)):
+            return _shorten_subject(clause.strip()[:MAX_CLAUSE_CHARS], in_chinese(clause))
+    return ""
+
+
+def conversation_problem(history: Iterable[Turn]) -> str:
+    """Return what the latest question is about, with its API and error codes.
+
+    A question that `make_standalone` has rewritten begins with the problem of an earlier turn. That problem
+    is kept.
+    """
+    subject = problem = ""
+    for turn in history:
+        subject = _subject_after(turn, subject)
+        if not (problem and turn.question.startswith(problem)):
+            problem = _problem(turn.question, subject)
+    return problem
+
+
+def _problem(question: str, subject: str) -> str:
+    """Return what `question` is about, with `subject` and the error codes of the question."""
+    problem = _subject(question)
+    if problem.lower() in subject.lower():
+        problem = subject
+    elif subject.lower() not in problem.lower():
+        problem = f"{subject} {problem}"
+    codes = [code for code in error_codes(question) if code not in problem]
+    return " ".join(filter(None, [problem, *codes]))
+
+
+def _shorten_subject(clause: str, is_chinese: bool) -> str:
+    subject = _noun_phrase(clause)
+    if _SUBJECT_PRONOUN.search(subject):
+        return ""
+    limit = MAX_CHINESE_SUBJECT_WORDS if is_chinese else MAX_SUBJECT_WORDS
+    if len(split_words(subject)) <= limit:
+        return subject
+    stems = set(uncommon_stems(subject))
+    words = [word for word in split_words(subject) if stem(word) in stems]
+    return ("" if is_chinese else " ").join(words[:limit])
+
+
+def _noun_phrase(clause: str) -> str:
+    """Return what the question `clause` asks about, without interrogatives and without its verb.
+
+    These are the currencies in "which currencies are supported" and the reminders in "how do reminders
+    work", but "cancel a booking" in "how do I cancel a booking". A reason or a state keeps its verb.
+    """
+    if asked := _ASKED_NOUN.match(clause):
+        rest = _cut_predicate(_strip_frame(asked["rest"].strip()))
+        return next(filter(_has_own_words, (_strip_frame(asked["noun"]), rest)), asked["noun"])
+    chinese = _ASKED_CHINESE_NOUN.sub("", clause, count=1)
+    if chinese != clause and _has_own_words(_strip_frame(chinese)):
+        clause = chinese
+    subject = _strip_frame(clause)
+    return _cut_predicate(subject) if _ABOUT_NOUN.match(clause) or in_chinese(clause) else subject
+
+
+def _strip_frame(clause: str) -> str:
+    return _QUESTION_FRAME.sub("", _QUESTION_FRAME.sub("", clause)).strip(" ：:，,")
+
+
+def _cut_predicate(clause: str) -> str:
+    """Return `clause` up to its first verb; unchanged if no content word precedes a verb."""
+    position = 0
+    for word in split_words(clause):
+        position = clause.lower().find(word, position)
+        subject = clause[:position].rstrip()
+        is_verb = word in _PREDICATES or (word.isascii() and word.endswith(("ed", "able", "ible")))
+        if is_verb and _has_own_words(subject):
+            return subject
+        position += len(word)
+    return clause
+
+
+def _has_own_words(text: str) -> bool:
+    return any(word not in IGNORED_STEMS for word in uncommon_stems(text))
+
+
+def in_chinese(text: str) -> bool:
+    """Return whether `text` is Chinese."""
+    return detect_language(text) == "zh"
+
+
+def uncommon_stems(text: str) -> list[str]:
+    """Return the stems of the words in `text` that have two or more letters and are not very common."""
+    return [
+        stem(word)
+        for word in vocabulary_words(text)
+        if len(word) > 1 and word.isalpha() and zipf_frequency(word) < COMMON_ZIPF
+    ]
+
+
+def all_stems(text: str) -> list[str]:
+    """Return the stems of the words in `text`."""
+    return [stem(word) for word in vocabulary_words(text)]
