@@ -7,7 +7,7 @@ of its files are the same as in the last run.
 
 import logging
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
+from collections.abc import Callable, Iterable, Iterator, Sequence, Set
 from dataclasses import dataclass
 
 from ingestion.embeddings import ChunkEmbedder
@@ -24,10 +24,11 @@ from ingestion.sources.registry import (
 )
 from ingestion.store.catalogue import DocumentKey
 from ingestion.store.client import batches
-from ingestion.store.collection import Collection, CollectionWriter, StoredChunk
+from ingestion.store.collection import Collection, CollectionWriter
 from ingestion.store.manifest import IndexedSource
 from ingestion.store.route_calibration import calibrate_routes, is_calibration_due
 from ingestion.store.schema import Vector
+from ingestion.stored_documents import StoredDocuments
 from ingestion.worker_processes import ChunkedDocument, WorkerProcesses, to_chunked_document
 from schemas.document import Chunk, SourceDocument
 from schemas.errors import (
@@ -443,52 +444,3 @@ def foreign_documents_error(sources: Iterable[str], platform: str) -> Configurat
         "or APIDESK_PLATFORM to another platform.toml, or run `apidesk ingest --allow-deletes` to delete "
         "them"
     )
-
-
-class StoredDocuments:
-    """Content hashes and file fingerprints of stored chunks, by source and document."""
-
-    def __init__(self) -> None:
-        self._hashes: dict[str, dict[str, dict[str, str]]] = defaultdict(dict)
-        """Source -> document id -> chunk id -> content hash."""
-        self._fingerprints: dict[str, dict[str, set[str]]] = defaultdict(dict)
-        """Source -> document id -> fingerprints of its chunks."""
-
-    def add(self, chunk: StoredChunk) -> None:
-        """Add a stored chunk to its document."""
-        self._hashes[chunk.source].setdefault(chunk.document_id, {})[chunk.id] = chunk.content_hash
-        self._fingerprints[chunk.source].setdefault(chunk.document_id, set()).add(chunk.fingerprint)
-
-    def sources(self) -> Set[str]:
-        """Return the names of the sources that have documents."""
-        return self._hashes.keys()
-
-    def document_ids(self, source: str) -> Set[str]:
-        """Return the ids of the documents of `source`."""
-        return self._hashes.get(source, {}).keys()
-
-    def chunk_hashes(self, source: str, document_id: str) -> Mapping[str, str]:
-        """Return the content hashes of a document's chunks, by chunk id; empty for an unknown document."""
-        return self._hashes.get(source, {}).get(document_id, {})
-
-    def chunk_ids(self) -> set[str]:
-        """Return the ids of all chunks."""
-        documents = (document for source in self._hashes.values() for document in source.values())
-        return {chunk_id for document in documents for chunk_id in document}
-
-    def known_files(self, source: str) -> KnownFiles:
-        """Return the file fingerprints of `source`, each with the ids of its documents.
-
-        Files whose chunks have different fingerprints are omitted. On a Milvus server, unchanged chunks
-        keep the fingerprint of an earlier version of their file. The ids of documents from the same file
-        differ only after `#`.
-        """
-        by_file: dict[str, set[str]] = defaultdict(set)
-        known: dict[str, set[str]] = defaultdict(set)
-        stored = self._fingerprints.get(source, {})
-        for document_id, fingerprints in stored.items():
-            by_file[document_id.partition("#")[0]] |= fingerprints
-        for document_id, fingerprints in stored.items():
-            if len(by_file[document_id.partition("#")[0]]) == 1:
-                known[next(iter(fingerprints))].add(document_id)
-        return {fingerprint: frozenset(ids) for fingerprint, ids in known.items() if fingerprint}

@@ -13,7 +13,7 @@ from ingestion.sources.registry import UnchangedFile, read_source
 from ingestion.store.embedded_collection import EmbeddedCollection
 from ingestion.store.manifest import SOURCES_PROPERTY, write_finished_manifest, write_manifest
 from ingestion.store.snapshot import SOURCES_KEY, set_state
-from ingestion.sync import StoredDocuments
+from ingestion.stored_documents import StoredDocuments
 from schemas.platform import OpenApiSourceConfig, SourceLimits
 from tests.api_page_lines import SEVERAL
 from tests.collections import delete_chunks
