@@ -38,13 +38,8 @@ class HeldDocuments:
         pickle.dump(document, self._file)
 
     def identical(self, more_than: float) -> list[Set[str]]:
-        """Return the ids of each group of documents with the same text, at least MIN_IDENTICAL.
-
-        A group has more than `more_than` documents.
-        """
-        return [
-            ids for ids in self._ids.values() if len(ids) >= MIN_IDENTICAL and len(ids) > more_than
-        ]
+        """Return the ids of each group of more than `more_than` documents with the same text."""
+        return [ids for ids in self._ids.values() if len(ids) > more_than]
 
     def __iter__(self) -> Iterator[ChunkedDocument]:
         """Yield the documents in the order in which they were added."""

@@ -172,8 +172,9 @@ class IngestionRunStore:
         if self.engine.dialect.name == "postgresql":
             with database_errors(), self.engine.connect() as connection:
                 return not connection.scalar(_COUNT_LOCKS, {"key": self._lock_key})
-        if run.host == socket.gethostname():
-            with suppress(OSError), FileLock(lock_path(self._collection), timeout=0):
+        path = lock_path(self._collection)
+        if run.host == socket.gethostname() and path.exists():  # else another temporary folder
+            with suppress(OSError), FileLock(path, timeout=0):
                 return True
         return False
 

@@ -6,9 +6,9 @@ of its files are the same as in the last run.
 """
 
 import logging
-from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Sequence, Set
 from dataclasses import dataclass
+from itertools import groupby
 
 from ingestion.embeddings import ChunkEmbedder
 from ingestion.identical_documents import MIN_IDENTICAL, HeldDocuments, text_digest
@@ -48,6 +48,9 @@ MAX_VANISHED_SHARE = 0.3
 The loss of a larger share is usually a mistake: the documents are kept unless `allow_deletes` is set. The
 same holds for documents of web sites and loaders that become identical to each other.
 """
+
+READ_BATCH = 100
+"""Number of indexed documents that are read at a time."""
 
 log = logging.getLogger(__name__)
 
@@ -257,8 +260,7 @@ class Sync:
                     result = to_chunked_document(result, self._read_options.chunk_tokens)
                 match result:
                     case ChunkedDocument():
-                        is_operation = is_pages and bool(result.api_url)
-                        report.operations += is_operation
+                        report.operations += is_pages and bool(result.api_url)
                         fingerprints.append(result.fingerprint)
                         has_links = has_links or _has_link(result)
                         is_held = is_remote and self._hold_new_version(result, held)
@@ -337,35 +339,42 @@ class Sync:
         self, report: SourceReport, held: HeldDocuments, seen_ids: set[str]
     ) -> Iterator[Chunk]:
         """Yield the chunks of the held documents, except large groups that have become identical."""
-        limit = MAX_VANISHED_SHARE * len(self._stored.document_ids(report.name))
+        stored = len(self._stored.document_ids(report.name))
+        limit = max(MIN_IDENTICAL - 1, MAX_VANISHED_SHARE * stored)
         refused: set[str] = set()
         for ids in held.identical(limit):
-            count = self._count_stored_texts(report.name, ids)
-            if count >= MIN_IDENTICAL and count > limit:
+            if self._has_more_texts(report.name, ids, limit):
                 refused |= ids
                 report.refused.append(
-                    f"{len(ids)} pages now have the same text, like that of a login or error page, so "
-                    "their indexed versions, which differ, are kept"
+                    f"{len(ids)} pages have the same text, like that of a login or error page, so their "
+                    "indexed versions are kept: to accept the new ones, run "
+                    "`apidesk ingest --allow-deletes`"
                 )
         for document in held:
             if document.id not in refused:
                 yield from self._document_chunks(report, document, seen_ids)
                 self._on_progress()
 
-    def _count_stored_texts(self, source: str, ids: Set[str]) -> int:
-        """Return the number of different texts in the indexed versions of documents.
+    def _has_more_texts(self, source: str, ids: Set[str], limit: float) -> bool:
+        """Return whether the indexed versions of documents have more than `limit` different texts.
 
-        If the collection cannot be read, for example because it is rebuilt with other settings, all are
-        assumed to be different.
+        The result is False if they cannot be read, for example because the collection is rebuilt with other
+        settings.
         """
-        chunks: dict[str, list[Chunk]] = defaultdict(list)
+        digests: set[str] = set()
+        names = sorted(ids)
         try:
             self._collection.load()
-            for chunk in self._collection.chunks_of_documents((source, name) for name in ids):
-                chunks[chunk.document_id].append(chunk)
-        except ApideskError:
-            return len(ids)
-        return len(set(map(text_digest, chunks.values())))
+            for start in range(0, len(names), READ_BATCH):
+                batch = names[start : start + READ_BATCH]
+                chunks = self._collection.chunks_of_documents((source, name) for name in batch)
+                texts = groupby(chunks, key=lambda chunk: chunk.document_id)
+                digests.update(text_digest(group) for _, group in texts)
+                if len(digests) > limit:
+                    return True
+        except ApideskError as error:
+            log.warning("the indexed documents of %s cannot be compared: %s", source, error)
+        return False
 
     def _drop_vanished(self, report: SourceReport, seen_ids: set[str]) -> None:
         """Drop the stored documents that were not seen in the source, or report them as kept."""

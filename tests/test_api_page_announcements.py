@@ -348,6 +348,7 @@ _ABOVE_TABLE = """# 关闭订单
         ("Fields", "See the common parameters. Response fields:", "response"),
         ("请求参数", "公共参数见下表：", "public"),
         ("请求参数", "常见公共参数：", "public"),
+        ("公共请求参数，请参考示例", "", "public"),
         ("Request", "Common parameters (see [Signing](x.md)):", "public"),
     ],
 )

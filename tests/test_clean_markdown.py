@@ -28,6 +28,7 @@ from schemas.platform import MarkdownSourceConfig, SourceLimits
         ),
         ("<Note>Careful</Note>", "**Note**\n\nCareful"),
         ('```ts title="client.ts" {2,3}\na\n```', "```ts\na\n```"),
+        ("```http GET /v1/orders\n```", "```http GET /v1/orders\n```"),
         ("``` { .yaml .annotate }\na\n```", "```yaml\na\n```"),
         ("  ```{code-block} c++ \n  a\n  ```", "  ```c++\n  a\n  ```"),
         ("```{1,2}\na\n```", "```\na\n```"),

@@ -178,6 +178,8 @@ def test_error_names_the_invalid_line(tmp_path: Path, lines: list[str], said: st
     [
         ({"golds": ["a"]}, "unknown key 'golds'; did you mean 'gold'?"),
         ({"gold": ["a"], "fact": [["b"]]}, "unknown key 'fact'; did you mean 'facts'?"),
+        ({"typ": "api_call"}, "unknown key 'typ'; did you mean 'type'?"),
+        ({"Kind": "limit"}, "unknown key 'Kind'; did you mean 'kind'?"),
         ({"kind": "unanswerabel"}, "did you mean 'unanswerable'?"),
         ({"kind": "limit"}, "kind: 'limit' requires gold or facts"),
         ({"gold": ["a"], "kind": "unanswerabel"}, "kind: unknown value 'unanswerabel'; did you"),
@@ -202,12 +204,22 @@ def test_misspelt_question_is_named(tmp_path: Path) -> None:
 
 def test_keys_of_public_datasets_and_own_kinds_are_accepted(tmp_path: Path) -> None:
     fields = {"question_id": 1, "_id": "q", "qid": 1, "lang": "en", "answers": [], "style": "x"}
+    dialogue = {"act": "inform", "king": 1, "qtype": "what", "goal": []}
     lines = [
         {"question": "a", "gold": ["b"], "kind": "limit", **fields},
         {"query": "a", "kind": "off-topic"},
+        {"query": "a", **dialogue},
+        {"query": "a", "gold": ["b"], "kind": "answerable"},
+        {"query": "a", "facts": ["b"], "kind": "on-topic"},
     ]
     found = read_questions(write_lines(tmp_path / "q.jsonl", *lines))
-    assert [question.expected_type for question in found] == [None, "unknown"]
+    assert [question.expected_type for question in found] == [
+        None,
+        "unknown",
+        "unknown",
+        None,
+        None,
+    ]
 
 
 def test_error_names_the_unreadable_file(tmp_path: Path) -> None:

@@ -58,6 +58,9 @@ from runnables.question.extract_details import error_codes, extract_details, sin
         ("报错 404", {"error": "404"}),
         ("GET /bookings 200", {"error": None}),
         ("get 500 items", {"error": None}),
+        ("GET /orders 500 times per minute", {"error": None}),
+        ("GET /orders 500次会限流吗", {"error": None}),
+        ("Is page_size 500 allowed?", {"error": None}),
         ("报错：签名不正确", {"error": "签名不正确"}),
         ("error: insufficient balance.", {"error": "insufficient balance"}),
         ("{not json} {'a': 1}", {"request_param": {}, "prose": "{not json} {'a': 1}"}),
@@ -94,12 +97,19 @@ def test_details_are_extracted(question: str, expected: dict[str, Any]) -> None:
         ("error: order_id is required, 报错 sku_id 不存在, 400 order_id is missing", []),
         ("order_items 500 per page", []),
         ("what is idempotency_key", []),
+        ("Is page_size 500 allowed? page_size (400)", []),
+        ("slot_taken status 409, slot_taken 409 error", ["slot_taken"]),
+        ("hold_expired error 500 times", []),
+        ("returns last_updated, returns order_created and returns date_created", []),
+        ("it returns product_feed; returns is_enabled; 返回 price_table", []),
+        ("returns card_declined, returns slot_unavailable, 返回 order_expired", ["card_declined", "slot_unavailable", "order_expired"]),
+        ("returns email_not_verified, returns already_shipped", ["email_not_verified", "already_shipped"]),
         ('{"error": {"code": "slot_taken", "message": "x"}}', ["slot_taken"]),
         ('{"type": "card_error", "message": "x"}', ["card_error"]),
         ('{"code": "summer_sale", "type": "fixed_price"}', []),
         ('{"errorCode": "NoApp", "errorCode": "string", "order_code": "ABC"}', ["NoApp"]),
     ],
-)
+)  # fmt: skip
 def test_error_codes_are_recognised_by_shape(text: str, codes: list[str]) -> None:
     assert error_codes(text) == codes
 
@@ -149,7 +159,11 @@ def test_long_repetitions_do_not_hang(unit: str) -> None:
         ('{"code": "SUCCESS", "sub_code": "71101", "sub_msg": "余额不足"}', "71101 余额不足"),
         ('{"return_code": "SUCCESS", "result_code": "FAIL", "err_code": "ORDERPAID"}', "ORDERPAID"),
         ('{"return_code": "SUCCESS", "result_code": "FAIL"}', "FAIL"),
-        ('{"code": 0, "errmsg": "balance too low"}', "balance too low"),
+        ('{"code": 1, "errmsg": "balance too low"}', "1 balance too low"),
+        ('{"errmsg": "balance too low", "data": null}', "balance too low"),
+        ('{"code": 0, "errmsg": "completed", "data": {}}', None),
+        ('{"code": 0, "subMsg": "处理中", "data": {}}', None),
+        ('{"success": true, "errorMessage": "none"}', None),
         ('{"errcode": 0, "errmsg": "请求成功"}', None),
         ('{"code": "10000", "msg": "Success", "sub_code": ""}', None),
         ('{"code": "SUCCESS", "message": "accepted", "data": {}}', None),

@@ -31,6 +31,8 @@ LONG_ANSWER = turn(
     "| currency | supported currencies |\n| delay | payout delay |\n| keys | who can create keys |\n| events | sent |",
     "Cancel a booking",
 )
+ORDER = turn("怎么创建订单？", "", "创建订单")
+SHIPMENT = turn("How do I create a shipment?", "", "Create shipment")
 SIGN_ERROR = turn("SIGN_ERROR 怎么解决")
 
 SIGN = turn("签名怎么算", "取出查询串中的全部参数，按 ASCII 码升序排列。 [1]")
@@ -89,6 +91,14 @@ def answered(client: TestClient[Litestar], question: str) -> tuple[Turn, bool]:
         ("那申请退款呢", [REFUND, turn("创建运单需要哪些参数", "", "创建运单")], "申请退款需要哪些参数"),
         ("and for create shipment?", [CREATE], "Which parameters does create shipment need?"),
         ("what about shipments?", [CREATE], "Which parameters does shipments need?"),
+        ("and for cancel shipment?", [SHIPMENT], "How do I cancel shipment?"),
+        ("and for refunds?", [turn("Does rush ordering list fees?", "", "Rush order")], "and for refunds?"),
+        ("and for cancel shipment?", [turn("How do I create shipment?", "", "Create a shipment")], "How do I cancel shipment?"),
+        ("那取消运单呢？", [ORDER], "怎么取消运单？"),
+        ("iOS 呢？", [ORDER], "创建订单：iOS 呢？"),
+        ("那测试环境呢？", [ORDER], "创建订单：测试环境呢？"),
+        ("海外呢？", [ORDER], "创建订单：海外呢？"),
+        ("still doesn't work", [SHIPMENT], "Create shipment: still doesn't work"),
         ("那错误码呢", [REFUND], "申请退款的错误码"),
         ("那商户订单号呢", [REFUND], "申请退款：商户订单号呢"),
         ("那创建运单的错误码呢", [REFUND], "那创建运单的错误码呢"),
@@ -276,6 +286,10 @@ def test_conversation_subject(history: list[Turn], focus: str) -> None:
         ("and refunds?", "refunds"),
         ("how do reminders work", "reminders"),
         ("can recipients opt out", "recipients"),
+        ("how does the price table work", "price table"),
+        ("which environment variable is used", "environment variable"),
+        ("how is the product feed updated", "product feed"),
+        ("is the video embed supported", "video embed"),
         ("which placeholders exist", "placeholders"),
         ("which scopes does a refund need", "refund"),
         ("which card works in the sandbox", "card"),

@@ -202,6 +202,9 @@ def test_commented_suggestions_are_valid(tmp_path: Path) -> None:
     assert sum(line.startswith("#") for line in lines) >= 12
 
 
+PROSE = "Acme keeps the documents of a team in one place."
+
+
 def test_describe_platform() -> None:
     def said(description: str, *tags: str) -> str:
         summary = DescriptionSummary("Acme", description, tags, (), "en", 1)
@@ -232,6 +235,30 @@ def test_readme_describes_the_platform(
     others = {f"page{number}__md": PAGE for number in range(1, pages)}
     folder_of(tmp_path, api__json=json.dumps(DESCRIPTION), **readme, **others)
     assert describe_platform(survey_documents(str(tmp_path), SourceLimits())) == expected
+
+
+@pytest.mark.parametrize(
+    ("first", "expected"),
+    [
+        ("[![Build status of Acme](https://b.svg)](https://ci) ![Code coverage](c.svg)", PROSE),
+        ("[![Build status of Acme][badge]][ci]\n\n[badge]: https://b.svg\n[ci]: https://ci", PROSE),
+        (
+            '<p align="center"><a href="/"><img src="l.png" alt="The big blue Acme logo"></a></p>',
+            PROSE,
+        ),
+        ("English | [简体中文](README.zh.md) | [日本語](README.ja.md)", PROSE),
+        ("[Documentation](docs/) [Quick start](start.md) [Changelog](https://x.y)", PROSE),
+        ('<p><a href="/docs">Documentation</a> •\n<a href="#a">Quick start</a></p>', PROSE),
+        ("![Logo](logo.png) [Acme](https://x.y) stores documents.", "Acme stores documents."),
+        ("Acme 是一个文档平台。", "Acme 是一个文档平台。"),
+        ("开源的接口文档平台。", "开源的接口文档平台。"),
+    ],
+)
+def test_badges_logos_and_bars_do_not_describe_the_platform(
+    tmp_path: Path, first: str, expected: str
+) -> None:
+    folder_of(tmp_path, README__md=f"# Acme\n\n{first}\n\n{PROSE}\n")
+    assert survey_documents(str(tmp_path), SourceLimits()).introduction == expected
 
 
 def test_distinct_hosts() -> None:

@@ -488,6 +488,7 @@ def test_permissions_state_alternatives_without_names_of_schemes(tmp_path: Path)
         ({"operationId": "FetchHTTPLogs"}, "Fetch HTTP logs", "`FetchHTTPLogs`"),
         ({"operationId": "fetch"}, "fetch", ""),
         ({"operationId": "fetch_plays"}, "fetch_plays", ""),
+        ({"operationId": "getOAuthToken"}, "Get OAuth token", "`getOAuthToken`"),
         ({"operationId": "listPlays", "summary": "All plays"}, "All plays", "`listPlays`"),
         ({"operationId": "listPlays", "summary": "listPlays"}, "List plays", "`listPlays`"),
         ({}, "GET /plays", ""),

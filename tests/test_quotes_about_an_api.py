@@ -7,6 +7,7 @@ import pytest
 
 from app.service.answer_service import open_answer_service
 from app.service.ask_command import AskCommand
+from runnables.answer.quoted_steps import cut_text
 from schemas.answer import Answer
 from tests.small_platform import PLATFORM, settings_of
 
@@ -210,3 +211,36 @@ def test_comparison_does_not_cut_the_best_passage(tmp_path: Path) -> None:
     text = "\n\n".join(ask(tmp_path, "what is the difference of sync runs and async runs?").answer)
     assert "End of Sync." in text
     assert "End of Async." in text
+
+
+def test_sentence_that_contains_the_url_is_quoted(tmp_path: Path) -> None:
+    (tmp_path / "platform.toml").write_text(PLATFORM)
+    (tmp_path / "guides").mkdir()
+    note = "调用`/v3/pay/refund`接口即可退款，重复调用不会重复扣款。"
+    page = REFUND.replace("支付成功后 **365 天**内可以退款。", note)
+    (tmp_path / "guides" / "refund.md").write_text(page)
+    assert "重复调用不会重复扣款" in "".join(ask(tmp_path, "申请退款重复调用会重复扣款吗").answer)
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        pytest.param(
+            "```\n| a |\n| b |\n| " + "z" * 200 + "\n```",
+            "```\n| a |\n| b |\n| " + "z" * 20 + "\n```",
+            id="table in code",
+        ),
+        pytest.param(
+            "Rows:\n\n| a |\n| - |\n| b |\n| " + "z" * 200 + " |",
+            "Rows:\n\n| a |\n| - |\n| b |\n| … |",
+            id="row left out",
+        ),
+        pytest.param(
+            "Rows:\n\n| a |\n| - |\n| zz " + "z" * 200 + " |",
+            "Rows:\n\n| a |\n| - |\n| zz " + "z" * 14 + " … |",
+            id="only row cut",
+        ),
+    ],
+)
+def test_cut_text_stays_well_formed(text: str, expected: str) -> None:
+    assert cut_text(text, 38) == expected

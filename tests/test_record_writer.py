@@ -17,7 +17,7 @@ from sqlalchemy import event, text
 from sqlalchemy.engine import Engine
 
 from app.service.ask_command import AskCommand
-from app.service.record_writer import Outbox, RecordWriter
+from app.service.record_writer import UNWRITABLE, Outbox, RecordWriter
 from app.service.records import MAX_TEXT_CHARS, RecordStore, build_failed_record
 from ingestion.database.engine import open_engine
 from schemas.errors import StoreUnavailable
@@ -28,7 +28,7 @@ from tests.question_records import record, run_writer, stored
 KILLED_SCRIPT = """
 import os, signal, sys
 from pathlib import Path
-from app.service.record_writer import Outbox
+from app.service.record_writer import UNWRITABLE, Outbox
 from tests.question_records import record
 
 outbox = Outbox(Path(sys.argv[1]))
@@ -163,14 +163,13 @@ def test_unwritable_outbox_is_logged(
 ) -> None:
     (tmp_path / "file").touch()
     record_writer = RecordWriter(engine, settings.model_copy(update={"spool": tmp_path / "file"}))
-    assert record_writer.problem == "questions cannot be recorded: see the log and APIDESK_SPOOL"
+    assert record_writer.problem == UNWRITABLE
     losses: list[None] = []
     record_writer.on_loss = lambda: losses.append(None)
     run_writer(record_writer, lambda: write_all(record_writer, [record("a"), record("b")]))
     assert len(losses) == 2
     assert "questions cannot be recorded" in caplog.text
-    assert caplog.text.count("question not recorded") == 1
-    assert f"question not recorded: the outbox in {record_writer.folder} could not" in caplog.text
+    assert str(record_writer.folder) not in (record_writer.problem or "")
 
 
 def test_full_disk_loses_only_the_record_that_does_not_fit(
@@ -186,7 +185,7 @@ def test_full_disk_loses_only_the_record_that_does_not_fit(
             record_writer.write(record("b"))
         finally:
             resource.setrlimit(resource.RLIMIT_FSIZE, limits)
-        assert "no space is left" in (record_writer.problem or "")
+        assert record_writer.problem == UNWRITABLE
         record_writer.write(record("c"))
         assert record_writer.problem is None
 

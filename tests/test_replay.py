@@ -18,6 +18,7 @@ from app.analytics.replay import (
     distinct_questions,
 )
 from app.analytics.replay_report import print_replay
+from app.analytics.report_text import CONTEXT_CHARS, differing_lines
 from app.cli.main import main
 from app.main import create_app
 from app.service.answer_service import AnswerService
@@ -304,6 +305,19 @@ def test_report_shows_the_changed_row_of_a_table(capsys: pytest.CaptureFixture[s
     assert "| Growth | 50 |" in shown
     assert "| Growth | 75 |" in shown
     assert "Starter" not in shown
+
+
+@pytest.mark.parametrize(
+    ("same", "start"),
+    [("每个工作区最多可以创建" * 30, ""), ("one small word " * 20, "word ")],
+    ids=["without spaces", "with spaces"],
+)
+def test_first_difference_of_long_lines_is_visible(same: str, start: str) -> None:
+    (old,), (new,) = differing_lines([f"{same}五个"], [f"{same}十个"], 80)
+    assert old.endswith("五个")
+    assert new.endswith("十个")
+    assert old.startswith(f"…{start}")
+    assert len(old) <= CONTEXT_CHARS + len("…五个")
 
 
 # --- the picture --------------------------------------------------------------------------------

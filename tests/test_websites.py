@@ -381,7 +381,7 @@ def test_pages_that_become_identical_are_kept(crawler: Crawler) -> None:
     report = crawler.sync()
     assert (report.changed, report.kept, report.deleted) == (1, 12, 0)
     assert len(report.refused) == 1
-    assert report.refused[0].startswith("12 pages now have the same text")
+    assert report.refused[0].startswith("12 pages have the same text")
     assert "parcel 5" in crawler.texts()
     assert "company account" not in crawler.texts()
     crawler.site.pages = good
@@ -443,6 +443,28 @@ def test_few_pages_may_redirect_to_one_page(crawler: Crawler) -> None:
     documents = crawler.documents(sitemap=f"{crawler.site.url}/sitemap.xml")
     assert len(documents) == 12
     assert "login?next=/guide/p1" in documents
+
+
+@pytest.mark.parametrize(
+    ("fields", "reason"),
+    [
+        ({"max_pages": 3}, "(max_pages)"),
+        ({"max_errors": 0}, "(max_errors)"),
+        ({"timeout_seconds": 1}, "(timeout_seconds)"),
+    ],
+)
+def test_pages_behind_redirects_are_read_before_the_crawl_ends_with_an_error(
+    crawler: Crawler, fields: dict[str, Any], reason: str
+) -> None:
+    site = crawler.site
+    site.replies["/sitemap.xml"] = site.sitemap("/old", *(f"/guide/p{n}" for n in range(1, 6)))
+    site.replies["/old"] = Reply(status=301, headers={"Location": "/new"})
+    site.pages["/new"] = page("New", "Send a parcel by drone.")
+    site.fail(hang if "timeout_seconds" in fields else status(403), "/guide/p3")
+    start = {"sitemap": f"{site.url}/sitemap.xml"}
+    report = crawler.sync(**start, **fields)
+    assert reason in report.refused[-1]
+    assert "by drone" in crawler.texts()
 
 
 def test_start_page_behind_a_login_is_reported(crawler: Crawler) -> None:

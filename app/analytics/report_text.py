@@ -33,10 +33,21 @@ def _cut(lines: Sequence[str], others: Sequence[str], max_chars: int) -> list[st
     shown = []
     for line in lines:
         common = max((_common_length(line, other) for other in others), default=0)
-        start = line.rfind(" ", 0, common - CONTEXT_CHARS) + 1 if common > CONTEXT_CHARS else 0
+        start = _context_start(line, common)
         cut = len(line) > max_chars and start > 0
         shown.append(shorten(f"…{line[start:]}" if cut else line, max_chars))
     return shown
+
+
+def _context_start(line: str, difference: int) -> int:
+    """Return where to start, so that at most `CONTEXT_CHARS` characters come before `difference`.
+
+    This is the start of a word, if one is near.
+    """
+    earliest = difference - CONTEXT_CHARS
+    if earliest <= 0:
+        return 0
+    return line.find(" ", earliest - 1, earliest + CONTEXT_CHARS // 2) + 1 or earliest
 
 
 def _common_length(one: str, other: str) -> int:

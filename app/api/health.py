@@ -158,7 +158,7 @@ async def _model_problem(
         probe = probes[model.role] = asyncio.create_task(_probe(model))
     if probe is not None:
         await asyncio.wait({probe}, timeout=CHECK_TIMEOUT_S)
-        if not probe.done() and not model.last_error:
+        if not probe.done() and not model.last_error and not model.has_replied:
             return f"{model.role.setting}: the model has not replied to the first call yet"
     return str(model.last_error) if model.last_error else None
 

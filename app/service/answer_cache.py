@@ -70,8 +70,7 @@ class DocumentedPages:
     def __init__(self, collection: Collection) -> None:
         self._collection = collection
         self._catalogue: list[CatalogueEntry] = []
-        """The catalogue that `_urls` and `_known` were built from. A run of ingestion replaces it."""
-        self._urls: frozenset[str] = frozenset()
+        """The catalogue that `_known` was built from. A run of ingestion replaces it."""
         self._known: frozenset[str] = frozenset()
 
     def contain(self, urls: Iterable[str]) -> bool:
@@ -81,11 +80,11 @@ class DocumentedPages:
         `Collection.catalogue`.
         """
         if (catalogue := self._collection.catalogue()) is not self._catalogue:
-            self._urls = frozenset(entry.page_url for entry in catalogue)
-            self._known = self._urls | frozenset(map(strip_anchor, self._urls))
+            urls_of_documents = {entry.page_url for entry in catalogue}
+            self._known = frozenset(urls_of_documents | set(map(strip_anchor, urls_of_documents)))
             self._catalogue = catalogue
         return not catalogue or all(
-            url in self._known or strip_anchor(url) in self._urls for url in urls
+            url in self._known or strip_anchor(url) in self._known for url in urls
         )
 
 

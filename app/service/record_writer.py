@@ -51,6 +51,9 @@ ARRIVAL_TIMEOUT_S = 2.0
 WriteBatch = Callable[[Sequence[QuestionRecord]], None]
 """Writes records to the database."""
 
+UNWRITABLE = "questions cannot be recorded: see the log and APIDESK_SPOOL"
+"""What `/health/ready` says if the outbox cannot be written. The log has the reason and the path."""
+
 log = logging.getLogger(__name__)
 
 
@@ -94,10 +97,9 @@ class Outbox:
                     os.ftruncate(self._file, size)
                     raise OSError("no space is left on the disk")
         except OSError as error:
-            problem = f"question not recorded: {error.strerror or error}"
-            if problem != self.problem:
-                log.error("%s", problem)
-            self.problem = problem
+            if self.problem is None:
+                log.error("question not recorded: %s", error.strerror or error)
+            self.problem = UNWRITABLE
             return False
         if self.problem:
             log.info("questions are recorded again")
@@ -128,7 +130,7 @@ class Outbox:
             self._lock.acquire(timeout=0)
         except (OSError, Timeout) as error:
             log.error("questions cannot be recorded: %s: %s", self._folder, error)
-            self.problem = "questions cannot be recorded: see the log and APIDESK_SPOOL"
+            self.problem = UNWRITABLE
             return False
         return True
 
@@ -280,7 +282,8 @@ class RecordWriter:
             self._has_records.set()
             problem = "records wait in the outbox, because the database cannot be used"
         except OSError as error:
-            problem = f"the records in the outbox cannot be delivered: {error.strerror or error}"
+            problem = "the records in the outbox cannot be delivered: see the log"
+            log.error("the records in the outbox cannot be delivered: %s", error)
         if problem and problem != self._delivery_problem:
             log.error("%s", problem)
         elif self._delivery_problem and not problem:

@@ -72,7 +72,7 @@ class SessionStore:
     async def _limit_time(self, work: Callable[[], T]) -> T:
         """Return the result of `work`. Raises StoreUnavailable if it fails or takes longer than the limit.
 
-        Work that takes longer is finished in its thread.
+        Work that has started is finished in its thread.
         """
         try:
             async with asyncio.timeout(DATABASE_TIMEOUT_S):

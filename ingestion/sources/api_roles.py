@@ -39,7 +39,7 @@ _PUBLIC = rf"(?:{_words(_PATTERNS['public']).pattern})"
 _CLAUSE = r"[^，,。；;：:.!！()（）]{0,40}"
 _REFER = (
     r"(?:(?<![常意])见|参[考阅照]|查看|\bsee\b|\brefer to\b)"
-    r"(?!\W*(?:[以如]?下|below\b|the (?:following|table)\b))"
+    r"(?!\W*(?:[以如]?下|示例|below\b|examples?\b|the (?:following|table)\b))"
 )
 _REFERENCE = re.compile(
     rf"(?:\bfor (?:the )?)?{_PUBLIC}{_CLAUSE}[，,：:]?{_CLAUSE}?{_REFER}\W{{0,9}}\w{_CLAUSE}"

@@ -129,6 +129,21 @@ class _Crawl:
             self._enqueue(self._source.start, 0)
         else:
             yield from self._read_sitemaps(self._source.sitemap)
+        try:
+            yield from self._read_pages()
+        except SourceError:
+            yield from self._release(0)
+            raise
+        self._check_start()
+        yield from self._release(0)
+        for target, count in self._redirects.items():
+            if self._is_suspicious(target):
+                yield SourceError(
+                    f"{count} of {self._requested} pages redirect to {target} and cannot be read"
+                )
+
+    def _read_pages(self) -> Iterator[RemotePage | SourceError | Waiting]:
+        """Read the queued pages, and the pages that they link to. Raises SourceError at a limit."""
         while self._queue:
             self._requested += 1
             if self._requested > self._source.max_pages:
@@ -140,13 +155,6 @@ class _Crawl:
                 raise
             except SourceError as error:
                 yield self._count_error(url, error)
-        self._check_start()
-        yield from self._release(0)
-        for target, count in self._redirects.items():
-            if self._is_suspicious(target):
-                yield SourceError(
-                    f"{count} of {self._requested} pages redirect to {target} and cannot be read"
-                )
 
     def _check_start(self) -> None:
         """Raise SourceError if the start page redirects away from the source, so that nothing was read."""

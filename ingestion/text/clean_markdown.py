@@ -79,7 +79,8 @@ _ADMONITION_STRINGS = (":::", "[!")
 _INDENTED_BLOCK_STRINGS = ("!!!", "???", "===")
 _FENCE = re.compile(r"[ \t>]*(`{3,}|~{3,})")
 _INFO = re.compile(
-    r"\A(?P<fence>[ \t>]*+(?:`{3,}|~{3,}))[ \t]*+(?!(?:get|post|put|patch|delete|head|options|curl)\b)"
+    r"\A(?P<fence>[ \t>]*+(?:`{3,}|~{3,}))[ \t]*+"
+    r"(?!(?:[a-z]+[ \t]+)?(?:get|post|put|patch|delete|head|options|curl)\b)"
     r"(?:(?:\{code[\w-]*\}[ \t]*)?\{?[ \t]*+\.?(?P<language>[a-z][\w+#.-]*+)(?!=)"
     r"|\{[^{}\"\n]*\}|[\w-]+=|(?=\n|\Z))[^`\n]*(?=\n|\Z)",
     re.IGNORECASE,

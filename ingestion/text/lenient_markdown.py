@@ -33,7 +33,7 @@ _SPLIT_ROW = re.compile(
 """A table row whose last cell has several lines, such as a list. The last line contains only `|`."""
 _ROWS = re.compile(
     r"(?P<above>\A|^ {0,3}#{1,6}[ \t][^\n|]*\n|(?<!\A)^[ \t]*\n"
-    r"|(?:\A|(?<=\n\n))(?! {0,3}[+>]|\s*(?:[-*+]|\d+[.)])\s)[^\n|]+\n)"
+    r"|(?:\A|(?<=\n\n))(?! {0,3}[+>]|[ \t]*(?:[-*+]|\d+[.)])\s)[^\n|]+\n)"
     r"(?P<rows>(?:^ {0,3}\|[^\n]*\|[ \t]*(?:\n|\Z)){2,})(?! {0,3}[|+])",
     re.MULTILINE,
 )

@@ -4,7 +4,7 @@ import re
 from collections.abc import Iterable
 
 _CHINESE = re.compile(r"[\u4e00-\u9fff]")
-_FULL_WIDTH_ENDS = ("。", "；", "！", "？", "：")
+_FULL_WIDTH_ENDS = ("。", "；", "！", "？", "：", "，", "、", "…")
 _ENDS = (".", ";", "!", "?", ":")
 
 
@@ -22,8 +22,10 @@ def join_texts(texts: Iterable[str], separator: str = "; ") -> str:
     joined, distinct = "", dict[str, str]()
     for text in filter(None, texts):
         distinct.setdefault(text.replace("`", ""), text)
+    previous = ""
     for text in distinct.values():
-        joined = f"{joined}{_between(joined, separator)}{text}" if joined else text
+        joined = f"{joined}{_between(previous, separator)}{text}" if joined else text
+        previous = text
     return joined
 
 

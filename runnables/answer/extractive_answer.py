@@ -228,7 +228,8 @@ def _quotable(chunk: Chunk, segments: Sequence[Segment]) -> list[Segment]:
 def _is_address(segment: Segment, chunk: Chunk) -> bool:
     """Return whether the segment is only a method, or the URL of the chunk's API."""
     text = segment.text.strip("`*_ -")
-    return text in get_args(Method) or (chunk.api_url in text and not re.search(r"\s", text))
+    url = rf"(?:https?://[!-~]*)?{re.escape(chunk.api_url)}[!-~]*"
+    return text in get_args(Method) or re.fullmatch(url, text) is not None
 
 
 def _choose_passages(

@@ -164,11 +164,11 @@ def _fit_texts(texts: Sequence[str], max_chars: int) -> list[str]:
     for text in texts:
         if kept and sum(map(len, kept)) + len(text) > max_chars:
             break
-        kept.append(_cut(text, max_chars))
+        kept.append(cut_text(text, max_chars))
     return kept
 
 
-def _cut(text: str, max_chars: int) -> str:
+def cut_text(text: str, max_chars: int) -> str:
     """Cut `text` to about `max_chars` characters, at the end of a line, word or sentence if possible.
 
     An ellipsis marks the cut, except in a code block. A table is cut at the end of a row, if it has one
@@ -177,14 +177,14 @@ def _cut(text: str, max_chars: int) -> str:
     if len(text) <= max_chars:
         return text
     cut = text[:max_chars]
-    if _ends_in_table(cut):
+    is_code = cut.count("```") % 2
+    if _ends_in_table(cut) and not is_code:
         rows, _, _ = cut.rpartition("\n")
-        if rows.count("\n|") > 1:
-            return f"{rows}\n| … |"
-        return f"{cut.rstrip(' |')} … |"
+        has_row = rows.rpartition("\n\n")[2].count("\n|") > 1  # besides header and delimiter
+        return f"{rows}\n| … |" if has_row else f"{cut.rstrip(' |')} … |"
     end = max(cut.rfind(mark) for mark in ("\n", " ", "。"))
     cut = cut[: end if end > max_chars // 2 else max_chars].rstrip()
-    return f"{cut}\n```" if cut.count("```") % 2 else f"{cut} …"
+    return f"{cut}\n```" if is_code else f"{cut} …"
 
 
 def cite(text: str, number: int) -> str:

@@ -79,7 +79,7 @@ class Segment:
             plain_text(cell).lower(): title for title, cell in others if CODE_COLUMN.search(title)
         }
         name = self.name.strip(_QUOTES).lower()
-        last = name.rpartition(".")[2] if self.is_parameter else name
+        last = name.removesuffix("[]").rpartition(".")[2] if self.is_parameter else name
         names = {name: first[0], last: first[0], **codes}
         return {name: title for name, title in names.items() if name}
 

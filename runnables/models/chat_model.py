@@ -130,6 +130,8 @@ class ChatModel:
     """Whether the model accepts system messages; false once it has refused one."""
     token_correction: float = 1.0
     """Factor by which the provider counts more tokens than apidesk; at least 1, never lowered."""
+    has_replied: bool = False
+    """Whether a call has succeeded."""
     last_error: ModelError | None = None
     """The error of the last call; None if the call succeeded, or if there was no call.
 
@@ -182,7 +184,7 @@ class ChatModel:
                 self._learn_window(error.window)
             await dispatch_event(config, MODEL_FAILURE, **self.role.labels, code=error.code)
             raise
-        self.last_error = None
+        self.last_error, self.has_replied = None, True
         self._learn_token_correction(messages, reply)
         return reply
 

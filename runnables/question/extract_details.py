@@ -57,11 +57,15 @@ _NOT_A_FIELD = (
 _STATUS = r"(?:4(?:0[0-689]|1[0-7]|2[1-9]|31|51)|50[0-8])"
 """Matches an HTTP status of an error."""
 
+_NOT_A_COUNT = r"(?!\s?(?:(?:per|items|times|requests|calls)\b|[次条个]))"
+"""Excludes numbers that count something, as in "500 times per minute"."""
+
 _FAILED_CALL = re.compile(
     r"(?<![A-Za-z])(?:(?:GET|POST|PUT|PATCH|DELETE|HEAD)\s+[\"'`]?(?:https?://|/)\S+"
     r"(?:\s+HTTP/[\d.]+[\"']?)?\s+(?:(?:returns?|gives?)\s|[-=]>\s?|返回\s?)?"
     r"|(?:errors?|http|status(?: code)?)[\s:：=]{0,3})"
-    rf"({_STATUS})(?!\d)|(?:报错|错误码?|状态码)[\s:：=]{{0,3}}({_STATUS})(?!\d)",
+    rf"({_STATUS})(?!\d){_NOT_A_COUNT}"
+    rf"|(?:报错|错误码?|状态码)[\s:：=]{{0,3}}({_STATUS})(?!\d){_NOT_A_COUNT}",
     re.IGNORECASE,
 )
 """Matches a status of an error after a method and a path, as in an access log, or after an error word."""
@@ -71,22 +75,31 @@ _BEFORE_CODE = (
     rf"(?<![\d.]){_STATUS}(?:\serror)?{_GAP}|(?<![A-Za-z_])errors?(?:[ _-]?codes?)?(?:\sis)?{_GAP}"
     r"|(?:报错|错误码?|返回码|状态码)[是为]?[\s:：=\"'`“]{0,3}"
 )
+_BEFORE_STATUS = r"[\"'`”]?\s?[,，(（]?\s?"
 _LOWER_CASE_CODE = re.compile(
     rf"(?:{_BEFORE_CODE}){_JOINED}{_NOT_A_FIELD}"
-    rf"|{_JOINED}[\"'`”]?\s?[,，(（]?\s?(?:http\s|status\s)?{_STATUS}(?![\d.%]|\s?(?:per|items|times)\b)",
+    rf"|{_JOINED}{_BEFORE_STATUS}(?:(?:http|status|error)\s{_STATUS}(?![\d.%]){_NOT_A_COUNT}"
+    rf"|{_STATUS}\serror\b)",
     re.IGNORECASE | re.ASCII,
 )
 _NAMED_FAILURE = re.compile(
     r"(?:(?<![A-Za-z_])(?:codes?|returns?|returned|returning|gets?|getting|got|gives?|throws?|fails with)"
-    rf"(?:\san?|\sthe)?{_GAP}|(?:返回|遇到|提示|出现)了?[\s:：=\"'`“]{{0,3}}){_JOINED}",
+    rf"(?:\san?|\sthe)?{_GAP}|(?:返回|遇到|提示|出现)了?[\s:：=\"'`“]{{0,3}}){_JOINED}"
+    rf"|{_JOINED}{_BEFORE_STATUS}{_STATUS}(?![\d.%]){_NOT_A_COUNT}",
     re.IGNORECASE | re.ASCII,
 )
 _FAILURE = re.compile(
     r"^(?:in(?:valid|sufficient|correct|active)|no|not|too|bad|wrong|missing|unknown|duplicate)_"
-    r"|_(?:not|too|already|invalid|missing)_|(?:ed|able|ible|_invalid|_missing|_unknown|_mismatch|_conflict"
-    r"|_exists?|_error|_failure|_exception)$"
+    r"|(?:^|_)(?:not|too|already|invalid|missing)_"
+    r"|^(?!(?:is|has|was|can|last|date|time|total)_)"
+    r"(?!.*_(?:feed|need|seed|speed|embed|table|variable|created|updated|modified|completed|shipped"
+    r"|delivered|enabled|verified)$)"
+    r".*(?:ed|able|ible|_invalid|_missing|_unknown|_mismatch|_conflict|_exists?|_error|_failure|_exception)$"
 )
-"""Matches an error code with a word that says what is wrong, such as `card_declined`."""
+"""Matches an error code with a word that says what is wrong, such as `card_declined`.
+
+Fields and events such as `last_updated` and `order_created` are not errors, unlike `email_not_verified`.
+"""
 
 _VALUE_IN_FAILURE = re.compile(
     rf"[\"'](?:error(?:_?code)?|code|type)[\"']\s{{0,9}}:\s{{0,9}}[\"']{_JOINED}[\"']",
@@ -104,11 +117,8 @@ _CODE_KEYS = (
     "code", "returncode", "resultcode", "errcode", "errorcode", "retcode", "errno", "error",
     "subcode",
 )  # fmt: skip
-_STATUS_MESSAGE_KEYS = ("message", "msg", "retmsg", "returnmsg")
-"""Keys of messages that may also describe a success."""
-
 _MESSAGE_KEYS = (
-    *_STATUS_MESSAGE_KEYS,
+    "message", "msg", "retmsg", "returnmsg",
     "errmsg", "errormsg", "errormessage", "errordescription", "errcodedes", "submsg",
 )  # fmt: skip
 """Keys of the messages in a response; like those of codes, as `plain_key` returns them.
@@ -176,9 +186,9 @@ def error_codes(text: str) -> list[str]:
 def _lower_case_codes(text: str) -> list[str]:
     """Return the error codes in `text` that look like names of fields, such as `slot_unavailable`.
 
-    Such a code stands next to an HTTP status of an error, after a word such as "error" or 错误码, or in the
-    JSON of a response with an error or a message. After other words, such as "returns" or 返回, it must
-    have a word that says what is wrong.
+    Such a code stands after an HTTP status of an error or a word such as "error" or 错误码, before both of
+    them, or in the JSON of a response with an error or a message. Before a status alone, and after other
+    words, such as "returns" or 返回, it must have a word that says what is wrong.
     """
     if "_" not in text:  # most questions
         return []
@@ -187,7 +197,7 @@ def _lower_case_codes(text: str) -> list[str]:
         for pattern in (_LOWER_CASE_CODE, _NAMED_FAILURE, _VALUE_IN_FAILURE)
         if pattern is not _VALUE_IN_FAILURE or _FAILURE_KEY.search(text)
         for match in pattern.finditer(text)
-        if pattern is not _NAMED_FAILURE or _FAILURE.search(match[1])
+        if pattern is not _NAMED_FAILURE or _FAILURE.search(match[1] or match[2])
     ]
     return list(dict.fromkeys(code for _, code in sorted(found) if code.islower()))
 
@@ -259,7 +269,8 @@ def _trace_id_of(response: JsonValue) -> str | None:
 def _error_of(response: JsonValue) -> str | None:
     """Return the codes and messages of a failed response; None for any other value.
 
-    A response has failed if one of its codes is not that of a success, or if it has an error message.
+    A response has failed if one of its codes is not that of a success, or if it has a message but nothing
+    that says that it succeeded.
     The code and message may be nested, as in `{"errors": [{"code": "E1", "message": "expired"}]}`.
     """
     if not isinstance(response, dict):
@@ -280,7 +291,7 @@ def _error_of(response: JsonValue) -> str | None:
         codes.pop("code", None)
     failed = [code for code in codes.values() if not _SUCCESS.fullmatch(code)]
     if (codes or is_success) and not failed:
-        messages = {key: messages[key] for key in messages if key not in _STATUS_MESSAGE_KEYS}
+        return None
     texts = [message for message in messages.values() if not _SUCCESS.fullmatch(message)]
     return " ".join([*filter(_is_specific, failed), *texts] or failed) or None
 

@@ -17,6 +17,7 @@ from runnables.question.extract_details import error_codes, extract_details, sin
 from runnables.question.small_talk import is_complaint, is_small_talk, strip_small_talk
 from runnables.question.subject import (
     API_STEMS,
+    ARTICLE,
     ERROR_STEMS,
     IGNORED_STEMS,
     MAX_CHINESE_SUBJECT_WORDS,
@@ -127,29 +128,50 @@ def make_standalone(
 def _repeat_about(text: str, history: Sequence[Turn]) -> str:
     """Return the latest question with its API replaced by the subject that `text` names.
 
-    The result is empty if `text` has more than a subject, or if the latest question does not name its API.
+    A subject that cannot replace the API, such as "iOS" after 怎么创建订单, follows the API instead. The
+    result is empty if `text` has more than a subject, or if the latest question does not name its API.
     """
     latest = history[-1] if history else None
     named = _named_part(latest.question, latest.api_name or "") if latest else ""
     other = _LEADING_PREPOSITION.sub("", without_openers(text), count=1).rstrip("呢？?。.!！ ")
     if not latest or not named or not _is_subject(other) or _is_detail(other, named, history):
         return ""
+    if not _may_replace(named, other):
+        return _insert_subject(latest.api_name or named, without_openers(text))
     return latest.question.replace(named, other, 1)
+
+
+def _may_replace(named: str, other: str) -> bool:
+    """Return whether `other` may replace the Chinese operation `named`; true if `named` is none.
+
+    An operation contains a word that is no noun. In `other`, it has two or more words, because some single
+    words that are no nouns are places and times, such as 海外.
+    """
+    named_words, words = split_words(named), split_words(other)
+    if not in_chinese(named) or all(map(may_be_noun, named_words)):
+        return True
+    return len(words) > 1 and not all(map(may_be_noun, words))
 
 
 def _named_part(question: str, api_name: str) -> str:
     """Return the longest part of `api_name` in `question`, as written there; empty if it is too short.
 
-    A part of a Chinese name needs two characters, a part of another name two words.
+    A part of a Chinese name needs two characters, a part of another name two words. Articles do not count:
+    "create a shipment" is a part of "Create shipment".
     """
-    is_chinese = in_chinese(api_name)
-    units = list(api_name) if is_chinese else api_name.split()
-    joiner, lowered = ("" if is_chinese else " "), question.lower()
+    units, joint, before, after = list(api_name), "", "", ""
+    if not in_chinese(api_name):
+        units, joint = ARTICLE.sub("", api_name).split(), rf"\s+(?:{ARTICLE.pattern})?"
+        before, after = r"(?<![A-Za-z0-9_])", r"(?![A-Za-z0-9_])"
+    lowered = question.lower()
     for size in range(len(units), 1, -1):
         for start in range(len(units) - size + 1):
-            part = joiner.join(units[start : start + size]).lower()
-            if (at := lowered.find(part)) >= 0:
-                return question[at : at + len(part)]
+            part = units[start : start + size]
+            if not all(unit.lower() in lowered for unit in part):
+                continue
+            pattern = f"{before}{joint.join(map(re.escape, part))}{after}"
+            if match := re.search(pattern, question, re.I):
+                return match[0]
     return ""
 
 

@@ -37,6 +37,8 @@ OPENER = re.compile(
 )
 """What may precede the question itself, such as "and" or 那."""
 
+ARTICLE = re.compile(r"\b(?:an?|the)\s+", re.I)
+
 _STATE = re.compile(r"了\s*$")
 """The end of a clause that describes what has happened, such as 过期了 ("has expired")."""
 
@@ -71,6 +73,7 @@ _ASKED_CHINESE_NOUN = re.compile(
 _SUBJECT_PRONOUN = re.compile(r"它|这个|\b(?:it|they|them|this|these|those)\b", re.I)
 _WORDS = read_word_lists(__file__, "subject")
 _PREDICATES = _WORDS["predicate"]
+_NOUNS = _WORDS["noun"]
 _STEMS = {name: frozenset(map(stem, words)) for name, words in _WORDS.items()}
 
 API_STEMS = _STEMS["api"]
@@ -153,11 +156,15 @@ def conversation_problem(history: Iterable[Turn]) -> str:
 
 
 def _problem(question: str, subject: str) -> str:
-    """Return what `question` is about, with `subject` and the error codes of the question."""
+    """Return what `question` is about, with `subject` and the error codes of the question.
+
+    Articles do not matter: "create a shipment" is the same as "Create shipment".
+    """
     problem = _subject(question)
-    if problem.lower() in subject.lower():
+    own, known = (ARTICLE.sub("", text).lower() for text in (problem, subject))
+    if own in known:
         problem = subject
-    elif subject.lower() not in problem.lower():
+    elif known not in own:
         problem = f"{subject} {problem}"
     codes = [code for code in error_codes(question) if code not in problem]
     return " ".join(filter(None, [problem, *codes]))
@@ -201,7 +208,8 @@ def _cut_predicate(clause: str) -> str:
     for word in split_words(clause):
         position = clause.lower().find(word, position)
         subject = clause[:position].rstrip()
-        is_verb = word in _PREDICATES or (word.isascii() and word.endswith(("ed", "able", "ible")))
+        may_be_verb = word.isascii() and word.endswith(("ed", "able", "ible"))
+        is_verb = word in _PREDICATES or (may_be_verb and word not in _NOUNS)
         if is_verb and _has_own_words(subject):
             return subject
         position += len(word)

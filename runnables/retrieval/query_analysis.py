@@ -11,6 +11,7 @@ from pathlib import Path
 
 from ingestion.text.words import normalise, split_words, stem
 from runnables.question.extract_details import error_codes, extract_details
+from runnables.question.topic_scorer import DEVELOPER_WORDS
 from schemas.choices import LANGUAGES, Language
 
 MAX_PARTS = 3
@@ -231,9 +232,10 @@ def camel_case_names(question: str) -> list[str]:
 def names_of_fields(question: str) -> list[str]:
     """Return the plain Latin words, in lower case, about which a Chinese `question` asks as fields.
 
-    For example, `attach` in "attach 必填吗".
+    For example, `attach` in "attach 必填吗". Words that developers use on every platform do not count.
     """
-    return [name.lower() for name in _ASKED_FIELD.findall(question)]
+    names = map(str.lower, _ASKED_FIELD.findall(question))
+    return [name for name in names if name not in DEVELOPER_WORDS]
 
 
 def asks_about_code(question: str) -> bool:

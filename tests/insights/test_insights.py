@@ -158,6 +158,27 @@ def test_errors_are_counted_by_code() -> None:
     ]
 
 
+@pytest.mark.parametrize(
+    ("error", "expected"),
+    [
+        ('{"code":"44203","msg":"sign invalid"}', ("44203", "sign invalid")),
+        ("code: 40001, msg: sign invalid", ("40001", "sign invalid")),
+        ("HTTP 400 code=40001 msg=sign invalid", ("40001", "HTTP 400 sign invalid")),
+        ("{'errCode': 40001, 'errMsg': 'can\\'t sign'}", ("40001", "can't sign")),
+        ("error_code=40001", ("40001", "")),
+        ("Error code: 40001", ("40001", "")),
+        ("err: 40001 (message queue full)", ("40001", "message queue full")),
+        ("错误码：40001，错误信息：签名错误", ("40001", "签名错误")),
+        ("40001 invalid code", ("40001", "invalid code")),
+        ("INVALID_PARAM(10001)", ("INVALID_PARAM", "")),
+    ],
+)
+def test_messages_have_no_labels_braces_and_quotes(error: str, expected: tuple[str, str]) -> None:
+    (found,) = reported([asked(1, error=error)]).errors
+    code, message = expected
+    assert (found.error, found.messages) == (code, (message,) if message else ())
+
+
 def test_documents_decide_about_words_pages_and_operations(sample_service: AnswerService) -> None:
     context = build_documentation_context(
         sample_service.platform, sample_service.collection, None, None, sample_service.settings

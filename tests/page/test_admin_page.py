@@ -235,7 +235,10 @@ def test_run_is_polled_only_while_the_view_is_visible(chromium: Browser, served:
     run = served.answer_service.job.new_run("command")
     served.answer_service.job.runs.save(run)
     polls: list[str] = []
-    with window(chromium, served.url, **ENGLISH) as opened:
+    with (
+        run_lock(served.answer_service.settings, run),
+        window(chromium, served.url, **ENGLISH) as opened,
+    ):
         page = opened.page
         page.clock.install()
         page.add_init_script(f"sessionStorage.setItem('apidesk.key', '{ADMIN_KEY}')")
@@ -338,10 +341,11 @@ def test_axe_finds_no_serious_violations(open_admin: Open, served: Served, schem
     sound(page)
     run = served.answer_service.job.new_run("watch")
     run.sources = [SourceReport(name="docs", expected=8, documents=3, refused=["x: is broken"])]
-    served.answer_service.job.runs.save(run)
-    view(page, "Ingestion")
-    expect(page.get_by_role("progressbar")).to_be_visible()
-    sound(page)
+    with run_lock(served.answer_service.settings, run):
+        served.answer_service.job.runs.save(run)
+        view(page, "Ingestion")
+        expect(page.get_by_role("progressbar")).to_be_visible()
+        sound(page)
     run.state, run.error = "failed", "the disk is full"
     served.answer_service.job.runs.save(run)
 

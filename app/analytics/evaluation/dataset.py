@@ -39,7 +39,7 @@ UNANSWERABLE = "unanswerable"
 OFF_TOPIC = "off-topic"
 """The `kind` of a question that is not about the platform."""
 
-MIN_KEY_SIMILARITY = 0.75
+MIN_KEY_SIMILARITY = 0.85
 """Minimum similarity (difflib, 0 to 1) of an unknown key or kind that counts as a misspelt known one."""
 
 SAMPLE_DOCUMENTS = 2_000
@@ -156,8 +156,14 @@ def _refuse_misspelt_keys(line: dict[str, Any]) -> dict[str, Any]:
 
 
 def _did_you_mean(text: str, known: Iterable[str]) -> str:
-    """Return a hint at the entry of `known` that `text` resembles, or an empty text."""
-    similar = get_close_matches(text.casefold(), sorted(known), 1, MIN_KEY_SIMILARITY)
+    """Return a hint at the entry of `known` that `text` resembles, or an empty text.
+
+    Both must start with the same letter: `qtype` is no misspelt `type`, and `answerable` is the opposite
+    of `unanswerable`.
+    """
+    text = text.casefold()
+    candidates = sorted(name for name in known if name[:1] == text[:1])
+    similar = get_close_matches(text, candidates, 1, MIN_KEY_SIMILARITY)
     return f"; did you mean {similar[0]!r}?" if similar else ""
 
 

@@ -34,6 +34,17 @@ In other messages, such words are mostly parameters: `payment_method is required
 
 _UNSPECIFIC_START = re.compile(r"\W*(?:(?:fail(?:ed|ure)?|error|false)\b\W*)*", re.IGNORECASE)
 
+_SYNTAX = re.compile(r"[{}\"“”]|(?<![\w\\])'|'(?!\w)|\\(?=[\"'])")
+"""Braces and quotes, but not apostrophes."""
+
+_LABEL = re.compile(
+    r"(^\W*|[,，;；:：.。(（\[]\s*|\s(?=\w+=))"
+    r"(?:(?:(?:err(?:or)?|sub|ret|status)[ _-]?)?(?:code|msg|message)|err|错误码|错误信息)"
+    r"\s*(?:[:：=]|\Z)",
+    re.IGNORECASE,
+)
+"""A label such as `code:` at the start of a part of an error, or at its end."""
+
 ApiIdentity = tuple[str, str]
 """Name and path of an API; one of them may be empty."""
 
@@ -231,15 +242,22 @@ class QuestionCounts:
 def _code_and_message(error: str) -> tuple[str, str]:
     """Return the first error code in `error`, and the other text, without words such as FAIL.
 
-    Without a code, return `error` and an empty text.
+    Labels, braces and quotes are removed as well, and a text without letters is dropped. Without a code,
+    return `error` and an empty text.
     """
     lower_case = _LOWER_CASE_CODE.match(error)
     codes = error_codes(error) or ([lower_case[1]] if lower_case else [])
     if not codes:
         return error, ""
     before, code, after = error.partition(codes[0])
-    parts = (part[_UNSPECIFIC_START.match(part).end() :] for part in (before, after))  # type: ignore[union-attr]
-    return code, " ".join(part.strip(" ,，;；:：()（）[]\"'") for part in parts if part).strip()
+    message = " ".join(filter(None, map(_without_syntax, (before, after))))
+    return code, message if any(map(str.isalpha, message)) else ""
+
+
+def _without_syntax(text: str) -> str:
+    """Return a part of an error without words such as FAIL at its start, labels, braces and quotes."""
+    text = _UNSPECIFIC_START.sub("", _SYNTAX.sub("", text), count=1)
+    return _LABEL.sub(r"\1", text).strip(" ,，;；:：=()（）[]\"'")
 
 
 def day_of(record: QuestionRecord) -> date:

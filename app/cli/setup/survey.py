@@ -1,5 +1,6 @@
 """Finds the documents in a folder or OpenAPI description, and configures them as sources."""
 
+import re
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -14,6 +15,7 @@ from ingestion.sources.markdown import SUFFIXES as MARKDOWN
 from ingestion.sources.markdown import markdown_content
 from ingestion.sources.openapi.reader import DescriptionSummary, summarise_openapi
 from ingestion.sources.registry import EmptyFile, read_source
+from ingestion.text.clean_markdown import inline_links
 from ingestion.text.markdown_blocks import parse_blocks, plain_text
 from schemas.choices import Language
 from schemas.document import SourceDocument
@@ -44,8 +46,23 @@ INTRODUCTIONS = ("readme.md", "index.md", "index.mdx", "_index.md")
 """Names of pages in lower case whose first paragraph may describe the platform, the best first."""
 
 MIN_INTRODUCTION_CHARS = 20
+MIN_CHINESE_INTRODUCTION_CHARS = 10
 MAX_INTRODUCTION_CHARS = 300
 """Length of a paragraph that describes the platform, in characters."""
+
+_IMAGE = re.compile(
+    r"!\[(?:[^\[\]]|\[[^\[\]]*\])*\](?:\([^)]*\)|\[[^\]]*\])?|<img\b[^>]*>", re.IGNORECASE
+)
+_LINK = re.compile(
+    r"\[([^\[\]]*)\](?:\([^)]*\)|\[[^\]]*\])|<a\b[^>]*>(.*?)</a\s*>", re.DOTALL | re.IGNORECASE
+)
+_LINK_START, _LINK_END = "\ue100", "\ue101"
+"""Private-use characters that mark the label of a link."""
+_LABEL = re.compile(f"{_LINK_START}[^{_LINK_END}]*{_LINK_END}")
+_CHINESE = re.compile("[\u3040-\u30ff\u3400-\u9fff]")
+_SEPARATOR = re.compile(r"[|•]|\s[·/]\s")
+"""Separates the entries of a bar, such as `English | 中文`."""
+_SENTENCE_END = re.compile(r"[.!?](?:\s|$)|[。！？]")
 
 MAX_NAMED_PROBLEMS = 3
 """Maximum number of unusable files that an error message names."""
@@ -104,15 +121,42 @@ def _introduction(surveyed: list["_SurveyedSource"]) -> str:
 
 
 def _first_paragraph(path: Path) -> str:
-    """Return the first paragraph of a page as plain text; empty if its length is unusual."""
+    """Return the first paragraph with prose as plain text without images; empty if it is too long."""
     try:
-        content = markdown_content(read_text(path))
+        content = markdown_content(_mark_links(read_text(path)))
     except SourceError:
         return ""
     blocks = (block for part in content.parts for block in parse_blocks(part.markdown))
-    first = next((block.text for block in blocks if block.kind == "paragraph"), "")
-    text = " ".join(unescape(plain_text(first)).split())
-    return text if MIN_INTRODUCTION_CHARS <= len(text) <= MAX_INTRODUCTION_CHARS else ""
+    texts = (unescape(plain_text(block.text)) for block in blocks if block.kind == "paragraph")
+    first = next(filter(_has_prose, texts), "")
+    text = " ".join(_without_marks(first).split())
+    return text if len(text) <= MAX_INTRODUCTION_CHARS else ""
+
+
+def _mark_links(markdown: str) -> str:
+    """Return a page without images; each link is replaced by its label, between marks."""
+    return _LINK.sub(
+        lambda link: f"{_LINK_START}{link[1] or link[2] or ''}{_LINK_END}",
+        inline_links(_IMAGE.sub("", markdown)),
+    )
+
+
+def _without_marks(text: str) -> str:
+    return text.replace(_LINK_START, "").replace(_LINK_END, "")
+
+
+def _has_prose(paragraph: str) -> bool:
+    """Return whether a paragraph with marked links is long enough, and not only links or a bar."""
+    text, rest = _without_marks(paragraph).strip(), _LABEL.sub(" ", paragraph)
+    if _SEPARATOR.search(rest) and not _SENTENCE_END.search(rest):
+        return False
+    word_chars = len(re.findall(r"\w", rest))
+    return len(text) >= _min_chars(text) and word_chars >= _min_chars(rest) / 2
+
+
+def _min_chars(text: str) -> int:
+    is_chinese = _CHINESE.search(text)
+    return MIN_CHINESE_INTRODUCTION_CHARS if is_chinese else MIN_INTRODUCTION_CHARS
 
 
 @dataclass(frozen=True)

@@ -30,7 +30,12 @@ MAX_NAME_CHARS = 300
 """Maximum length of a name or tag, in characters."""
 
 _CAMEL_CASE = re.compile(r"[A-Za-z][a-z\d]*(?:[A-Z]+[a-z\d]*)+")
-_WORD = re.compile(r"[A-Z]{2,}s?(?![a-z])|[A-Z]+(?=[A-Z][a-z])|[A-Z]?[a-z\d]+|[A-Z]+")
+_WORD = re.compile(
+    r"OAuth\d*|IPv\d|GraphQL|iOS|\dFA(?![a-z])"
+    r"|[A-Z]{2,}s?(?![a-z])|[A-Z]+(?=[A-Z][a-z])|[A-Z]?[a-z\d]+?(?=\dFA|iOS|[A-Z]|$)|[A-Z]?[a-z\d]+|[A-Z]+"
+)
+"""A word of an identifier. Some names, such as OAuth, are words although they contain capitals."""
+
 _SENTENCE_END = re.compile(r"[。！？\n]|[.!?](?=\s|$)")
 
 MAX_SHOWN_EXAMPLES = 3
@@ -222,7 +227,7 @@ def _words_of_identifier(identifier: str) -> str:
     words = _WORD.findall(identifier) if _CAMEL_CASE.fullmatch(identifier) else []
     if len(words) < 2:
         return identifier
-    first, *others = (word if word[:2].isupper() else word.lower() for word in words)
+    first, *others = (word if word[1:].lower() != word[1:] else word.lower() for word in words)
     return " ".join([first[:1].upper() + first[1:], *others])
 
 
