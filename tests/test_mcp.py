@@ -293,7 +293,7 @@ def test_disconnect_cancels_the_model_call(
     }
     with (
         live_server(scripted(sample_service, model_server)) as server,
-        httpx2.Client(base_url=server, timeout=0.5, trust_env=False) as http,
+        httpx2.Client(base_url=server, timeout=3, trust_env=False) as http,
     ):
         with pytest.raises(httpx2.ReadTimeout):
             http.post("/mcp", json=body, headers=ACCEPT)

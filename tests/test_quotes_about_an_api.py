@@ -149,6 +149,19 @@ def test_question_about_an_api_may_be_answered_by_another_page(
     assert not unexpected or unexpected not in text
 
 
+def test_definition_of_a_code_follows_a_better_passage(tmp_path: Path) -> None:
+    (tmp_path / "platform.toml").write_text(PLATFORM)
+    (tmp_path / "guides").mkdir()
+    renewal = (
+        "# 更换证书\n\n证书过期后，申请退款返回 `CERT_EXPIRED`。申请退款前，在控制台更换证书。\n"
+    )
+    for name, page in {"refund": REFUND, "common": COMMON, "keys": renewal}.items():
+        (tmp_path / "guides" / f"{name}.md").write_text(page)
+    text = "\n\n".join(ask(tmp_path, "申请退款返回 CERT_EXPIRED").answer)
+    assert "在控制台更换证书" in text
+    assert "| 证书已过期 |" in text
+
+
 def test_code_of_a_named_api_is_as_certain_as_the_code_alone(platform: Path) -> None:
     assert ask(platform, "申请退款报 NOT_ENOUGH 怎么处理").confidence == "high"
 

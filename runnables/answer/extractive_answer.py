@@ -237,14 +237,15 @@ def _choose_passages(
 ) -> list[RankedPassage]:
     """Return the passages to quote for one of the `part_count` parts of the question, best first.
 
-    The best passage is always quoted. Each part has the same share of `MAX_QUOTED_CHARS`. If a passage
-    defines an error code of the question, tables of other codes are left out.
+    The best passage is always quoted, and if the question is about an error, the definition of its code.
+    Each part has the same share of `MAX_QUOTED_CHARS`.
     """
     if not ranked or ranked[0].codes:
         return _choose_definitions(ranked)
     best, *others = ranked
-    if any(passage.codes for passage in ranked):
-        others = [each for each in others if each.codes or each.chunk.kind != "error_codes"]
+    definition = next((passage for passage in others if passage.codes), None)
+    if definition and "error" in terms.needs:
+        return [best, definition]
     chosen, left = [best], MAX_QUOTED_CHARS // part_count - len(best.text)
     if "difference" in terms.needs and (side := _other_side(best, others)):
         chosen.append(side)
