@@ -58,7 +58,6 @@ def create_app(answer_service: AnswerService, local_key: str | None = None) -> L
     database cannot be used.
     """
     services = Container(answer_service, local_key)
-    services.record_writer.on_loss = answer_service.metrics.lost_records.inc
     app = Litestar(
         route_handlers=_routes(services),
         dependencies=_dependencies(services),

@@ -162,10 +162,10 @@ def test_unwritable_outbox_is_logged(
     engine: Engine, settings: Settings, tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     (tmp_path / "file").touch()
-    record_writer = RecordWriter(engine, settings.model_copy(update={"spool": tmp_path / "file"}))
-    assert record_writer.problem == UNWRITABLE
+    settings = settings.model_copy(update={"spool": tmp_path / "file"})
     losses: list[None] = []
-    record_writer.on_loss = lambda: losses.append(None)
+    record_writer = RecordWriter(engine, settings, lambda: losses.append(None))
+    assert record_writer.problem == UNWRITABLE
     run_writer(record_writer, lambda: write_all(record_writer, [record("a"), record("b")]))
     assert len(losses) == 2
     assert "questions cannot be recorded" in caplog.text

@@ -40,7 +40,7 @@ class Container:
         self.keyring = Keyring(ApiKeyStore(engine), settings.admin_key, local_key)
         self.ingestions = IngestionService(answer_service.job)
         self.session_store = SessionStore(engine, settings)
-        self.record_writer = RecordWriter(engine, settings)
+        self.record_writer = RecordWriter(engine, settings, answer_service.metrics.lost_records.inc)
         self.reports = InsightsReports(RecordStore(engine), answer_service)
         self.suggestions = SuggestedQuestions(answer_service.collection)
         self.logged_questions = LoggedQuestions(RecordStore(engine))

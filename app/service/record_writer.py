@@ -189,10 +189,13 @@ def _read_records(path: Path) -> Iterator[QuestionRecord]:
 class RecordWriter:
     """Writes the question records of a server, and deletes expired ones.
 
-    With APIDESK_KEEP_QUESTIONS=false, nothing is written, but expired records are still deleted.
+    With APIDESK_KEEP_QUESTIONS=false, nothing is written, but expired records are still deleted. `on_loss`
+    is called for each record that is lost because it could not be written to the outbox.
     """
 
-    def __init__(self, engine: Engine, settings: Settings) -> None:
+    def __init__(
+        self, engine: Engine, settings: Settings, on_loss: Callable[[], None] = lambda: None
+    ) -> None:
         self._store = RecordStore(engine)
         self.folder = _outbox_folder(settings.spool, engine) if settings.keep_questions else None
         """The outbox folder; None if questions are not recorded."""
@@ -201,8 +204,7 @@ class RecordWriter:
         self._max_delay_s = settings.request_timeout + TAKE_OVER_INTERVAL_S
         self._has_records = asyncio.Event()
         self._delivery_problem: str | None = None
-        self.on_loss: Callable[[], None] = lambda: None
-        """Called for each record that is lost because it could not be written to the outbox."""
+        self._on_loss = on_loss
 
     @property
     def problem(self) -> str | None:
@@ -213,7 +215,7 @@ class RecordWriter:
         """Append `record` to the outbox, if questions are recorded. Fast, and raises no errors."""
         if self._outbox:
             if not self._outbox.append(record):
-                self.on_loss()
+                self._on_loss()
             self._has_records.set()
 
     async def rate(self, owner: str, answer_id: UUID, feedback: Feedback) -> bool:
@@ -275,17 +277,22 @@ class RecordWriter:
     async def _drain(self, outbox: Outbox) -> bool:
         """Deliver the records that `outbox.drain` finds, and return whether this succeeded."""
         self._has_records.clear()
-        problem = None
+        problem, reason = None, ""
         try:
             await asyncio.to_thread(outbox.drain, self._store.add)
-        except StoreUnavailable:
+        except StoreUnavailable as error:
             self._has_records.set()
-            problem = "records wait in the outbox, because the database cannot be used"
+            problem, reason = (
+                "records wait in the outbox, because the database cannot be used",
+                str(error),
+            )
         except OSError as error:
-            problem = "the records in the outbox cannot be delivered: see the log"
-            log.error("the records in the outbox cannot be delivered: %s", error)
+            problem, reason = (
+                "the records in the outbox cannot be delivered: see the log",
+                str(error),
+            )
         if problem and problem != self._delivery_problem:
-            log.error("%s", problem)
+            log.error("records wait in the outbox: %s", reason)
         elif self._delivery_problem and not problem:
             log.info("the records in the outbox are delivered again")
         self._delivery_problem = problem
