@@ -237,8 +237,9 @@ def _choose_passages(
 ) -> list[RankedPassage]:
     """Return the passages to quote for one of the `part_count` parts of the question, best first.
 
-    The best passage is always quoted, and if the question is about an error, the definition of its code.
-    Each part has the same share of `MAX_QUOTED_CHARS`.
+    The best passage is always quoted. For an error, only the definition of its code follows. For a
+    difference, the best passage about the other side follows. Further passages must be almost as relevant
+    as the best one, and fit into this part's share of `MAX_QUOTED_CHARS`.
     """
     if not ranked or ranked[0].codes:
         return _choose_definitions(ranked)

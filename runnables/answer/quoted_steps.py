@@ -189,8 +189,8 @@ def cut_text(text: str, max_chars: int) -> str:
 
 def cite(text: str, number: int) -> str:
     """Return `text` with a citation at its end, or below it if it ends with code or a table."""
-    is_above = text.endswith("```") or _ends_in_table(text)
-    return f"{text}\n\n[{number}]" if is_above else f"{text} [{number}]"
+    needs_own_line = text.endswith("```") or _ends_in_table(text)
+    return f"{text}\n\n[{number}]" if needs_own_line else f"{text} [{number}]"
 
 
 def _ends_in_table(text: str) -> bool:
