@@ -7,6 +7,7 @@ whatever the platform calls it.
 import re
 
 from ingestion.sources.api_columns import Columns, TableRows, text_of
+from ingestion.text.sentences import first_sentence, split_sentences
 from schemas.document import PermissionPackage
 
 MAX_PERMISSIONS = 12
@@ -23,7 +24,7 @@ _LABEL = re.compile(
     r"|roles?|角色",
     re.IGNORECASE,
 )
-_SENTENCE_END = re.compile(r"(?<=[.!])\s+(?=[A-Z*_`])|[。！]\s*|<br\s*/?>|\n", re.IGNORECASE)
+_LINE_BREAK = re.compile(r"<br\s*/?>|\n", re.IGNORECASE)
 _STATEMENT = re.compile(
     r"(?:需要|所需|要求|申请|开通|拥有|具备|权限)[^。]{0,20}(?:权限|[:：])"
     r"|\b(?:requires?|needs?|required|scopes?|permissions?|privileges?)\b.{0,60}"
@@ -87,7 +88,7 @@ def begins_with_permissions(paragraph: str) -> bool:
 
     True for "Required scope: `files:read`", but not for "Revokes all permissions".
     """
-    sentence = _SENTENCE_END.split(" ".join(paragraph.split()), maxsplit=1)[0]
+    sentence = first_sentence(" ".join(paragraph.split()))
     text = text_of(sentence)
     label, *value = re.split("[:：]", text, maxsplit=1)
     if value and is_scope_label(label):
@@ -122,7 +123,8 @@ def scopes_of_sentences(paragraph: str) -> list[PermissionPackage]:
     In a sentence without a word for permissions, only names such as `files:read` are permissions.
     """
     found: list[PermissionPackage] = []
-    for text in _SENTENCE_END.split(paragraph):
+    lines = _LINE_BREAK.split(paragraph)
+    for text in (sentence for line in lines for sentence in split_sentences(line)):
         if len(text) > MAX_SENTENCE_CHARS:
             continue
         if _STATEMENT.search(text):

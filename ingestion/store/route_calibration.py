@@ -11,13 +11,13 @@ docs/explanation/retrieval.md.
 """
 
 import random
-import re
 from collections.abc import Iterable, Sequence
 
 from ingestion.embeddings import ChunkEmbedder
 from ingestion.store.collection import ChunkHit, Collection
 from ingestion.store.manifest import CollectionManifest, RouteCalibration
 from ingestion.store.schema import Vector
+from ingestion.text.sentences import split_sentences
 from ingestion.text.words import vocabulary_words
 from schemas.document import Chunk
 
@@ -35,8 +35,6 @@ RECALIBRATION_GROWTH = 2
 
 MIN_SENTENCE_CHARS, MAX_SENTENCE_CHARS = 12, 200
 """Minimum and maximum length of a sentence that is used as a query, in characters."""
-
-_SENTENCE_END = re.compile(r"(?<=[。！？!?])|(?<=\.)\s|\n")
 
 
 def is_calibration_due(manifest: CollectionManifest) -> bool:
@@ -70,7 +68,8 @@ def calibrate_routes(collection: Collection, embedder: ChunkEmbedder) -> RouteCa
 
 def _longest_sentence(body: str) -> str:
     """Return the longest sentence within the length limits; empty if there is none."""
-    sentences = (part.strip() for part in _SENTENCE_END.split(body))
+    lines = body.splitlines()
+    sentences = (part.strip() for line in lines for part in split_sentences(line))
     suitable = [
         sentence
         for sentence in sentences

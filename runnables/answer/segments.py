@@ -14,6 +14,7 @@ from ingestion.text.markdown_blocks import (
     row_cells,
     split_list_items,
 )
+from ingestion.text.sentences import split_sentences
 from prompts.chat_prompts import load_quote_texts
 from prompts.user_text import user_text
 from runnables.retrieval.exact_search import CODE_COLUMN
@@ -30,7 +31,6 @@ PARAMETER_KINDS: tuple[SectionKind, ...] = (
     "request_headers",
 )
 
-_SENTENCE_END = re.compile(r"(?<=[。！？；])\s*|(?<=[.!?])\s+(?=[A-Z`\"'(])")
 _LINK = re.compile(r"(?P<image>!?)\[(?P<label>[^\]]*)\]\((?P<address>[^)\s]*)(?:\s[^)]*)?\)")
 _TAG = re.compile(r"</?[A-Za-z][^>`]*>|\{#[^}]*\}")
 _FIRST_NUMBER = re.compile(r"\s*(\d{1,9})")
@@ -164,8 +164,8 @@ def _split_block(context: _RowContext, index: int, block: MarkdownBlock) -> Iter
     else:
         text = quotable_markdown(textwrap.dedent(block.title or block.text))
         if any(map(str.isalnum, text)):
-            sentences = _SENTENCE_END.split(text) if len(text) > MAX_SEGMENT_CHARS else [text]
-            yield from (segment("paragraph", sentence) for sentence in sentences if sentence)
+            sentences = split_sentences(text) if len(text) > MAX_SEGMENT_CHARS else [text]
+            yield from (segment("paragraph", sentence.strip()) for sentence in sentences)
 
 
 def _name_of_item(item: str) -> str:

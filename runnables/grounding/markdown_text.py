@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from urllib.parse import urlsplit
 
+from ingestion.text.sentences import split_sentences
 from runnables.grounding.addresses import PATH, URL
 from runnables.grounding.names import METHODS
 
@@ -72,18 +73,6 @@ _API_TOKEN = re.compile(rf"\"[^\"\n]*\"|'[^'\n]*'|\b(?:{METHODS})\b|{URL}|{PATH}
 _FENCE = re.compile(r" {0,3}(`{3,}|~{3,})")
 _INDIVISIBLE = re.compile(r"\s*(?:[-*+]\s|\d{1,3}[.)]\s|\||`{3}|~{3})")
 """Start of a list item, a table row or a fence."""
-
-_NO_SENTENCE_END = re.compile(
-    rf"`[^`\n]+`|{URL}(?<=[A-Za-z0-9/_=&-])"
-    r"|\b(?:e\.g|i\.e|etc|vs|cf|approx|resp|No|Fig|Dr|Mr|Ms|Mrs|[A-Z])\.(?=\s)"
-)
-"""Code spans, URLs and abbreviations. Their dots do not end a sentence, but a dot after a URL may."""
-
-_MARKS = r"(?:\s{0,3}\[\d{1,3}\])*"
-_SENTENCE_END = re.compile(
-    rf"(?:[。！？；…]+[\"'”’」』）)]*{_MARKS}|(?<![.!?])[.!?]++[\"'”’)]*{_MARKS}(?=\s|$))\s*|\n\s*\n"
-)
-"""The end of a sentence, including closing quotes, brackets, citation marks and whitespace after it."""
 
 
 @dataclass(frozen=True)
@@ -304,24 +293,24 @@ def remove_sentences_with(statement: str, facts: Sequence[str]) -> str:
     ]
     kept = [
         sentence
-        for sentence in split_sentences(statement)
+        for sentence in split_markdown(statement)
         if not any(pattern.search(sentence) for pattern in patterns)
     ]
     text = "".join(kept).strip()
     return text if re.search(r"\w", strip_citations(text)) else ""
 
 
-def split_sentences(text: str) -> Iterator[str]:
-    """Yield the sentences of `text`, each with the separators after it. No character is left out."""
+def split_markdown(text: str) -> Iterator[str]:
+    """Yield the sentences, list items, table rows and code fences of `text`. No character is left out."""
     prose: list[str] = []
     for block in _blocks(text):
         if _INDIVISIBLE.match(block):
-            yield from _split_prose("".join(prose))
+            yield from split_sentences("".join(prose))
             prose = []
             yield block
         else:
             prose.append(block)
-    yield from _split_prose("".join(prose))
+    yield from split_sentences("".join(prose))
 
 
 def _blocks(text: str) -> Iterator[str]:
@@ -340,13 +329,3 @@ def _blocks(text: str) -> Iterator[str]:
             lines = []
     if lines:
         yield "".join(lines)
-
-
-def _split_prose(prose: str) -> Iterator[str]:
-    masked = _NO_SENTENCE_END.sub(lambda match: "x" * len(match[0]), prose)
-    start = 0
-    for end in _SENTENCE_END.finditer(masked):
-        yield prose[start : end.end()]
-        start = end.end()
-    if start < len(prose):
-        yield prose[start:]

@@ -15,7 +15,7 @@ from typing import Literal
 
 from ingestion.text.language import COMMON_ZIPF, RAREST_ZIPF, detect_language, zipf_frequency
 from ingestion.text.words import index_words, may_be_noun, normalise, stem, vocabulary_words
-from runnables.grounding.markdown_text import split_sentences, strip_citations
+from runnables.grounding.markdown_text import split_markdown, strip_citations
 from runnables.question.extract_details import error_codes
 from runnables.question.topic_scorer import is_content_word
 from schemas.document import Chunk
@@ -176,7 +176,7 @@ def _shares_words_or_identifier(statement: str, cited: Sequence[Chunk]) -> bool:
 
 def _has_foreign_sentence(statement: str, text: str) -> bool:
     """Return whether `statement` has a sentence of which `text` contains almost no words."""
-    blocks = split_sentences(statement)
+    blocks = split_markdown(statement)
     sentences = [_prose(block) for block in blocks if not block.lstrip().startswith(("```", "~~~"))]
     return any(
         len(_content_words(sentence)) >= MIN_SENTENCE_WORDS

@@ -23,6 +23,7 @@ from pydantic import SecretStr
 from ingestion.chunking import chunk_document
 from ingestion.text.language import detect_language, estimate_tokens, truncate_to_tokens
 from ingestion.text.markdown_blocks import parse_blocks
+from ingestion.text.sentences import split_sentences
 from runnables.question.extract_details import details_of
 from runnables.retrieval.compressors import finite_float
 from runnables.run_context import NamedStep, child_config, deadline_timeout, with_deadline
@@ -210,8 +211,6 @@ _PASSAGE_SEPARATOR = re.compile(r"\s*\[(?:\.{3}|…)\]\s*")
 """The separator that Tavily puts between two passages of a page."""
 
 _BREAK_CHARS = "\n 。！？；，、"
-_SENTENCE_BOUNDARY = re.compile(r"(?<=[。！？；\n])|(?<=[.!?])(?=\s)")
-"""Matches empty strings only, so that no character is lost when a text is split into sentences."""
 
 
 @dataclass(frozen=True)
@@ -342,7 +341,7 @@ def _blocks(markdown: str, max_tokens: int) -> Iterator[str]:
 def _split_prose(text: str, max_tokens: int) -> Iterator[str]:
     """Split `text` into parts of at most `max_tokens` tokens, at the ends of sentences if possible."""
     part, size = "", 0
-    sentences = _SENTENCE_BOUNDARY.split(text)
+    sentences = (sentence for line in text.splitlines(True) for sentence in split_sentences(line))
     pieces = (piece for sentence in sentences for piece in _split_sentence(sentence, max_tokens))
     for piece in pieces:
         tokens = estimate_tokens(piece)

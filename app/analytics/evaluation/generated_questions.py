@@ -20,6 +20,7 @@ from app.analytics.evaluation.dataset import (
     shuffle_key,
 )
 from ingestion.text.markdown_blocks import parse_blocks, parse_table, plain_text
+from ingestion.text.sentences import first_sentence
 from ingestion.text.words import split_words
 from runnables.question.extract_details import error_codes
 from schemas.document import Chunk
@@ -36,7 +37,6 @@ MIN_SENTENCE_WORDS = 4
 """Minimum number of words in a sentence after the words of the title have been removed."""
 
 _LINK = re.compile(r"(?<!!)\[([^\[\]\n]{2,80})\]\(<?([^()\s>]+)")
-_SENTENCE_END = re.compile(r"(?<=[。！？])|(?<=[.!?])(?=\s)")
 _CODE_HEADER = re.compile(r"code|error|错误|码", re.IGNORECASE)
 _GENERIC_LINK_TEXT = re.compile(
     r"here|this|link|read more|more|see|click here|这里|此处|链接|详情|点击这里"
@@ -128,7 +128,7 @@ def _first_sentence(chunks: list[Chunk], title: str) -> str | None:
     """
     blocks = (block for chunk in chunks for block in parse_blocks(chunk.body))
     paragraph = next((plain_text(block.text) for block in blocks if block.kind == "paragraph"), "")
-    sentence = _SENTENCE_END.split(" ".join(paragraph.split()))[0]
+    sentence = first_sentence(" ".join(paragraph.split()))
     for word in split_words(title):
         whole = rf"\b{word}\b" if word.isascii() else re.escape(word)
         if len(word) > 1:

@@ -21,6 +21,7 @@ from ingestion.sources.openapi.operations import (
 from ingestion.sources.openapi.references import Node
 from ingestion.sources.openapi.rows import RowBuilder
 from ingestion.sources.openapi.schema import MAX_DESCRIPTION_CHARS, SchemaReader
+from ingestion.text.sentences import first_sentence
 from ingestion.text.typography import join_texts, label_with, with_note
 from prompts.user_text import SectionLabels, user_text
 from schemas.choices import Language
@@ -35,8 +36,6 @@ _WORD = re.compile(
     r"|[A-Z]{2,}s?(?![a-z])|[A-Z]+(?=[A-Z][a-z])|[A-Z]?[a-z\d]+?(?=\dFA|iOS|[A-Z]|$)|[A-Z]?[a-z\d]+|[A-Z]+"
 )
 """A word of an identifier. Some names, such as OAuth, are words although they contain capitals."""
-
-_SENTENCE_END = re.compile(r"[。！？\n]|[.!?](?=\s|$)")
 
 MAX_SHOWN_EXAMPLES = 3
 """Maximum number of request examples in a document, and of response examples."""
@@ -216,7 +215,8 @@ def operation_name(path_operation: PathOperation) -> str:
     key = node.text("operationId") if event is None else event.name
     name = node.text("summary") or item.text("summary") or key
     if event is None and path_operation.path.strip("/").endswith(name.strip("/")):
-        name = _SENTENCE_END.split(node.text("description").strip(), maxsplit=1)[0] or name
+        first_line = node.text("description").strip().partition("\n")[0]
+        name = first_sentence(first_line).rstrip(".!?。！？") or name
     if event is None and name == key:
         name = _words_of_identifier(name)
     return " ".join((name or str(path_operation)).split())[:MAX_NAME_CHARS]
