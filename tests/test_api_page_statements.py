@@ -6,6 +6,7 @@ import pytest
 
 from ingestion.sources.api_calls import Templates, call_of
 from ingestion.sources.api_parameters import listed_parameters
+from ingestion.sources.api_permissions import scopes_of_sentences
 from tests.api_page_lines import read_lines
 
 CLAUSE_AFTER_CALL = """# 查询书架
@@ -386,6 +387,17 @@ def test_names_of_rows_are_whole(tmp_path: Path) -> None:
         "POST /v3/chairs Add a chair",
         *["legs!", "legs.required", "legs.point.x!", "legs.point.y!", "finish"],
     ]
+
+
+@pytest.mark.parametrize(
+    ("text", "names"),
+    [
+        ("将需要刷新的 URL（以 `http://` 开头）以 `\\n` 连接", []),
+        ("需要以下权限：`files:read`、`https://x.example/auth/files`", ["files:read", "https://x.example/auth/files"]),
+    ],
+)  # fmt: skip
+def test_part_of_a_url_is_no_permission(text: str, names: list[str]) -> None:
+    assert [scope.name for scope in scopes_of_sentences(text)] == names
 
 
 def test_limits_and_values_are_no_types() -> None:

@@ -68,6 +68,21 @@ curl -X POST https://api.acme.example/v1/search -d '{"q": "x"}'
 | q | string | yes |
 """
 
+EXAMPLE_WITH_URLS_IN_DATA = """# Search
+
+```bash
+curl -X POST -H 'Referer: https://shop.example' -d '
+{"site": "https://shop.example/a"}
+' https://api.acme.example/v1/search
+```
+
+## Request body
+
+| Name | Type | Required |
+| --- | --- | --- |
+| q | string | yes |
+"""
+
 TUTORIAL = """# Quickstart
 
 ```bash
@@ -154,8 +169,9 @@ def test_several_operations_on_one_page() -> None:
     [
         (LABELS, "/v3/bills", {"bill_date": True, "bill_type": False}),
         (EXAMPLE, "https://api.acme.example/v1/search", {"q": True}),
+        (EXAMPLE_WITH_URLS_IN_DATA, "https://api.acme.example/v1/search", {"q": True}),
     ],
-    ids=["labels", "example"],
+    ids=["labels", "example", "URLs in data"],
 )
 def test_parameters_of_other_styles(page: str, url: str, expected: dict[str, bool]) -> None:
     (operation,) = read(page)

@@ -100,6 +100,8 @@ def test_markup_is_converted(written: str, plain: str) -> None:
         ("limit ==5 QPS==", "limit 5 QPS"),
         ("call &lt;token&gt;", "call `<token>`"),
         ("two  spaces", "two spaces"),
+        ("** 注 ** 不超过** 5 兆 **，", "**注** 不超过**5 兆**，"),
+        ("**a** 中文 **b**, 2 ** 3 ** 4", "**a** 中文 **b**, 2 ** 3 ** 4"),
         ("`a  b`  after  `c`", "`a  b` after `c`"),
         ("`a\\_b &gt;`", "`a\\_b &gt;`"),
     ],

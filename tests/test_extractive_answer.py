@@ -328,6 +328,15 @@ def test_passage_does_not_end_with_the_label_of_what_is_not_quoted(tmp_path: Pat
     assert "Output of the call" not in text
 
 
+def test_passage_ends_with_the_announcement_that_answers(tmp_path: Path) -> None:
+    code = "```json\n{}\n```\n".replace("{}", '{"result": "' + "x" * 900 + '"}')
+    sentence = (
+        "When the endpoint receives `point=ping`, it must reply with `result=pong`, as follows:"
+    )
+    page = f"# Endpoint\n\nThe endpoint is checked once.\n\n{sentence}\n\n{code}"
+    assert sentence in quoted_page(tmp_path, page, "what does the endpoint reply to a ping?")
+
+
 @pytest.mark.parametrize(
     "question",
     [

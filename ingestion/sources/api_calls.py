@@ -63,6 +63,11 @@ _TITLED_METHOD = re.compile(rf"(?:{METHODS}) / (?=\w)")
 _CURL = re.compile(r"^[ \t]*(?:\$\s*)?curl\b", re.MULTILINE)
 _CURL_METHOD = re.compile(rf"(?:-X|--request)\s*=?\s*['\"]?({METHODS})\b", re.IGNORECASE)
 _CURL_DATA = re.compile(r"\s(?:-d|--data(?:-raw|-binary|-urlencode)?|--json|-F|--form)\b")
+_CURL_VALUE = re.compile(
+    r"\s(?:-[dFH]|--(?:data(?:-raw|-binary|-urlencode)?|json|form|header))[\s=]*"
+    r"(?:'[^']*'|\"(?:[^\"\\]|\\.)*\")"
+)
+"""Data or a header of a curl command. It may contain URLs that are not the URL of the call."""
 _CURL_URL = re.compile(r"https?://[^\s'\"\\`]+")
 _REQUEST_LINE = re.compile(rf"^\s*({METHODS})\s+({TARGET})")
 _HEADER_LINE = re.compile(r"\A\s*[A-Za-z][\w-]{1,60}:\s")
@@ -267,7 +272,9 @@ def example_call(block: MarkdownBlock) -> Call | None:
     """Return the call of a curl command or HTTP message in a code block; None for other blocks."""
     if block.kind != "fence":
         return None
-    if _CURL.search(block.text) and (target := _CURL_URL.search(block.text)):
+    if _CURL.search(block.text) and (
+        target := _CURL_URL.search(_CURL_VALUE.sub("", block.text)) or _CURL_URL.search(block.text)
+    ):
         stated = _CURL_METHOD.search(block.text)
         default = "POST" if _CURL_DATA.search(block.text) else "GET"
         return call_of(stated[1] if stated else default, target[0])

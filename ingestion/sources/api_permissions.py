@@ -26,7 +26,7 @@ _LABEL = re.compile(
 )
 _LINE_BREAK = re.compile(r"<br\s*/?>|\n", re.IGNORECASE)
 _STATEMENT = re.compile(
-    r"(?:需要|所需|要求|申请|开通|拥有|具备|权限)[^。]{0,20}(?:权限|[:：])"
+    r"(?:需要|所需|要求|申请|开通|拥有|具备|权限)[^。]{0,20}(?:权限|[:：](?!//))"
     r"|\b(?:requires?|needs?|required|scopes?|permissions?|privileges?)\b.{0,60}"
     r"\b(?:scopes?|permissions?|roles?|privileges?)\b"
     r"|\b(?:scopes?|permissions?|privileges?)\b.{0,20}[:：`]|权限\s*`"
@@ -34,7 +34,7 @@ _STATEMENT = re.compile(
     re.IGNORECASE,
 )
 _NAME = re.compile(
-    r"`((?=[^`]*[A-Za-z])[^`\s\[\](){}]{2,80})`|(?<![\w./:@-])([a-z][\w-]*(?:[:.](?:[\w-]+|\*(?!\*)))+)(?![\w/])"
+    r"`((?=[^`]*[A-Za-z])(?!\\|https?:/*`)[^`\s\[\](){}]{2,80})`|(?<![\w./:@-])([a-z][\w-]*(?:[:.](?:[\w-]+|\*(?!\*)))+)(?![\w/])"
 )
 _CODE_OR_DOTTED = (
     r"(?:`[^`\s]{2,80}`|(?<![\w./:@-])(?:\*\*|__|[*_\"“])?[a-z][\w-]*(?:[:.](?:[\w-]+|\*(?!\*)))+)"

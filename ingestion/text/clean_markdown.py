@@ -118,11 +118,15 @@ _BREAK_LINE = re.compile(r"^[ \t]*(?:</?br\s*/?>[ \t]*)+$", re.MULTILINE | re.IG
 _BLANK_LINES = re.compile(r"\n{3,}")
 
 _CLEANED_CHARACTER = re.compile(f"[\\\\&<>\t\u200b\ufeff{_WIDE}]")
-_CLEANED_STRINGS = ("==", "++", "  ")
+_CLEANED_STRINGS = ("==", "++", "  ", "** ")
 _ESCAPE = re.compile(r"\\([-_.()\[\]{}+=~&%$@:;,'\"/?^!<>])")
 _HIGHLIGHT = re.compile(
     r"(?<![=\w])==(?=\S)([^=\n]+?)(?<=\S)==(?![=\w])|\+\+(?=\S)([^+\n]+?)(?<=\S)\+\+"
 )
+_BOLD = re.compile(
+    r"\*\*(?=[^\s*])[^*\n]+(?<=\S)\*\*|\*\*[ \t]+(?P<loose>[^*\n]*?[\u4e00-\u9fff][^*\n]*?)[ \t]+\*\*"
+)
+"""Bold text, or Chinese text that is meant to be bold but has spaces inside the marks: `** 注意 **`."""
 _INVISIBLE = re.compile("[\u200b\ufeff]")
 _LINE_BREAK = re.compile(r"<br\s*/?>", re.IGNORECASE)
 _ANGLES = re.compile(r"<(/?[A-Za-z][^<>\n`]{0,60})>")
@@ -285,7 +289,7 @@ def _admonitions(lines: Iterable[str]) -> Iterator[str]:
 def clean_text(markdown: str) -> str:
     """Return the Markdown of a block with entities decoded, and escapes and highlight marks removed.
 
-    Runs of spaces are collapsed. A placeholder in angle brackets becomes a code span. Code blocks and code
+    Runs of spaces are collapsed, and spaces inside the marks of bold text removed. A placeholder in angle brackets becomes a code span. Code blocks and code
     spans are not changed.
     """
     is_marked = any(string in markdown for string in _CLEANED_STRINGS)
@@ -305,6 +309,7 @@ def _clean_characters(text: str) -> str:
     text = _INVISIBLE.sub("", html.unescape(text))
     text = _LINE_BREAK.sub(" ", _WIDE_SPACE.sub(" ", text))
     text = _HIGHLIGHT.sub(lambda match: match[1] or match[2], text)
+    text = _BOLD.sub(lambda match: f"**{match['loose']}**" if match["loose"] else match[0], text)
     return _ANGLES.sub(_placeholder, text)
 
 

@@ -9,7 +9,7 @@ from ingestion.sources.api_docs import api_method
 from ingestion.store.collection import Collection
 from prompts.chat_prompts import load_quote_texts
 from runnables.answer.confidence import Quotes
-from runnables.answer.passages import MAX_QUOTED_CHARS, RankedPassage
+from runnables.answer.passages import MAX_LABEL_CHARS, MAX_QUOTED_CHARS, RankedPassage
 from runnables.answer.segments import Segment, list_item, split_chunk
 from runnables.question.query_terms import CALL_NEEDS, Need, needs_of
 from runnables.state import PipelineState
@@ -117,8 +117,9 @@ def _section_texts(passage: RankedPassage) -> list[str]:
 def _block_texts(segments: Sequence[Segment], max_chars: int) -> list[str]:
     """Return the texts of the blocks that fit into `max_chars` characters.
 
-    A block begins with the paragraph that introduces it, such as "Example:". Each item of a numbered list
-    is a separate text. Added markup, such as the borders of tables, does not count towards `max_chars`.
+    A block begins with the paragraph that introduces it, such as "Example:". An introduction at the end is
+    kept only if it is longer than a label. Each item of a numbered list is a separate text. Added markup,
+    such as the borders of tables, does not count towards `max_chars`.
     """
     texts: list[str] = []
     introduction = ""
@@ -136,7 +137,7 @@ def _block_texts(segments: Sequence[Segment], max_chars: int) -> list[str]:
         if group[-1].is_introduction:
             introduction = blocks.pop()
         texts += blocks
-    if introduction and not texts:
+    if introduction and (not texts or len(introduction) > MAX_LABEL_CHARS):
         texts.append(introduction)
     markup = sum(map(len, texts)) - sum(len(segment.text) for segment in segments)
     return _fit_texts(texts, max_chars + max(0, markup))
