@@ -393,7 +393,7 @@ def test_names_of_rows_are_whole(tmp_path: Path) -> None:
     ("text", "names"),
     [
         ("将需要刷新的 URL（以 `http://` 开头）以 `\\n` 连接", []),
-        ("需要以下权限：`files:read`、`https://x.example/auth/files`", ["files:read", "https://x.example/auth/files"]),
+        ("需要以下权限：`https://x.example/auth/files`", ["https://x.example/auth/files"]),
     ],
 )  # fmt: skip
 def test_part_of_a_url_is_no_permission(text: str, names: list[str]) -> None:

@@ -289,8 +289,8 @@ def _admonitions(lines: Iterable[str]) -> Iterator[str]:
 def clean_text(markdown: str) -> str:
     """Return the Markdown of a block with entities decoded, and escapes and highlight marks removed.
 
-    Runs of spaces are collapsed, and spaces inside the marks of bold text removed. A placeholder in angle brackets becomes a code span. Code blocks and code
-    spans are not changed.
+    Runs of spaces are collapsed, and spaces inside the marks of bold text removed. A placeholder in angle
+    brackets becomes a code span. Code blocks and code spans are not changed.
     """
     is_marked = any(string in markdown for string in _CLEANED_STRINGS)
     if not is_marked and not _CLEANED_CHARACTER.search(markdown):
