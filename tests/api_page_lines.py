@@ -4,7 +4,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from ingestion.sources import files, markdown
-from ingestion.sources.api_operation import PageOperation
+from ingestion.sources.api_pages.operation import PageOperation
 from ingestion.sources.pages import parse_page
 from schemas.document import Parameter
 from schemas.platform import FilesSourceConfig, MarkdownSourceConfig, SourceLimits

@@ -4,8 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from ingestion.sources.api_errors import listed_errors
-from ingestion.sources.api_permissions import scopes_of_sentences
+from ingestion.sources.api_pages.errors import listed_errors
+from ingestion.sources.api_pages.permissions import scopes_of_sentences
 from tests.api_page_lines import read_lines, read_operations
 
 PAGE = """# Book a pier

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from ingestion.sources.api_pages import read_operations as operations_of
+from ingestion.sources.api_pages.page import read_operations as operations_of
 from ingestion.text.markdown_blocks import parse_blocks
 from tests.api_page_lines import read_lines, read_operations
 

@@ -4,9 +4,9 @@ from pathlib import Path
 
 import pytest
 
-from ingestion.sources.api_calls import Templates, call_of
-from ingestion.sources.api_parameters import listed_parameters
-from ingestion.sources.api_permissions import scopes_of_sentences
+from ingestion.sources.api_pages.calls import Templates, call_of
+from ingestion.sources.api_pages.parameters import listed_parameters
+from ingestion.sources.api_pages.permissions import scopes_of_sentences
 from tests.api_page_lines import read_lines
 
 CLAUSE_AFTER_CALL = """# 查询书架

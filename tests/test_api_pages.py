@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from ingestion.sources.api_operation import PageOperation
-from ingestion.sources.api_pages import read_operations
+from ingestion.sources.api_pages.operation import PageOperation
+from ingestion.sources.api_pages.page import read_operations
 from ingestion.sources.registry import EmptyFile, read_source
 from ingestion.text.markdown_blocks import parse_blocks
 from schemas.document import Parameter, SourceDocument

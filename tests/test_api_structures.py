@@ -4,8 +4,8 @@ from collections.abc import Iterator, Sequence
 
 import pytest
 
-from ingestion.sources.api_pages import read_operations
-from ingestion.sources.api_structures import Caption, caption_of
+from ingestion.sources.api_pages.page import read_operations
+from ingestion.sources.api_pages.structures import Caption, caption_of
 from ingestion.text.markdown_blocks import parse_blocks
 from schemas.document import Parameter
 

@@ -12,8 +12,8 @@ the label "errors" and the columns `code` and `text`.
 import re
 from collections.abc import Iterator, Mapping, Sequence
 
-from ingestion.sources.api_columns import columns_of
-from ingestion.sources.api_roles import role_of_title
+from ingestion.sources.api_pages.columns import columns_of
+from ingestion.sources.api_pages.roles import role_of_title
 from ingestion.text.components import (
     ATTRIBUTES,
     METHOD,

@@ -13,11 +13,11 @@ from functools import partial
 from pathlib import Path
 from typing import NamedTuple, TypeVar
 
-from ingestion.sources.api_calls import DECLARED_CALL
 from ingestion.sources.api_docs import api_sections
-from ingestion.sources.api_operation import PageOperation
-from ingestion.sources.api_pages import ApiPage, read_operations
-from ingestion.sources.api_sections import is_generic_heading
+from ingestion.sources.api_pages.calls import DECLARED_CALL
+from ingestion.sources.api_pages.operation import PageOperation
+from ingestion.sources.api_pages.page import ApiPage, read_operations
+from ingestion.sources.api_pages.sections import is_generic_heading
 from ingestion.sources.folder import FolderReader, PageValues, page_url, path_values, title_of_name
 from ingestion.text.clean_markdown import clean_text
 from ingestion.text.language import detect_language

@@ -1,6 +1,7 @@
 """Splits Chinese and English prose into sentences.
 
-A dot inside a code span, a URL or an abbreviation such as "e.g." does not end a sentence.
+A dot inside a code span, a URL or an abbreviation such as "e.g." does not end a sentence. A library for
+sentences is not used, because the common ones either need a trained model or do not know Chinese and code.
 """
 
 import re

@@ -12,7 +12,7 @@ from typing import get_args
 from langchain_core.runnables import Runnable, RunnableConfig
 from rapidfuzz import fuzz
 
-from ingestion.sources.api_calls import Method
+from ingestion.sources.api_pages.calls import Method
 from ingestion.store.collection import NO_FILTERS, Collection
 from ingestion.text.markdown_blocks import plain_text
 from ingestion.text.words import split_words

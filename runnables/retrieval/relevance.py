@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
-from ingestion.sources.api_permissions import scopes_of_sentences
+from ingestion.sources.api_pages.permissions import scopes_of_sentences
 from runnables.answer.coefficients import PASSAGE_WEIGHTS
 from runnables.question.query_terms import Need, QueryTerms, fits, states_quantity
 from schemas.document import Chunk, RetrievedChunk, SectionKind

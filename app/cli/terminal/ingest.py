@@ -24,7 +24,7 @@ from schemas.platform import OpenApiSourceConfig, PageFolderConfig, SourceConfig
 from schemas.settings import Settings
 
 if TYPE_CHECKING:
-    from ingestion.sources.api_operation import PageOperation
+    from ingestion.sources.api_pages.operation import PageOperation
     from ingestion.sources.pages import PageContent, ParsedPage
 
 

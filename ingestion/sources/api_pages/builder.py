@@ -6,12 +6,12 @@
 from collections.abc import Sequence
 from dataclasses import replace
 
-from ingestion.sources.api_columns import Columns, text_of
-from ingestion.sources.api_errors import is_error_status, with_status
-from ingestion.sources.api_operation import PARAMETER_ROLES, PageOperation, Role
-from ingestion.sources.api_parameters import is_simple_type, nest
-from ingestion.sources.api_roles import Announcements
-from ingestion.sources.api_structures import ParameterTable
+from ingestion.sources.api_pages.columns import Columns, text_of
+from ingestion.sources.api_pages.errors import is_error_status, with_status
+from ingestion.sources.api_pages.operation import PARAMETER_ROLES, PageOperation, Role
+from ingestion.sources.api_pages.parameters import is_simple_type, nest
+from ingestion.sources.api_pages.roles import Announcements
+from ingestion.sources.api_pages.structures import ParameterTable
 from schemas.document import ErrorCode, Parameter, PermissionPackage
 
 

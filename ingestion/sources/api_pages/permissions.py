@@ -6,7 +6,7 @@ whatever the platform calls it.
 
 import re
 
-from ingestion.sources.api_columns import Columns, TableRows, text_of
+from ingestion.sources.api_pages.columns import Columns, TableRows, text_of
 from ingestion.text.sentences import first_sentence, split_sentences
 from schemas.document import PermissionPackage
 

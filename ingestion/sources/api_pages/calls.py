@@ -5,7 +5,7 @@ from collections.abc import Iterable, Sequence
 from itertools import chain
 from typing import Literal, NamedTuple, cast, get_args
 
-from ingestion.sources.api_columns import text_of
+from ingestion.sources.api_pages.columns import text_of
 from ingestion.text.markdown_blocks import MarkdownBlock
 
 Method = Literal["GET", "POST", "PUT", "PATCH", "DELETE", "HEAD", "OPTIONS"]

@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from itertools import pairwise
 from typing import Literal
 
-from ingestion.sources.api_calls import (
+from ingestion.sources.api_pages.calls import (
     CALL,
     DECLARED_CALL,
     MAX_CAPTION_CHARS,
@@ -30,8 +30,8 @@ from ingestion.sources.api_calls import (
     only_target,
     stated_calls,
 )
-from ingestion.sources.api_columns import text_of
-from ingestion.sources.api_labels import (
+from ingestion.sources.api_pages.columns import text_of
+from ingestion.sources.api_pages.labels import (
     bold_label,
     has_fact_word,
     is_fact_label,
@@ -39,8 +39,8 @@ from ingestion.sources.api_labels import (
     is_url_label,
     labelled_pairs,
 )
-from ingestion.sources.api_operation import ListedCall, listed_calls
-from ingestion.sources.api_roles import role_of_title
+from ingestion.sources.api_pages.operation import ListedCall, listed_calls
+from ingestion.sources.api_pages.roles import role_of_title
 from ingestion.text.markdown_blocks import MarkdownBlock, parse_table
 
 MAX_BLOCKS_BELOW_HEADING = 50
@@ -56,8 +56,8 @@ _FACT_IN_CODE = re.compile(rf"`(?:(?P<method>{METHODS})|(?P<url>{TARGET}))`")
 
 
 @dataclass(frozen=True)
-class Mark:
-    """A place where a page gives the method and the URL of an operation."""
+class LocatedCall:
+    """A call and the place where a page gives its method and URL."""
 
     call: Call
     block: int
@@ -67,48 +67,49 @@ class Mark:
     is_declared: bool = False
     """Whether the front matter states the call. If so, the page is the reference of this operation."""
     listed: tuple[ListedCall, ...] = ()
-    """For a list of calls: the calls that share this mark, beginning with `call`."""
+    """For a list of calls: the calls at this place, beginning with `call`."""
 
 
-def find_marks(blocks: Sequence[MarkdownBlock], declared: str) -> list[Mark]:
-    """Return one mark per operation, in page order; the operations of a list may share one.
+def locate_calls(blocks: Sequence[MarkdownBlock], declared: str) -> list[LocatedCall]:
+    """Return one call per operation, in page order; the operations of a list may share a place.
 
     `declared` is the operation that the front matter names; may be empty. The front matter takes precedence
-    over statements on the page, and statements over lists of calls. Examples have marks only if nothing
-    else has one.
+    over statements on the page, and statements over lists of calls. Calls in examples count only if there
+    are no others.
     """
     match = DECLARED_CALL.search(declared)
-    found = [Mark(call_of(match[1], match[2]), 0, is_declared=True)] if match else []
+    found = [LocatedCall(call_of(match[1], match[2]), 0, is_declared=True)] if match else []
     if may_have_calls(blocks):
-        found += _stated_marks(blocks)
-        found += _listed_marks(blocks, {mark.call.key for mark in found})
-        found += _overview_marks(blocks)
-        found += _request_marks(blocks) if found else _example_marks(blocks)
-    marks = _without_examples(found, blocks)
-    declared_keys = _stated_again(marks)
-    first: dict[tuple[str, str], Mark] = {}
-    for mark in marks:
-        known = first.setdefault(declared_keys.get(mark.call.key, mark.call.key), mark)
-        if known.is_declared and "://" in mark.call.url:
-            first[known.call.key] = replace(known, call=mark.call)  # with the address of the server
-    return sorted(first.values(), key=lambda mark: mark.block)
+        found += _stated(blocks)
+        found += _in_lists(blocks, {located.call.key for located in found})
+        found += _in_overviews(blocks)
+        found += _in_requests(blocks) if found else _in_examples(blocks)
+    located_calls = _without_examples(found, blocks)
+    declared_keys = _stated_again(located_calls)
+    first: dict[tuple[str, str], LocatedCall] = {}
+    for located in located_calls:
+        known = first.setdefault(declared_keys.get(located.call.key, located.call.key), located)
+        if known.is_declared and "://" in located.call.url:
+            # The same call with the address of the server.
+            first[known.call.key] = replace(known, call=located.call)
+    return sorted(first.values(), key=lambda located: located.block)
 
 
-def _stated_again(marks: Sequence[Mark]) -> dict[tuple[str, str], tuple[str, str]]:
+def _stated_again(located_calls: Sequence[LocatedCall]) -> dict[tuple[str, str], tuple[str, str]]:
     """Map the key of a call to the key of the declared call that it repeats with a base path.
 
     For example, the front matter declares `POST /messages`, and the only other call on the page is
     `POST https://a.example/v1/messages`. The result is empty for other pages.
     """
-    declared = {mark.call.key for mark in marks if mark.is_declared}
-    others = {mark.call.key for mark in marks} - declared
+    declared = {located.call.key for located in located_calls if located.is_declared}
+    others = {located.call.key for located in located_calls} - declared
     if len(declared) != 1 or len(others) != 1:
         return {}
     (key,), (other,) = declared, others
     return {other: key} if other[0] == key[0] and other[1].endswith(key[1]) else {}
 
 
-def _stated_marks(blocks: Sequence[MarkdownBlock]) -> Iterator[Mark]:
+def _stated(blocks: Sequence[MarkdownBlock]) -> Iterator[LocatedCall]:
     facts = _LabelledFacts()
     for index, block in enumerate(blocks):
         is_heading = block.kind == "heading"
@@ -117,11 +118,11 @@ def _stated_marks(blocks: Sequence[MarkdownBlock]) -> Iterator[Mark]:
         calls = stated_calls(block)
         method = _METHOD_BLOCK.fullmatch(block.text) if block.kind == "paragraph" else None
         if len(calls) == 1:
-            yield Mark(calls[0], index)
+            yield LocatedCall(calls[0], index)
         elif method:  # only a method; the path follows
             yield from facts.read([("method", method[1])], index)
         elif is_heading and facts.is_after_method and TARGET_ALONE.fullmatch(block.title):
-            # The mark is not at the heading, because the heading would become the operation's name.
+            # Not placed at the heading, because the heading would become the operation's name.
             yield from facts.read([("URL", block.title)], index - 1)
         elif target := only_target(block) or (facts.is_after_method and _path_alone(block)):
             yield from facts.read([("URL", target)], index)
@@ -138,8 +139,8 @@ def _path_alone(block: MarkdownBlock) -> str:
     return text if TARGET_ALONE.fullmatch(text) else ""
 
 
-def _overview_marks(blocks: Sequence[MarkdownBlock]) -> Iterator[Mark]:
-    """Yield a mark for each call in a table of contents, at the heading that the call's row names."""
+def _in_overviews(blocks: Sequence[MarkdownBlock]) -> Iterator[LocatedCall]:
+    """Yield each call in a table of contents, placed at the heading that the call's row names."""
     headings = _headings(blocks)
     for block in blocks:
         if block.kind == "table" and CALL.search(block.text):
@@ -147,17 +148,17 @@ def _overview_marks(blocks: Sequence[MarkdownBlock]) -> Iterator[Mark]:
                 call = next(filter(None, map(CALL.search, row)), None)
                 named = next((headings[t] for t in map(text_of, row) if t in headings), None)
                 if call and named is not None:
-                    yield Mark(call_of(call[1], call[2]), named)
+                    yield LocatedCall(call_of(call[1], call[2]), named)
 
 
-def _listed_marks(
+def _in_lists(
     blocks: Sequence[MarkdownBlock], stated: Collection[tuple[str, str]]
-) -> Iterator[Mark]:
-    """Yield marks for blocks with several calls.
+) -> Iterator[LocatedCall]:
+    """Yield the calls of blocks with several calls.
 
-    If the name of a call begins with the title of a heading, the mark of the call is at the heading. The
-    other calls share a mark at their block. A block with a call in `stated` only repeats calls and gets no
-    marks.
+    If the name of a call begins with the title of a heading, the call is placed at the heading. The other
+    calls share the place of their block. A block with a call in `stated` only repeats calls and is left
+    out.
     """
     headings = _headings(blocks)
     for index, block in enumerate(blocks):
@@ -170,11 +171,11 @@ def _listed_marks(
                 at for title, at in headings.items() if f"{listed.name} ".startswith(f"{title} ")
             )
             if (heading := next(named, None)) is not None:
-                yield Mark(listed.call, heading, listed=(listed,))
+                yield LocatedCall(listed.call, heading, listed=(listed,))
             else:
                 others.append(listed)
         if others:
-            yield Mark(others[0].call, index, listed=tuple(others))
+            yield LocatedCall(others[0].call, index, listed=tuple(others))
 
 
 def _headings(blocks: Sequence[MarkdownBlock]) -> dict[str, int]:
@@ -186,26 +187,26 @@ def _calls_of_code(block: MarkdownBlock) -> list[ListedCall]:
     return [ListedCall(call) for call in stated_calls(block)] if block.kind == "fence" else []
 
 
-def _request_marks(blocks: Sequence[MarkdownBlock]) -> Iterator[Mark]:
+def _in_requests(blocks: Sequence[MarkdownBlock]) -> Iterator[LocatedCall]:
     for index, (above, block) in enumerate(pairwise(blocks), 1):
         if call := labelled_request(block, above):
-            yield Mark(call, index)
+            yield LocatedCall(call, index)
 
 
-def _example_marks(blocks: Sequence[MarkdownBlock]) -> list[Mark]:
-    """Return marks for the calls in examples if all examples call the same operation.
+def _in_examples(blocks: Sequence[MarkdownBlock]) -> list[LocatedCall]:
+    """Return the calls in examples if all examples call the same operation.
 
     If they call several operations, as in a tutorial, only the HTTP messages right below headings such as
-    "Request" have marks.
+    "Request" count.
     """
     examples = [
-        Mark(call, index, is_stated=False)
+        LocatedCall(call, index, is_stated=False)
         for index, block in enumerate(blocks)
         if (call := example_call(block))
     ]
-    if len({mark.call.key for mark in examples}) == 1:
+    if len({located.call.key for located in examples}) == 1:
         return examples
-    return [mark for mark in examples if _is_below_request(blocks, mark.block)]
+    return [located for located in examples if _is_below_request(blocks, located.block)]
 
 
 def _is_below_request(blocks: Sequence[MarkdownBlock], position: int) -> bool:
@@ -214,13 +215,19 @@ def _is_below_request(blocks: Sequence[MarkdownBlock], position: int) -> bool:
     return role_of_title(title) == "request" and not _EXAMPLE.search(title)
 
 
-def _without_examples(marks: Sequence[Mark], blocks: Sequence[MarkdownBlock]) -> Sequence[Mark]:
-    """Return the marks, except those of examples whose operation another mark states."""
-    examples = {mark for mark in marks if _is_example(blocks, mark.block)}
+def _without_examples(
+    located_calls: Sequence[LocatedCall], blocks: Sequence[MarkdownBlock]
+) -> Sequence[LocatedCall]:
+    """Return the calls, except those of examples whose operation is stated elsewhere."""
+    examples = {located for located in located_calls if _is_example(blocks, located.block)}
     if not examples:
-        return marks
-    templates = Templates(mark.call for mark in marks if mark not in examples)
-    return [mark for mark in marks if mark not in examples or not templates.match(mark.call)]
+        return located_calls
+    templates = Templates(located.call for located in located_calls if located not in examples)
+    return [
+        located
+        for located in located_calls
+        if located not in examples or not templates.match(located.call)
+    ]
 
 
 def _is_example(blocks: Sequence[MarkdownBlock], position: int) -> bool:
@@ -268,16 +275,16 @@ class _LabelledFacts:
         self._url = ""
         self._url_block = 0
 
-    def read_example(self, block: MarkdownBlock) -> Iterator[Mark]:
-        """Yield a mark if the URL is known, and the block is an example that calls this URL."""
+    def read_example(self, block: MarkdownBlock) -> Iterator[LocatedCall]:
+        """Yield the call if the URL is known, and the block is an example that calls this URL."""
         example = example_call(block) if self._url and not self._method else None
         call = call_of(example.method, self._url) if example else None
         if example and call and Templates([call]).match(example):
-            yield Mark(call, self._url_block)
+            yield LocatedCall(call, self._url_block)
             self._url = ""
 
-    def read(self, pairs: Sequence[tuple[str, str]], block: int) -> Iterator[Mark]:
-        """Yield a mark as soon as a method and a URL are known."""
+    def read(self, pairs: Sequence[tuple[str, str]], block: int) -> Iterator[LocatedCall]:
+        """Yield the call as soon as a method and a URL are known."""
         for label, value in pairs:
             is_url, is_method = is_url_label(label), is_method_label(label)
             call = CALL.search(value) if is_url or is_method else None
@@ -289,7 +296,7 @@ class _LabelledFacts:
                 self._url, self._url_block = target[0], block
                 self._method = _only_code(value, "method") or self._method
             if self._method and self._url:
-                yield Mark(call_of(self._method, self._url), block)
+                yield LocatedCall(call_of(self._method, self._url), block)
                 self._method = self._url = ""
 
 

@@ -1,31 +1,31 @@
 """Reads the API operations that a Markdown page describes.
 
-A page describes an operation if it gives a method with a URL (see `api_marks`) and, for example, a table of
-parameters (see `_is_evident`). Blocks that belong to no operation stay prose.
+A page describes an operation if it gives a method with a URL (see `located_calls`) and, for example, a
+table of parameters (see `_is_evident`). Blocks that belong to no operation stay prose.
 """
 
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from ingestion.sources.api_calls import CALL, is_label, may_have_calls, path_names
-from ingestion.sources.api_columns import text_of
-from ingestion.sources.api_marks import Mark, find_marks, is_call
-from ingestion.sources.api_operation import PageOperation, listed_operations
-from ingestion.sources.api_permissions import scopes_of_sentences
-from ingestion.sources.api_reader import OperationReader, is_title
-from ingestion.sources.api_roles import MAX_TITLE_CHARS, role_of_title
-from ingestion.sources.api_sections import (
+from ingestion.sources.api_pages.calls import CALL, is_label, may_have_calls, path_names
+from ingestion.sources.api_pages.columns import text_of
+from ingestion.sources.api_pages.located_calls import LocatedCall, is_call, locate_calls
+from ingestion.sources.api_pages.operation import PageOperation, listed_operations
+from ingestion.sources.api_pages.operation_reader import OperationReader, is_title
+from ingestion.sources.api_pages.permissions import scopes_of_sentences
+from ingestion.sources.api_pages.roles import MAX_TITLE_CHARS, role_of_title
+from ingestion.sources.api_pages.sections import (
     Range,
     after_group_headings,
     after_title,
     headings_above,
     page_operation_name,
     section_operation_name,
-    split_by_mark,
+    split_by_call,
 )
-from ingestion.sources.api_structures import ParameterTable, add_parameters, normal_name
-from ingestion.sources.api_templates import without_templates
+from ingestion.sources.api_pages.structures import ParameterTable, add_parameters, normal_name
+from ingestion.sources.api_pages.templates import without_templates
 from ingestion.text.markdown_blocks import MarkdownBlock
 from schemas.document import ErrorCode, Parameter, PermissionPackage
 
@@ -48,7 +48,7 @@ class ApiPage:
 class _Section:
     """The blocks of an operation, and what was read from them."""
 
-    mark: Mark
+    located: LocatedCall
     start: int
     """Index of the first block."""
     end: int
@@ -66,21 +66,21 @@ def read_operations(blocks: Sequence[MarkdownBlock], title: str, declared: str =
     if not declared and not may_have_calls(blocks):
         return ApiPage((), tuple(blocks))
     unchanged, blocks = blocks, without_templates(blocks)
-    sections = _read_sections(blocks, find_marks(blocks, declared), title)
+    sections = _read_sections(blocks, locate_calls(blocks, declared), title)
     accepted = _accepted(blocks, sections)
     rejected = [section.operation for section in sections if section not in accepted]
     if not accepted:
         return ApiPage((), tuple(unchanged), tuple(rejected))
     if rejected:
         # Read again: the blocks after a rejected call belong to the operation before it.
-        accepted = _read_sections(blocks, [section.mark for section in accepted], title)
+        accepted = _read_sections(blocks, [section.located for section in accepted], title)
     operations: list[PageOperation] = []
     prose: list[MarkdownBlock] = []
     done = 0
     for section in accepted:
         operations += [
             section.operation,
-            *listed_operations(section.operation, section.mark.listed),
+            *listed_operations(section.operation, section.located.listed),
         ]
         prose += _prose(blocks, done, section.start)
         done = section.end
@@ -103,17 +103,17 @@ def _prose(blocks: Sequence[MarkdownBlock], start: int, end: int) -> list[Markdo
 
 
 def _read_sections(
-    blocks: Sequence[MarkdownBlock], marks: Sequence[Mark], title: str
+    blocks: Sequence[MarkdownBlock], located_calls: Sequence[LocatedCall], title: str
 ) -> list[_Section]:
-    """Read the operation of each mark from the blocks that belong to it.
+    """Read the operation of each call from the blocks that belong to it.
 
     An operation without permissions gets those stated above the first operation. An operation without error
     codes gets those below the last operation.
     """
-    if not marks:
+    if not located_calls:
         return []
-    ranges = split_by_mark(blocks, marks)
-    sections = [_read_section(blocks, found, title, marks) for found in ranges]
+    ranges = split_by_call(blocks, located_calls)
+    sections = [_read_section(blocks, found, title, located_calls) for found in ranges]
     operations = [section.operation for section in sections]
     tables, errors, listed = _read_around(blocks, ranges)
     add_parameters([(section.operation, section.tables) for section in sections], tables)
@@ -138,7 +138,7 @@ def _accepted(blocks: Sequence[MarkdownBlock], sections: Sequence[_Section]) -> 
         for section, is_evident in zip(sections, evident, strict=True)
         if is_evident
         or (
-            section.mark.is_stated
+            section.located.is_stated
             and (
                 blocks[section.start].kind == "heading"
                 or section.operation.permissions
@@ -149,29 +149,35 @@ def _accepted(blocks: Sequence[MarkdownBlock], sections: Sequence[_Section]) -> 
 
 
 def _read_section(
-    blocks: Sequence[MarkdownBlock], found: Range, title: str, marks: Sequence[Mark]
+    blocks: Sequence[MarkdownBlock], found: Range, title: str, located_calls: Sequence[LocatedCall]
 ) -> _Section:
-    mark, start, end = found
+    located, start, end = found
     section = blocks[start:end]
-    operation = PageOperation(mark.call.method, mark.call.url, "", is_stated=mark.is_stated)
-    how = "stated" if mark.is_stated else "called in an example"
-    operation.evidence.append(f"{mark.call.method} {mark.call.url} is {how}")
+    operation = PageOperation(
+        located.call.method, located.call.url, "", is_stated=located.is_stated
+    )
+    how = "stated" if located.is_stated else "called in an example"
+    operation.evidence.append(f"{located.call.method} {located.call.url} is {how}")
     reader = OperationReader(operation)
     tables = reader.read(section, start)
-    if mark.listed and mark.listed[0].name:
-        operation.name = mark.listed[0].name
-    elif len(marks) == 1 and not mark.listed:
-        operation.name = page_operation_name(mark, section, title, reader.read_positions)
+    if located.listed and located.listed[0].name:
+        operation.name = located.listed[0].name
+    elif len(located_calls) == 1 and not located.listed:
+        operation.name = page_operation_name(located, section, title, reader.read_positions)
     else:
-        is_first = mark is marks[0]
+        is_first = located is located_calls[0]
         contains_title = is_first and start < after_title(blocks)
-        first = mark.block if contains_title else after_group_headings(blocks, start, mark, marks)
-        operation.name = section_operation_name(
-            mark, blocks[first:end], mark.block - first, title, is_first
+        first = (
+            located.block
+            if contains_title
+            else after_group_headings(blocks, start, located, located_calls)
         )
-        headings = (block for block in blocks[first : mark.block + 1] if block.kind == "heading")
+        operation.name = section_operation_name(
+            located, blocks[first:end], located.block - first, title, is_first
+        )
+        headings = (block for block in blocks[first : located.block + 1] if block.kind == "heading")
         operation.anchor = next((block.anchor for block in headings), "")
-    return _Section(mark, start, end, operation, tables)
+    return _Section(located, start, end, operation, tables)
 
 
 def _read_around(
@@ -210,20 +216,20 @@ def _is_evident(blocks: Sequence[MarkdownBlock], section: _Section) -> bool:
 
     For example, the section contains parameters, error codes or a JSON example of a response.
     """
-    mark, operation = section.mark, section.operation
+    located, operation = section.located, section.operation
     has_parameters = bool(operation.request_parameters or operation.response_parameters)
-    if mark.is_declared:
+    if located.is_declared:
         return True
-    if len(mark.listed) > 1:  # a table of calls alone may list their rate limits
-        return any(table.position > mark.block for table in section.tables)
-    if not mark.is_stated:
+    if len(located.listed) > 1:  # a table of calls alone may list their rate limits
+        return any(table.position > located.block for table in section.tables)
+    if not located.is_stated:
         return operation.has_labelled_parameters and bool(operation.request_parameters)
     if has_parameters or operation.public_parameters or operation.error_codes:
         return True
     own = blocks[section.start : section.end]
-    if _has_example(own, mark.block - section.start):
+    if _has_example(own, located.block - section.start):
         return True
-    return _has_json(own) and _has_permission(blocks, mark.block)
+    return _has_json(own) and _has_permission(blocks, located.block)
 
 
 def _has_json(blocks: Sequence[MarkdownBlock]) -> bool:

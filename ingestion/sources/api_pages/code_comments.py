@@ -3,7 +3,7 @@
 import re
 from collections.abc import Iterable, Iterator
 
-from ingestion.sources.api_parameters import listed_parameters
+from ingestion.sources.api_pages.parameters import listed_parameters
 from schemas.document import Parameter
 
 MIN_COMMENTS = 2

@@ -3,14 +3,14 @@
 import re
 from collections.abc import Sequence
 
-from ingestion.sources.api_columns import (
+from ingestion.sources.api_pages.columns import (
     Columns,
     TableRows,
     description_of,
     header_pattern,
     text_of,
 )
-from ingestion.sources.api_parameters import LIST_ITEM
+from ingestion.sources.api_pages.parameters import LIST_ITEM
 from ingestion.text.typography import join_texts
 from schemas.document import ErrorCode
 

@@ -7,16 +7,16 @@ import re
 from collections.abc import Collection, Iterator, Sequence
 from itertools import pairwise
 
-from ingestion.sources.api_calls import CALL, METHODS, OPENING_CALL, is_label, split_origin
-from ingestion.sources.api_columns import text_of
-from ingestion.sources.api_labels import is_fact_label
-from ingestion.sources.api_marks import Mark
-from ingestion.sources.api_permissions import is_scope_label
-from ingestion.sources.api_roles import role_of_title
+from ingestion.sources.api_pages.calls import CALL, METHODS, OPENING_CALL, is_label, split_origin
+from ingestion.sources.api_pages.columns import text_of
+from ingestion.sources.api_pages.labels import is_fact_label
+from ingestion.sources.api_pages.located_calls import LocatedCall
+from ingestion.sources.api_pages.permissions import is_scope_label
+from ingestion.sources.api_pages.roles import role_of_title
 from ingestion.text.markdown_blocks import MarkdownBlock
 
-Range = tuple[Mark, int, int]
-"""A mark (the position of an operation's call on the page) with the range of the operation's blocks.
+Range = tuple[LocatedCall, int, int]
+"""The call of an operation with the range of the operation's blocks.
 
 The range is the index of the first block, and the index after the last block.
 """
@@ -58,24 +58,29 @@ def after_title(blocks: Sequence[MarkdownBlock]) -> int:
     return first + 1 if is_title else 0
 
 
-def split_by_mark(blocks: Sequence[MarkdownBlock], marks: Sequence[Mark]) -> list[Range]:
-    """Return each mark with the range of its operation's blocks. A single mark has all blocks."""
-    if len(marks) <= 1:
-        return [(mark, 0, len(blocks)) for mark in marks]
+def split_by_call(
+    blocks: Sequence[MarkdownBlock], located_calls: Sequence[LocatedCall]
+) -> list[Range]:
+    """Return each call with the range of its operation's blocks. A single call has all blocks."""
+    if len(located_calls) <= 1:
+        return [(located, 0, len(blocks)) for located in located_calls]
     # Levels of the headings after the title, up to the first call. All operations are assumed to begin at
     # one of these levels, so headings of other levels are inside an operation.
-    known = {block.level for block in blocks[after_title(blocks) : marks[0].block + 1]} - {0}
+    known = {block.level for block in blocks[after_title(blocks) : located_calls[0].block + 1]} - {
+        0
+    }
     starts = [
-        _start(blocks, before.block + 1, mark.block, known) for before, mark in pairwise(marks)
+        _start(blocks, before.block + 1, located.block, known)
+        for before, located in pairwise(located_calls)
     ]
     levels = [blocks[start].level for start in starts if blocks[start].kind == "heading"]
-    starts.insert(0, _first_start(blocks, marks[0].block, min(levels, default=0)))
+    starts.insert(0, _first_start(blocks, located_calls[0].block, min(levels, default=0)))
     ends = [*starts[1:], len(blocks)]
     levels = [_level_of_section(blocks, starts[: index + 1]) for index in range(len(starts))]
     is_flat = _is_flat(blocks, starts)
     return [
-        (mark, start, _end(blocks, start, end, level, is_flat=is_flat))
-        for mark, start, end, level in zip(marks, starts, ends, levels, strict=True)
+        (located, start, _end(blocks, start, end, level, is_flat=is_flat))
+        for located, start, end, level in zip(located_calls, starts, ends, levels, strict=True)
     ]
 
 
@@ -151,15 +156,18 @@ def _first_start(blocks: Sequence[MarkdownBlock], call_index: int, level: int) -
 
 
 def after_group_headings(
-    blocks: Sequence[MarkdownBlock], start: int, mark: Mark, marks: Sequence[Mark]
+    blocks: Sequence[MarkdownBlock],
+    start: int,
+    located: LocatedCall,
+    located_calls: Sequence[LocatedCall],
 ) -> int:
-    """Return the index of the first heading that belongs only to the operation of `mark`.
+    """Return the index of the first heading that belongs only to the operation of `located`.
 
     `start` is the index of the first block of the operation. A heading such as "Users" above several
     operations belongs to all of them. Returns `start` if there is no such heading up to the call.
     """
-    others = [other.block for other in marks if other is not mark]
-    for index in range(start, mark.block + 1):
+    others = [other.block for other in located_calls if other is not located]
+    for index in range(start, located.block + 1):
         if blocks[index].kind == "heading":
             end = _section_end(blocks, index)
             if not any(index <= other < end for other in others):
@@ -168,7 +176,7 @@ def after_group_headings(
 
 
 def page_operation_name(
-    mark: Mark, blocks: Sequence[MarkdownBlock], title: str, read_positions: Sequence[int]
+    located: LocatedCall, blocks: Sequence[MarkdownBlock], title: str, read_positions: Sequence[int]
 ) -> str:
     """Return the name of the only operation of a page.
 
@@ -176,7 +184,7 @@ def page_operation_name(
     parameters or error codes. `read_positions` are the indexes of these blocks. Generic headings such as
     "Request" do not count. Without such a heading, the name is usually the title of the page.
     """
-    for index in headings_above(blocks, mark.block):
+    for index in headings_above(blocks, located.block):
         block = blocks[index]
         is_section = block.level >= 2 and not is_generic_heading(block.title)
         if (
@@ -187,11 +195,11 @@ def page_operation_name(
         ):
             return _without_call(block.title) or _without_prefixes(title)
     named = "" if is_generic_heading(title) else _without_prefixes(title)
-    return named or section_operation_name(mark, blocks, mark.block, title, is_first=False)
+    return named or section_operation_name(located, blocks, located.block, title, is_first=False)
 
 
 def section_operation_name(
-    mark: Mark, blocks: Sequence[MarkdownBlock], position: int, title: str, is_first: bool
+    located: LocatedCall, blocks: Sequence[MarkdownBlock], position: int, title: str, is_first: bool
 ) -> str:
     """Return the name of one of several operations.
 
@@ -206,7 +214,7 @@ def section_operation_name(
     for name in map(_without_call, candidates):
         if name and not is_generic_heading(name) and not is_scope_label(name):
             return name
-    call = f"{mark.call.method} {split_origin(mark.call.url)[1] or mark.call.url}"
+    call = f"{located.call.method} {split_origin(located.call.url)[1] or located.call.url}"
     summary = _sentence(blocks[position + 1 : position + 2]) if headings else ""
     return summary or " ".join(filter(None, [_without_prefixes(title), call]))
 

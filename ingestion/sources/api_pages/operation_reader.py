@@ -3,26 +3,26 @@
 import re
 from collections.abc import Iterable, Sequence
 
-from ingestion.sources.api_builder import OperationBuilder, table_name
-from ingestion.sources.api_calls import MAX_CAPTION_CHARS
-from ingestion.sources.api_code import commented_parameters
-from ingestion.sources.api_columns import Columns, is_identifier, text_of
-from ingestion.sources.api_errors import (
+from ingestion.sources.api_pages.builder import OperationBuilder, table_name
+from ingestion.sources.api_pages.calls import MAX_CAPTION_CHARS
+from ingestion.sources.api_pages.code_comments import commented_parameters
+from ingestion.sources.api_pages.columns import Columns, is_identifier, text_of
+from ingestion.sources.api_pages.errors import (
     are_status_items,
     errors_of_sentences,
     labelled_errors,
     listed_errors,
     titled_error,
 )
-from ingestion.sources.api_labels import labelled_pairs
-from ingestion.sources.api_operation import PARAMETER_ROLES, PageOperation, Role
-from ingestion.sources.api_parameters import (
+from ingestion.sources.api_pages.labels import labelled_pairs
+from ingestion.sources.api_pages.operation import PARAMETER_ROLES, PageOperation, Role
+from ingestion.sources.api_pages.parameters import (
     are_marked_fields,
     are_typed_fields,
     enumerated_parameters,
     listed_parameters,
 )
-from ingestion.sources.api_permissions import (
+from ingestion.sources.api_pages.permissions import (
     MAX_SENTENCE_CHARS,
     is_scope_label,
     scopes_in,
@@ -30,9 +30,9 @@ from ingestion.sources.api_permissions import (
     scopes_of_sentences,
     scopes_of_value,
 )
-from ingestion.sources.api_roles import location_of, role_of_title
-from ingestion.sources.api_structures import ParameterTable, caption_of
-from ingestion.sources.api_tables import TableReader
+from ingestion.sources.api_pages.roles import location_of, role_of_title
+from ingestion.sources.api_pages.structures import ParameterTable, caption_of
+from ingestion.sources.api_pages.tables import TableReader
 from ingestion.text.markdown_blocks import MarkdownBlock, parse_list_items, parse_table
 
 _BOLD_TITLE = re.compile(r"\*\*([^*\n]{1,80})\*\*(?=\s|$)")

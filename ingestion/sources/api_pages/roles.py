@@ -4,9 +4,9 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from types import MappingProxyType
 
-from ingestion.sources.api_columns import Columns, parts_of, text_of
-from ingestion.sources.api_operation import PARAMETER_ROLES, Role
-from ingestion.sources.api_structures import caption_of
+from ingestion.sources.api_pages.columns import Columns, parts_of, text_of
+from ingestion.sources.api_pages.operation import PARAMETER_ROLES, Role
+from ingestion.sources.api_pages.structures import caption_of
 
 _PATTERNS: Mapping[Role, str] = MappingProxyType(
     {

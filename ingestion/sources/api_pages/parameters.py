@@ -7,8 +7,8 @@ names.
 import re
 from collections.abc import Sequence
 
-from ingestion.sources.api_calls import METHODS
-from ingestion.sources.api_columns import text_of
+from ingestion.sources.api_pages.calls import METHODS
+from ingestion.sources.api_pages.columns import text_of
 from schemas.document import AllowedValue, Parameter
 
 _TYPE_NAME = (

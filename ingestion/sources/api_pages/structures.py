@@ -10,8 +10,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
-from ingestion.sources.api_operation import PageOperation, Role
-from ingestion.sources.api_parameters import SIMPLE_TYPE, dimensions_of, is_simple_type
+from ingestion.sources.api_pages.operation import PageOperation, Role
+from ingestion.sources.api_pages.parameters import SIMPLE_TYPE, dimensions_of, is_simple_type
 from schemas.document import Parameter
 
 _NUMBER = re.compile(r"(?:表|\btable)\s*(\d+(?:[-.]\d+)*)", re.IGNORECASE)

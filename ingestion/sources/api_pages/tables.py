@@ -4,8 +4,8 @@ import html
 import re
 from collections.abc import Iterator, Sequence
 
-from ingestion.sources.api_builder import OperationBuilder, table_name
-from ingestion.sources.api_columns import (
+from ingestion.sources.api_pages.builder import OperationBuilder, table_name
+from ingestion.sources.api_pages.columns import (
     Columns,
     TableRows,
     columns_of,
@@ -17,16 +17,16 @@ from ingestion.sources.api_columns import (
     parts_of,
     text_of,
 )
-from ingestion.sources.api_errors import (
+from ingestion.sources.api_pages.errors import (
     are_statuses,
     errors_of_rows,
     has_statuses,
     is_error_status,
 )
-from ingestion.sources.api_labels import is_fact_label
-from ingestion.sources.api_marks import is_call
-from ingestion.sources.api_operation import PARAMETER_ROLES, Role
-from ingestion.sources.api_parameters import (
+from ingestion.sources.api_pages.labels import is_fact_label
+from ingestion.sources.api_pages.located_calls import is_call
+from ingestion.sources.api_pages.operation import PARAMETER_ROLES, Role
+from ingestion.sources.api_pages.parameters import (
     NAME,
     dimensions_of,
     is_required_cell,
@@ -37,7 +37,7 @@ from ingestion.sources.api_parameters import (
     split_fields,
     without_final_mark,
 )
-from ingestion.sources.api_permissions import (
+from ingestion.sources.api_pages.permissions import (
     MAX_PERMISSIONS,
     is_scope_label,
     scopes_of_actions,
@@ -45,7 +45,11 @@ from ingestion.sources.api_permissions import (
     scopes_of_rows,
     scopes_of_value,
 )
-from ingestion.sources.api_roles import is_titled_parameters, location_of_column, role_of_column
+from ingestion.sources.api_pages.roles import (
+    is_titled_parameters,
+    location_of_column,
+    role_of_column,
+)
 from ingestion.text.typography import has_chinese, join_texts, label_with
 from schemas.document import AllowedValue, Parameter
 

@@ -3,8 +3,8 @@
 import re
 from collections.abc import Iterator, Sequence
 
-from ingestion.sources.api_calls import MAX_FACT_CHARS, METHOD_ALONE, TARGET_ALONE
-from ingestion.sources.api_columns import parts_of, text_of
+from ingestion.sources.api_pages.calls import MAX_FACT_CHARS, METHOD_ALONE, TARGET_ALONE
+from ingestion.sources.api_pages.columns import parts_of, text_of
 from ingestion.text.markdown_blocks import MarkdownBlock
 
 _URL_LABEL = re.compile(

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from itertools import pairwise
 from typing import Literal
 
-from ingestion.sources.api_calls import (
+from ingestion.sources.api_pages.calls import (
     CALL,
     MAX_CAPTION_CHARS,
     MAX_FACT_CHARS,
@@ -23,9 +23,9 @@ from ingestion.sources.api_calls import (
     is_label,
     split_origin,
 )
-from ingestion.sources.api_columns import columns_of, text_of
-from ingestion.sources.api_labels import bold_label, is_fact_label
-from ingestion.sources.api_permissions import (
+from ingestion.sources.api_pages.columns import columns_of, text_of
+from ingestion.sources.api_pages.labels import bold_label, is_fact_label
+from ingestion.sources.api_pages.permissions import (
     begins_with_permissions,
     is_scope_label,
     scopes_of_value,

@@ -1,0 +1,1 @@
+"""Reads the API operations that Markdown pages describe, whatever their layout."""
