@@ -219,6 +219,24 @@ def test_comparison_quotes_both_sides(tmp_path: Path) -> None:
     assert "up to 500 devices" in text
 
 
+def test_comparison_is_not_answered_with_another_comparison(tmp_path: Path) -> None:
+    page = (
+        "# 常见问题\n\n## 甲券和乙券有什么区别？\n\n甲券可以叠加，乙券不能叠加。\n\n"
+        "# 消息\n\n## 订阅参数\n\n`presence` 表示通知成员的上线和下线，`history` 是补发的历史条数。\n"
+    )
+    text = quoted_page(tmp_path, page, "presence和history有什么区别")
+    assert "补发的历史条数" in text
+    assert "甲券可以叠加" not in text
+
+
+def test_at_most_four_passages_are_quoted(tmp_path: Path) -> None:
+    sections = "".join(
+        f"## Region {name}\n\nThe {name} region has a mirror.\n\n" for name in "ABCDEFGH"
+    )
+    text = quoted_page(tmp_path, f"# Regions\n\n{sections}", "which regions have a mirror?")
+    assert 1 <= text.count("region has a mirror") <= 4
+
+
 def test_pasted_request_is_not_answered_with_an_example_of_it(tmp_path: Path) -> None:
     page = (
         "# Groups\n\n## Fields\n\nAnybody can join a group if `open` is true. "

@@ -13,7 +13,7 @@ differently next to other words.
 import re
 import tomllib
 import unicodedata
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import lru_cache
 from itertools import pairwise
 from pathlib import Path
@@ -27,6 +27,12 @@ _CAMEL = re.compile(r"(?<![A-Za-z0-9])[A-Za-z]*[a-z][A-Z][A-Za-z0-9]*")
 _CAMEL_BREAK = re.compile(r"(?<=[a-z0-9])(?=[A-Z])")
 _LONG_RUN = re.compile(r"(\w{400})(?=\w)")
 _SCHEME_AND_HOST = re.compile(r"^[a-z]+:/+[^/]+/")
+_VERSIONED_NAME = re.compile(
+    r"(?<![A-Za-z0-9_./:-])([A-Za-z]{2,20})( ?)(\d{1,2}(?:\.\d{1,3}){0,3})(?![A-Za-z0-9_/-]|\.\w)",
+    re.ASCII,
+)
+"""A name and a version, such as `TLS1.2` and `Node 14`."""
+
 _KEY_SEPARATORS = re.compile(r"[\s_-]")
 _LATIN_WORD = re.compile(r"[a-z]{3,}")
 _PIECE = re.compile(r"[a-z0-9]+|[^\x00-\x7f]+")
@@ -35,6 +41,17 @@ _CJK = re.compile("[\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af\uf900-\ufaff]+")
 """Runs of Chinese, Japanese and Korean characters, which are indexed one by one and in pairs.
 
 In this module, "Chinese" means all of these characters.
+"""
+
+WordCounts = Callable[[Iterable[str]], dict[str, int]]
+"""Function that returns the number of occurrences in the documents for each word that occurs there."""
+
+COMPARISON_WORDS = frozenset(
+    ["区别", "差别", "差异", "differ", "differs", "difference", "differences", "versus"]
+)
+"""Words that say only that a question compares.
+
+They are rare in documents, so a page with such a word in a heading would seem to answer every comparison.
 """
 
 _NOUN_TAGS = ("n", "vn", "an", "l", "i", "j")
@@ -60,6 +77,27 @@ def vocabulary_words(text: str) -> list[str]:
     """Return the unstemmed words of `text`, identifiers in joined form, and parts of camelCase words."""
     text = normalise(text)
     return split_words(" ".join([text, *_identifier_forms(text)]))
+
+
+def with_indexed_versions(text: str, word_counts: WordCounts) -> str:
+    """Return `text` with names and versions as the documents have them: `TLS 1.2` for `TLS1.2`.
+
+    A name and its version are separated if the documents have only the name alone, and joined if they have
+    it only together with the version. Otherwise they stay as they are.
+    """
+    names = [(match[1].lower(), match[3]) for match in _VERSIONED_NAME.finditer(text)]
+    if not names:  # most questions
+        return text
+    counts = word_counts([*(name for name, _ in names), *(_join("".join(each)) for each in names)])
+
+    def indexed(match: re.Match[str]) -> str:
+        name, space, version = match.groups()
+        is_joined, is_separate = _join((name + version).lower()) in counts, name.lower() in counts
+        if is_joined == is_separate or bool(space) == is_separate:
+            return match[0]
+        return name + version if is_joined else f"{name} {version}"
+
+    return _VERSIONED_NAME.sub(indexed, text)
 
 
 @lru_cache(maxsize=64)
@@ -172,7 +210,7 @@ def _informative_terms(question: str) -> tuple[str, ...]:
 
 
 def _is_informative(word: str) -> bool:
-    return zipf_frequency(word) < COMMON_ZIPF
+    return zipf_frequency(word) < COMMON_ZIPF and word not in COMPARISON_WORDS
 
 
 def _non_chinese_stems(words: Iterable[str]) -> Iterator[str]:

@@ -52,6 +52,9 @@ Relevance is in log-odds: at this difference, the odds that the further passage 
 (e^-2) those of the best one.
 """
 
+MAX_PASSAGES = 4
+"""Maximum number of passages to quote for a part of the question."""
+
 MAX_DEFINITIONS = 3
 """Maximum number of definitions to quote of a single error code."""
 
@@ -252,6 +255,8 @@ def _choose_passages(
         chosen.append(side)
         left -= len(side.text)
     for passage in others:
+        if len(chosen) >= MAX_PASSAGES:
+            break
         is_near = best.relevance - passage.relevance <= MAX_DISTANCE
         is_new = all(passage.chunk.body != quoted.chunk.body for quoted in chosen)
         is_asked = not passage.features["unasked"]

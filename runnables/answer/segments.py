@@ -17,7 +17,7 @@ from ingestion.text.markdown_blocks import (
 from ingestion.text.sentences import split_sentences
 from prompts.chat_prompts import load_quote_texts
 from prompts.user_text import user_text
-from runnables.retrieval.exact_search import CODE_COLUMN
+from runnables.retrieval.exact_search import named_codes
 from schemas.choices import Language
 from schemas.document import Chunk, SectionKind
 
@@ -72,15 +72,13 @@ class Segment:
         """The names that the segment may define, in lower case, each with its column's title.
 
         These are `name` without quotation marks, the last part of a nested parameter (`id` for
-        `items[].id`) and, in a table, each cell of a column of codes.
+        `items[].id`) and, in a table, the codes in the row (see `named_codes`).
         """
-        first, *others = self.cells or (("", ""),)
-        codes = {
-            plain_text(cell).lower(): title for title, cell in others if CODE_COLUMN.search(title)
-        }
+        titles = [title for title, _ in self.cells] or [""]
+        codes = named_codes(titles, [plain_text(cell) for _, cell in self.cells])
         name = self.name.strip(_QUOTES).lower()
         last = name.removesuffix("[]").rpartition(".")[2] if self.is_parameter else name
-        names = {name: first[0], last: first[0], **codes}
+        names = {name: titles[0], last: titles[0], **codes}
         return {name: title for name, title in names.items() if name}
 
     @property

@@ -5,26 +5,26 @@ conversation. A text with new content words has a subject of its own, and stays 
 off-topic question does not inherit the topic of the conversation. A few new words are allowed in a text
 such as "can I schedule it for midnight" (see `MAX_NEW_WORDS`).
 
-A follow-up such as "and for create shipment?" names only a subject: it repeats the latest question about
-another API. "Still doesn't work" is about the problem of the conversation.
+A follow-up such as "and for create shipment?" only names something: it repeats the latest question about
+it. "Still doesn't work" is about the problem of the conversation.
 """
 
 import re
 from collections.abc import Iterable, Sequence
+from difflib import SequenceMatcher
 
 from ingestion.text.words import may_be_noun, split_words, stem
 from runnables.question.extract_details import error_codes, extract_details, single_letter_terms
 from runnables.question.small_talk import is_complaint, is_small_talk, strip_small_talk
 from runnables.question.subject import (
     API_STEMS,
-    ARTICLE,
     ERROR_STEMS,
     IGNORED_STEMS,
-    MAX_CHINESE_SUBJECT_WORDS,
+    MAX_CLAUSE_CHARS,
     MAX_SUBJECT_WORDS,
     MAX_TEXT_CHARS,
-    OPENER,
     PROBLEM_STEMS,
+    Word,
     all_stems,
     content_stems,
     conversation_problem,
@@ -32,35 +32,25 @@ from runnables.question.subject import (
     in_chinese,
     uncommon_stems,
     without_openers,
+    words_with_positions,
 )
 from runnables.question.topic_gate import private_words
-from runnables.question.topic_scorer import DEVELOPER_WORDS
+from runnables.question.topic_scorer import is_uncommon_word
 from schemas.question import ExtractedDetails, Turn
-
-MAX_ELLIPTICAL_WORDS = 7
-"""Maximum number of words in a follow-up that contains no word such as "it", "and" or "too"."""
-
-MAX_CHINESE_ELLIPTICAL_WORDS = 14
-"""`MAX_ELLIPTICAL_WORDS` for Chinese, which has more and shorter words."""
 
 MAX_NEW_WORDS = 2
 """Maximum number of new content words in a follow-up such as "can I cancel it".
 
-A word is new if it has not occurred in the conversation. "Can I schedule it for midnight" has two new
-words. Follow-ups of another form must have none.
+A word is new if it is in no earlier question. "Can I schedule it for midnight" has two new words.
 """
 
 _PRONOUN = re.compile(
-    r"它们?|这个|那个|该接口|此接口|这接口|这样|上面|前面|刚才"
-    r"|(?<!\bis )(?<!\bare )\bthere\b(?! (?:is|are)\b)"
-    r"|\b(?:it|its|this|that|these|those|they|them|their|one|ones|same|above)\b",
+    r"它们?|[这那]个|该接口|此接口|这接口|这样|上面|前面|刚才|\bit\b(?! possible)"
+    r"|\b(?:its|this|these|those|they|them|their|(?:is|does|was|did) that)\b"
+    r"|\bthat(?= (?:for|in|on|at|to|with)\b|[?!. ]*$)",
     re.I,
 )
-
-_BACK_REFERENCE = re.compile(
-    r"它们?|这个|该接口|此接口|这接口|\b(?:it|its|this|these|those|they|them|their)\b", re.I
-)
-"""A pronoun that cannot also introduce a clause or count something, unlike "that" and "one"."""
+"""A pronoun that refers back, unlike the "that" of a clause and "it" in "is it possible"."""
 
 _REFERENCE = re.compile(
     r"(?:[这那][个些种]|该|此|上述)(?:接口|错误码?|报错|异常|失败|问题|参数|字段)"
@@ -71,34 +61,42 @@ _REFERENCE = re.compile(
 )
 """A pronoun with its noun, such as "that endpoint", "the second one", or a negation such as "isn't"."""
 
-_ACTION_ON_PRONOUN = re.compile(
-    r"(?:怎么|如何|怎样|能|可以|要|会)[^，,。]{0,6}(?:它|这个|那个)"
-    r"|\b(?:how|can|could|should|may|must) (?:do |can |should |to )?(?:i|we) \w+"
-    r" (?:it|this|that|them|these|those)\b",
-    re.I,
+_BARE_VERB = re.compile(
+    r"(?:should|must|can|may|do|shall) (?:i|we) (?:(?:need|have) to )?(?:also )?\w+[?!. ]*", re.I
 )
-"""Asks whether or how to do something with the subject: "can I cancel it", 怎么取消它."""
+"""A question that lacks the object of its verb, such as "should I reconnect?"."""
 
-_ELLIPSIS = re.compile(
-    r"呢\s*[？?。!！]*$|^(?:也|还能|还可以|只)|\b(?:too|as well|instead|else)\b", re.I
-)
+_ELLIPSIS_END = re.compile(r"\s?(?:呢|也[^，,。]{0,6}吗|,? (?:too|as well|instead))$", re.I)
 
-_LEADING_PRONOUN = re.compile(
-    r"(?:它|(?:这个|那个|该|此|这)(?=接口)|这个(?=的|有|需|支|能|怎|会|要))"
-)
+_BEFORE_ACTION = re.compile(r"\b(?:i|we|you|to)\s+(?:an?\s+|the\s+)?$", re.I)
 
-_LEADING_PREPOSITION = re.compile(
+_LEADING_PRONOUN = re.compile(r"它|[这那]个|[该此这](?=接口)")
+
+_PREPOSITION = re.compile(
     r"^(?:对于?|关于|换成|(?:如果|要是)是)\s*|^(?:(?:for|with|about|the|an?)\b\s*)+", re.I
 )
 
-_NOT_ONLY_A_SUBJECT = re.compile(
+_NOT_ONLY_A_NAME = re.compile(
     r"怎|什么|[吗啥咋哪几谁我你的了是]|如何|为何|多少|多久|是否|[，,;；]"
     r"|\b(?:how|what|which|when|where|why|who|is|are|was|do|does|did|can|could|should|may|must|will|if"
-    r"|i|we|you|me|my|of|for|in|on|at|to|from|with|about|without)\b",
+    r"|i|we|you|me|my|of|for|in|on|at|to|from|with|about|without|one|ones|that|there)\b",
     re.I,
 )
-_NAME = re.compile(r"(?<![A-Za-z0-9])[A-Za-z][A-Za-z0-9]*_[A-Za-z0-9_]+|\b[a-z]+[A-Z][A-Za-z0-9]*")
-_DEVELOPER_STEMS = frozenset(map(stem, DEVELOPER_WORDS))
+_NAME_FORMS = tuple(
+    re.compile(rf"(?<![A-Za-z0-9_])(?:{form})(?![A-Za-z0-9_])")
+    for form in (
+        r"[a-z0-9]+(?:_[a-z0-9]+)+",  # create_charge
+        r"[A-Z0-9]+(?:_[A-Z0-9]+)+",  # SIGN_ERROR
+        r"(?:[a-z]{2,}[A-Z]|[A-Z][a-z]+[A-Z])[A-Za-z0-9]*(?<!OS)",  # sendMessage, not macOS
+        r"-?0x[0-9A-Fa-f]+|[A-Za-z]{1,8}[-+]?\d{1,9}",  # 0x8E, E2011, T+1
+        r"v?\d+(?:[.-]\d+){1,5}",  # 3.5.2
+        r"-?\d+",
+        r"[A-Z]{2,}",  # DHL
+    )
+)
+"""The forms of names. A name can replace another one of the same form."""
+
+_NAME = re.compile("|".join(form.pattern for form in _NAME_FORMS[:5]))
 
 
 def make_standalone(
@@ -108,99 +106,116 @@ def make_standalone(
 
     `details` are the details of `text`, if they have been extracted already.
     """
-    if len(text) > MAX_TEXT_CHARS or _names_subject(details or extract_details(text)):
+    if len(text) > MAX_TEXT_CHARS:
         return text
     history = [turn for turn in history if not is_small_talk(turn.question)]
     question = strip_small_talk(text)
-    rest = _strip_opener(question)
-    has_opener = OPENER.match(question) is not None
+    names_subject = _names_subject(details or extract_details(text))
+    if history and (repeated := _repeat_about(question, history, names_subject)):
+        return repeated
+    if names_subject:
+        return text
+    rest = without_openers(question)
     subject, problem = conversation_subject(history), conversation_problem(history)
     if problem and is_complaint(rest):
         return _insert_subject(problem, rest)
-    if (has_opener or _ELLIPSIS.search(rest)) and (repeated := _repeat_about(question, history)):
-        return repeated
-    if not _omits_subject(rest, has_opener, subject or problem, history):
+    if not _omits_subject(rest, subject or problem, history):
         return text
     inserted = problem if _asks_about_problem(rest) else subject
     return _insert_subject(inserted, rest) if inserted else text
 
 
-def _repeat_about(text: str, history: Sequence[Turn]) -> str:
-    """Return the latest question with its API replaced by the subject that `text` names.
+def _repeat_about(text: str, history: Sequence[Turn], is_complete: bool) -> str:
+    """Return the latest question about what `text` names; empty if `text` does not only name something.
 
-    A subject that cannot replace the API, such as "iOS" after 怎么创建订单, follows the API instead. The
-    result is empty if `text` has more than a subject, or if the latest question does not name its API.
+    What `text` names replaces something of the same kind in the question. Otherwise it follows the
+    question, as "iOS" follows 怎么创建订单, unless it is understood without it (`is_complete`).
     """
-    latest = history[-1] if history else None
-    named = _named_part(latest.question, latest.api_name or "") if latest else ""
-    other = _LEADING_PREPOSITION.sub("", without_openers(text), count=1).rstrip("呢？?。.!！ ")
-    if not latest or not named or not _is_subject(other) or _is_detail(other, named, history):
+    question, rest = history[-1].question, without_openers(text)
+    if max(len(question), len(rest)) > MAX_CLAUSE_CHARS:
         return ""
-    if not _may_replace(named, other):
-        return _insert_subject(latest.api_name or named, without_openers(text))
-    return latest.question.replace(named, other, 1)
+    named = rest.rstrip("？?。.!！ ")
+    other = _ELLIPSIS_END.sub("", named)
+    if (rest == text and other == named) or not _is_name(other := _PREPOSITION.sub("", other)):
+        return ""
+    words, last = words_with_positions(question), split_words(other)[-1]
+    place = _similar_name(question, other) or _similar_words(question, words, other)
+    if not place and (is_complete or (stem(last) in API_STEMS and may_be_noun(last))):
+        return ""
+    if place := place or _api_place(history[-1], words, other):
+        return f"{question[: place[0]]}{other}{question[place[1] :]}"
+    return _insert_subject(_first_form(history), rest)
 
 
-def _may_replace(named: str, other: str) -> bool:
-    """Return whether `other` may replace the Chinese operation `named`; true if `named` is none.
+def _first_form(history: Iterable[Turn]) -> str:
+    """Return the latest question without what `_repeat_about` has added to it."""
+    first = ""
+    for turn in history:
+        if not first or not turn.question.startswith(first):
+            first = without_openers(turn.question).rstrip("？?。.!！ ")
+    return first
 
-    An operation contains a word that is no noun. In `other`, it has two or more words, because some single
-    words that are no nouns are places and times, such as 海外.
+
+def _similar_name(question: str, other: str) -> tuple[int, int] | None:
+    """Return the place of the name in `question` that has the form of `other` and is most similar."""
+    form = next((form for form in _NAME_FORMS if form.fullmatch(other)), None)
+    names = form.finditer(question) if form else ()
+    ratios = [(SequenceMatcher(None, name[0], other).ratio(), name.span()) for name in names]
+    return max(ratios)[1] if ratios else None
+
+
+def _similar_words(question: str, words: Sequence[Word], other: str) -> tuple[int, int] | None:
+    """Return the place of as many words as in `other`, of which the first or the last is the same.
+
+    "Apple Pay" is similar to "Google Pay". In Chinese, 群聊 is similar to 单聊.
     """
-    named_words, words = split_words(named), split_words(other)
-    if not in_chinese(named) or all(map(may_be_noun, named_words)):
-        return True
-    return len(words) > 1 and not all(map(may_be_noun, words))
+    others = split_words(other)
+    is_pair = len(other) == 2 and not other.isascii()
+    for size in range(len(others), 0, -1):
+        for part in zip(*(words[start:] for start in range(size)), strict=False):
+            found = question[part[0].start : part[-1].end]
+            same = part[0].text == others[0] or part[-1].text == others[-1]
+            is_similar = same and size == len(others) > 1
+            if is_pair:
+                is_similar = len(found) == 2 and found[1] == other[1]
+            if is_similar and not _NOT_ONLY_A_NAME.search(found):
+                return part[0].start, part[-1].end
+    return None
 
 
-def _named_part(question: str, api_name: str) -> str:
-    """Return the longest part of `api_name` in `question`, as written there; empty if it is too short.
+def _api_place(latest: Turn, words: Sequence[Word], other: str) -> tuple[int, int] | None:
+    """Return the place of the API's name, or a part of it; None if `other` cannot replace it.
 
-    A part of a Chinese name needs two characters, a part of another name two words. Articles do not count:
-    "create a shipment" is a part of "Create shipment".
+    A part has two English words or two Chinese characters. After "how do I", the name is an action, which
+    only `_similar_words` can replace. A Chinese action has a word that is no noun. So has what replaces it,
+    and another word, because some single words that are no nouns are places and times, such as 海外.
     """
-    units, joint, before, after = list(api_name), "", "", ""
-    if not in_chinese(api_name):
-        units, joint = ARTICLE.sub("", api_name).split(), rf"\s+(?:{ARTICLE.pattern})?"
-        before, after = r"(?<![A-Za-z0-9_])", r"(?![A-Za-z0-9_])"
-    lowered = question.lower()
-    for size in range(len(units), 1, -1):
-        for start in range(len(units) - size + 1):
-            part = units[start : start + size]
-            if not all(unit.lower() in lowered for unit in part):
-                continue
-            pattern = f"{before}{joint.join(map(re.escape, part))}{after}"
-            if match := re.search(pattern, question, re.I):
-                return match[0]
-    return ""
+    name = [word.text for word in words_with_positions(latest.api_name or "")]
+    run = SequenceMatcher(None, [word.text for word in words], name).find_longest_match()
+    if not run.size:
+        return None
+    start, end = words[run.a].start, words[run.a + run.size - 1].end
+    named = split_words(latest.question[start:end])
+    if named[0].isascii():
+        is_action = _BEFORE_ACTION.search(latest.question[:start])
+        return None if is_action or len(named) == 1 else (start, end)
+    nouns = list(map(may_be_noun, split_words(other)))
+    may_replace = all(map(may_be_noun, named)) or (len(nouns) > 1 and not all(nouns))
+    return (start, end) if may_replace and end - start > 1 else None
 
 
-def _is_subject(text: str) -> bool:
+def _is_name(text: str) -> bool:
     """Return whether `text` can only be the name of something, and not what is asked about it.
 
     Words about private life and general knowledge name nothing on a platform.
     """
-    words = [] if private_words(text) else split_words(text)
-    limit = MAX_CHINESE_SUBJECT_WORDS if in_chinese(text) else MAX_SUBJECT_WORDS
-    patterns = (_NOT_ONLY_A_SUBJECT, _PRONOUN, _REFERENCE)
-    if not words or len(words) > limit or any(pattern.search(text) for pattern in patterns):
+    if any(form.fullmatch(text) for form in _NAME_FORMS):
+        return True
+    words = split_words(text)
+    own = {stem(word) for word in words if is_uncommon_word(word)} - IGNORED_STEMS
+    if not own or len(words) > MAX_SUBJECT_WORDS or private_words(text):
         return False
-    own = [word for word in uncommon_stems(text) if word not in IGNORED_STEMS | _DEVELOPER_STEMS]
-    return bool(own) and not (stem(words[-1]) in API_STEMS and may_be_noun(words[-1]))
-
-
-def _is_detail(name: str, api: str, history: Sequence[Turn]) -> bool:
-    """Return whether an answer of `history` mentions `name`, but not as something like `api`.
-
-    A link, the API of a turn and a row of a table that also has a row for `api` are like an API.
-    """
-    if any(turn.api_name and turn.api_name.lower() == name.lower() for turn in history):
-        return False
-    mentions = [turn.answer for turn in history if name.lower() in turn.answer.lower()]
-    return bool(mentions) and not any(
-        f"[{name}](" in answer or (f"| {name} |" in answer and f"| {api} |" in answer)
-        for answer in mentions
-    )
+    return not _NOT_ONLY_A_NAME.search(text) and not _REFERENCE.search(text)
 
 
 def new_stems(text: str, known_text: str) -> list[str]:
@@ -233,36 +248,16 @@ def history_text(history: Iterable[Turn]) -> str:
     )
 
 
-def _asked_text(history: Iterable[Turn]) -> str:
-    """Return the questions and API names of `history` as one text."""
-    return "\n".join(f"{turn.question}\n{turn.api_name or ''}" for turn in history)
-
-
-def _omits_subject(rest: str, has_opener: bool, subject: str, history: Sequence[Turn]) -> bool:
-    """Return whether `rest` (opener removed) cannot be understood without `subject`.
-
-    Words of earlier answers are known only if `rest` refers back or is no question. A long answer may
-    contain all words of a complete question.
-    """
+def _omits_subject(rest: str, subject: str, history: Iterable[Turn]) -> bool:
+    """Return whether `rest` (opener removed) cannot be understood without `subject`."""
     words = set(all_stems(rest))
-    if not words or set(all_stems(subject)) <= words:
+    if not words or set(all_stems(subject)) <= words or private_words(rest):
         return False
-    has_pronoun = _PRONOUN.search(rest) is not None
-    is_marked = has_opener or has_pronoun or _ELLIPSIS.search(rest) is not None
-    refers_back = _BACK_REFERENCE.search(rest) or not _NOT_ONLY_A_SUBJECT.search(rest)
-    prose = _NAME.sub(" ", rest)
-    known = history_text(history) if is_marked and refers_back else _asked_text(history)
-    new = new_stems(prose, known)
-    if has_pronoun:
-        new = [word for word in new if word not in _DEVELOPER_STEMS]
-    if is_marked:
-        is_action = has_pronoun and _ACTION_ON_PRONOUN.search(prose)
-        return len(new) <= (MAX_NEW_WORDS if is_action else 0)
-    mentioned = {word for turn in history for word in uncommon_stems(turn.question)}
-    limit = MAX_CHINESE_ELLIPTICAL_WORDS if in_chinese(rest) else MAX_ELLIPTICAL_WORDS
-    is_short = len(words) <= limit
-    repeats = (mentioned - IGNORED_STEMS) & words
-    return is_short and prose == rest and not new and not repeats
+    pronoun = _PRONOUN.search(rest)
+    if pronoun and not _NAME.search(rest, 0, pronoun.start()):
+        asked = "\n".join(f"{turn.question}\n{turn.api_name or ''}" for turn in history)
+        return len(new_stems(_NAME.sub(" ", rest), asked)) <= MAX_NEW_WORDS
+    return not (_NAME.search(rest) or new_stems(rest, "")) or bool(_BARE_VERB.fullmatch(rest))
 
 
 def _names_subject(details: ExtractedDetails) -> bool:
@@ -284,14 +279,7 @@ def _insert_subject(subject: str, rest: str) -> str:
     return f"{subject}：{rest}"
 
 
-def _strip_opener(text: str) -> str:
-    """Return `text` without openers such as "and"; unchanged if at most one English word would remain."""
-    rest = without_openers(text)
-    return rest if len(split_words(rest)) > 1 or in_chinese(rest) else text
-
-
 def _asks_about_problem(rest: str) -> bool:
     """Return whether `rest` asks about an unnamed problem, as in 那怎么解决 ("how to fix it")."""
     words = set(all_stems(rest))
-    is_stated = bool(words & (API_STEMS - PROBLEM_STEMS - ERROR_STEMS))
-    return bool(words & PROBLEM_STEMS) and not is_stated
+    return bool(words & PROBLEM_STEMS) and not words & (API_STEMS - PROBLEM_STEMS - ERROR_STEMS)

@@ -6,23 +6,27 @@ of number that the question asks for, such as a time or a size.
 
 import math
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
 from itertools import chain
 from typing import Literal
 
-from ingestion.store.collection import Collection
-from ingestion.text.words import may_be_noun, normalise, split_words, stem
+from ingestion.store.collection import NO_FILTERS, Collection
+from ingestion.text.words import may_be_noun, normalise, split_words, stem, with_indexed_versions
 from runnables.question.extract_details import error_codes
 from runnables.question.topic_scorer import DEVELOPER_WORDS, is_content_word
+from runnables.retrieval.exact_search import chunks_by_path
+from runnables.retrieval.path_patterns import chunks_with_pattern, matching_patterns, unescaped_body
 from runnables.retrieval.query_analysis import (
     Glossary,
     Lexicon,
     asks_about_code,
     camel_case_names,
     general_lexicon,
+    main_languages,
     names_of_fields,
+    numeric_codes,
     specific_identifiers,
 )
 from schemas.document import SectionKind
@@ -111,6 +115,8 @@ class QueryTerms:
         If `part` is given, words, equivalents and n-grams come only from this part of the question's text.
         """
         text = normalise(part or details.search_query)
+        text = with_indexed_versions(text, collection.word_counts)
+        asked = with_indexed_versions(details.text, collection.word_counts)
         words = [word for word in dict.fromkeys(split_words(text)) if is_content_word(word)]
         counts, total = collection.word_counts(words), max(collection.manifest.words, 2)
         weights = {
@@ -119,8 +125,8 @@ class QueryTerms:
             for word in words
         }
         names = [
-            *specific_identifiers(details.text),
-            *camel_case_names(details.text),
+            *_documented_names(asked, collection),
+            *camel_case_names(asked),
             *names_of_fields(text),
         ]
         codes = [code.lower() for code in error_codes(details.text)]
@@ -128,11 +134,11 @@ class QueryTerms:
         return cls(
             weights=weights,
             equivalents=_equivalents(
-                text, weights, (general_lexicon(collection.languages()), glossary)
+                text, weights, (general_lexicon(main_languages(collection)), glossary)
             ),
             ngrams=_ngrams(text),
             identifiers=frozenset([*names, *codes, *parameters]),
-            values=_values(details.text),
+            values=_values(asked),
             has_pasted_call=bool(details.request_param) or details.response is not None,
             lines=long_lines(details.text),
             needs=needs_of(details.text, structured),
@@ -182,8 +188,8 @@ class QueryTerms:
 
     @cached_property
     def is_only_identifiers(self) -> bool:
-        """Whether the question is only about its identifiers (see `has_other_words`)."""
-        return not self.has_other_words(self.identifiers)
+        """Whether the question is only about its identifiers (see `has_other_words`), each for itself."""
+        return "difference" not in self.needs and not self.has_other_words(self.identifiers)
 
     @cached_property
     def is_bare(self) -> bool:
@@ -206,6 +212,17 @@ class QueryTerms:
         return len(found) / len(self.identifiers) if self.identifiers else 0.0
 
 
+def _documented_names(text: str, collection: Collection) -> Iterator[str]:
+    """Yield the specific identifiers of a question; for a path, the patterns that describe it, if any."""
+    for name in specific_identifiers(text):
+        is_path = "/" in name and not chunks_by_path(collection, name)
+        found = chunks_with_pattern(collection, name, NO_FILTERS) if is_path else ()
+        patterns = [
+            each for chunk in found for each in matching_patterns(unescaped_body(chunk), name)
+        ]
+        yield from patterns or [name]
+
+
 def _equivalents(
     text: str, stems: Iterable[str], lexicons: Iterable[Lexicon | Glossary]
 ) -> dict[str, tuple[str, ...]]:
@@ -223,7 +240,8 @@ def _equivalents(
 def _values(text: str) -> frozenset[str]:
     """Return the values of a question. Numbers of three digits do not count: most are HTTP statuses."""
     marked = (word for word in _MARKED_WORD.findall(text) if len(word) > MAX_SHORT_VALUE_CHARS)
-    return frozenset(value.lower() for value in (*marked, *_SHORT_VALUE.findall(text)))
+    values = *marked, *_SHORT_VALUE.findall(text), *numeric_codes(text)
+    return frozenset(value.lower() for value in values)
 
 
 def long_lines(text: str) -> frozenset[str]:

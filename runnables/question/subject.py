@@ -5,6 +5,7 @@ The subject of "how do reminders work" is "reminders". The words of questions ar
 
 import re
 from collections.abc import Iterable
+from typing import NamedTuple
 
 from ingestion.text.language import COMMON_ZIPF, detect_language, zipf_frequency
 from ingestion.text.words import may_be_noun, read_word_lists, split_words, stem, vocabulary_words
@@ -21,11 +22,8 @@ MAX_CLAUSE_CHARS = 200
 Longer clauses are truncated.
 """
 
-MAX_SUBJECT_WORDS = 10
+MAX_SUBJECT_WORDS = 12
 """Maximum number of words in a subject taken from an earlier question."""
-
-MAX_CHINESE_SUBJECT_WORDS = 12
-"""`MAX_SUBJECT_WORDS` for Chinese."""
 
 OPENER = re.compile(
     r"(?:那么|那|然后|还有|另外|再问(?:下|一下)|顺便问(?:下|一下)|请问|对了)(?!个|些|样|里|边|种)"
@@ -37,7 +35,7 @@ OPENER = re.compile(
 )
 """What may precede the question itself, such as "and" or 那."""
 
-ARTICLE = re.compile(r"\b(?:an?|the)\s+", re.I)
+_ARTICLE = re.compile(r"\b(?:an?|the)\s+", re.I)
 
 _STATE = re.compile(r"了\s*$")
 """The end of a clause that describes what has happened, such as 过期了 ("has expired")."""
@@ -70,6 +68,7 @@ _ABOUT_NOUN = re.compile(
 _ASKED_CHINESE_NOUN = re.compile(
     r"^(?:(?:支持|提供|需要|可用|能用|有)*(?:哪些|哪几[个种]|什么|多少|几[个种])是?|谁(?:能|可以|有权)*)(?=\S{2})"
 )
+_CHINESE_INTERROGATIVE = re.compile("多[久少长大]|怎|什么|哪|几")
 _SUBJECT_PRONOUN = re.compile(r"它|这个|\b(?:it|they|them|this|these|those)\b", re.I)
 _WORDS = read_word_lists(__file__, "subject")
 _PREDICATES = _WORDS["predicate"]
@@ -90,6 +89,14 @@ ERROR_STEMS = _STEMS["error"]
 
 IGNORED_STEMS = API_STEMS | FRAME_STEMS
 """Words that name no subject."""
+
+
+class Word(NamedTuple):
+    """A word in lower case, with its position."""
+
+    text: str
+    start: int
+    end: int
 
 
 def conversation_subject(history: Iterable[Turn]) -> str:
@@ -137,7 +144,7 @@ def _subject(question: str) -> str:
     prose = without_openers(extract_details(question).prose[:MAX_TEXT_CHARS])
     for clause in CLAUSE_END.split(prose):
         if any(word not in FRAME_STEMS for word in uncommon_stems(clause)):
-            return _shorten_subject(clause.strip()[:MAX_CLAUSE_CHARS], in_chinese(clause))
+            return _shorten_subject(clause.strip()[:MAX_CLAUSE_CHARS])
     return ""
 
 
@@ -161,7 +168,7 @@ def _problem(question: str, subject: str) -> str:
     Articles do not matter: "create a shipment" is the same as "Create shipment".
     """
     problem = _subject(question)
-    own, known = (ARTICLE.sub("", text).lower() for text in (problem, subject))
+    own, known = (_ARTICLE.sub("", text).lower() for text in (problem, subject))
     if own in known:
         problem = subject
     elif known not in own:
@@ -170,16 +177,14 @@ def _problem(question: str, subject: str) -> str:
     return " ".join(filter(None, [problem, *codes]))
 
 
-def _shorten_subject(clause: str, is_chinese: bool) -> str:
+def _shorten_subject(clause: str) -> str:
     subject = _noun_phrase(clause)
     if _SUBJECT_PRONOUN.search(subject):
         return ""
-    limit = MAX_CHINESE_SUBJECT_WORDS if is_chinese else MAX_SUBJECT_WORDS
-    if len(split_words(subject)) <= limit:
+    if len(words := split_words(subject)) <= MAX_SUBJECT_WORDS:
         return subject
-    stems = set(uncommon_stems(subject))
-    words = [word for word in split_words(subject) if stem(word) in stems]
-    return ("" if is_chinese else " ").join(words[:limit])
+    words = [word for word in words if stem(word) in uncommon_stems(subject)][:MAX_SUBJECT_WORDS]
+    return ("" if in_chinese(subject) else " ").join(words)
 
 
 def _noun_phrase(clause: str) -> str:
@@ -204,16 +209,23 @@ def _strip_frame(clause: str) -> str:
 
 def _cut_predicate(clause: str) -> str:
     """Return `clause` up to its first verb; unchanged if no content word precedes a verb."""
-    position = 0
-    for word in split_words(clause):
-        position = clause.lower().find(word, position)
-        subject = clause[:position].rstrip()
+    for word, start, _ in words_with_positions(clause):
         may_be_verb = word.isascii() and word.endswith(("ed", "able", "ible"))
         is_verb = word in _PREDICATES or (may_be_verb and word not in _NOUNS)
-        if is_verb and _has_own_words(subject):
+        subject = clause[:start].rstrip()
+        if is_verb and _has_own_words(subject) and not _CHINESE_INTERROGATIVE.search(subject):
             return subject
-        position += len(word)
     return clause
+
+
+def words_with_positions(text: str) -> list[Word]:
+    """Return the words of `text` except articles, with their positions."""
+    words, end = list[Word](), 0
+    for word in split_words(text):
+        start = text.lower().find(word, end)
+        end = start + len(word)
+        words.append(Word(word, start, end))
+    return [word for word in words if word.text not in ("a", "an", "the")]
 
 
 def _has_own_words(text: str) -> bool:

@@ -14,7 +14,7 @@ from ingestion.text.words import read_word_lists, split_words
 from runnables.answer.confidence import topic_probability
 from runnables.question.query_terms import QueryTerms
 from runnables.question.topic_scorer import TopicScorer
-from runnables.retrieval.query_analysis import Glossary, Lexicon, general_lexicon
+from runnables.retrieval.query_analysis import Glossary, Lexicon, general_lexicon, main_languages
 from schemas.document import Chunk
 from schemas.question import ExtractedDetails
 
@@ -83,7 +83,7 @@ def topic_features(
     topic = TopicScorer(collection.word_counts, collection.manifest.words)
     scores = topic.word_scores(details.text).values()
     gain = _gain_by_equivalents(
-        details.text, topic, (glossary, general_lexicon(collection.languages()))
+        details.text, topic, (glossary, general_lexicon(main_languages(collection)))
     )
     return {
         "topic": sum(scores) + gain,

@@ -11,10 +11,16 @@ docs/decisions/0002-topic-gate.md has measurements on platforms that the gate wa
 """
 
 import math
-from collections.abc import Callable, Iterable
 
 from ingestion.text.language import COMMON_ZIPF, zipf_frequency
-from ingestion.text.words import read_word_lists, vocabulary_words, words_within
+from ingestion.text.words import (
+    COMPARISON_WORDS,
+    WordCounts,
+    read_word_lists,
+    vocabulary_words,
+    with_indexed_versions,
+    words_within,
+)
 
 DOCUMENT_WEIGHT = 0.3
 """Weight of the documents in the language model that mixes them with everyday language."""
@@ -22,15 +28,12 @@ DOCUMENT_WEIGHT = 0.3
 DEVELOPER_SHARE = 1e-3
 """Assumed minimum frequency of each of `DEVELOPER_WORDS` in the documents, as a share of all words."""
 
-WordCounts = Callable[[Iterable[str]], dict[str, int]]
-"""Function that returns the number of occurrences in the documents for each word that occurs there."""
-
 _WORDS = read_word_lists(__file__, "topic_scorer")
 
 DEVELOPER_WORDS = _WORDS["developer"]
 """Words that developers use on every platform, whether or not its documents contain them."""
 
-STOP_WORDS = _WORDS["stop"]
+STOP_WORDS = _WORDS["stop"] | COMPARISON_WORDS
 """Words of questions and requests, and function words; they say nothing about the subject."""
 
 
@@ -63,7 +66,8 @@ class TopicScorer:
         If the documents contain only parts of a Chinese word, that is, shorter words within it, these
         parts are scored instead.
         """
-        words = [word for word in dict.fromkeys(vocabulary_words(text)) if is_uncommon_word(word)]
+        indexed = vocabulary_words(with_indexed_versions(text, self._word_counts))
+        words = [word for word in dict.fromkeys(indexed) if is_uncommon_word(word)]
         counts = self._word_counts(words)
         parts = {word: words_within(word) for word in words if word not in counts}
         counts |= self._word_counts([part for each in parts.values() for part in each])

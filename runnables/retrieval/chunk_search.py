@@ -16,7 +16,7 @@ from langchain_core.runnables.config import get_async_callback_manager_for_confi
 
 from ingestion.store.collection import Collection
 from ingestion.text.language import estimate_tokens
-from ingestion.text.words import index_words, query_words
+from ingestion.text.words import index_words, query_words, with_indexed_versions
 from runnables.question.extract_details import details_of
 from runnables.question.query_terms import QueryTerms
 from runnables.retrieval.compressors import RERANK_DEPTH
@@ -26,7 +26,12 @@ from runnables.retrieval.exact_search import (
     missing_identifiers,
     similar_identifiers,
 )
-from runnables.retrieval.query_analysis import Glossary, general_lexicon, split_question
+from runnables.retrieval.query_analysis import (
+    Glossary,
+    general_lexicon,
+    main_languages,
+    split_question,
+)
 from runnables.retrieval.ranking import (
     add_request_parameters,
     content_of,
@@ -141,6 +146,8 @@ class ChunkSearch:
         self, query: str, question: Question, terms: Sequence[str], config: RunnableConfig
     ) -> list[RetrievedChunk]:
         """Search for each part of `query`, and interleave the results."""
+        collection = self._search.collection
+        query = await collection.run(partial(with_indexed_versions, query, collection.word_counts))
         parts = [self._search_part(part, question, terms, config) for part in split_question(query)]
         return interleave(await asyncio.gather(*parts))
 
@@ -165,7 +172,7 @@ class ChunkSearch:
                 )
             )
         collection = self._search.collection
-        lexicon = general_lexicon(await collection.run(collection.languages))
+        lexicon = general_lexicon(await collection.run(partial(main_languages, collection)))
         chunks = await search(query, synonyms=lexicon.equivalents(query))
         if not lacks_request_parameters(chunks):  # most questions
             return chunks

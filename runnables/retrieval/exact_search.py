@@ -2,10 +2,13 @@
 
 A chunk defines an identifier in each of these cases:
 
-- The identifier is in a column of codes in a table, or is the name in the first cell of a row.
+- The identifier is in a column of codes in a table, or is the name in the first cell of a row. In a table
+  with a column of codes, the names in capitals in other columns count as well.
 - The identifier starts a list item or a heading.
 - The identifier starts a line, and is in code, in bold or followed by a colon.
 - The identifier is the name, path, last path segment or operation id of the chunk's API.
+
+A path that is not the path of an API counts as the patterns that match it, such as `/devices/${id}/state`.
 
 Some other mentions count as weaker definitions (see `LISTED`). The rest are left to full-text search.
 """
@@ -13,15 +16,29 @@ Some other mentions count as weaker definitions (see `LISTED`). The rest are lef
 import re
 from collections.abc import Iterable, Iterator, Sequence
 from functools import cache, lru_cache
+from http import HTTPStatus
 
 from rapidfuzz import fuzz, process
 
 from ingestion.sources.api_docs import api_method
 from ingestion.store.collection import Collection
 from ingestion.text.markdown_blocks import plain_text, row_cells
-from ingestion.text.words import joined_word, read_word_lists, split_words, stem
+from ingestion.text.words import (
+    joined_word,
+    read_word_lists,
+    split_words,
+    stem,
+    with_indexed_versions,
+)
 from runnables.question.extract_details import error_codes
-from runnables.retrieval.query_analysis import specific_identifiers
+from runnables.retrieval.path_patterns import (
+    api_url_candidates,
+    chunks_with_pattern,
+    matching_literals,
+    matching_patterns,
+    unescaped_body,
+)
+from runnables.retrieval.query_analysis import hexadecimal, specific_identifiers
 from schemas.document import Chunk
 from schemas.question import ExtractedDetails, Filters
 
@@ -49,6 +66,9 @@ code span outside tables or, unless it is a number, a word in a cell of a table.
 
 CODE_COLUMN = re.compile(r"码|错误|code|status|error", re.IGNORECASE)
 """Words in the title of a column of codes."""
+
+_CAPITALS = re.compile(r"(?!(?:GET|POST|PUT|PATCH|DELETE|HEAD)\Z)[A-Z][A-Z0-9]+(?:[_.-][A-Z0-9]+)*")
+"""An identifier in capitals, such as `KICKED`."""
 
 _METHOD = re.compile(
     r"(?<![A-Za-z_])(?:(?:GET|POST|PUT|PATCH|DELETE|HEAD)(?![A-Za-z_])"
@@ -84,13 +104,6 @@ ACTION_VERBS = frozenset(_SYNONYMS).union(*_SYNONYMS.values())
 """Words that begin the names of APIs on most platforms."""
 
 _SEPARATORS = re.compile(r"[\s,，、/;；]+")
-_BASE_SEGMENT = re.compile(r"api|rest|v\d[\w.]*|\d{4}-\d{2}(?:-\d{2})?", re.IGNORECASE)
-"""A segment of the base path of a server, such as `v2` in `/v2/bookings`."""
-
-_PLACEHOLDER = re.compile(r"\{[^}]*\}|:\w+|<[^>]*>")
-_ESCAPE = re.compile(r"\\([_.*-])")
-"""An escaped character of Markdown that identifiers may contain."""
-
 _ITEM = re.compile(r"\s*(?:[>#*+-]+\s+|\d+[.)]\s+)+[*_`\[]*|\s*[*_`]+")
 _OPERATION_LABEL = re.compile(r"\W*operation(?: ?id)?\W*[:：]\W*")
 _CONTINUATION = re.compile(r"[\w-]|\.\w")
@@ -127,10 +140,9 @@ def missing_identifiers(
     This function blocks: call it in a worker thread.
     """
     first_word = (details.error or "").partition(" ")[0].lower()
-    names = list(dict.fromkeys([*error_codes(first_word), *specific_identifiers(details.asked)]))[
-        :MAX_IDENTIFIERS
-    ]
-    missing = [name for name in names if not _exists(collection, name, filters)]
+    asked = with_indexed_versions(details.asked, collection.word_counts)
+    names = list(dict.fromkeys([*error_codes(first_word), *specific_identifiers(asked)]))
+    missing = [name for name in names[:MAX_IDENTIFIERS] if not _exists(collection, name, filters)]
     text = details.asked.lower()
     named = (name for name in _products() if name in text and _contains_whole(text, name))
     products = {name: split_words(name) for name in sorted(named, key=text.index)}
@@ -188,16 +200,6 @@ def definition_strength(chunk: Chunk, identifiers: Iterable[str]) -> int:
     return sum(_strength(chunk, identifier) for identifier in identifiers)
 
 
-def api_url_candidates(url: str) -> list[str]:
-    """Return `url` as a path, and its suffixes of two or more segments, longest first.
-
-    For example, `gw/v1/orders?page=1` becomes `/gw/v1/orders` and `/v1/orders`, because `gw` may be the
-    prefix of a gateway.
-    """
-    segments = url.split("?")[0].strip("/").split("/")
-    return ["/" + "/".join(segments[i:]) for i in range(max(len(segments) - 1, 1))]
-
-
 def stated_method(question: str) -> str:
     """Return the HTTP method in `question`; empty if there is none, or if there are several.
 
@@ -214,10 +216,13 @@ def _candidates(
 ) -> list[Chunk]:
     if "/" in identifier and (chunks := chunks_by_path(collection, identifier, question)):
         return [chunk for chunk in chunks if filters.allow(chunk)]
+    described = chunks_with_pattern(collection, identifier, filters)
     word = joined_word(identifier)
-    if not word:
-        return []
-    hits = collection.search_hits(word, SEARCH_DEPTH, filters=filters)
+    return [*described, *(_search(collection, word, filters) if word else ())]
+
+
+def _search(collection: Collection, query: str, filters: Filters) -> list[Chunk]:
+    hits = collection.search_hits(query, SEARCH_DEPTH, filters=filters)
     return collection.chunks_by_id([hit.id for hit in hits])
 
 
@@ -225,7 +230,11 @@ def _exists(collection: Collection, identifier: str, filters: Filters) -> bool:
     if "/" in identifier and any(map(filters.allow, chunks_by_path(collection, identifier))):
         return True
     word = joined_word(identifier)
-    return not word or bool(collection.search_hits(word, 1, filters=filters))
+    if not word or collection.search_hits(word, 1, filters=filters):
+        return True
+    if identifier.isdecimal():
+        return bool(collection.search_hits(hexadecimal(identifier), 1, filters=filters))
+    return bool(chunks_with_pattern(collection, identifier, filters))
 
 
 def chunks_by_path(collection: Collection, path: str, question: str = "") -> list[Chunk]:
@@ -327,7 +336,7 @@ def _chunks_with_any_method(collection: Collection, path: str) -> list[Chunk]:
 
     def match(url: str) -> tuple[int, int]:
         """Return how well a URL matches: its equal segments, and the negated difference in length."""
-        return _matching_literals(path, url), -abs(url.count("/") - segments)
+        return matching_literals(path, url), -abs(url.count("/") - segments)
 
     matches = {url: match(url) for url in urls}
     best = max(matches.values(), default=(0, 0))
@@ -340,43 +349,18 @@ def is_at_path(url: str, path: str) -> bool:
 
     For example, the API with the URL `/orders/{id}` is at `/gateway/orders/42`.
     """
-    return _matching_literals(path, url) > 0
-
-
-def _matching_literals(path: str, url: str) -> int:
-    """Compare `url` and `path` from their last segments, and return the number of equal segments.
-
-    The number is 0 if they do not match. A placeholder in `url` matches any segment of `path`, but does not
-    count. The longer of the two may have further segments at its start, such as the prefix of a gateway or
-    the server's base path. If `path` has only one segment, it may lack only a base path such as `/api/v2`.
-    """
-    expected = url.lower().strip("/").split("/")
-    given = path.lower().split("?")[0].strip("/").split("/")[-len(expected) :]
-    if len(given) < len(expected):
-        # If `path` lacks the start of the URL, its first segment must not match a placeholder.
-        missing, expected = expected[: -len(given)], expected[-len(given) :]
-        is_base = all(map(_BASE_SEGMENT.fullmatch, missing))
-        if given[0] != expected[0] or (len(given) == 1 and not is_base):
-            return 0
-    literals = 0
-    for segment, value in zip(expected, given, strict=True):
-        if segment == value:
-            literals += 1
-        elif not _PLACEHOLDER.fullmatch(segment):
-            return 0
-    return literals
+    return matching_literals(path, url) > 0
 
 
 def _strength(chunk: Chunk, identifier: str) -> int:
     heading = chunk.section.rpartition(" > ")[2]
     if _names_api(chunk, identifier) or _starts_with(heading, identifier):
         return DEFINED
-    body = chunk.body.lower()
-    if "\\" in body:
-        body = _ESCAPE.sub(r"\1", body)
-    if identifier not in body:
-        return 0
-    return max(_strengths_in_body(body, identifier), default=0)
+    body = unescaped_body(chunk)
+    names = [identifier] if identifier in body.lower() else []
+    if "/" in identifier:
+        names += matching_patterns(body, identifier)
+    return max((each for name in names for each in _strengths_in_body(body, name)), default=0)
 
 
 def _names_api(chunk: Chunk, identifier: str) -> bool:
@@ -396,24 +380,48 @@ def _strengths_in_body(body: str, identifier: str) -> Iterator[int]:
     for line in body.splitlines():
         is_row = line.lstrip().startswith("|")
         header = (header or line) if is_row else ""
-        if identifier in line:
+        if identifier in line.lower():
             yield (
-                _row_strength(_cells(line), _cells(header), identifier)
+                _row_strength(_cells(header), _cells(line), identifier)
                 if is_row
-                else _line_strength(line, identifier)
+                else _line_strength(line.lower(), identifier)
             )
 
 
-def _row_strength(cells: list[str], header: list[str], identifier: str) -> int:
-    if cells and (cells[0] == identifier or _last_part(cells[0]) == identifier):
+def _row_strength(header: list[str], cells: list[str], identifier: str) -> int:
+    first = cells[0].lower() if cells else ""
+    if identifier in (first, _last_part(first), *_parts(named_codes(header, cells))):
         return DEFINED
-    is_listed = False
-    for number, cell in enumerate(cells):
-        if identifier in cell and identifier in _SEPARATORS.split(cell):
-            is_listed = True
-            if number < len(header) and CODE_COLUMN.search(header[number]):
-                return DEFINED
+    is_listed = identifier in _parts(cell.lower() for cell in cells)
     return LISTED if is_listed and not identifier.lstrip("-").isdigit() else 0
+
+
+def _parts(cells: Iterable[str]) -> set[str]:
+    return {part for cell in cells for part in _SEPARATORS.split(cell)}
+
+
+def named_codes(header: Sequence[str], cells: Sequence[str]) -> dict[str, str]:
+    """Return the codes in a table row, in lower case, each with the title of the table's column of codes.
+
+    These are the cells of a column of codes and, in a table with such a column, identifiers in capitals.
+    The phrase of an HTTP status, such as "Conflict" in the row of 409, is neither.
+    """
+    titles = [title for title in header if CODE_COLUMN.search(title)]
+    phrases = {_status_phrase(cell) for cell in cells if cell.isdecimal() and len(cell) == 3}
+    return {
+        cell.lower(): title if title in titles else titles[0]
+        for title, cell in zip(header, cells, strict=False)
+        if titles and cell not in phrases and (title in titles or _CAPITALS.fullmatch(cell))
+    }
+
+
+@cache
+def _status_phrase(status: str) -> str:
+    """Return the phrase of an HTTP status, which the reader of OpenAPI documents adds to the status."""
+    try:
+        return HTTPStatus(int(status)).phrase
+    except ValueError:  # not a status
+        return ""
 
 
 def _line_strength(line: str, identifier: str) -> int:
@@ -432,7 +440,7 @@ def _starts_with(text: str, identifier: str) -> bool:
 
 
 def _cells(row: str) -> list[str]:
-    return [plain_text(cell).lower() for cell in row_cells(row)]
+    return [plain_text(cell) for cell in row_cells(row)]
 
 
 def _last_part(cell: str) -> str:

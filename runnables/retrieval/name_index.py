@@ -19,7 +19,7 @@ from typing import Literal, NamedTuple
 from rapidfuzz import fuzz, process
 
 from ingestion.text.words import normalise, stem
-from runnables.retrieval.exact_search import api_url_candidates
+from runnables.retrieval.path_patterns import api_url_candidates
 from runnables.retrieval.query_analysis import Glossary
 from schemas.document import CatalogueEntry
 

@@ -5,14 +5,22 @@ Identifiers are error codes, paths, field names, dotted names, header names and 
 
 import re
 import tomllib
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from functools import cache
 from pathlib import Path
 
+from ingestion.store.collection import Collection
 from ingestion.text.words import normalise, split_words, stem
 from runnables.question.extract_details import error_codes, extract_details
 from runnables.question.topic_scorer import DEVELOPER_WORDS
 from schemas.choices import LANGUAGES, Language
+
+MIN_LANGUAGE_SHARE = 0.1
+"""Minimum share of the sections in a language from which its words are not translated."""
+
+MAX_COUNTED_DOCUMENTS = 1_000
+"""Number of documents from which the share of a language is estimated."""
 
 MAX_PARTS = 3
 """Maximum number of parts of a question; more parts are an enumeration rather than questions."""
@@ -51,6 +59,19 @@ _CAMEL_CASE = re.compile(r"(?<![\w./])[a-z]+[0-9]*[A-Z][A-Za-z0-9]*(?![\w./])", 
 _ABBREVIATION = re.compile(r"[A-Za-z](?:\.[A-Za-z])+")
 """Letters with dots between them, such as `e.g` and `p.m`."""
 _SHORT_CODE = re.compile(r"(?<![A-Za-z0-9_.-])(?:-\d{1,3}|\d{3})(?![A-Za-z0-9_%-]|\.\w)")
+_HEX_CODE = re.compile(r"(?<![\w.-])-?0x[0-9a-f]{1,8}(?!\w)", re.IGNORECASE | re.ASCII)
+_STATED_NUMBER = re.compile(
+    r"(?<![A-Za-z0-9_])(?:(?i:rc|rv|ret|retval|errno|code)\s?[=:：]{1,2}|[A-Za-z]+(?:C|_c)ode\s?[=:：]{0,2})"
+    r"\s?(-?\d{1,3})(?![\w%-]|\.\w)",
+    re.ASCII,
+)
+"""A number after the name of a code, as in `rc=5` and `reasonCode 142`."""
+
+_NEGATIVE_NUMBER = re.compile(
+    r"(?<=[A-Za-z\u4e00-\u9fff] )(-\d{1,3})(?![A-Za-z0-9_%-]|\.\w|\s?[个条次天秒分时小日月年度元°])"
+)
+"""A negative number after a word, as in "step -3"."""
+
 _ERROR_WORD = re.compile(
     r"错误|报错|异常|失败|返回码|状态码"
     r"|(?<![a-z])(?:err|errors?|err_?code|ret_?code|http|status|code)(?![a-z])",
@@ -61,11 +82,14 @@ _ASKED_CODE = re.compile(
     r"|\b(?:gets?\s+an?|(?:got|getting|gives?|returns?|returned|throws)(?:\s+an?)?)\s+[45]\d\d\b"
     r"|\b(?:gets?|got|getting|gives?|returns?|returned|throws)(?:\s+an?)?\s+-?\d{4,9}\b(?!\s+[a-z]{3,})"
     r"|\b(?:GET|POST|PUT|PATCH|DELETE|HEAD)\s+[\"'`]?(?:https?:/)?/\S+(?:\s+HTTP/[\d.]+[\"']?)?\s+[45]\d\d\b"
-    r"|\bwhy\b.{1,30}?\b[45]\d\d\b|\A\W*\d{3,9}\W*\Z|(?<!\d)\d{3,9}\s*(?:是什么|是啥|什么意思|啥意思|代表|表示)"
+    r"|\bwhy\b.{1,30}?\b[45]\d\d\b|\A\W*(?:(?:and|what about|那)\s*)?\d{3,9}\s*呢?\W*\Z"
+    r"|(?<!\d)\d{3,9}\s*(?:是什么|是啥|什么意思|啥意思|代表|表示)"
     r"|(?:返回|报|出现|提示|遇到)了?\s*(?:[45]\d\d(?!\d)|-?\d{4,9}(?!\d|\s*[个条次人元天秒分小]))",
     re.IGNORECASE,
 )
 """A question about the meaning of a number of 3 to 9 digits, or about a code that an API returns."""
+_LAST_STATUS = re.compile(r"[A-Za-z\u4e00-\u9fff] (?:4(?:0[1-9]|1[0-7]|2[1-9]|31|51)|50[1-8])\W*\Z")
+"""The status of an HTTP error at the end: "version conflict 409". Round numbers may count something."""
 _WORD = re.compile(r"[A-Za-z][A-Za-z0-9_]*")
 _ASKED_FIELD = re.compile(
     r"(?<![A-Za-z0-9_./-])([A-Za-z]{3,})[ `\"'”]*(?:这?个?(?:字段|参数)|是什么|是啥|什么意思|啥意思"
@@ -122,7 +146,7 @@ class Lexicon:
     def __init__(self, languages: frozenset[Language]) -> None:
         """Read lexicon.toml.
 
-        `languages` are the languages of the documents. A word of a question that is in one of these
+        `languages` are the main languages of the documents. A word of a question that is in one of these
         languages is not translated.
         """
         text = Path(__file__).with_name("lexicon.toml").read_text(encoding="utf-8")
@@ -157,8 +181,27 @@ def _terms(words: str) -> list[str]:
 
 @cache
 def general_lexicon(languages: frozenset[Language]) -> Lexicon:
-    """Return the lexicon for documents in `languages`."""
+    """Return the lexicon for documents whose main languages are `languages`."""
     return Lexicon(languages)
+
+
+def main_languages(collection: Collection) -> frozenset[Language]:
+    """Return the languages with at least `MIN_LANGUAGE_SHARE` of the sections of the documents.
+
+    A few pages in another language, such as release notes, must not prevent translations of questions in
+    that language. The share is estimated from a sample of the documents.
+
+    This function blocks: call it in a worker thread.
+    """
+    languages = collection.languages()
+    if len(languages) < 2:
+        return languages
+    catalogue = collection.catalogue()
+    counts = Counter[Language]()
+    for entry in catalogue[:: len(catalogue) // MAX_COUNTED_DOCUMENTS + 1]:
+        counts[entry.language] += max(len(entry.outline), 1)
+    least = MIN_LANGUAGE_SHARE * counts.total()
+    return frozenset(language for language in languages if counts[language] >= least)
 
 
 def _search_forms(term: str) -> tuple[str, str]:
@@ -200,14 +243,17 @@ def extract_identifiers(question: str) -> list[str]:
     """Return the distinct identifiers in `question`, in lower case.
 
     Identifiers are error codes, paths, and names with `_`, `.`, `-` or an inner capital. In a question
-    about errors, short numbers such as 404 and -1 are codes. A plain word can be an identifier, such as
-    `sign` in "what is sign?".
+    about errors, short numbers such as 404 and -1 are codes. Numbers are also codes if they are
+    hexadecimal, negative or after the name of a code. A plain word can be an identifier, such as `sign` in
+    "what is sign?".
     """
     text = _URL_OR_EMAIL.sub(" ", question)
     short = _SHORT_CODE.findall(text) if _is_about_errors(text) else []
     names = [
         *error_codes(text),
         *short,
+        *_HEX_CODE.findall(text),
+        *numeric_codes(text),
         *extract_details(question).paths,
         *(name for name in _NAME.findall(text) if not _ABBREVIATION.fullmatch(name)),
         *_plain_words(question),
@@ -218,10 +264,11 @@ def extract_identifiers(question: str) -> list[str]:
 def specific_identifiers(question: str) -> list[str]:
     """Return the identifiers in `question` that contain `_`, `.` or `/`, unlike ordinary words.
 
-    If the question is about errors, numbers are also returned.
+    Hexadecimal numbers are also returned and, if the question is about errors, other numbers.
     """
     about_errors = _is_about_errors(question)
-    return [name for name in extract_identifiers(question) if _is_specific(name, about_errors)]
+    names = [name for name in extract_identifiers(question) if _is_specific(name, about_errors)]
+    return list(dict.fromkeys([*names, *map(str.lower, _HEX_CODE.findall(question))]))
 
 
 def camel_case_names(question: str) -> list[str]:
@@ -243,8 +290,26 @@ def asks_about_code(question: str) -> bool:
     return any(name.lstrip("-").isdigit() for name in specific_identifiers(question))
 
 
+def numeric_codes(question: str) -> list[str]:
+    """Return the numbers in `question` that may be codes: after the name of a code, or negative.
+
+    A number after the name of a code is also returned as documents may have it: `0x05` for `rc=5`.
+    """
+    stated = _STATED_NUMBER.findall(question)
+    others = (hexadecimal(number) for number in stated if number.isdecimal())
+    return [*stated, *others, *_NEGATIVE_NUMBER.findall(question)]
+
+
+def hexadecimal(number: str) -> str:
+    """Return `number` in the notation of status bytes: `0x05` for `5`."""
+    return f"0x{int(number):02x}"
+
+
 def _is_about_errors(question: str) -> bool:
-    return bool(_ERROR_WORD.search(question) or _ASKED_CODE.search(question))
+    if any(each.search(question) for each in (_ERROR_WORD, _ASKED_CODE, _STATED_NUMBER)):
+        return True
+    # "What is the full URL, the host answers 404" asks about something else.
+    return bool(_LAST_STATUS.search(question)) and not _INTERROGATIVE.search(question)
 
 
 def _is_specific(name: str, about_errors: bool) -> bool:

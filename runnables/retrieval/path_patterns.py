@@ -1,0 +1,123 @@
+"""Comparison of paths and topics with the patterns that documents have for them.
+
+In a pattern, segments such as `{id}`, `${id}`, `:id`, `<id>` and `+` stand for one segment of a path, and a
+last segment `#` for any number of them, as in the topic filters of MQTT.
+"""
+
+import re
+from functools import lru_cache
+
+from ingestion.store.collection import Collection
+from schemas.document import Chunk
+from schemas.question import Filters
+
+SEARCH_DEPTH = 50
+"""Maximum number of chunks in which a pattern is looked for."""
+
+_BASE_SEGMENT = re.compile(r"api|rest|v\d[\w.]*|\d{4}-\d{2}(?:-\d{2})?", re.IGNORECASE)
+"""A segment of the base path of a server, such as `v2` in `/v2/bookings`."""
+
+_PLACEHOLDER = re.compile(r"\$?\{[^}]*\}|:\w+|<[^>]*>|\+")
+_REST = "#"
+"""The last segment of a topic filter, which stands for all further segments."""
+
+_ESCAPE = re.compile(r"\\([_.*-])")
+"""An escaped character of Markdown that identifiers may contain."""
+
+_SEGMENT = r"(?:[\w.~%-]|\$?\{[^{}/\s]{0,80}\}|<[^<>/\s]{0,80}>|:\w)++"
+_PATTERN = re.compile(rf"/?+(?:{_SEGMENT}|\+)(?:/(?:{_SEGMENT}|\+))*+(?:/#)?", re.ASCII)
+
+
+def chunks_with_pattern(collection: Collection, path: str, filters: Filters) -> list[Chunk]:
+    """Return the chunks with a pattern, such as `/devices/${id}/state`, that matches `path`.
+
+    The result is empty if `path` has no slash. This function blocks: call it in a worker thread.
+    """
+    if "/" not in path:
+        return []
+    hits = collection.search_hits(path, SEARCH_DEPTH, filters=filters)
+    chunks = collection.chunks_by_id([hit.id for hit in hits])
+    return [chunk for chunk in chunks if matching_patterns(unescaped_body(chunk), path)]
+
+
+def unescaped_body(chunk: Chunk) -> str:
+    """Return the body of `chunk` without the escapes that identifiers may contain."""
+    return _ESCAPE.sub(r"\1", chunk.body) if "\\" in chunk.body else chunk.body
+
+
+def api_url_candidates(url: str) -> list[str]:
+    """Return `url` as a path, and its suffixes of two or more segments, longest first.
+
+    For example, `gw/v1/orders?page=1` becomes `/gw/v1/orders` and `/v1/orders`, because `gw` may be the
+    prefix of a gateway.
+    """
+    segments = url.split("?")[0].strip("/").split("/")
+    return ["/" + "/".join(segments[i:]) for i in range(max(len(segments) - 1, 1))]
+
+
+@lru_cache(maxsize=20_000)
+def matching_literals(path: str, url: str) -> int:
+    """Compare `url` and `path` from their last segments, and return the number of equal segments.
+
+    The number is 0 if they do not match. A placeholder in `url` matches any segment of `path`, but does not
+    count. The longer of the two may have further segments at its start, such as the prefix of a gateway or
+    the server's base path. If `path` has only one segment, it may lack only a base path such as `/api/v2`.
+
+    Cached, because several steps compare the path of a question with all APIs.
+    """
+    expected, given = _segments(url), _segments(path.split("?")[0])
+    given = given[-len(expected) :]
+    if len(given) < len(expected):
+        # If `path` lacks the start of the URL, its first segment must not match a placeholder.
+        missing, expected = expected[: -len(given)], expected[-len(given) :]
+        if given[0] != expected[0] or (len(given) == 1 and not _is_base(missing)):
+            return 0
+    return _equal_segments(expected, given)
+
+
+def matching_patterns(text: str, path: str) -> list[str]:
+    """Return the patterns in `text`, in lower case, that match the whole `path`.
+
+    The path may begin with a base path such as `/v2`. At least one segment must be equal: `/{a}/{b}`
+    matches no path.
+    """
+    return [pattern for pattern in _patterns_in(text.lower()) if _is_match(pattern, path)]
+
+
+def _is_match(pattern: str, path: str) -> bool:
+    expected, given = _segments(pattern), _segments(path.split("?")[0])
+    if expected[-1] == _REST:
+        expected = expected[:-1]
+        given = given[: len(expected)]
+    extra = len(given) - len(expected)
+    return extra >= 0 and _is_base(given[:extra]) and _equal_segments(expected, given[extra:]) > 0
+
+
+@lru_cache(maxsize=1_000)
+def _patterns_in(text: str) -> tuple[str, ...]:
+    """Return the distinct patterns in the text of a section; cached, because many questions read it."""
+    paths = dict.fromkeys(_PATTERN.findall(text))
+    return tuple(path for path in paths if "/" in path.strip("/") and _has_placeholder(path))
+
+
+def _has_placeholder(path: str) -> bool:
+    return any(each == _REST or _PLACEHOLDER.fullmatch(each) for each in _segments(path))
+
+
+def _segments(path: str) -> list[str]:
+    return path.lower().strip("/").split("/")
+
+
+def _is_base(segments: list[str]) -> bool:
+    return all(map(_BASE_SEGMENT.fullmatch, segments))
+
+
+def _equal_segments(expected: list[str], given: list[str]) -> int:
+    """Return the number of equal segments; 0 if another one does not match its placeholder."""
+    equal = 0
+    for segment, value in zip(expected, given, strict=True):
+        if segment == value:
+            equal += 1
+        elif not _PLACEHOLDER.fullmatch(segment):
+            return 0
+    return equal

@@ -1,0 +1,84 @@
+"""Codes of a table that are asked for by name, in another notation, or without a word such as "error"."""
+
+from pathlib import Path
+
+import pytest
+
+from runnables.retrieval.exact_search import named_codes
+from tests.small_platform import quoted_page
+
+PAGE = """
+# Connections
+
+## Close codes
+
+| Code | Name | Meaning | Reconnect |
+| --- | --- | --- | --- |
+| 4001 | NORMAL | The client closed the connection | no |
+| 4003 | KICKED | The server closed the session | no |
+| 4004 | CONFLICT | Too many connections of one user | no |
+| 4029 | RATE_LIMITED | Messages were sent too fast | after 10 seconds |
+
+## Return codes of a connection
+
+| Return code | Meaning |
+| --- | --- |
+| 0x01 | The protocol version is not supported |
+| 0x04 | The password is wrong |
+| 0x05 | The device is not authorised |
+
+## Progress
+
+Devices report the progress of an upgrade.
+
+| step | Meaning |
+| --- | --- |
+| 1~100 | Percentage |
+| -1 | The upgrade failed |
+| -3 | The checksum differs |
+
+## Kicking users
+
+To kick a user, call the session API. The user can be kicked from each session, and a conflict with a running
+call is possible: the server closes the oldest session of the user.
+"""
+
+
+@pytest.mark.parametrize(
+    ("question", "row", "other"),
+    [
+        ("CONFLICT", "Too many connections", "Messages were sent"),
+        ("KICKED", "The server closed the session", "Messages were sent"),
+        ("what does KICKED mean?", "The server closed the session", "Messages were sent"),
+        ("connect failed rc=4", "The password is wrong", "not authorised"),
+        ("rc=5", "not authorised", "The password is wrong"),
+        ("the callback gets returnCode 5", "not authorised", "The password is wrong"),
+        ("upgrade progress step -3", "The checksum differs", "Percentage"),
+        ("4029呢", "Messages were sent", "The server closed"),
+        ("and 4029?", "Messages were sent", "The server closed"),
+    ],
+)
+def test_only_the_row_of_the_code_is_quoted(
+    tmp_path: Path, question: str, row: str, other: str
+) -> None:
+    answer = quoted_page(tmp_path, PAGE, question)
+    assert row in answer
+    assert other not in answer
+
+
+def test_capitals_are_names_only_in_a_table_with_codes() -> None:
+    cells = ["4003", "KICKED", "See POST", "POST"]
+    assert named_codes(["Code", "Name", "Text", "Method"], cells) == {
+        "4003": "Code",
+        "kicked": "Code",
+    }
+    assert named_codes(["Port", "Name", "Text", "Method"], cells) == {}
+
+
+def test_phrase_of_a_status_is_no_name() -> None:
+    header = ["Error code", "Error message", "Cause"]
+    assert named_codes(header, ["409", "Conflict", "OFFLINE"]) == {
+        "409": "Error code",
+        "offline": "Error code",
+    }
+    assert "stock_conflict" in named_codes(header, ["409", "stock_conflict", ""])

@@ -1,0 +1,80 @@
+"""Questions with a topic or path for which the documents have a pattern with placeholders."""
+
+from pathlib import Path
+
+import pytest
+
+from runnables.retrieval.path_patterns import matching_patterns
+from tests.small_platform import quoted_page
+
+FURTHER_ROWS = "\n".join(
+    f"| `/dev/${{key}}/${{name}}/part{i}/get` | publish | Reads part number {i} of the parts list |"
+    for i in range(30)
+)
+
+PAGE = f"""
+# Topics
+
+## System topics
+
+| Topic | Permission | Description |
+| --- | --- | --- |
+{FURTHER_ROWS}
+| `/dev/${{key}}/${{name}}/state/set` | subscribe | The cloud sets the state |
+| `/dev/${{key}}/${{name}}/state/set/reply` | publish | The device confirms the state |
+
+## Own topics
+
+Own topics have the form `/own/<key>/+`. At most 50 topics are allowed.
+
+## Sessions
+
+A session ends after an hour without messages.
+"""
+
+
+@pytest.mark.parametrize(
+    "question",
+    [
+        "/dev/a1Xy8/lamp01/state/set",
+        "what is the topic /dev/a1Xy8/lamp01/state/set for?",
+        "/dev/a1Xy8/lamp01/state/set 的权限",
+    ],
+)
+def test_row_of_the_pattern_is_quoted(tmp_path: Path, question: str) -> None:
+    answer = quoted_page(tmp_path, PAGE, question)
+    assert "The cloud sets the state" in answer
+    assert "part number 7" not in answer
+    assert "does not contain" not in answer
+    assert "没有" not in answer
+
+
+def test_pattern_in_prose(tmp_path: Path) -> None:
+    answer = quoted_page(tmp_path, PAGE, "how many topics like /own/a1Xy8/alarm can I have?")
+    assert "At most 50" in answer
+    assert "does not contain" not in answer
+
+
+def test_path_without_a_pattern_is_missing(tmp_path: Path) -> None:
+    answer = quoted_page(tmp_path, PAGE, "what is /dev/a1Xy8/lamp01/state/delete for?")
+    assert "does not contain `/dev/a1Xy8/lamp01/state/delete`" in answer
+
+
+@pytest.mark.parametrize(
+    ("text", "path", "expected"),
+    [
+        ("a `/sys/${pk}/${dn}/set`.", "/sys/a/b/set", ["/sys/${pk}/${dn}/set"]),
+        ("GET /orders/{id}, /orders/{id}/items", "/v2/orders/42", ["/orders/{id}"]),
+        ("/orders/:id or /orders/<id>", "/orders/42", ["/orders/:id", "/orders/<id>"]),
+        ("broadcast/{key}/+", "/broadcast/A/x", ["broadcast/{key}/+"]),
+        ("格式为/sys/{名称}/#", "/sys/a/b/c", ["/sys/{名称}/#"]),
+        ("+/status", "/lamp/status", ["+/status"]),
+        ("/sys/${pk}/set", "/sys/a/b/set", []),
+        ("/sys/${pk}/set", "/other/sys/a/set", []),
+        ("/{a}/{b}", "/orders/42", []),
+        ("/orders/items", "/orders/42", []),
+        ("read and/or write", "/and/or", []),
+    ],
+)
+def test_patterns_that_match_a_path(text: str, path: str, expected: list[str]) -> None:
+    assert matching_patterns(text, path) == expected
