@@ -40,6 +40,7 @@ from app.api.openapi import (
 )
 from app.api.page import PageController, PageFiles
 from app.api.problems import apidesk_problem, http_problem, unexpected_problem
+from app.api.request_body import BodyDeadline, ClientDisconnected, no_response
 from app.api.suggestions import get_suggestions
 from app.security.access import AuthGuard, get_caller
 from app.security.headers import add_security_headers, cors_config
@@ -72,12 +73,14 @@ def create_app(answer_service: AnswerService, local_key: str | None = None) -> L
             NotFoundException: handle_unrouted,
             MethodNotAllowedException: handle_unrouted,
             ValidationException: invalid_request,
+            ClientDisconnected: no_response,
             Exception: unexpected_problem,
         },
         openapi_config=_openapi_config(),
         plugins=_plugins(),
     )
-    app.asgi_handler = RequestLog(answer_service.metrics)(app.asgi_handler)
+    with_deadline = BodyDeadline(answer_service.settings.request_timeout)(app.asgi_handler)
+    app.asgi_handler = RequestLog(answer_service.metrics)(with_deadline)
     return app
 
 
@@ -151,7 +154,7 @@ def mcp_route(services: Container) -> ASGIRouteHandler:
     """Return the route of the MCP server. The guard of the application also checks its requests.
 
     The guard does not count these requests towards the rate limit, because clients list the tools before
-    each call. Instead, each tool call and each resource read counts as a request.
+    each call. Instead, each tool call, and each list or read of resources, counts as a request.
     """
 
     @asgi("/mcp", copy_scope=True, needs="ask", limited=False)

@@ -255,6 +255,9 @@ class Settings(BaseSettings):
     keep_days: int = Field(default=90, ge=1, le=36_500)
     """Days after which a recorded question is deleted."""
 
+    suggest_questions: bool = True
+    """Whether `GET /suggestions` returns frequent recorded questions, to users of the same API key."""
+
     spool: Path = Path("./data/spool")
     """Folder for question records that are not yet in the database; it should outlive the process."""
 
@@ -269,8 +272,8 @@ class Settings(BaseSettings):
     """Comma-separated origins of sites that may embed the widget; default: none."""
 
     request_timeout: float = Field(default=60, gt=0)
-    """Time limit in seconds of a question, of a lookup by an MCP tool, and of one embedding request to an
-    OpenAI-compatible server."""
+    """Time limit in seconds of a question, of a lookup by an MCP tool, of receiving a request body, and of
+    one embedding request to an OpenAI-compatible server."""
 
     max_concurrency: int = Field(default=32, ge=1, le=10_000)
     """Maximum concurrent questions that a model answers, and maximum concurrent chat model calls, per
@@ -318,7 +321,8 @@ class Settings(BaseSettings):
     """Request limit per API key, such as `60/minute`; separate several with `;`. Default: unlimited."""
 
     rate_limit_address: str | None = None
-    """Request limit per address, including requests with an invalid key. Default: unlimited."""
+    """Request limit per address for routes that need a key, including requests with an invalid key.
+    Default: unlimited."""
 
     token_limit: str | None = None
     """Model token limit per API key or, if there are no keys, per address, e.g. `200000/day`.
@@ -335,7 +339,8 @@ class Settings(BaseSettings):
     """Comma-separated addresses or networks of proxies whose X-Forwarded-For is trusted."""
 
     trace_content: bool = True
-    """Whether traces contain text; `false` keeps names, durations, token usage, ids and scores."""
+    """Whether traces contain text, with secrets masked; `false` keeps names, durations, token usage, ids
+    and scores."""
 
     otel_endpoint: str | None = Field(
         default=None,

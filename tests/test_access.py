@@ -133,6 +133,39 @@ def test_every_documented_route_requires_a_key(guarded: Guarded) -> None:
     assert protected == {(method, path.replace(NONE, "")) for method, path, *_ in described}
 
 
+@pytest.mark.parametrize(
+    ("key", "has_details"),
+    [(None, False), ("wrong", False), ("ask", False), ("ingest", False), ("admin", True)],
+)
+def test_readiness_shows_details_to_administrators_only(
+    guarded: Guarded, key: str | None, has_details: bool
+) -> None:
+    headers = bearer(guarded.keys.get(key, key)) if key else {}
+    response = guarded.http.get("/health/ready", headers=headers)
+    assert response.status_code == 200
+    checks = response.json()["checks"]
+    assert {check["status"] for check in checks.values()} == {"ok"}
+    details = [check["detail"] for check in checks.values()]
+    assert all(details) if has_details else not any(details)
+
+
+def test_readiness_does_not_help_to_guess_keys(serve_samples: MakeClient) -> None:
+    limit = {"admin_key": SecretStr(ADMIN_KEY), "rate_limit_address": "3/minute"}
+    http = serve_samples(**limit)
+
+    def detail(key: str) -> str:
+        response = http.get("/health/ready", headers=bearer(key))
+        assert response.status_code == 200, "probes are not limited"
+        text: str = response.json()["checks"]["collection"]["detail"]
+        return text
+
+    assert detail(ADMIN_KEY)
+    for number in range(4):
+        assert detail(f"wrong {number}") == ""
+    assert detail(ADMIN_KEY) == "", "the right key looks like a wrong one"
+    assert http.get("/ingestions", headers=bearer(ADMIN_KEY)).status_code == 429
+
+
 @get("/unnamed", sync_to_thread=False)
 def unnamed() -> None: ...
 

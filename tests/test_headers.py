@@ -107,6 +107,28 @@ def test_listed_site_may_call_the_api(serve_samples: MakeClient) -> None:
 
 
 @pytest.mark.parametrize(
+    ("path", "names"),
+    [
+        ("/ask", "authorization,cache-control,content-type,last-event-id"),
+        ("/mcp", "authorization,content-type,mcp-protocol-version,mcp-session-id"),
+        ("/v1/chat/completions", "authorization,content-type,x-stainless-lang,x-stainless-os"),
+    ],
+)
+def test_listed_site_may_send_the_headers_of_documented_clients(
+    serve_samples: MakeClient, path: str, names: str
+) -> None:
+    http = serve_samples(cors_origins=(SITE,))
+    preflight = {"Access-Control-Request-Method": "POST", "Access-Control-Request-Headers": names}
+    response = http.options(path, headers=preflight | {"Origin": SITE})
+    assert response.status_code == 204, response.text
+    allowed = response.headers["access-control-allow-headers"].lower().split(", ")
+    assert set(names.split(",")) <= set(allowed)
+    assert "access-control-allow-credentials" not in response.headers
+    other = http.options(path, headers=preflight | {"Origin": "https://example.com"})
+    assert other.status_code == 400
+
+
+@pytest.mark.parametrize(
     "value", ["www.example.com", "https://", "https://a/b", "https://*.a", "null"]
 )
 def test_invalid_origin_is_rejected(value: str) -> None:

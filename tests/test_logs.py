@@ -29,6 +29,7 @@ from tests.model_server import ModelServer
 Lines = Callable[[], list[dict[str, Any]]]
 
 SECRET = "s3cret"
+API_KEY = "apidesk_0123456789ab_-8f3kd92jfkd8w2twQ_Zx7pL0aBcDeFgHiJkLmNoP"
 QUESTION = f"发货接口是哪个 {SECRET}"
 
 
@@ -171,6 +172,24 @@ def test_request_is_logged_on_one_line(
     assert line["bytes"] == len(response.content)
     assert line["request_id"] == response.headers["x-request-id"]
     assert SECRET not in json.dumps(lines())
+
+
+@pytest.mark.parametrize(
+    ("path", "logged"),
+    [
+        (f"/ask/{API_KEY}", "/ask/‹api_key›"),
+        (f"/{API_KEY}/ask", "/‹api_key›/ask"),
+        ("/" + "a" * 180 + "/" + API_KEY, "/" + "a" * 180 + "/‹api_key›"),
+        ("/sessions/ann%40corp-mail.cn", "/sessions/‹email›"),
+        ("/x/app_secret=8f3kd92jfkd8w2yw", "/x/app_secret%3D‹app_secret›"),
+    ],
+)
+def test_secret_in_a_path_is_not_logged(
+    client: TestClient[Litestar], lines: Lines, path: str, logged: str
+) -> None:
+    client.get(path)
+    (line,) = request_lines(lines)
+    assert line["path"] == logged
 
 
 @pytest.mark.parametrize("accept", ["application/json", "text/event-stream"])

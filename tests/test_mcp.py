@@ -14,6 +14,7 @@ from litestar.testing import TestClient
 from mcp import Client, MCPError, StdioServerParameters
 from mcp.client.streamable_http import streamable_http_client
 from mcp_types import CallToolResult, TextContent, TextResourceContents, Tool
+from pydantic import SecretStr
 
 from app.api.mcp import server as mcp_server
 from app.security.api_keys import ApiKeyStore
@@ -314,7 +315,7 @@ def scripted(
 def test_api_keys_and_rate_limits_apply(
     sample_service: AnswerService, tmp_path_factory: pytest.TempPathFactory
 ) -> None:
-    """Only tool calls count as requests. Records belong to the key."""
+    """Listing tools does not count as a request. Records belong to the key."""
     database = f"sqlite:///{tmp_path_factory.mktemp('keys') / 'apidesk.db'}"
     limited = {"database_url": database, "rate_limit": "2/hour"}
     settings = sample_service.settings.model_copy(update=limited)
@@ -338,6 +339,42 @@ def test_api_keys_and_rate_limits_apply(
         refused = call(server, "outline", key=key, name="订单发货")
     assert refused.is_error
     assert text_of(refused).startswith("too many requests: the limit is 2 per 1 hour; wait ")
+
+
+def test_messages_that_return_documents_are_limited(sample_service: AnswerService) -> None:
+    key = "a" * 40
+    limited = {"admin_key": SecretStr(key), "rate_limit_address": "3/hour"}
+    settings = sample_service.settings.model_copy(update=limited)
+    answer_service = AnswerService(settings, sample_service.platform, sample_service.job)
+
+    def send(method: str, **params: object) -> str:
+        message = {"jsonrpc": "2.0", "id": 1, "method": method, "params": params}
+        return http.post("/mcp", json=message, headers=ACCEPT | bearer(key)).text
+
+    with (
+        live_server(answer_service) as server,
+        httpx2.Client(base_url=server, trust_env=False) as http,
+    ):
+        for method in ("tools/list", "ping", "resources/templates/list"):
+            assert "result" in send(method)
+        assert "apidesk://documents/" in send("resources/list")
+        assert "apidesk://documents/" in send("resources/list")
+        assert "text/markdown" in send("resources/read", uri="apidesk://documents/guides/signing")
+        assert "too many requests" in send("resources/list")
+        assert "too many requests" in send("resources/read", uri="apidesk://documents/guides/x")
+
+
+def test_only_names_of_tools_are_logged(
+    sample_service: AnswerService, caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level("INFO")
+    with live_server(sample_service) as server:
+        unknown = call(server, "nope app_secret=8f3kd92jfkd8w2yw")
+        call(server, "outline", name="订单发货")
+    assert unknown.is_error
+    logged = "\n".join(f"{record.msg} {record.args}" for record in caplog.records)
+    assert "'tool': 'outline'" in logged
+    assert "nope" not in logged
 
 
 def test_tokens_are_charged_to_the_key(

@@ -131,11 +131,11 @@ def test_error_responses_are_problem_details(document: Json) -> None:
 
 
 STATUSES = {
-    "/ask": "200 400 401 403 409 413 429 500 502 503 504",
-    "/answers/{answer_id}/feedback": "204 400 401 403 404 413 429 500 503",
+    "/ask": "200 400 401 403 408 409 413 429 500 502 503 504",
+    "/answers/{answer_id}/feedback": "204 400 401 403 404 408 413 429 500 503",
     "/sessions/{session}": "204 400 401 403 404 429 500 503",
-    "/retrieve": "200 400 401 403 409 413 429 500 503",
-    "/ingestions": "202 400 401 403 409 413 429 500 503",
+    "/retrieve": "200 400 401 403 408 409 413 429 500 503",
+    "/ingestions": "202 400 401 403 408 409 413 429 500 503",
     "/ingestions/{run_id}": "200 400 401 403 404 429 500 503",
     "/health/live": "200 403 500",
     "/health/ready": "200 403 500 503",

@@ -1,6 +1,9 @@
 """Suggested questions: from the log and the documents, varied, stable, and answerable."""
 
 import itertools
+import sqlite3
+import time
+from contextlib import closing
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, cast
@@ -148,6 +151,7 @@ def record(question: str, session: str, **fields: Any) -> QuestionRecord:
         "type": "general",
         "confidence": "high",
         "pages": (page,),
+        "coverage": 1.0,
         "milliseconds": 1,
     }
     return QuestionRecord(**(made | fields))
@@ -164,6 +168,9 @@ def test_frequent_questions_come_from_several_sessions_and_were_answered_well() 
         *asked("Asked twice", 2),
         *[record("Asked in one session", "same") for _ in range(5)],
         *asked("Not covered", 3, confidence="low"),
+        *asked("Other words than the pages", 3, coverage=0.5),
+        *asked("From an earlier version", 3, coverage=None),
+        *[record("Asked without a session", "") for _ in range(5)],
         *asked("Disliked", 3, feedback=Feedback(score=-1)),
         *asked("怎么发货", 3, language="zh"),
         *asked("too long " * 12, 3),
@@ -171,6 +178,95 @@ def test_frequent_questions_come_from_several_sessions_and_were_answered_well() 
     ]
     assert frequent_questions(records, "en") == ("What is 40014?", "How do I ship?")
     assert frequent_questions(records, "zh") == ("怎么发货",)
+
+
+def test_requests_without_a_session_count_as_one_session() -> None:
+    def asked(*sessions: str | None) -> list[QuestionRecord]:
+        return [record("How do I ship?", "").model_copy(update={"session": s}) for s in sessions]
+
+    assert frequent_questions(asked(None, None, None, "one"), "en") == ()
+    assert frequent_questions(asked(None, None, "one", "two"), "en") == ("How do I ship?",)
+
+
+@pytest.mark.parametrize(
+    "question",
+    [
+        "How do I ship to https://evil.example/x?",
+        "Is evil.example down?",
+        "Is ｅｖｉｌ．example down?",
+        "Is evil。com down?",
+        "Who is ann@shop.example?",
+        "Who is ann＠shop?",
+        "Where is /home/ann/key?",
+        "Is the key 8f3kd92jf valid?",
+        "Is the key abc-12 valid?",
+        "Where is order 20261121?",
+        "Where is order ２０２６１１２１?",
+        "Why is ‹sign› refused?",
+        "Why is <b>it</b> refused?",
+        'Why is "Ann" refused?',
+        "Why is 'Ann' refused?",
+        "Why is “Ann” refused?",
+        "为什么「安」失败",
+        "Why is `Ann` refused?",
+        "How do I \u202eship?",
+        "How do I \x1b[31mship?",
+        "How do I\tship?",
+        "How do I\u2028ship?",
+        "How do I \ufffd ship?",
+    ],
+)
+def test_question_with_an_address_value_or_control_character_is_not_suggested(
+    question: str,
+) -> None:
+    language = detect_language(question)
+    records = [record(question, session, language=language) for session in ("a", "b", "c")]
+    assert frequent_questions(records, language) == ()
+
+
+@pytest.mark.parametrize(
+    "question",
+    [
+        "What's the limit of 3.5 requests per second?",
+        "Why don't I get the users' orders?",
+        "What does error 400-14 mean?",
+        "错误码 40014 怎么处理？",
+        "签名 sign 怎么计算？",
+        "怎么用 app_secret 签名？",
+    ],
+)
+def test_ordinary_question_is_suggested(question: str) -> None:
+    language = detect_language(question)
+    records = [record(question, session, language=language) for session in ("a", "b", "c")]
+    assert frequent_questions(records, language) == (question,)
+
+
+@pytest.mark.parametrize(
+    ("insult", "suggested_again"),
+    [("", True), (", you miserable thief Bob Lovelace", False)],
+)
+def test_only_words_of_the_documents_are_shown_to_others(
+    serve_samples: MakeClient, tmp_path: Path, insult: str, suggested_again: bool
+) -> None:
+    client = serve_samples(
+        database_url=f"sqlite:///{tmp_path}/apidesk.db", spool=tmp_path / "spool"
+    )
+    question = f"what does error 44203 mean{insult}?"
+    for number in range(3):
+        body = {"question": question, "session": f"session-{number}"}
+        assert client.post("/ask", json=body).status_code == 200
+    for _ in range(100):
+        if stored_questions(tmp_path) == 3:
+            break
+        time.sleep(0.05)
+    assert (question in suggested(client, language="en")) is suggested_again
+
+
+def stored_questions(folder: Path) -> int:
+    """Return the number of records in the database in `folder`."""
+    with closing(sqlite3.connect(folder / "apidesk.db")) as connection:
+        count: int = connection.execute("select count(*) from questions").fetchone()[0]
+        return count
 
 
 def test_frequent_questions_of_the_log_come_first(
@@ -189,6 +285,9 @@ def test_frequent_questions_of_the_log_come_first(
     assert question not in suggested(client, language="zh")
     assert LoggedQuestions(store).get("other", "en") == ("a secret",)
     engine.dispose()
+    without = serve_samples(**database, suggest_questions=False)
+    assert question not in suggested(without, language="en")
+    assert len(suggested(without, language="en")) == 4
 
 
 def test_default_language_is_that_of_the_platform(client: TestClient[Litestar]) -> None:

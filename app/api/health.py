@@ -3,13 +3,14 @@
 import asyncio
 import time
 from contextlib import suppress
-from typing import Literal
+from typing import Any, Literal
 
-from litestar import Response, get, head
+from litestar import Request, Response, get, head
 from litestar.di import NamedDependency
 from litestar.openapi import ResponseSpec
 
 from app.api.openapi import OPERATING_TAG
+from app.security.api_keys import Caller
 from app.service.answer_service import AnswerService
 from app.service.record_writer import RecordWriter
 from app.telemetry.metrics import collect_ingestion_metrics
@@ -40,7 +41,8 @@ class Check(ApiModel):
     """The state of one dependency."""
 
     status: HealthState
-    detail: str
+    detail: str = ""
+    """Names, counts and the last error; empty for a caller without a key with the scope `admin`."""
 
 
 class Ready(ApiModel):
@@ -83,9 +85,27 @@ def live_head() -> Response[None]:
     needs=None,
 )
 async def ready(
-    answer_service: NamedDependency[AnswerService], record_writer: NamedDependency[RecordWriter]
+    request: Request[Any, Any, Any],
+    answer_service: NamedDependency[AnswerService],
+    record_writer: NamedDependency[RecordWriter],
 ) -> Response[Ready]:
-    """Return the state of each dependency, with HTTP status 503 if a required one has failed."""
+    """Return the state of each dependency, with HTTP status 503 if a required one has failed.
+
+    With an API key of the scope `admin`, or if no key is configured, the details are included.
+    """
+    report = await _check_all(answer_service, record_writer)
+    visitor: Caller | None = request.scope.get("user")
+    if visitor is None or not visitor.has_scope("admin"):
+        states = {name: Check(status=check.status) for name, check in report.checks.items()}
+        report = Ready(status=report.status, checks=states)
+    return Response(report, status_code=_status_code(report))
+
+
+def _status_code(report: Ready) -> int:
+    return 503 if report.status == "failed" else 200
+
+
+async def _check_all(answer_service: AnswerService, record_writer: RecordWriter) -> Ready:
     milvus, collection, ingestion, models = await asyncio.gather(
         _check_milvus(answer_service),
         _check_collection(answer_service),
@@ -104,9 +124,7 @@ async def ready(
     status: HealthState = "ok"
     if states - {"ok"}:
         status = "failed" if "failed" in states else "degraded"
-    return Response(
-        Ready(status=status, checks=checks), status_code=503 if status == "failed" else 200
-    )
+    return Ready(status=status, checks=checks)
 
 
 @head("/health/ready", include_in_schema=False, needs=None)
@@ -114,8 +132,8 @@ async def ready_head(
     answer_service: NamedDependency[AnswerService], record_writer: NamedDependency[RecordWriter]
 ) -> Response[None]:
     """Return the status of `GET /health/ready`."""
-    response: Response[Ready] = await ready.fn(answer_service, record_writer)
-    return Response(None, status_code=response.status_code)
+    report = await _check_all(answer_service, record_writer)
+    return Response(None, status_code=_status_code(report))
 
 
 async def _check_models(answer_service: AnswerService) -> dict[str, Check]:

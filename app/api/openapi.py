@@ -111,6 +111,7 @@ INVALID_REQUEST = (
     "`detail` names the field, or says that the body is not JSON"
 )
 NOT_FOUND = "The resource does not exist or belongs to another caller"
+BODY_TIMEOUT = "The body did not arrive within the time limit of this server"
 TOO_LARGE = "The body or one of its fields exceeds the limits of this server"
 INTERNAL_ERROR = "An unexpected error occurred"
 
@@ -211,6 +212,7 @@ def _problems(handler: HTTPRouteHandler, route: BaseRoute) -> dict[int, str]:
     if route.path_parameters:
         problems[HTTPStatus.NOT_FOUND] = NOT_FOUND
     if "data" in parameters:
+        problems[HTTPStatus.REQUEST_TIMEOUT] = BODY_TIMEOUT
         problems[HTTPStatus.REQUEST_ENTITY_TOO_LARGE] = TOO_LARGE
     problems[HTTPStatus.INTERNAL_SERVER_ERROR] = INTERNAL_ERROR
     for status, sentences in _error_descriptions(handler.opt.get("errors", ())).items():

@@ -62,7 +62,13 @@ STATUS_BY_ERROR: dict[type[ApideskError], HTTPStatus] = {
 }
 """The HTTP status of each error class. A class that is not listed has the status of its base class."""
 
-_CODES = {400: "invalid_input", 404: "not_found", 405: "method_not_allowed", 413: "too_large"}
+_CODES = {
+    400: "invalid_input",
+    404: "not_found",
+    405: "method_not_allowed",
+    408: "request_timeout",
+    413: "too_large",
+}
 
 NOT_JSON = "body: not a valid JSON document in UTF-8"
 
@@ -110,6 +116,8 @@ def http_problem(error: HTTPException) -> ProblemDetailsException:
         detail = NOT_JSON
     elif status == HTTPStatus.REQUEST_ENTITY_TOO_LARGE:
         detail = "body: larger than the limit of this server"
+    elif status == HTTPStatus.REQUEST_TIMEOUT:
+        detail = "body: not received within the time limit of this server"
     elif status == HTTPStatus.NOT_FOUND and error.detail != status.phrase:
         detail = error.detail  # names the resource that was not found
     else:

@@ -1,11 +1,13 @@
 """Finds questions to suggest: frequent logged questions of an API key, and headings rewritten as questions.
 
-Logged questions are suggested only to users of the same key. The grammatical form of a heading determines
-how it is rewritten.
+Logged questions are suggested only to users of the same key. Because these users may not know each other,
+a logged question is suggested only if its text cannot tell them anything about the person who asked it. The
+grammatical form of a heading determines how it is rewritten.
 """
 
 import re
 import time
+import unicodedata
 from collections import defaultdict
 from collections.abc import Iterable
 from typing import Literal
@@ -25,6 +27,12 @@ Rarer questions are not suggested, because they may identify a person.
 MAX_QUESTION_CHARS = 80
 """Maximum length of a question, in characters."""
 
+MIN_COVERAGE = 0.8
+"""Minimum `coverage` of a suggested question.
+
+Names of persons, insults and advertisements are words that the cited pages do not contain.
+"""
+
 MAX_RECORDS = 2_000
 """Maximum number of records that are read, latest first."""
 
@@ -32,6 +40,23 @@ CACHE_LIFETIME_S = 600
 """Seconds after which the records are read again."""
 
 _NOT_WORDS = re.compile(r"[\W_]+")
+
+_PRIVATE_TEXT = re.compile(
+    r"""
+    ://|@|/\S*/                            # a URL, an e-mail address or a path
+    |[^\W\d_]\.[^\W\d_]|[a-z\d]。[a-z]     # the name of a host
+    |[a-z][-_]?\d|\d[-_]?[a-z]             # a token of letters and digits
+    |\d{7}                                 # a number that may identify an order or a person
+    |[<>‹›«»"“”„`「」『』《》]               # a mask, or a quoted value
+    |(?<!\w)['‘’]                          # a quotation mark that is not an apostrophe
+    |[\ufffc\ufffd]                        # a replacement character
+    """,
+    re.IGNORECASE | re.VERBOSE,
+)
+"""Matches text that is not suggested to others. The text must be in the Unicode normal form NFKC."""
+
+_INVISIBLE_CATEGORIES = {"Cc", "Cf", "Cn", "Co", "Cs", "Zl", "Zp"}
+"""Unicode categories of control, formatting, unassigned and private characters, and of line ends."""
 
 
 class LoggedQuestions:
@@ -65,7 +90,8 @@ def frequent_questions(records: Iterable[QuestionRecord], language: Language) ->
     """Return the suitable questions that were asked in at least MIN_SESSIONS sessions, most frequent first.
 
     Wordings that differ only in case, spaces and punctuation are one question, which is returned in its
-    latest wording. A record without a session counts as a session of its own.
+    latest wording. All records without a session count as one session, because they may come from one
+    caller.
 
     Arguments:
         records: the records of one owner, latest first
@@ -77,7 +103,7 @@ def frequent_questions(records: Iterable[QuestionRecord], language: Language) ->
         question = record.understood or record.question
         if _is_suitable(record, question, language):
             key = _NOT_WORDS.sub(" ", question.casefold()).strip()
-            sessions[key].add(record.session or record.id)
+            sessions[key].add(record.session or "")
             wordings.setdefault(key, question)
     frequent = [key for key, asked_in in sessions.items() if len(asked_in) >= MIN_SESSIONS]
     frequent.sort(key=lambda key: -len(sessions[key]))
@@ -88,8 +114,17 @@ def _is_suitable(record: QuestionRecord, question: str, language: Language) -> b
     """Return whether `question` can be suggested to users who read `language`."""
     is_liked = record.feedback is None or record.feedback.score > 0
     is_answered = record.confidence in ("high", "medium") and bool(record.pages)
-    is_short = len(question) <= MAX_QUESTION_CHARS and "\n" not in question
-    return is_answered and is_liked and is_short and record.language == language
+    is_covered = record.coverage is not None and record.coverage >= MIN_COVERAGE
+    is_wanted = is_answered and is_liked and is_covered and record.language == language
+    return is_wanted and len(question) <= MAX_QUESTION_CHARS and _is_public(question)
+
+
+def _is_public(text: str) -> bool:
+    """Return whether `text` contains no address, value, mask or invisible character."""
+    text = unicodedata.normalize("NFKC", text)
+    if any(unicodedata.category(char) in _INVISIBLE_CATEGORIES for char in text):
+        return False
+    return not _PRIVATE_TEXT.search(text)
 
 
 # --- headings -------------------------------------------------------------------------------------

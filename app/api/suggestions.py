@@ -237,8 +237,9 @@ async def get_suggestions(
     """Return up to four questions that the documents answer.
 
     Frequent questions come first: those asked in at least three sessions of the caller's API key, or of
-    all callers if no key is required. Other questions are made from page titles, headings, API names and
-    error codes.
+    all callers if no key is required. Questions with an address, a value or words that the cited pages do
+    not contain are left out. Other questions are made from page titles, headings, API names and error
+    codes.
 
     If `source` and `document` are given, return up to three questions about the sections of that document
     that are not in `seen`. `source` and `document` take the fields `source` and `documentId` of an entry in
@@ -251,7 +252,9 @@ async def get_suggestions(
                 suggestions.follow_ups, source, document, seen or (), language
             )
         )
-    logged = await asyncio.to_thread(logged_questions.get, caller.id, language)
+    logged: tuple[str, ...] = ()
+    if answer_service.settings.suggest_questions:
+        logged = await asyncio.to_thread(logged_questions.get, caller.id, language)
     from_documents = await asyncio.to_thread(suggestions.get, language)
     questions = dict.fromkeys([*logged, *from_documents])
     return Suggested(suggestions=tuple(islice(questions, MAX_SUGGESTIONS)))

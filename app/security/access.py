@@ -21,7 +21,7 @@ from litestar.handlers import BaseRouteHandler
 from app.security.api_keys import LOCAL, Caller, Keyring, anonymous
 from app.security.rate_limits import RateLimiter
 from schemas.choices import Scope
-from schemas.errors import Forbidden, Unauthorized
+from schemas.errors import Forbidden, RateLimited, Unauthorized
 
 CREATE_KEY_HINT = "create one with `apidesk keys add`, or set APIDESK_ADMIN_KEY"
 
@@ -38,14 +38,18 @@ class AuthGuard:
         self._limits = limits
 
     async def check(self, connection: Connection, handler: BaseRouteHandler) -> None:
-        """Check a request as a Litestar guard. On a route that requires a scope, set `connection.user`.
+        """Check a request as a Litestar guard, and set `connection.user`.
 
-        Raises Unauthorized, Forbidden or RateLimited.
+        On a public route, the user is None if the request has no valid key. Raises Unauthorized, Forbidden
+        or RateLimited.
         """
         address = _rate_limited_address(connection)
         caller = self._identify(connection, address)
         scope: Scope | None = handler.opt.get("needs", "admin")
-        if scope is None or connection.scope.get("method") == HttpMethod.OPTIONS:
+        if connection.scope.get("method") == HttpMethod.OPTIONS:
+            return
+        if scope is None:
+            connection.scope["user"] = await self._visitor(connection, caller, address)
             return
         is_limited = handler.opt.get("limited", True) and caller is not LOCAL
         connection.scope["user"] = await self._authorize(caller, address, scope, is_limited)
@@ -62,6 +66,24 @@ class AuthGuard:
             return anonymous(address)
         caller = self._keyring.caller_of(_api_key(connection))
         return None if caller is LOCAL and not is_same_machine(connection) else caller
+
+    async def _visitor(
+        self, connection: Connection, caller: Caller | None, address: str
+    ) -> Caller | None:
+        """Return the caller of a public route; None if the request has no valid key.
+
+        Wrong keys are counted, so that a public route does not help to guess keys. An address that has sent
+        too many is not refused, but its keys are ignored.
+        """
+        if caller is LOCAL or not _api_key(connection):
+            return caller
+        try:
+            await self._limits.check_wrong_keys(address)
+            if caller is None:
+                await self._limits.count_wrong_key(address)
+        except RateLimited:
+            return None
+        return caller
 
     async def _authorize(
         self, caller: Caller | None, address: str, scope: Scope, is_limited: bool
@@ -90,7 +112,7 @@ def get_caller(request: Request[Any, Any, Any]) -> Caller:
 
 
 async def count_tool_call(connection: Connection, limits: RateLimiter) -> None:
-    """Count an MCP tool call or resource read as a request. Raises RateLimited."""
+    """Count an MCP message that returns documents as a request. Raises RateLimited."""
     caller: Caller = connection.user
     if caller is not LOCAL:
         await limits.count_address(_rate_limited_address(connection))

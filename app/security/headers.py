@@ -84,14 +84,16 @@ async def add_security_headers(message: Message, scope: Scope) -> None:
 def cors_config(settings: Settings) -> CORSConfig | None:
     """Return the CORS configuration, or None if the settings allow no other site.
 
-    Cookies are not allowed, because a page sends its API key in a header.
+    Cookies are not allowed, because a page sends its API key in a header. Any request header is allowed,
+    because clients such as those of OpenAI and MCP send headers of their own, and no header gives more
+    rights than the key.
     """
     if not settings.cors_origins:
         return None
     return CORSConfig(
         allow_origins=list(settings.cors_origins),
         allow_methods=["GET", "POST", "DELETE"],
-        allow_headers=["Authorization", "Content-Type", "X-API-Key", "X-Request-ID"],
+        allow_headers=["*"],  # a preflight response repeats the headers that the browser names
         allow_credentials=False,
         expose_headers=["X-Request-ID", "Retry-After"],
     )

@@ -13,6 +13,7 @@ from litestar.middleware import ASGIMiddleware
 from litestar.types import ASGIApp, Message, Receive, Scope, Send
 from structlog.contextvars import bound_contextvars
 
+from app.masking.masking import mask
 from app.telemetry.logs import log_context, structured_logger
 from app.telemetry.metrics import Metrics
 
@@ -34,6 +35,11 @@ OTHER_METHOD = "other"
 MAX_PATH_CHARS = 200
 """Maximum length of a path in the log, in characters."""
 
+MAX_SCANNED_PATH_CHARS = 2_000
+"""Number of characters of a path that are scanned for secrets, before the path is shortened."""
+
+_API_KEY = re.compile(r"apidesk_[0-9a-f]{12}_[A-Za-z0-9_-]*")
+
 _ID = re.compile(r"[A-Za-z0-9._-]{1,128}")
 
 log = structured_logger(__name__)
@@ -53,7 +59,7 @@ class RequestLog(ASGIMiddleware):
     async def handle(self, scope: Scope, receive: Receive, send: Send, next_app: ASGIApp) -> None:
         """Handle one request and log it, even if `next_app` raises an exception."""
         exchange = _Exchange(_request_id(scope), receive, send)
-        path = quote(scope["path"], errors="replace")[:MAX_PATH_CHARS]
+        path = scope["path"]
         with bound_contextvars(request_id=exchange.request_id), log_context() as fields:
             try:
                 await next_app(scope, exchange.receive, exchange.send)
@@ -76,12 +82,23 @@ class RequestLog(ASGIMiddleware):
             "request",
             method=method,
             route=route,
-            path=path,
+            path=_loggable_path(path, route),
             status=exchange.outcome,
             milliseconds=round(exchange.seconds * 1000),
             bytes=exchange.bytes,
             **fields,
         )
+
+
+def _loggable_path(path: str, route: str) -> str:
+    """Return `path` for the log: quoted, and with labels instead of API keys and other secrets."""
+    if path == route:  # contains no text of the caller
+        return path
+    masked = mask(_API_KEY.sub("‹api_key›", path[:MAX_SCANNED_PATH_CHARS]))
+    quoted = quote(masked, errors="replace")
+    for mark in "‹›":
+        quoted = quoted.replace(quote(mark), mark)
+    return quoted[:MAX_PATH_CHARS]
 
 
 class _Exchange:

@@ -1,11 +1,10 @@
 """Sends one trace per question to LangSmith, to an OpenTelemetry collector, or to both.
 
-Ratings are sent to LangSmith, as feedback on the traces. Sending does not delay answers. With
-APIDESK_TRACE_CONTENT=false, texts are removed from traces.
+Ratings are sent to LangSmith, as feedback on the traces. Sending does not delay answers. Secrets are masked
+in traces; with APIDESK_TRACE_CONTENT=false, all texts are removed.
 """
 
 import logging
-import re
 from functools import cached_property
 from importlib.metadata import version
 from typing import TYPE_CHECKING, Any
@@ -14,7 +13,6 @@ from uuid import UUID, uuid5
 import requests
 import structlog
 from langchain_core.callbacks import BaseCallbackHandler
-from langchain_core.documents import Document
 from langchain_core.runnables import RunnableConfig
 from langchain_core.tracers import LangChainTracer
 from langchain_core.tracers.schemas import Run
@@ -22,8 +20,8 @@ from langsmith import Client
 from langsmith.utils import get_tracer_project, tracing_is_enabled
 from urllib3 import Retry
 
+from app.telemetry.trace_content import ANSWER_METADATA, SecretMask, mask_error, redact_run
 from schemas.answer import Answer
-from schemas.document import Chunk, RetrievedChunk
 from schemas.errors import ConfigurationError
 from schemas.insights import Feedback
 from schemas.question import AnswerMode
@@ -51,7 +49,10 @@ log = logging.getLogger(__name__)
 
 
 class AnswerTracer(LangChainTracer):
-    """Adds the ANSWER_METADATA of an answer to its trace, so that LangSmith can filter traces by them."""
+    """Adds the ANSWER_METADATA of an answer to its trace, so that LangSmith can filter traces by them.
+
+    It also masks errors, because LangSmith's client offers no function for errors alone.
+    """
 
     def _on_chain_end(self, run: Run) -> None:
         answer = (run.outputs or {}).get("output")
@@ -59,6 +60,12 @@ class AnswerTracer(LangChainTracer):
             fields = answer.model_dump(mode="json", by_alias=True, include=set(ANSWER_METADATA))
             run.metadata.update({key: value for key, value in fields.items() if value is not None})
         super()._on_chain_end(run)
+
+    @staticmethod
+    def _update_run_single(run: Run) -> None:
+        if run.error:
+            run.error = mask_error(run.error)
+        LangChainTracer._update_run_single(run)
 
 
 class FeedbackSender:
@@ -224,7 +231,7 @@ def _open_client(settings: Settings, langsmith: bool, spans: "SpanExport | None"
     There is only one client, because a second client would need a second tracer. That tracer would not
     receive the runs that LangChain's agent starts itself.
     """
-    content = settings.trace_content
+    content, secret_mask = settings.trace_content, SecretMask()
     # By default the client keeps unfinished spans, with their texts, for an hour.
     span_ttl_s = int(settings.request_timeout) + SPAN_TTL_MARGIN_S
     with variable_if_unset(SPAN_TTL_VARIABLE, str(span_ttl_s)):
@@ -236,8 +243,8 @@ def _open_client(settings: Settings, langsmith: bool, spans: "SpanExport | None"
             tracing_error_callback=TraceLossWarning(
                 "LangSmith", "LANGSMITH_ENDPOINT and LANGSMITH_API_KEY"
             ),
-            hide_inputs=summarise_chunks if content else True,
-            hide_outputs=summarise_chunks,
+            hide_inputs=secret_mask if content else True,
+            hide_outputs=secret_mask,
             anonymizer=None if content else redact_run,
             disable_prompt_cache=True,  # apidesk loads no prompts from LangSmith
         )
@@ -253,91 +260,3 @@ def _open_spans(settings: Settings) -> "SpanExport | None":
         raise ConfigurationError(message) from None
     on_loss = TraceLossWarning("the OpenTelemetry collector", "OTEL_EXPORTER_OTLP_ENDPOINT")
     return SpanExport(settings.traces_endpoint, on_loss)
-
-
-# --- content of traces ----------------------------------------------------------------------------
-
-ANSWER_METADATA = ("type", "language", "confidence", "degraded", "answered_by")
-"""Fields of an answer that are added to the metadata of its trace, under their names in JSON."""
-
-KEPT_METADATA = {
-    *("session_id", "request_id", "answer_id", "rung", "prompt", "revision_id", "langgraph_node"),
-    *("type", "language", "confidence", "degraded", "answeredBy"),
-}
-"""Metadata that are kept in redacted traces, because they contain no text of a question or an answer.
-
-LangSmith's own metadata, such as the name and parameters of the model, are kept too. Their keys begin with
-`ls_`.
-"""
-
-SHOWN_METADATA = ("title", "section", "page_url", "score")
-"""Metadata of retrieved documents in traces."""
-
-_ERROR_NAME = re.compile(r"[A-Za-z_]\w*(?=\()", re.ASCII)
-
-
-def summarise_chunks(fields: dict[str, Any]) -> dict[str, Any]:
-    """Return the inputs or outputs of a run, shortened.
-
-    Chunks are reduced to ids and scores, and an Answer loses the texts of its sources. Prompts and
-    LangChain's Documents keep their texts.
-    """
-    return {key: _summarise(value) for key, value in fields.items()}
-
-
-def _summarise(value: Any) -> Any:
-    match value:
-        case RetrievedChunk():
-            return {"id": value.chunk.id, "score": value.score}
-        case Chunk():
-            return {"id": value.id}
-        case Answer():
-            without_texts = {"sources": {"__all__": {"text"}}}
-            return value.model_dump(mode="json", by_alias=True, exclude=without_texts)
-        case Document():
-            shown = {key: value.metadata.get(key) for key in SHOWN_METADATA}
-            return Document(id=value.id, page_content=value.page_content, metadata=shown)
-        case dict():
-            return {key: _summarise(item) for key, item in value.items()}
-        case list() | tuple():
-            return [_summarise(item) for item in value]
-    return value
-
-
-def redact_run(fields: dict[str, Any]) -> dict[str, Any]:
-    """Return the fields of a run without texts.
-
-    These fields remain: the token usage, the ids and scores of documents, the type of an error,
-    KEPT_METADATA, and fields whose keys begin with `ls_`.
-
-    LangSmith's client calls this function for the outputs of a run, for its metadata, and for its error,
-    which it passes as `{"error": text}`.
-    """
-    redacted = {
-        key: value for key, value in fields.items() if key in KEPT_METADATA or key.startswith("ls_")
-    }
-    if usage := _usage_metadata(fields):
-        redacted["usage_metadata"] = usage
-    if isinstance(documents := fields.get("documents"), list):
-        redacted["documents"] = [
-            _redact_document(document) for document in documents if isinstance(document, dict)
-        ]
-    if "error" in fields:
-        name = _ERROR_NAME.match(str(fields["error"]))
-        redacted["error"] = name[0] if name else "error"
-    return redacted
-
-
-def _usage_metadata(fields: dict[str, Any]) -> Any:
-    """Return the token usage in the outputs or the metadata of a model's run, or None."""
-    try:
-        return fields["generations"][0][0]["message"]["kwargs"].get("usage_metadata")
-    except (KeyError, IndexError, TypeError):
-        return fields.get("usage_metadata")
-
-
-def _redact_document(document: dict[str, Any]) -> dict[str, Any]:
-    """Return the id and score of a document, in the structure that LangSmith displays."""
-    fields = document.get("kwargs", document)
-    score = fields.get("metadata", {}).get("score")
-    return {"page_content": "", "metadata": {"id": fields.get("id"), "score": score}}

@@ -122,7 +122,8 @@ def build_server(toolbox: Toolbox, platform_info: PlatformInfo) -> Server[Any]:
     ) -> ListResourcesResult:
         cursor = params.cursor if params else None
         with mcp_errors():
-            return await asyncio.to_thread(list_resources, toolbox.collection, cursor)
+            async with toolbox.meter_tokens():
+                return await asyncio.to_thread(list_resources, toolbox.collection, cursor)
 
     async def read_resource_in_thread(
         _: object, params: ReadResourceRequestParams
@@ -232,8 +233,8 @@ def _resource(entry: CatalogueEntry) -> Resource:
 def open_toolbox(services: Container, connection: Connection) -> Toolbox:
     """Return the tools for the caller of `connection`.
 
-    Each tool call and resource read counts as a request towards the rate limits. The first call in a
-    process is slow: run this function in a worker thread.
+    Each tool call, and each list or read of resources, counts as a request towards the rate limits. The
+    first call in a process is slow: run this function in a worker thread.
     """
     caller: Caller = connection.user
 

@@ -247,9 +247,9 @@ class Toolbox:
         Raises ApideskError, and ToolException for an unknown tool, invalid arguments, or a document or
         section that `open` does not find.
         """
-        bind_log_context(tool=name[:40])
-        if name not in self.tools:
+        if name not in self.tools:  # not logged, because it is any text of the caller
             raise ToolException(f"unknown tool: {name[:40]}; available: {', '.join(self.tools)}")
+        bind_log_context(tool=name)
         arguments = check_arguments(self.tools[name], arguments)
         async with self.meter_tokens() as meter:
             if name == ASK_TOOL:

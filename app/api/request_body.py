@@ -1,0 +1,70 @@
+"""Ends requests whose body does not arrive: after a time limit, or when the client disconnects."""
+
+import asyncio
+from http import HTTPStatus
+from typing import Any
+
+from litestar import Request, Response
+from litestar.enums import ScopeType
+from litestar.exceptions import HTTPException
+from litestar.middleware import ASGIMiddleware
+from litestar.types import ASGIApp, Receive, Scope, Send
+
+from app.telemetry.request_log import CLIENT_CLOSED_REQUEST
+
+
+class BodyTimeout(HTTPException):
+    """The body of a request did not arrive in time."""
+
+    status_code = HTTPStatus.REQUEST_TIMEOUT
+
+
+class ClientDisconnected(Exception):
+    """The client disconnected before the body of its request was complete."""
+
+
+class BodyDeadline(ASGIMiddleware):
+    """Limits the time in which the body of a request must arrive.
+
+    If it does not, the code that reads the body gets a BodyTimeout; if the client disconnects, a
+    ClientDisconnected. After the body, messages are passed on unchanged.
+    """
+
+    scopes = (ScopeType.HTTP,)
+
+    def __init__(self, timeout_s: float) -> None:
+        self._timeout_s = timeout_s
+
+    async def handle(self, scope: Scope, receive: Receive, send: Send, next_app: ASGIApp) -> None:
+        """Handle one request."""
+        await next_app(scope, _BodyReader(receive, self._timeout_s).receive, send)
+
+
+class _BodyReader:
+    """The messages of one client."""
+
+    def __init__(self, receive: Receive, timeout_s: float) -> None:
+        self._receive = receive
+        self._deadline = asyncio.get_running_loop().time() + timeout_s
+        self._is_complete = False
+
+    async def receive(self) -> Any:
+        """Return the client's next message. Raises BodyTimeout or ClientDisconnected."""
+        if self._is_complete:
+            return await self._receive()
+        try:
+            async with asyncio.timeout_at(self._deadline):
+                message = await self._receive()
+        except TimeoutError:
+            # The rest of the body may still arrive, so the connection cannot be used again.
+            headers = {"Connection": "close"}
+            raise BodyTimeout("the body did not arrive in time", headers=headers) from None
+        if message["type"] == "http.disconnect":
+            raise ClientDisconnected
+        self._is_complete = not message.get("more_body", False)
+        return message
+
+
+def no_response(request: Request[Any, Any, Any], error: ClientDisconnected) -> Response[None]:
+    """Return a response that nobody receives, so that the error is not logged as unexpected."""
+    return Response(None, status_code=CLIENT_CLOSED_REQUEST)

@@ -1,0 +1,185 @@
+"""Decides what traces contain: shortens chunks, masks secrets, or removes all texts."""
+
+import re
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import fields as fields_of
+from dataclasses import is_dataclass
+from functools import lru_cache
+from typing import Any
+
+from langchain_core.documents import Document
+from pydantic import BaseModel
+
+from app.masking.masking import SecretScan, mask
+from schemas.answer import Answer
+from schemas.document import Chunk, RetrievedChunk
+
+ANSWER_METADATA = ("type", "language", "confidence", "degraded", "answered_by")
+"""Fields of an answer that are added to the metadata of its trace, under their names in JSON."""
+
+KEPT_METADATA = {
+    *("session_id", "request_id", "answer_id", "rung", "prompt", "revision_id", "langgraph_node"),
+    *("type", "language", "confidence", "degraded", "answeredBy"),
+}
+"""Metadata that are kept in redacted traces, because they contain no text of a question or an answer.
+
+LangSmith's own metadata, such as the name and parameters of the model, are kept too. Their keys begin with
+`ls_`.
+"""
+
+SHOWN_METADATA = ("title", "section", "page_url", "score")
+"""Metadata of retrieved documents in traces."""
+
+CACHED_TEXTS = 256
+"""Number of texts whose scan for secrets is kept, because most runs of a trace repeat the same texts."""
+
+_PROMPTED_DOCUMENTS = re.compile(
+    r'(<documents>\n<document number="\d+">\n.*?\n</documents>)', re.DOTALL
+)
+"""The documents in a prompt. In the texts of users, prompts escape the tags."""
+
+_ERROR_NAME = re.compile(r"[A-Za-z_]\w*(?=\()", re.ASCII)
+
+
+def summarise_chunks(fields: dict[str, Any]) -> dict[str, Any]:
+    """Return the inputs or outputs of a run, shortened, as values that JSON has.
+
+    Chunks are reduced to ids and scores, and an Answer loses the texts of its sources. Prompts and
+    LangChain's Documents keep their texts.
+    """
+    return {key: _summarise(value) for key, value in fields.items()}
+
+
+def _summarise(value: Any) -> Any:
+    match value:
+        case RetrievedChunk():
+            return {"id": value.chunk.id, "score": value.score}
+        case Chunk():
+            return {"id": value.id}
+        case Answer():
+            without_texts = {"sources": {"__all__": {"text"}}}
+            return value.model_dump(mode="json", by_alias=True, exclude=without_texts)
+        case Document():
+            shown = {key: value.metadata.get(key) for key in SHOWN_METADATA}
+            return Document(id=value.id, page_content=value.page_content, metadata=shown)
+        case dict():
+            return {key: _summarise(item) for key, item in value.items()}
+        case list() | tuple():
+            return [_summarise(item) for item in value]
+    return _dump(value)
+
+
+def _dump(value: Any) -> Any:
+    """Return a model or a dataclass as LangSmith's client would send it, and any other value unchanged."""
+    if isinstance(value, BaseModel):
+        try:
+            return value.model_dump(mode="json", exclude_none=True, warnings=False)
+        except Exception:  # a field has no JSON value, as in some models of LangChain
+            return value
+    if is_dataclass(value) and not isinstance(value, type):
+        return {field.name: _summarise(getattr(value, field.name)) for field in fields_of(value)}
+    return value
+
+
+class SecretMask:
+    """Shortens the inputs or outputs of a run as `summarise_chunks` does, and masks secrets in them.
+
+    Documents are not masked: they are long, and everyone who asks may read them. LangSmith's client calls
+    this function on the event loop.
+    """
+
+    def __init__(self) -> None:
+        self._scan = lru_cache(CACHED_TEXTS)(SecretScan)
+
+    def __call__(self, fields: dict[str, Any]) -> dict[str, Any]:
+        """Return the masked fields.
+
+        A secret in one field is also masked where another field quotes it.
+        """
+        shown = summarise_chunks(fields)
+        known = {
+            secret: label
+            for text in _texts(shown)
+            for part in _PROMPTED_DOCUMENTS.split(text)[::2]
+            for secret, label in self._scan(part).secrets.items()
+        }
+        return {
+            key: _map_texts(value, lambda text: self._mask(text, known))
+            for key, value in shown.items()
+        }
+
+    def _mask(self, text: str, known: Mapping[str, str]) -> str:
+        parts = _PROMPTED_DOCUMENTS.split(text)
+        parts[::2] = [
+            mask(part, known) if any(map(part.__contains__, known)) else self._scan(part).masked
+            for part in parts[::2]
+        ]
+        return "".join(parts)
+
+
+def mask_error(error: str) -> str:
+    """Return the text of an error without secrets; the message of a provider may quote a question."""
+    return mask(error)
+
+
+def _texts(value: Any) -> Iterator[str]:
+    """Yield the texts in the JSON value of a run."""
+    match value:
+        case str():
+            yield value
+        case dict():
+            for item in value.values():
+                yield from _texts(item)
+        case list():
+            for item in value:
+                yield from _texts(item)
+
+
+def _map_texts(value: Any, change: Callable[[str], str]) -> Any:
+    match value:
+        case str():
+            return change(value)
+        case dict():
+            return {key: _map_texts(item, change) for key, item in value.items()}
+        case list():
+            return [_map_texts(item, change) for item in value]
+    return value
+
+
+def redact_run(fields: dict[str, Any]) -> dict[str, Any]:
+    """Return the fields of a run without texts.
+
+    These fields remain: the token usage, the ids and scores of documents, the type of an error,
+    KEPT_METADATA, and fields whose keys begin with `ls_`.
+
+    LangSmith's client calls this function for the outputs of a run, for its metadata, and for its error,
+    which it passes as `{"error": text}`.
+    """
+    redacted = {
+        key: value for key, value in fields.items() if key in KEPT_METADATA or key.startswith("ls_")
+    }
+    if usage := _usage_metadata(fields):
+        redacted["usage_metadata"] = usage
+    if isinstance(documents := fields.get("documents"), list):
+        redacted["documents"] = [
+            _redact_document(document) for document in documents if isinstance(document, dict)
+        ]
+    if "error" in fields:
+        name = _ERROR_NAME.match(str(fields["error"]))
+        redacted["error"] = name[0] if name else "error"
+    return redacted
+
+
+def _usage_metadata(fields: dict[str, Any]) -> Any:
+    """Return the token usage in the outputs or the metadata of a model's run, or None."""
+    try:
+        return fields["generations"][0][0]["message"]["kwargs"].get("usage_metadata")
+    except (KeyError, IndexError, TypeError):
+        return fields.get("usage_metadata")
+
+
+def _redact_document(document: dict[str, Any]) -> dict[str, Any]:
+    """Return the id and score of a document, in the structure that LangSmith displays."""
+    fields = document.get("kwargs", document)
+    score = fields.get("metadata", {}).get("score")
+    return {"page_content": "", "metadata": {"id": fields.get("id"), "score": score}}
