@@ -21,10 +21,12 @@ from datetime import date
 from functools import cached_property
 from types import MappingProxyType
 
-from app.masking.named_values import find_named_values, find_secrets_in_columns
+from app.masking.named_values import find_named_values
 from app.masking.secret_names import is_placeholder
 from app.masking.secret_shapes import find_secrets_by_shape
+from app.masking.tables import find_secrets_in_columns
 from app.masking.text_spans import TextSpan, blank_out, has_digit
+from app.masking.values_before_names import find_values_before_names
 
 _MIN_REPEATED_CHARS = 8
 """Minimum length, in characters, of a named secret that is also masked where its name is missing."""
@@ -35,9 +37,19 @@ _MIN_KNOWN_CHARS = 4
 _WIDE = "＠－＿．" + "".join(
     chr(0xFEE0 + ord(char)) for char in string.ascii_letters + string.digits
 )
-_NARROW = str.maketrans(_WIDE, "@-_." + string.ascii_letters + string.digits)
-"""Maps full-width characters to ASCII, because a secret may be written in either form."""
-_WIDE_CHAR = re.compile(f"[{_WIDE}]")
+_TRADITIONAL = "碼鑰權證簽憑據驗號動態電話郵銀護機聯繫訂單為設換變從當輸試錄陸帳賬戶時應樣測"
+_SIMPLIFIED = "码钥权证签凭据验号动态电话邮银护机联系订单为设换变从当输试录陆账账户时应样测"
+_PLAIN = str.maketrans(
+    f"{_WIDE}{_TRADITIONAL}\u3000\u00a0",
+    f"@-_.{string.ascii_letters}{string.digits}{_SIMPLIFIED}  ",
+)
+"""Maps other forms of characters to those in names and patterns: full-width characters, the traditional
+characters in names of secrets, and special spaces.
+"""
+_OTHER_FORM = re.compile(f"[{_WIDE}{_TRADITIONAL}\u3000\u00a0]")
+_LABEL = re.compile(r"‹[^‹›\n]{1,80}›")
+_INVISIBLE = re.compile("[\u00ad\u200b-\u200f\u202a-\u202e\u2060-\u2064\ufeff]")
+"""Zero-width characters, which copying from a web page or a chat may add to names and values."""
 
 
 def mask(text: str, known_secrets: Mapping[str, str] = MappingProxyType({})) -> str:
@@ -46,9 +58,37 @@ def mask(text: str, known_secrets: Mapping[str, str] = MappingProxyType({})) -> 
     `known_secrets` maps further secrets to their labels, for example the `SecretScan.secrets` of another
     text. These secrets are replaced as well. Masking a masked text does not change it.
     """
-    narrow = _narrow(text)
-    known = _occurrences(narrow, known_secrets)
-    return _replace(text, _merge_overlapping([*_secrets(narrow), *known]))
+    plain = _PlainText(text)
+    known = _occurrences(plain.text, known_secrets)
+    return _replace(text, plain.locate(_merge_overlapping([*_secrets(plain.text), *known])))
+
+
+def is_masked(text: str) -> bool:
+    """Return whether `text` consists only of labels such as ‹secret›, and punctuation around them."""
+    rest = _LABEL.sub("", text)
+    return rest != text and not any(map(str.isalnum, rest))
+
+
+class _PlainText:
+    """A text as it is scanned: without zero-width characters, and with one form of each character."""
+
+    def __init__(self, text: str) -> None:
+        self.text = _plain(text)
+        visible = _INVISIBLE.sub("", self.text)
+        self._positions: Sequence[int] = range(len(self.text))
+        """The position in the original text of each character of `text`."""
+        if visible != self.text:
+            self._positions = [
+                position for position, char in enumerate(self.text) if not _INVISIBLE.match(char)
+            ]
+            self.text = visible
+
+    def locate(self, spans: Iterable[TextSpan]) -> list[TextSpan]:
+        """Return `spans` of `text` as spans of the original text. None of them may be empty."""
+        return [
+            span._replace(start=self._positions[span.start], end=self._positions[span.end - 1] + 1)
+            for span in spans
+        ]
 
 
 class SecretScan:
@@ -65,7 +105,7 @@ class SecretScan:
     @property
     def masked(self) -> str:
         """The text with each secret replaced by its label, as `mask` returns it."""
-        return _replace(self._text, self._spans)
+        return _replace(self._text, self._plain.locate(self._spans))
 
     @property
     def secrets(self) -> Mapping[str, str]:
@@ -74,19 +114,23 @@ class SecretScan:
         A quotation may lack the syntax by which the secret was recognised. Secrets shorter than
         `_MIN_KNOWN_CHARS` are left out.
         """
-        found = _labels(_narrow(self._text), self._spans)
+        found = _labels(self._plain.text, self._spans)
         return {secret: label for secret, label in found.items() if len(secret) >= _MIN_KNOWN_CHARS}
 
     @cached_property
+    def _plain(self) -> _PlainText:
+        return _PlainText(self._text)
+
+    @cached_property
     def _spans(self) -> list[TextSpan]:
-        return _secrets(self._text)
+        return _secrets(self._plain.text)
 
 
 def _secrets(text: str) -> list[TextSpan]:
     """Return the spans of secrets and personal data in `text`, in order and without overlaps."""
-    text = _narrow(text)
     named, public = find_named_values(text)
     named += find_secrets_in_columns(text)
+    named += find_values_before_names(blank_out(text, named))
     rest = blank_out(text, named)
     repeatable = {
         secret: label
@@ -105,9 +149,9 @@ def _secrets(text: str) -> list[TextSpan]:
     return _merge_overlapping([*named, *repeated, *shaped, *personal])
 
 
-def _narrow(text: str) -> str:
-    """Return `text` with full-width characters replaced by ASCII characters, at the same length."""
-    return text.translate(_NARROW) if _WIDE_CHAR.search(text) else text  # translating is slow
+def _plain(text: str) -> str:
+    """Return `text` with other forms of characters replaced (`_PLAIN`), at the same length."""
+    return text.translate(_PLAIN) if _OTHER_FORM.search(text) else text  # translating is slow
 
 
 def _replace(text: str, spans: Iterable[TextSpan]) -> str:

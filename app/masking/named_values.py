@@ -2,12 +2,11 @@
 
 The name can be in code, in a request or log, in a table, or in a sentence. A value is found in three steps:
 match the separator after the name, find where the value ends, and check that the value is plausible for the
-name. Without a separator, as in "password hunter22", a stricter check applies. In a table, the value is in
-the same row after the name, or in the column under the name.
+name. Without a separator, as in "password hunter22" or "token (…)", stricter checks apply. Values in tables
+are found by `tables.py`, and values that precede their names by `values_before_names.py`.
 """
 
 import re
-from collections.abc import Iterator
 from typing import NamedTuple
 
 from app.masking.secret_names import (
@@ -15,19 +14,21 @@ from app.masking.secret_names import (
     SecretKind,
     SyntaxConfidence,
     is_plausible,
+    is_plausible_below,
+    is_plausible_enclosed,
     is_plausible_without_separator,
-    names_secret,
     secret_kind,
     unqualified_name,
 )
-from app.masking.text_spans import QUOTE, TextSpan, match_end
+from app.masking.tables import find_secret_in_row
+from app.masking.text_spans import CLOSING, QUOTE, TextSpan, find_enclosed, is_chosen, match_end
 
 _SPACE = r"[ \t]{0,8}"
 _VERB = (
     r"(?:(?![码号])[一-龥]){0,4}"
     r"(?:是|为|就是|(?:填|用|传|设|写|配|换|改|变|设置|配置|生成)(?:的是|的|了|成|为){0,2})[:：]?"
     r"|(?:(?!code|id\b|num|order|trace|request)[a-z]{1,12} ){0,7}(?:is|was|be|equals|set to)(?=[ :]):?"
-    r"|(?<=password )to(?= )|(?:for|of|on|in) [a-z0-9 _.-]{1,30}:"
+    r"|(?:for|of|on|in) [a-z0-9 _.-]{1,30}:"
 )
 # Each separator is a group, and the keys of `_CONFIDENCE` are the names of these groups. The comment for a
 # group shows an example of the separator, with the name `token`.
@@ -43,6 +44,8 @@ _SEPARATOR = re.compile(
     r"|(?P<call>\()"  # setToken("…")
     r"|(?P<element>(?:\s[^<>\n]{0,60})?>)"  # <token>…</token>
     r"|(?P<bracket>\[)"  # token[…]
+    # set the token to …, or: the token was changed to …
+    r"|(?P<change>(?:(?:[a-z]{1,12} ){0,4}(?:reset|(?:chang|updat|rotat|switch|renew)ed) )?(?:to|as)(?= ))"
     rf"|(?P<verb>{_VERB})"  # the token is …
     r")[ \t]{0,20}",
     re.IGNORECASE,
@@ -57,11 +60,14 @@ _CONFIDENCE = {
     "call": SyntaxConfidence.SENTENCE,
     "element": SyntaxConfidence.ASSIGNED,
     "bracket": SyntaxConfidence.SENTENCE,
+    "change": SyntaxConfidence.SENTENCE,
     "verb": SyntaxConfidence.SENTENCE,
 }
 _KEY_SEGMENT = re.compile(r":[\w{}.-]{1,60}:")
 """The part `:42:` after the name in a key such as shop:token:42:lock."""
 _VALUE_GAP = re.compile(r"[ \t]{1,4}")
+_NEXT_ARGUMENT = re.compile(rf"{QUOTE}\s{{0,4}},\s{{0,20}}(?={QUOTE})")
+"""The text between an option and its value in a list of arguments, such as ["--token", "…"]."""
 _SETTER = re.compile(
     r"(?:set|with|put|add)_?[A-Z].*|app_?key|api_?key|secret|token|password", re.IGNORECASE
 )
@@ -69,7 +75,6 @@ _OPENING = re.compile(
     r"(?:\[\s{0,20}|(?:new )?(?:\[\]byte|bytes|[A-Za-z]{0,20}(?:Str|String))\()?[bfruBFRU@]?"
     rf"(?P<quote>{QUOTE}|[“‘「『])"
 )
-_CLOSING = {"“": "”", "‘": "’", "「": "」", "『": "』"}
 _BARE = re.compile(r"(?:(?!\#/|&quot;|[.](?:\s|$)|[\"'`<>,;&|)}\]\\])[!-~])+")
 _GROUPED = re.compile(r"\d{3,6}(?:[ -]\d{3,8}){1,5}[Xx]?(?![A-Za-z0-9])")
 """A number with spaces or dashes, such as 110105 19491231 002X."""
@@ -95,20 +100,44 @@ In `put("token", "x")`, "x" is the last argument and therefore the value. In a l
 `("token", "page", "size")`, "page" is not the last argument and therefore not a value.
 """
 _END = re.compile(r"[ \t]*(?:$|[\n\r,;&|)}\]<>\"'`\\，。；、）#])")
-_GAP = re.compile(r"(?:(?<=no)\.)?[ \t]{0,4}", re.IGNORECASE)
+_GAP = re.compile(
+    r"(?:(?<=no)\.)?(?:(?:[\"'`*”’」』】]{1,2})(?=[ \t]))?[ \t]{0,4}(?:[—–]{1,2}[ \t]{0,4}|--?[ \t]{1,4})?",
+    re.IGNORECASE,
+)
+"""The text between a name and its value if there is no separator: a closing mark, spaces or a dash."""
+_BELOW = re.compile(
+    r"[\"'`*”’」』】]{0,2}[ \t]{0,4}(?:[:：是为]|is)?[*`]{0,2}"
+    r"(?:[ \t]{0,8}\r?\n){1,3}(?:`{3}\w{0,10}\r?\n)?[ \t]{0,8}"
+)
+"""The text between a name and its value on one of the next lines."""
+_COMMA = re.compile(r"[ \t]?[,，、~][ \t]?")
+_LINE_END = re.compile(r"[ \t]{0,8}(?:\r?\n|$)")
+_FROM = re.compile(
+    r"(?:[ ](?:for|of|on|in)(?:[ ][\w.-]{1,20}){1,3}?)?"
+    r"(?:[ ](?:is|was|were|has|had|been|got|just|changed|updated|reset|rotated|switched|moved)){0,4}"
+    r"(?:[ ]from[ ]|[ ]?[已刚是要]{0,2}[从由][ ]?)",
+    re.IGNORECASE,
+)
+_TO = re.compile(
+    r"[ ]?(?:(?:back )?(?:in)?to[ ]|->|→"
+    r"|(?:改|换|变|更新|更换|修改|切换|重置|设置?|调整)[回成为到了]{1,2})[ ]?"
+)
+"""`_FROM` and `_TO` precede the values in "token from … to …" and "密码从 … 改成 …"."""
+_CHANGE_VERB = re.compile(
+    r"\b(?:set|reset|(?:chang|updat|rotat|switch|renew)(?:e|ed|es|ing)?)(?: [\w-]{1,15}){0,4} $",
+    re.IGNORECASE,
+)
+_USER_BEFORE = re.compile(
+    r"\b(?:user(?:name)?|login|account)[ :=][\w.@-]{1,40}"
+    r"(?:,? (?:and|with)|[,/])(?: (?:the|my|his|her))? ?$",
+    re.IGNORECASE,
+)
+_MAX_WORDS_BEFORE_CHARS = 80
+"""Number of characters before a name that are searched for `_CHANGE_VERB` or `_USER_BEFORE`."""
 _EXAMPLE = re.compile(r"(?:sample|example|dummy|fake|示例|样例)[ ]?$", re.IGNORECASE)
 """Matches a word before a name that marks the value as an example, as in "sample passport"."""
 _MAX_LITERAL_CHARS = 4_096
 """Maximum length of a quoted literal, in characters."""
-
-_CELL = re.compile(r"[ \t*`]{0,8}(?P<value>[^|\n`*]{0,200}?)[ \t*`]{0,8}(?:\||$)")
-_MAX_CELLS = 4
-"""Maximum number of cells to check after the cell with the name.
-
-A row that describes a parameter may have four more cells: type, "required", description and example.
-"""
-_HEADER = re.compile(r"[\w .-]{1,60}")
-_DELIMITERS = re.compile(r"\|?(?:[ \t]{0,4}:?-{1,80}:?[ \t]{0,4}\|?){2,}")
 
 
 class _ValueStart(NamedTuple):
@@ -129,12 +158,16 @@ def _find_value_start(text: str, start: int, end: int) -> _ValueStart | None:
     # --token …
     if text.startswith("--", max(start - 2, 0)) and _VALUE_GAP.match(text, end):
         return _ValueStart(match_end(_VALUE_GAP, text, end), SyntaxConfidence.ASSIGNED, "assigned")
+    if text.startswith("--", max(start - 2, 0)) and (gap := _NEXT_ARGUMENT.match(text, end)):
+        return _ValueStart(gap.end(), SyntaxConfidence.SENTENCE, "option")
     separator = _SEPARATOR.match(text, end)
     if separator is None:
         return None
     syntax = next(name for name in _CONFIDENCE if separator[name])
     closing_quote = separator["closed"] or ""
     if not _may_follow(syntax, text, start, end, closing_quote):
+        return None
+    if separator["change"] in ("to", "as") and not _is_change(text, start):
         return None
     confidence = SyntaxConfidence.SENTENCE if separator["broken"] else _CONFIDENCE[syntax]
     return _ValueStart(separator.end(), confidence, syntax, separator["level"] or "", closing_quote)
@@ -154,6 +187,11 @@ def _may_follow(syntax: str, text: str, start: int, end: int, closing_quote: str
     return True
 
 
+def _is_change(text: str, start: int) -> bool:
+    """Return whether the words before `start` say that something is changed, as in "I set the token"."""
+    return _CHANGE_VERB.search(text, max(start - _MAX_WORDS_BEFORE_CHARS, 0), start) is not None
+
+
 def _find_literal(text: str, position: int) -> tuple[int, int] | None:
     """Return the start and end of the text in the quoted literal at `position`, or None.
 
@@ -162,7 +200,7 @@ def _find_literal(text: str, position: int) -> tuple[int, int] | None:
     opening = _OPENING.match(text, position)
     if opening is None:
         return None
-    closing = _CLOSING.get(opening["quote"], opening["quote"])
+    closing = CLOSING.get(opening["quote"], opening["quote"])
     start = opening.end()
     end = text.find(closing, start, start + _MAX_LITERAL_CHARS)
     while end > 0 and text[end - 1] == "\\" and len(closing) == 1:
@@ -222,34 +260,44 @@ def find_named_values(text: str) -> NamedValues:
         if kind is SecretKind.PUBLIC:
             if value := _PUBLIC_VALUE.match(text, position):
                 values.public.append(TextSpan(*value.span("value"), match["name"]))
-        elif kind and (secret := _secret_after(text, *match.span("name"), kind)):
-            values.secrets.append(secret)
-            position = secret.end
+        elif kind and (secrets := _secrets_after(text, *match.span("name"), kind)):
+            values.secrets.extend(secrets)
+            position = secrets[-1].end
     return values
 
 
-def _secret_after(text: str, start: int, end: int, kind: SecretKind) -> TextSpan | None:
-    """Return the secret that follows the name text[start:end], or None."""
-    name = text[start:end]
+def _secrets_after(text: str, start: int, end: int, kind: SecretKind) -> list[TextSpan]:
+    """Return the secrets that follow the name text[start:end]: usually one, and two if it was changed."""
     if kind is SecretKind.PERSONAL and _EXAMPLE.search(text, max(start - 8, 0), start):
-        return None
+        return []
+    if changed := _changed_secrets(text, start, end, kind):
+        return changed
     value_start = _find_value_start(text, start, end)
-    if value_start is None:
-        return _secret_without_separator(text, end, kind, name)
+    secret = _secret_at(text, value_start, kind, text[start:end]) if value_start else None
+    secret = secret or _secret_without_separator(text, start, end, kind)
+    secret = secret or _secret_below(text, start, end, kind)
+    return [secret] if secret else []
+
+
+def _secret_at(text: str, value_start: _ValueStart, kind: SecretKind, name: str) -> TextSpan | None:
+    """Return the secret at `value_start`, or None."""
     if value_start.syntax == "cell":
-        return _find_secret_in_row(text, value_start.position, kind, name)
+        return find_secret_in_row(text, value_start.position, kind, name)
     literal = _find_literal(text, value_start.position)
     if value_start.syntax in ("argument", "call") and not (
         literal and _LAST_ARGUMENT.match(text, literal[1])
     ):
         return None
+    may_be_enclosed = literal is None and value_start.syntax != "element"
+    if may_be_enclosed and (found := _enclosed_secret(text, value_start.position, kind, name)):
+        return found
     if name.lower() == "pass" and literal is None:
         kind = SecretKind.OPAQUE  # "pass" may be a verb, or a test result such as "pass: 12"
-    secret_start, secret_end = literal or _find_unquoted(text, value_start, kind)
+    start, end = literal or _find_unquoted(text, value_start, kind)
     if kind is SecretKind.AUTHORIZATION:
-        secret_start = match_end(_SCHEME, text, secret_start)
-    confidence = _syntax_confidence(text, value_start, secret_end, literal is not None)
-    if not is_plausible(kind, text[secret_start:secret_end], confidence):
+        start = match_end(_SCHEME, text, start)
+    confidence = _syntax_confidence(text, value_start, end, literal is not None)
+    if not _is_plausible_at(value_start, kind, text[start:end], confidence):
         return None
     # In {"otp": 123456}, the label needs quotation marks, because JSON has to stay valid.
     needs_quotes = (
@@ -257,12 +305,17 @@ def _secret_after(text: str, start: int, end: int, kind: SecretKind) -> TextSpan
         and literal is None
         and value_start.closing_quote.endswith(('"', "'"))
     )
-    return TextSpan(
-        secret_start,
-        secret_end,
-        unqualified_name(name),
-        value_start.closing_quote if needs_quotes else "",
-    )
+    quote = value_start.closing_quote if needs_quotes else ""
+    return TextSpan(start, end, unqualified_name(name), quote)
+
+
+def _is_plausible_at(
+    value_start: _ValueStart, kind: SecretKind, value: str, confidence: SyntaxConfidence
+) -> bool:
+    """Return whether `value` can be a secret. After "to", only a password may be a simple word."""
+    if value_start.syntax == "change" and kind is not SecretKind.PASSWORD:
+        return is_plausible_without_separator(kind, value)
+    return is_plausible(kind, value, confidence)
 
 
 def _syntax_confidence(
@@ -272,7 +325,7 @@ def _syntax_confidence(
 
     For example, "see" in "token: see below" counts as part of a sentence, because more words follow.
     """
-    if value_start.syntax in ("argument", "call", "verb"):
+    if value_start.syntax in ("argument", "call", "option", "change", "verb"):
         return value_start.confidence
     if is_quoted:
         return SyntaxConfidence.QUOTED
@@ -284,65 +337,78 @@ def _syntax_confidence(
     )
 
 
-def _secret_without_separator(text: str, end: int, kind: SecretKind, name: str) -> TextSpan | None:
-    """Return the secret that follows `name` without a separator, as in "password hunter22", or None.
+def _enclosed_secret(text: str, position: int, kind: SecretKind, name: str) -> TextSpan | None:
+    """Return the secret in quotation marks or brackets at `position`, or None."""
+    enclosed = find_enclosed(text, position)
+    if enclosed is None or not is_plausible_enclosed(kind, text[slice(*enclosed)], text[position]):
+        return None
+    return TextSpan(*enclosed, unqualified_name(name))
 
-    The name ends at `end`. After a Chinese name, the secret may follow without a space.
+
+def _secret_without_separator(text: str, start: int, end: int, kind: SecretKind) -> TextSpan | None:
+    """Return the secret that follows the name text[start:end] without a separator, or None.
+
+    For example, "password hunter22" and "token (…)". After a Chinese name, a space is not necessary.
     """
+    name = text[start:end]
     position = match_end(_GAP, text, end)
-    if name.lower() == "pass":
-        return None  # "pass" is a verb here
+    if name.isascii() and position == end and text[position : position + 1] in ("", *"\"'`<{"):
+        return None  # the quotation mark may close the name
+    if name == "pin":
+        return None  # a verb
+    if secret := _enclosed_secret(text, position, kind, name):
+        return secret
     if name.isascii() and position == end:
         return None
     value = text[position : _word_end(text, position, kind)]
     if not value or not is_plausible_without_separator(kind, value):
         return None
+    if name.lower() == "pass" and not (
+        is_chosen(value)
+        and _USER_BEFORE.search(text, max(start - _MAX_WORDS_BEFORE_CHARS, 0), start)
+    ):
+        return None  # "pass" is a verb here
     return TextSpan(position, position + len(value), unqualified_name(name))
 
 
-def _find_secret_in_row(text: str, position: int, kind: SecretKind, name: str) -> TextSpan | None:
-    """Return the first plausible secret in the `_MAX_CELLS` cells from `position` on, or None."""
-    for _ in range(_MAX_CELLS):
-        cell = _CELL.match(text, position)
-        if cell is None or cell.end() == position:
-            return None
-        if is_plausible(kind, cell["value"], SyntaxConfidence.SENTENCE):
-            return TextSpan(*cell.span("value"), unqualified_name(name))
-        position = cell.end()
-    return None
+def _secret_below(text: str, start: int, end: int, kind: SecretKind) -> TextSpan | None:
+    """Return the secret that is alone on one of the lines after the name text[start:end], or None.
+
+    A secret after a comma is checked in the same way, because lists of names are frequent too.
+    """
+    below, comma = _BELOW.match(text, end), _COMMA.match(text, end)
+    gap = below or comma
+    if gap is None or (comma and kind is SecretKind.OPAQUE):
+        return None
+    word_start, word_end, after = _word_at(text, gap.end())
+    is_alone = comma is not None or _LINE_END.match(text, after) is not None
+    if not is_alone or not is_plausible_below(kind, text[word_start:word_end]):
+        return None
+    return TextSpan(word_start, word_end, unqualified_name(text[start:end]))
 
 
-def find_secrets_in_columns(text: str) -> Iterator[TextSpan]:
-    """Yield the secrets in Markdown tables, in the columns whose headers name secrets."""
-    headers: list[str] = []
-    position, previous_line = 0, ""
-    for line in text.splitlines(keepends=True):
-        row = line.strip()
-        if "|" not in row:
-            headers = []
-        elif _DELIMITERS.fullmatch(row):
-            headers = [cell["value"] for cell in _cells(previous_line)]
-            headers = [header if _HEADER.fullmatch(header) else "" for header in headers]
-        else:
-            yield from _secrets_under(headers, line, position)
-        previous_line = line
-        position += len(line)
+def _changed_secrets(text: str, start: int, end: int, kind: SecretKind) -> list[TextSpan]:
+    """Return the old and the new secret after the name text[start:end], as in "token from … to …"."""
+    gap = _FROM.match(text, end)
+    if gap is None:
+        return []
+    old_start, old_end, after_old = _word_at(text, gap.end())
+    to = _TO.match(text, after_old)
+    if to is None or old_start == old_end:
+        return []
+    label = unqualified_name(text[start:end])
+    spans = [
+        TextSpan(old_start, old_end, label),
+        TextSpan(*_word_at(text, to.end())[:2], label),
+    ]
+    return [
+        span for span in spans if is_plausible_without_separator(kind, text[span.start : span.end])
+    ]
 
 
-def _secrets_under(headers: list[str], line: str, position: int) -> Iterator[TextSpan]:
-    if not any(map(names_secret, headers)):
-        return
-    for header, cell in zip(headers, _cells(line), strict=False):
-        kind = secret_kind(header)
-        if kind not in (None, SecretKind.PUBLIC) and is_plausible(
-            kind, cell["value"], SyntaxConfidence.SENTENCE
-        ):
-            start, end = cell.span("value")
-            yield TextSpan(position + start, position + end, unqualified_name(header))
-
-
-def _cells(line: str) -> list[re.Match[str]]:
-    """Return the cells of a row, followed by one empty cell."""
-    row = line.strip()
-    start = line.index(row) + row.startswith("|")
-    return list(_CELL.finditer(line, start, len(line.rstrip())))
+def _word_at(text: str, position: int) -> tuple[int, int, int]:
+    """Return the start and end of the word at `position`, and where its closing mark, if any, ends."""
+    if enclosed := find_enclosed(text, position):
+        return *enclosed, enclosed[1] + 1
+    end = match_end(_BARE, text, position)
+    return position, end, end

@@ -7,7 +7,7 @@ import re
 from enum import Enum, IntEnum
 from functools import lru_cache
 
-from app.masking.text_spans import ENCODED, has_digit, is_random
+from app.masking.text_spans import ENCODED, has_digit, is_chosen, is_random
 
 
 class SecretKind(Enum):
@@ -31,22 +31,22 @@ class SecretKind(Enum):
 _LATIN = {
     SecretKind.COOKIE: r"cookie|setcookie",
     SecretKind.AUTHORIZATION: r"(?:x|proxy)?authorization",
-    SecretKind.ONE_TIME: r"otp|totp|vcode|captcha|passcode|cvc2?|cvv2?"
+    SecretKind.ONE_TIME: r"otp|totp|vcode|captcha|passcode|pin(?:code|number)?|cvc2?|cvv2?"
     r"|(?:verify|verification|sms|mfa|2fa|security|recovery|backup)code",
     SecretKind.PERSONAL: r"\w*(?:phone|mobile|telephone|e?mail)(?:no|num|number|address)?"
     r"|tel(?:no|number)?|fax"
     r"|\w*(?:idcard|identitycard|bankcard)(?:no|num|number)?"
     r"|(?:identity|idcard|id|card|bankaccount|passport|socialsecurity)(?:no|num|number)|passport|iban|ssn",
-    SecretKind.PASSWORD: r"\w*(?:password|passwd|passphrase|pwd)|pw|pass"
+    SecretKind.PASSWORD: r"\w*(?:password|passwort|kennwort|passwd|passphrase|pwd)|pw|pass"
     r"|(?:db|mysql|redis|smtp|mail|ftp|login|user|root|admin|require)pass",
     SecretKind.SECRET: r"\w*(?:secret|credentials?)"
     r"|\w*(?:secret|private|aes|des|rsa|encrypt|encryption|sign|signing|signature|hmac|license|master)key",
     SecretKind.TOKEN: r"\w*(?:token|jwt|sessionkey|sessionid)|(?:user|shop|top)?session|phpsessid|sessid"
-    r"|\w*(?:auth|authorization|grant)code",
+    r"|\w*(?:auth|authorization|grant)code|xauth",
     SecretKind.SIGN: r"(?:\w*signature|sig|sign(?:ed)?(?:value|str|string|result)?)",
     SecretKind.KEY: r"\w*(?:apikey|accesskey|accesskeyid|privatekeyid"
     r"|secretid|accessid|clientkey|consumerkey|authkey)",
-    SecretKind.OPAQUE: r"code|key|\w*ticket|ak|sk|webhook",
+    SecretKind.OPAQUE: r"code|key|auth|bearer|x?hmac|\w*ticket|ak|sk|webhook",
     SecretKind.PUBLIC: r"\w*(?:appkey|publickey|publishablekey|cert|certificate)"
     r"|(?:app|client|open|union|corp|mch|msg|k|r|u|trace|request|req|log|span|order"
     r"|trade|refund|waybill|shipment|tracking|item|sku"
@@ -55,13 +55,13 @@ _LATIN = {
     r"|serial|cursor|state|challenge|ifnonematch|image|container|timestamp|nonce(?:str)?|amount",
 }
 _CHINESE = {
-    SecretKind.PERSONAL: "手机号码|手机号|手机|联系电话|电话号码|电话|固话|座机|邮箱地址|邮箱|电子邮件"
-    "|证件号码|证件号|身份证号码|身份证号|身份证|银行卡号|银行卡|卡号|护照号码|护照号|护照|通行证号码|通行证号|通行证|台胞证"
+    SecretKind.PERSONAL: "手机号码|手机号|手机|联系电话|电话号码|电话|固话|座机|邮箱地址|邮箱|电子邮件|电邮"
+    "|证件号码|证件号|身份证号码|身份证号|身份证字号|身份证|身分证号码|身分证号|身分证字号|身分证|银行卡号|银行卡|卡号|护照号码|护照号|护照|通行证号码|通行证号|通行证|台胞证"
     "|社保号码|社保号",
     SecretKind.ONE_TIME: "短信验证码|安全码|验证码|校验码|动态码|动态口令",
-    SecretKind.PASSWORD: "密码|口令",
-    SecretKind.SECRET: "密钥|秘钥|私钥",
-    SecretKind.TOKEN: "访问令牌|刷新令牌|令牌|授权码|会话密钥|凭证|凭据",
+    SecretKind.PASSWORD: "密码|口令|通行码",
+    SecretKind.SECRET: "密钥|秘钥|密匙|私钥|金钥",
+    SecretKind.TOKEN: "访问令牌|刷新令牌|令牌|权杖|授权码|会话密钥|凭证|凭据",
     SecretKind.SIGN: "签名值|签名串|签名结果|签名",
     SecretKind.PUBLIC: "订单编号|订单号|运单号|快递单号|单号|流水号|流水|编号|请求号|请求标识|商品编码"
     "|日志号|序列号|标识|链路|摘要|哈希|校验和|公钥|证书|游标|时间戳",
@@ -97,7 +97,7 @@ _PLAIN = re.compile(r"(?:(?=.{1,12}$)|(?!.*\d))[^\W\d][\w $-]{0,60}")
 NAME_TOKENS = re.compile(
     rf"(?=[A-Za-z_%\\一-龥])(?:{ENCODED}"
     r"|(?P<name>[A-Za-z_][A-Za-z0-9_.$-]{0,79}(?<=[A-Za-z0-9_])"
-    r"(?:[ ](?:key|secret|token|code|id|no|number|card|security number)\b)?"
+    r"(?:[ ](?:key|secret|token|code|id|no|number|card|security number)\b|[ ]?码)?"
     rf"|{'|'.join(sorted(_CHINESE_KINDS, key=len, reverse=True))}))",
     re.IGNORECASE,
 )
@@ -171,9 +171,9 @@ _EXPLANATION = re.compile(
     r"|str(?:ing)?|int(?:eger)?|long|number|bool(?:ean)?|object|array|list|map|text|bytes|varchar|uuid|jwt|type"
     r"|optional|mandatory|deprecated|missing|invalid|valid|expired|wrong|incorrect|correct|error|failed|failure"
     r"|success|unauthorized|forbidden|denied|mismatch|unknown|header|query|body|path|form|cookie|param(?:eter)?"
-    r"|refresh(?:ed)?|generated?|returned|issued|revoked|basic|bearer|digest|oauth2?|isv|this|that|what|how|why|when|not"
+    r"|refresh(?:ed)?|generated?|returned|issued|revoked|basic|bearer|digest|oauth\d?(?:\.\d)?|isv|this|that|what|how|why|when|not"
     r"|uppercase|lowercase|upper|lower|encrypted|encoded|plain|same|different|changed|required\W?|login|user|admin)"
-    r"|(?:hmac|md5|sha|rsa|aes|des|sm[234]|hex|base64|utf|gbk|ascii|pkcs|ecdsa|ed25519)[-_/a-z0-9]{0,24}"
+    r"|(?:hmac|md5|sha|rsa|aes|des|sm[234]|[ehpr]s(?:256|384|512)|hex|base64|utf|gbk|ascii|pkcs|pbkdf|bcrypt|scrypt|argon|ecdsa|ed25519|rfc)[-_/a-z0-9]{0,24}"
     r"|\d+(?:\.\d+)?(?:ms|s|sec|min|m|h|d|days?|hours?|minutes?|bits?|bytes?|chars?|位|%)"
     r"|(?:[0-9A-F]{2}:){7,}[0-9A-F]{2}"  # the fingerprint of a certificate
     r"|\d{1,3}[-~]\d{1,3}|v?\d+(?:\.\d+){1,3}",
@@ -192,6 +192,8 @@ _PERSONAL = re.compile(
     r"(?:\+|%2B)?[\d() -]{5,24}[\dXx]|[A-Z]{1,2}\d{7,20}|[^\s@]+(?:@|%40)[^\s@]+"
 )
 
+_CHARACTER_CLASS = re.compile(r"[aA0]-[zZfF9]|\\[dwsx]")
+_ENCLOSED_CODE = re.compile(r"\d{4,8}")
 _ONE_TIME_CODE = re.compile(r"\d{3,10}|(?=\D*\d)[A-Za-z0-9-]{4,10}")
 
 _MIN_CHARS = {
@@ -262,6 +264,43 @@ def is_plausible_without_separator(kind: SecretKind, value: str) -> bool:
     if kind in (SecretKind.KEY, SecretKind.PASSWORD) and len(value) >= 8:
         return has_digit(value)
     return is_random(value, min_chars=12)
+
+
+def is_plausible_enclosed(kind: SecretKind, value: str, opening: str) -> bool:
+    """Return whether `value` can be a secret of `kind` between `opening` and its closing mark.
+
+    The name is right before the mark, as in `password "hunter22"`. In round brackets and book title marks,
+    explanations such as (RFC-6749) are frequent.
+    """
+    if kind is SecretKind.ONE_TIME:
+        return _ENCLOSED_CODE.fullmatch(value) is not None
+    if not is_plausible(kind, value, SyntaxConfidence.SENTENCE):
+        return False
+    if kind is SecretKind.PERSONAL:
+        return True
+    if opening == "[" and _CHARACTER_CLASS.search(value):
+        return False  # a regular expression
+    if is_random(value, min_chars=8):
+        return True
+    if opening in "{<":
+        return False  # a placeholder
+    if kind in _WORD_KINDS and is_chosen(value):
+        return True
+    return (opening not in "（(《〈" or value.isdigit()) and is_plausible_without_separator(
+        kind, value
+    )
+
+
+def is_plausible_below(kind: SecretKind, value: str) -> bool:
+    """Return whether `value` can be a secret of `kind` if it is alone on a line below its name.
+
+    Names of fields often have a line of their own, so the value must be random or a chosen password.
+    """
+    if not is_plausible(kind, value, SyntaxConfidence.SENTENCE):
+        return False
+    return is_random(value, min_chars=12) or (
+        kind is SecretKind.PASSWORD and is_chosen(value) and not value.islower()
+    )
 
 
 def _has_secret_characters(kind: SecretKind, value: str, confidence: SyntaxConfidence) -> bool:

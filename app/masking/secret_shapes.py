@@ -25,7 +25,7 @@ _SHAPES = [
     (
         "password",
         re.compile(
-            r"curl\b[^\n]{0,400}?\s(?:-u|--user)[ =]?[\"']?[^\s:\"'‹]{1,80}:"
+            r"curl\b[^\n]{0,400}?[\s\"'](?:-u|--user)(?:[\"'],\s{0,4}|[ =])?[\"']?[^\s:\"'‹,]{1,80}:"
             r"(?P<value>[^\s\"'‹]{1,200})"
         ),
     ),
@@ -43,6 +43,20 @@ _SHAPES = [
         re.compile(
             rf"auth\s{{0,3}}[=:]\s{{0,3}}[\[(]\s{{0,3}}{QUOTE}[^\s\"']{{1,80}}{QUOTE}\s{{0,3}},"
             rf"\s{{0,3}}{QUOTE}(?P<value>[^\s\"'‹›]{{1,200}})"
+        ),
+    ),
+    (
+        "password",  # new BasicAuth("user", "password")
+        re.compile(
+            rf"(?i:auth(?:enticat(?:ion|e))?|credentials?|login|[._]connect)\(\s{{0,3}}{QUOTE}[^\s\"']{{1,80}}{QUOTE}"
+            rf"\s{{0,3}},\s{{0,3}}{QUOTE}(?P<value>(?=[^\s\"'‹›]{{0,200}}\d)[^\s\"'‹›/]{{6,200}}){QUOTE}"
+        ),
+    ),
+    (
+        "password",  # log in as user:password
+        re.compile(
+            r"(?i:\b(?:log(?:ged|ging)?|sign(?:ed|ing)?)[ -]?(?:in|on)|\blogin)[ ](?i:as|with)[ ]"
+            r"[\w.@-]{1,60}:(?P<value>(?=[^\s]{0,60}\d\S{0,60}\d)[A-Za-z][^\s\"'`,;，。；、‹›]{6,60})"
         ),
     ),
     (
@@ -73,8 +87,8 @@ _SHAPES = [
         "webhook",
         re.compile(
             r"hooks?(?=[./])[A-Za-z0-9_./-]{0,80}?(?:/|\?key=)"
-            r"(?P<value>[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}"
-            r"|[A-Z0-9]{8,12}/[A-Z0-9]{8,12}/[A-Za-z0-9]{20,})"
+            r"(?P<value>[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}(?:@[A-Za-z0-9@_/-]{1,300})?"
+            r"|[A-Z0-9]{8,12}/[A-Z0-9]{8,12}/[A-Za-z0-9]{20,}|\d{15,20}/[A-Za-z0-9_-]{40,})"
         ),
     ),
 ]
@@ -100,14 +114,34 @@ _DIGEST_NAME = re.compile(
     re.IGNORECASE,
 )
 
+_SIGNED_STRING = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.&=:+-]{23,4000}")
+_WORD = re.compile(r"[A-Za-z]{4}")
+_MIN_WRAPPER_CHARS = 8
+_MAX_WRAPPER_CHARS = 128
+"""Minimum and maximum length, in characters, of a secret before and after the parameters to sign."""
+_MAX_MEAN_RUN_OF_WRAPPER_CHARS = 2.2
+"""Maximum mean length of the runs in such a secret; repeated parameters have longer runs."""
+
+_CONTENT_DIGEST = re.compile(
+    r"(?:body|payload|content|file|archive|package|正文|内容|请求体|报文|文件)"
+    r"[^\n]{0,20}(?:md5|sha-?\d{1,3}|digest|checksum)[^\n,;\"'，。；]{0,16}$"
+    r"|(?:md5|sha-?\d{1,3}|digest|checksum)[^\n,;\"'，。；]{0,16}"
+    r"(?:body|payload|content|file|archive|package|正文|内容|请求体|报文|文件)[^\n,;\"'，。；]{0,8}$",
+    re.IGNORECASE,
+)
+"""The words before the digest of a text or a file, as in "the md5 of the body is …"."""
+
 _MAX_CONTEXT_CHARS = 400
 """Maximum number of characters before and after a string that are searched for words about the string."""
 
 _SECRET_TOPIC = re.compile(
-    r"sign|hmac|secret|token|key|cred|auth|passw|pwd|(?<![A-Za-z])[as]k(?![A-Za-z])|[签密钥]|令牌|凭[证据]|口令|鉴权",
+    r"sign|hmac|bearer|jwt|secret|token|key|cred|auth|passw|pwd|(?<![A-Za-z])[as]k(?![A-Za-z])|[签密钥]|令牌|凭[证据]|口令|鉴权",
     re.IGNORECASE,
 )
 """A word that suggests that a random string in the same line is a secret."""
+
+_KEYED = re.compile(r"(?<![A-Za-z])(?:bearer|jwt|hmac[.\w]{0,20}[( ])", re.IGNORECASE)
+"""A word that rules out a digest, except that of a text or file, because a key may be in the same line."""
 
 _SECRET_PREFIX = re.compile(
     r"[A-Za-z_-]*(?:key|secret|token|api|pat|sk)[A-Za-z0-9]{0,3}[_-]", re.IGNORECASE
@@ -132,8 +166,8 @@ _FILE = re.compile(r"\.[A-Za-z]{2,5}\b")
 
 _CLIENT = re.compile(
     r"(?:Client|Credentials?|Auth|Signer|SDK|Sdk|SecretKeySpec"
-    r"|[Mm]d5|MD5|[Ss]ha\d{1,3}|SHA\d{1,3}|(?:[Hh]mac|HMAC)\w{0,12})"
-    r"\({1,3}(?P<arguments>[^()\n]{0,400})"
+    r"|[Mm]d5|MD5|[Ss]ha\d{1,3}|SHA\d{1,3}|(?i:hmac\w{0,12}(?:\.\w{1,12})?|jwt\.\w{1,12}))"
+    r"\({1,3}(?P<arguments>[^)\n]{0,400})"
 )
 _ARGUMENT = re.compile(rf"{QUOTE}(?P<value>(?=[A-Za-z_-]{{0,60}}\d)[A-Za-z0-9_-]{{6,200}}){QUOTE}")
 
@@ -151,6 +185,7 @@ def find_secrets_by_shape(text: str) -> Iterator[TextSpan]:
         yield from spans
     yield from _sdk_credentials(text)
     yield from _typed_passwords(text)
+    yield from _secrets_around_parameters(text)
     yield from _random_strings(text)
 
 
@@ -179,9 +214,40 @@ def _typed_passwords(text: str) -> Iterator[TextSpan]:
             yield TextSpan(*match.span("value"), "password")
 
 
+def _secrets_around_parameters(text: str) -> Iterator[TextSpan]:
+    """Yield the secrets that begin and end a string to sign, such as a1b2c3d4page1a1b2c3d4."""
+    for match in _SIGNED_STRING.finditer(text):
+        string = match[0]
+        for length in range(min(_MAX_WRAPPER_CHARS, len(string) // 2), _MIN_WRAPPER_CHARS - 1, -1):
+            wrapper, between = string[:length], string[length:-length]
+            if string.endswith(wrapper):
+                if _is_wrapper(wrapper, between):
+                    yield TextSpan(match.start(), match.start() + length, "secret")
+                    yield TextSpan(match.end() - length, match.end(), "secret")
+                break
+
+
+def _is_wrapper(wrapper: str, parameters: str) -> bool:
+    """Return whether `wrapper` is a secret around `parameters`, and not a part that is repeated often."""
+    return (
+        wrapper.isalnum()
+        and wrapper not in parameters
+        and _WORD.search(parameters) is not None
+        and is_random(wrapper, _MIN_WRAPPER_CHARS, _MAX_MEAN_RUN_OF_WRAPPER_CHARS)
+    )
+
+
 def _is_digest(text: str, match: re.Match[str]) -> bool:
-    """Return whether the line of `match` or the line before names a digest, and neither names a secret."""
+    """Return whether the words before `match` or the lines around it say that it is a digest.
+
+    The lines are that of `match` and the line before. They name a digest and no secret.
+    """
+    before = _CONTENT_DIGEST.search(text, max(match.start() - 60, 0), match.start())
+    if before and not _SECRET_TOPIC.search(before[0]):
+        return True
     lines = _lines_around(text, match, lines_before=1)
+    if _KEYED.search(lines):
+        return False
     return _DIGEST_NAME.search(lines) is not None and not any(
         names_secret(name["name"]) for name in NAME_TOKENS.finditer(lines) if name["name"]
     )

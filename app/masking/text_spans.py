@@ -25,6 +25,20 @@ _MAX_MEAN_RUN_CHARS_WITH_NUMBERS = 5.0
 
 _RUN = re.compile(r"[A-Z]?[a-z]+|[A-Z]+|[0-9]+")
 
+CLOSING = {
+    "“": "”", "‘": "’", "「": "」", "『": "』", "【": "】", "《": "》", "〈": "〉", "（": "）", "(": ")",
+    "[": "]", "{": "}", "‹": "›", "«": "»", "<": ">", '"': '"', "'": "'", "`": "`",
+}  # fmt: skip
+"""Maps each opening quotation mark and bracket to the mark that closes it."""
+
+_CLOSING_MARKS = set(CLOSING.values())
+_ENCLOSED_WORD = re.compile(r"[ ]?(?P<word>[!-~]{1,256})")
+
+_VERSION = re.compile(
+    r"(?:[A-Za-z]{1,20}[-_/ ]?)?v?\d{1,3}(?:\.\d{1,4}){0,3}(?:-[a-z]{2,9})?", re.I
+)
+"""The version of a product or format, such as HTTP/1.1, utf8 or v2.0-beta."""
+
 
 class TextSpan(NamedTuple):
     """The position of a value, text[start:end], and the `label` that replaces a secret value.
@@ -53,6 +67,38 @@ def blank_out(text: str, spans: Iterable[TextSpan]) -> str:
             parts += [text[position:start], "\0" * (span.end - start)]
             position = span.end
     return "".join([*parts, text[position:]])
+
+
+def find_enclosed(text: str, position: int) -> tuple[int, int] | None:
+    """Return the start and end of the word in quotation marks or brackets at `position`, or None.
+
+    The word consists of printable ASCII characters, and may be padded with a space. If the mark is not
+    ASCII, the closing mark may be another one, because people confuse them.
+    """
+    opening = text[position : position + 1]
+    if opening not in CLOSING or (word := _ENCLOSED_WORD.match(text, position + 1)) is None:
+        return None
+    start, end = word.span("word")
+    if opening.isascii():
+        end = text.find(CLOSING[opening], start, end)
+        if end < 0 and text.startswith(" " + CLOSING[opening], word.end()):
+            end = word.end()
+    elif text.startswith(" ", end) and text[end + 1 : end + 2] not in _CLOSING_MARKS:
+        return None  # several words
+    return (start, end) if end > start and text[start] not in ",:;=" else None
+
+
+def is_chosen(text: str) -> bool:
+    """Return whether `text` looks like a password that a person chose, such as Maple-River27.
+
+    It has at least eight characters, lower-case letters and two digits, and is not a version.
+    """
+    return (
+        len(text) >= 8
+        and any(map(str.islower, text))
+        and sum(map(str.isdigit, text)) >= 2
+        and _VERSION.fullmatch(text) is None
+    )
 
 
 def has_digit(text: str) -> bool:

@@ -10,7 +10,7 @@ from sqlalchemy.dialects.sqlite import insert as insert_in_sqlite
 from sqlalchemy.engine import Engine
 
 from app.analytics.insights.grouping import MAX_QUESTION_CHARS
-from app.masking.masking import SecretScan, mask
+from app.masking.masking import SecretScan, is_masked, mask
 from app.service.ask_command import AskCommand
 from ingestion.database.engine import database_errors
 from ingestion.database.tables import questions_table
@@ -49,8 +49,8 @@ def build_record(command: AskCommand, answer: Answer, milliseconds: int) -> Ques
             "understood": _mask_text(answer.question, secrets),
             "language": answer.language,
             "type": answer.type,
-            "api_name": api.api_name if api else _mask_name(structured.api_name, secrets),
-            "api_url": api.api_url if api else _mask_name(structured.api_url, secrets),
+            "api_name": api.api_name if api else _api_identity(structured.api_name, secrets),
+            "api_url": api.api_url if api else _api_identity(structured.api_url, secrets),
             "error": _mask_name(structured.error, secrets),
             "confidence": answer.confidence,
             "answer": tuple(_mask_text(step, secrets) for step in answer.answer),
@@ -135,6 +135,17 @@ def _mask_text(text: str, secrets: Mapping[str, str]) -> str:
 
 def _scanned_part(text: str) -> str:
     return text[: MAX_TEXT_CHARS + MAX_SECRET_CHARS]
+
+
+def _api_identity(text: str | None, secrets: Mapping[str, str]) -> str | None:
+    """Return the masked name or path of an API, or None if nothing remains or `text` is part of a secret.
+
+    Insights count questions by API, and a mask such as ‹secret› is not an API.
+    """
+    masked = _mask_name(text, secrets)
+    if not text or not masked or is_masked(masked) or any(text in secret for secret in secrets):
+        return None
+    return masked
 
 
 def _mask_name(text: str | None, secrets: Mapping[str, str]) -> str | None:
