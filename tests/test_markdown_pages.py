@@ -191,6 +191,8 @@ BLOG = ["https://blog.example{url}", "https://blog.example/{page_path}/"]
         ("high tide/index.md", "", ["https://x.y/{page_path}/"], "https://x.y/high%20tide/"),
         ("a.mdx", "", ["https://x.y/{path}{suffix}"], "https://x.y/a.mdx"),
         ("a.md", "", ["{url}", "{link}"], ""),
+        ("a.md", "---\nurl: 'javascript:alert(1)'\n---\n", ["{url}", "https://x.y/{path}"], "https://x.y/a"),
+        ("a.md", "---\nurl: /guides/a\n---\n", ["{url}", "https://x.y/{path}"], "/guides/a"),
     ],
 )  # fmt: skip
 def test_first_complete_page_url_is_used(

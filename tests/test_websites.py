@@ -354,6 +354,11 @@ def test_robots_none_and_nofollow_in_capitals_are_obeyed() -> None:
     assert links.urls == ("https://acme.example/a",)
 
 
+def test_link_that_leaves_the_folder_with_encoded_dots_is_resolved() -> None:
+    links = find_links(b'<a href="%2e%2E/secret">s</a>', "https://acme.example/docs/")
+    assert links.urls == ("https://acme.example/secret",)
+
+
 # --- sites that ask for a login -------------------------------------------------------------------
 
 

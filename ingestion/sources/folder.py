@@ -21,7 +21,7 @@ from schemas.document import SourceDocument
 from schemas.errors import ConfigurationError, SourceError
 from schemas.platform import ApiDocsSourceConfig, PageFolderConfig, SourceLimits
 
-READER_VERSION = 39
+READER_VERSION = 40
 """Version of the source readers, part of the fingerprint of each file.
 
 Increment it after a change that makes the same file yield a different document. Then indexed files are read
@@ -42,6 +42,8 @@ SKIPPED_FILES = {"_sidebar.md", "_navbar.md", "_coverpage.md"}
 
 _INDEX_NAMES = {"index", "_index", "readme"}
 
+_OTHER_SCHEME = re.compile(r"\s*(?!https?:)[a-z][\w+.-]*:", re.IGNORECASE)
+"""The start of a URL that is neither a web address nor relative."""
 _PROPER_NAME = re.compile(r"\.|[a-z][A-Z]|\Av?\d[\d_-]*\Z")
 """Matches names that are shown unchanged: with a dot, in camel case, versions and dates."""
 
@@ -239,9 +241,11 @@ def page_url(templates: Sequence[str], values: PageValues) -> str:
     """Return the first of `templates` whose placeholders all have values, with the values filled in.
 
     Placeholders in `_OPTIONAL_NAMES` need no value. Returns an empty string if there is no such template,
-    because an incomplete link is useless. Raises ConfigurationError for a malformed template.
+    because an incomplete link is useless. A page may not link to a script: if values of the page give the
+    URL a scheme such as `javascript`, it is left out. Raises ConfigurationError for a malformed template.
     """
-    return next(filter(None, (_fill_template(template, values) for template in templates)), "")
+    urls = (_fill_template(template, values) for template in templates)
+    return next((url for url in urls if url and not _OTHER_SCHEME.match(url)), "")
 
 
 def _fill_template(template: str, values: PageValues) -> str:
@@ -252,6 +256,8 @@ def _fill_template(template: str, values: PageValues) -> str:
                 if name not in _OPTIONAL_NAMES:
                     return ""
                 template = template.replace(f"{{{name}}}/", "").replace(f"#{{{name}}}", "")
+            elif values[name] == "/":  # the top of the site, as in `slug: /` of Docusaurus
+                template = re.sub(rf"/\{{{name}\}}/?", "/", template)
         return template.format_map({name: values.get(name, "") for name in names})
     except ValueError as error:
         raise ConfigurationError(f"page_url = {template!r}: {error}") from None

@@ -49,6 +49,9 @@ FIRST_RETRY_S = 1.0
 MAX_SITEMAPS = 500
 """Maximum number of sitemaps of a site. If there are more, the source cannot be read."""
 
+_ENCODED_DOT = re.compile("%2e", re.IGNORECASE)
+"""A dot that servers and browsers treat like an unencoded one: `%2e%2e/` leaves a folder."""
+
 MIN_REDIRECTS = 6
 MAX_REDIRECTED_SHARE = 0.3
 """If at least MIN_REDIRECTS pages, and more than this share of all pages, redirect to the same page, the
@@ -432,7 +435,7 @@ def find_links(data: bytes, page_url: str) -> PageLinks:
 
 def _join(base: str, url: str) -> str:
     try:
-        return urljoin(base, url)
+        return urljoin(base, _ENCODED_DOT.sub(".", url))
     except ValueError:
         return ""
 
