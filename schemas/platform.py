@@ -159,10 +159,10 @@ class MarkdownSourceConfig(PageFolderConfig):
 
 
 class FilesSourceConfig(PageFolderConfig):
-    """A folder of .txt, .html, .htm, .pdf and .docx files."""
+    """A folder of .txt, .html, .htm, .pdf, .docx, .csv and .tsv files."""
 
     kind: Literal["files"]
-    suffixes: tuple[Literal[".txt", ".html", ".htm", ".pdf", ".docx"], ...] = ()
+    suffixes: tuple[Literal[".txt", ".html", ".htm", ".pdf", ".docx", ".csv", ".tsv"], ...] = ()
     """Suffixes of the files to read; default: all."""
     header: LinePattern | None = None
     """Searched for in the first 10,000 characters of a text file.

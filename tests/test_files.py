@@ -1,4 +1,4 @@
-"""Text, HTML, PDF and Word files: headings, metadata and boilerplate."""
+"""Text, HTML, PDF, Word and CSV files: headings, tables, metadata and boilerplate."""
 
 import io
 from pathlib import Path
@@ -7,10 +7,12 @@ import pytest
 from docx import Document
 from reportlab.pdfgen.canvas import Canvas
 
+from ingestion.chunking import chunk_document
 from ingestion.platform_config import read_platform
 from ingestion.sources.formats.pdf_lines import LineCollector, PdfLine
 from ingestion.sources.formats.pdf_sections import split_sections
 from ingestion.sources.registry import count_files, read_source
+from ingestion.text.markdown_blocks import parse_table
 from schemas.document import SourceDocument
 from schemas.errors import ConfigurationError
 from tests.document_files import (
@@ -101,6 +103,54 @@ def test_html_page_has_sections_and_metadata(tmp_path: Path) -> None:
 def test_html_boilerplate_is_removed(tmp_path: Path, html: str, body: str) -> None:
     document = read(tmp_path, "p.htm", html)
     assert (document.title, document.sections[0].body) == ("T", body)
+
+
+@pytest.mark.parametrize(
+    ("before", "after"),
+    [
+        ("<div class=header>Acme 400-1</div>", ""),
+        ("", "<section class=site-footer>About us | ICP 1</section>"),
+        ("", "<div class='footer-wrapper'><div><div class=footer>About us</div></div></div>"),
+        ("", "<div><div class=Footer_container__a8S>About us</div></div>"),
+        ("<div class=breadcrumb><a>Help</a> &gt; T</div>", ""),
+        ("", "<div class=feedback>Was this helpful?<button>Yes</button></div>"),
+        ("", "<div id=cookieConsent>We use cookies.</div>"),
+        ("", "<div class='share-buttons'>Share this</div><div class=related>See also A</div>"),
+    ],
+)
+def test_elements_of_the_site_around_the_content_are_removed(
+    tmp_path: Path, before: str, after: str
+) -> None:
+    document = read(tmp_path, "p.html", f"<body>{before}<div><h1>T</h1>text{after}</div>{after}")
+    assert [section.body for section in document.sections] == ["text"]
+
+
+@pytest.mark.parametrize(
+    "html",
+    [
+        "<h1>T</h1><div class=api-header>text</div>",
+        "<h1>T</h1><div class='table-header'>text</div>",
+        "<h1>T</h1><div class=section-header>text</div>",
+        "<h1>T</h1><div class=share-price>text</div>",
+        "<h1>T</h1><div class=header>text</div>",
+        "<h1>T</h1><div class=card><p>text</p><div class=footer>more</div></div>",
+        "<h1>T</h1><h2>Cookies</h2><div class=cookies>text</div>",
+        "<h1>T</h1><section id=feedback><h3>Feedback</h3>text</section>",
+        "<h1>T</h1><div class=related><table><tr><td>text</table></div>",
+        "<div class=header><h1>T</h1>text</div>",
+        "<body class=page-footer><h1>T</h1>text",
+        "<div class=header>text</div><h2>T</h2>more",
+    ],
+)
+def test_content_with_a_name_like_that_of_the_site_is_kept(tmp_path: Path, html: str) -> None:
+    assert "text" in text_of(read(tmp_path, "p.html", html))
+
+
+@pytest.mark.parametrize("title", ["分组_控制台_帮助中心", "帮助中心-分组", "分组｜控制台"])
+def test_chinese_html_title_ends_before_the_name_of_the_site(tmp_path: Path, title: str) -> None:
+    html = f"<title>{title}</title><h1>分组</h1>甲<h2>告警</h2>乙"
+    document = read(tmp_path, "p.html", html)
+    assert (document.title, outline(document)) == ("分组", ["", "告警"])
 
 
 @pytest.mark.parametrize(
@@ -360,6 +410,43 @@ def test_only_configured_suffixes_are_read(tmp_path: Path) -> None:
     assert [
         getattr(item, "id", "") for item in read_results(tmp_path, LIMITS, suffixes=[".html"])
     ] == ["b"]
+
+
+@pytest.mark.parametrize(
+    ("name", "data", "rows"),
+    [
+        ("a.csv", "code,text\n1,a\n2,b\n", [["code", "text"], ["1", "a"], ["2", "b"]]),
+        ("a.csv", "code;text\n1;a, b\n2;c, d, e\n", [["code", "text"], ["1", "a, b"], ["2", "c, d, e"]]),
+        ("a.csv", "code\ttext\n1\ta,b\n", [["code", "text"], ["1", "a,b"]]),
+        ("a.tsv", "code\ttext, more\n1\ta\n", [["code", "text, more"], ["1", "a"]]),
+        ("a.CSV", "code\n1\n\n2\n", [["code"], ["1"], ["2"]]),
+        ("a.csv", "code,text\n", [["code", "text"]]),
+        ("a.csv", 'code,text\n1,"two\nlines, ""quoted"""\n', [["code", "text"], ["1", 'two lines, "quoted"']]),
+        ("a.csv", "code,text\n1,a,b\n2,c\n3\n", [["code", "text"], ["1", "a,b"], ["2", "c"], ["3", ""]]),
+        ("a.csv", "Errors\ncode,text\n1,a\n", [["Errors", ""], ["code", "text"], ["1", "a"]]),
+        ("a.csv", "code,text\n,,\n1,a|b\n", [["code", "text"], ["1", "a|b"]]),
+        ("a.csv", 'code,text\n1,"never closed\n2,b\n', [["code", "text"], ["1", "never closed 2,b"]]),
+        ("a.csv", "错误码,说明\n1,错".encode("gbk"), [["错误码", "说明"], ["1", "错"]]),
+        ("a.csv", "code,text\r\n1,a\r\n".encode("utf-16"), [["code", "text"], ["1", "a"]]),
+    ],
+)  # fmt: skip
+def test_csv_file_is_one_table(
+    tmp_path: Path, name: str, data: bytes | str, rows: list[list[str]]
+) -> None:
+    document = read(tmp_path, name, data)
+    assert (document.title, outline(document)) == ("A", [""])
+    assert parse_table(document.sections[0].body) == rows
+
+
+def test_long_csv_file_is_split_between_rows(tmp_path: Path) -> None:
+    rows = [f"{number},message of error {number}" for number in range(1000, 1500)]
+    document = read(tmp_path, "error_codes.csv", "\n".join(["code,message", *rows]))
+    chunks = list(chunk_document(document, 400))
+    assert document.title == "Error codes"
+    assert len(chunks) > 2
+    tables = [parse_table(chunk.body) for chunk in chunks]
+    assert {tuple(header) for header, *_ in tables} == {("code", "message")}
+    assert [",".join(row) for _, *others in tables for row in others] == rows
 
 
 WORDS = "<w:p><w:r><w:t>words</w:t></w:r></w:p>"

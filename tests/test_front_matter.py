@@ -35,6 +35,27 @@ def test_own_address_fills_the_link(tmp_path: Path, name: str, template: str) ->
     assert document.page_url == "https://x.y/guides/retry"
 
 
+@pytest.mark.parametrize(
+    ("name", "template", "url"),
+    [
+        ("slug", "https://x.y/{slug}", "https://x.y/"),
+        ("slug", "https://x.y/docs/{slug}/", "https://x.y/docs/"),
+        ("slug", "https://x.y/{slug}#{anchor}", "https://x.y/"),
+        ("permalink", "https://x.y{permalink}", "https://x.y/"),
+    ],
+)
+def test_home_page_has_the_root_as_its_address(
+    tmp_path: Path, name: str, template: str, url: str
+) -> None:
+    templates = [template, "https://x.y/other/{path}"]
+    assert read(tmp_path, f"{name}: /", page_url=templates).page_url == url
+
+
+def test_empty_slug_is_no_address(tmp_path: Path) -> None:
+    templates = ["https://x.y/{slug}", "https://x.y/other/{path}"]
+    assert read(tmp_path, 'slug: ""', page_url=templates).page_url == "https://x.y/other/a"
+
+
 def test_description_leads_the_page_and_keywords_are_indexed(tmp_path: Path) -> None:
     front_matter = "description: How failed calls\n  are &quot;retried&quot;.\nkeywords: [backoff, 重试]\ntags:\n- http"
     document = read(tmp_path, front_matter, "# Retries\n\nWait first.")

@@ -97,6 +97,9 @@ HOSTILE: dict[str, tuple[str, Callable[[], bytes], str]] = {
     "endless tag": ("a.html", lambda: b"<a " * 900_000 + b">x", "a tag has too many attributes"),
     "endless number": ("a.html", lambda: b"<p>&#" + b"1" * 9_000 + b";<p>", "not a readable HTML page"),
     "binary txt": ("a.txt", lambda: bytes(range(256)) * 99, "not text"),
+    "binary csv": ("a.csv", lambda: bytes(range(256)) * 99, "not text"),
+    "cell of a whole csv": ("a.csv", lambda: b'a,"' + b"x,y\n" * 99_000, "field larger than field limit"),
+    "wide csv": ("a.csv", lambda: b"," * 900_000 + b"a", "more than 5 million characters"),
 }  # fmt: skip
 
 SLOWLY_REFUSED = ("many operators", "many streams", "large html")
@@ -154,7 +157,7 @@ def test_markdown_reading_is_not_quadratic(tmp_path: Path, text: str) -> None:
     assert time.monotonic() - began < SECONDS / 6
 
 
-@pytest.mark.parametrize("suffix", [".txt", ".html", ".htm", ".pdf", ".docx"])
+@pytest.mark.parametrize("suffix", [".txt", ".html", ".htm", ".pdf", ".docx", ".csv"])
 def test_empty_and_random_files_are_skipped_or_refused(tmp_path: Path, suffix: str) -> None:
     (tmp_path / f"empty{suffix}").write_bytes(b"")
     (empty,) = read_results(tmp_path)
@@ -183,6 +186,7 @@ def test_symbolic_link_out_of_the_folder_is_refused(tmp_path: Path) -> None:
 
 GOOD: dict[str, Callable[[], bytes]] = {
     ".txt": lambda: COURSE.encode(),
+    ".csv": lambda: b'code;text\n1;"a\nb"\n2;c, d\n' * 30,
     ".html": lambda: HTML.encode(),
     ".docx": make_docx,
     ".pdf": lambda: plain_pdf("Part one\nwords", "Part two\nmore", bookmarks=True),

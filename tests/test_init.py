@@ -396,7 +396,7 @@ def test_init_refuses_the_store_of_another_platform(empty_folder: Path) -> None:
 
 
 def test_init_names_the_files_that_it_leaves_out(empty_folder: Path) -> None:
-    names = ("a.rst", "b.rst", "prices.csv", "LICENSE", ".hidden.rst", "notes.txt")
+    names = ("a.rst", "b.rst", "prices.ods", "LICENSE", ".hidden.rst", "notes.txt", "prices.csv")
     folder_of(empty_folder / "docs", a__md=PAGE, node_modules_of_a__rst="")
     for name in names:
         (empty_folder / "docs" / name).write_text("text", encoding="utf-8")
@@ -406,7 +406,23 @@ def test_init_names_the_files_that_it_leaves_out(empty_folder: Path) -> None:
     (line,) = (line for line in result.stderr.splitlines() if line.startswith("left out: "))
     counts = line.removeprefix("left out: ").split(", ")
     assert counts[0] == "2 .rst"
-    assert set(counts[1:]) == {"1 .csv", "1 .txt", "1 without suffix"}
+    assert set(counts[1:]) == {"1 .ods", "1 .txt", "1 without suffix"}
+    assert "1 file (.csv)" in result.stderr
+
+
+def test_survey_leaves_out_json_that_no_description_refers_to(tmp_path: Path) -> None:
+    description = DESCRIPTION | {"components": {"schemas": {"A": {"$ref": "parts/a%20b.json#/A"}}}}
+    folder_of(
+        tmp_path,
+        openapi__json=json.dumps(description),
+        postman__json='{"item": []}',
+        mkdocs__yml="site_name: Acme",
+    )
+    (tmp_path / "parts").mkdir()
+    folder_of(tmp_path / "parts", c__yaml="B: {type: string}", unused__yaml="B: {type: string}")
+    (tmp_path / "parts" / "a b.json").write_text('{"A": {"$ref": "./c.yaml#/B"}}', encoding="utf-8")
+    survey = survey_documents(str(tmp_path), SourceLimits())
+    assert sorted(survey.left_out.split(", ")) == ["1 .json", "1 .yaml", "1 .yml"]
 
 
 INVALID_ARGUMENTS: dict[str, tuple[list[str], str]] = {

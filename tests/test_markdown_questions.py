@@ -57,8 +57,8 @@ They take two days.
         (
             ZH,
             [
-                (("支付", "支付成功了，状态没有变化怎么办？"), "A：查询订单。"),
-                (("支付", "可以修改金额吗"), "A：不可以。\n\n- 关闭订单"),
+                (("支付", "支付成功了，状态没有变化怎么办？"), "查询订单。"),
+                (("支付", "可以修改金额吗"), "不可以。\n\n- 关闭订单"),
                 (("支付", "attach 是什么"), "附加数据。"),
                 (("物流", "面单可以退吗？"), "可以。"),
             ],
@@ -81,6 +81,27 @@ def test_questions_begin_a_section(
     (document,) = read(KINDS["markdown"].make, tmp_path)
     assert [(section.heading, section.body) for section in document.sections] == expected
     assert [chunk.body for chunk in chunk_document(document, 400)] == [body for _, body in expected]
+
+
+@pytest.mark.parametrize(
+    ("answer", "body"),
+    [
+        ("A: Yes.", "Yes."),
+        ("Answer 1: Yes.", "Yes."),
+        ("答：可以。", "可以。"),
+        ("答案：可以。", "可以。"),
+        ("**A:** Yes.", "Yes."),
+        ("**答**：可以。", "可以。"),
+        ("**A: Yes.**", "**A: Yes.**"),
+        ("API: yes.", "API: yes."),
+        ("A plan: yes.", "A plan: yes."),
+        ("Yes.\nA: more", "Yes.\nA: more"),
+    ],
+)
+def test_mark_of_an_answer_is_removed(answer: str, body: str, tmp_path: Path) -> None:
+    write(tmp_path / "faq.md", f"# FAQ\n\n**Why?**\n\n{answer}\n\nA: kept\n\n**How?**\n\nB.\n")
+    (document,) = read(KINDS["markdown"].make, tmp_path)
+    assert document.sections[0].body == f"{body}\n\nA: kept"
 
 
 @pytest.mark.parametrize(

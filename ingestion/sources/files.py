@@ -1,4 +1,4 @@
-"""Folders of text, HTML, PDF and Word files, split into sections at their headings.
+"""Folders of text, HTML, PDF, Word and CSV files, split into sections at their headings.
 
 Each chunk names the headings of its section. LangChain's community loaders for these formats drop headings;
 the readers in `formats` keep them.
@@ -9,6 +9,7 @@ from pathlib import Path
 from types import MappingProxyType
 
 from ingestion.sources.folder import read_bytes
+from ingestion.sources.formats.csv_table import read_csv
 from ingestion.sources.formats.docx import read_docx
 from ingestion.sources.formats.html import read_html
 from ingestion.sources.formats.pdf import read_pdf
@@ -28,6 +29,8 @@ _FORMATS: MappingProxyType[str, Callable[[bytes, FilesSourceConfig, SourceLimits
             ".htm": lambda data, *_: read_html(data),
             ".pdf": lambda data, _, limits: read_pdf(data, limits),
             ".docx": lambda data, _, limits: read_docx(data, limits),
+            ".csv": lambda data, *_: read_csv(data),
+            ".tsv": lambda data, *_: read_csv(data, "\t"),
         }
     )
 )

@@ -146,9 +146,14 @@ def _front_matter(path: Path) -> PageValues:
 
 
 def _normalised(values: PageValues) -> PageValues:
-    """Return front matter whose `slug` has no outer slashes, as a URL template needs it."""
+    """Return front matter whose `slug` has no outer slashes, as a URL template needs it.
+
+    A `slug` of only slashes, which is that of the home page, becomes "/".
+    """
     slug = values.get("slug")
-    return {**values, "slug": slug.strip("/")} if isinstance(slug, str) else values
+    if not isinstance(slug, str):
+        return values
+    return {**values, "slug": slug.strip("/") or slug[:1]}
 
 
 def _split_front_matter(text: str) -> tuple[PageValues, str]:

@@ -20,8 +20,10 @@ from ingestion.sources.api_pages.page import ApiPage, read_operations
 from ingestion.sources.api_pages.sections import is_generic_heading
 from ingestion.sources.folder import FolderReader, PageValues, page_url, path_values, title_of_name
 from ingestion.text.clean_markdown import clean_text
+from ingestion.text.definition_lists import with_definition_lists
 from ingestion.text.language import detect_language
 from ingestion.text.markdown_blocks import MarkdownBlock, add_anchors, parse_blocks, split_code
+from ingestion.text.numbered_headings import with_numbered_headings
 from ingestion.text.questions import with_question_headings
 from ingestion.text.words import split_words
 from schemas.choices import Language
@@ -157,6 +159,8 @@ def _parse(source: PageSourceConfig, page: SourcePage) -> ParsedPage | None:
     name = page.id.rpartition("/")[2]
     heading = _first_heading(parsed, name)
     title = (_page_title(source, values) or heading or title_of_name(name))[:MAX_TITLE_CHARS]
+    if len(parsed) == 1:
+        parsed = [(parsed[0][0], with_numbered_headings(parsed[0][1]))]
     if page_format == "markdown":
         lead = lead_blocks(values, title)
         parsed = [(part, with_lead(blocks, lead)) for part, blocks in parsed]
@@ -366,7 +370,9 @@ def _sections(
     headings: list[tuple[int, str]] = []
     body: list[str] = []
     url = ""
-    for block in with_question_headings(blocks) if is_markup else blocks:
+    if is_markup:
+        blocks = with_definition_lists(with_question_headings(blocks))
+    for block in blocks:
         if block.kind != "heading":
             needs_cleaning = is_markup and block.kind != "fence"
             body.append(clean_text(block.text) if needs_cleaning else block.text)

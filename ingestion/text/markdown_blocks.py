@@ -202,8 +202,37 @@ def plain_text(inline: str) -> str:
     text = re.sub(r"\[([^\]]*)\]\([^)]*\)", r"\1", text)
     # Tags and anchors are removed; `List<Item>` stays.
     text = re.sub(r"<(?![A-Z]\w*>)[^>]*>|(?<!\w)<[A-Z]\w*>|\{#[^}]*\}", "", text)
-    text = re.sub(r"[*`]|(?<!\w)_|_(?!\w)", "", text).strip()
+    text = re.sub("[*`]", "", text)
+    text = (_without_underscore_emphasis(text) if "_" in text else text).strip()
     return _HIDDEN_CHARACTER.sub(lambda match: chr(ord(match[0]) - _HIDDEN), text)
+
+
+def _without_underscore_emphasis(text: str) -> str:
+    """Return `text` without the pairs of underscores that are emphasis by the rules of CommonMark.
+
+    Other underscores stay: `snake_case`, `_id`, `recall(_:)`.
+    """
+    parts = re.split("(_+)", text)
+    open_runs: list[int] = []
+    for i in range(1, len(parts), 2):
+        can_open, can_close = _emphasis_sides(parts[i - 1][-1:], parts[i + 1][:1])
+        if can_close and open_runs and parts[open_runs[-1]] == parts[i]:
+            parts[open_runs.pop()] = parts[i] = ""
+        elif can_open:
+            open_runs.append(i)
+    return "".join(parts)
+
+
+def _emphasis_sides(before: str, after: str) -> tuple[bool, bool]:
+    """Return whether underscores between two characters can open, and whether they can close, emphasis."""
+    is_spaced_before, is_spaced_after = not before.strip(), not after.strip()
+    is_marked_before = not is_spaced_before and not before.isalnum()
+    is_marked_after = not is_spaced_after and not after.isalnum()
+    is_left = not is_spaced_after and (not is_marked_after or is_spaced_before or is_marked_before)
+    is_right = not is_spaced_before and (not is_marked_before or is_spaced_after or is_marked_after)
+    return is_left and (not is_right or is_marked_before), is_right and (
+        not is_left or is_marked_after
+    )
 
 
 def _hidden(character: str) -> str:

@@ -22,14 +22,21 @@ _MARK = re.compile(
     r"(?:Q(?:uestion)?[ \t]*\d*|问题?[ \t]*\d*)[ \t]*[:：.．、][ \t]*(?=\S)", re.IGNORECASE
 )
 """The start of a question, such as "Q:", "Q1." or 问："""
+_ANSWER = r"(?:A(?:nswer)?[ \t]*\d*|答案?|回答)[ \t]*"
+_ANSWER_MARK = re.compile(
+    rf"\s*(?:(?P<bold>\*\*|__){_ANSWER}(?:[:：](?P=bold)|(?P=bold)[:：])|{_ANSWER}[:：])[ \t]*(?=\S)",
+    re.IGNORECASE,
+)
+"""The start of an answer, such as "A:", `**A:**` or 答："""
 
 
 def with_question_headings(blocks: Sequence[MarkdownBlock]) -> list[MarkdownBlock]:
     """Return the blocks of a page with headings instead of its questions.
 
     A question is a line in bold that ends with a question mark or begins with a mark such as "Q:", and that
-    is followed by text. Its heading is below the heading above it, and has the same anchor. The blocks are
-    unchanged if the page has less than `MIN_QUESTIONS` questions.
+    is followed by text. Its heading is below the heading above it, and has the same anchor. The mark of its
+    answer, such as "A:", is removed. The blocks are unchanged if the page has less than `MIN_QUESTIONS`
+    questions.
     """
     parts = [part for block in blocks for part in _split(block)]
     answered = {
@@ -47,6 +54,8 @@ def with_question_headings(blocks: Sequence[MarkdownBlock]) -> list[MarkdownBloc
         elif index in answered:
             title = question_of(part)
             part = MarkdownBlock("heading", part.text, QUESTION_LEVEL, title, anchor)
+        elif index - 1 in answered and part.kind == "paragraph":
+            part = MarkdownBlock("paragraph", _without_mark(part.text))
         found.append(part)
     return found
 
@@ -60,6 +69,11 @@ def question_of(block: MarkdownBlock) -> str:
     mark = _MARK.match(text)
     is_question = mark is not None or text.endswith(("?", "？"))
     return text[mark.end() if mark else 0 :] if is_question else ""
+
+
+def _without_mark(answer: str) -> str:
+    mark = _ANSWER_MARK.match(answer)
+    return answer[mark.end() :] if mark else answer
 
 
 def _split(block: MarkdownBlock) -> Iterator[MarkdownBlock]:

@@ -2,15 +2,15 @@
 
 import re
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Set
 from dataclasses import dataclass
 from html import unescape
 from pathlib import Path
-from urllib.parse import urlsplit
+from urllib.parse import unquote, urlsplit
 
 from ingestion.sources import markdown
 from ingestion.sources.files import file_suffixes
-from ingestion.sources.folder import list_files, read_text
+from ingestion.sources.folder import check_size, list_files, read_text
 from ingestion.sources.markdown import SUFFIXES as MARKDOWN
 from ingestion.sources.markdown import markdown_content
 from ingestion.sources.openapi.reader import DescriptionSummary, summarise_openapi
@@ -64,6 +64,9 @@ _SEPARATOR = re.compile(r"[|•]|\s[·/]\s")
 """Separates the entries of a bar, such as `English | 中文`."""
 _SENTENCE_END = re.compile(r"[.!?](?:\s|$)|[。！？]")
 
+_REFERENCE = re.compile(r"\$ref[\"']?\s*:\s*[\"']?(?:[^\s\"'#]*/)?([^\s\"'#/]+)")
+"""A reference of an OpenAPI file to another file, and the name of that file."""
+
 MAX_NAMED_PROBLEMS = 3
 """Maximum number of unusable files that an error message names."""
 
@@ -93,14 +96,18 @@ def survey_documents(where: str, limits: SourceLimits) -> DocumentSurvey:
     surveyed = list(_find_sources(where, limits))
     if not surveyed:
         raise SourceError(
-            f"{where}: contains no Markdown, no OpenAPI description and no HTML, PDF or Word file"
+            f"{where}: contains no Markdown, no OpenAPI description and no HTML, PDF, Word or CSV file"
         )
     return DocumentSurvey(
         sources=tuple(found.source for found in surveyed),
         contents=tuple(found.contents for found in surveyed),
         summary=next((found.summary for found in surveyed if found.summary), None),
         language=_most_frequent_language(surveyed, limits),
-        left_out=_left_out(Path(where).expanduser(), any(found.summary for found in surveyed)),
+        left_out=_left_out(
+            Path(where).expanduser(),
+            {found.source.path for found in surveyed if found.summary and found.source.path},
+            limits,
+        ),
         introduction=_introduction(surveyed),
     )
 
@@ -215,18 +222,42 @@ def _survey_folder(folder: Path, limits: SourceLimits) -> Iterator[_SurveyedSour
         yield _SurveyedSource(files.model_copy(update={"suffixes": tuple(suffixes)}), contents)
 
 
-def _left_out(folder: Path, has_description: bool) -> str:
+def _left_out(folder: Path, descriptions: Set[Path], limits: SourceLimits) -> str:
     """Count the files below `folder` that no source reads, by suffix.
 
-    Hidden files are not counted, nor are JSON and YAML files to which a description may refer.
+    Hidden files are not counted, nor are the OpenAPI `descriptions` and the files to which they may refer.
     """
-    used = {*MARKDOWN, *FILE_SUFFIXES, *(DESCRIPTION_SUFFIXES if has_description else ())}
-    others = {path.suffix.lower() for path in folder.rglob("*")} - used
-    names = (path.name for path in _files(folder, others))
-    counts = Counter(Path(name).suffix.lower() for name in names if not name.startswith("."))
+    others = {path.suffix.lower() for path in folder.rglob("*")} - {*MARKDOWN, *FILE_SUFFIXES}
+    paths = [path for path in _files(folder, others) if not path.name.startswith(".")]
+    used = _with_referenced(descriptions, paths, limits)
+    counts = Counter(path.suffix.lower() for path in paths if path not in used)
     return ", ".join(
         f"{count} {suffix or 'without suffix'}" for suffix, count in counts.most_common()
     )
+
+
+def _with_referenced(descriptions: Set[Path], paths: list[Path], limits: SourceLimits) -> set[Path]:
+    """Return `descriptions` and those of `paths` to which they refer, directly or indirectly.
+
+    Files are compared by name only, because a reference may be relative to any of several folders.
+    """
+    used: set[Path] = set()
+    unread = set(descriptions)
+    while unread:
+        path = unread.pop()
+        used.add(path)
+        names = _referenced_names(path, limits)
+        unread |= {other for other in paths if other.name in names} - used
+    return used
+
+
+def _referenced_names(path: Path, limits: SourceLimits) -> set[str]:
+    """Return the names of the files to which an OpenAPI file refers; empty if it is unreadable."""
+    try:
+        check_size(path.stat().st_size, limits)
+        return {unquote(name) for name in _REFERENCE.findall(read_text(path))}
+    except (OSError, SourceError):
+        return set()
 
 
 def _descriptions(folder: Path, limits: SourceLimits) -> list[_SurveyedSource]:

@@ -8,6 +8,7 @@ from typing import Any
 from bs4 import BeautifulSoup, Tag
 from bs4.builder._htmlparser import BeautifulSoupHTMLParser, HTMLParserTreeBuilder
 
+from ingestion.sources.formats.html_chrome import site_chrome
 from ingestion.sources.formats.text import decode_text
 from ingestion.sources.pages import PageContent, PagePart
 from schemas.errors import SourceError
@@ -78,6 +79,13 @@ _HEADINGS = ["h1", "h2", "h3", "h4", "h5", "h6"]
 _FORM_CONTENT = [*_HEADINGS, "header", "section", "table", "dl"]
 _BADGE = re.compile(r"badge|lozenge", re.IGNORECASE)
 """Classes of labels in headings, such as "Beta". The labels are not part of the heading's text."""
+_TITLE_SEPARATORS = (
+    (r"(?:\s[|·•:»–—-]+|:)\s+", r"\s+[|·•:«–—-]+\s"),
+    ("[|｜–—_-] ?", " ?[|｜–—_-]"),
+)
+"""Between the title of a page and the name of the site, before and after the title; and the same between
+Chinese names, often without spaces: 设备分组_控制台_帮助中心.
+"""
 _INVISIBLE_START = re.compile(
     r"<(?:(?P<comment>!--)|(?P<other>[!?])|(?P<name>script|style|noscript)\b)", re.IGNORECASE
 )
@@ -185,8 +193,10 @@ def _short_title(title: str, heading: Tag | None, link_texts: Set[str]) -> str:
     `link_texts`: pages link to the home page with the name of the site.
     """
     text = _line_text(heading) if heading is not None else ""
-    pattern = rf"(.+(?:\s[|·•:»–—-]+|:)\s+)?{re.escape(text)}(\s+[|·•:«–—-]+\s.+)?"
-    if text and re.fullmatch(pattern, title):
+    if text and any(
+        re.fullmatch(rf"(.+{before})?{re.escape(text)}({after}.+)?", title)
+        for before, after in _TITLE_SEPARATORS[: 1 if text.isascii() else 2]
+    ):
         return text
     last = re.fullmatch(r"(.+)\s+[|·•:«–—-]+\s+(.+)", title)
     return last[1] if last and last[2] in link_texts else ""
@@ -216,6 +226,7 @@ def _remove_boilerplate(content: Tag) -> None:
             button.name = "div"
     unwanted = [aside for aside in content.find_all("aside") if not _is_content(aside, content)]
     unwanted += [tag for tag in content.find_all(_is_navigation) if _is_mostly_links(tag)]
+    unwanted += site_chrome(content)
     if content.name in ("body", "[document]"):
         unwanted += [
             header
