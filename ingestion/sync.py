@@ -11,7 +11,6 @@ from dataclasses import dataclass
 from itertools import groupby
 
 from ingestion.embeddings import ChunkEmbedder
-from ingestion.identical_documents import MIN_IDENTICAL, HeldDocuments, text_digest
 from ingestion.sources.registry import (
     EmptyFile,
     KnownFiles,
@@ -28,7 +27,7 @@ from ingestion.store.collection import Collection, CollectionWriter
 from ingestion.store.manifest import IndexedSource
 from ingestion.store.route_calibration import calibrate_routes, is_calibration_due
 from ingestion.store.schema import Vector
-from ingestion.stored_documents import StoredDocuments
+from ingestion.stored_documents import MIN_IDENTICAL, HeldDocuments, StoredDocuments, text_digest
 from ingestion.worker_processes import ChunkedDocument, WorkerProcesses, to_chunked_document
 from schemas.document import Chunk, SourceDocument
 from schemas.errors import (

@@ -20,11 +20,13 @@ from ingestion.sources.api_pages.page import ApiPage, read_operations
 from ingestion.sources.api_pages.sections import is_generic_heading
 from ingestion.sources.folder import FolderReader, PageValues, page_url, path_values, title_of_name
 from ingestion.text.clean_markdown import clean_text
-from ingestion.text.definition_lists import with_definition_lists
+from ingestion.text.implied_structure import (
+    with_definition_lists,
+    with_numbered_headings,
+    with_question_headings,
+)
 from ingestion.text.language import detect_language
 from ingestion.text.markdown_blocks import MarkdownBlock, add_anchors, parse_blocks, split_code
-from ingestion.text.numbered_headings import with_numbered_headings
-from ingestion.text.questions import with_question_headings
 from ingestion.text.words import split_words
 from schemas.choices import Language
 from schemas.document import Section, SourceDocument

@@ -1,0 +1,305 @@
+"""Finds structure that authors of pages express in other ways than Markdown: headings and lists.
+
+Chinese documents without heading styles number their sections, FAQ pages set questions in bold, and some
+dialects of Markdown have lists of definitions.
+"""
+
+import re
+import textwrap
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from html import unescape
+from itertools import groupby, pairwise
+
+from ingestion.text.markdown_blocks import MAX_HEADING_CHARS, MarkdownBlock, plain_text
+
+# --- Chinese numbers ------------------------------------------------------------------------------
+
+MIN_HEADINGS = 2
+"""Minimum number of headings of a kind. A single one may be part of the text around it."""
+
+MAX_NUMBERED_CHARS = 40
+"""Maximum length of a heading with its number. A longer line is an item of a list."""
+
+_DIGITS = "一二三四五六七八九"
+_NUMBER = rf"([{_DIGITS}]?十[{_DIGITS}]?|[{_DIGITS}])"
+_SPACE = r"[ \t\u3000]*"
+_STYLES = (
+    (2, re.compile(rf"{_SPACE}{_NUMBER}{_SPACE}、{_SPACE}\S")),
+    (3, re.compile(rf"{_SPACE}[(（]{_NUMBER}[)）]{_SPACE}、?{_SPACE}\S")),
+)
+"""The level of each kind of heading, and the start of its line."""
+_FIRST = re.compile(r"一[ \t\u3000]*、|[(（]一[)）]")
+_SENTENCE = re.compile(r"[。；，]|[:：;,.!！]\s*\Z")
+"""Matches a line that is a sentence or introduces one."""
+
+
+@dataclass(frozen=True)
+class _Line:
+    """A line of a paragraph, or any other block as a whole."""
+
+    block: int
+    index: int
+    title: str = ""
+    level: int = 0
+    """The level of the heading that the line may be, else 0."""
+    number: int = 0
+
+
+def with_numbered_headings(blocks: Sequence[MarkdownBlock]) -> list[MarkdownBlock]:
+    """Return the blocks of a page with headings instead of its lines with Chinese numbers.
+
+    `一、` begins a section and `（一）` a subsection.
+
+    The numbers must begin at one and be consecutive, and text must follow each line: otherwise, the lines
+    are a list or a table of contents. The blocks are unchanged if the page has a heading below its title.
+    """
+    may_have_headings = any(
+        block.kind == "paragraph" and _FIRST.search(block.text) for block in blocks
+    )
+    if not may_have_headings or any(block.kind == "heading" for block in blocks[1:]):
+        return list(blocks)
+    headings = {(line.block, line.index): line for line in _headings(list(_lines(blocks)))}
+    anchor = blocks[0].anchor
+    return [
+        part
+        for i, block in enumerate(blocks)
+        for part in _split_at_headings(block, i, headings, anchor)
+    ]
+
+
+def _lines(blocks: Sequence[MarkdownBlock]) -> Iterator[_Line]:
+    for i, block in enumerate(blocks):
+        if block.kind != "paragraph":
+            yield _Line(i, 0)
+            continue
+        for j, line in enumerate(block.text.split("\n")):
+            yield _read_line(line, i, j)
+
+
+def _read_line(text: str, block: int, index: int) -> _Line:
+    if len(text) <= MAX_NUMBERED_CHARS:
+        title = " ".join(plain_text(text).split())
+        for level, pattern in _STYLES:
+            match = pattern.match(title)
+            if match and not _SENTENCE.search(title):
+                return _Line(block, index, title, level, _number(match[1]))
+    return _Line(block, index)
+
+
+def _number(text: str) -> int:
+    tens, ten, units = text.rpartition("十")
+    value = 10 * (_DIGITS.find(tens or "一") + 1) if ten else 0
+    return value + _DIGITS.find(units or " ") + 1
+
+
+def _headings(lines: list[_Line]) -> list[_Line]:
+    """Return the lines that are headings, by their numbers and by what follows them."""
+    followed = [
+        line
+        for line, following in pairwise(lines)
+        if line.level and (following.level == 0 or following.level > line.level)
+    ]
+    upper = [line for line in followed if line.level == 2]
+    upper = upper if _is_sequence(upper) else []
+
+    def section(line: _Line) -> int:
+        return sum((heading.block, heading.index) < (line.block, line.index) for heading in upper)
+
+    lower = (line for line in followed if line.level == 3)
+    groups = (list(group) for _, group in groupby(lower, section))
+    return [*upper, *(line for group in groups if _is_sequence(group) for line in group)]
+
+
+def _is_sequence(lines: Sequence[_Line]) -> bool:
+    numbers = [line.number for line in lines]
+    return len(numbers) >= MIN_HEADINGS and numbers == list(range(1, len(numbers) + 1))
+
+
+def _split_at_headings(
+    block: MarkdownBlock, number: int, headings: dict[tuple[int, int], _Line], anchor: str
+) -> Iterator[MarkdownBlock]:
+    """Yield the headings in a block, and the text between them, as blocks."""
+    lines = block.text.split("\n")
+    found = [i for i in range(len(lines)) if (number, i) in headings]
+    if not found:
+        yield block
+        return
+    for start, end in pairwise([0, *(found if found[0] else found[1:]), len(lines)]):
+        heading = headings.get((number, start))
+        if heading:
+            yield MarkdownBlock("heading", lines[start], heading.level, heading.title, anchor)
+            start += 1
+        if text := "\n".join(lines[start:end]).strip("\n"):
+            yield MarkdownBlock("paragraph", text)
+
+
+# --- questions ------------------------------------------------------------------------------------
+
+QUESTION_LEVEL = 7
+"""Level of the headings of questions: below every other heading, so that any heading ends an answer."""
+
+MIN_QUESTIONS = 2
+"""Minimum number of answered questions on a page. A single one may be part of the text around it."""
+
+_BOLD = re.compile(
+    r" {0,3}(?P<mark>\*\*|__)(?=\S)(?P<text>(?:(?!(?P=mark)).)+)(?P=mark)(?P<end>[?？]?)[:：]?"
+    r"(?:[ \t]*(?:\\|<br\s*/?>))?[ \t]*"
+)
+"""A line that is entirely bold, possibly with a line break at its end."""
+_MARK = re.compile(
+    r"(?:Q(?:uestion)?[ \t]*\d*|问题?[ \t]*\d*)[ \t]*[:：.．、][ \t]*(?=\S)", re.IGNORECASE
+)
+"""The start of a question, such as "Q:", "Q1." or 问："""
+_ANSWER = r"(?:A(?:nswer)?[ \t]*\d*|答案?|回答)[ \t]*"
+_ANSWER_MARK = re.compile(
+    rf"\s*(?:(?P<bold>\*\*|__){_ANSWER}(?:[:：](?P=bold)|(?P=bold)[:：])|{_ANSWER}[:：])[ \t]*(?=\S)",
+    re.IGNORECASE,
+)
+"""The start of an answer, such as "A:", `**A:**` or 答："""
+
+
+def with_question_headings(blocks: Sequence[MarkdownBlock]) -> list[MarkdownBlock]:
+    """Return the blocks of a page with headings instead of its questions.
+
+    A question is a line in bold that ends with a question mark or begins with a mark such as "Q:", and that
+    is followed by text. Its heading is below the heading above it, and has the same anchor. The mark of its
+    answer, such as "A:", is removed. The blocks are unchanged if the page has less than `MIN_QUESTIONS`
+    questions.
+    """
+    parts = [part for block in blocks for part in _split_questions(block)]
+    answered = {
+        index
+        for index, (part, following) in enumerate(pairwise(parts))
+        if question_of(part) and following.kind != "heading" and not question_of(following)
+    }
+    if len(answered) < MIN_QUESTIONS:
+        return list(blocks)
+    anchor = ""
+    found: list[MarkdownBlock] = []
+    for index, part in enumerate(parts):
+        if part.kind == "heading":
+            anchor = part.anchor
+        elif index in answered:
+            title = question_of(part)
+            part = MarkdownBlock("heading", part.text, QUESTION_LEVEL, title, anchor)
+        elif index - 1 in answered and part.kind == "paragraph":
+            part = MarkdownBlock("paragraph", _without_mark(part.text))
+        found.append(part)
+    return found
+
+
+def question_of(block: MarkdownBlock) -> str:
+    """Return the question of a block that is only a question, without its mark; empty for other blocks."""
+    line = _BOLD.fullmatch(block.text) if block.kind == "paragraph" else None
+    if line is None or len(line["text"]) > MAX_HEADING_CHARS:
+        return ""
+    text = " ".join(unescape(plain_text(line["text"] + line["end"])).split())
+    mark = _MARK.match(text)
+    is_question = mark is not None or text.endswith(("?", "？"))
+    return text[mark.end() if mark else 0 :] if is_question else ""
+
+
+def _without_mark(answer: str) -> str:
+    mark = _ANSWER_MARK.match(answer)
+    return answer[mark.end() :] if mark else answer
+
+
+def _split_questions(block: MarkdownBlock) -> Iterator[MarkdownBlock]:
+    """Yield the questions in a paragraph, and the text between them, as blocks."""
+    lines = block.text.split("\n") if block.kind == "paragraph" else []
+    if len(lines) < 2 or not any(map(_BOLD.fullmatch, lines)):
+        yield block
+        return
+    text: list[str] = []
+    for line in lines:
+        paragraph = MarkdownBlock("paragraph", line)
+        if question_of(paragraph):
+            yield from _paragraph(text)
+            yield paragraph
+            text = []
+        else:
+            text.append(line)
+    yield from _paragraph(text)
+
+
+def _paragraph(lines: Iterable[str]) -> Iterator[MarkdownBlock]:
+    text = "\n".join(lines)
+    if text.strip():
+        yield MarkdownBlock("paragraph", text)
+
+
+# --- definition lists -----------------------------------------------------------------------------
+
+MIN_TERMS = 2
+"""Minimum number of terms of a definition list. A single line after a colon may be anything."""
+
+_DEFINITION = re.compile(r"^ {0,3}:[ \t]+(?=\S)", re.MULTILINE)
+_INDENTED = re.compile(r" {4}|\t")
+
+
+def with_definition_lists(blocks: Sequence[MarkdownBlock]) -> list[MarkdownBlock]:
+    """Return the blocks of a page with a list in place of each definition list, one item per term.
+
+    As in PHP Markdown Extra, MkDocs and Pandoc, a definition is a line after a colon, below the line with
+    its term. There may be a blank line between them, and more paragraphs of the definition are indented.
+
+    Definition lists with less than `MIN_TERMS` terms do not change.
+    """
+    if not any(block.kind == "paragraph" and _DEFINITION.search(block.text) for block in blocks):
+        return list(blocks)
+    found: list[MarkdownBlock] = []
+    start = 0
+    while start < len(blocks):
+        end, items = _read_list(blocks, start)
+        if len(items) >= MIN_TERMS:
+            found.append(MarkdownBlock("list", "\n".join(items)))
+        else:
+            end = start + 1
+            found.append(blocks[start])
+        start = end
+    return found
+
+
+def _read_list(blocks: Sequence[MarkdownBlock], start: int) -> tuple[int, list[str]]:
+    """Return the end of the definition list that begins at `start`, and its items in Markdown."""
+    items: list[str] = []
+    while start < len(blocks):
+        block = blocks[start]
+        following = blocks[start + 1] if start + 1 < len(blocks) else None
+        if items and block.kind == "fence" and _INDENTED.match(block.text):
+            items[-1] += "\n\n" + textwrap.indent(textwrap.dedent(block.text), "  ")
+            start += 1
+        elif found := list(_items(block)):
+            items += found
+            start += 1
+        elif following and _is_term(block) and _DEFINITION.match(following.text):
+            items += _items(MarkdownBlock("paragraph", f"{block.text}\n{following.text}"))
+            start += 2
+        else:
+            break
+    return start, items
+
+
+def _is_term(block: MarkdownBlock) -> bool:
+    return block.kind == "paragraph" and "\n" not in block.text
+
+
+def _items(block: MarkdownBlock) -> Iterator[str]:
+    """Yield the terms of a paragraph with their definitions; nothing if it does not begin with a term."""
+    lines = block.text.split("\n") if block.kind == "paragraph" else []
+    is_definition = [bool(_DEFINITION.match(line)) for line in lines]
+    if is_definition[:2] != [False, True]:
+        return
+    item: list[str] = []
+    for line, follows_definition in zip(lines, [*is_definition[1:], False], strict=True):
+        text = _DEFINITION.sub("", line).strip()
+        if follows_definition and text == line.strip():
+            if item:
+                yield "\n  ".join(item)
+            item = [f"- {text if '**' in text else f'**{text}**'}:"]
+        elif len(item) == 1 and item[0].endswith(":"):
+            item = [f"{item[0]} {text}"]
+        else:
+            item.append(text)
+    yield "\n  ".join(item)
