@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from runnables.retrieval.exact_search import named_codes
+from runnables.retrieval.table_rows import named_codes, row_defines, row_name
 from tests.small_platform import quoted_page
 
 PAGE = """
@@ -75,10 +75,21 @@ def test_capitals_are_names_only_in_a_table_with_codes() -> None:
     assert named_codes(["Port", "Name", "Text", "Method"], cells) == {}
 
 
+def test_capitals_in_other_columns_are_no_names() -> None:
+    assert named_codes(["Status", "Who"], ["SHIPPED", "ERP"]) == {"shipped": "Status"}
+    assert named_codes(["HTTP status", "Body"], ["200", "JSON"]) == {"200": "HTTP status"}
+
+
+def test_row_after_its_number_is_named_by_its_identifier() -> None:
+    header = ["序号", "字段名", "标识", "长度"]
+    assert row_name(header, ["12", "订单编号", "orderNo", "60"]) == "orderNo"
+    assert row_name(["No.", "Field", "Length"], ["12", "order", "60"]) == "order"
+    assert row_name(["状态", "含义"], ["12", "已发货"]) == "12"
+    assert not row_defines(header, ["12", "订单编号", "orderNo", "60"], "12")
+    assert row_defines(header, ["12", "订单编号", "orderNo", "60"], "orderno")
+
+
 def test_phrase_of_a_status_is_no_name() -> None:
     header = ["Error code", "Error message", "Cause"]
-    assert named_codes(header, ["409", "Conflict", "OFFLINE"]) == {
-        "409": "Error code",
-        "offline": "Error code",
-    }
+    assert named_codes(header, ["409", "Conflict", "OFFLINE"]) == {"409": "Error code"}
     assert "stock_conflict" in named_codes(header, ["409", "stock_conflict", ""])

@@ -237,6 +237,30 @@ def test_at_most_four_passages_are_quoted(tmp_path: Path) -> None:
     assert 1 <= text.count("region has a mirror") <= 4
 
 
+def test_question_with_only_codes_and_a_comparison_is_on_topic(tmp_path: Path) -> None:
+    page = "# 交易\n\n## 预结算【2206】\n\n交易 2206 只试算，不扣款。\n\n## 结算【2207】\n\n交易 2207 正式扣款。\n"
+    text = quoted_page(tmp_path, page, "2207和2206有什么区别")
+    assert "正式扣款" in text
+    assert "只试算" in text
+
+
+def test_status_is_not_defined_beside_a_named_error(tmp_path: Path) -> None:
+    page = (
+        "# Errors\n\n| Code | Meaning |\n| --- | --- |\n| lock_timeout | Retry after a second. |\n\n"
+        "# Idempotency\n\n| Status | Meaning |\n| --- | --- |\n| 409 | The key was used before. |\n"
+    )
+    text = quoted_page(tmp_path, page, "got 409 lock_timeout, what should I do?")
+    assert "Retry after a second" in text
+    assert "used before" not in text
+
+
+def test_only_the_term_that_is_asked_for_is_quoted(tmp_path: Path) -> None:
+    page = "# Glossary\n\n- **MAU**: monthly active users.\n- **SKU**: a unit of stock.\n- **Hub**: a gateway.\n"
+    text = quoted_page(tmp_path, page, "what does MAU mean?")
+    assert "monthly active users" in text
+    assert "unit of stock" not in text
+
+
 def test_pasted_request_is_not_answered_with_an_example_of_it(tmp_path: Path) -> None:
     page = (
         "# Groups\n\n## Fields\n\nAnybody can join a group if `open` is true. "

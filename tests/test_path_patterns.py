@@ -78,3 +78,13 @@ def test_path_without_a_pattern_is_missing(tmp_path: Path) -> None:
 )
 def test_patterns_that_match_a_path(text: str, path: str, expected: list[str]) -> None:
     assert matching_patterns(text, path) == expected
+
+
+def test_pattern_in_a_whole_url_matches_a_path() -> None:
+    text = "Call `https://api.acme.example/v1/users/{id}/avatar`."
+    assert matching_patterns(text, "/v1/users/5/avatar") == ["/v1/users/{id}/avatar"]
+
+
+def test_anchors_and_media_types_are_no_patterns() -> None:
+    assert matching_patterns("See [x](/orders/#create).", "/orders/5") == []
+    assert matching_patterns("Send image/+json.", "image/png") == []

@@ -47,7 +47,18 @@ WordCounts = Callable[[Iterable[str]], dict[str, int]]
 """Function that returns the number of occurrences in the documents for each word that occurs there."""
 
 COMPARISON_WORDS = frozenset(
-    ["区别", "差别", "差异", "differ", "differs", "difference", "differences", "versus"]
+    [
+        "区别",
+        "差别",
+        "差异",
+        "differ",
+        "differs",
+        "difference",
+        "differences",
+        "diff",
+        "between",
+        "versus",
+    ]
 )
 """Words that say only that a question compares.
 

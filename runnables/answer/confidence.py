@@ -101,7 +101,7 @@ def quotes_probability(quotes: Quotes, missing_identifiers: Collection[str]) -> 
         return min(probability, INCOMPLETE) if has_others else 0.0
     defining = [passage for passage in quotes.passages if passage.codes]
     names = [*terms.identifiers, *(passage.chunk.api_name for passage in defining)]
-    if defining and not terms.has_other_words(names):
+    if defining and "difference" not in terms.needs and not terms.has_other_words(names):
         return max(probability, DEFINED)
     return probability
 

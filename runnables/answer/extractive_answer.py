@@ -273,8 +273,10 @@ def _choose_definitions(ranked: Sequence[RankedPassage]) -> list[RankedPassage]:
     the definition of an API adds something only if it is much longer, for example with the remedy.
     """
     chosen: list[RankedPassage] = []
+    has_name = any(not _is_status(code) for passage in ranked for code in passage.codes)
     for passage in ranked:
-        if not any(passage.codes <= earlier.codes for earlier in chosen):
+        is_status = has_name and all(map(_is_status, passage.codes))
+        if not is_status and not any(passage.codes <= earlier.codes for earlier in chosen):
             chosen.append(passage)
     if len(chosen) != 1:
         return chosen
@@ -287,6 +289,11 @@ def _choose_definitions(ranked: Sequence[RankedPassage]) -> list[RankedPassage]:
         if len(chosen) < MAX_DEFINITIONS and not any(_repeats(passage, each) for each in chosen):
             chosen.append(passage)
     return chosen
+
+
+def _is_status(code: str) -> bool:
+    """Return whether `code` is an HTTP status; a named error says more than its status."""
+    return len(code) == 3 and code.isdigit()
 
 
 def _is_much_longer(passage: RankedPassage, earlier: RankedPassage) -> bool:

@@ -15,8 +15,8 @@ from runnables.answer.segments import Segment
 from runnables.question.extract_details import error_codes
 from runnables.question.query_terms import CALL_NEEDS, long_lines
 from runnables.question.topic_scorer import is_content_word
-from runnables.retrieval.exact_search import CODE_COLUMN
 from runnables.retrieval.relevance import RankedChunk, relevance_of
+from runnables.retrieval.table_rows import CODE_COLUMN
 from schemas.document import Chunk
 
 MAX_CHARS = 900
@@ -109,7 +109,8 @@ class Candidate(RankedChunk):
         """Return the names of a segment that are identifiers, values or words of the question."""
         names = segment.names.keys() & (self.terms.identifiers | self.terms.values)
         name = segment.name.lower()
-        is_word = stem(name) in self.terms.weights.keys() - self.name_words
+        stems = set(map(stem, split_words(name)))
+        is_word = bool(stems) and stems <= self.terms.weights.keys() - self.name_words
         return names | {name} if name in segment.names and is_word else names
 
     def defined_codes(self, index: int) -> Set[str]:
@@ -242,7 +243,12 @@ def _choose_segments(
         add(index)
     if (before := min(chosen) - 1) >= 0 and _introduces(segments, before):
         chosen[before] = 0  # not counted: the segments after it are unclear without it
-    if not (candidate.defined_codes(anchor) or (is_row and candidate.chunk.kind != "prose")):
+    is_definition = segments[anchor].kind == "bullet" and candidate.is_named(anchor)
+    if not (
+        is_definition
+        or candidate.defined_codes(anchor)
+        or (is_row and candidate.chunk.kind != "prose")
+    ):
         _grow(relevance, min(chosen), max(chosen), add)
     while (last := max(chosen)) != anchor and _introduces(segments, last):
         del chosen[last]

@@ -17,7 +17,7 @@ from ingestion.text.markdown_blocks import (
 from ingestion.text.sentences import split_sentences
 from prompts.chat_prompts import load_quote_texts
 from prompts.user_text import user_text
-from runnables.retrieval.exact_search import named_codes
+from runnables.retrieval.table_rows import named_codes, row_name
 from schemas.choices import Language
 from schemas.document import Chunk, SectionKind
 
@@ -38,6 +38,7 @@ _CODE = re.compile(r"(``[^\n]{1,200}?``|`[^`\n]*`)")
 _ITEM_NAME = re.compile(
     r"(?:\*\*)?(?:`(?P<span>[^`\s]{1,60})`|(?P<code>-?\d{3,9}))(?:\*\*)?\s*(?:[:：（(]|[-–—]{1,2}\s)"
 )
+_TERM = re.compile(r"\*\*(?P<term>[^*\n]{1,40})\*\*\s*[:：]|\*\*(?P<label>[^*\n]{1,40})[:：]\*\*")
 _LABEL = re.compile(r"\*\*[^*\n]{1,40}\*\*")
 _QUOTES = "\"'“”‘’"
 
@@ -138,7 +139,7 @@ def _split_block(context: _RowContext, index: int, block: MarkdownBlock) -> Iter
         for row in rows:
             cells = [quotable_markdown(cell) for cell in row]
             text, shown = _quoted_row(context, header, cells)
-            name = plain_text(row[0])
+            name = row_name(header, list(map(plain_text, row)))
             yield segment(
                 "row",
                 text,
@@ -168,8 +169,10 @@ def _split_block(context: _RowContext, index: int, block: MarkdownBlock) -> Iter
 
 def _name_of_item(item: str) -> str:
     """Return the name that an item such as "`433`: resource expired" describes; empty if there is none."""
-    match = _ITEM_NAME.match(item)
-    return match["span"] or match["code"] if match else ""
+    if match := _ITEM_NAME.match(item):
+        return match["span"] or match["code"]
+    match = _TERM.match(item)
+    return plain_text(match["term"] or match["label"]).strip() if match else ""
 
 
 def _table_cells(table: str) -> tuple[list[str], list[list[str]]]:

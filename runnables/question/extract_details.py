@@ -34,8 +34,9 @@ _ERROR = re.compile(
 _ERROR_CODE = re.compile(
     r"(?<![A-Za-z0-9_.-])(?:[a-z]{2,40}(?:\.[a-z]{1,40}){1,4}(?:[_-][a-z]{1,40}){1,6}|-?\d{4,9}"
     r"|[A-Z][A-Z0-9]{0,40}(?:_[A-Z0-9]{1,40}){1,8}|[A-Z]{2,8}(?:-[A-Z]{1,8}){0,3}[.-]?\d{3,9})"
-    r"(?![A-Za-z0-9_-]|\.\w)"
+    r"(?![A-Za-z0-9_]|-(?![\u4e00-\u9fff])|\.\w)"
 )
+"""A code, also before its message: `50036-电子凭证已过期`."""
 _CODE_KEY = re.compile(r"(?:err|fail|reason|result|ret|sub)(?:or|ure)?(?:code|no)$|error$")
 """Matches the end of a key such as `deliveryErrorCode`, as `plain_key` returns it."""
 _VALUE_OF_CODE_KEY = re.compile(

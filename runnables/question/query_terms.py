@@ -16,7 +16,7 @@ from ingestion.store.collection import NO_FILTERS, Collection
 from ingestion.text.words import may_be_noun, normalise, split_words, stem, with_indexed_versions
 from runnables.question.extract_details import error_codes
 from runnables.question.topic_scorer import DEVELOPER_WORDS, is_content_word
-from runnables.retrieval.exact_search import chunks_by_path
+from runnables.retrieval.exact_search import MAX_IDENTIFIERS, chunks_by_path
 from runnables.retrieval.path_patterns import chunks_with_pattern, matching_patterns, unescaped_body
 from runnables.retrieval.query_analysis import (
     Glossary,
@@ -213,14 +213,15 @@ class QueryTerms:
 
 
 def _documented_names(text: str, collection: Collection) -> Iterator[str]:
-    """Yield the specific identifiers of a question; for a path, the patterns that describe it, if any."""
-    for name in specific_identifiers(text):
+    """Yield the specific identifiers of a question; after a path, the patterns that describe it."""
+    for name in specific_identifiers(text)[:MAX_IDENTIFIERS]:
         is_path = "/" in name and not chunks_by_path(collection, name)
         found = chunks_with_pattern(collection, name, NO_FILTERS) if is_path else ()
         patterns = [
             each for chunk in found for each in matching_patterns(unescaped_body(chunk), name)
         ]
-        yield from patterns or [name]
+        yield name
+        yield from patterns
 
 
 def _equivalents(

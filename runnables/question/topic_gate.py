@@ -127,9 +127,14 @@ def private_words(text: str) -> list[str]:
 def _stated_share(
     details: ExtractedDetails, collection: Collection, glossary: Glossary, chunks: Sequence[Chunk]
 ) -> float:
-    """Return the largest weighted share of the question's words that a single chunk contains, 0 to 1."""
+    """Return the largest weighted share of the question's words that a single chunk contains, 0 to 1.
+
+    Without words, as in "2206 vs 2207", the result is 1 if a chunk contains an identifier of the question.
+    """
     terms = QueryTerms.of(details, None, collection, glossary)
-    texts = (f"{c.title} {c.section} {c.api_name} {c.body}" for c in chunks)
+    texts = [f"{c.title} {c.section} {c.api_name} {c.body}" for c in chunks]
+    if not terms.weights:
+        return float(any(terms.identifiers_in(text.lower()) for text in texts))
     return max((terms.share(terms.found_in(text)) for text in texts), default=0.0)
 
 

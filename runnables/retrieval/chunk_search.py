@@ -47,6 +47,8 @@ from runnables.state import PipelineState, StateFunction, with_retrieved
 from schemas.document import Chunk, RetrievedChunk
 from schemas.question import Question, StructuredQuestion
 
+_CLASS_NAME = re.compile(r"(?:[A-Z][a-z0-9]+){2,}")
+
 SUFFICIENT_WORD_SHARE = 0.8
 """Minimum share of the question's words that one chunk must contain to avoid a second retrieval."""
 
@@ -268,11 +270,24 @@ def _missing_identifiers(
     details, filters = details_of(question), question.filters
     searched = [retrieved.chunk for retrieved in chunks]
     text = "\n".join(chunk.body for chunk in searched).lower()
-    return {
-        as_written(name, details.text): similar_identifiers(collection, name, searched, filters)
+    names = {
+        as_written(name, details.text): name
         for name in missing_identifiers(collection, details, filters)
-        if not _contains_part(text, name)
     }
+    return {
+        written: similar_identifiers(collection, name, searched, filters)
+        for written, name in names.items()
+        if not _contains_part(text, _class_name(written).lower() or name)
+    }
+
+
+def _class_name(identifier: str) -> str:
+    """Return the class of a qualified name, `CardError` for `acme.CardError`; empty for other names.
+
+    Documents often name classes without their package.
+    """
+    last = identifier.rpartition(".")[2]
+    return last if last != identifier and _CLASS_NAME.fullmatch(last) else ""
 
 
 def _contains_part(text: str, identifier: str) -> bool:

@@ -16,7 +16,6 @@ Some other mentions count as weaker definitions (see `LISTED`). The rest are lef
 import re
 from collections.abc import Iterable, Iterator, Sequence
 from functools import cache, lru_cache
-from http import HTTPStatus
 
 from rapidfuzz import fuzz, process
 
@@ -39,6 +38,7 @@ from runnables.retrieval.path_patterns import (
     unescaped_body,
 )
 from runnables.retrieval.query_analysis import hexadecimal, specific_identifiers
+from runnables.retrieval.table_rows import cell_parts, row_defines
 from schemas.document import Chunk
 from schemas.question import ExtractedDetails, Filters
 
@@ -64,12 +64,6 @@ DEFINED, LISTED = 2, 1
 code span outside tables or, unless it is a number, a word in a cell of a table.
 """
 
-CODE_COLUMN = re.compile(r"码|错误|code|status|error", re.IGNORECASE)
-"""Words in the title of a column of codes."""
-
-_CAPITALS = re.compile(r"(?!(?:GET|POST|PUT|PATCH|DELETE|HEAD)\Z)[A-Z][A-Z0-9]+(?:[_.-][A-Z0-9]+)*")
-"""An identifier in capitals, such as `KICKED`."""
-
 _METHOD = re.compile(
     r"(?<![A-Za-z_])(?:(?:GET|POST|PUT|PATCH|DELETE|HEAD)(?![A-Za-z_])"
     r"|(?:get|post|put|patch|delete|head)(?=\s+[`\"']?(?:/|https?://)))"
@@ -78,6 +72,10 @@ _METHOD = re.compile(
 
 _CURL = re.compile(r"(?<!\w)curl\s")
 _CURL_BODY = re.compile(r"\s(?:-d|-F|--data[\w-]*|--form|--json)(?!\w)")
+_LOCAL_FILE = re.compile(
+    r"\.(?:py|[cm]?[jt]sx?|go|java|kt|rb|php|cs|cpp|rs|swift)$|(?:^|/)(?:node_modules|site-packages)/"
+)
+"""A file with source code, as in a stack trace."""
 _LAST_WORD = re.compile(r"\s*(?:(?<![a-z0-9_])api|接口)$")
 _COMPOUND = re.compile(
     r"(?<![\w./-])[A-Za-z]+(?:[A-Z][a-z0-9]|[_.-][A-Za-z])[\w.-]*(?![\w/])", re.ASCII
@@ -103,11 +101,9 @@ _FORMS_OF_GET = frozenset(["gets", "getting", "got"])
 ACTION_VERBS = frozenset(_SYNONYMS).union(*_SYNONYMS.values())
 """Words that begin the names of APIs on most platforms."""
 
-_SEPARATORS = re.compile(r"[\s,，、/;；]+")
 _ITEM = re.compile(r"\s*(?:[>#*+-]+\s+|\d+[.)]\s+)+[*_`\[]*|\s*[*_`]+")
 _OPERATION_LABEL = re.compile(r"\W*operation(?: ?id)?\W*[:：]\W*")
 _CONTINUATION = re.compile(r"[\w-]|\.\w")
-_LAST_PART = re.compile(r"[^.\[\]]+(?=(?:\[\])?$)")
 
 
 def find_definitions(
@@ -135,13 +131,14 @@ def missing_identifiers(
 
     Products are the well-known platforms in products.toml. A product counts as contained if each of its
     words occurs in some document. In pasted JSON, only the error code and the error message are considered,
-    because all other values are the caller's data.
+    because all other values are the caller's data. So are the source files of a stack trace.
 
     This function blocks: call it in a worker thread.
     """
     first_word = (details.error or "").partition(" ")[0].lower()
     asked = with_indexed_versions(details.asked, collection.word_counts)
     names = list(dict.fromkeys([*error_codes(first_word), *specific_identifiers(asked)]))
+    names = [name for name in names if not _LOCAL_FILE.search(name)]
     missing = [name for name in names[:MAX_IDENTIFIERS] if not _exists(collection, name, filters)]
     text = details.asked.lower()
     named = (name for name in _products() if name in text and _contains_whole(text, name))
@@ -389,39 +386,10 @@ def _strengths_in_body(body: str, identifier: str) -> Iterator[int]:
 
 
 def _row_strength(header: list[str], cells: list[str], identifier: str) -> int:
-    first = cells[0].lower() if cells else ""
-    if identifier in (first, _last_part(first), *_parts(named_codes(header, cells))):
+    if row_defines(header, cells, identifier):
         return DEFINED
-    is_listed = identifier in _parts(cell.lower() for cell in cells)
+    is_listed = identifier in cell_parts(cell.lower() for cell in cells)
     return LISTED if is_listed and not identifier.lstrip("-").isdigit() else 0
-
-
-def _parts(cells: Iterable[str]) -> set[str]:
-    return {part for cell in cells for part in _SEPARATORS.split(cell)}
-
-
-def named_codes(header: Sequence[str], cells: Sequence[str]) -> dict[str, str]:
-    """Return the codes in a table row, in lower case, each with the title of the table's column of codes.
-
-    These are the cells of a column of codes and, in a table with such a column, identifiers in capitals.
-    The phrase of an HTTP status, such as "Conflict" in the row of 409, is neither.
-    """
-    titles = [title for title in header if CODE_COLUMN.search(title)]
-    phrases = {_status_phrase(cell) for cell in cells if cell.isdecimal() and len(cell) == 3}
-    return {
-        cell.lower(): title if title in titles else titles[0]
-        for title, cell in zip(header, cells, strict=False)
-        if titles and cell not in phrases and (title in titles or _CAPITALS.fullmatch(cell))
-    }
-
-
-@cache
-def _status_phrase(status: str) -> str:
-    """Return the phrase of an HTTP status, which the reader of OpenAPI documents adds to the status."""
-    try:
-        return HTTPStatus(int(status)).phrase
-    except ValueError:  # not a status
-        return ""
 
 
 def _line_strength(line: str, identifier: str) -> int:
@@ -441,9 +409,3 @@ def _starts_with(text: str, identifier: str) -> bool:
 
 def _cells(row: str) -> list[str]:
     return [plain_text(cell) for cell in row_cells(row)]
-
-
-def _last_part(cell: str) -> str:
-    """Return the name of a field in `cell` without its parents: `id` for `items[].id`."""
-    last = _LAST_PART.search(cell)
-    return last[0] if last else cell

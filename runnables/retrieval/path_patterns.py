@@ -21,11 +21,14 @@ _PLACEHOLDER = re.compile(r"\$?\{[^}]*\}|:\w+|<[^>]*>|\+")
 _REST = "#"
 """The last segment of a topic filter, which stands for all further segments."""
 
+_ORIGIN = re.compile(r"https?://[^/\s`\"'|]+", re.IGNORECASE)
 _ESCAPE = re.compile(r"\\([_.*-])")
 """An escaped character of Markdown that identifiers may contain."""
 
 _SEGMENT = r"(?:[\w.~%-]|\$?\{[^{}/\s]{0,80}\}|<[^<>/\s]{0,80}>|:\w)++"
-_PATTERN = re.compile(rf"/?+(?:{_SEGMENT}|\+)(?:/(?:{_SEGMENT}|\+))*+(?:/#)?", re.ASCII)
+_PATTERN = re.compile(
+    rf"/?+(?:{_SEGMENT}|\+)(?:/(?:{_SEGMENT}|\+))*+(?:/#(?![\w-]))?(?![\w+-])", re.ASCII
+)
 
 
 def chunks_with_pattern(collection: Collection, path: str, filters: Filters) -> list[Chunk]:
@@ -96,7 +99,7 @@ def _is_match(pattern: str, path: str) -> bool:
 @lru_cache(maxsize=1_000)
 def _patterns_in(text: str) -> tuple[str, ...]:
     """Return the distinct patterns in the text of a section; cached, because many questions read it."""
-    paths = dict.fromkeys(_PATTERN.findall(text))
+    paths = dict.fromkeys(_PATTERN.findall(_ORIGIN.sub("", text)))
     return tuple(path for path in paths if "/" in path.strip("/") and _has_placeholder(path))
 
 

@@ -61,7 +61,7 @@ _ABBREVIATION = re.compile(r"[A-Za-z](?:\.[A-Za-z])+")
 _SHORT_CODE = re.compile(r"(?<![A-Za-z0-9_.-])(?:-\d{1,3}|\d{3})(?![A-Za-z0-9_%-]|\.\w)")
 _HEX_CODE = re.compile(r"(?<![\w.-])-?0x[0-9a-f]{1,8}(?!\w)", re.IGNORECASE | re.ASCII)
 _STATED_NUMBER = re.compile(
-    r"(?<![A-Za-z0-9_])(?:(?i:rc|rv|ret|retval|errno|code)\s?[=:：]{1,2}|[A-Za-z]+(?:C|_c)ode\s?[=:：]{0,2})"
+    r"(?<![A-Za-z0-9_])(?:(?i:rc|rv|ret|retval|errno|code)\s?[=:：]{1,2}|(?i:reason|return|result|error|err|status|close|exit|response|sub)_?[Cc]ode\s?[=:：]{0,2}|errno)"
     r"\s?(-?\d{1,3})(?![\w%-]|\.\w)",
     re.ASCII,
 )
@@ -88,8 +88,12 @@ _ASKED_CODE = re.compile(
     re.IGNORECASE,
 )
 """A question about the meaning of a number of 3 to 9 digits, or about a code that an API returns."""
-_LAST_STATUS = re.compile(r"[A-Za-z\u4e00-\u9fff] (?:4(?:0[1-9]|1[0-7]|2[1-9]|31|51)|50[1-8])\W*\Z")
-"""The status of an HTTP error at the end: "version conflict 409". Round numbers may count something."""
+_LAST_STATUS = re.compile(
+    r"(?:\b(?:conflict|fail(?:s|ed|ure)?|denied|reject(?:s|ed)?|refused|unauthori[sz]ed|forbidden|invalid)"
+    r"|冲突|失败|拒绝|无效|被拒)\s?(?:4(?:0[1-9]|1[0-7]|2[1-9]|31|51)|50[1-8])\W*\Z",
+    re.IGNORECASE,
+)
+"""The status of an HTTP error after a word for a failure, at the end: "version conflict 409"."""
 _WORD = re.compile(r"[A-Za-z][A-Za-z0-9_]*")
 _ASKED_FIELD = re.compile(
     r"(?<![A-Za-z0-9_./-])([A-Za-z]{3,})[ `\"'”]*(?:这?个?(?:字段|参数)|是什么|是啥|什么意思|啥意思"

@@ -153,6 +153,16 @@ def _column(header: str) -> str | None:
     return None
 
 
+def is_row_number(title: str) -> bool:
+    """Return whether a column with this title numbers the rows of its table."""
+    return _ROW_NUMBER.fullmatch(text_of(title)) is not None
+
+
+def is_name_column(title: str) -> bool:
+    """Return whether a column with this title contains names of parameters or fields."""
+    return _column(title) == "name"
+
+
 @dataclass(frozen=True)
 class Columns:
     """The columns that were recognised in a table."""

@@ -1,0 +1,79 @@
+"""The names and error codes that a row of a Markdown table defines, by the titles of its columns."""
+
+import re
+from collections.abc import Iterable, Sequence
+from functools import cache
+from http import HTTPStatus
+
+from ingestion.sources.api_pages.columns import is_name_column, is_row_number
+
+CODE_COLUMN = re.compile(r"码|错误|code|status|error", re.IGNORECASE)
+"""Words in the title of a column of codes."""
+
+_NAME_COLUMN = re.compile(
+    r".*(?:名称|名字|标识|常量|枚举).*|.*\b(?:name|constant|identifier|symbol|reason)s?\b.*",
+    re.IGNORECASE,
+)
+"""The title of a column whose capitals are names of codes."""
+
+_CAPITALS = re.compile(r"(?!(?:GET|POST|PUT|PATCH|DELETE|HEAD)\Z)[A-Z][A-Z0-9]+(?:[_.-][A-Z0-9]+)*")
+"""An identifier in capitals, such as `KICKED`."""
+
+_IDENTIFIER = re.compile(r"[A-Za-z_$@][\w.$@\[\]-]*", re.ASCII)
+_SEPARATORS = re.compile(r"[\s,，、/;；]+")
+_LAST_PART = re.compile(r"[^.\[\]]+(?=(?:\[\])?$)")
+
+
+def row_name(header: Sequence[str], cells: Sequence[str]) -> str:
+    """Return the name of a table row: its first cell or, if that is the row's number, another one.
+
+    Of several columns of names, such as 字段名 and 标识, the one with an identifier counts.
+    """
+    if len(cells) < 2 or not header or not is_row_number(header[0]):
+        return cells[0] if cells else ""
+    pairs = zip(header, cells, strict=False)
+    named = (cell for title, cell in pairs if is_name_column(title))
+    return next(filter(_IDENTIFIER.fullmatch, named), cells[1])
+
+
+def row_defines(header: Sequence[str], cells: Sequence[str], identifier: str) -> bool:
+    """Return whether the lower-case `identifier` is the name of a row, or one of its codes."""
+    name = row_name(header, cells).lower()
+    return identifier in (name, _last_part(name), *cell_parts(named_codes(header, cells)))
+
+
+def cell_parts(cells: Iterable[str]) -> set[str]:
+    """Return the words of the cells, as they are separated by spaces, commas and slashes."""
+    return {part for cell in cells for part in _SEPARATORS.split(cell)}
+
+
+def named_codes(header: Sequence[str], cells: Sequence[str]) -> dict[str, str]:
+    """Return the codes in a table row, in lower case, each with the title of the table's column of codes.
+
+    These are the cells of a column of codes and, in a table with such a column, identifiers in capitals in
+    a column of names. The phrase of an HTTP status, such as "Conflict" in the row of 409, is neither.
+    """
+    titles = [title for title in header if CODE_COLUMN.search(title)]
+    phrases = {_status_phrase(cell) for cell in cells if cell.isdecimal() and len(cell) == 3}
+    return {
+        cell.lower(): title if title in titles else titles[0]
+        for title, cell in zip(header, cells, strict=False)
+        if titles
+        and cell not in phrases
+        and (title in titles or (_NAME_COLUMN.fullmatch(title) and _CAPITALS.fullmatch(cell)))
+    }
+
+
+@cache
+def _status_phrase(status: str) -> str:
+    """Return the phrase of an HTTP status, which the reader of OpenAPI documents adds to the status."""
+    try:
+        return HTTPStatus(int(status)).phrase
+    except ValueError:  # not a status
+        return ""
+
+
+def _last_part(name: str) -> str:
+    """Return the name of a field without its parents: `id` for `items[].id`."""
+    last = _LAST_PART.search(name)
+    return last[0] if last else name
