@@ -181,6 +181,8 @@ def test_request_is_logged_on_one_line(
         (f"/{API_KEY}/ask", "/‹api_key›/ask"),
         ("/" + "a" * 180 + "/" + API_KEY, "/" + "a" * 180 + "/‹api_key›"),
         ("/sessions/ann%40corp-mail.cn", "/sessions/‹email›"),
+        ("/token/5be1c07d92fa58465be1c07d92fa5846/x", "/token/‹secret›/x"),
+        ("/v1/hooks/0a1b2c3d-1111-4222-8333-abcdefabcdef/run", "/v1/hooks/‹webhook›/run"),
         ("/x/app_secret=8f3kd92jfkd8w2yw", "/x/app_secret%3D‹app_secret›"),
     ],
 )

@@ -61,6 +61,35 @@ def test_body_that_stops_is_answered_with_408(sample_service: AnswerService, pat
     assert problem["code"] == "request_timeout"
 
 
+@pytest.mark.parametrize(
+    ("method", "path", "header"),
+    [
+        ("GET", "/health/live", "Content-Length: 30"),
+        ("POST", "/unknown", "Content-Length: 30"),
+        ("POST", "/unknown", "Transfer-Encoding: chunked"),
+    ],
+)
+def test_connection_with_an_unread_body_is_closed_after_the_response(
+    sample_service: AnswerService, method: str, path: str, header: str
+) -> None:
+    with serve(sample_service) as url, connect(url) as client:
+        client.sendall(f"{method} {path} HTTP/1.1\r\nHost: 127.0.0.1\r\n{header}\r\n\r\n".encode())
+        head = read_all(client).partition(b"\r\n\r\n")[0]
+    assert head.startswith(b"HTTP/1.1 ")
+    assert b"\r\nconnection: close" in head.lower()
+
+
+@pytest.mark.parametrize("header", ["X-Other: 1", "Content-Length: 0"])
+def test_connection_without_a_body_stays_open(sample_service: AnswerService, header: str) -> None:
+    request = f"GET /health/live HTTP/1.1\r\nHost: 127.0.0.1\r\n{header}\r\n\r\n".encode()
+    with serve(sample_service) as url, connect(url) as client:
+        for _ in range(2):
+            client.sendall(request)
+            response = client.recv(65_536)
+            assert response.startswith(b"HTTP/1.1 200 ")
+            assert b"connection: close" not in response.lower()
+
+
 def test_trickling_body_is_answered_with_408(sample_service: AnswerService) -> None:
     with serve(sample_service, request_timeout=0.5) as url, send_head(url, "/ask") as client:
         client.settimeout(0.1)

@@ -41,8 +41,8 @@ class Check(ApiModel):
     """The state of one dependency."""
 
     status: HealthState
-    detail: str = ""
-    """Names, counts and the last error; empty for a caller without a key with the scope `admin`."""
+    detail: str | None = None
+    """Names, counts and the last error; null for a caller without a key with the scope `admin`."""
 
 
 class Ready(ApiModel):

@@ -43,17 +43,28 @@ _NOT_WORDS = re.compile(r"[\W_]+")
 
 _PRIVATE_TEXT = re.compile(
     r"""
-    ://|@|/\S*/                            # a URL, an e-mail address or a path
-    |[^\W\d_]\.[^\W\d_]|[a-z\d]。[a-z]     # the name of a host
-    |[a-z][-_]?\d|\d[-_]?[a-z]             # a token of letters and digits
-    |\d{7}                                 # a number that may identify an order or a person
-    |[<>‹›«»"“”„`「」『』《》]               # a mask, or a quoted value
-    |(?<!\w)['‘’]                          # a quotation mark that is not an apostrophe
-    |[\ufffc\ufffd]                        # a replacement character
+    ://|@                                        # a URL or an e-mail address
+    |/[^\s/一-鿿]*/|(?<![一-鿿])/\S*/             # a path, but not 上传/下载/删除
+    |\bwww[.。]|\w[.。](?:com|net|org|edu|gov|cn|cc|ru|xyz|example)(?![\w.。-])  # the name of a host
+    |\w[.。][a-z]+/                              # the name of a host before a path
+    |\d{7}                                       # a number that may identify an order or a person
+    |[<>‹›«»"“”„`「」『』《》]                     # a mask, or a quoted value
+    |(?<!\w)['‘’]                                # a quotation mark that is not an apostrophe
+    |[\ufffc\ufffd]                              # a replacement character
     """,
     re.IGNORECASE | re.VERBOSE,
 )
 """Matches text that is not suggested to others. The text must be in the Unicode normal form NFKC."""
+
+_QUOTED_WORD = re.compile("[\"'“”‘’「『《]([一-鿿]{1,6})[\"'“”‘’」』》]")
+"""A short Chinese word in quotation marks, which is usually a status or a button."""
+
+_LONG_TOKEN = re.compile(r"(?<![A-Za-z\d])(?=[A-Za-z]*\d)[A-Za-z\d]{8,}")
+_RUN = re.compile(r"\d+|[A-Za-z]+")
+_VOWEL = re.compile("[aeiou]", re.IGNORECASE)
+_MIN_VALUE_DIGITS = 3
+_MIN_VALUE_RUNS = 3
+"""Minimum numbers of digits, and of runs of letters or digits, in a token that is an id or a key."""
 
 _INVISIBLE_CATEGORIES = {"Cc", "Cf", "Cn", "Co", "Cs", "Zl", "Zp"}
 """Unicode categories of control, formatting, unassigned and private characters, and of line ends."""
@@ -124,7 +135,15 @@ def _is_public(text: str) -> bool:
     text = unicodedata.normalize("NFKC", text)
     if any(unicodedata.category(char) in _INVISIBLE_CATEGORIES for char in text):
         return False
-    return not _PRIVATE_TEXT.search(text)
+    text = _QUOTED_WORD.sub(r"\1", text)
+    return not _PRIVATE_TEXT.search(text) and not any(map(_is_value, _LONG_TOKEN.findall(text)))
+
+
+def _is_value(token: str) -> bool:
+    """Return whether a long token of letters and digits is a value rather than a term such as SHA256."""
+    digits = sum(map(str.isdigit, token))
+    is_mixed = len(_RUN.findall(token)) >= _MIN_VALUE_RUNS
+    return digits >= _MIN_VALUE_DIGITS and (is_mixed or not _VOWEL.search(token))
 
 
 # --- headings -------------------------------------------------------------------------------------

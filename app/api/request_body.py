@@ -1,14 +1,15 @@
-"""Ends requests whose body does not arrive: after a time limit, or when the client disconnects."""
+"""Ends requests whose body does not arrive: after a time limit, a response or a disconnection."""
 
 import asyncio
 from http import HTTPStatus
 from typing import Any
 
 from litestar import Request, Response
+from litestar.datastructures import Headers, MutableScopeHeaders
 from litestar.enums import ScopeType
 from litestar.exceptions import HTTPException
 from litestar.middleware import ASGIMiddleware
-from litestar.types import ASGIApp, Receive, Scope, Send
+from litestar.types import ASGIApp, Message, Receive, Scope, Send
 
 from app.telemetry.request_log import CLIENT_CLOSED_REQUEST
 
@@ -27,7 +28,8 @@ class BodyDeadline(ASGIMiddleware):
     """Limits the time in which the body of a request must arrive.
 
     If it does not, the code that reads the body gets a BodyTimeout; if the client disconnects, a
-    ClientDisconnected. After the body, messages are passed on unchanged.
+    ClientDisconnected. After the body, messages are passed on unchanged. If the response starts before the
+    body is complete, the connection is closed after it, so that nobody waits for the rest of the body.
     """
 
     scopes = (ScopeType.HTTP,)
@@ -37,7 +39,21 @@ class BodyDeadline(ASGIMiddleware):
 
     async def handle(self, scope: Scope, receive: Receive, send: Send, next_app: ASGIApp) -> None:
         """Handle one request."""
-        await next_app(scope, _BodyReader(receive, self._timeout_s).receive, send)
+        reader = _BodyReader(receive, self._timeout_s)
+        has_body = _has_body(scope)
+
+        async def send_and_close(message: Message) -> None:
+            if message["type"] == "http.response.start" and has_body and not reader.is_complete:
+                MutableScopeHeaders.from_message(message)["Connection"] = "close"
+            await send(message)
+
+        await next_app(scope, reader.receive, send_and_close)
+
+
+def _has_body(scope: Scope) -> bool:
+    """Return whether the headers of a request announce a body."""
+    headers = Headers.from_scope(scope)
+    return "transfer-encoding" in headers or headers.get("content-length", "0").strip("0 ") != ""
 
 
 class _BodyReader:
@@ -46,11 +62,12 @@ class _BodyReader:
     def __init__(self, receive: Receive, timeout_s: float) -> None:
         self._receive = receive
         self._deadline = asyncio.get_running_loop().time() + timeout_s
-        self._is_complete = False
+        self.is_complete = False
+        """Whether the whole body has been read."""
 
     async def receive(self) -> Any:
         """Return the client's next message. Raises BodyTimeout or ClientDisconnected."""
-        if self._is_complete:
+        if self.is_complete:
             return await self._receive()
         try:
             async with asyncio.timeout_at(self._deadline):
@@ -61,7 +78,7 @@ class _BodyReader:
             raise BodyTimeout("the body did not arrive in time", headers=headers) from None
         if message["type"] == "http.disconnect":
             raise ClientDisconnected
-        self._is_complete = not message.get("more_body", False)
+        self.is_complete = not message.get("more_body", False)
         return message
 
 

@@ -37,8 +37,12 @@ _MIN_KNOWN_CHARS = 4
 _WIDE = "＠－＿．" + "".join(
     chr(0xFEE0 + ord(char)) for char in string.ascii_letters + string.digits
 )
-_TRADITIONAL = "碼鑰權證簽憑據驗號動態電話郵銀護機聯繫訂單為設換變從當輸試錄陸帳賬戶時應樣測"
-_SIMPLIFIED = "码钥权证签凭据验号动态电话邮银护机联系订单为设换变从当输试录陆账账户时应样测"
+_TRADITIONAL = (
+    "碼鑰權證簽憑據驗號動態電話郵銀護機聯繫訂單為設換變從當輸試錄陸帳賬戶時應樣測編間請標識鏈書結"
+)
+_SIMPLIFIED = (
+    "码钥权证签凭据验号动态电话邮银护机联系订单为设换变从当输试录陆账账户时应样测编间请标识链书结"
+)
 _PLAIN = str.maketrans(
     f"{_WIDE}{_TRADITIONAL}\u3000\u00a0",
     f"@-_.{string.ascii_letters}{string.digits}{_SIMPLIFIED}  ",

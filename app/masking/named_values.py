@@ -21,7 +21,15 @@ from app.masking.secret_names import (
     unqualified_name,
 )
 from app.masking.tables import find_secret_in_row
-from app.masking.text_spans import CLOSING, QUOTE, TextSpan, find_enclosed, is_chosen, match_end
+from app.masking.text_spans import (
+    CLOSING,
+    QUOTE,
+    TextSpan,
+    find_enclosed,
+    is_chosen,
+    is_random,
+    match_end,
+)
 
 _SPACE = r"[ \t]{0,8}"
 _VERB = (
@@ -111,6 +119,14 @@ _BELOW = re.compile(
 )
 """The text between a name and its value on one of the next lines."""
 _COMMA = re.compile(r"[ \t]?[,，、~][ \t]?")
+_ERROR_OR_UNIT = re.compile(r"[ ]?(?:错误|报错|限流|毫秒|秒|error)", re.IGNORECASE)
+_MAX_ERROR_CHARS = 5
+"""Maximum length of a number that is an error or a duration if a word such as 错误 or 毫秒 follows it."""
+_BRACKETS = "（(《〈[【{<"
+_MIN_CODE_IN_BRACKETS_CHARS = 6
+_STATUS = re.compile(r"\d{3}")
+_CARD_CODE = re.compile(r"cv[cv]2?|安全码", re.IGNORECASE)
+"""The name of a code on a bank card, which has three digits, as an HTTP status has."""
 _LINE_END = re.compile(r"[ \t]{0,8}(?:\r?\n|$)")
 _FROM = re.compile(
     r"(?:[ ](?:for|of|on|in)(?:[ ][\w.-]{1,20}){1,3}?)?"
@@ -276,6 +292,7 @@ def _secrets_after(text: str, start: int, end: int, kind: SecretKind) -> list[Te
     secret = _secret_at(text, value_start, kind, text[start:end]) if value_start else None
     secret = secret or _secret_without_separator(text, start, end, kind)
     secret = secret or _secret_below(text, start, end, kind)
+    secret = secret or _secret_after_comma(text, start, end, kind)
     return [secret] if secret else []
 
 
@@ -289,7 +306,9 @@ def _secret_at(text: str, value_start: _ValueStart, kind: SecretKind, name: str)
     ):
         return None
     may_be_enclosed = literal is None and value_start.syntax != "element"
-    if may_be_enclosed and (found := _enclosed_secret(text, value_start.position, kind, name)):
+    if may_be_enclosed and (
+        found := _enclosed_secret(text, value_start.position, kind, name, is_assigned=True)
+    ):
         return found
     if name.lower() == "pass" and literal is None:
         kind = SecretKind.OPAQUE  # "pass" may be a verb, or a test result such as "pass: 12"
@@ -337,10 +356,21 @@ def _syntax_confidence(
     )
 
 
-def _enclosed_secret(text: str, position: int, kind: SecretKind, name: str) -> TextSpan | None:
-    """Return the secret in quotation marks or brackets at `position`, or None."""
+def _enclosed_secret(
+    text: str, position: int, kind: SecretKind, name: str, *, is_assigned: bool
+) -> TextSpan | None:
+    """Return the secret in quotation marks or brackets at `position`, or None.
+
+    Without `is_assigned`, that is, without a word such as "is", a short number in brackets is no code.
+    """
     enclosed = find_enclosed(text, position)
-    if enclosed is None or not is_plausible_enclosed(kind, text[slice(*enclosed)], text[position]):
+    if enclosed is None:
+        return None
+    value = text[slice(*enclosed)]
+    is_short = text[position] in _BRACKETS and len(value) < _MIN_CODE_IN_BRACKETS_CHARS
+    if kind is SecretKind.ONE_TIME and is_short and not is_assigned:
+        return None
+    if not is_plausible_enclosed(kind, value, text[position]):
         return None
     return TextSpan(*enclosed, unqualified_name(name))
 
@@ -356,12 +386,15 @@ def _secret_without_separator(text: str, start: int, end: int, kind: SecretKind)
         return None  # the quotation mark may close the name
     if name == "pin":
         return None  # a verb
-    if secret := _enclosed_secret(text, position, kind, name):
+    is_mine = text.startswith("my ", max(start - 3, 0))
+    if secret := _enclosed_secret(text, position, kind, name, is_assigned=is_mine):
         return secret
     if name.isascii() and position == end:
         return None
     value = text[position : _word_end(text, position, kind)]
     if not value or not is_plausible_without_separator(kind, value):
+        return None
+    if kind is SecretKind.ONE_TIME and _is_error_or_duration(text, position, value, name):
         return None
     if name.lower() == "pass" and not (
         is_chosen(value)
@@ -371,18 +404,38 @@ def _secret_without_separator(text: str, start: int, end: int, kind: SecretKind)
     return TextSpan(position, position + len(value), unqualified_name(name))
 
 
-def _secret_below(text: str, start: int, end: int, kind: SecretKind) -> TextSpan | None:
-    """Return the secret that is alone on one of the lines after the name text[start:end], or None.
+def _is_error_or_duration(text: str, position: int, value: str, name: str) -> bool:
+    """Return whether the `value` at `position` is no code of `name`, as in 验证码 3000 毫秒."""
+    if _STATUS.fullmatch(value):
+        return _CARD_CODE.fullmatch(name) is None
+    is_short = len(value) <= _MAX_ERROR_CHARS
+    return is_short and _ERROR_OR_UNIT.match(text, position + len(value)) is not None
 
-    A secret after a comma is checked in the same way, because lists of names are frequent too.
-    """
-    below, comma = _BELOW.match(text, end), _COMMA.match(text, end)
-    gap = below or comma
-    if gap is None or (comma and kind is SecretKind.OPAQUE):
+
+def _secret_below(text: str, start: int, end: int, kind: SecretKind) -> TextSpan | None:
+    """Return the secret that is alone on one of the lines after the name text[start:end], or None."""
+    gap = _BELOW.match(text, end)
+    if gap is None:
         return None
     word_start, word_end, after = _word_at(text, gap.end())
-    is_alone = comma is not None or _LINE_END.match(text, after) is not None
-    if not is_alone or not is_plausible_below(kind, text[word_start:word_end]):
+    value = text[word_start:word_end]
+    if _LINE_END.match(text, after) is None or not is_plausible_below(kind, value):
+        return None
+    return TextSpan(word_start, word_end, unqualified_name(text[start:end]))
+
+
+def _secret_after_comma(text: str, start: int, end: int, kind: SecretKind) -> TextSpan | None:
+    """Return the secret after the name text[start:end] and a comma, or None.
+
+    Before other words, the secret must be random, because lists of names are frequent too.
+    """
+    gap = _COMMA.match(text, end)
+    if gap is None or kind is SecretKind.OPAQUE:
+        return None
+    word_start, word_end, after = _word_at(text, gap.end())
+    value = text[word_start:word_end]
+    is_last = _LINE_END.match(text, after) is not None
+    if not is_plausible_below(kind, value) or not (is_last or is_random(value, min_chars=12)):
         return None
     return TextSpan(word_start, word_end, unqualified_name(text[start:end]))
 

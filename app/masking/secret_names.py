@@ -183,6 +183,7 @@ _URL_OR_PATH = re.compile(
     r"[a-z]{2,10}://.*|/[a-z_]+(?:/[a-z_.-]+)*/?|[\w./-]+\.(?:pem|key|crt|cer|p12|pfx|jks)",
     re.IGNORECASE,
 )
+_PATH = re.compile(r"[~.]{0,2}/(?:[\w.@-]+/)+[\w.@-]*")
 _NAME = re.compile(r"[A-Za-z_]+(?:-[A-Za-z]+)*")
 _CALL = re.compile(r"[A-Za-z_][\w.]*[(\[].*")
 _CODE = re.compile(r"[A-Za-z_]\w*(?:(?:\.|->|::|\+)[A-Za-z_]\w*)*;?")
@@ -194,6 +195,7 @@ _PERSONAL = re.compile(
 
 _CHARACTER_CLASS = re.compile(r"[aA0]-[zZfF9]|\\[dwsx]")
 _ENCLOSED_CODE = re.compile(r"\d{4,8}")
+_CAPITALISED_WORD = re.compile(r"[A-Z][a-z]{3,}")
 _ONE_TIME_CODE = re.compile(r"\d{3,10}|(?=\D*\d)[A-Za-z0-9-]{4,10}")
 
 _MIN_CHARS = {
@@ -250,6 +252,8 @@ def _is_placeholder_or_explanation(value: str) -> bool:
     """Return whether `value` is a placeholder, an explanation, a URL or path, or the name of a secret."""
     if any(pattern.fullmatch(value) for pattern in (_PLACEHOLDER, _EXPLANATION, _URL_OR_PATH)):
         return True
+    if _PATH.fullmatch(value) and not is_random(value):
+        return True
     return _NAME.fullmatch(value) is not None and names_secret(value)
 
 
@@ -261,6 +265,8 @@ def is_plausible_without_separator(kind: SecretKind, value: str) -> bool:
         return True
     if kind is SecretKind.PASSWORD and value.isdigit():
         return len(value) >= 6
+    if kind is not SecretKind.PASSWORD and any(map(names_secret, _CAPITALISED_WORD.findall(value))):
+        return False  # a name such as TokenV2Header
     if kind in (SecretKind.KEY, SecretKind.PASSWORD) and len(value) >= 8:
         return has_digit(value)
     return is_random(value, min_chars=12)

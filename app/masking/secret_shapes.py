@@ -4,7 +4,7 @@ import re
 from collections.abc import Iterator
 
 from app.masking.secret_names import NAME_TOKENS, is_placeholder, names_secret
-from app.masking.text_spans import QUOTE, TextSpan, blank_out, is_random, match_end
+from app.masking.text_spans import QUOTE, TextSpan, blank_out, is_product, is_random, match_end
 
 _PEM_GAP = r"(?:\s|\\{1,4}[nr]|[\"'`+,>|\\])"
 
@@ -101,7 +101,7 @@ _LOGIN = re.compile(
 )
 _TYPED = re.compile(
     r"(?:[用输试填入从][了的]?|\b(?:with|using|typed?|enter(?:ed)?|tried)[ ]|(?<=[\w)])[ ]?/)[ ]?"
-    r"(?P<value>[A-Za-z0-9][^\s\"'`,;:，。；：、（）()<>{}‹›|=&/\\]{7,60})",
+    r"(?P<value>[A-Za-z0-9][!#-%*+.0-9?-\[\]-_a-z~-]{7,60})",
     re.IGNORECASE,
 )
 """A string that someone may have entered to log in, as in "log in with …" or "admin / …"."""
@@ -209,6 +209,7 @@ def _typed_passwords(text: str) -> Iterator[TextSpan]:
         if (
             is_chosen
             and not _VERSION.fullmatch(value)
+            and not is_product(value)
             and _LOGIN.search(_lines_around(text, match))
         ):
             yield TextSpan(*match.span("value"), "password")

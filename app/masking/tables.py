@@ -4,14 +4,14 @@ A table is in Markdown, or has values that are separated by commas, semicolons o
 """
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 
 from app.masking.secret_names import (
+    NAME_TOKENS,
     SecretKind,
     SyntaxConfidence,
     is_plausible,
     is_plausible_enclosed,
-    names_secret,
     secret_kind,
     unqualified_name,
 )
@@ -23,12 +23,15 @@ _MAX_CELLS = 4
 
 A row that describes a parameter may have four more cells: type, "required", description and example.
 """
+_NOTE = re.compile(r"[ ]?[(（][^()（）]{0,20}[)）]$")
+"""The note after a header, as in "App Secret (prod)"."""
 _HEADER = re.compile(r"[\w .-]{1,60}")
 _DELIMITERS = re.compile(r"\|?(?:[ \t]{0,4}:?-{1,80}:?[ \t]{0,4}\|?){2,}")
 
 _CSV_CELLS = {
     delimiter: re.compile(
-        rf"[ ]{{0,8}}(?P<quote>\"?)(?P<value>[^{delimiter}\"\r\n]*)(?P=quote)(?:{delimiter}|$)"
+        rf'[ ]{{0,8}}(?P<quote>")?(?P<value>(?(quote)[^"\r\n]*|[^{delimiter}"\r\n]*?))(?(quote)")'
+        rf"[ ]{{0,8}}(?:{delimiter}|$)"
     )
     for delimiter in (",", ";", "\t")
 }
@@ -63,9 +66,9 @@ def _find_in_markdown(text: str) -> Iterator[TextSpan]:
             headers = []
         elif _DELIMITERS.fullmatch(row):
             headers = [cell["value"] for cell in _cells(previous_line)]
-            headers = [header if _HEADER.fullmatch(header) else "" for header in headers]
-        else:
-            yield from _secrets_under(headers, line, position)
+            headers = [h if _HEADER.fullmatch(_NOTE.sub("", h)) else "" for h in headers]
+        elif headers:
+            yield from _secrets_under(headers, _cells(line), position, _is_secret)
         previous_line = line
         position += len(line)
 
@@ -81,49 +84,77 @@ def _find_in_csv(text: str) -> Iterator[TextSpan]:
     headers: list[str] = []
     delimiter, position = ",", 0
     for line in text.splitlines(keepends=True):
-        row = line.rstrip()
-        if headers and row.count(delimiter) == len(headers) - 1:
-            yield from _secrets_in_csv_row(headers, row, delimiter, position)
-        else:
+        row = line.rstrip("\r\n")
+        cells = _csv_cells(row, delimiter) if headers else []
+        if headers and _have_columns(cells, headers):
+            yield from _secrets_under(headers, cells, position, _is_secret_in_csv)
+        elif row.strip():  # tables may contain blank lines
             delimiter = next(filter(row.__contains__, _CSV_CELLS), ",")
             headers = _csv_headers(row, delimiter)
         position += len(line)
 
 
+def _csv_cells(row: str, delimiter: str) -> list[re.Match[str]]:
+    """Return the cells of `row`; [] if it is not CSV."""
+    cells: list[re.Match[str]] = []
+    position, is_complete = 0, False
+    while not is_complete:
+        cell = _CSV_CELLS[delimiter].match(row, position)
+        if cell is None:
+            return []
+        cells.append(cell)
+        position, is_complete = cell.end(), not cell[0].endswith(delimiter)
+    return cells
+
+
+def _have_columns(cells: Sequence[re.Match[str]], headers: Sequence[str]) -> bool:
+    """Return whether there is a cell for each header, and nothing else except a trailing delimiter."""
+    extra = cells[len(headers) :]
+    return len(cells) >= len(headers) and not any(cell["value"] for cell in extra)
+
+
 def _csv_headers(row: str, delimiter: str) -> list[str]:
     """Return the cells of `row` if it can be the header of a CSV table with secrets; otherwise []."""
-    headers = [cell.strip(' "') for cell in row.split(delimiter)]
+    headers = [cell["value"] for cell in _csv_cells(row, delimiter)]
+    if headers and not headers[-1]:  # after a trailing delimiter
+        headers.pop()
     is_header = (
         len(headers) > 1
-        and all(map(_CSV_HEADER.fullmatch, headers))
-        and any(map(names_secret, headers))
+        and all(_CSV_HEADER.fullmatch(_NOTE.sub("", header)) for header in headers)
+        and any(map(_header_kind, headers))
     )
     return headers if is_header else []
 
 
-def _secrets_in_csv_row(
-    headers: Sequence[str], row: str, delimiter: str, position: int
+def _header_kind(header: str) -> SecretKind | None:
+    """Return the kind of secrets in a column, or None. A header may end with a name, as 登录密码 does."""
+    header = _NOTE.sub("", header)
+    kind = secret_kind(header)
+    for name in NAME_TOKENS.finditer(header):
+        if kind is None and name.end() == len(header):
+            kind = secret_kind(name[0])
+    return None if kind is SecretKind.PUBLIC else kind
+
+
+def _is_secret(kind: SecretKind, value: str) -> bool:
+    return is_plausible(kind, value, SyntaxConfidence.SENTENCE)
+
+
+def _is_secret_in_csv(kind: SecretKind, value: str) -> bool:
+    """Return whether `value` can be a secret. The check is strict, because lists in prose look like CSV."""
+    return is_plausible_enclosed(kind, value, '"')
+
+
+def _secrets_under(
+    headers: Sequence[str],
+    cells: Iterable[re.Match[str]],
+    position: int,
+    is_secret: Callable[[SecretKind, str], bool],
 ) -> Iterator[TextSpan]:
-    """Yield the secrets in `row`, which starts at `position` in the text.
-
-    The check is strict, because lists of names in prose look like CSV.
-    """
-    for header, cell in zip(headers, _CSV_CELLS[delimiter].finditer(row), strict=False):
-        kind = secret_kind(header)
-        if kind not in (None, SecretKind.PUBLIC) and is_plausible_enclosed(
-            kind, cell["value"], '"'
-        ):
+    """Yield the secrets in `cells`, whose row starts at `position` in the text."""
+    for header, cell in zip(headers, cells, strict=False):
+        kind = _header_kind(header)
+        if kind and is_secret(kind, cell["value"]):
             start, end = cell.span("value")
-            yield TextSpan(position + start, position + end, unqualified_name(header))
-
-
-def _secrets_under(headers: Sequence[str], line: str, position: int) -> Iterator[TextSpan]:
-    if not any(map(names_secret, headers)):
-        return
-    for header, cell in zip(headers, _cells(line), strict=False):
-        kind = secret_kind(header)
-        if kind not in (None, SecretKind.PUBLIC) and is_plausible(
-            kind, cell["value"], SyntaxConfidence.SENTENCE
-        ):
-            start, end = cell.span("value")
-            yield TextSpan(position + start, position + end, unqualified_name(header))
+            label = unqualified_name(_NOTE.sub("", header))
+            yield TextSpan(position + start, position + end, label)

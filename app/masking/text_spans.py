@@ -39,6 +39,9 @@ _VERSION = re.compile(
 )
 """The version of a product or format, such as HTTP/1.1, utf8 or v2.0-beta."""
 
+_PRODUCT = re.compile(r"[A-Za-z]{1,20}\d{1,2}[A-Za-z]{1,20}")
+"""The name of a product, such as iPhone15Pro."""
+
 
 class TextSpan(NamedTuple):
     """The position of a value, text[start:end], and the `label` that replaces a secret value.
@@ -91,14 +94,20 @@ def find_enclosed(text: str, position: int) -> tuple[int, int] | None:
 def is_chosen(text: str) -> bool:
     """Return whether `text` looks like a password that a person chose, such as Maple-River27.
 
-    It has at least eight characters, lower-case letters and two digits, and is not a version.
+    It has at least eight characters, lower-case letters and two digits, and is no version or product.
     """
     return (
         len(text) >= 8
         and any(map(str.islower, text))
         and sum(map(str.isdigit, text)) >= 2
         and _VERSION.fullmatch(text) is None
+        and not is_product(text)
     )
+
+
+def is_product(text: str) -> bool:
+    """Return whether `text` looks like the name of a product, such as iPhone15Pro."""
+    return _PRODUCT.fullmatch(text) is not None
 
 
 def has_digit(text: str) -> bool:

@@ -17,7 +17,7 @@ from app.masking.text_spans import TextSpan, is_chosen, match_end
 
 _VALUE_AND_LINK = re.compile(
     r"(?<![!-~])[\"'`(<\[]?"
-    r"(?P<value>(?=[!-~]{0,255}[0-9])[A-Za-z0-9!@#$^*+/][!-&(-;=?-_a-z{|}~]{5,255}?)"
+    r"(?P<value>(?=[!-~]{0,255}[0-9])[A-Za-z0-9!@#$^*+][!-&(-;=?-_a-z{|}~]{5,255}?)"
     r"[\"'`)>\]”’」』】》）›]?"
     r"(?:[ ]?(?:作为|当作|当成|当做|当|做|设置?[为成]|[填写][为到入]|就?是)|[ ](?:as|is|was)(?=[ ]))",
 )
@@ -37,10 +37,19 @@ _MAX_WORDS = 2
 _NOUN = re.compile(
     r"[-_ ]?(?:policy|grant|type|field|header|param|name|endpoint|algorithm|url|rule|hash|manager|format"
     r"|length|page|flow|store|cipher|version|method|id\b|prefix|suffix|part|size|server|service|tool"
+    r"|class|resource|call\b|expiry|library|package|dependency"
     r"|字段|参数|算法|编码|管理|模式|类型|长度|校验|服务|工具|规则|控件|策略|框|库|名|文件|接口|方式|前缀|后缀|头)",
     re.IGNORECASE,
 )
 """A word after the name which shows that the name is part of another term, such as "token endpoint"."""
+
+
+_NOT_SECRET = re.compile(
+    r".*\d\.\d.*"  # a version
+    r"|.*(?:19|20)\d\d[-/.]\d{1,2}[-/.]\d.*"  # a date
+    r"|[A-Za-z_]\w*(?:\.[A-Za-z_]\w*)+"  # a dotted identifier
+    r"|@[\w.-]+/.*"  # a scoped package
+)
 
 
 def find_values_before_names(text: str) -> Iterator[TextSpan]:
@@ -66,6 +75,8 @@ def _name_at(text: str, position: int) -> str:
 
 
 def _is_secret(kind: SecretKind, value: str) -> bool:
+    if _NOT_SECRET.fullmatch(value):
+        return False
     if kind is SecretKind.PASSWORD and not value.isdigit():
         return is_plausible_without_separator(kind, value) and is_chosen(value)
     return is_plausible_without_separator(kind, value)

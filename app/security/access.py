@@ -111,7 +111,7 @@ def get_caller(request: Request[Any, Any, Any]) -> Caller:
     return caller
 
 
-async def count_tool_call(connection: Connection, limits: RateLimiter) -> None:
+async def count_message(connection: Connection, limits: RateLimiter) -> None:
     """Count an MCP message that returns documents as a request. Raises RateLimited."""
     caller: Caller = connection.user
     if caller is not LOCAL:

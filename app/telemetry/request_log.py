@@ -13,7 +13,8 @@ from litestar.middleware import ASGIMiddleware
 from litestar.types import ASGIApp, Message, Receive, Scope, Send
 from structlog.contextvars import bound_contextvars
 
-from app.masking.masking import mask
+from app.masking.masking import SecretScan, mask
+from app.masking.text_spans import has_digit
 from app.telemetry.logs import log_context, structured_logger
 from app.telemetry.metrics import Metrics
 
@@ -37,6 +38,9 @@ MAX_PATH_CHARS = 200
 
 MAX_SCANNED_PATH_CHARS = 2_000
 """Number of characters of a path that are scanned for secrets, before the path is shortened."""
+
+_MIN_SECRET_WORD_CHARS = 16
+"""Minimum length of a segment without digits that is masked as a part of a secret, in characters."""
 
 _API_KEY = re.compile(r"apidesk_[0-9a-f]{12}_[A-Za-z0-9_-]*")
 
@@ -94,11 +98,25 @@ def _loggable_path(path: str, route: str) -> str:
     """Return `path` for the log: quoted, and with labels instead of API keys and other secrets."""
     if path == route:  # contains no text of the caller
         return path
-    masked = mask(_API_KEY.sub("‹api_key›", path[:MAX_SCANNED_PATH_CHARS]))
+    masked = _masked_path(_API_KEY.sub("‹api_key›", path[:MAX_SCANNED_PATH_CHARS]))
     quoted = quote(masked, errors="replace")
     for mark in "‹›":
         quoted = quoted.replace(quote(mark), mark)
     return quoted[:MAX_PATH_CHARS]
+
+
+def _masked_path(path: str) -> str:
+    """Return `path` with its segments masked one by one, so that the words around a secret are kept.
+
+    The whole path is scanned too, because a segment such as `hooks` may show that the next is a secret.
+    """
+    known = {
+        segment: label
+        for secret, label in SecretScan(path).secrets.items()
+        for segment in secret.split("/")
+        if has_digit(segment) or len(segment) >= _MIN_SECRET_WORD_CHARS
+    }
+    return "/".join(mask(segment, known) for segment in path.split("/"))
 
 
 class _Exchange:

@@ -4,13 +4,14 @@ import re
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import fields as fields_of
 from dataclasses import is_dataclass
-from functools import lru_cache
+from functools import lru_cache, partial
 from typing import Any
 
 from langchain_core.documents import Document
 from pydantic import BaseModel
 
 from app.masking.masking import SecretScan, mask
+from app.masking.secret_names import names_secret
 from schemas.answer import Answer
 from schemas.document import Chunk, RetrievedChunk
 
@@ -33,10 +34,11 @@ SHOWN_METADATA = ("title", "section", "page_url", "score")
 CACHED_TEXTS = 256
 """Number of texts whose scan for secrets is kept, because most runs of a trace repeat the same texts."""
 
-_PROMPTED_DOCUMENTS = re.compile(
-    r'(<documents>\n<document number="\d+">\n.*?\n</documents>)', re.DOTALL
-)
-"""The documents in a prompt. In the texts of users, prompts escape the tags."""
+PROMPT_FIELDS = ("messages", "prompts")
+"""Fields of a run that contain prompts. In prompts, the tags of documents are escaped in other texts."""
+
+_PROMPTED_DOCUMENTS = re.compile(r"(<documents>\n.*?\n</documents>)", re.DOTALL)
+"""The documents in a prompt, or in the result of a tool."""
 
 _ERROR_NAME = re.compile(r"[A-Za-z_]\w*(?=\()", re.ASCII)
 
@@ -90,6 +92,7 @@ class SecretMask:
 
     def __init__(self) -> None:
         self._scan = lru_cache(CACHED_TEXTS)(SecretScan)
+        self._mask_known = lru_cache(CACHED_TEXTS)(_mask_known)
 
     def __call__(self, fields: dict[str, Any]) -> dict[str, Any]:
         """Return the masked fields.
@@ -99,22 +102,32 @@ class SecretMask:
         shown = summarise_chunks(fields)
         known = {
             secret: label
-            for text in _texts(shown)
-            for part in _PROMPTED_DOCUMENTS.split(text)[::2]
+            for key, value in shown.items()
+            for text in _texts({key: value})
+            for part in _split(key, text)[::2]
             for secret, label in self._scan(part).secrets.items()
         }
         return {
-            key: _map_texts(value, lambda text: self._mask(text, known))
-            for key, value in shown.items()
+            key: _map_texts(value, partial(self._mask, key, known)) for key, value in shown.items()
         }
 
-    def _mask(self, text: str, known: Mapping[str, str]) -> str:
-        parts = _PROMPTED_DOCUMENTS.split(text)
-        parts[::2] = [
-            mask(part, known) if any(map(part.__contains__, known)) else self._scan(part).masked
-            for part in parts[::2]
-        ]
+    def _mask(self, field: str, known: Mapping[str, str], text: str) -> str:
+        parts = _split(field, text)
+        parts[::2] = [self._mask_part(part, known) for part in parts[::2]]
         return "".join(parts)
+
+    def _mask_part(self, part: str, known: Mapping[str, str]) -> str:
+        quoted = frozenset(item for item in known.items() if item[0] in part)
+        return self._mask_known(part, quoted) if quoted else self._scan(part).masked
+
+
+def _split(field: str, text: str) -> list[str]:
+    """Return the parts of a text in `field`; every second part consists of documents."""
+    return _PROMPTED_DOCUMENTS.split(text) if field in PROMPT_FIELDS else [text]
+
+
+def _mask_known(text: str, known: frozenset[tuple[str, str]]) -> str:
+    return mask(text, dict(known))
 
 
 def mask_error(error: str) -> str:
@@ -123,11 +136,15 @@ def mask_error(error: str) -> str:
 
 
 def _texts(value: Any) -> Iterator[str]:
-    """Yield the texts in the JSON value of a run."""
+    """Yield the texts in the JSON value of a run, and the values of secrets also with their names."""
     match value:
         case str():
             yield value
         case dict():
+            named = [*value.items(), (value.get("name"), value.get("value"))]
+            for name, item in named:
+                if isinstance(name, str) and isinstance(item, str) and names_secret(name):
+                    yield f'"{name}": "{item}"'
             for item in value.values():
                 yield from _texts(item)
         case list():

@@ -2,16 +2,21 @@
 
 import asyncio
 import re
+from collections.abc import Mapping
 from typing import Any
 
 import pytest
 from langchain_core.documents import Document
 
+from app.masking.masking import mask
 from app.service.ask_command import AskCommand
+from app.telemetry import trace_content
 from app.telemetry.trace_content import SecretMask
 from schemas.question import Question
 from tests.langsmith_server import LangSmith
-from tests.model_script import Reply
+from tests.model_replies import draft, is_classification, structured
+from tests.model_script import Answer as ModelAnswer
+from tests.model_script import Recorded, Reply
 from tests.model_server import ModelServer
 from tests.otlp_server import Collector
 from tests.tracing.traced_questions import SHIPPED, MakeService
@@ -66,6 +71,64 @@ def test_secret_is_masked_where_another_field_quotes_it() -> None:
     assert masked["values"] == ["‹app_secret›", {"name": "‹app_secret› again"}]
     assert masked["count"] == 3
     assert question.text.endswith(SECRET), "the answer needs the question as it was asked"
+
+
+def test_secret_is_masked_by_the_key_of_its_value() -> None:
+    fields = {
+        "request_param": {"password": "Harbor2291", "session_id": "s1", "page": "Harbor2292"},
+        "headers": [{"name": "app_secret", "value": SECRET}],
+        "text": "Harbor2291 is refused",
+    }
+    assert SecretMask()(fields) == {
+        "request_param": {"password": "‹password›", "session_id": "s1", "page": "Harbor2292"},
+        "headers": [{"name": "app_secret", "value": "‹app_secret›"}],
+        "text": "‹password› is refused",
+    }
+
+
+def test_classified_request_parameters_are_masked(
+    langsmith: LangSmith, make_traced: MakeService, model_server: ModelServer
+) -> None:
+    def says(request: Recorded) -> ModelAnswer:
+        if is_classification(request):
+            return structured(request_param={"password": "Harbor2291"})
+        return draft("订单发货用它。[1]")
+
+    model_server.default = says
+    answer_service = make_traced()
+    question = '发货接口报错 {"password": "Harbor2291"}'
+    asyncio.run(answer_service.ask(AskCommand(question)))
+    answer_service.tracing.close()
+    assert b"request_param" in langsmith.sent
+    assert b"Harbor2291" not in langsmith.sent
+
+
+@pytest.mark.parametrize("field", ["question", "input"])
+def test_tags_in_a_question_do_not_switch_masking_off(field: str) -> None:
+    example = f"app_secret={SECRET}"
+    text = f'<documents>\n<document number="1">\n{example}\n</document>\n</documents>'
+    masked = SecretMask()({field: text, "copy": SECRET})
+    assert SECRET not in str(masked)
+
+
+def test_documents_that_a_tool_returns_keep_their_examples() -> None:
+    found = f"<documents>\napp_secret={SECRET}\n</documents>"
+    fields = {"messages": [found, "password: Harbor2291"]}
+    assert SecretMask()(fields) == {"messages": [found, "password: ‹password›"]}
+
+
+def test_text_with_known_secrets_is_scanned_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    calls: list[str] = []
+
+    def counted(text: str, known: Mapping[str, str]) -> str:
+        calls.append(text)
+        return mask(text, known)
+
+    monkeypatch.setattr(trace_content, "mask", counted)
+    secret_mask = SecretMask()
+    for run in ("one", "two"):
+        secret_mask({"question": f"app_secret={SECRET}", "quoted": f"{SECRET} fails", "run": run})
+    assert sorted(calls) == sorted({*calls})
 
 
 def test_documents_keep_their_examples() -> None:
