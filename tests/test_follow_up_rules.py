@@ -12,7 +12,7 @@ from runnables.question.classify import classify_by_rules
 from runnables.question.extract_details import extract_details
 from runnables.question.follow_up import make_standalone
 from runnables.question.small_talk import is_small_talk
-from runnables.question.subject import conversation_subject
+from runnables.question.subject import conversation_subject, words_with_positions
 from runnables.retrieval.query_analysis import Glossary
 from schemas.question import Turn
 from tests.conftest import SHARED_DATA, needs_shared_data
@@ -198,6 +198,76 @@ def test_question_is_repeated_about_something_of_the_same_kind(
     text: str, history: list[Turn], expected: str
 ) -> None:
     assert make_standalone(text, history) == expected
+
+
+WIFI = turn("Wi-Fi 配网怎么做")
+REFUND_CALL = turn("退款接口怎么调用", "", "申请退款")
+V2 = turn("how do I list orders in v2?")
+GROWTH = turn("what is the rate limit on the Growth plan?")
+
+
+@pytest.mark.parametrize(
+    ("text", "history", "expected"),
+    [
+        ("怎么配置它", REFUND_CALL, "申请退款：怎么配置它"),
+        ("它们有什么区别", REFUND_CALL, "申请退款有什么区别"),
+        ("这个怎么用", REFUND_CALL, "申请退款怎么用"),
+        ("这个收费吗", REFUND_CALL, "申请退款：这个收费吗"),
+        ("can I schedule it for midnight", PRICE, "Update SKU Price: can I schedule it for midnight"),
+        ("and 15?", turn("SDK 3.5.2 on iPhone 12?"), "SDK 3.5.2 on iPhone 15?"),
+        ("and 12?", turn("order 2023-11-05"), "order 2023-11-05: 12?"),
+        ("and 83?", turn("does port 1883 close after 30 seconds?"), "does port 1883 close after 83 seconds?"),
+        ("can I pay?", turn("How do I book?", "Paying is possible later.", "Book"), "Book: can I pay?"),
+        ("should I wait?", CLOSE_CODE, "close code 4008: should I wait?"),
+        ("Web端呢", turn("怎么创建群组", "", "创建群组"), "怎么创建群组：Web端呢"),
+        ("那小程序端呢", REFUND, "申请退款需要哪些参数：小程序端呢"),
+        ("那Web端呢", turn("App端支持吗"), "Web端支持吗"),
+        ("那 BLE 配网呢", WIFI, "Wi-Fi 配网怎么做：BLE 配网呢"),
+        ("and the refresh token?", turn("how long is an access token valid?"), "how long is the refresh token valid?"),
+        ("and in v1?", V2, "how do I list orders in v1?"),
+        ("and v1?", V2, "how do I list orders in v1?"),
+        ("and on Scale?", V2, "how do I list orders in v2: on Scale?"),
+        ("and on Scale?", CREATE, "Which parameters does Create Refund need: on Scale?"),
+        ("and on the Scale plan?", GROWTH, "what is the rate limit on the Scale plan?"),
+        ("and node?", turn("what's the default timeout in the python sdk"), "default timeout in the python sdk: node?"),
+        ("and node?", turn("do you have a python sdk"), "python sdk: node?"),
+    ],
+)  # fmt: skip
+def test_follow_up_is_rewritten_with_what_it_refers_to(
+    text: str, history: Turn, expected: str
+) -> None:
+    assert make_standalone(text, [history]) == expected
+
+
+@pytest.mark.parametrize("history", [PRICE, REFUND_CALL], ids=["en", "zh"])
+@pytest.mark.parametrize(
+    "text",
+    [
+        "when a refund fails, does it get retried?",
+        "how do I cancel an order before it ships",
+        "do buyers see their invoices",
+        "I get an error when I create an order. How do I fix it?",
+        "Can I delete a webhook if they fail?",
+        "如何配置这个回调地址",
+        "这个平台支持哪些语言",
+        "这个月的账单怎么导出",
+        "那个人是谁",
+        "它山之石",
+        "can I pay?",
+        "can I login?",
+        "can we talk",
+        "can I fly?",
+        "should I drink?",
+    ],
+)
+def test_complete_question_is_not_rewritten(text: str, history: Turn) -> None:
+    assert make_standalone(text, [history]) == text
+
+
+def test_positions_of_words() -> None:
+    text = "İPTAL \ud800支付 the İade 退款"
+    words = [text[start:end] for _, start, end in words_with_positions(text)]
+    assert words == ["İPTAL", "支付", "İade", "退款"]
 
 
 def test_language_without_rules_is_treated_like_english(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -44,8 +44,13 @@ MAX_NEW_WORDS = 2
 A word is new if it is in no earlier question. "Can I schedule it for midnight" has two new words.
 """
 
+_LEADING_PRONOUN = re.compile(
+    r"它们?(?!山)|[这那]个(?=接口|[的有需支能怎会要是最可]|[呢吗]?[？?。！! ]*$)|[该此这](?=接口)"
+)
+"""A Chinese pronoun that the subject can replace, unlike 这个 before a noun."""
+
 _PRONOUN = re.compile(
-    r"它们?|[这那]个|该接口|此接口|这接口|这样|上面|前面|刚才|\bit\b(?! possible)"
+    rf"{_LEADING_PRONOUN.pattern}|这样|上面|前面|刚才|\bit\b(?! possible)"
     r"|\b(?:its|this|these|those|they|them|their|(?:is|does|was|did) that)\b"
     r"|\bthat(?= (?:for|in|on|at|to|with)\b|[?!. ]*$)",
     re.I,
@@ -62,19 +67,20 @@ _REFERENCE = re.compile(
 """A pronoun with its noun, such as "that endpoint", "the second one", or a negation such as "isn't"."""
 
 _BARE_VERB = re.compile(
-    r"(?:should|must|can|may|do|shall) (?:i|we) (?:(?:need|have) to )?(?:also )?\w+[?!. ]*", re.I
+    r"(?:should|must|can|may|do|shall) (?:i|we) (?:(?:need|have) to )?(?:also )?(\w+)[?!. ]*", re.I
 )
-"""A question that lacks the object of its verb, such as "should I reconnect?"."""
+"""A question that may lack the object of its verb, such as "should I reconnect?"."""
 
 _ELLIPSIS_END = re.compile(r"\s?(?:呢|也[^，,。]{0,6}吗|,? (?:too|as well|instead))$", re.I)
-
 _BEFORE_ACTION = re.compile(r"\b(?:i|we|you|to)\s+(?:an?\s+|the\s+)?$", re.I)
 
-_LEADING_PRONOUN = re.compile(r"它|[这那]个|[该此这](?=接口)")
-
 _PREPOSITION = re.compile(
-    r"^(?:对于?|关于|换成|(?:如果|要是)是)\s*|^(?:(?:for|with|about|the|an?)\b\s*)+", re.I
+    r"^(?:对于?|关于|换成|(?:如果|要是)是)\s*"
+    r"|^(?:(?:for|with|about|the|an?|(?:in|on)(?= (?:the )?\S*(?-i:[A-Z0-9])))\b\s*)+",
+    re.I,
 )
+_PLACE = re.compile(r"^(?:in|on) |(?:[端版]|环境|平台)$", re.I)
+_INDEFINITE_ARTICLE = re.compile(r"\ban?\s+$", re.I)
 
 _NOT_ONLY_A_NAME = re.compile(
     r"怎|什么|[吗啥咋哪几谁我你的了是]|如何|为何|多少|多久|是否|[，,;；]"
@@ -83,7 +89,7 @@ _NOT_ONLY_A_NAME = re.compile(
     re.I,
 )
 _NAME_FORMS = tuple(
-    re.compile(rf"(?<![A-Za-z0-9_])(?:{form})(?![A-Za-z0-9_])")
+    re.compile(rf"(?<![A-Za-z0-9_])(?<!\d[.-])(?:{form})(?![A-Za-z0-9_]|[.-]\d)")
     for form in (
         r"[a-z0-9]+(?:_[a-z0-9]+)+",  # create_charge
         r"[A-Z0-9]+(?:_[A-Z0-9]+)+",  # SIGN_ERROR
@@ -135,15 +141,17 @@ def _repeat_about(text: str, history: Sequence[Turn], is_complete: bool) -> str:
     if max(len(question), len(rest)) > MAX_CLAUSE_CHARS:
         return ""
     named = rest.rstrip("？?。.!！ ")
-    other = _ELLIPSIS_END.sub("", named)
-    if (rest == text and other == named) or not _is_name(other := _PREPOSITION.sub("", other)):
+    about = _ELLIPSIS_END.sub("", named)
+    if (rest == text and about == named) or not _is_name(other := _PREPOSITION.sub("", about)):
         return ""
     words, last = words_with_positions(question), split_words(other)[-1]
     place = _similar_name(question, other) or _similar_words(question, words, other)
     if not place and (is_complete or (stem(last) in API_STEMS and may_be_noun(last))):
         return ""
-    if place := place or _api_place(history[-1], words, other):
-        return f"{question[: place[0]]}{other}{question[place[1] :]}"
+    if not (place or _PLACE.search(about)):
+        place = _api_place(history[-1], words, other)
+    if place:
+        return _INDEFINITE_ARTICLE.sub("the ", question[: place[0]]) + other + question[place[1] :]
     return _insert_subject(_first_form(history), rest)
 
 
@@ -160,14 +168,18 @@ def _similar_name(question: str, other: str) -> tuple[int, int] | None:
     """Return the place of the name in `question` that has the form of `other` and is most similar."""
     form = next((form for form in _NAME_FORMS if form.fullmatch(other)), None)
     names = form.finditer(question) if form else ()
-    ratios = [(SequenceMatcher(None, name[0], other).ratio(), name.span()) for name in names]
-    return max(ratios)[1] if ratios else None
+    ratios = [
+        (len(name[0]) == len(other), SequenceMatcher(None, name[0], other).ratio(), name.span())
+        for name in names
+    ]
+    return max(ratios)[-1] if ratios else None
 
 
 def _similar_words(question: str, words: Sequence[Word], other: str) -> tuple[int, int] | None:
     """Return the place of as many words as in `other`, of which the first or the last is the same.
 
     "Apple Pay" is similar to "Google Pay". In Chinese, 群聊 is similar to 单聊.
+    A part of "Wi-Fi" is not replaced.
     """
     others = split_words(other)
     is_pair = len(other) == 2 and not other.isascii()
@@ -178,7 +190,8 @@ def _similar_words(question: str, words: Sequence[Word], other: str) -> tuple[in
             is_similar = same and size == len(others) > 1
             if is_pair:
                 is_similar = len(found) == 2 and found[1] == other[1]
-            if is_similar and not _NOT_ONLY_A_NAME.search(found):
+            around = question[part[0].start - 1 : part[0].start] + question[part[-1].end :][:1]
+            if is_similar and "-" not in around and not _NOT_ONLY_A_NAME.search(found):
                 return part[0].start, part[-1].end
     return None
 
@@ -251,13 +264,17 @@ def history_text(history: Iterable[Turn]) -> str:
 def _omits_subject(rest: str, subject: str, history: Iterable[Turn]) -> bool:
     """Return whether `rest` (opener removed) cannot be understood without `subject`."""
     words = set(all_stems(rest))
-    if not words or set(all_stems(subject)) <= words or private_words(rest):
+    if not words or set(all_stems(subject)) <= words or private_words(rest) or "那个人" in rest:
         return False
     pronoun = _PRONOUN.search(rest)
-    if pronoun and not _NAME.search(rest, 0, pronoun.start()):
+    before = split_words(rest[: pronoun.start()])[:-1] if pronoun else []  # without its verb
+    if pronoun and not (_NAME.search(rest, 0, pronoun.start()) or new_stems(" ".join(before), "")):
         asked = "\n".join(f"{turn.question}\n{turn.api_name or ''}" for turn in history)
         return len(new_stems(_NAME.sub(" ", rest), asked)) <= MAX_NEW_WORDS
-    return not (_NAME.search(rest) or new_stems(rest, "")) or bool(_BARE_VERB.fullmatch(rest))
+    if verb := _BARE_VERB.fullmatch(rest):
+        answers = (all_stems(turn.answer) for turn in history)
+        return stem(verb[1].lower()) in (PROBLEM_STEMS | API_STEMS).union(*answers)
+    return not (_NAME.search(rest) or new_stems(rest, ""))
 
 
 def _names_subject(details: ExtractedDetails) -> bool:

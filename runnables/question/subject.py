@@ -46,7 +46,8 @@ _QUESTION_FRAME = re.compile(
     r"(?:怎么样?|如何|怎样|什么|哪些|哪个|哪里|哪|有哪些|多少|多久|多长|几个)[^，,。]{0,4}$|[吗呢吧啊？?\s]+$"
     r"|^(?:(?:how (?:many times|long|soon|fast|big|large|old|far)|it possible to|what happens (?:if|when)"
     r"|please|can|could|how|what|which|when|where|why|who|many|much|often|do|does|did|is|are|was|were"
-    r"|may|should|will|would|i|we|you|there|any|need|want|the|a|an|to|of)\b[\s,]*)+|(?:\s+means?)?[?\s]*$",
+    r"|may|should|will|would|have|i|we|you|there|any|need|want|the|a|an|to|of)(?:n?['’]\w{1,2})?\b[\s,]*)+"
+    r"|(?:\s+means?)?[?\s]*$",
     re.I,
 )
 _AUXILIARY = r"(?:is|are|was|were|do|does|did|can|could|may|might|must|should|will|would)"
@@ -82,7 +83,7 @@ FRAME_STEMS = _STEMS["frame"]
 """Words that only frame a question, such as "please" and "explain"."""
 
 PROBLEM_STEMS = _STEMS["problem"]
-"""Words about a problem that they do not name, such as "fix"."""
+"""Words about a problem that they do not name, such as "fix", and what to do about it."""
 
 ERROR_STEMS = _STEMS["error"]
 """Words for errors."""
@@ -221,10 +222,11 @@ def _cut_predicate(clause: str) -> str:
 def words_with_positions(text: str) -> list[Word]:
     """Return the words of `text` except articles, with their positions."""
     words, end = list[Word](), 0
+    text = text.replace("İ", "I").lower()  # lower() alone would make two characters of İ
     for word in split_words(text):
-        start = text.lower().find(word, end)
-        end = start + len(word)
-        words.append(Word(word, start, end))
+        if (start := text.find(word, end)) >= 0:
+            end = start + len(word)
+            words.append(Word(word, start, end))
     return [word for word in words if word.text not in ("a", "an", "the")]
 
 
