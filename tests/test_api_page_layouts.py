@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.api_page_lines import read_lines
+from tests.api_page_lines import read_lines, read_operations
 
 COMPONENTS_WITH_OBJECTS = """# Move a shelf
 
@@ -394,3 +394,20 @@ def test_all_rows_of_a_single_column_without_a_title_are_parameters(tmp_path: Pa
 """
     expected = ["POST /berths Add a berth", "name!", "depth"]
     assert read_lines(text, tmp_path / "page.md") == expected
+
+
+def test_deprecated_field_has_the_remark_of_a_deprecated_parameter(tmp_path: Path) -> None:
+    page = (
+        "# Book a berth\n\n`POST /v1/stays`\n\n"
+        '<ParamField body="coupon" type="string" deprecated>Use `discount`.</ParamField>\n'
+        '<ParamField body="优惠" type="string" deprecated>请使用 `discount`。</ParamField>\n'
+        '<ParamField body="note" type="string" deprecated={false}>A note.</ParamField>\n'
+        '<ParamField body="mark" type="string" deprecated />\n'
+    )
+    (operation,) = read_operations(page, tmp_path / "page.mdx")
+    assert [parameter.description for parameter in operation.request_parameters] == [
+        "(Deprecated.) Use `discount`.",
+        "（已废弃）请使用 `discount`。",
+        "A note.",
+        "(Deprecated.)",
+    ]

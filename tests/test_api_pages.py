@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 
+from ingestion.sources.api_pages.calls import example_call
 from ingestion.sources.api_pages.operation import PageOperation
 from ingestion.sources.api_pages.page import read_operations
 from ingestion.sources.registry import EmptyFile, read_source
@@ -330,3 +331,20 @@ def test_operation_links_to_its_heading(tmp_path: Path) -> None:
         "orders",
         "orders-1",
     ]
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        "-d callback=https://c.d/e https://a.b/v1/x",
+        "-H Referer:https://r.r 'https://a.b/v1/x'",
+        "-x http://proxy:8080 https://a.b/v1/x",
+        "--url=https://a.b/v1/x --data-raw 'u=https://c.d/e'",
+        "'https://a.b/v1/x' -d https://c.d/e",
+    ],
+)
+def test_url_of_a_curl_command_is_not_in_the_value_of_an_option(arguments: str) -> None:
+    (block,) = parse_blocks(f"```sh\ncurl {arguments}\n```\n")
+    call = example_call(block)
+    assert call is not None
+    assert call.url == "https://a.b/v1/x"

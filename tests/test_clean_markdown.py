@@ -1,6 +1,7 @@
 """The Markdown dialects of documentation generators become plain Markdown."""
 
 import re
+import time
 from pathlib import Path
 
 import pytest
@@ -29,6 +30,18 @@ from schemas.platform import MarkdownSourceConfig, SourceLimits
         ("<Note>Careful</Note>", "**Note**\n\nCareful"),
         ('```ts title="client.ts" {2,3}\na\n```', "```ts\na\n```"),
         ("```http GET /v1/orders\n```", "```http GET /v1/orders\n```"),
+        ("```bash cURL\na\n```", "```bash\na\n```"),
+        ("```curl cURL\na\n```", "```curl\na\n```"),
+        ("```sh curl example\na\n```", "```sh\na\n```"),
+        ("```curl -X POST\n```", "```curl -X POST\n```"),
+        ("```sh curl https://a.example\n```", "```sh curl https://a.example\n```"),
+        ("::: note\n::: title\nNote\n:::\n\nBody\n:::", "**Note**\n\nBody"),
+        (":::: tip\n::: title\nMind this\n:::\n\nBody\n::::", "**Mind this**\n\nBody"),
+        (".. note::\n\n   Body\n\nAfter", "**Note**\n\nBody\n\nAfter"),
+        (".. deprecated:: 3.0\n   Use `b`.", "**Deprecated**\n\n3.0\nUse `b`."),
+        ("```\n.. note::\n```\n\n.. toctree::", "```\n.. note::\n```\n\n.. toctree::"),
+        ("See :ref:`Paging <paging>` and :py:class:`Api`.", "See `Paging` and `Api`."),
+        ("In a:b:`c` and `:ref:`", "In a:b:`c` and `:ref:`"),
         ("``` { .yaml .annotate }\na\n```", "```yaml\na\n```"),
         ("  ```{code-block} c++ \n  a\n  ```", "  ```c++\n  a\n  ```"),
         ("```{1,2}\na\n```", "```\na\n```"),
@@ -102,6 +115,8 @@ def test_markup_is_converted(written: str, plain: str) -> None:
         ("two  spaces", "two spaces"),
         ("** 注 ** 不超过** 5 兆 **，", "**注** 不超过**5 兆**，"),
         ("**a** 中文 **b**, 2 ** 3 ** 4", "**a** 中文 **b**, 2 ** 3 ** 4"),
+        ("**粗体 ** 中文 ** 粗体**", "**粗体 ** 中文 ** 粗体**"),
+        ("2 ** 3 中 ** 4", "2 ** 3 中 ** 4"),
         ("`a  b`  after  `c`", "`a  b` after `c`"),
         ("`a\\_b &gt;`", "`a\\_b &gt;`"),
     ],
@@ -207,3 +222,12 @@ def test_content_of_an_html_container_is_not_code() -> None:
 )  # fmt: skip
 def test_attributes_and_insertions_are_removed(written: str, plain: str) -> None:
     assert to_plain_markdown(written) == plain
+
+
+@pytest.mark.parametrize(
+    "text", ["** " + "中 " * 10_000, "**" + " " * 20_000 + "中", "** 中" * 7_000]
+)
+def test_cleaning_loose_bold_text_is_not_quadratic(text: str) -> None:
+    began = time.monotonic()
+    clean_text(text)
+    assert time.monotonic() - began < 1

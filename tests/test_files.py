@@ -12,7 +12,7 @@ from ingestion.platform_config import read_platform
 from ingestion.sources.formats.pdf_lines import LineCollector, PdfLine
 from ingestion.sources.formats.pdf_sections import split_sections
 from ingestion.sources.registry import count_files, read_source
-from ingestion.text.markdown_blocks import parse_table
+from ingestion.text.markdown_blocks import parse_table, plain_text
 from schemas.document import SourceDocument
 from schemas.errors import ConfigurationError
 from tests.document_files import (
@@ -108,14 +108,17 @@ def test_html_boilerplate_is_removed(tmp_path: Path, html: str, body: str) -> No
 @pytest.mark.parametrize(
     ("before", "after"),
     [
-        ("<div class=header>Acme 400-1</div>", ""),
+        ("<div class=header><a>Acme</a> <a>Log in</a> 400-1</div>", ""),
         ("", "<section class=site-footer>About us | ICP 1</section>"),
         ("", "<div class='footer-wrapper'><div><div class=footer>About us</div></div></div>"),
         ("", "<div><div class=Footer_container__a8S>About us</div></div>"),
         ("<div class=breadcrumb><a>Help</a> &gt; T</div>", ""),
         ("", "<div class=feedback>Was this helpful?<button>Yes</button></div>"),
-        ("", "<div id=cookieConsent>We use cookies.</div>"),
-        ("", "<div class='share-buttons'>Share this</div><div class=related>See also A</div>"),
+        ("", "<div class=cookieConsent>Cookies?<button>Accept all</button></div>"),
+        (
+            "",
+            "<ul class='share-buttons'><li><a>X</a></ul><div class=related>See <a>Views</a></div>",
+        ),
     ],
 )
 def test_elements_of_the_site_around_the_content_are_removed(
@@ -140,6 +143,13 @@ def test_elements_of_the_site_around_the_content_are_removed(
         "<div class=header><h1>T</h1>text</div>",
         "<body class=page-footer><h1>T</h1>text",
         "<div class=header>text</div><h2>T</h2>more",
+        "<div class=page-header><p>The text above the title</div><h1>T</h1>more",
+        "<main><h1>T</h1><div class=cookies><p>The text about a cookie</div></main>",
+        "<h1>T</h1><section id=footer>text</section>",
+        "<h1>T</h1><ul id=share><li><a>text</a></ul>",
+        "<h1>T</h1><div class=toolbar><b>Save</b> stores the text</div>",
+        "<h1>T</h1><div class=related><dl><dt><a>text</a><dd></dl></div>",
+        "<h1>T</h1><div class=footer><code>text</code></div>",
     ],
 )
 def test_content_with_a_name_like_that_of_the_site_is_kept(tmp_path: Path, html: str) -> None:
@@ -423,9 +433,17 @@ def test_only_configured_suffixes_are_read(tmp_path: Path) -> None:
         ("a.csv", "code,text\n", [["code", "text"]]),
         ("a.csv", 'code,text\n1,"two\nlines, ""quoted"""\n', [["code", "text"], ["1", 'two lines, "quoted"']]),
         ("a.csv", "code,text\n1,a,b\n2,c\n3\n", [["code", "text"], ["1", "a,b"], ["2", "c"], ["3", ""]]),
-        ("a.csv", "Errors\ncode,text\n1,a\n", [["Errors", ""], ["code", "text"], ["1", "a"]]),
+        ("a.csv", "Errors\ncode,text\n1,a\n", [["code", "text"], ["1", "a"]]),
         ("a.csv", "code,text\n,,\n1,a|b\n", [["code", "text"], ["1", "a|b"]]),
         ("a.csv", 'code,text\n1,"never closed\n2,b\n', [["code", "text"], ["1", "never closed 2,b"]]),
+        ("a.csv", 'code,text\n1,"never closed\n' + "2,b\n" * 25, [["code", "text"], ["1", '"never closed'], *[["2", "b"]] * 25]),
+        ("a.csv", 'code,text\n1,"' + "a\n" * 25 + '"\n', [["code", "text"], ["1", "a " * 24 + "a"]]),
+        ("a.csv", 'code, "text"\n1, "a, b"\n', [["code", "text"], ["1", "a, b"]]),
+        ("a.csv", "sep=;\ncode;text, more\n1;a,b\n", [["code", "text, more"], ["1", "a,b"]]),
+        ("a.csv", "code;text, more\n1;a,b\n", [["code", "text, more"], ["1", "a,b"]]),
+        ("a.csv", "text\nOne, two\nThree, four\n", [["text"], ["One, two"], ["Three, four"]]),
+        ("a.csv", "Errors, version 2\n\ncode,text,note\n1,a,b\n2,,\n3,a,b\n", [["code", "text", "note"], ["1", "a", "b"], ["2", "", ""], ["3", "a", "b"]]),
+        ("a.csv", "a,b,c\n1,2\n3,4\n", [["a", "b", "c"], ["1", "2", ""], ["3", "4", ""]]),
         ("a.csv", "错误码,说明\n1,错".encode("gbk"), [["错误码", "说明"], ["1", "错"]]),
         ("a.csv", "code,text\r\n1,a\r\n".encode("utf-16"), [["code", "text"], ["1", "a"]]),
     ],
@@ -436,6 +454,21 @@ def test_csv_file_is_one_table(
     document = read(tmp_path, name, data)
     assert (document.title, outline(document)) == ("A", [""])
     assert parse_table(document.sections[0].body) == rows
+
+
+def test_lines_above_the_header_of_a_csv_file_are_text(tmp_path: Path) -> None:
+    data = "Errors, version 2\n\ncode,text,note\n1,a,b\n"
+    body = read(tmp_path, "a.csv", data).sections[0].body
+    assert body.startswith("Errors, version 2\n\n| code | text | note |")
+
+
+@pytest.mark.parametrize(
+    "cell",
+    ["a <token> b", "*a* b*c", "_a_ b_c __init__", r"C:\new\_x \*", "[a](b)", "a ` b", "a | b", "1 < 2 > 1"],
+)  # fmt: skip
+def test_csv_cells_are_not_interpreted_as_markdown(tmp_path: Path, cell: str) -> None:
+    body = read(tmp_path, "a.csv", f"code,text\n1,{cell}\n").sections[0].body
+    assert plain_text(parse_table(body)[1][1]) == cell
 
 
 def test_long_csv_file_is_split_between_rows(tmp_path: Path) -> None:

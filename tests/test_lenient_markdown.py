@@ -55,6 +55,8 @@ def test_row_that_is_continued_on_further_lines_is_one_row() -> None:
     [
         ("?> 提示", "> 提示"),
         ("!> Mind the gap", "> Mind the gap"),
+        ("~> **Note** Mind the gap", "> **Note** Mind the gap"),
+        ("Text\n\n-> Mind the gap", "Text\n\n> Mind the gap"),
         ("##Errors", "## Errors"),
         ('Use `<md-table>` or `<perm-tag name="x">`', 'Use `<md-table>` or `<perm-tag name="x">`'),
         ('<md-td>x</md-td><md-perm name="a:b" tags="">y</md-perm>', "<td>x</td>`a:b` y</md-perm>"),
@@ -71,6 +73,8 @@ def test_text_is_repaired(text: str, repaired: str) -> None:
         "| a | b |\n| --- | :---: |\n| 1 | 2 |",
         "|a row without a border at its end\n\nA paragraph.",
         "<?php if ($a !> 1) ?>",
+        "Settings\n-> Keys\n-> New",
+        'version = "\n~>1.8 and ~> 2"',
         '<sl-icon name="gear"></sl-icon> Settings',
     ],
 )

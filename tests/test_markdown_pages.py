@@ -192,6 +192,9 @@ BLOG = ["https://blog.example{url}", "https://blog.example/{page_path}/"]
         ("a.mdx", "", ["https://x.y/{path}{suffix}"], "https://x.y/a.mdx"),
         ("a.md", "", ["{url}", "{link}"], ""),
         ("a.md", "---\nurl: 'javascript:alert(1)'\n---\n", ["{url}", "https://x.y/{path}"], "https://x.y/a"),
+        ("a.md", '---\nurl: "java\\nscript:1"\n---\n', ["{url}", "https://x.y/{path}"], "https://x.y/a"),
+        ("a.md", '---\nurl: "\\x01javascript:1"\n---\n', ["{url}", "https://x.y/{path}"], "https://x.y/a"),
+        ("a.md", "---\nurl: x.y:80/b\n---\n", ["{url}", "https://x.y/{path}"], "x.y:80/b"),
         ("a.md", "---\nurl: /guides/a\n---\n", ["{url}", "https://x.y/{path}"], "/guides/a"),
     ],
 )  # fmt: skip

@@ -15,6 +15,10 @@ from ingestion.text.sentences import first_sentence, split_sentences
         ("他说“可以。”然后离开。", ["他说“可以。”", "然后离开。"]),
         ("Version 1.5 is out. [1] Upgrade.", ["Version 1.5 is out. [1] ", "Upgrade."]),
         ("One\ntwo\n\nthree", ["One\ntwo\n\n", "three"]),
+        ("At most max. 100 entries, incl. deleted ones. Stop.", ["At most max. 100 entries, incl. deleted ones. ", "Stop."]),
+        ("At 9 a.m. or later, see sec. 4.", ["At 9 a.m. or later, see sec. 4."]),
+        ("Is it safe? No. Use No. 7.", ["Is it safe? ", "No. ", "Use No. 7."]),
+        ("Ask J. R. Smith. Use plan B. Then stop.", ["Ask J. R. Smith. ", "Use plan B. ", "Then stop."]),
         ("", []),
     ],
 )  # fmt: skip

@@ -53,6 +53,11 @@ def test_numbered_lines_below_the_title_of_a_page_are_headings(tmp_path: Path) -
     assert [heading for heading, _ in found] == ["", "一、限制", "二、属性"]
 
 
+def test_numbered_lines_with_a_colon_are_headings_without_it(tmp_path: Path) -> None:
+    found = sections(tmp_path, "a.txt", "一、接口说明：\n文字\n\n二、参数:\n文字")
+    assert found == [("一、接口说明", "文字"), ("二、参数", "文字")]
+
+
 def test_more_than_ten_headings_are_in_order(tmp_path: Path) -> None:
     numbers = [*"一二三四五六七八九十", "十一", "十二"]
     text = "\n".join(f"{number}、标题\n文字{number}" for number in numbers)
@@ -95,6 +100,14 @@ def test_only_the_second_list_of_numbered_lines_are_headings(tmp_path: Path) -> 
         ("**甲**\n: 一\n\n乙 (B)\n: 二\n: 三\n\nEnd.", "- **甲**: 一\n- **乙 (B)**: 二\n  三\n\nEnd."),
         ("`a`\n: one\nmore\n`b`\n: two", "- **`a`**: one\n  more\n- **`b`**: two"),
         ("`a`\n\n:   One\n\n    More.\n\n`b`\n\n:   Two", "- **`a`**: One\n\n  More.\n- **`b`**: Two"),
+        ("A\n\n: x\n\n: y\n\nB\n\n: z", "- **A**: x\n  y\n- **B**: z"),
+        (
+            "*class* **Boat**(*id*)\n\n:   A boat.\n\n    Parameters\n\n    :   -   **id** (`str`) -- The\n"
+            "            id.\n        -   **size** -- In metres.\n\n    Raises\n\n    :   **Lost** -- if lost.\n\nEnd.",
+            "*class* **Boat**(*id*): A boat.\n\n**Parameters**:\n\n- **id** (`str`) -- The\n    id.\n"
+            "- **size** -- In metres.\n\n**Raises**: **Lost** -- if lost.\n\nEnd.",
+        ),
+        ("a\n\n:   One\n\n        code\n\nEnd.", "- **a**: One\n\n      code\n\nEnd."),
         ("One\n: term", "One\n: term"),
         ("two\nlines\n: text\n\na\n: b\n\nBody\n\n- c", "two\nlines\n: text\n\na\n: b\n\nBody\n\n- c"),
         ("Body\n\n: one\n: two", "Body\n\n: one\n: two"),
@@ -103,3 +116,10 @@ def test_only_the_second_list_of_numbered_lines_are_headings(tmp_path: Path) -> 
 )  # fmt: skip
 def test_definition_list_has_an_item_per_term(tmp_path: Path, text: str, body: str) -> None:
     assert sections(tmp_path, "page.md", f"# Page\n\n{text}\n") == [("", body)]
+
+
+def test_deeply_nested_definitions_are_read_to_a_limit(tmp_path: Path) -> None:
+    nested = "".join(f"{'    ' * n}term {n}\n\n{'    ' * n}:   text {n}\n\n" for n in range(300))
+    ((_, body),) = sections(tmp_path, "page.md", f"# Page\n\n{nested}")
+    assert "**term 4**: text 4" in body
+    assert "text 299" in body

@@ -87,6 +87,12 @@ def api_sections(api: ApiDocument) -> Iterator[Section]:
             yield Section(kind=kind, heading=(labels.sections[kind],), body=body)
 
 
+def mark_deprecated(about: str, labels: SectionLabels) -> str:
+    """Return the description of a parameter with the remark that the parameter is deprecated."""
+    mark = labels.deprecated_parameter
+    return f"{mark}{about}" if has_chinese(mark) else f"{mark} {about}".strip()
+
+
 def api_method(chunk: Chunk) -> str:
     """Return the HTTP method in a chunk with the address of an API; empty for other chunks."""
     if chunk.kind != "request_url":

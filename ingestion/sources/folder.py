@@ -21,7 +21,7 @@ from schemas.document import SourceDocument
 from schemas.errors import ConfigurationError, SourceError
 from schemas.platform import ApiDocsSourceConfig, PageFolderConfig, SourceLimits
 
-READER_VERSION = 40
+READER_VERSION = 43
 """Version of the source readers, part of the fingerprint of each file.
 
 Increment it after a change that makes the same file yield a different document. Then indexed files are read
@@ -42,8 +42,12 @@ SKIPPED_FILES = {"_sidebar.md", "_navbar.md", "_coverpage.md"}
 
 _INDEX_NAMES = {"index", "_index", "readme"}
 
-_OTHER_SCHEME = re.compile(r"\s*(?!https?:)[a-z][\w+.-]*:", re.IGNORECASE)
-"""The start of a URL that is neither a web address nor relative."""
+_IGNORED_IN_URLS = re.compile(r"[\x00-\x20\x7f-\xa0]")
+"""Control characters and white space, which browsers ignore at the start or within a scheme."""
+_OTHER_SCHEME = re.compile(
+    r"(?!https?:|[\w-]+(?:\.[\w-]+)+:\d{1,5}(?:[/?#]|\Z))[a-z][\w+.-]*:", re.IGNORECASE
+)
+"""The start of a URL that is neither a web address nor relative, nor a host with a port."""
 _PROPER_NAME = re.compile(r"\.|[a-z][A-Z]|\Av?\d[\d_-]*\Z")
 """Matches names that are shown unchanged: with a dot, in camel case, versions and dates."""
 
@@ -245,7 +249,11 @@ def page_url(templates: Sequence[str], values: PageValues) -> str:
     URL a scheme such as `javascript`, it is left out. Raises ConfigurationError for a malformed template.
     """
     urls = (_fill_template(template, values) for template in templates)
-    return next((url for url in urls if url and not _OTHER_SCHEME.match(url)), "")
+    return next((url for url in urls if url and not _has_other_scheme(url)), "")
+
+
+def _has_other_scheme(url: str) -> bool:
+    return _OTHER_SCHEME.match(_IGNORED_IN_URLS.sub("", url)) is not None
 
 
 def _fill_template(template: str, values: PageValues) -> str:

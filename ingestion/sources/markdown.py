@@ -17,10 +17,12 @@ import frontmatter
 import yaml
 from frontmatter.default_handlers import BaseHandler
 
+from ingestion.sources.api_docs import mark_deprecated
 from ingestion.sources.folder import PageValues, page_url, path_values, read_text
 from ingestion.sources.mdx_imports import included_files, insert_imports, without_partials
 from ingestion.sources.page_components import replace_gitbook_tags, tables_of_lists
 from ingestion.sources.pages import PageContent, PageFolderReader, PagePart
+from ingestion.sources.readme_blocks import replace_magic_blocks
 from ingestion.text.clean_markdown import inline_links, to_plain_markdown
 from ingestion.text.components import (
     ATTRIBUTES,
@@ -29,7 +31,9 @@ from ingestion.text.components import (
     properties_of,
     text_of_expression,
 )
+from ingestion.text.language import detect_language
 from ingestion.text.markdown_blocks import cell_text, escape_borders, nesting_indent
+from prompts.user_text import user_text
 from schemas.errors import SourceError
 from schemas.platform import MarkdownSourceConfig, PageFolderConfig, SourceLimits
 
@@ -111,7 +115,7 @@ def read_content(source: MarkdownSourceConfig, _limits: SourceLimits, path: Path
 
     def read_body(file: Path) -> str:
         text = body if file == path else _split_front_matter(read_text(file))[1]
-        return links.resolve(inline_links(text), file)
+        return links.resolve(inline_links(replace_magic_blocks(text)), file)
 
     return _content(values, insert_imports(path, source.path, read_body))
 
@@ -128,9 +132,8 @@ def markdown_content(text: str) -> PageContent:
     malformed.
     """
     values, body = _split_front_matter(text)
-    body = _LINK.sub(
-        lambda link: link[0] if _SCHEME.match(link[2]) else link[1], inline_links(body)
-    )
+    body = inline_links(replace_magic_blocks(body))
+    body = _LINK.sub(lambda link: link[0] if _SCHEME.match(link[2]) else link[1], body)
     return _content(values, body)
 
 
@@ -405,6 +408,8 @@ def _field_row(found: _Field, states_required: bool) -> str:
     values = found.values
     kind = next((values[key] for key in _TYPE_NAMES if values.get(key)), "")
     about = "".join(found.text).strip() or values.get("description", "")
+    if values.get("deprecated", "").lower() == "true":
+        about = mark_deprecated(about, user_text(detect_language(about)).api_document)
     required = "yes" if values.get("required", "").lower() == "true" else "no"
     cells = (
         nesting_indent(found.depth) + found.name,

@@ -21,6 +21,7 @@ from ingestion.sources.api_pages.sections import is_generic_heading
 from ingestion.sources.folder import FolderReader, PageValues, page_url, path_values, title_of_name
 from ingestion.text.clean_markdown import clean_text
 from ingestion.text.implied_structure import (
+    is_first_chapter,
     with_definition_lists,
     with_numbered_headings,
     with_question_headings,
@@ -351,9 +352,9 @@ def _first_heading(parsed: Iterable[tuple[PagePart, list[MarkdownBlock]]], name:
     first = next((block for block in headings if not _ORIGIN.fullmatch(block.title)), None)
     if first is None:
         return ""
-    if first.level > 1 and is_generic_heading(first.title) and not _UNNAMED.fullmatch(name):
-        return ""
-    return first.title
+    is_generic = first.level > 1 and is_generic_heading(first.title)
+    is_chapter = is_first_chapter(first.title) and any(block.level == 1 for block in headings)
+    return "" if (is_generic or is_chapter) and not _UNNAMED.fullmatch(name) else first.title
 
 
 def _sections(

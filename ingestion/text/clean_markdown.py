@@ -32,7 +32,7 @@ _WIDE_SPACE = re.compile(f"[{_WIDE}]")
 _WIDE_INDENT = re.compile(rf"(^[ \t]*|\|[ \t]*)([{_WIDE}]+)")
 _CONVERTED_CHARACTER = re.compile(f"[<{_WIDE}]")
 _CONVERTED_STRINGS = (
-    "{/*", "{{", "{%", "{:", "{'", '{"', ":::", "[!", "![", "](#", "import ", "export ",
+    "{/*", "{{", "{%", "{:", "{'", '{"', ":::", "[!", "![", "](#", ":`", "import ", "export ",
 )  # fmt: skip
 """Text with one of these strings needs `_convert`."""
 _INDENTED_IN_COMPONENT = re.compile(
@@ -75,19 +75,33 @@ _ALERT = re.compile(r"^(\s*(?:>\s*)+)\\?\[!(\w+)\\?\][-+]?[ \t]*(.*)$")
 _INDENTED_BLOCK_START = re.compile(
     r"^(\s*)(?:!!!|\?\?\?\+?|===[!+]?)[ \t]+(?:([\w-]+)[ \t]*)?(?:\"([^\"]*)\")?[ \t]*$"
 )
+_TITLE_DIV = re.compile(
+    r"^([ \t]*:{3,}[ \t]*[A-Za-z][\w-]*)[ \t]*\n[ \t]*:{3,}[ \t]*title[ \t]*\n([^\n]+)\n[ \t]*:{3,}[ \t]*$",
+    re.MULTILINE,
+)
+"""The start of an admonition that Pandoc wrote, whose title is a container of its own."""
+_DIRECTIVE = re.compile(r"^(\s*)\.\.[ \t]+([a-z]+)::[ \t]*(.*)$")
+"""A directive of reStructuredText, with the first line of its content: `.. note:: Text`."""
+_ROLE = outside_code(
+    r"(?<!\w):(?:[a-z]+:){1,2}`(?P<text>[^`<\n]*[^`<\s])(?:[ \t]*<[^`>\n]*>)?`(?!`)"
+)
+"""A role of reStructuredText: `` :ref:`Paging <paging>` ``."""
+_VARIABLE = outside_code(r"<<(?:glossary:(?P<term>[\w -]+)|(?P<name>[a-z][\w.-]*))>>")
+"""A variable or a term of the glossary in ReadMe.com, such as `<<apiKey>>`."""
 _ADMONITION_STRINGS = (":::", "[!")
-_INDENTED_BLOCK_STRINGS = ("!!!", "???", "===")
+_INDENTED_BLOCK_STRINGS = ("!!!", "???", "===", ".. ")
 _FENCE = re.compile(r"[ \t>]*(`{3,}|~{3,})")
 _INFO = re.compile(
     r"\A(?P<fence>[ \t>]*+(?:`{3,}|~{3,}))[ \t]*+"
-    r"(?!(?:[a-z]+[ \t]+)?(?:get|post|put|patch|delete|head|options|curl)\b)"
+    r"(?!(?:[a-z]+[ \t]+)?(?:(?:get|post|put|patch|delete|head|options)\b"
+    r"|(?-i:curl)[ \t]+(?:-|\S*[/.:'\"$])))"
     r"(?:(?:\{code[\w-]*\}[ \t]*)?\{?[ \t]*+\.?(?P<language>[a-z][\w+#.-]*+)(?!=)"
     r"|\{[^{}\"\n]*\}|[\w-]+=|(?=\n|\Z))[^`\n]*(?=\n|\Z)",
     re.IGNORECASE,
 )
 """An opening fence with its language, as in ```` ```ts title="a.ts" {2,3} ```` or ```` ``` {.ts} ````.
 
-A curl command, an HTTP request or an object next to the fence is code, not a language.
+An HTTP request, an object, or a curl command with an argument next to the fence is code, not a language.
 """
 _DEFINITION = re.compile(
     r"^ {0,3}\[(?P<label>[^\]\n^][^\]\n]*)\]:[ \t]*<?(?P<target>[^\s>]+)>?(?:[ \t]+[\"'(][^\n]*)?$\n?",
@@ -104,6 +118,8 @@ _INSERTED_LINK = outside_code(
 _LABEL_BELOW_TABLE = re.compile(r"(\|[ \t]*)\n([ \t]*\*\*[^*|\n]+\*\*[:：]?[ \t]*)(?=\n)")
 """A bold line right below a table. It labels the text after it, but a parser would read it as a row."""
 _REPLACEMENTS: Sequence[tuple[str, re.Pattern[str], Callable[[re.Match[str]], str]]] = (
+    ("<<", _VARIABLE, lambda match: match["term"] or f"`<{match['name']}>`"),
+    (":`", _ROLE, lambda match: f"`{match['text']}`"),
     ("<%", _INSERTED_LINK, lambda match: match["text"]),
     ("](#", _ANCHOR_LINK, lambda _: ""),
     ("![", _IMAGE, lambda match: image_text(match["alt"])),
@@ -124,9 +140,13 @@ _HIGHLIGHT = re.compile(
     r"(?<![=\w])==(?=\S)([^=\n]+?)(?<=\S)==(?![=\w])|\+\+(?=\S)([^+\n]+?)(?<=\S)\+\+"
 )
 _BOLD = re.compile(
-    r"\*\*(?=[^\s*])[^*\n]+(?<=\S)\*\*|\*\*[ \t]+(?P<loose>[^*\n]*?[\u4e00-\u9fff][^*\n]*?)[ \t]+\*\*"
+    r"\*\*(?=[^\s*])[^*\n]++\*\*"
+    r"|(?<![0-9] )\*\*[ \t]++(?P<loose>(?=[^*\n]*[\u4e00-\u9fff])[^*\n]++)(?<=[ \t])\*\*"
 )
-"""Bold text, or Chinese text that is meant to be bold but has spaces inside the marks: `** 注意 **`."""
+"""Bold text, or Chinese text that is meant to be bold but has spaces inside the marks: `** 注意 **`.
+
+Marks after a number are powers.
+"""
 _INVISIBLE = re.compile("[\u200b\ufeff]")
 _LINE_BREAK = re.compile(r"<br\s*/?>", re.IGNORECASE)
 _ANGLES = re.compile(r"<(/?[A-Za-z][^<>\n`]{0,60})>")
@@ -234,7 +254,7 @@ def _convert(text: str, table_to_markdown: Callable[[str], str] | None) -> str:
     text = _INSERTION_LINE.sub("", _MODULE_LINE.sub("", text))
     text = _MACRO_LINE.sub("", _ATTRIBUTE_LINE.sub("", text))
     if any(string in text for string in _ADMONITION_STRINGS):
-        text = "\n".join(_admonitions(text.split("\n")))
+        text = "\n".join(_admonitions(_TITLE_DIV.sub(r"\1 \2", text).split("\n")))
     for mark, pattern, replace in _REPLACEMENTS:
         if mark in text:
             text = replace_outside_code(pattern, replace, text)
@@ -251,7 +271,7 @@ def _keep_indentation(line: str) -> str:
 
 
 def _outdent_blocks(lines: Iterable[str]) -> Iterator[str]:
-    """Turn `!!! tip`, `??? note` and `=== "Tab"` into bold titles, and outdent their content."""
+    """Turn `!!! tip`, `??? note`, `=== "Tab"` and `.. note::` into bold titles; outdent their content."""
     blocks: list[tuple[int, int]] = []
     """The indentation of each open block and of its content, which is 0 until it is known."""
     fence = ""
@@ -269,6 +289,9 @@ def _outdent_blocks(lines: Iterable[str]) -> Iterator[str]:
         if not fence and (start := _INDENTED_BLOCK_START.match(line)):
             blocks.append((indent, 0))
             yield from ("", start[1] + bold_title(start[2] or "", start[3]), "")
+        elif not fence and (start := _DIRECTIVE.match(line)) and bold_title(start[2], ""):
+            blocks.append((indent, 0))
+            yield from ("", start[1] + bold_title(start[2], ""), "", start[1] + start[3])
         else:
             yield line
 
@@ -309,7 +332,9 @@ def _clean_characters(text: str) -> str:
     text = _INVISIBLE.sub("", html.unescape(text))
     text = _LINE_BREAK.sub(" ", _WIDE_SPACE.sub(" ", text))
     text = _HIGHLIGHT.sub(lambda match: match[1] or match[2], text)
-    text = _BOLD.sub(lambda match: f"**{match['loose']}**" if match["loose"] else match[0], text)
+    text = _BOLD.sub(
+        lambda match: f"**{match['loose'].strip()}**" if match["loose"] else match[0], text
+    )
     return _ANGLES.sub(_placeholder, text)
 
 

@@ -31,7 +31,8 @@ _HTML_TAGS = frozenset(
 _ADMONITIONS = frozenset(
     ["note", "tip", "info", "warning", "caution", "danger", "important", "hint", "success",
      "error", "attention", "example", "question", "abstract", "summary", "bug", "failure",
-     "quote", "check", "details", "seealso", "deprecated"]
+     "quote", "check", "details", "seealso", "deprecated",
+     "versionadded", "versionchanged"]
 )  # fmt: skip
 _NOTE_BOXES = frozenset(["callout", "admonition", "alert", "aside", "notice", "banner", "panel"])
 """Names of components whose attributes say which admonition they are, as in `<Callout type="tip">`."""

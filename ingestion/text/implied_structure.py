@@ -11,7 +11,12 @@ from dataclasses import dataclass
 from html import unescape
 from itertools import groupby, pairwise
 
-from ingestion.text.markdown_blocks import MAX_HEADING_CHARS, MarkdownBlock, plain_text
+from ingestion.text.markdown_blocks import (
+    MAX_HEADING_CHARS,
+    MarkdownBlock,
+    parse_blocks,
+    plain_text,
+)
 
 # --- Chinese numbers ------------------------------------------------------------------------------
 
@@ -30,8 +35,19 @@ _STYLES = (
 )
 """The level of each kind of heading, and the start of its line."""
 _FIRST = re.compile(r"一[ \t\u3000]*、|[(（]一[)）]")
-_SENTENCE = re.compile(r"[。；，]|[:：;,.!！]\s*\Z")
-"""Matches a line that is a sentence or introduces one."""
+_SENTENCE = re.compile(r"[。；，]|[;,.!！]\s*\Z")
+"""Matches a line that is a sentence or a part of one."""
+
+_FIRST_CHAPTER = re.compile(
+    rf"(?:第?[1{_DIGITS}](?:章|部分|[.、])?\s*)?"
+    r"(?:概\s*述|引\s*言|前\s*言|序\s*言|绪\s*论|总\s*则|简\s*介|overview|introduction|preface|general)",
+    re.IGNORECASE,
+)
+
+
+def is_first_chapter(title: str) -> bool:
+    """Return whether a heading is that of a first chapter of any document, such as "1 概述"."""
+    return _FIRST_CHAPTER.fullmatch(title.strip()) is not None
 
 
 @dataclass(frozen=True)
@@ -83,7 +99,7 @@ def _read_line(text: str, block: int, index: int) -> _Line:
         for level, pattern in _STYLES:
             match = pattern.match(title)
             if match and not _SENTENCE.search(title):
-                return _Line(block, index, title, level, _number(match[1]))
+                return _Line(block, index, title.rstrip(":： "), level, _number(match[1]))
     return _Line(block, index)
 
 
@@ -153,10 +169,13 @@ _MARK = re.compile(
 """The start of a question, such as "Q:", "Q1." or 问："""
 _ANSWER = r"(?:A(?:nswer)?[ \t]*\d*|答案?|回答)[ \t]*"
 _ANSWER_MARK = re.compile(
-    rf"\s*(?:(?P<bold>\*\*|__){_ANSWER}(?:[:：](?P=bold)|(?P=bold)[:：])|{_ANSWER}[:：])[ \t]*(?=\S)",
+    rf"\s*(?:(?P<bold>\*\*|__){_ANSWER}(?:[:：](?P=bold)|(?P=bold)[:：])"
+    rf"|(?P<open>(?:\*\*|__)?){_ANSWER}[:：])[ \t]*(?=\S)(?!\*\*|__)",
     re.IGNORECASE,
 )
-"""The start of an answer, such as "A:", `**A:**` or 答："""
+"""The start of an answer, such as "A:", `**A:**` or 答：; an answer in bold may begin with `**A:`."""
+_OPTIONS = re.compile(r"\s*A[:：].*\bB[:：]", re.DOTALL)
+"""The start of a list of options: "A: Basic. B: Pro." """
 
 
 def with_question_headings(blocks: Sequence[MarkdownBlock]) -> list[MarkdownBlock]:
@@ -201,8 +220,8 @@ def question_of(block: MarkdownBlock) -> str:
 
 
 def _without_mark(answer: str) -> str:
-    mark = _ANSWER_MARK.match(answer)
-    return answer[mark.end() :] if mark else answer
+    mark = None if _OPTIONS.match(answer) else _ANSWER_MARK.match(answer)
+    return (mark["open"] or "") + answer[mark.end() :] if mark else answer
 
 
 def _split_questions(block: MarkdownBlock) -> Iterator[MarkdownBlock]:
@@ -234,26 +253,44 @@ def _paragraph(lines: Iterable[str]) -> Iterator[MarkdownBlock]:
 MIN_TERMS = 2
 """Minimum number of terms of a definition list. A single line after a colon may be anything."""
 
+MAX_DEPTH = 5
+"""Maximum depth of definition lists in definitions. Deeper ones stay as they are."""
+
 _DEFINITION = re.compile(r"^ {0,3}:[ \t]+(?=\S)", re.MULTILINE)
-_INDENTED = re.compile(r" {4}|\t")
+_PANDOC_DEFINITION = re.compile(r"^:   \S", re.MULTILINE)
+"""A definition as Pandoc writes it. It needs no second term."""
+_INDENTED = re.compile(r"^(?: {4}|\t)", re.MULTILINE)
+_INDENT = re.compile(r" {1,4}|\t")
 
 
-def with_definition_lists(blocks: Sequence[MarkdownBlock]) -> list[MarkdownBlock]:
+@dataclass
+class _Entry:
+    label: str
+    """The term in bold, with a colon."""
+    definition: str
+    """The Markdown of the definition, without its indentation."""
+
+
+def with_definition_lists(blocks: Sequence[MarkdownBlock], depth: int = 0) -> list[MarkdownBlock]:
     """Return the blocks of a page with a list in place of each definition list, one item per term.
 
     As in PHP Markdown Extra, MkDocs and Pandoc, a definition is a line after a colon, below the line with
-    its term. There may be a blank line between them, and more paragraphs of the definition are indented.
+    its term. There may be a blank line before it, and more paragraphs of the definition are indented.
+    If a definition contains a list, each term becomes a label above its definition instead.
 
-    Definition lists with less than `MIN_TERMS` terms do not change.
+    Definition lists with less than `MIN_TERMS` terms do not change, unless Pandoc wrote them. `depth` is
+    the number of definitions around the blocks.
     """
-    if not any(block.kind == "paragraph" and _DEFINITION.search(block.text) for block in blocks):
+    may_have_lists = any(b.kind == "paragraph" and _DEFINITION.search(b.text) for b in blocks)
+    if not may_have_lists or depth > MAX_DEPTH:
         return list(blocks)
     found: list[MarkdownBlock] = []
     start = 0
     while start < len(blocks):
-        end, items = _read_list(blocks, start)
-        if len(items) >= MIN_TERMS:
-            found.append(MarkdownBlock("list", "\n".join(items)))
+        end, entries = _read_list(blocks, start)
+        is_sure = any(_PANDOC_DEFINITION.search(block.text) for block in blocks[start:end])
+        if len(entries) >= MIN_TERMS or (entries and is_sure):
+            found += _blocks_of_list(entries, depth)
         else:
             end = start + 1
             found.append(blocks[start])
@@ -261,45 +298,67 @@ def with_definition_lists(blocks: Sequence[MarkdownBlock]) -> list[MarkdownBlock
     return found
 
 
-def _read_list(blocks: Sequence[MarkdownBlock], start: int) -> tuple[int, list[str]]:
-    """Return the end of the definition list that begins at `start`, and its items in Markdown."""
-    items: list[str] = []
+def _blocks_of_list(entries: Sequence[_Entry], depth: int) -> Iterator[MarkdownBlock]:
+    """Yield a list with an item per entry, or labels and definitions if a definition contains a list."""
+    definitions = [
+        with_definition_lists(parse_blocks(entry.definition), depth + 1) for entry in entries
+    ]
+    if not any(block.kind == "list" for blocks in definitions for block in blocks):
+        items = (f"{entry.label} {entry.definition}" for entry in entries)
+        text = "\n".join(f"- {textwrap.indent(item, '  ').strip()}" for item in items)
+        yield MarkdownBlock("list", text)
+        return
+    for entry, blocks in zip(entries, definitions, strict=True):
+        first = f" {blocks.pop(0).text}" if blocks[0].kind == "paragraph" else ""
+        yield MarkdownBlock("paragraph", entry.label + first)
+        yield from blocks
+
+
+def _read_list(blocks: Sequence[MarkdownBlock], start: int) -> tuple[int, list[_Entry]]:
+    """Return the end of the definition list that begins at `start`, and its entries."""
+    entries: list[_Entry] = []
     while start < len(blocks):
         block = blocks[start]
         following = blocks[start + 1] if start + 1 < len(blocks) else None
-        if items and block.kind == "fence" and _INDENTED.match(block.text):
-            items[-1] += "\n\n" + textwrap.indent(textwrap.dedent(block.text), "  ")
+        if entries and block.kind == "fence" and _INDENTED.match(block.text):
+            entries[-1].definition += f"\n\n{_INDENTED.sub('', block.text)}"
             start += 1
-        elif found := list(_items(block)):
-            items += found
+        elif entries and block.kind == "paragraph" and _DEFINITION.match(block.text):
+            more, *others = _entries(MarkdownBlock("paragraph", f"x\n{block.text}"))
+            entries[-1].definition += f"\n{more.definition}"
+            entries += others
+            start += 1
+        elif found := list(_entries(block)):
+            entries += found
             start += 1
         elif following and _is_term(block) and _DEFINITION.match(following.text):
-            items += _items(MarkdownBlock("paragraph", f"{block.text}\n{following.text}"))
+            entries += _entries(MarkdownBlock("paragraph", f"{block.text}\n{following.text}"))
             start += 2
         else:
             break
-    return start, items
+    return start, entries
 
 
 def _is_term(block: MarkdownBlock) -> bool:
     return block.kind == "paragraph" and "\n" not in block.text
 
 
-def _items(block: MarkdownBlock) -> Iterator[str]:
+def _entries(block: MarkdownBlock) -> Iterator[_Entry]:
     """Yield the terms of a paragraph with their definitions; nothing if it does not begin with a term."""
     lines = block.text.split("\n") if block.kind == "paragraph" else []
     is_definition = [bool(_DEFINITION.match(line)) for line in lines]
     if is_definition[:2] != [False, True]:
         return
-    item: list[str] = []
-    for line, follows_definition in zip(lines, [*is_definition[1:], False], strict=True):
-        text = _DEFINITION.sub("", line).strip()
-        if follows_definition and text == line.strip():
-            if item:
-                yield "\n  ".join(item)
-            item = [f"- {text if '**' in text else f'**{text}**'}:"]
-        elif len(item) == 1 and item[0].endswith(":"):
-            item = [f"{item[0]} {text}"]
+    label, definition = "", list[str]()
+    for line, defines, precedes_definition in zip(
+        lines, is_definition, [*is_definition[1:], False], strict=True
+    ):
+        if precedes_definition and not defines:
+            if definition:
+                yield _Entry(label, "\n".join(definition))
+            term = line.strip()
+            label, definition = f"{term if '**' in term else f'**{term}**'}:", []
         else:
-            item.append(text)
-    yield "\n  ".join(item)
+            mark = _DEFINITION if defines else _INDENT
+            definition.append(mark.sub("", line, count=1).rstrip())
+    yield _Entry(label, "\n".join(definition))

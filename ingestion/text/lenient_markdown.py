@@ -43,8 +43,12 @@ A line break at the start of the text is the end of the code block before it. Ro
 list may continue a table.
 """
 _LIST_MARK = re.compile(r"^[ \t]*-[ \t]+")
-_CALLOUT_MARK = re.compile(r"^[?!]>(?=[ \t])", re.MULTILINE)
-"""The start of a callout of docsify."""
+_CALLOUT_MARK = re.compile(r"^(?:[?!~]|(?<![^\n]\n)-)>(?=[ \t])", re.MULTILINE)
+"""The start of a callout of docsify or of the Terraform registry. `->` must begin a paragraph."""
+_CALLOUT_ICON = re.compile(
+    r"(?<![^\n]\n)^( {0,3}>[ \t]*)(?:[📘🚧👍🛑❗‼⁉⚠ℹ]\ufe0f?)++[ \t]*+(?=\S)", re.MULTILINE
+)
+"""The icon before the title of a callout of ReadMe.com: `> 🚧 Title`."""
 _TABLE_ELEMENT = outside_code(r"<(?P<slash>/?)[a-z]+-(?P<element>table|thead|tbody|tr|th|td)\b")
 """A tag such as `<md-table>`, with the name of the HTML element that it stands for."""
 
@@ -77,7 +81,8 @@ def _repair(text: str, has_unspaced_headings: bool) -> str:
     """
     if has_unspaced_headings:
         text = _UNSPACED_MARKS.sub(lambda match: f"{match[0]} ", text)
-    text = _CALLOUT_MARK.sub(">", text)
+    if ">" in text:
+        text = _CALLOUT_ICON.sub(r"\1", _CALLOUT_MARK.sub(">", text))
     if "|" in text:
         text = _DELIMITER_LINE.sub(lambda match: _SPACE_IN_DELIMITER.sub("", match[0]), text)
         text = _TABLE_HEAD.sub(_with_equal_cells, text)

@@ -9,9 +9,13 @@ from collections.abc import Iterator
 
 _NO_END = re.compile(
     r"`[^`\n]+`|https?://[A-Za-z0-9._~:/?#@!$&*+,;=%{}-]+(?<=[A-Za-z0-9/_=&-])"
-    r"|\b(?:e\.g|i\.e|etc|vs|cf|approx|resp|No|Fig|Dr|Mr|Ms|Mrs|[A-Z])\.(?=\s)"
+    r"|\b(?:e\.g|i\.e|etc|vs|cf|approx|resp|Fig|Dr|Mr|Ms|Mrs)\.(?=\s)"
+    r"|\bNo\.(?=\s\d)|\b[A-Z]\.(?=\s[A-Z]\.)|(?<=\b[A-Z]\.\s)[A-Z]\.(?=\s)|\.(?=\s{1,9}[a-z0-9])"
 )
-"""Code spans, URLs and abbreviations. A dot after a URL may end a sentence."""
+"""Code spans, URLs and abbreviations. A dot after a URL may end a sentence.
+
+A dot before a lower-case letter or a digit belongs to an abbreviation: "max. 100 entries".
+"""
 
 _CITATIONS = r"(?:\s{0,3}\[\d{1,3}\])*"
 _END = re.compile(

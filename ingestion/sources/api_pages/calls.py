@@ -63,12 +63,14 @@ _TITLED_METHOD = re.compile(rf"(?:{METHODS}) / (?=\w)")
 _CURL = re.compile(r"^[ \t]*(?:\$\s*)?curl\b", re.MULTILINE)
 _CURL_METHOD = re.compile(rf"(?:-X|--request)\s*=?\s*['\"]?({METHODS})\b", re.IGNORECASE)
 _CURL_DATA = re.compile(r"\s(?:-d|--data(?:-raw|-binary|-urlencode)?|--json|-F|--form)\b")
+_QUOTED = r"'[^']*'|\"(?:[^\"\\]|\\.)*+\""
 _CURL_VALUE = re.compile(
-    r"\s(?:-[dFH]|--(?:data(?:-raw|-binary|-urlencode)?|json|form|header))[\s=]*"
-    r"(?:'[^']*'|\"(?:[^\"\\]|\\.)*\")"
+    r"\s(?:-[dFHxeAbuo]|--(?:data(?:-raw|-binary|-urlencode)?|json|form|header|proxy|referer|user-agent"
+    rf"|cookie|user|output))(?:=|(?:\s|\\\n)*+)(?:{_QUOTED}|[^\s'\"]++(?:{_QUOTED})?)"
 )
-"""Data or a header of a curl command. It may contain URLs that are not the URL of the call."""
+"""An option of a curl command with its value. It may contain URLs that are not the URL of the call."""
 _CURL_URL = re.compile(r"https?://[^\s'\"\\`]+")
+_CURL_ARGUMENT = re.compile(rf"(?:(?<=[\s'\"])|(?<=--url=)){_CURL_URL.pattern}")
 _REQUEST_LINE = re.compile(rf"^\s*({METHODS})\s+({TARGET})")
 _HEADER_LINE = re.compile(r"\A\s*[A-Za-z][\w-]{1,60}:\s")
 _BOLD = re.compile(r"\*\*[^*\n]{1,60}\*\*")
@@ -273,7 +275,8 @@ def example_call(block: MarkdownBlock) -> Call | None:
     if block.kind != "fence":
         return None
     if _CURL.search(block.text) and (
-        target := _CURL_URL.search(_CURL_VALUE.sub("", block.text)) or _CURL_URL.search(block.text)
+        target := _CURL_ARGUMENT.search(_CURL_VALUE.sub("", block.text))
+        or _CURL_URL.search(block.text)
     ):
         stated = _CURL_METHOD.search(block.text)
         default = "POST" if _CURL_DATA.search(block.text) else "GET"

@@ -2,68 +2,160 @@
 
 import csv
 import io
-from collections.abc import Iterator, Sequence
+import re
+from collections.abc import Sequence
 from itertools import islice
 from statistics import mode
+from typing import Any
 
-from ingestion.sources.formats.text import decode_text
+from ingestion.sources.formats.text import decode_text, escape_markdown
 from ingestion.sources.pages import PageContent, PagePart
-from ingestion.text.markdown_blocks import cell_text, escape_borders
+from ingestion.text.markdown_blocks import cell_text
 from schemas.errors import SourceError
 
 SAMPLE_ROWS = 50
 """Number of rows from which the delimiter is recognised."""
 
-_DELIMITERS = (",", ";", "\t")
+MAX_LINE_BREAKS = 20
+"""Maximum number of line breaks in a cell of a file whose quotes may be unbalanced."""
+
+_DELIMITERS = ("\t", ";", ",")
+"""In order of preference: texts contain commas, but seldom tabs."""
+_NO_DELIMITER = "\x1f"
+"""A character that `decode_text` refuses."""
+_STATED = re.compile(r"\s*\"?sep=([,;|\t])\"?[ \t]*(?:\n|\Z)", re.IGNORECASE)
+"""The first line of a file that states its delimiter, as spreadsheet programs write it."""
+_QUOTING: Sequence[dict[str, Any]] = ({}, {"strict": True}, {"quoting": csv.QUOTE_NONE})
+_MARK = re.compile(
+    r"(?P<code>(?P<ticks>`++)[^`]++(?P=ticks)(?!`))"
+    r"|(?P<tag></?[A-Za-z][^<>`\n]{0,60}>)"
+    r"|[*`]|<(?=[^>]{0,200}>)|(?<![^\W_])_|_(?![^\W_])|\](?=\()|\{(?=#)"
+    r"|\\(?=[!-/:-@\[-`{-~])"
+)
+"""Code spans, and what Markdown would take for tags, emphasis, links or escapes."""
 
 
 def read_csv(data: bytes, delimiter: str = "") -> PageContent:
-    """Return the rows of the file as a Markdown table, whose header is the first row.
+    """Return the rows of the file as a Markdown table, below the lines above its header.
 
-    Without `delimiter`, the delimiter is the one with which the most rows have as many cells as the header.
-    Blank rows are left out. Raises SourceError if `data` is not text, or a cell exceeds the limit of `csv`.
+    Without `delimiter`, the delimiter is the one that the first line states (`sep=;`), or else the one with
+    which the most rows have the same number of cells. Blank rows are left out.
+
+    Raises SourceError if `data` is not text, or a cell exceeds the limit of `csv`.
     """
-    text = decode_text(data)
+    text = decode_text(data).removeprefix("\ufeff")
+    if stated := _STATED.match(text):
+        text, delimiter = text[stated.end() :], stated[1]
+    delimiter = delimiter or _delimiter(text)
     try:
-        rows = _rows(text, delimiter or _delimiter(text))
+        rows = _parse(text, delimiter)
     except csv.Error as error:
         raise SourceError(f"not a readable table ({error})") from None
-    return PageContent({}, [PagePart("\n".join(rows))] if rows else [])
+    markdown = _markdown(rows, delimiter)
+    return PageContent({}, [PagePart(markdown)] if markdown else [])
 
 
 def _delimiter(text: str) -> str:
     # csv.Sniffer fails on files with one column or few rows, and may take a letter in words for a quote.
     def fit(delimiter: str) -> tuple[int, int]:
         try:
-            counts = [len(row) for row in islice(_parse(text, delimiter), SAMPLE_ROWS) if row]
+            rows = _parse(text, delimiter, SAMPLE_ROWS)
         except csv.Error:  # a line without this delimiter is longer than a cell may be
             return 0, 0
-        return (counts.count(counts[0]), counts[0]) if counts and counts[0] > 1 else (0, 0)
+        counts = [len(row) for row in rows if any(row)]
+        width = mode(counts) if counts else 0
+        is_prose = min(counts, default=0) < width and _is_spaced(text, delimiter)
+        return (counts.count(width), width) if width > 1 and not is_prose else (0, 0)
 
-    return max(_DELIMITERS, key=fit)
+    best = max(_DELIMITERS, key=fit)
+    return best if fit(best)[0] else _NO_DELIMITER
 
 
-def _parse(text: str, delimiter: str) -> Iterator[list[str]]:
-    return csv.reader(io.StringIO(text, newline=""), delimiter=delimiter)
+def _is_spaced(text: str, delimiter: str) -> bool:
+    """Return whether a space or line break follows each delimiter at the start of `text`, as in prose."""
+    sample = text[:10_000]
+    spaced = re.findall(rf"{re.escape(delimiter)}(?=\s|\Z)", sample)
+    return delimiter != "\t" and len(spaced) == sample.count(delimiter)
 
 
-def _rows(text: str, delimiter: str) -> list[str]:
-    """Return the lines of the Markdown table.
+def _parse(text: str, delimiter: str, limit: int | None = None) -> list[list[str]]:
+    """Return the rows of `text`, at most `limit`. A row without cells stands for a blank line.
+
+    If a quote seems to be unbalanced, because a cell is very long, and the quotes do not follow the rules,
+    they are read as text. Raises csv.Error if a cell is too long even so.
+    """
+    has_spaced_quotes = f'{delimiter} "' in text
+    for quoting in _QUOTING:
+        reader = csv.reader(
+            io.StringIO(text, newline=""),
+            delimiter=delimiter,
+            skipinitialspace=has_spaced_quotes,
+            **quoting,
+        )
+        try:
+            rows = list(islice(reader, limit))
+        except csv.Error:
+            if "quoting" in quoting:
+                raise
+            continue
+        cells = (cell for row in rows for cell in row)
+        if quoting or all(cell.count("\n") <= MAX_LINE_BREAKS for cell in cells):
+            break
+    return rows
+
+
+def _markdown(rows: list[list[str]], delimiter: str) -> str:
+    """Return the rows as text and a table.
 
     The table is as wide as its header, or as most rows if they are wider. Further cells of a row come from
     unquoted delimiters, so they are part of its last cell.
     """
-    rows = [row for row in _parse(text, delimiter) if any(map(str.strip, row))]
-    if not rows:
-        return []
-    width = max(len(rows[0]), mode(map(len, rows)))
+    start = _header_index(rows)
+    separator = f"{delimiter.strip()} "
+    above = [separator.join(filter(None, map(_cell, row))) for row in rows[:start]]
+    table = [row for row in rows[start:] if any(map(str.strip, row))]
+    if not table:
+        return ""
+    width = max(len(table[0]), mode(map(len, table)))
     header, *others = (
         [*row[: width - 1], delimiter.join(row[width - 1 :])] if len(row) > width else row
-        for row in rows
+        for row in table
     )
-    header += [""] * (width - len(header))
-    return [_line(header), "|" + " --- |" * width, *map(_line, others)]
+    header = header + [""] * (width - len(header))
+    lines = [_line(header), "|" + " --- |" * width, *map(_line, others)]
+    text = escape_markdown("\n".join(above).strip("\n"))
+    return "\n\n".join(filter(None, [text, "\n".join(lines)]))
+
+
+def _header_index(rows: Sequence[Sequence[str]]) -> int:
+    """Return the index of the header: the first row with as many cells as most rows.
+
+    If the row right above it has several cells too, that is the header, although it lacks some names.
+    """
+    counts = [_count_cells(row) for row in rows]
+    usual = mode(filter(None, counts)) if any(counts) else 0
+    index = next((i for i, count in enumerate(counts) if count >= usual and count), 0)
+    while index and counts[index - 1] > 1:
+        index -= 1
+    return index
+
+
+def _count_cells(row: Sequence[str]) -> int:
+    """Return the number of cells up to the last one with text."""
+    return max((i for i, cell in enumerate(row, 1) if cell.strip()), default=0)
 
 
 def _line(cells: Sequence[str]) -> str:
-    return f"| {' | '.join(escape_borders(cell_text(cell)) for cell in cells)} |"
+    escaped = (_cell(cell).replace("|", r"\|") for cell in cells)
+    return f"| {' | '.join(escaped)} |"
+
+
+def _cell(text: str) -> str:
+    return cell_text(_MARK.sub(_escaped, text))
+
+
+def _escaped(match: re.Match[str]) -> str:
+    """Return a tag as a code span, and another mark with a backslash. Code does not change."""
+    if match["tag"]:
+        return f"`{match[0]}`"
+    return match[0] if match["code"] else f"\\{match[0]}"

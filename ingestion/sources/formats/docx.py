@@ -6,6 +6,9 @@ from collections.abc import Iterator
 from xml.etree import ElementTree
 from xml.parsers import expat
 
+from ingestion.sources.formats.docx_numbering import HeadingNumbers
+from ingestion.sources.formats.docx_structure import restructure
+from ingestion.sources.formats.docx_styles import WordStyles
 from ingestion.sources.formats.html import WIDE_SPACES, html_page
 from ingestion.sources.pages import PageContent
 from schemas.errors import SourceError
@@ -23,19 +26,16 @@ MAX_XML_BYTES = 20_000_000
 MAX_PARTS = 5_000
 """Maximum number of parts in a package."""
 
-MAX_HEADING_STYLES = 200
-"""Maximum number of heading styles. Limited because mammoth matches each style against each paragraph."""
-
 MAX_DEPTH = 150
 """Maximum depth of nested XML elements."""
 
+_BODY = "word/document.xml"
 _PIECE_BYTES = 1 << 20
 _ORDINARY_SPACES = str.maketrans(dict.fromkeys(WIDE_SPACES, " "))
 """Maps no-break spaces and wide spaces to ordinary spaces.
 
 The conversion to Markdown would write them as entities at the start of a cell.
 """
-_WORD_NAMESPACE = "{http://schemas.openxmlformats.org/wordprocessingml/2006/main}"
 _PROPERTY_NAMES = {
     "{http://purl.org/dc/elements/1.1/}title": "title",
     "{http://purl.org/dc/elements/1.1/}creator": "author",
@@ -44,15 +44,6 @@ _PROPERTY_NAMES = {
     "{http://schemas.openxmlformats.org/package/2006/metadata/core-properties}keywords": "keywords",
     "{http://purl.org/dc/terms/}modified": "modified",
 }
-_HEADING_STYLE_LEVELS = {
-    name: level
-    for level in range(1, 10)
-    for name in (f"heading {level}", f"标题 {level}", f"标题{level}", f"標題 {level}")
-} | {"title": 1, "标题": 1, "標題": 1}
-"""Maps the names of heading styles, in English and in simplified or traditional Chinese, to levels.
-
-The ids of styles are not used, because they differ between the language versions of Word.
-"""
 
 
 def read_docx(data: bytes, limits: SourceLimits) -> PageContent:
@@ -64,9 +55,13 @@ def read_docx(data: bytes, limits: SourceLimits) -> PageContent:
 
     try:
         parts = dict(_checked_parts(data, limits))
+        styles = WordStyles(parts.get("word/styles.xml", b""))
+        if _BODY in parts:
+            numbers = HeadingNumbers(styles, parts.get("word/numbering.xml", b""))
+            parts[_BODY] = restructure(parts[_BODY], styles, numbers)
         html = mammoth.convert_to_html(
             _package(parts),
-            style_map=_style_map(parts.get("word/styles.xml", b"")),
+            style_map=styles.style_map(),
             include_embedded_style_map=False,
             convert_image=lambda _: [],
         ).value
@@ -170,49 +165,6 @@ def _package(parts: dict[str, bytes]) -> io.BytesIO:
             package.writestr(name, part)
     file.seek(0)
     return file
-
-
-def _style_map(styles: bytes) -> str:
-    """Return a style map for mammoth, which turns paragraphs with a heading style into `h1` to `h6`.
-
-    `styles` is the content of the part `word/styles.xml`.
-    """
-    if not styles:
-        return ""
-    styles_by_id: dict[str, ElementTree.Element] = {}
-    for style in ElementTree.fromstring(styles).iter(f"{_WORD_NAMESPACE}style"):
-        if style.get(f"{_WORD_NAMESPACE}type") == "paragraph":
-            styles_by_id[style.get(f"{_WORD_NAMESPACE}styleId", "")] = style
-    lines: list[str] = []
-    for style_id, style in styles_by_id.items():
-        level = _heading_level(style_id, styles_by_id)
-        name = _value(style, "name")
-        if level and name and not set(name) & set("'\\\n\r"):
-            lines.append(f"p[style-name='{name}'] => h{min(level, 6)}:fresh")
-    return "\n".join(lines[:MAX_HEADING_STYLES])
-
-
-def _heading_level(style_id: str, styles: dict[str, ElementTree.Element]) -> int:
-    """Return the heading level of a style, 1 to 9; 0 for other styles.
-
-    The level comes from the name of the style or, if the name is unknown, from its outline level. A style
-    with neither has the level of the style on which it is based.
-    """
-    for _ in range(10):  # limited because styles may be based on each other in a cycle
-        style = styles.get(style_id)
-        if style is None:
-            return 0
-        outline = _value(style, f"pPr/{_WORD_NAMESPACE}outlineLvl")
-        level = _HEADING_STYLE_LEVELS.get(_value(style, "name").lower(), 0)
-        if level or outline:
-            return level or (int(outline) + 1 if outline in "012345678" else 0)
-        style_id = _value(style, "basedOn")
-    return 0
-
-
-def _value(element: ElementTree.Element, path: str) -> str:
-    child = element.find(f"{_WORD_NAMESPACE}{path}")
-    return "" if child is None else child.get(f"{_WORD_NAMESPACE}val", "")
 
 
 def _properties(core: bytes) -> dict[str, object]:

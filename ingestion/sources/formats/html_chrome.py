@@ -1,21 +1,29 @@
 """Finds the elements around the content of an HTML page that repeat on each page of a site.
 
-Many sites mark the header, the footer and similar elements only with a class or an id. The same words occur
-in names within the content, such as `table-header` or `share-price`. An element is therefore chrome only if
-its name has no other specific word, and if it stands next to the content: its parent contains the heading
-of the page, and the element itself no heading, table or code.
+Many sites mark the header, the footer and similar elements only with a class. The same words occur in
+names within the content, such as `table-header` or `share-price`. An element is therefore chrome only if
+its class has no other specific word, and if it stands next to the content: its parent contains the
+heading of the page, and the element itself no heading, table, list of terms or code. With most of the
+words, it must also consist mostly of links and buttons.
+
+Ids are ignored: generators make the id of a section, such as "share", from its heading.
 """
 
 import re
-from collections.abc import Iterator, Set
-from itertools import chain
+from collections import Counter
+from collections.abc import Iterator, Mapping, Set
 
 from bs4 import Tag
+from bs4.element import PageElement
 
 _CHROME = frozenset(
     ["header", "footer", "breadcrumb", "breadcrumbs", "feedback", "toolbar", "copyright", "cookie",
      "cookies", "share", "sharing", "related"]
 )  # fmt: skip
+_CONTROLS = frozenset(
+    ["header", "toolbar", "cookie", "cookies", "share", "sharing", "related"]
+)  # fmt: skip
+"""Words that pages also use for content, so that such an element is chrome only if it is mostly links."""
 _GENERIC = frozenset(
     ["app", "bar", "block", "box", "buttons", "consent", "container", "content", "doc", "docs", "global",
      "info", "inner", "layout", "links", "list", "main", "notice", "page", "panel", "site", "top", "bottom",
@@ -28,7 +36,7 @@ _MODIFIER = re.compile(r"(?<=[^_-])(?:__|--).*")
 _ELEMENTS = ["div", "section", "ul", "ol"]
 _SUBHEADINGS = ["h2", "h3", "h4", "h5", "h6"]
 _HEADINGS = ["h1", *_SUBHEADINGS]
-_CONTENT = [*_HEADINGS, "table", "pre", "article", "main"]
+_CONTENT = [*_HEADINGS, "table", "dl", "pre", "code", "article", "main"]
 
 
 def site_chrome(content: Tag) -> Iterator[Tag]:
@@ -42,18 +50,20 @@ def site_chrome(content: Tag) -> Iterator[Tag]:
         return
     around = {id(tag) for tag in (heading, *heading.parents)}
     above = {id(tag) for tag in heading.find_all_previous(_ELEMENTS)}
+    counts = _text_children(content)
     for tag in content.find_all(_ELEMENTS):
         word = _chrome_word(tag)
-        if not word or not _is_beside(tag, around) or tag.find(_CONTENT) is not None:
+        if not word or not _is_beside(tag, around, counts) or tag.find(_CONTENT) is not None:
+            continue
+        if word in _CONTROLS and not _is_mostly_controls(tag):
             continue
         if word != "header" or (heading.name == "h1" and id(tag) in above):
             yield tag
 
 
 def _chrome_word(tag: Tag) -> str:
-    """Return the word for chrome in the classes and the id of `tag`, such as "footer"; empty if none."""
-    names = [*(tag.get("class") or ()), str(tag.get("id", ""))]
-    return next(filter(None, map(_word_of_name, names)), "")
+    """Return the word for chrome in the classes of `tag`, such as "footer"; empty if there is none."""
+    return next(filter(None, map(_word_of_name, tag.get("class") or ())), "")
 
 
 def _word_of_name(name: str) -> str:
@@ -62,20 +72,33 @@ def _word_of_name(name: str) -> str:
     return specific[0] if len(specific) == 1 and specific[0] in _CHROME else ""
 
 
-def _is_beside(tag: Tag, around: Set[int]) -> bool:
+def _text_children(content: Tag) -> Mapping[int, int]:
+    """Return the number of children with text for the id of each element of `content`."""
+    counts: Counter[int] = Counter()
+    seen = {id(content)}
+    for string in content.strings:
+        node: PageElement = string
+        while string.strip() and node.parent is not None and id(node) not in seen:
+            seen.add(id(node))
+            node = node.parent
+            counts[id(node)] += 1
+    return counts
+
+
+def _is_beside(tag: Tag, around: Set[int], counts: Mapping[int, int]) -> bool:
     """Return whether `tag` stands next to the content, possibly in elements that contain nothing else.
 
     An element right below a subheading is the content of that section.
     """
     if id(tag) in around:
         return False
-    while tag.parent is not None and id(tag.parent) not in around and _is_alone(tag):
+    while tag.parent is not None and id(tag.parent) not in around and counts[id(tag.parent)] <= 1:
         tag = tag.parent
     before = tag.find_previous_sibling()
     return id(tag.parent) in around and not (before and before.name in _SUBHEADINGS)
 
 
-def _is_alone(tag: Tag) -> bool:
-    """Return whether the parent of `tag` contains no other text."""
-    siblings = chain(tag.previous_siblings, tag.next_siblings)
-    return not any(sibling.get_text().strip() for sibling in siblings)
+def _is_mostly_controls(tag: Tag) -> bool:
+    """Return whether at least half of the text is in links and buttons."""
+    controls = sum(len(control.get_text(strip=True)) for control in tag.find_all(["a", "button"]))
+    return controls * 2 >= len(tag.get_text(strip=True))

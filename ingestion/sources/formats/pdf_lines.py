@@ -13,7 +13,10 @@ MARGIN_LINES = 3
 _MONOSPACED = re.compile(r"mono|courier|consol|menlo|cmtt|typewriter|fixed", re.IGNORECASE)
 _BOLD = re.compile(r"bold|black|heavy|cmbx|-demi|medi\b", re.IGNORECASE)
 _PAGE_NUMBER = re.compile(r"^\W{0,3}(\d{1,4})(?!\S)|(?<!\S)(\d{1,4})\W{0,3}$")
-_TOC_LEADER = re.compile(r"(?:(?:\.|·)\s?){4,}\s*(?:\d{1,4}|[ivxlc]{1,6})\s*$|…{2,}\s*\d{1,4}\s*$")
+_TOC_LEADER = re.compile(r"(?:(?:\.|·)\s{0,3}){4,}(?:\d{1,4}|[ivxlc]{1,6})\s*$|…{2,}\s*\d{1,4}\s*$")
+_TOC_LINE_CHARS = 400
+"""Number of characters at the end of a line in which dots and a page number are searched."""
+_TOC_TITLE = re.compile(r"\s*(?:目\s*[录錄次]|(?:table of )?contents)\s*", re.IGNORECASE)
 _NUMBER = re.compile(r"\d+|\b[ivxlc]+\b")
 
 _SUPPLEMENT_RADICALS = (
@@ -163,8 +166,21 @@ def remove_page_furniture(pages: list[list[PdfLine]]) -> list[PdfLine]:
     return [
         line
         for page, lines in zip(margins, pages, strict=True)
+        for i, line in _without_contents(lines)
+        if not is_furniture(page.get(i))
+    ]
+
+
+def _without_contents(lines: list[PdfLine]) -> list[tuple[int, PdfLine]]:
+    """Return the lines of a page with their indexes, without those of a table of contents.
+
+    Its lines end in dots and a page number. The dots may be a separate line at the height of the title.
+    """
+    heights = {round(line.y) for line in lines if _TOC_LEADER.search(line.text[-_TOC_LINE_CHARS:])}
+    return [
+        (i, line)
         for i, line in enumerate(lines)
-        if not is_furniture(page.get(i)) and not _TOC_LEADER.search(line.text)
+        if round(line.y) not in heights and not (heights and _TOC_TITLE.fullmatch(line.text))
     ]
 
 

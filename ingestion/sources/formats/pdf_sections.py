@@ -2,12 +2,15 @@
 
 import re
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
-from itertools import groupby
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass, replace
+from itertools import groupby, pairwise
 
 from ingestion.sources.formats.pdf_lines import PdfLine
 from ingestion.sources.formats.text import escape_markdown
+
+PageWidths = Mapping[int, int]
+"""The typical width of a line by page number."""
 
 PdfOutline = Mapping[tuple[str, int], int]
 """Levels of the bookmarks by title and page; levels and pages are counted from 1."""
@@ -23,6 +26,12 @@ MAX_HEADING_CHARS = 150
 
 MAX_HEADING_LINES = 3
 """Maximum number of lines of a heading."""
+
+MAX_CELL_LINES = 5
+"""Maximum number of lines of a table's cell. More lines next to each other are columns of text."""
+
+MAX_NUMBERED_WIDTH = 80
+"""Maximum width of a heading whose section number distinguishes it, in Latin characters."""
 
 MIN_HEADING_SCALE = 1.12
 """Minimum ratio of a heading's font size to that of the body text."""
@@ -62,17 +71,32 @@ class _LineRun:
     lines: list[PdfLine]
 
 
-def typical_width(lines: list[PdfLine]) -> int:
-    """Return the 90th percentile of the line widths, which is about the width of a full line.
+def typical_widths(lines: list[PdfLine]) -> PageWidths:
+    """Return the width of a full line on each page: the 90th percentile of the line widths.
 
-    The unit is the width of a Latin character; Chinese characters are twice as wide.
+    Pages with several columns have their own width, all others that of the document. The unit is the width
+    of a Latin character; Chinese characters are twice as wide.
     """
+    width = _typical_width(lines)
+    pages = [list(group) for _, group in groupby(lines, key=lambda line: line.page)]
+    return {page[0].page: _typical_width(page) if _has_columns(page) else width for page in pages}
+
+
+def _typical_width(lines: list[PdfLine]) -> int:
     widths = sorted(_text_width(line.text) for line in lines)
     return widths[len(widths) * 9 // 10] if widths else 0
 
 
-def lines_to_markdown(lines: list[PdfLine], width: int) -> str:
-    """Return the lines of a section as Markdown; `width` is the typical width of a line."""
+def _has_columns(lines: list[PdfLine]) -> bool:
+    """Return whether the text of a page continues at the top of another column."""
+    return any(
+        below.y - line.y > 10 * line.size and below.x - line.x > 10 * line.size
+        for line, below in pairwise(lines)
+    )
+
+
+def lines_to_markdown(lines: list[PdfLine], widths: PageWidths) -> str:
+    """Return the lines of a section as Markdown; `widths` are the typical widths of a line."""
     # A long section entirely in a monospaced font is text, not code.
     is_monospaced_text = all(line.monospaced for line in lines) and len(lines) > 50
     blocks: list[str] = []
@@ -80,7 +104,7 @@ def lines_to_markdown(lines: list[PdfLine], width: int) -> str:
         lines, key=lambda line: line.monospaced and not is_monospaced_text
     ):
         run = list(group)
-        blocks.append(_code_block(run) if is_code else _text_to_markdown(run, width))
+        blocks.append(_code_block(run) if is_code else _text_to_markdown(run, widths))
     return "\n\n".join(blocks)
 
 
@@ -93,20 +117,68 @@ def _code_block(lines: list[PdfLine]) -> str:
     return "\n".join([fence, *indented, fence])
 
 
-def _text_to_markdown(lines: list[PdfLine], width: int) -> str:
+def _text_to_markdown(lines: list[PdfLine], widths: PageWidths) -> str:
     """Return the lines as paragraphs and tables.
 
     A table consists of consecutive rows that have the same number of cells, at least two.
     """
     blocks: list[str] = []
-    rows = list(_group_rows(lines))
+    rows = list(_fill_rows(_group_rows(_merge_cells(lines))))
     for cells, group in groupby(rows, key=len):
         run = list(group)
         if cells > 1 and len(run) > 1:
             blocks.append(_table(run))
         else:
-            blocks += _paragraphs([line for row in run for line in row], width)
+            blocks += _paragraphs([line for row in run for line in row], widths)
     return "\n\n".join(blocks)
+
+
+def _merge_cells(lines: list[PdfLine]) -> list[PdfLine]:
+    """Join the lines of a cell that stand below each other, next to the middle of the cell before or after.
+
+    If the cell has two cells before it, or one after it, its first line may be at their height instead.
+    """
+    stacks = list(_stacks(lines))
+    cells: list[PdfLine] = []
+    for index, stack in enumerate(stacks):
+        first = stack[0]
+        middle = (first.y + stack[-1].y) / 2
+        before = [cell for cell in cells[-2:] if cell.page == first.page and cell.x < first.x]
+        after = [
+            line
+            for following in stacks[index + 1 : index + 2]
+            for line in following[:1]
+            if line.page == first.page and line.x > first.x
+        ]
+
+        def near(line: PdfLine, y: float, size: float = first.size) -> bool:
+            return abs(line.y - y) < 0.2 * size
+
+        centred = any(near(line, middle) for line in [*before[-1:], *after])
+        at_top = [line for line in [*before, *after, *after] if near(line, first.y)]
+        if 1 < len(stack) <= MAX_CELL_LINES and (centred or len(at_top) > 1):
+            text = join_lines([line.text.strip() for line in stack])
+            cells.append(replace(first, text=text, y=middle if centred else first.y))
+        else:
+            cells += stack
+    return cells
+
+
+def _stacks(lines: list[PdfLine]) -> Iterator[list[PdfLine]]:
+    """Group consecutive lines that begin at the same position directly below each other."""
+    stack: list[PdfLine] = []
+    for line in lines:
+        last = stack[-1] if stack else None
+        if last and not (
+            last.page == line.page
+            and abs(last.x - line.x) < 1
+            and 0 < last.y - line.y < 1.6 * line.size
+        ):
+            yield stack
+            stack = []
+        stack.append(line)
+    if stack:
+        yield stack
 
 
 def _group_rows(lines: list[PdfLine]) -> Iterator[list[PdfLine]]:
@@ -124,22 +196,33 @@ def _group_rows(lines: list[PdfLine]) -> Iterator[list[PdfLine]]:
         yield row
 
 
+def _fill_rows(rows: Iterable[list[PdfLine]]) -> Iterator[list[PdfLine]]:
+    """Yield the rows. A row whose cells are below only some of those above gets empty cells as well."""
+    last: list[PdfLine] = []
+    for row in rows:
+        cells = {round(cell.x): cell for cell in row}
+        if 1 < len(row) < len(last) and cells.keys() <= {round(cell.x) for cell in last}:
+            row = [cells.get(round(cell.x)) or replace(cell, text="", y=row[0].y) for cell in last]
+        last = row
+        yield row
+
+
 def _table(rows: list[list[PdfLine]]) -> str:
     texts = [[line.text.strip().replace("|", "\\|") for line in row] for row in rows]
     table_rows = [f"| {' | '.join(cells)} |" for cells in texts]
     return "\n".join([table_rows[0], f"|{' --- |' * len(rows[0])}", *table_rows[1:]])
 
 
-def _paragraphs(lines: list[PdfLine], width: int) -> list[str]:
+def _paragraphs(lines: list[PdfLine], widths: PageWidths) -> list[str]:
     return [
         escape_markdown(
             "\n".join(join_lines([line.text.strip() for line in part]) for part in block)
         )
-        for block in _split_paragraphs(lines, width)
+        for block in _split_paragraphs(lines, widths)
     ]
 
 
-def _split_paragraphs(lines: list[PdfLine], width: int) -> Iterator[list[list[PdfLine]]]:
+def _split_paragraphs(lines: list[PdfLine], widths: PageWidths) -> Iterator[list[list[PdfLine]]]:
     """Yield paragraphs. A paragraph is a list of parts; a part ends where the author broke the line."""
     block: list[list[PdfLine]] = []
     for line in lines:
@@ -148,7 +231,7 @@ def _split_paragraphs(lines: list[PdfLine], width: int) -> Iterator[list[list[Pd
         elif _starts_paragraph(block, line):
             yield block
             block = [[line]]
-        elif _LIST_ITEM.match(line.text) or not _is_full_line(block[-1][-1], width):
+        elif _LIST_ITEM.match(line.text) or not _is_full_line(block[-1][-1], widths):
             block.append([line])
         else:
             block[-1].append(line)
@@ -168,8 +251,8 @@ def _starts_paragraph(block: list[list[PdfLine]], line: PdfLine) -> bool:
     )
 
 
-def _is_full_line(line: PdfLine, width: int) -> bool:
-    return _text_width(line.text) >= FULL_LINE_SHARE * width or bool(
+def _is_full_line(line: PdfLine, widths: PageWidths) -> bool:
+    return _text_width(line.text) >= FULL_LINE_SHARE * widths[line.page] or bool(
         _LINE_END_HYPHEN.search(line.text)
     )
 
@@ -196,7 +279,7 @@ def join_lines(lines: list[str]) -> str:
 
 def split_sections(lines: list[PdfLine], outline: PdfOutline) -> Iterator[PdfSection]:
     """Yield the sections in order. Text before the first heading is a section without a heading."""
-    width = typical_width(lines)
+    widths = typical_widths(lines)
     headings: list[tuple[int, str]] = []
     page, heading_line = 1, ""
     for run in _group_lines(lines, _heading_levels(lines, outline)):
@@ -208,7 +291,7 @@ def split_sections(lines: list[PdfLine], outline: PdfOutline) -> Iterator[PdfSec
             headings = [*parents, (run.level, text)]
             page, heading_line = run.lines[0].page, "# " + _MARKUP.sub(r"\\\1", text)
         else:
-            body = lines_to_markdown(run.lines, width)
+            body = lines_to_markdown(run.lines, widths)
             page = page if heading_line else run.lines[0].page
             yield PdfSection(
                 page, _parent_headings(headings), f"{heading_line}\n\n{body}".strip("\n")
@@ -250,7 +333,7 @@ def _continues_heading(line: PdfLine, following: PdfLine) -> bool:
 
 
 def _heading_levels(lines: list[PdfLine], outline: PdfOutline) -> _HeadingLevel:
-    """Return a function that detects headings by font size and by bold section numbers.
+    """Return a function that detects headings by font size, and by bold or larger section numbers.
 
     If no heading is larger than the body text, bookmarks are used instead, if there are any.
     """
@@ -271,9 +354,11 @@ def _heading_levels(lines: list[PdfLine], outline: PdfOutline) -> _HeadingLevel:
         if not _may_be_heading(line):
             return 0
         number = _SECTION_NUMBER.match(line.text)
-        if line.size == body_size and line.bold and not body_is_bold and number:
-            return min(deepest + 1 + number[1].count("."), 9)
-        return levels.get(line.size, 0)
+        if line.size in levels or not number or line.size < body_size:
+            return levels.get(line.size, 0)
+        is_larger = "." in number[1] and line.size > body_size and _is_short(line.text)
+        is_bold = line.bold and not body_is_bold and line.size == body_size
+        return min(deepest + 1 + number[1].count("."), 9) if is_bold or is_larger else 0
 
     return level
 
@@ -288,6 +373,10 @@ def _body_text_size(lines: list[PdfLine]) -> float:
 
 def _may_be_heading(line: PdfLine) -> bool:
     return len(line.text) <= MAX_HEADING_CHARS and bool(_TWO_LETTERS.search(line.text))
+
+
+def _is_short(text: str) -> bool:
+    return _text_width(text) <= MAX_NUMBERED_WIDTH and not text.rstrip().endswith(_SENTENCE_ENDS)
 
 
 def _levels_from_outline(outline: PdfOutline) -> _HeadingLevel:

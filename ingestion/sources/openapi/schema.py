@@ -6,6 +6,7 @@ All functions accept the keywords of Swagger 2.0, OpenAPI 3.0 and OpenAPI 3.1.
 from collections.abc import Iterator
 from dataclasses import dataclass
 
+from ingestion.sources.api_docs import mark_deprecated
 from ingestion.sources.openapi.operations import as_text
 from ingestion.sources.openapi.references import Node
 from ingestion.text.typography import has_chinese, join_texts, label_with
@@ -323,8 +324,7 @@ def describe_schema(
     )
     sentence = constraints + labels.full_stop if constraints else ""
     about = join_texts([text[:MAX_DESCRIPTION_CHARS], sentence], ". ")
-    mark = labels.deprecated_parameter if deprecated else ""
-    return f"{mark}{about}" if has_chinese(mark) else f"{mark} {about}".strip()
+    return mark_deprecated(about, labels) if deprecated else about.strip()
 
 
 def _constraints(labels: SectionLabels, schema: Schema, inner: Schema) -> Iterator[str]:

@@ -1,0 +1,87 @@
+"""Recognises examples in XML or JSON, and code, among the paragraphs of a Word document."""
+
+import re
+from collections.abc import Sequence
+
+MAX_EXAMPLE_LINES = 300
+"""Maximum number of paragraphs of an example whose end is searched by counting its brackets or tags."""
+
+_XML_START = re.compile(r"\s*<(?:\?xml\b|!--|[A-Za-z_][\w:.-]{0,80}(?:[\s/>]|$))")
+_JSON_START = re.compile(
+    r"\s*(?:[{\[]\s*(?:[\"“'{\[}\]]|//)|[{\[][ \t]*$|\{\s*[A-Za-z_]\w{0,80}\s*[:：])", re.MULTILINE
+)
+_CODE_LINE = re.compile(r"\s*(?:[<{}\[\]\"“]|//|--|\.\.\.|…|\d|$)|.*[>,{}\[\]]\s*$", re.DOTALL)
+_STATEMENT = re.compile(
+    r"\s*(?:[<{}\[\]\"]|//|curl\s|(?:GET|POST|PUT|DELETE|HTTP)[ /]|import\s|def\s|return\b)"
+    r"|\s*[A-Za-z_][A-Za-z0-9_.]* ?= ?\S"
+    r"|[^\u3000-\uffef]*[;{}>\\]\s*$"
+)
+
+
+class Examples:
+    """The examples among `texts`, the texts of consecutive paragraphs."""
+
+    def __init__(self, texts: Sequence[str]) -> None:
+        self._texts = texts
+        self._brackets = [_open_brackets(text) for text in texts]
+        self._tags = [_open_tags(text) for text in texts]
+
+    def end(self, start: int) -> int:
+        """Return the index after the example that begins at `start`; `start` if none begins there.
+
+        An example ends where its brackets or tags are closed. If they are never closed, it ends before the
+        first line that is neither XML nor JSON.
+        """
+        text = self._texts[start]
+        if _XML_START.match(text):
+            end = self._closed(start, self._tags, (">",))
+        elif _JSON_START.match(text):
+            end = self._closed(start, self._brackets, ("}", "]", ";"))
+        else:
+            return start
+        if end > start:
+            return end
+        end = start
+        while end < len(self._texts) and _CODE_LINE.match(self._texts[end]):
+            end += 1
+        while end > start and not self._texts[end - 1].strip():
+            end -= 1
+        return end if end > start + 1 else start
+
+    def _closed(self, start: int, opened: list[int], ends: tuple[str, ...]) -> int:
+        depth = 0
+        for index in range(start, min(len(self._texts), start + MAX_EXAMPLE_LINES)):
+            text = self._texts[index].rstrip()
+            depth += opened[index]
+            if depth <= 0 and text.endswith(ends) and not text.endswith("?>"):
+                lines = self._texts[start : index + 1]
+                markup = any(
+                    mark in line for line in lines for mark in (":", "：", "</", "/>", "{")
+                )
+                likely = sum(1 for line in lines if _CODE_LINE.match(line)) * 2 >= len(lines)
+                return index + 1 if markup and likely else start
+        return start
+
+
+def is_code(lines: Sequence[str]) -> bool:
+    """Return whether the lines of a table with one cell are XML, JSON or code."""
+    filled = [line for line in lines if line.strip()]
+    if not filled:
+        return False
+    if Examples(["\n".join(filled)]).end(0) or Examples(filled).end(0) * 2 >= len(filled):
+        return True
+    return len(filled) > 1 and sum(1 for line in filled if _STATEMENT.match(line)) * 3 >= 2 * len(
+        filled
+    )
+
+
+def _open_brackets(text: str) -> int:
+    """Return how many brackets `text` opens more than it closes, outside of strings."""
+    outside = re.sub(r"\"[^\"\n]*\"", "", text.replace('\\"', ""))
+    return sum(map(outside.count, "{[")) - sum(map(outside.count, "}]"))
+
+
+def _open_tags(text: str) -> int:
+    """Return how many tags `text` opens more than it closes."""
+    opened = len(re.findall(r"<[A-Za-z_]", text))
+    return opened - text.count("</") - text.count("/>")

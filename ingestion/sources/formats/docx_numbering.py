@@ -1,0 +1,88 @@
+"""Computes the automatic numbers of the headings of a Word document, such as 2.3."""
+
+import re
+from xml.etree import ElementTree
+
+from ingestion.sources.formats.docx_styles import WORD, WordStyles, value
+
+_DIGITS = "零一二三四五六七八九"
+_CHINESE = frozenset(
+    ["chineseCounting", "chineseCountingThousand", "japaneseCounting", "taiwaneseCountingThousand"]
+)
+
+
+class HeadingNumbers:
+    """Counts the numbered paragraphs of a document; `part` is the content of `word/numbering.xml`."""
+
+    def __init__(self, styles: WordStyles, part: bytes) -> None:
+        root = ElementTree.fromstring(part) if part else ElementTree.Element("numbering")
+        self._styles = styles
+        self._lists = {
+            num.get(f"{WORD}numId", ""): value(num, "abstractNumId")
+            for num in root.iter(f"{WORD}num")
+        }
+        self._levels = {
+            (abstract.get(f"{WORD}abstractNumId", ""), level.get(f"{WORD}ilvl", "")): level
+            for abstract in root.iter(f"{WORD}abstractNum")
+            for level in abstract.iter(f"{WORD}lvl")
+        }
+        self._linked = {
+            (key[0], value(level, "pStyle")): key[1] for key, level in self._levels.items()
+        }
+        self._counts: dict[str, list[int]] = {}
+
+    def next_number(self, paragraph: ElementTree.Element) -> str:
+        """Count `paragraph`, and return its number.
+
+        The result is empty if the paragraph has no number, or one in a format that is not supported.
+        """
+        name, index = self._list_level(paragraph)
+        if (name, str(index)) not in self._levels:
+            return ""
+        starts = [self._start(name, above) for above in range(index + 1)]
+        counts = self._counts.get(name, [])[: index + 1]
+        is_new = len(counts) <= index
+        counts += starts[len(counts) :]
+        if not is_new:
+            counts[index] += 1
+        self._counts[name] = counts
+        text = value(self._levels[name, str(index)], "lvlText")
+        if value(self._levels[name, str(index)], "numFmt") in ("bullet", "none"):
+            return ""
+        numbers = [self._formatted(name, index, level, count) for level, count in enumerate(counts)]
+        used = [int(digit) - 1 for digit in re.findall("%([1-9])", text)]
+        if any(level > index or not numbers[level] for level in used):
+            return ""
+        return re.sub("%([1-9])", lambda match: numbers[int(match[1]) - 1], text).strip()
+
+    def _list_level(self, paragraph: ElementTree.Element) -> tuple[str, int]:
+        """Return the id of the list of a paragraph, and the level, from 0, in the list."""
+        style_id = value(paragraph, "pPr/pStyle")
+        sources = [("", paragraph), *self._styles.chain(style_id)]
+        for source_id, source in sources:
+            if number := value(source, "pPr/numPr/numId"):
+                name = self._lists.get(number, "")
+                levels = (value(element, "pPr/numPr/ilvl") for _, element in sources)
+                index = self._linked.get((name, source_id or style_id)) or next(
+                    filter(None, levels), "0"
+                )
+                return name, int(index) if index in "012345678" else 0
+        return "", 0
+
+    def _start(self, name: str, index: int) -> int:
+        start = value(self._levels.get((name, str(index))), "start")
+        return int(start) if start.isdecimal() and len(start) < 4 else 1
+
+    def _formatted(self, name: str, index: int, above: int, count: int) -> str:
+        """Return a number in the format of level `above`, as the text of level `index` shows it."""
+        own = self._levels[name, str(index)]
+        number_format = value(self._levels.get((name, str(above))), "numFmt")
+        if number_format in ("", "decimal") or own.find(f"{WORD}isLgl") is not None:
+            return str(count)
+        if number_format in ("upperLetter", "lowerLetter") and 1 <= count <= 26:
+            return chr(ord("A" if number_format == "upperLetter" else "a") + count - 1)
+        if number_format in _CHINESE and 1 <= count <= 99:
+            tens, ones = divmod(count, 10)
+            ten = ("" if tens == 1 else _DIGITS[tens]) + "十" if tens else ""
+            return ten + (_DIGITS[ones] if ones else "")
+        return ""

@@ -1,0 +1,116 @@
+"""Replaces the magic blocks of ReadMe.com, `[block:callout] {"body": "..."} [/block]`, by Markdown.
+
+A magic block is a JSON object whose strings are Markdown or HTML, so it must be read before anything else
+resolves escapes or links.
+"""
+
+import json
+import re
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from ingestion.text.html_tags import bold_title
+from ingestion.text.markdown_blocks import cell_text, escape_borders, split_code
+
+_BLOCK = re.compile(
+    r"^[ \t]*\[block:(?P<kind>[a-z-]+)\](?P<json>[^\[]*+(?:\[(?!/?block\b)[^\[]*+)*+)\[/block\]",
+    re.MULTILINE,
+)
+_CELL = re.compile(r"(?P<row>h|\d{1,5})-(?P<column>\d{1,2})")
+"""The name of a cell: `0-1` is in the first row and the second column, and `h-1` is that column's title."""
+_TICKS = re.compile(r"`{3,}")
+
+_Json = Mapping[str, Any]
+
+
+def replace_magic_blocks(text: str) -> str:
+    """Return a page with Markdown in place of its magic blocks.
+
+    Blocks of another kind, blocks that are not a JSON object, and fenced code are unchanged. Raises
+    SourceError if the HTML in a block exceeds a limit.
+    """
+    if "[block:" not in text:
+        return text
+    parts = split_code(text)
+    return "".join(part if is_code else _BLOCK.sub(_replace, part) for is_code, part in parts)
+
+
+def _replace(match: re.Match[str]) -> str:
+    convert = _CONVERTERS.get(match["kind"])
+    try:
+        # Not strict, because some exports have line breaks in strings.
+        values = json.loads(match["json"], strict=False)
+    except (ValueError, RecursionError):
+        return match[0]
+    return f"\n\n{convert(values)}\n\n" if convert and isinstance(values, dict) else match[0]
+
+
+def _text(values: _Json, name: str) -> str:
+    """Return the text with this name; empty if there is none."""
+    value = values.get(name)
+    return value.strip("\n") if isinstance(value, str) else ""
+
+
+def _line(values: _Json, name: str) -> str:
+    return " ".join(_text(values, name).split())
+
+
+def _table(values: _Json) -> str:
+    data = values["data"] if isinstance(values.get("data"), dict) else {}
+    cells = {
+        (-1 if match["row"] == "h" else int(match["row"]), int(match["column"])): _text(data, name)
+        for name in data
+        if (match := _CELL.fullmatch(name))
+    }
+    columns = sorted({column for _, column in cells})
+    rows = [
+        [escape_borders(cell_text(cells.get((row, column), ""))) for column in columns]
+        for row in sorted({-1, *(row for row, _ in cells)})
+    ]
+    rows.insert(1, ["---"] * len(columns))
+    return "\n".join(f"| {' | '.join(row)} |" for row in rows) if columns else ""
+
+
+def _callout(values: _Json) -> str:
+    title = bold_title(_line(values, "type"), _line(values, "title"))
+    text = "\n\n".join(filter(None, (title, _text(values, "body"))))
+    return "\n".join(f"> {line}".rstrip() for line in text.split("\n"))
+
+
+def _code(values: _Json) -> str:
+    codes = values["codes"] if isinstance(values.get("codes"), list) else []
+    return "\n\n".join(part for each in codes if isinstance(each, dict) for part in _example(each))
+
+
+def _example(values: _Json) -> Iterator[str]:
+    """Yield the name of a code example, unless it is only that of the language, and the example."""
+    code, language, name = _text(values, "code"), _line(values, "language"), _line(values, "name")
+    if name.lower() not in ("", language.lower()):
+        yield f"**{name}**"
+    fence = max(["``", *_TICKS.findall(code)], key=len) + "`"
+    yield f"{fence}{language}\n{code}\n{fence}"
+
+
+def _html(values: _Json) -> str:
+    # Imported here: most sources have no HTML, and the parser takes half a second to load.
+    from ingestion.sources.formats.html import html_page
+
+    return html_page(_text(values, "html")).parts[0].markdown
+
+
+def _link(values: _Json) -> str:
+    url, title = _line(values, "url"), _line(values, "title")
+    is_address = re.fullmatch(r"https?://[^\s<>]+", url)
+    return f"[{title or url}]({url})" if is_address else title
+
+
+_CONVERTERS = {
+    "parameters": _table,
+    "callout": _callout,
+    "code": _code,
+    "api-header": lambda values: f"## {_line(values, 'title')}",
+    "image": lambda _: "",
+    "html": _html,
+    "embed": _link,
+}
+"""The function that converts each kind of block."""
