@@ -10,7 +10,7 @@ from collections.abc import Iterator
 _NO_END = re.compile(
     r"`[^`\n]+`|https?://[A-Za-z0-9._~:/?#@!$&*+,;=%{}-]+(?<=[A-Za-z0-9/_=&-])"
     r"|\b(?:e\.g|i\.e|etc|vs|cf|approx|resp|Fig|Dr|Mr|Ms|Mrs)\.(?=\s)"
-    r"|\bNo\.(?=\s\d)|\b[A-Z]\.(?=\s[A-Z]\.)|(?<=\b[A-Z]\.\s)[A-Z]\.(?=\s)|\.(?=\s{1,9}[a-z0-9])"
+    r"|\bNo\.(?=\s\d)|\b[A-Z]\.(?=\s[A-Z]\.)|(?<=\b[A-Z]\.\s)[A-Z]\.(?=\s)|\.(?=\s{1,9}(?:[a-z]{1,20}\b|\d))"
 )
 """Code spans, URLs and abbreviations. A dot after a URL may end a sentence.
 

@@ -273,7 +273,7 @@ def _choose_definitions(ranked: Sequence[RankedPassage]) -> list[RankedPassage]:
     the definition of an API adds something only if it is much longer, for example with the remedy.
     """
     chosen: list[RankedPassage] = []
-    has_name = any(not _is_status(code) for passage in ranked for code in passage.codes)
+    has_name = any("_" in code or "." in code for passage in ranked for code in passage.codes)
     for passage in ranked:
         is_status = has_name and all(map(_is_status, passage.codes))
         if not is_status and not any(passage.codes <= earlier.codes for earlier in chosen):
@@ -292,7 +292,7 @@ def _choose_definitions(ranked: Sequence[RankedPassage]) -> list[RankedPassage]:
 
 
 def _is_status(code: str) -> bool:
-    """Return whether `code` is an HTTP status; a named error says more than its status."""
+    """Return whether `code` is an HTTP status; a named error such as `lock_timeout` says more than that."""
     return len(code) == 3 and code.isdigit()
 
 
