@@ -194,6 +194,7 @@ def assert_vectors(server: ModelServer, model: ChunkEmbedder, chunks: list[Chunk
             assert vector == pytest.approx(expected, abs=1e-6)
 
 
+@pytest.mark.acceptance
 def test_slow_server_that_answers_one_after_the_other_ends_in_time(
     model_server: ModelServer,
 ) -> None:
@@ -233,6 +234,7 @@ def test_slow_server_gets_one_request_at_a_time(model_server: ModelServer) -> No
     assert peak == 1
 
 
+@pytest.mark.acceptance
 def test_batches_that_time_out_are_halved(model_server: ModelServer) -> None:
     """The first request is fast, but a request with more than two texts takes too long later."""
     slow = Reply(delay=2)

@@ -455,6 +455,7 @@ def test_documents_without_a_unique_text_cannot_be_evaluated(
     assert not Path("data/evaluation").exists()
 
 
+@pytest.mark.acceptance
 def test_embedding_model_adds_dense_and_hybrid_routes(
     evaluate_with_embeddings: Evaluate, questions: Path, model_server: ModelServer
 ) -> None:

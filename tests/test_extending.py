@@ -126,6 +126,7 @@ def test_every_code_block_is_tested() -> None:
     ]
 
 
+@pytest.mark.acceptance
 def test_examples_pass_the_checks_of_the_project(tree: Path) -> None:
     files = (TOOL, SOURCE, "runnables/tools/lookup_tools.py", "schemas/platform.py")
     run(tree, "-m", "ruff", "check", *files)

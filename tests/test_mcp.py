@@ -284,6 +284,7 @@ def test_model_failure_is_a_tool_error(
     assert "APIDESK_CHAT_MODEL" in text_of(result)
 
 
+@pytest.mark.acceptance
 def test_disconnect_cancels_the_model_call(
     sample_service: AnswerService, model_server: ModelServer
 ) -> None:

@@ -240,6 +240,7 @@ def test_fallback_model_answers_if_the_first_fails(
     assert answer["type"] == "api_call"
 
 
+@pytest.mark.acceptance
 def test_fallback_model_answers_if_the_first_is_silent(
     serve_samples: MakeClient, model_server: ModelServer, second_server: ModelServer
 ) -> None:

@@ -61,6 +61,7 @@ def distributions() -> Mapping[str, Sequence[str]]:
     return packages_distributions()
 
 
+@pytest.mark.acceptance
 def test_every_imported_distribution_is_declared(
     distributions: Mapping[str, Sequence[str]],
 ) -> None:

@@ -94,6 +94,7 @@ def test_steps_are_held_until_one_is_supported(serve: Serve, model_server: Model
     assert [event.event for event in kept].count("sources") == 1
 
 
+@pytest.mark.acceptance
 def test_step_is_sent_before_the_model_finishes(serve: Serve, model_server: ModelServer) -> None:
     """The model falls silent within its second step, after the first was sent."""
     model_server.reply(structured())

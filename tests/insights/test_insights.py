@@ -292,6 +292,7 @@ def test_questions_are_embedded_in_batches(
     assert "APIDESK_EMBEDDING_MODEL" in found.notes[0]
 
 
+@pytest.mark.acceptance
 def test_time_limit_applies_to_each_embedding_request(
     sample_service: AnswerService, model_server: ModelServer
 ) -> None:
