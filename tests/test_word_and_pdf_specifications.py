@@ -18,6 +18,8 @@ from ingestion.sources.formats.pdf_sections import lines_to_markdown, split_sect
 from schemas.document import SourceDocument
 from tests.document_files import LIMITS, read_results, saved, word, word_xml
 
+pytestmark = pytest.mark.acceptance  # each file is read in a process of its own
+
 XML = ['<?xml version="1.0"?>', '<Order guid="1">', "  <no>7</no>", "</Order>"]
 JSON = ["{", '  "ship": {', '    "name": "Tern"', "  }", "}"]
 NUMBERING = """<w:abstractNum w:abstractNumId="9">
