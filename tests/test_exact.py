@@ -25,6 +25,7 @@ from schemas.question import Filters
 from schemas.settings import read_settings
 from tests.chunks import page
 from tests.collections import open_collection, write
+from tests.small_platform import quoted_page
 
 MIN_HIT_RATE = 0.99
 SECTIONS = {"code": "error_codes", "field": "_parameters"}
@@ -179,6 +180,17 @@ def test_an_unknown_identifier_is_named_with_similar_ones(
     answer = client.post("/ask", json={"question": question}).json()
     assert sentence in " ".join(answer["answer"])
     assert (answer["confidence"], answer["sources"]) == ("low", [])
+
+
+@pytest.mark.parametrize(
+    "question",
+    ["acme.CardError: why", 'File "/app/main.py", line 3: CardError', "require() of /app/node_modules/x.js"],
+)  # fmt: skip
+def test_classes_with_their_package_and_source_files_are_not_missing(
+    tmp_path: Path, question: str
+) -> None:
+    text = "# Exceptions\n\nThe SDK raises CardError if a card is declined. ES modules need require().\n"
+    assert "does not contain" not in quoted_page(tmp_path, text, question)
 
 
 def test_similar_paths_are_compared_without_case_and_suggested_as_written(tmp_path: Path) -> None:

@@ -31,6 +31,7 @@ from ingestion.text.words import (
 )
 from runnables.question.extract_details import error_codes
 from runnables.retrieval.path_patterns import (
+    SEARCH_DEPTH,
     api_url_candidates,
     chunks_with_pattern,
     matching_literals,
@@ -45,11 +46,11 @@ from schemas.question import ExtractedDetails, Filters
 MAX_IDENTIFIERS = 6
 """Maximum number of identifiers in a question that are looked up. Each takes one search."""
 
-SEARCH_DEPTH = 50
-"""Maximum number of chunks to read after one search."""
-
 ERROR_TABLE_QUERY = "错误码 error code"
 """Full-text query that finds tables of error codes."""
+
+MAX_STATUS_BYTE = 255
+"""Largest decimal code that documents may have in hexadecimal, as `0x8E` for 142."""
 
 MAX_SIMILAR = 3
 """Maximum number of identifiers to suggest in place of one that no document contains."""
@@ -229,7 +230,7 @@ def _exists(collection: Collection, identifier: str, filters: Filters) -> bool:
     word = joined_word(identifier)
     if not word or collection.search_hits(word, 1, filters=filters):
         return True
-    if identifier.isdecimal():
+    if identifier.isdecimal() and int(identifier) <= MAX_STATUS_BYTE:
         return bool(collection.search_hits(hexadecimal(identifier), 1, filters=filters))
     return bool(chunks_with_pattern(collection, identifier, filters))
 

@@ -12,7 +12,7 @@ from schemas.document import Chunk
 from schemas.question import Filters
 
 SEARCH_DEPTH = 50
-"""Maximum number of chunks in which a pattern is looked for."""
+"""Maximum number of chunks to read after one search."""
 
 _BASE_SEGMENT = re.compile(r"api|rest|v\d[\w.]*|\d{4}-\d{2}(?:-\d{2})?", re.IGNORECASE)
 """A segment of the base path of a server, such as `v2` in `/v2/bookings`."""
