@@ -88,21 +88,21 @@ _NOT_ONLY_A_NAME = re.compile(
     r"|i|we|you|me|my|of|for|in|on|at|to|from|with|about|without|one|ones|that|there)\b",
     re.I,
 )
+_IDENTIFIER_FORMS = (
+    r"[a-z0-9]+(?:_[a-z0-9]+)+",  # create_charge
+    r"[A-Z0-9]+(?:_[A-Z0-9]+)+",  # SIGN_ERROR
+    r"(?:[a-z]{2,}[A-Z]|[A-Z][a-z]+[A-Z])[A-Za-z0-9]*(?<!OS)",  # sendMessage, not macOS
+    r"-?0x[0-9A-Fa-f]+|[A-Za-z]{1,8}[-+]?\d{1,9}",  # 0x8E, E2011, T+1
+    r"v?\d+(?:[.-]\d+){1,5}",  # 3.5.2
+)
 _NAME_FORMS = tuple(
     re.compile(rf"(?<![A-Za-z0-9_])(?<!\d[.-])(?:{form})(?![A-Za-z0-9_]|[.-]\d)")
-    for form in (
-        r"[a-z0-9]+(?:_[a-z0-9]+)+",  # create_charge
-        r"[A-Z0-9]+(?:_[A-Z0-9]+)+",  # SIGN_ERROR
-        r"(?:[a-z]{2,}[A-Z]|[A-Z][a-z]+[A-Z])[A-Za-z0-9]*(?<!OS)",  # sendMessage, not macOS
-        r"-?0x[0-9A-Fa-f]+|[A-Za-z]{1,8}[-+]?\d{1,9}",  # 0x8E, E2011, T+1
-        r"v?\d+(?:[.-]\d+){1,5}",  # 3.5.2
-        r"-?\d+",
-        r"[A-Z]{2,}",  # DHL
-    )
+    for form in (*_IDENTIFIER_FORMS, r"-?\d+", r"[A-Z]{2,}")
 )
-"""The forms of names. A name can replace another one of the same form."""
+"""The forms of names, numbers and acronyms. A name can replace another one of the same form."""
 
-_NAME = re.compile("|".join(form.pattern for form in _NAME_FORMS[:5]))
+_NAME = re.compile("|".join(form.pattern for form in _NAME_FORMS[: len(_IDENTIFIER_FORMS)]))
+"""A name that is not only a number or an acronym."""
 
 
 def make_standalone(

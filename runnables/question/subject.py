@@ -25,7 +25,7 @@ Longer clauses are truncated.
 MAX_SUBJECT_WORDS = 12
 """Maximum number of words in a subject taken from an earlier question."""
 
-OPENER = re.compile(
+_OPENER = re.compile(
     r"(?:那么|那|然后|还有|另外|再问(?:下|一下)|顺便问(?:下|一下)|请问|对了)(?!个|些|样|里|边|种)"
     r"[\s，,、：:]*"
     r"|(?:谢谢|多谢|好的)(?:你|您|啦|了)*[\s，,]*"
@@ -135,7 +135,7 @@ def content_stems(text: str) -> list[str]:
 
 def without_openers(text: str) -> str:
     """Return `text` without openers such as "and"."""
-    while opener := OPENER.match(text):
+    while opener := _OPENER.match(text):
         text = text[opener.end() :]
     return text
 
