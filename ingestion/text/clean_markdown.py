@@ -13,6 +13,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from ingestion.text.html_tags import (
     bold_title,
     image_text,
+    is_alone,
     outdent_components,
     regular_table,
     replace_annotations,
@@ -117,12 +118,13 @@ _INSERTED_LINK = outside_code(
 """A link whose target contains an insertion of ERB, so that it is unknown: `[Keys](<%= keys_url %>)`."""
 _LABEL_BELOW_TABLE = re.compile(r"(\|[ \t]*)\n([ \t]*\*\*[^*|\n]+\*\*[:：]?[ \t]*)(?=\n)")
 """A bold line right below a table. It labels the text after it, but a parser would read it as a row."""
+
 _REPLACEMENTS: Sequence[tuple[str, re.Pattern[str], Callable[[re.Match[str]], str]]] = (
     ("<<", _VARIABLE, lambda match: match["term"] or f"`<{match['name']}>`"),
     (":`", _ROLE, lambda match: f"`{match['text']}`"),
     ("<%", _INSERTED_LINK, lambda match: match["text"]),
     ("](#", _ANCHOR_LINK, lambda _: ""),
-    ("![", _IMAGE, lambda match: image_text(match["alt"])),
+    ("![", _IMAGE, lambda match: image_text(match["alt"], is_alone=is_alone(match))),
     ("{'", _STRING, lambda match: match["text"]),
     ('{"', _STRING, lambda match: match["text"]),
 )

@@ -51,6 +51,8 @@ _HEADING_IN_SUMMARY = re.compile(r"<h[1-6]\b|^[ \t]*#", re.IGNORECASE | re.MULTI
 _MAY_BE_EMPHASIS = re.compile(r"<(?:b|strong|i|em)[\s>]", re.IGNORECASE)
 _LINE_BREAKS = re.compile(r"(?:<br>\s*)+")
 _OUTER_BREAKS = re.compile(r"<br>(?=\s*(?:\||$))|(?<=\|)(\s*)<br>")
+MAX_CAPTION_CHARS = 60
+"""Maximum length of an alternative text that only names what an image shows, in characters."""
 _UNDESCRIBED = re.compile(
     r"\S*\.(?:png|jpe?g|gif|svg|webp|bmp)|image|img|picture|图片|图", re.IGNORECASE
 )
@@ -232,7 +234,7 @@ def _replace_tag(match: re.Match[str]) -> str:
         return match[0]
     values = attributes_of(match["attributes"]) if match["attributes"] else {}
     if not is_component:
-        return _html_tag(name.lower(), is_closing, values)
+        return _html_tag(match, values)
     if is_closing:
         return "" if _is_inline(match) else "\n"
     if lead := _lead(match, values):
@@ -268,14 +270,25 @@ def _line_before(match: re.Match[str]) -> str:
     return match.string[start : match.start()]
 
 
-def image_text(alt: str) -> str:
-    """Return the text that replaces an image: `alt`, unless it only says that there is an image."""
-    return "" if _UNDESCRIBED.fullmatch(alt.strip()) else alt
+def is_alone(match: re.Match[str]) -> bool:
+    """Return whether the line of a tag or an image contains no other text, except other tags."""
+    line_after = match.string[match.end() :].partition("\n")[0]
+    return not (_is_inline(match) or _ANY_TAG.sub("", line_after).strip())
 
 
-def _html_tag(name: str, is_closing: bool, values: Mapping[str, str]) -> str:
+def image_text(alt: str, *, is_alone: bool) -> str:
+    """Return the text that replaces an image: `alt`, or nothing if it only names what the image shows.
+
+    If the image is alone on its line, a short `alt` such as "Settings page" would look like a paragraph.
+    """
+    is_caption = is_alone and len(alt) <= MAX_CAPTION_CHARS
+    return "" if is_caption or _UNDESCRIBED.fullmatch(alt.strip()) else alt
+
+
+def _html_tag(match: re.Match[str], values: Mapping[str, str]) -> str:
+    is_closing, name = bool(match["closing"]), match["tag"].lower()
     if name == "img":
-        return image_text(values.get("alt", ""))
+        return image_text(values.get("alt", ""), is_alone=is_alone(match))
     if name == "li":
         return "" if is_closing else "\n- "
     if _HEADING.fullmatch(name):

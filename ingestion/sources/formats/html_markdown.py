@@ -136,7 +136,8 @@ class _Converter(MarkdownConverter):
         return self.convert_dt(el, text, parent_tags)
 
     def convert_img(self, el: Tag, text: str, parent_tags: set[str]) -> str:
-        return image_text(str(el.get("alt") or ""))
+        is_alone = el.parent is not None and not el.parent.get_text(strip=True)
+        return image_text(str(el.get("alt") or ""), is_alone=is_alone)
 
     def convert_li(self, el: Tag, text: str, parent_tags: set[str]) -> str:
         text = text.strip()
