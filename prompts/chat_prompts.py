@@ -1,9 +1,11 @@
-"""Prompts in CO-STAR form as chat prompt templates, one Jinja2 file per prompt and language.
+"""Chat prompt templates, one Jinja2 file per prompt and language.
 
-The block `system` of a file is the system message: instructions, which are the same for all questions
-about a platform, so that providers can cache them. The block `human` is the human message: text from
-users, documents and models. Most of this text is placed in tags, and all of it is passed through the filter
-`data`, so that it cannot open or close a tag.
+Most prompts have the CO-STAR form: context, objective, style, tone, audience, response.
+
+The block `system` of a file is the system message. It contains the instructions, which are the same for all
+questions about a platform, so that providers can cache them. The block `human` is the human message. It
+contains text from users, documents and models. Most of this text is placed in tags, and all of it is passed
+through the filter `data`, so that it cannot open or close a tag.
 """
 
 import re

@@ -56,9 +56,9 @@ class AnswerText(ConfigModel):
     correction_notice: NonEmptyStr
     """Follows streamed text that is not part of the final answer."""
     fields: Annotated[dict[str, NonEmptyStr], AfterValidator(_answer_fields_only)]
-    """Labels, without a colon, of fields of an answer, by the names of the fields in `Answer`.
+    """Labels of an answer's fields, without a colon. The keys are names of fields of `Answer`.
 
-    A field in FOOTER_FIELDS without a label is printed as its value alone.
+    If a field in `schemas.answer.FOOTER_FIELDS` has no label, only its value is printed.
     """
 
 
@@ -82,7 +82,7 @@ class SectionLabels(ConfigModel):
     """Text in rendered API documents: section titles, table columns, connecting words."""
 
     sections: Annotated[dict[SectionKind, NonEmptyStr], _complete(*_API_SECTIONS)]
-    """The title of each section that only API documents have."""
+    """The title of each kind of section except `prose`."""
     parameter_columns: tuple[str, str, str, str, str]
     """Name, type, required, description, example."""
     location_column: str

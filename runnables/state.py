@@ -82,7 +82,7 @@ StateStep = Runnable[PipelineState, PipelineState]
 """A step that is shown as a run in traces."""
 
 StateFunction = Callable[[PipelineState, RunnableConfig], Coroutine[Any, Any, PipelineState]]
-"""A step that traces do not show as a run, only the runs that the step starts."""
+"""A step that is not shown as a run in traces. The runs that it starts are shown."""
 
 AnswerFunction = Callable[[_Input, RunnableConfig], Coroutine[Any, Any, Answer]]
 """A function that ends the pipeline with an answer."""

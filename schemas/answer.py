@@ -204,8 +204,8 @@ class Answer(ApiModel):
 FOOTER_FIELDS = ("confidence", "type", "answered_by")
 """The fields that the terminal prints below an answer, in this order.
 
-The question page lists them in the details of the answer, in an order of its own, unless it shows them
-elsewhere (see `SHOWN_ELSEWHERE` in details.js).
+The question page lists them in the details of the answer, in its own order. It leaves out the fields that
+it shows elsewhere (see `SHOWN_ELSEWHERE` in details.js).
 """
 
 CHAT_FIELDS = (

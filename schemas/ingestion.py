@@ -57,7 +57,7 @@ class SourceReport(ApiModel, frozen=False):
     refused: list[str] = Field(default_factory=list)
     """One line per unreadable document and per refused deletion."""
     warnings: list[str] = Field(default_factory=list)
-    """One line per problem with which documents are indexed, such as a `page_url` that makes no links."""
+    """One line per problem that does not prevent indexing, such as a `page_url` that makes no links."""
 
 
 class IngestionRun(ApiModel, frozen=False):
@@ -83,7 +83,10 @@ class IngestionRun(ApiModel, frozen=False):
 
     @property
     def unread(self) -> list[str]:
-        """The names of the sources of which no document could be read; not of removed sources."""
+        """The names of the sources of which no document could be read.
+
+        Sources that were removed from platform.toml do not count.
+        """
         return [
             source.name
             for source in self.sources

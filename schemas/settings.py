@@ -59,7 +59,7 @@ ModelOptions = Annotated[
 
 
 def default_platform() -> Path:
-    """Return the platform.toml in the working directory or, without such a file, that of the samples."""
+    """Return `platform.toml` in the working directory or, if it does not exist, the sample one."""
     path = Path("platform.toml")
     return path if path.is_file() else SAMPLE_PLATFORM
 

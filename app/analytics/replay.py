@@ -250,9 +250,9 @@ def distinct_questions(records: Iterable[QuestionRecord]) -> list[RecordedQuesti
 
 
 def _commands(records: Iterable[QuestionRecord]) -> Iterator[tuple[AskCommand, QuestionRecord]]:
-    """Yield the command that asks each answered question again, with its record.
+    """Yield each answered question as a command that asks it again, with its record.
 
-    Questions are asked without a session. A question that follows another one in `records` is asked in its
+    Questions are asked without a session. A follow-up to an earlier question in `records` is asked in its
     standalone form, `record.understood`, if this form was recorded.
     """
     started: set[tuple[str, str | None]] = set()

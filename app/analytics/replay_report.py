@@ -99,7 +99,7 @@ def _changed_question(replayed: ReplayedQuestion) -> Group:
 def _outcome_text(
     replayed: ReplayedQuestion, outcome: ReplayOutcome, changed: set[str], style: str
 ) -> Text:
-    """Return what has changed in `outcome`: its error code, lines, the question type or the cited pages.
+    """Return what has changed in `outcome`: error code, differing lines, question type or cited pages.
 
     `outcome` is one of the two outcomes of `replayed`. Pages in `changed` have the style `style`.
     """

@@ -1,4 +1,4 @@
-"""Shortens and compares texts, counts nouns and names time spans, for several reports."""
+"""Formats lines, counts and time spans for reports, and finds the lines in which two answers differ."""
 
 from collections.abc import Sequence
 
@@ -29,7 +29,7 @@ def differing_lines(
 
 
 def _cut(lines: Sequence[str], others: Sequence[str], max_chars: int) -> list[str]:
-    """Return `lines` in at most `max_chars` characters; `others` are the lines of the other answer."""
+    """Cut each of `lines` to at most `max_chars` characters; `others` are the lines of the other answer."""
     shown = []
     for line in lines:
         common = max((_common_length(line, other) for other in others), default=0)
@@ -40,9 +40,9 @@ def _cut(lines: Sequence[str], others: Sequence[str], max_chars: int) -> list[st
 
 
 def _context_start(line: str, difference: int) -> int:
-    """Return where to start, so that at most `CONTEXT_CHARS` characters come before `difference`.
+    """Return the index at which to start, at most `CONTEXT_CHARS` characters before the index `difference`.
 
-    This is the start of a word, if one is near.
+    If a word starts soon after that index, return the start of the word.
     """
     earliest = difference - CONTEXT_CHARS
     if earliest <= 0:
@@ -57,7 +57,7 @@ def _common_length(one: str, other: str) -> int:
 
 
 def count_of(number: int, noun: str) -> str:
-    """Return `number` with the singular `noun` or, by adding an s, its plural: `1 question`."""
+    """Return `number` with the singular `noun`, which gets an s if needed: `1 question`, `2 questions`."""
     return f"{number} {noun}" if number == 1 else f"{number} {noun}s"
 
 

@@ -1,4 +1,7 @@
-"""The routes of the admin page: start and inspect ingestion runs, and report on recorded questions."""
+"""Routes that start and list ingestion runs, and report on recorded questions.
+
+The admin page calls these routes.
+"""
 
 from dataclasses import dataclass
 from typing import Annotated, Any, Literal
@@ -44,7 +47,7 @@ REPORT_RESPONSE = ResponseSpec(
 
 
 class IngestionRequest(IngestionOptions):
-    """Options of an ingestion run, as a request sends them."""
+    """The body of `POST /ingestions`: the options of the run."""
 
     model_config = ConfigDict(
         populate_by_name=False

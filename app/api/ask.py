@@ -131,7 +131,7 @@ class AskRequest(ApiModel):
     """`tools`: a model looks up documents with tools before it answers."""
 
     def to_command(self) -> AskCommand:
-        """Return the command without the caller, which the request does not name."""
+        """Return the command. The handler sets `owner` and `account`, which are not in the body."""
         return AskCommand(
             self.question, self.k, self.language, self.filters, self.mode, self.session
         )
@@ -174,7 +174,10 @@ class AskOperation(Operation):
     """The OpenAPI operation of `POST /ask`, with parts that Litestar cannot derive from the handler."""
 
     def __post_init__(self) -> None:
-        """Add an example, the event stream, and links to rating the answer and deleting its session."""
+        """Add an example, the event stream, and links to other operations.
+
+        The linked operations rate the answer and delete its session.
+        """
         response = success_response(self)
         assert response.content
         (json_content,) = response.content.values()
@@ -207,8 +210,10 @@ async def ask(
 
     With `Accept: text/event-stream`, the answer is sent as events: `structured`, `sources`, one `step` per
     step of the answer, and finally `answer`. A step is sent once it is complete and has been checked
-    against the documents. If a further `sources` event follows, discard the steps received before it. If an
-    error occurs during the stream, the last event is `error`, with a problem as its data.
+    against the documents. If a further `sources` event follows, discard the steps received before it.
+
+    If an error occurs during the stream, the last event is `error`. Its data is a `Problem`, as in the body
+    of an error response.
     """
     command = replace(
         data.to_command(),

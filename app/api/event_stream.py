@@ -15,7 +15,10 @@ from schemas.answer import Answer, Event, EventSink
 EVENT_STREAM = "text/event-stream"
 
 HEARTBEAT_INTERVAL_S = 10.0
-"""Seconds without an event after which an SSE comment is sent, because proxies close idle connections."""
+"""Seconds without an event after which a heartbeat is sent. A heartbeat is an SSE comment.
+
+Without heartbeats, proxies may close the connection.
+"""
 
 HEARTBEAT = ServerSentEventMessage(data=None, comment="")
 

@@ -1,4 +1,4 @@
-"""Types of request fields, and checks of query parameters and headers, with readable errors."""
+"""Types of request fields, and functions that read ids, query parameters and the header Accept."""
 
 import re
 from typing import Annotated, Any, get_args
@@ -18,7 +18,7 @@ from pydantic_core import PydanticCustomError
 from app.api.problems import to_problem
 
 NOT_BLANK_PATTERN = r"[^\t-\r\x1c-\x20\x85\xa0\u1680\u2000-\u200a\u2028\u2029\u202f\u205f\u3000]"
-"""Matches a character that is not whitespace in Python.
+"""Matches a character that `str.strip` does not remove.
 
 The whitespace characters are listed, because `\\s` matches a different set of characters in JSON Schema
 (ECMA-262).
@@ -75,7 +75,10 @@ def parse_id(text: str, resource: str) -> UUID:
 
 
 def not_found(resource: str) -> NotFoundException:
-    """Return the error for an id that does not exist; `resource` says what has such ids."""
+    """Return the error for an id that does not exist.
+
+    `resource` is the kind of resource that the message names, such as "answer".
+    """
     return NotFoundException(f"there is no {resource} with this id")
 
 
@@ -88,9 +91,9 @@ def prefers(request: Request[Any, Any, Any], media_type: str) -> bool:
 async def check_query(
     connection: ASGIConnection[Any, Any, Any, Any], handler: BaseRouteHandler
 ) -> None:
-    """Raise ValidationException for unknown query parameters, as a Litestar guard.
+    """Litestar guard: raise ValidationException for unknown query parameters.
 
-    Routes without query parameters ignore all of them.
+    If a route declares no query parameters, those in the request are ignored.
     """
     known = _query_parameters(handler)
     unknown = sorted(connection.query_params.keys() - known.keys())
@@ -117,7 +120,7 @@ def _query_parameters(handler: BaseRouteHandler) -> dict[str, FieldDefinition]:
 
 
 def _expected(field: FieldDefinition) -> str:
-    """Return which values a query parameter accepts, in pydantic's words."""
+    """Return a message in pydantic's style, such as "Input should be 'json' or 'csv'"."""
     definition = field.kwarg_definition
     assert isinstance(definition, QueryParameter)
     if field.annotation is int:

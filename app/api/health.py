@@ -42,7 +42,7 @@ class Check(ApiModel):
 
     status: HealthState
     detail: str | None = None
-    """Names, counts and the last error; null for a caller without a key with the scope `admin`."""
+    """Names, counts and the last error; null if the caller lacks the scope `admin`."""
 
 
 class Ready(ApiModel):
@@ -166,8 +166,9 @@ async def _model_problem(
 ) -> str | None:
     """Return the error of the model's last call, or None if that call succeeded.
 
-    The model is probed first if it has not been called, or if the error is older than PROBE_INTERVAL_S. A
-    probe that takes longer than CHECK_TIMEOUT_S continues, and its result is used by later checks.
+    The model is probed first if it has not been called, or if the error is older than PROBE_INTERVAL_S. If
+    the probe takes longer than CHECK_TIMEOUT_S, it continues, and later checks use its result. If the model
+    has never replied and the probe is still running, a message that says so is returned.
     """
     last = model.last_called_at
     probe = probes.get(model.role)
@@ -187,7 +188,10 @@ async def _probe(model: ChatModel) -> None:
 
 
 def _check_embeddings(answer_service: AnswerService) -> dict[str, Check]:
-    """Check the last call of the embedding model. A failure is not fatal: full text is searched."""
+    """Check the last call of the embedding model.
+
+    A failure is not fatal, because retrieval then uses full-text search only.
+    """
     embeddings = answer_service.query_embeddings
     if embeddings is None:
         return {}
@@ -231,7 +235,10 @@ async def _check_ingestion(answer_service: AnswerService) -> Check:
 
 
 def _check_records(record_writer: RecordWriter) -> dict[str, Check]:
-    """Return a check if question records cannot be written. Answers do not depend on them."""
+    """Return a check only if question records are lost or wait in the outbox.
+
+    Such a problem is not fatal, because answers do not depend on records.
+    """
     problem = record_writer.problem
     return {"records": Check(status="degraded", detail=problem)} if problem else {}
 

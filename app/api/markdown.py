@@ -1,4 +1,7 @@
-"""Renders an answer as Markdown, with a note on doubts at the start and links to the sources at the end."""
+"""Renders an answer as Markdown.
+
+If the answer is doubtful, the text starts with a note on the doubts. It ends with links to the sources.
+"""
 
 import re
 from collections.abc import Iterable, Iterator, Sequence
@@ -13,14 +16,14 @@ _URL_ESCAPES = str.maketrans({" ": "%20", "(": "%28", ")": "%29", "<": "%3C", ">
 
 
 def render_markdown(answer: Answer) -> str:
-    """Return a note on doubts, the steps as paragraphs, and the lists that `link_lists` yields."""
+    """Return the note of `doubt_notes`, if any, the steps as paragraphs, and the lists of `link_lists`."""
     return join_paragraphs([*doubt_notes(answer), *answer.answer, *link_lists(answer)])
 
 
 def doubt_notes(answer: Answer) -> Iterator[str]:
     """Yield a note that says why the answer is doubtful, or nothing if it is not doubtful.
 
-    The confidence of an answer without statements, such as a refusal, is not mentioned.
+    The note does not mention the confidence if the answer makes no statements, as in a refusal.
     """
     labels = user_text(answer.language).answer
     makes_statements = bool(answer.sources or answer.unsupported)

@@ -1,8 +1,8 @@
 """Finds questions to suggest: frequent logged questions of an API key, and headings rewritten as questions.
 
-Logged questions are suggested only to users of the same key. Because these users may not know each other,
-a logged question is suggested only if its text cannot tell them anything about the person who asked it. The
-grammatical form of a heading determines how it is rewritten.
+Logged questions are suggested only to users of the same key. These users may not know each other. A logged
+question is therefore suggested only if it is frequent, and if its text is unlikely to reveal anything about
+the person who asked it. The grammatical form of a heading determines how it is rewritten.
 """
 
 import re
@@ -19,7 +19,7 @@ from schemas.errors import StoreUnavailable
 from schemas.insights import QuestionRecord
 
 MIN_SESSIONS = 3
-"""Minimum number of sessions in which a logged question was asked.
+"""Minimum number of sessions in which a suggested question was asked.
 
 Rarer questions are not suggested, because they may identify a person.
 """
@@ -28,9 +28,10 @@ MAX_QUESTION_CHARS = 80
 """Maximum length of a question, in characters."""
 
 MIN_COVERAGE = 0.8
-"""Minimum `coverage` of a suggested question.
+"""Minimum `coverage` of a suggested question: the share of its words that the cited texts contain.
 
-Names of persons, insults and advertisements are words that the cited pages do not contain.
+The cited texts rarely contain names of persons, insults or advertisements, so questions with such words are
+excluded.
 """
 
 MAX_RECORDS = 2_000
@@ -54,20 +55,35 @@ _PRIVATE_TEXT = re.compile(
     """,
     re.IGNORECASE | re.VERBOSE,
 )
-"""Matches text that is not suggested to others. The text must be in the Unicode normal form NFKC."""
+"""Matches text that may be private. Questions with such text are not suggested to other users.
+
+The text must be in the Unicode normal form NFKC.
+"""
 
 _QUOTED_WORD = re.compile("[\"'“”‘’「『《]([一-鿿]{1,6})[\"'“”‘’」』》]")
-"""A short Chinese word in quotation marks, which is usually a status or a button."""
+"""Matches a short Chinese word in quotation marks.
+
+Such a word usually names a status or a button, so it is not treated as a private value.
+"""
 
 _LONG_TOKEN = re.compile(r"(?<![A-Za-z\d])(?=[A-Za-z]*\d)[A-Za-z\d]{8,}")
 _RUN = re.compile(r"\d+|[A-Za-z]+")
 _VOWEL = re.compile("[aeiou]", re.IGNORECASE)
 _MIN_VALUE_DIGITS = 3
+"""Minimum number of digits in a token that is a value, such as an id or a key."""
+
 _MIN_VALUE_RUNS = 3
-"""Minimum numbers of digits, and of runs of letters or digits, in a token that is an id or a key."""
+"""Minimum number of runs in a token that is a value although it contains vowels.
+
+A run consists only of digits or only of letters: `a1b2` has four runs.
+"""
 
 _INVISIBLE_CATEGORIES = {"Cc", "Cf", "Cn", "Co", "Cs", "Zl", "Zp"}
-"""Unicode categories of control, formatting, unassigned and private characters, and of line ends."""
+"""Unicode categories of invisible characters.
+
+They are control, format, unassigned, private-use and surrogate characters, and line and paragraph
+separators.
+"""
 
 
 class LoggedQuestions:
@@ -140,7 +156,7 @@ def _is_public(text: str) -> bool:
 
 
 def _is_value(token: str) -> bool:
-    """Return whether a long token of letters and digits is a value rather than a term such as SHA256."""
+    """Return whether a long token of letters and digits is a value, and not a term such as HMACSHA256."""
     digits = sum(map(str.isdigit, token))
     is_mixed = len(_RUN.findall(token)) >= _MIN_VALUE_RUNS
     return digits >= _MIN_VALUE_DIGITS and (is_mixed or not _VOWEL.search(token))
@@ -149,7 +165,12 @@ def _is_value(token: str) -> bool:
 # --- headings -------------------------------------------------------------------------------------
 
 _Form = Literal["question", "how", "works"]
-"""The form of a heading: a question, an action (How do I ...?) or a process (How does ... work?)."""
+"""The form of a heading.
+
+- `question`: the heading is already a question
+- `how`: the heading names an action, and becomes "How do I ...?"
+- `works`: the heading names a process, and becomes "How does ... work?"
+"""
 
 _STEP = re.compile(
     r"(?:第[一二三四五六七八九十\d]+[步章节]|step \d+|\d+(?:\.\d+)*\.?)[：:、\s]+", re.I

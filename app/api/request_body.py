@@ -1,4 +1,4 @@
-"""Ends requests whose body does not arrive: after a time limit, a response or a disconnection."""
+"""Limits the time in which a request body must arrive, and closes connections with an incomplete body."""
 
 import asyncio
 from http import HTTPStatus
@@ -27,9 +27,11 @@ class ClientDisconnected(Exception):
 class BodyDeadline(ASGIMiddleware):
     """Limits the time in which the body of a request must arrive.
 
-    If it does not, the code that reads the body gets a BodyTimeout; if the client disconnects, a
-    ClientDisconnected. After the body, messages are passed on unchanged. If the response starts before the
-    body is complete, the connection is closed after it, so that nobody waits for the rest of the body.
+    If the body is late, reading it raises BodyTimeout. If the client disconnects before the body is
+    complete, reading it raises ClientDisconnected. Messages after the body are passed on unchanged.
+
+    If the response starts before the body is complete, the connection is closed after the response, so that
+    the server does not wait for the rest of the body.
     """
 
     scopes = (ScopeType.HTTP,)
@@ -57,7 +59,7 @@ def _has_body(scope: Scope) -> bool:
 
 
 class _BodyReader:
-    """The messages of one client."""
+    """Receives the ASGI messages of one request, and limits the time for its body."""
 
     def __init__(self, receive: Receive, timeout_s: float) -> None:
         self._receive = receive
@@ -83,5 +85,8 @@ class _BodyReader:
 
 
 def no_response(request: Request[Any, Any, Any], error: ClientDisconnected) -> Response[None]:
-    """Return a response that nobody receives, so that the error is not logged as unexpected."""
+    """Return a response, so that the error is not logged as unexpected.
+
+    The client does not receive the response, because it has disconnected.
+    """
     return Response(None, status_code=CLIENT_CLOSED_REQUEST)

@@ -237,9 +237,9 @@ async def get_suggestions(
     """Return up to four questions that the documents answer.
 
     Frequent questions come first: those asked in at least three sessions of the caller's API key, or of
-    all callers if no key is required. Questions with an address, a value or words that the cited pages do
-    not contain are left out. Other questions are made from page titles, headings, API names and error
-    codes.
+    all callers if no key is required. A frequent question is left out if it contains an address or a value
+    such as an order number, or if the cited pages lack many of its words. Further questions are made from
+    page titles, headings, API names and error codes.
 
     If `source` and `document` are given, return up to three questions about the sections of that document
     that are not in `seen`. `source` and `document` take the fields `source` and `documentId` of an entry in

@@ -29,7 +29,7 @@ from app.masking.text_spans import TextSpan, blank_out, has_digit
 from app.masking.values_before_names import find_values_before_names
 
 _MIN_REPEATED_CHARS = 8
-"""Minimum length, in characters, of a named secret that is also masked where its name is missing."""
+"""Minimum length, in characters, of a named secret that is also masked where it occurs without a name."""
 
 _MIN_KNOWN_CHARS = 4
 """Minimum length, in characters, of the secrets in `SecretScan.secrets`."""
@@ -47,8 +47,10 @@ _PLAIN = str.maketrans(
     f"{_WIDE}{_TRADITIONAL}\u3000\u00a0",
     f"@-_.{string.ascii_letters}{string.digits}{_SIMPLIFIED}  ",
 )
-"""Maps other forms of characters to those in names and patterns: full-width characters, the traditional
-characters in names of secrets, and special spaces.
+"""Maps variants of characters to the characters that names and patterns contain.
+
+The variants are full-width characters, special spaces, and the traditional Chinese characters in names of
+secrets.
 """
 _OTHER_FORM = re.compile(f"[{_WIDE}{_TRADITIONAL}\u3000\u00a0]")
 _LABEL = re.compile(r"‹[^‹›\n]{1,80}›")
@@ -154,7 +156,7 @@ def _secrets(text: str) -> list[TextSpan]:
 
 
 def _plain(text: str) -> str:
-    """Return `text` with other forms of characters replaced (`_PLAIN`), at the same length."""
+    """Return `text` with the variants of characters in `_PLAIN` replaced. The length does not change."""
     return text.translate(_PLAIN) if _OTHER_FORM.search(text) else text  # translating is slow
 
 

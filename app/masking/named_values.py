@@ -121,12 +121,15 @@ _BELOW = re.compile(
 _COMMA = re.compile(r"[ \t]?[,，、~][ \t]?")
 _ERROR_OR_UNIT = re.compile(r"[ ]?(?:错误|报错|限流|毫秒|秒|error)", re.IGNORECASE)
 _MAX_ERROR_CHARS = 5
-"""Maximum length of a number that is an error or a duration if a word such as 错误 or 毫秒 follows it."""
+"""Maximum length, in characters, of an error code or a duration.
+
+A longer number is a one-time code, even before a word such as 错误 or 毫秒.
+"""
 _BRACKETS = "（(《〈[【{<"
 _MIN_CODE_IN_BRACKETS_CHARS = 6
 _STATUS = re.compile(r"\d{3}")
 _CARD_CODE = re.compile(r"cv[cv]2?|安全码", re.IGNORECASE)
-"""The name of a code on a bank card, which has three digits, as an HTTP status has."""
+"""The name of the code on a bank card. This code can have three digits, like an HTTP status."""
 _LINE_END = re.compile(r"[ \t]{0,8}(?:\r?\n|$)")
 _FROM = re.compile(
     r"(?:[ ](?:for|of|on|in)(?:[ ][\w.-]{1,20}){1,3}?)?"
@@ -162,7 +165,10 @@ class _ValueStart(NamedTuple):
     position: int
     confidence: SyntaxConfidence
     syntax: str
-    """The name of the group in `_SEPARATOR` that matched; "assigned" for an option (`--token`)."""
+    """The name of the group in `_SEPARATOR` that matched.
+
+    For `--token …`, it is "assigned". For `"--token", "…"` in a list of arguments, it is "option".
+    """
     level: str = ""
     """The level of percent-encoding of the separator: "" for `%3D`, "25" for `%253D`, and so on."""
     closing_quote: str = ""
@@ -283,7 +289,10 @@ def find_named_values(text: str) -> NamedValues:
 
 
 def _secrets_after(text: str, start: int, end: int, kind: SecretKind) -> list[TextSpan]:
-    """Return the secrets that follow the name text[start:end]: usually one, and two if it was changed."""
+    """Return the secrets that follow the name text[start:end].
+
+    There is at most one, except in phrases such as "token from … to …".
+    """
     if kind is SecretKind.PERSONAL and _EXAMPLE.search(text, max(start - 8, 0), start):
         return []
     if changed := _changed_secrets(text, start, end, kind):
@@ -361,7 +370,8 @@ def _enclosed_secret(
 ) -> TextSpan | None:
     """Return the secret in quotation marks or brackets at `position`, or None.
 
-    Without `is_assigned`, that is, without a word such as "is", a short number in brackets is no code.
+    `is_assigned` is true if a separator such as "is", or the word "my" before the name, indicates a value.
+    Otherwise, a short value in brackets does not count as a one-time code.
     """
     enclosed = find_enclosed(text, position)
     if enclosed is None:
@@ -405,7 +415,10 @@ def _secret_without_separator(text: str, start: int, end: int, kind: SecretKind)
 
 
 def _is_error_or_duration(text: str, position: int, value: str, name: str) -> bool:
-    """Return whether the `value` at `position` is no code of `name`, as in 验证码 3000 毫秒."""
+    """Return whether `value` is an HTTP status, an error code or a duration instead of a one-time code.
+
+    For example, 3000 in 验证码 3000 毫秒 is a duration.
+    """
     if _STATUS.fullmatch(value):
         return _CARD_CODE.fullmatch(name) is None
     is_short = len(value) <= _MAX_ERROR_CHARS
@@ -413,7 +426,7 @@ def _is_error_or_duration(text: str, position: int, value: str, name: str) -> bo
 
 
 def _secret_below(text: str, start: int, end: int, kind: SecretKind) -> TextSpan | None:
-    """Return the secret that is alone on one of the lines after the name text[start:end], or None."""
+    """Return the secret that is alone on one of the lines below the name text[start:end], or None."""
     gap = _BELOW.match(text, end)
     if gap is None:
         return None
@@ -427,7 +440,7 @@ def _secret_below(text: str, start: int, end: int, kind: SecretKind) -> TextSpan
 def _secret_after_comma(text: str, start: int, end: int, kind: SecretKind) -> TextSpan | None:
     """Return the secret after the name text[start:end] and a comma, or None.
 
-    Before other words, the secret must be random, because lists of names are frequent too.
+    If other words follow, the secret must be random, because the text may be a list of names.
     """
     gap = _COMMA.match(text, end)
     if gap is None or kind is SecretKind.OPAQUE:

@@ -213,7 +213,7 @@ _MAX_CHECKED_CHARS = 256
 """Maximum length of a value that is checked in detail, in characters."""
 
 _MIN_LETTERS_ONLY_CHARS = 8
-"""Minimum length of an assigned secret without digits, in characters, except of `_WORD_KINDS`."""
+"""Minimum length, in characters, of an assigned secret without digits. Not for `_WORD_KINDS`."""
 
 _WORD_KINDS = {SecretKind.SECRET, SecretKind.PASSWORD}
 """The kinds of secrets for which people choose words."""
@@ -276,7 +276,7 @@ def is_plausible_enclosed(kind: SecretKind, value: str, opening: str) -> bool:
     """Return whether `value` can be a secret of `kind` between `opening` and its closing mark.
 
     The name is right before the mark, as in `password "hunter22"`. In round brackets and book title marks,
-    explanations such as (RFC-6749) are frequent.
+    explanations such as (RFC-6749) are frequent, so the rules are stricter.
     """
     if kind is SecretKind.ONE_TIME:
         return _ENCLOSED_CODE.fullmatch(value) is not None
@@ -300,7 +300,8 @@ def is_plausible_enclosed(kind: SecretKind, value: str, opening: str) -> bool:
 def is_plausible_below(kind: SecretKind, value: str) -> bool:
     """Return whether `value` can be a secret of `kind` if it is alone on a line below its name.
 
-    Names of fields often have a line of their own, so the value must be random or a chosen password.
+    Names of fields often have a line of their own. The value must therefore be random, or look like a
+    password that a person chose.
     """
     if not is_plausible(kind, value, SyntaxConfidence.SENTENCE):
         return False

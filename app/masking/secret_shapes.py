@@ -120,7 +120,7 @@ _MIN_WRAPPER_CHARS = 8
 _MAX_WRAPPER_CHARS = 128
 """Minimum and maximum length, in characters, of a secret before and after the parameters to sign."""
 _MAX_MEAN_RUN_OF_WRAPPER_CHARS = 2.2
-"""Maximum mean length of the runs in such a secret; repeated parameters have longer runs."""
+"""Maximum mean length of the runs in such a secret, as in `is_random`. Parameters have longer runs."""
 
 _CONTENT_DIGEST = re.compile(
     r"(?:body|payload|content|file|archive|package|正文|内容|请求体|报文|文件)"
@@ -141,7 +141,10 @@ _SECRET_TOPIC = re.compile(
 """A word that suggests that a random string in the same line is a secret."""
 
 _KEYED = re.compile(r"(?<![A-Za-z])(?:bearer|jwt|hmac[.\w]{0,20}[( ])", re.IGNORECASE)
-"""A word that rules out a digest, except that of a text or file, because a key may be in the same line."""
+"""A word that suggests a key. A random string in its line or the next one does not count as a digest.
+
+The digest of a text or a file (`_CONTENT_DIGEST`) is recognised even after such a word.
+"""
 
 _SECRET_PREFIX = re.compile(
     r"[A-Za-z_-]*(?:key|secret|token|api|pat|sk)[A-Za-z0-9]{0,3}[_-]", re.IGNORECASE
@@ -241,7 +244,7 @@ def _is_wrapper(wrapper: str, parameters: str) -> bool:
 def _is_digest(text: str, match: re.Match[str]) -> bool:
     """Return whether the words before `match` or the lines around it say that it is a digest.
 
-    The lines are that of `match` and the line before. They name a digest and no secret.
+    The lines are that of `match` and the line before. They must name a digest, and must not name a secret.
     """
     before = _CONTENT_DIGEST.search(text, max(match.start() - 60, 0), match.start())
     if before and not _SECRET_TOPIC.search(before[0]):
@@ -291,7 +294,7 @@ def _random_strings(text: str) -> Iterator[TextSpan]:
 
 
 def _is_secret_without_topic(text: str) -> bool:
-    """Return whether the random string `text` is probably a secret even in a line about another topic."""
+    """Return whether the random string `text` is probably a secret, whatever its line is about."""
     if _SECRET_PREFIX.match(text):
         return True
     if (prefix := _PREFIX.match(text)) is not None:

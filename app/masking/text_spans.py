@@ -75,8 +75,8 @@ def blank_out(text: str, spans: Iterable[TextSpan]) -> str:
 def find_enclosed(text: str, position: int) -> tuple[int, int] | None:
     """Return the start and end of the word in quotation marks or brackets at `position`, or None.
 
-    The word consists of printable ASCII characters, and may be padded with a space. If the mark is not
-    ASCII, the closing mark may be another one, because people confuse them.
+    The word consists of printable ASCII characters, and may be padded with a space. If the opening mark is
+    not ASCII, it need not match the closing mark, because people confuse such marks.
     """
     opening = text[position : position + 1]
     if opening not in CLOSING or (word := _ENCLOSED_WORD.match(text, position + 1)) is None:
@@ -94,7 +94,8 @@ def find_enclosed(text: str, position: int) -> tuple[int, int] | None:
 def is_chosen(text: str) -> bool:
     """Return whether `text` looks like a password that a person chose, such as Maple-River27.
 
-    It has at least eight characters, lower-case letters and two digits, and is no version or product.
+    It has at least eight characters, lower-case letters and two digits. It does not look like a version or
+    the name of a product.
     """
     return (
         len(text) >= 8

@@ -29,7 +29,7 @@ _QUALIFIERS = re.compile(
 )
 """The words between the link and the name, such as "my" or 我们的."""
 _OTHER_KINDS = (None, SecretKind.PUBLIC, SecretKind.PERSONAL)
-"""The kinds that are not masked: personal data are recognised by their form."""
+"""The kinds that are not masked here. Personal data are recognised by their format."""
 _WORD = re.compile(r"[a-z]{1,12}[ ]")
 _MAX_WORDS = 2
 """Maximum number of other English words before the name, such as "shop" in "as the shop secret"."""

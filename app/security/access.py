@@ -38,10 +38,10 @@ class AuthGuard:
         self._limits = limits
 
     async def check(self, connection: Connection, handler: BaseRouteHandler) -> None:
-        """Check a request as a Litestar guard, and set `connection.user`.
+        """Litestar guard: check a request and set `connection.user` to its caller.
 
-        On a public route, the user is None if the request has no valid key. Raises Unauthorized, Forbidden
-        or RateLimited.
+        On a public route, the user is None if a key is required and the request has no valid key. For an
+        OPTIONS request, the user is not set. Raises Unauthorized, Forbidden or RateLimited.
         """
         address = _rate_limited_address(connection)
         caller = self._identify(connection, address)
@@ -72,8 +72,8 @@ class AuthGuard:
     ) -> Caller | None:
         """Return the caller of a public route; None if the request has no valid key.
 
-        Wrong keys are counted, so that a public route does not help to guess keys. An address that has sent
-        too many is not refused, but its keys are ignored.
+        Wrong keys are counted, so that public routes cannot be used to guess keys. If an address has sent
+        too many wrong keys, its requests are still answered, but all its keys are ignored.
         """
         if caller is LOCAL or not _api_key(connection):
             return caller
@@ -105,14 +105,17 @@ class AuthGuard:
 def get_caller(request: Request[Any, Any, Any]) -> Caller:
     """Return the caller of a request. Litestar passes the result to handlers as `caller`.
 
-    The route must require a scope, because `AuthGuard` sets the caller only on such routes.
+    The route must require a scope: on public routes, `AuthGuard` may set the user to None.
     """
     caller: Caller = request.user
     return caller
 
 
 async def count_message(connection: Connection, limits: RateLimiter) -> None:
-    """Count an MCP message that returns documents as a request. Raises RateLimited."""
+    """Count an MCP message as a request towards the rate limits. Raises RateLimited.
+
+    Call this function for each tool call, and for each list or read of resources.
+    """
     caller: Caller = connection.user
     if caller is not LOCAL:
         await limits.count_address(_rate_limited_address(connection))
@@ -122,9 +125,9 @@ async def count_message(connection: Connection, limits: RateLimiter) -> None:
 def check_local(connection: Connection) -> None:
     """Raise Forbidden unless the request comes from this machine.
 
-    The headers `Host` and `Origin` must name this machine, because a page of another site can make a
-    browser on this machine send requests to a domain name that resolves to loopback (DNS rebinding).
-    Requests through a proxy are rejected, because their client is not known.
+    The header `Host`, and `Origin` if it is sent, must name this machine. Otherwise, a page of another site
+    could use a domain name that resolves to loopback (DNS rebinding), and send requests through a browser
+    on this machine. Requests through a proxy are rejected, because their client may be on another machine.
     """
     headers, peer = connection.headers, connection.client
     if peer and not is_loopback(peer.host):

@@ -158,7 +158,10 @@ class Caller:
     name: str
     scopes: tuple[Scope, ...]
     account: str
-    """The account under which requests and tokens are counted."""
+    """The account under which requests and tokens are counted.
+
+    This is the id of the caller, or the address of the client if no key is required.
+    """
 
     def has_scope(self, scope: Scope) -> bool:
         """Return whether the caller has the scope; `admin` includes every scope."""

@@ -85,15 +85,15 @@ def cors_config(settings: Settings) -> CORSConfig | None:
     """Return the CORS configuration, or None if the settings allow no other site.
 
     Cookies are not allowed, because a page sends its API key in a header. Any request header is allowed,
-    because clients such as those of OpenAI and MCP send headers of their own, and no header gives more
-    rights than the key.
+    because clients such as the OpenAI and MCP SDKs send their own headers. This is safe, because no header
+    grants more rights than the API key.
     """
     if not settings.cors_origins:
         return None
     return CORSConfig(
         allow_origins=list(settings.cors_origins),
         allow_methods=["GET", "POST", "DELETE"],
-        allow_headers=["*"],  # a preflight response repeats the headers that the browser names
+        allow_headers=["*"],  # Litestar then allows each header that a preflight request names
         allow_credentials=False,
         expose_headers=["X-Request-ID", "Retry-After"],
     )

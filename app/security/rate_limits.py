@@ -208,7 +208,7 @@ class RateLimiter:
 
 
 def _duration(seconds: int) -> str:
-    """Return a duration for readers, such as "90 s", "5 min" or "23 h 59 min"."""
+    """Return `seconds` as text for an error message, such as "90 s", "5 min" or "23 h 59 min"."""
     if seconds < 120:
         return f"{seconds} s"
     hours, minutes = divmod(math.ceil(seconds / 60), 60)

@@ -33,7 +33,7 @@ DocumentDigests = Mapping[DocumentKey, str]
 """The SHA-256 digest of each document's content."""
 
 DATABASE_TIMEOUT_S = 1.0
-"""Maximum duration of a cache operation in seconds. The caller waits for the operation."""
+"""Maximum number of seconds that a caller waits for a cache operation."""
 
 MAX_THREADS = 4
 """Number of threads of the cache. Nothing else uses them, so a slow database blocks only the cache."""
@@ -65,12 +65,15 @@ def document_digests(chunks: Iterable[Chunk]) -> DocumentDigests:
 
 
 class DocumentedPages:
-    """The URLs of the pages and APIs in a collection."""
+    """The page URLs of the documents in a collection."""
 
     def __init__(self, collection: Collection) -> None:
         self._collection = collection
         self._catalogue: list[CatalogueEntry] = []
-        """The catalogue that `_known` was built from. A run of ingestion replaces it."""
+        """The catalogue that `_known` was built from.
+
+        After an ingestion run, the collection returns a new list.
+        """
         self._known: frozenset[str] = frozenset()
 
     def contain(self, urls: Iterable[str]) -> bool:
@@ -191,11 +194,13 @@ class SingleFlight:
         """Return the answer, and whether an earlier caller started it.
 
         The first caller with a key runs `start`, and later callers wait for the answer. `store` then stores
-        the answer. A caller that arrives during `store` waits for its end, and then runs its own `start`,
-        which can find the stored answer.
+        the answer. A caller that arrives while `store` runs waits until it has finished. That caller then
+        runs its own `start`, which can find the stored answer.
 
         `on_event` receives all events of the answer; there are none if the first caller passed no
-        `on_event`. Raises the errors of `start`, which is cancelled if all waiting callers are cancelled.
+        `on_event`. If all waiting callers are cancelled, `start` is cancelled.
+
+        Raises the errors of `start`.
         """
         while (flight := self._flights.get(key)) and flight.store_task:
             await asyncio.wait([flight.store_task])

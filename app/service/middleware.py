@@ -105,11 +105,10 @@ class SessionAnswerer:
 
 
 class CachingAnswerer:
-    """Returns the cached answer to a question if its documents have not changed.
+    """Caches answers, and shares answers in progress.
 
-    The documents that the answer cites must be unchanged, and the pages that it suggests must still exist.
-
-    Callers that ask the same question at the same time share one answer.
+    A cached answer is returned only if the documents that it cites are unchanged, and the pages that it
+    suggests still exist. Callers that ask the same question at the same time share one answer.
     """
 
     def __init__(

@@ -52,7 +52,7 @@ WriteBatch = Callable[[Sequence[QuestionRecord]], None]
 """Writes records to the database."""
 
 UNWRITABLE = "questions cannot be recorded: see the log and APIDESK_SPOOL"
-"""What `/health/ready` says if the outbox cannot be written. The log has the reason and the path."""
+"""The detail of the check `records` in `/health/ready` if the outbox cannot be written."""
 
 log = logging.getLogger(__name__)
 

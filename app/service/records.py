@@ -138,9 +138,10 @@ def _scanned_part(text: str) -> str:
 
 
 def _api_identity(text: str | None, secrets: Mapping[str, str]) -> str | None:
-    """Return the masked name or path of an API, or None if nothing remains or `text` is part of a secret.
+    """Return the name or path of an API, with its secrets masked.
 
-    Insights count questions by API, and a mask such as ‹secret› is not an API.
+    Returns None if `text` is empty, is part of a secret, or consists only of secrets. Insights count
+    questions by API, and a mask such as ‹secret› is not an API.
     """
     masked = _mask_name(text, secrets)
     if not text or not masked or is_masked(masked) or any(text in secret for secret in secrets):

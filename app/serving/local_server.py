@@ -4,8 +4,9 @@ While a server runs, a file next to the store contains the server's address and 
 `apidesk ask` and `apidesk chat` send their questions to the server, which has already loaded everything.
 Only the user who started the server can read the file.
 
-The server also locks a second file as long as it runs. If that lock is free, the server was killed and its
-address is out of date. If several servers use the same store, only the first one writes its address.
+The server also locks a second file as long as it runs. If the address file exists but this lock is free,
+the server was killed, and the address is out of date. If several servers use the same store, only the
+first one writes its address.
 """
 
 import json

@@ -29,7 +29,7 @@ from schemas.errors import ConfigurationError
 from schemas.settings import Settings, unknown_settings
 
 SHUTDOWN_MARGIN_S = 5
-"""Seconds that uvicorn waits after the shutdown timeout of answers, to finish sending responses."""
+"""Seconds after APIDESK_SHUTDOWN_TIMEOUT in which uvicorn can finish sending responses."""
 
 NO_KEY = "no API key is configured: only requests from this machine are accepted"
 

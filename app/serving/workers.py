@@ -183,7 +183,11 @@ class _Supervisor(Multiprocess):
         return any(worker.exitcode == STARTUP_FAILURE for worker in self.processes)
 
     def restart_all(self) -> None:
-        """Replace the workers. If a new one cannot start, say so after uvicorn's message about its time."""
+        """Replace the workers.
+
+        If a new worker cannot start, uvicorn only logs that it was not ready in time. This method then logs
+        that the worker could not start, and that the old workers continue.
+        """
         before = list(self.processes)
         super().restart_all()
         if not self.should_exit.is_set() and set(before) & set(self.processes):

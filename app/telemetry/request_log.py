@@ -40,7 +40,7 @@ MAX_SCANNED_PATH_CHARS = 2_000
 """Number of characters of a path that are scanned for secrets, before the path is shortened."""
 
 _MIN_SECRET_WORD_CHARS = 16
-"""Minimum length of a segment without digits that is masked as a part of a secret, in characters."""
+"""Minimum length, in characters, of a path segment without digits that is masked as a part of a secret."""
 
 _API_KEY = re.compile(r"apidesk_[0-9a-f]{12}_[A-Za-z0-9_-]*")
 

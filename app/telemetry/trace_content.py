@@ -35,7 +35,10 @@ CACHED_TEXTS = 256
 """Number of texts whose scan for secrets is kept, because most runs of a trace repeat the same texts."""
 
 PROMPT_FIELDS = ("messages", "prompts")
-"""Fields of a run that contain prompts. In prompts, the tags of documents are escaped in other texts."""
+"""Fields of a run that contain prompts.
+
+Tags in the other texts of a prompt are escaped, so `_PROMPTED_DOCUMENTS` matches only the documents.
+"""
 
 _PROMPTED_DOCUMENTS = re.compile(r"(<documents>\n.*?\n</documents>)", re.DOTALL)
 """The documents in a prompt, or in the result of a tool."""
@@ -44,7 +47,7 @@ _ERROR_NAME = re.compile(r"[A-Za-z_]\w*(?=\()", re.ASCII)
 
 
 def summarise_chunks(fields: dict[str, Any]) -> dict[str, Any]:
-    """Return the inputs or outputs of a run, shortened, as values that JSON has.
+    """Return the inputs or outputs of a run, shortened and converted to JSON values if possible.
 
     Chunks are reduced to ids and scores, and an Answer loses the texts of its sources. Prompts and
     LangChain's Documents keep their texts.
@@ -86,8 +89,8 @@ def _dump(value: Any) -> Any:
 class SecretMask:
     """Shortens the inputs or outputs of a run as `summarise_chunks` does, and masks secrets in them.
 
-    Documents are not masked: they are long, and everyone who asks may read them. LangSmith's client calls
-    this function on the event loop.
+    Documents are not masked: they are long, and everyone who asks may read them. Results are cached,
+    because LangSmith's client calls this function on the event loop.
     """
 
     def __init__(self) -> None:
@@ -136,7 +139,10 @@ def mask_error(error: str) -> str:
 
 
 def _texts(value: Any) -> Iterator[str]:
-    """Yield the texts in the JSON value of a run, and the values of secrets also with their names."""
+    """Yield the texts in the JSON value of a run.
+
+    A value with the name of a secret is also yielded with its name, as in `"token": "…"`.
+    """
     match value:
         case str():
             yield value

@@ -20,13 +20,13 @@ from runnables.question.query_terms import QueryTerms
 from schemas.answer import Confidence
 
 HIGH = 0.89
-"""Probability from which the confidence is `high`.
+"""Minimum probability for the confidence `high`.
 
 Of the cross-validated answers with at least this probability, nine in ten are right.
 """
 
 MEDIUM = 0.45
-"""Probability from which the confidence is `medium`."""
+"""Minimum probability for the confidence `medium`."""
 
 DEFINED = 0.9
 """Minimum probability of an answer that defines a code, if the question only names the code and its API.
@@ -46,7 +46,7 @@ NOT_COVERED = 0.01
 ON_TOPIC_SHARE = 0.75
 """Assumed share of a platform's questions that are on topic.
 
-`topic_probability` assumes a share of 0.5. `refusal_confidence` converts the probability to this share.
+`topic_probability` assumes a share of 0.5. `refusal_confidence` adjusts its result to this share.
 """
 
 
@@ -107,7 +107,12 @@ def quotes_probability(quotes: Quotes, missing_identifiers: Collection[str]) -> 
 
 
 def answer_features(quotes: Quotes) -> dict[str, float]:
-    """Return the features of an answer that quotes at least one passage."""
+    """Return the features of an answer that quotes at least one passage.
+
+    - `first`: the probability that the best passage is right; the smallest one if the question has parts
+    - `share`: the weighted share of the question's words that the passages contain
+    - `found`: the logarithm of 1 plus the number of the question's words and identifiers that they contain
+    """
     terms, passages = quotes.terms, quotes.passages
     words = frozenset[str]().union(*(passage.words for passage in passages))
     text = "\n".join(passage.text for passage in passages).lower()

@@ -59,16 +59,16 @@ MAX_DEFINITIONS = 3
 """Maximum number of definitions to quote of a single error code."""
 
 MUCH_LONGER = 1.5
-"""Relative length from which a definition of an error code adds something to a similar one."""
+"""Minimum length of a definition of an error code, relative to a similar one, for both to be quoted."""
 
 SIMILAR_TEXT = 75
-"""Similarity, 0 to 100, from which a definition of an error code repeats another one."""
+"""Minimum similarity, 0 to 100, at which a definition of an error code repeats another one."""
 
 MIN_NAME_CHARS = 4
 """Minimum length of an API's name that is searched for in prose, in characters."""
 
 QuotableSection = tuple[Chunk, Sequence[Segment]]
-"""A chunk and those of its segments that may be quoted, at least one."""
+"""A chunk, and its segments that may be quoted (at least one)."""
 
 
 def build_extractive_answer(
@@ -156,8 +156,8 @@ def _about_named_api(
     """Return the chunks about the API that a part of the question names, or all `chunks` if it names none.
 
     These are the chunks of that API, prose that mentions its name, and chunks with error codes or words of
-    the question that the API's own chunks do not contain. If the part is the whole question, the API must
-    be that of the best chunk.
+    the question that the API's own chunks do not contain. If the part is the whole question (`is_whole`),
+    an API counts as named only if the best chunk belongs to it.
     """
     best = chunks[:1] if is_whole else chunks
     named = next((chunk for chunk in best if _is_named(chunk, part)), None)
@@ -187,7 +187,7 @@ def _about_named_api(
 
 
 def _sections(chunks: Iterable[Chunk], language: Language) -> Iterator[QuotableSection]:
-    """Yield `chunks` with those of their segments that may be quoted."""
+    """Yield each chunk that has quotable segments, with these segments."""
     for chunk in chunks:
         if segments := _quotable(chunk, split_chunk(chunk, language)):
             yield chunk, segments
@@ -212,9 +212,9 @@ def _is_named(chunk: Chunk, details: ExtractedDetails) -> bool:
 def _quotable(chunk: Chunk, segments: Sequence[Segment]) -> list[Segment]:
     """Return those `segments` of `chunk` that may be quoted.
 
-    In prose, these are all segments. The method or the URL of the chunk's API alone does not count, because
-    it is quoted above the passages. In a section of an API, these are table rows and the paragraphs that do
-    not introduce code.
+    In prose, these are all segments, except a segment that is only the method or the URL of the chunk's
+    API: both are quoted above the passages. In other sections, these are the table rows, and the paragraphs
+    that are not followed by code.
     """
     if chunk.kind == "prose":
         return [
@@ -240,9 +240,10 @@ def _choose_passages(
 ) -> list[RankedPassage]:
     """Return the passages to quote for one of the `part_count` parts of the question, best first.
 
-    The best passage is always quoted. For an error, only the definition of its code follows. For a
-    difference, the best passage about the other side follows. Further passages must be almost as relevant
-    as the best one, and fit into this part's share of `MAX_QUOTED_CHARS`.
+    If the best passage defines an error code, `_choose_definitions` chooses the passages. Otherwise, the
+    best passage comes first. If the question is about an error, only the definition of its code follows. If
+    the question asks for a difference, the best passage about the other side follows. Further passages must
+    be almost as relevant as the best one, and fit into this part's share of `MAX_QUOTED_CHARS`.
     """
     if not ranked or ranked[0].codes:
         return _choose_definitions(ranked)
@@ -269,8 +270,11 @@ def _choose_passages(
 def _choose_definitions(ranked: Sequence[RankedPassage]) -> list[RankedPassage]:
     """Return the best definition of each error code, and for a single code also other definitions.
 
-    If no page about the whole platform defines the code, several APIs may define it differently. Otherwise,
-    the definition of an API adds something only if it is much longer, for example with the remedy.
+    HTTP statuses are left out if there is also a named error such as `lock_timeout`, which says more.
+
+    If only pages of APIs define the code, the APIs may define it differently, so several definitions are
+    returned. If a page about the whole platform defines it too, the definition of an API is added only if
+    it is much longer, for example because it contains the remedy.
     """
     chosen: list[RankedPassage] = []
     has_name = any("_" in code or "." in code for passage in ranked for code in passage.codes)
@@ -292,7 +296,7 @@ def _choose_definitions(ranked: Sequence[RankedPassage]) -> list[RankedPassage]:
 
 
 def _is_status(code: str) -> bool:
-    """Return whether `code` is an HTTP status; a named error such as `lock_timeout` says more than that."""
+    """Return whether `code` looks like an HTTP status."""
     return len(code) == 3 and code.isdigit()
 
 
@@ -331,7 +335,7 @@ def _without_repeats(passages: Iterable[RankedPassage]) -> Iterator[RankedPassag
 
 
 def _content(chunk: Chunk, segment: Segment) -> tuple[object, object]:
-    """Return a key that equal segments of a chunk share, or equal paragraphs of a document."""
+    """Return a key that is equal for equal segments of a chunk, and for equal paragraphs of a document."""
     if segment.kind == "paragraph":
         return chunk.document_key, plain_text(segment.text)
     return chunk.id, segment
@@ -346,7 +350,7 @@ def _quoted_first(state: PipelineState, steps: Sequence[QuotedStep]) -> list[Ret
 
 
 def build_acknowledge(platform_info: PlatformInfo, answered_by: str) -> AnswerFunction[Question]:
-    """Return the function that replies to small talk; its answers have this `answered_by`."""
+    """Return the function that replies to small talk. Its answers get the given `answered_by`."""
 
     async def acknowledge(question: Question, config: RunnableConfig) -> Answer:
         name = platform_info.name_in(question.language)
@@ -370,7 +374,7 @@ def build_acknowledge(platform_info: PlatformInfo, answered_by: str) -> AnswerFu
 
 
 def build_refuse(platform_info: PlatformInfo, answered_by: str) -> AnswerFunction[PipelineState]:
-    """Return the function that replies to off-topic questions; its answers have this `answered_by`."""
+    """Return the function that replies to off-topic questions. Its answers get the given `answered_by`."""
 
     async def refuse(state: PipelineState, config: RunnableConfig) -> Answer:
         question, on_topic = state["question"], state["classification"].on_topic

@@ -1,8 +1,8 @@
 """Finds the passages of the chunks that could answer a question, and ranks them.
 
-A passage consists of segments of one chunk in document order. The segments are chosen by their relevance,
-the weight of the question's words in them. The relevance of a passage, by which passages are ranked, is a
-weighted sum of features; `benchmarks/fit_answers` fits the weights.
+A passage consists of segments of one chunk in document order. Segments are chosen by their relevance: the
+weight of the question's words in a segment. Passages are ranked by their own relevance: a weighted sum of
+features. `benchmarks/fit_answers` fits the weights.
 """
 
 import re
@@ -54,7 +54,7 @@ CLEAR_SHARE = 0.3
 """Minimum relevance of a row that is clearly asked for, relative to the weight of the question's words."""
 
 MIN_PASTED_LINES = 2
-"""Minimum number of long lines that code and question share, if the question repeats the code."""
+"""Minimum number of long lines that code shares with the question to count as pasted into it."""
 
 _IDENTIFIER_MARK = re.compile(r"[_.\[\d]|(?<=.)[A-Z]")
 """What distinguishes an identifier such as `sku_id` or `skuId` from a word such as "Refund"."""
@@ -69,7 +69,7 @@ class Candidate(RankedChunk):
 
     @cached_property
     def heading_codes(self) -> Set[str]:
-        """The error codes of the question in the last heading, in lower case."""
+        """The error codes of the question that the last heading contains, in lower case."""
         codes = map(str.lower, error_codes(self.chunk.section.rpartition(" > ")[2]))
         return self.terms.identifiers & set(codes)
 
@@ -84,12 +84,12 @@ class Candidate(RankedChunk):
 
     @cached_property
     def words(self) -> Sequence[frozenset[str]]:
-        """The words of the question in each segment."""
+        """For each segment, the words of the question that it contains."""
         return [self.terms.found_in(segment.text) for segment in self.segments]
 
     @cached_property
     def pasted(self) -> Set[int]:
-        """The indices of code that repeats what the question contains, such as the log of an error."""
+        """The indices of code segments that the question also contains, such as a pasted error log."""
         return {
             index
             for index, segment in enumerate(self.segments)
@@ -114,10 +114,10 @@ class Candidate(RankedChunk):
         return names | {name} if name in segment.names and is_word else names
 
     def defined_codes(self, index: int) -> Set[str]:
-        """Return the error codes of the question of which the segment is the row or list item.
+        """Return the error codes of the question that the segment, a table row or list item, defines.
 
-        An ordinary word such as `expired` is a code only if the question is about errors or a meaning. The
-        values in a pasted request are not codes.
+        An ordinary word such as `expired` is a code only if the question is about an error or asks for a
+        meaning. The values in a pasted request are not codes.
         """
         terms, segment = self.terms, self.segments[index]
         names = self._asked_names(segment)
@@ -143,7 +143,7 @@ class Candidate(RankedChunk):
         )
 
     def _described_codes(self, index: int) -> Set[str]:
-        """Return the codes of the question in a row of an error table, except numeric ones.
+        """Return the non-numeric codes of the question that the segment, a row of an error table, contains.
 
         The codes may be in any cell, because in some tables the row of an HTTP status describes several
         codes.
@@ -162,9 +162,9 @@ class RankedPassage:
     chunk: Chunk
     segments: Sequence[Segment]
     words: frozenset[str]
-    """The words of the question in the segments and in the headings above them."""
+    """The words of the question that the segments or `RankedChunk.heading` contain."""
     named: frozenset[str]
-    """The words and identifiers of the question in the headings, or in the API's name and address."""
+    """The words and identifiers of the question that `RankedChunk.heading` contains."""
     codes: Set[str]
     """The error codes of the question that a row or a list item defines, or that are in the heading."""
     is_definition: bool
@@ -187,7 +187,7 @@ def rank_passages(
 ) -> list[RankedPassage]:
     """Return the passages of all candidates, best first. `weights` are the weights of the features.
 
-    Passages with `is_definition` come first, and of these, the definitions of error codes.
+    Passages with `is_definition` come first. Among them, definitions of error codes come first.
     """
     passages = [passage for each in candidates for passage in _passages(each, weights)]
 
@@ -225,8 +225,8 @@ def _choose_segments(
 ) -> tuple[int, ...]:
     """Return the indices of the segments of the passage around `anchor`, in document order.
 
-    Neighbouring segments are added up to `MAX_CHARS`, unless the anchor needs no context, such as the row
-    of an error code. Code that the question contains does not count.
+    If the anchor needs context, its neighbouring segments are added, up to `MAX_CHARS`. The row of an error
+    code, for example, needs none. Code that the question contains does not count towards `MAX_CHARS`.
     """
     segments = candidate.segments
     chosen: dict[int, int] = {}
@@ -293,7 +293,7 @@ def _further_rows(candidate: Candidate, relevance: Sequence[float], anchor: int)
     elif terms.needs and sum(len(segments[i].text) for i in table) <= SMALL_TABLE_CHARS:
         pass  # the whole table is quoted
     elif candidate.is_named(anchor):
-        # The named rows alone would not be enough if the names are part of a pasted request.
+        # If the names come from a pasted request, the named rows alone may not be the answer.
         rows = [i for i in rows if candidate.is_named(i) or relevance[i] >= clear]
     elif relevance[anchor] >= clear:
         min_relevance = SIMILAR_SHARE * relevance[anchor]

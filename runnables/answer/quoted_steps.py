@@ -63,8 +63,8 @@ class _Quoter:
     def quote_api(self, passages: Sequence[RankedPassage], *, is_best: bool) -> list[QuotedStep]:
         """Return the steps that quote `passages` of the document of one API.
 
-        The first step begins with the API's name, method and address. If `is_best` is true, the steps of
-        `_steps_for_call` may follow.
+        The first step begins with the API's name, method and address. `is_best` says whether the document
+        has the best passage for a part of the question. If so, the steps of `_steps_for_call` may follow.
         """
         passages = sorted(passages, key=lambda passage: passage.chunk.kind != "request_url")
         first = passages[0].chunk
@@ -118,8 +118,8 @@ def _block_texts(segments: Sequence[Segment], max_chars: int) -> list[str]:
     """Return the texts of the blocks that fit into `max_chars` characters.
 
     A block begins with the paragraph that introduces it, such as "Example:". An introduction at the end is
-    kept only if it is longer than a label. Each item of a numbered list is a separate text. Added markup,
-    such as the borders of tables, does not count towards `max_chars`.
+    kept only if it is longer than a label, or if there is no other text. Each item of a numbered list is a
+    separate text. Added markup, such as the borders of tables, does not count towards `max_chars`.
     """
     texts: list[str] = []
     introduction = ""
@@ -146,8 +146,8 @@ def _block_texts(segments: Sequence[Segment], max_chars: int) -> list[str]:
 def _table(rows: Sequence[Segment]) -> str:
     """Return `rows` as a Markdown table, without the columns that are empty in all rows.
 
-    If rows of the original table are missing, the last row contains an ellipsis, unless a single row is
-    quoted that is no parameter, which is clearly an excerpt.
+    If rows of the original table are left out, a row with an ellipsis is added at the end. A single row
+    gets no ellipsis, because it is clearly an excerpt. A single parameter still gets one.
     """
     all_columns = zip_longest(*(row.cells for row in rows), fillvalue=("", ""))
     columns = [column for column in all_columns if any(cell for _, cell in column)]

@@ -54,10 +54,7 @@ class Segment:
     text: str
     """Markdown."""
     name: str = ""
-    """First cell of a table row, or the code span or numeric code that begins a bullet; may be empty.
-
-    In a bullet, a colon, an opening bracket or a dash must follow the code.
-    """
+    """The name of a table row (see `row_name`) or of a bullet (see `_name_of_item`); may be empty."""
     is_required: bool = False
     """Whether the segment is the row of a parameter that every call needs."""
     cells: tuple[tuple[str, str], ...] = ()
@@ -168,7 +165,11 @@ def _split_block(context: _RowContext, index: int, block: MarkdownBlock) -> Iter
 
 
 def _name_of_item(item: str) -> str:
-    """Return the name that an item such as "`433`: resource expired" describes; empty if there is none."""
+    """Return the name that an item such as "`433`: resource expired" describes; empty if there is none.
+
+    The name is the code span, the numeric code or the bold term at the start of the item. A code span or
+    code must be followed by a colon, an opening bracket or a dash, and a bold term by a colon.
+    """
     if match := _ITEM_NAME.match(item):
         return match["span"] or match["code"]
     match = _TERM.match(item)

@@ -113,7 +113,7 @@ class AddressIndex:
         """Paths that occur together with a host, and may therefore precede other paths."""
         self._prefixes: set[_Path] = set()
         self._by_suffix: dict[_Path, set[_Path]] = defaultdict(set)
-        """Generalised paths by suffix; each suffix is indexed as written and generalised."""
+        """Generalised paths by suffix. Each suffix is indexed twice: as written, and generalised."""
         self._methods: dict[_Path, set[str]] = defaultdict(set)
         """HTTP methods by generalised path."""
 
@@ -137,8 +137,9 @@ class AddressIndex:
     def contains(self, mention: Mention) -> bool:
         """Return whether the host and the path of `mention` are indexed, with its HTTP method if given.
 
-        A path that ends with `/` may be the beginning of an indexed path. Targets that may be external,
-        such as `http://localhost` and `/etc/hosts`, usually count as contained.
+        A path that ends with `/` may be the beginning of an indexed path. A target that may be external,
+        such as `http://localhost` or `/etc/hosts`, counts as contained. The exception is a path whose first
+        two segments are indexed: it is looked up like any other path.
         """
         host, path = _split_address(mention.target)
         if mention.maybe_external and (host or path[:2] not in self._prefixes):
@@ -190,7 +191,7 @@ def _methods_in(line: str) -> set[str]:
 
 
 def _split_address(address: str) -> tuple[str, _Path]:
-    """Return the host, empty if there is none, and the path segments."""
+    """Return the host and the path segments. The host is empty if there is none."""
     try:
         parts = urlsplit(address.rstrip(_TRAILING_PUNCTUATION))
     except ValueError:  # such as an unclosed bracket

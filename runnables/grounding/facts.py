@@ -278,7 +278,7 @@ def _part_mentions(text: str, name: str, start: int, in_code: bool) -> Iterator[
 
 
 def _is_sentence_break(name: str) -> bool:
-    """Return whether `name` is not a name, but initials such as `e.g` or two sentences: `end.Then`."""
+    """Return whether `name` is only initials such as `e.g`, or joins two sentences, as `end.Then` does."""
     parts = name.split(".")
     return all(len(part) == 1 for part in parts) or (len(parts) == 2 and parts[1].istitle())
 

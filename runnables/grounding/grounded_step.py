@@ -154,7 +154,7 @@ class Grounder:
     def _unverified_facts(self, cited: CitedText) -> list[str]:
         """Return the facts of `cited` that neither the question nor the chunks cited so far contain.
 
-        The index of the last call is reused unless it contains other chunks.
+        The index of the last call is extended, or rebuilt if it contains a chunk that is not cited so far.
         """
         numbers = self._cited.union(cited.numbers)
         if not self._indexed <= numbers:

@@ -170,9 +170,10 @@ def _sentences_on_missing_identifiers(
 
 
 def _link(chunk: Chunk) -> str:
-    """Return the URL of the page, or of the operation in a reference of many, that `chunk` belongs to.
+    """Return the URL of the page that `chunk` belongs to.
 
-    The anchor of a section of prose is left out.
+    The anchor of a prose section is left out. The anchor of an API operation is kept, because one page may
+    document many operations.
     """
     return strip_anchor(chunk.page_url) if chunk.kind == "prose" else chunk.page_url
 

@@ -79,7 +79,7 @@ def coverage(query: str, cited: str) -> float:
     """Return the weighted share of the content words and codes of `query` that `cited` contains, 0 to 1.
 
     The share is 1 if `query` has none. `query` is the `search_query` of a question. Words that are rare in
-    everyday language weigh more, and words that are not nouns less.
+    everyday language weigh more, and words that are not nouns weigh less.
     """
     weighted_terms = list(_weighted_terms(query))
     cited_terms = index_words(cited) | set(error_codes(cited))
@@ -138,8 +138,8 @@ def inferred_support(statement: str, chunk: Chunk, question: str) -> float:
     """Return the share of `statement` that `chunk` contains, 0 to 1, to find a missing citation.
 
     The share is that of content words or, if the chunk is in another language, of identifiers. If the share
-    is too small to infer a citation, the result is 0, as it is for "the documentation does not say", which
-    shares its few content words with many pages.
+    is too small to infer a citation, the result is 0. The result is also 0 for a statement with few content
+    words, such as "the documentation does not say", because many pages contain these words.
     """
     if not is_supported(statement, [chunk], question):
         return 0.0
@@ -256,7 +256,7 @@ MAX_NUMBER_CHARS = 25
 """Maximum number of digits of a number that is converted; longer ones are compared as written."""
 
 MIN_LARGE_NUMBER = 20
-"""Numbers in words below this one need no support if they have no unit."""
+"""A smaller number that is written in words needs no support if it has no unit."""
 
 _DAY = Decimal(86_400)
 _UNITS: Mapping[str, Unit] = {

@@ -89,10 +89,13 @@ RECOVERY_TIMEOUT_S = 10
 """Seconds for which an open circuit rejects calls before the model is called again."""
 
 FALLBACK_TIME_SHARE = 0.5
-"""Share of the remaining time that a model that streams, but is silent, leaves for its fallback."""
+"""Share of the remaining time that is kept for the fallback while a streaming model sends nothing."""
 
 FALLBACK_TIME_SHARE_OF_REPLY = 0.25
-"""`FALLBACK_TIME_SHARE` for a reply that is not streamed, because the whole reply counts as silence."""
+"""`FALLBACK_TIME_SHARE` for a reply that is not streamed.
+
+It is smaller, because such a model sends nothing until the whole reply is complete.
+"""
 
 MODE_ERRORS = (500, 501, 502)
 """HTTP statuses that some servers return for an output mode that they do not support."""

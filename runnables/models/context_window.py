@@ -16,7 +16,7 @@ from runnables.models.json_text import strip_thinking
 from schemas.document import RetrievedChunk
 
 OUTPUT_TOKENS = 1_500
-"""Number of tokens reserved for the reply, unless that exceeds `MAX_OUTPUT_SHARE`."""
+"""Number of tokens reserved for the reply; fewer in a small window (see `MAX_OUTPUT_SHARE`)."""
 
 MAX_OUTPUT_SHARE = 0.25
 """Maximum share of the window that is reserved for the reply."""
@@ -97,7 +97,7 @@ def _without(chunks: list[RetrievedChunk], others: list[RetrievedChunk]) -> list
 # --- length of replies ----------------------------------------------------------------------------
 
 _LIMIT_FIELDS = ("num_predict", "max_tokens")
-"""Fields for the limit: that of LangChain's Ollama client, then that of its other clients."""
+"""Fields for the limit: `num_predict` of LangChain's Ollama client, `max_tokens` of its other clients."""
 
 _CUT = ("length", "max_tokens")
 """Finish reasons that mean that a reply reached the limit."""
@@ -149,7 +149,7 @@ def lower_output_limit(client: BaseChatModel, window: int) -> None:
 
 
 def end_of(reply: AIMessage) -> str | None:
-    """Return why a reply ended, such as "stop" or "length"; None if the provider did not say it."""
+    """Return why a reply ended, such as "stop" or "length"; None if the provider does not say why."""
     metadata = reply.response_metadata
     ends = (metadata.get(name) for name in ("finish_reason", "stop_reason", "done_reason"))
     return next(filter(None, ends), None)

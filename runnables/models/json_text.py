@@ -85,8 +85,8 @@ def partial_object(text: str) -> dict[str, Any] | None:
 def is_unfinished(text: str) -> bool:
     """Return whether `text` ends within the JSON object that starts at its first brace.
 
-    If only the last brace is missing, the object counts as finished. Text with a syntax error is not
-    unfinished: `json_repair` can often mend it.
+    If only the last brace is missing, the object counts as finished. Text with a syntax error before its
+    end does not count as unfinished, because `json_repair` can often repair it.
     """
     start = strip_thinking(text).partition("{")
     json_text = "".join(start[1:])

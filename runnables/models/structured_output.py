@@ -6,12 +6,13 @@ The best output mode that the model supports is used. The modes, best first:
 2. `json_object`: the JSON mode of servers that take a schema with it, such as llama-cpp-python.
 3. `json_mode`: the provider's JSON mode, with the schema in the prompt.
 4. `plain`: no mode of the provider; the prompt asks for JSON.
+
 If the reply contains no valid object, these methods are tried:
 
 5. `cut`: if the reply ends within the JSON, the incomplete end is left out.
 6. `repair`: other broken JSON is repaired.
 7. `re-ask`: one more call shows the model its own reply and the problem with it.
-8. `text`: the text of the first reply becomes the object, for calls with `from_text`.
+8. `text`: `from_text`, if the call has it, converts the text of the first reply to an object.
 
 Each model has its own list of modes. A mode is not tried again if the model has refused it, or if
 the mode has caused two server errors and has never produced a reply.

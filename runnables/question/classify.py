@@ -154,9 +154,9 @@ def classify_by_rules(
 
 
 def _has_indexed_term(text: str, chunks: list[Chunk]) -> bool:
-    """Return whether `chunks` contain one of the terms in `text` such as `T+1`.
+    """Return whether `chunks` contain a term of `text` that is a letter, a sign and a number, like `T+1`.
 
-    The topic score ignores letters and numbers, and with them these terms.
+    The topic score ignores such terms, because it ignores single letters and numbers.
     """
     terms = {term.lower() for term in single_letter_terms(text)}
     return bool(terms) and any(
@@ -242,9 +242,9 @@ def _api_by_name(text: str, chunks: list[Chunk], collection: Collection) -> Chun
 
 
 def _is_only_verb_or_noun(found: set[str], name: set[str], api_name: str, text: str) -> bool:
-    """Return whether `found` has only a verb, or only the noun of a name such as "Get a booking".
+    """Return whether `text` contains only the verb, or only the noun, of a name such as "Get a booking".
 
-    `name` has the content words of `api_name`, and `found` those in `text`.
+    `name` has the content words of `api_name`, and `found` has those of them that `text` contains.
     """
     is_reduced = len(name) == 1 and not ACTION_VERBS.isdisjoint(split_words(api_name))
     return found <= ACTION_VERBS or (is_reduced and not names_action(text, api_name))

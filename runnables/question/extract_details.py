@@ -56,7 +56,7 @@ _NOT_A_FIELD = (
 """Excludes names before a statement about a field, as in "error: order_id is required"."""
 
 _STATUS = r"(?:4(?:0[0-689]|1[0-7]|2[1-9]|31|51)|50[0-8])"
-"""Matches an HTTP status of an error."""
+"""Matches an HTTP error status."""
 
 _NOT_A_COUNT = r"(?!\s?(?:(?:per|items|times|requests|calls)\b|[次条个]))"
 """Excludes numbers that count something, as in "500 times per minute"."""
@@ -69,7 +69,7 @@ _FAILED_CALL = re.compile(
     rf"|(?:报错|错误码?|状态码)[\s:：=]{{0,3}}({_STATUS})(?!\d){_NOT_A_COUNT}",
     re.IGNORECASE,
 )
-"""Matches a status of an error after a method and a path, as in an access log, or after an error word."""
+"""Matches an HTTP error status after a method and a path, as in an access log, or after an error word."""
 
 _GAP = r"[\s:：=,，\"'`“(（]{1,4}"
 _BEFORE_CODE = (
@@ -122,9 +122,9 @@ _MESSAGE_KEYS = (
     "message", "msg", "retmsg", "returnmsg",
     "errmsg", "errormsg", "errormessage", "errordescription", "errcodedes", "submsg",
 )  # fmt: skip
-"""Keys of the messages in a response; like those of codes, as `plain_key` returns them.
+"""Keys of the messages in a response, as `plain_key` returns them.
 
-`_error_of` reads the codes and then the messages, in this order.
+`_error_of` reads first the keys in `_CODE_KEYS` and then these, both in the order given here.
 """
 
 _RESPONSE_KEYS = {*_CODE_KEYS, *_MESSAGE_KEYS, "traceid", "requestid", "success", "errors", "data"}
@@ -187,9 +187,13 @@ def error_codes(text: str) -> list[str]:
 def _lower_case_codes(text: str) -> list[str]:
     """Return the error codes in `text` that look like names of fields, such as `slot_unavailable`.
 
-    Such a code stands after an HTTP status of an error or a word such as "error" or 错误码, before both of
-    them, or in the JSON of a response with an error or a message. Before a status alone, and after other
-    words, such as "returns" or 返回, it must have a word that says what is wrong.
+    Such a code counts in one of these places:
+
+    - after an HTTP error status, or after a word such as "error" or 错误码
+    - before such a status together with a word, as in "error 402" or "402 error"
+    - in the JSON of a response with an error or a message
+    - before a status alone, or after another word such as "returns" or 返回, but only if the code says what
+      is wrong (see `_FAILURE`)
     """
     if "_" not in text:  # most questions
         return []
@@ -270,9 +274,9 @@ def _trace_id_of(response: JsonValue) -> str | None:
 def _error_of(response: JsonValue) -> str | None:
     """Return the codes and messages of a failed response; None for any other value.
 
-    A response has failed if one of its codes is not that of a success, or if it has a message but nothing
-    that says that it succeeded.
-    The code and message may be nested, as in `{"errors": [{"code": "E1", "message": "expired"}]}`.
+    A response has failed if one of its codes is not a success code. A response without a code has failed if
+    it has a message and nothing says that it succeeded. The code and message may be nested, as in
+    `{"errors": [{"code": "E1", "message": "expired"}]}`.
     """
     if not isinstance(response, dict):
         return None
@@ -298,7 +302,7 @@ def _error_of(response: JsonValue) -> str | None:
 
 
 def _texts(fields: JsonObject, keys: Iterable[str]) -> dict[str, str]:
-    """Return the values of `keys` that are neither empty nor true or false, as text."""
+    """Return the values of `keys` as text, without empty values and booleans."""
     values = {key: fields.get(key) for key in keys}
     return {
         key: str(value)

@@ -2,11 +2,11 @@
 
 A follow-up such as "which parameters are required" omits its subject, which is then taken from the
 conversation. A text with new content words has a subject of its own, and stays unchanged, so that an
-off-topic question does not inherit the topic of the conversation. A few new words are allowed in a text
-such as "can I schedule it for midnight" (see `MAX_NEW_WORDS`).
+off-topic question does not inherit the topic of the conversation. If the text contains a pronoun, as in
+"can I schedule it for midnight", a few new words are allowed (see `MAX_NEW_WORDS`).
 
-A follow-up such as "and for create shipment?" only names something: it repeats the latest question about
-it. "Still doesn't work" is about the problem of the conversation.
+A follow-up such as "and for create shipment?" only names something. It becomes the latest question, asked
+about the named thing. A complaint such as "still doesn't work" is about the problem of the conversation.
 """
 
 import re
@@ -132,10 +132,14 @@ def make_standalone(
 
 
 def _repeat_about(text: str, history: Sequence[Turn], is_complete: bool) -> str:
-    """Return the latest question about what `text` names; empty if `text` does not only name something.
+    """Return the latest question, asked about what `text` names.
 
-    What `text` names replaces something of the same kind in the question. Otherwise it follows the
-    question, as "iOS" follows 怎么创建订单, unless it is understood without it (`is_complete`).
+    The named thing replaces a similar name, similar words or the API's name in the question. If there is
+    nothing to replace, it follows the question, as "iOS" follows 怎么创建订单.
+
+    The result is empty if `text` does more than name something. If the question contains nothing similar,
+    the result is also empty if `text` identifies its subject (`is_complete`), or names a part of an API,
+    such as "the parameters".
     """
     question, rest = history[-1].question, without_openers(text)
     if max(len(question), len(rest)) > MAX_CLAUSE_CHARS:
@@ -176,10 +180,10 @@ def _similar_name(question: str, other: str) -> tuple[int, int] | None:
 
 
 def _similar_words(question: str, words: Sequence[Word], other: str) -> tuple[int, int] | None:
-    """Return the place of as many words as in `other`, of which the first or the last is the same.
+    """Return the place of a phrase in `question` that is as long as `other` and begins or ends like it.
 
-    "Apple Pay" is similar to "Google Pay". In Chinese, 群聊 is similar to 单聊.
-    A part of "Wi-Fi" is not replaced.
+    "Apple Pay" is similar to "Google Pay". If `other` has two Chinese characters, the second one must be
+    the same: 群聊 is similar to 单聊. A part of a hyphenated word such as "Wi-Fi" is not replaced.
     """
     others = split_words(other)
     is_pair = len(other) == 2 and not other.isascii()
@@ -197,11 +201,14 @@ def _similar_words(question: str, words: Sequence[Word], other: str) -> tuple[in
 
 
 def _api_place(latest: Turn, words: Sequence[Word], other: str) -> tuple[int, int] | None:
-    """Return the place of the API's name, or a part of it; None if `other` cannot replace it.
+    """Return where the question contains the API's name or a part of it; None if `other` cannot replace it.
 
-    A part has two English words or two Chinese characters. After "how do I", the name is an action, which
-    only `_similar_words` can replace. A Chinese action has a word that is no noun. So has what replaces it,
-    and another word, because some single words that are no nouns are places and times, such as 海外.
+    A part has at least two English words or two Chinese characters.
+
+    An English name after a word such as "I" or "to" is an action, as in "how do I create a booking", which
+    only `_similar_words` can replace. A Chinese name is an action if one of its words is not a noun. Only
+    another action can replace it: at least two words, not all of them nouns. A single word that is not a
+    noun may be a place or a time, such as 海外.
     """
     name = [word.text for word in words_with_positions(latest.api_name or "")]
     run = SequenceMatcher(None, [word.text for word in words], name).find_longest_match()
@@ -218,9 +225,9 @@ def _api_place(latest: Turn, words: Sequence[Word], other: str) -> tuple[int, in
 
 
 def _is_name(text: str) -> bool:
-    """Return whether `text` can only be the name of something, and not what is asked about it.
+    """Return whether `text` only names something, without asking anything about it.
 
-    Words about private life and general knowledge name nothing on a platform.
+    Text with words about private life or general knowledge names nothing on a platform.
     """
     if any(form.fullmatch(text) for form in _NAME_FORMS):
         return True

@@ -82,7 +82,7 @@ class QueryTerms:
     The weight of a word that is not a noun is multiplied by `NON_NOUN_FACTOR`.
     """
     equivalents: Mapping[str, Sequence[str]]
-    """For each stem that has equivalent terms, these terms, stemmed and in lower case."""
+    """The equivalent terms of each stem that has any, stemmed and in lower case."""
     ngrams: Sequence[str]
     """Sequences of two Chinese or three other characters; most of them match despite a typo."""
     identifiers: frozenset[str]
@@ -147,7 +147,7 @@ class QueryTerms:
 
     @cached_property
     def total(self) -> float:
-        """The weight of all words."""
+        """The total weight of all words."""
         return sum(self.weights.values())
 
     @cached_property
@@ -188,7 +188,7 @@ class QueryTerms:
 
     @cached_property
     def is_only_identifiers(self) -> bool:
-        """Whether the question is only about its identifiers (see `has_other_words`), each for itself."""
+        """Whether the question is only about its identifiers, and not about a difference between them."""
         return "difference" not in self.needs and not self.has_other_words(self.identifiers)
 
     @cached_property
@@ -213,7 +213,10 @@ class QueryTerms:
 
 
 def _documented_names(text: str, collection: Collection) -> Iterator[str]:
-    """Yield the specific identifiers of a question; after a path, the patterns that describe it."""
+    """Yield the specific identifiers of a question.
+
+    A path that belongs to no API is followed by the patterns in the documents that match it.
+    """
     for name in specific_identifiers(text)[:MAX_IDENTIFIERS]:
         is_path = "/" in name and not chunks_by_path(collection, name)
         found = chunks_with_pattern(collection, name, NO_FILTERS) if is_path else ()
@@ -227,7 +230,7 @@ def _documented_names(text: str, collection: Collection) -> Iterator[str]:
 def _equivalents(
     text: str, stems: Iterable[str], lexicons: Iterable[Lexicon | Glossary]
 ) -> dict[str, tuple[str, ...]]:
-    """Return the equivalent terms by stem, for those of `stems` that have any."""
+    """Return the equivalent terms of each of `stems` that has any."""
     found: dict[str, tuple[str, ...]] = {}
     for term, group in chain.from_iterable(lexicon.groups(text) for lexicon in lexicons):
         of_term = set(map(stem, split_words(term)))

@@ -83,7 +83,7 @@ FRAME_STEMS = _STEMS["frame"]
 """Words that only frame a question, such as "please" and "explain"."""
 
 PROBLEM_STEMS = _STEMS["problem"]
-"""Words about a problem that they do not name, such as "fix", and what to do about it."""
+"""Words about an unnamed problem and what to do about it, such as "fix"."""
 
 ERROR_STEMS = _STEMS["error"]
 """Words for errors."""
@@ -191,8 +191,9 @@ def _shorten_subject(clause: str) -> str:
 def _noun_phrase(clause: str) -> str:
     """Return what the question `clause` asks about, without interrogatives and without its verb.
 
-    These are the currencies in "which currencies are supported" and the reminders in "how do reminders
-    work", but "cancel a booking" in "how do I cancel a booking". A reason or a state keeps its verb.
+    For example, "currencies" in "which currencies are supported", "reminders" in "how do reminders work",
+    and "cancel a booking" in "how do I cancel a booking". The verb is kept in a question about a reason
+    ("why does the refund fail") and in a description of what has happened (过期了).
     """
     if asked := _ASKED_NOUN.match(clause):
         rest = _cut_predicate(_strip_frame(asked["rest"].strip()))

@@ -31,7 +31,7 @@ At a higher probability, the reply says only that the documents do not cover the
 """
 
 CERTAINLY_ON_TOPIC = 0.95
-"""Probability from which a question is answered even if a model classifies it as off-topic."""
+"""Minimum probability at which a question is answered even if a model classifies it as off-topic."""
 
 _FIRST_PERSON = re.compile(
     r"\b(?:my|mine|me|myself)\b|我的|我家|(?:给|帮|提醒|告诉)我", re.IGNORECASE
@@ -47,7 +47,7 @@ _SERVICE_WORDS = re.compile(
     r" agreement|gdpr|hipaa|soc ?2|iso ?27001)(?![a-z])|服务等级|可用性|宕机|停机",
     re.IGNORECASE,
 )
-"""Words with which developers ask about a service itself, and which everyday questions hardly contain."""
+"""Words of questions about a service itself. Everyday questions rarely contain these words."""
 
 
 def estimate_on_topic(
@@ -77,7 +77,7 @@ def topic_features(
     - `mean`: the mean score of the question's words
     - `private`: 1 if the question contains a word about private life or general knowledge that no document
       contains, otherwise 0
-    - `personal`: 1 if the question contains one of the words `_FIRST_PERSON`, otherwise 0
+    - `personal`: 1 if `_FIRST_PERSON` matches in the question, otherwise 0
     - `share`: the largest weighted share of the question's words that a single chunk contains
     """
     topic = TopicScorer(collection.word_counts, collection.manifest.words)

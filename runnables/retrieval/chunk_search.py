@@ -50,7 +50,7 @@ from schemas.question import Question, StructuredQuestion
 _CLASS_NAME = re.compile(r"(?:[A-Z][a-z0-9]+){2,}")
 
 SUFFICIENT_WORD_SHARE = 0.8
-"""Minimum share of the question's words that one chunk must contain to avoid a second retrieval."""
+"""Minimum share of the question's words in one chunk at which the second retrieval may be skipped."""
 
 EVIDENCE_DEPTH = 50
 """Number of best chunks from which further evidence for a model is selected."""

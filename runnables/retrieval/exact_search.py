@@ -2,13 +2,13 @@
 
 A chunk defines an identifier in each of these cases:
 
-- The identifier is in a column of codes in a table, or is the name in the first cell of a row. In a table
-  with a column of codes, the names in capitals in other columns count as well.
+- The identifier is in a column of codes in a table, or is the name of a row (see `row_name`). In a table
+  with a column of codes, names in capitals in a column of names count as well.
 - The identifier starts a list item or a heading.
 - The identifier starts a line, and is in code, in bold or followed by a colon.
 - The identifier is the name, path, last path segment or operation id of the chunk's API.
 
-A path that is not the path of an API counts as the patterns that match it, such as `/devices/${id}/state`.
+A chunk also defines a path if it defines a pattern that matches the path, such as `/devices/${id}/state`.
 
 Some other mentions count as weaker definitions (see `LISTED`). The rest are left to full-text search.
 """
@@ -50,7 +50,7 @@ ERROR_TABLE_QUERY = "错误码 error code"
 """Full-text query that finds tables of error codes."""
 
 MAX_STATUS_BYTE = 255
-"""Largest decimal code that documents may have in hexadecimal, as `0x8E` for 142."""
+"""Largest decimal code that is also searched for in hexadecimal: documents may write 142 as `0x8e`."""
 
 MAX_SIMILAR = 3
 """Maximum number of identifiers to suggest in place of one that no document contains."""
@@ -62,7 +62,7 @@ DEFINED, LISTED = 2, 1
 """Strengths with which a chunk defines an identifier.
 
 `DEFINED` means one of the cases in the docstring of this module. `LISTED` means that the identifier is a
-code span outside tables or, unless it is a number, a word in a cell of a table.
+code span outside tables, or a word in a table cell. Numbers in table cells do not count.
 """
 
 _METHOD = re.compile(
@@ -97,7 +97,7 @@ _SYNONYMS = {
 
 _VERBS = {stem(other): stem(verb) for verb, others in _SYNONYMS.items() for other in others}
 _FORMS_OF_GET = frozenset(["gets", "getting", "got"])
-"""Forms that rarely mean to call an API: "I am getting booking conflicts"."""
+"""Forms of "get" that rarely refer to an API call, as in "I am getting booking conflicts"."""
 
 ACTION_VERBS = frozenset(_SYNONYMS).union(*_SYNONYMS.values())
 """Words that begin the names of APIs on most platforms."""
@@ -132,7 +132,8 @@ def missing_identifiers(
 
     Products are the well-known platforms in products.toml. A product counts as contained if each of its
     words occurs in some document. In pasted JSON, only the error code and the error message are considered,
-    because all other values are the caller's data. So are the source files of a stack trace.
+    because all other values are the caller's data. The source files in a stack trace are ignored for the
+    same reason.
 
     This function blocks: call it in a worker thread.
     """

@@ -1,7 +1,7 @@
 """Comparison of paths and topics with the patterns that documents have for them.
 
-In a pattern, segments such as `{id}`, `${id}`, `:id`, `<id>` and `+` stand for one segment of a path, and a
-last segment `#` for any number of them, as in the topic filters of MQTT.
+In a pattern, a segment such as `{id}`, `${id}`, `:id`, `<id>` or `+` stands for one segment of a path. A
+last segment `#` stands for any number of segments, as in the topic filters of MQTT.
 """
 
 import re
@@ -64,14 +64,15 @@ def matching_literals(path: str, url: str) -> int:
 
     The number is 0 if they do not match. A placeholder in `url` matches any segment of `path`, but does not
     count. The longer of the two may have further segments at its start, such as the prefix of a gateway or
-    the server's base path. If `path` has only one segment, it may lack only a base path such as `/api/v2`.
+    the server's base path. If `path` has only one segment, the segments that it lacks must be a base path
+    such as `/api/v2`.
 
     Cached, because several steps compare the path of a question with all APIs.
     """
     expected, given = _segments(url), _segments(path.split("?")[0])
     given = given[-len(expected) :]
     if len(given) < len(expected):
-        # If `path` lacks the start of the URL, its first segment must not match a placeholder.
+        # If `path` lacks the start of the URL, a placeholder must not match its first segment.
         missing, expected = expected[: -len(given)], expected[-len(given) :]
         if given[0] != expected[0] or (len(given) == 1 and not _is_base(missing)):
             return 0
@@ -116,7 +117,7 @@ def _is_base(segments: list[str]) -> bool:
 
 
 def _equal_segments(expected: list[str], given: list[str]) -> int:
-    """Return the number of equal segments; 0 if another one does not match its placeholder."""
+    """Return the number of equal segments; 0 if any other segment has no placeholder that matches it."""
     equal = 0
     for segment, value in zip(expected, given, strict=True):
         if segment == value:

@@ -17,10 +17,10 @@ from runnables.question.topic_scorer import DEVELOPER_WORDS
 from schemas.choices import LANGUAGES, Language
 
 MIN_LANGUAGE_SHARE = 0.1
-"""Minimum share of the sections in a language from which its words are not translated."""
+"""Minimum share of the sections that are in a language for it to be a main language of the documents."""
 
 MAX_COUNTED_DOCUMENTS = 1_000
-"""Number of documents from which the share of a language is estimated."""
+"""Maximum number of documents from which the share of a language is estimated."""
 
 MAX_PARTS = 3
 """Maximum number of parts of a question; more parts are an enumeration rather than questions."""
@@ -93,7 +93,7 @@ _LAST_STATUS = re.compile(
     r"|冲突|失败|拒绝|无效|被拒)\s?(?:4(?:0[1-9]|1[0-7]|2[1-9]|31|51)|50[1-8])\W*\Z",
     re.IGNORECASE,
 )
-"""The status of an HTTP error after a word for a failure, at the end: "version conflict 409"."""
+"""An HTTP error status after a word for a failure, at the end: "version conflict 409"."""
 _WORD = re.compile(r"[A-Za-z][A-Za-z0-9_]*")
 _ASKED_FIELD = re.compile(
     r"(?<![A-Za-z0-9_./-])([A-Za-z]{3,})[ `\"'”]*(?:这?个?(?:字段|参数)|是什么|是啥|什么意思|啥意思"
@@ -209,7 +209,7 @@ def main_languages(collection: Collection) -> frozenset[Language]:
 
 
 def _search_forms(term: str) -> tuple[str, str]:
-    """Return `term` in lower case, and its stems; these are empty for a term that is not English words."""
+    """Return `term` in lower case, and its stems. The stems are empty if the term is not in English."""
     has_words = term.isascii() and any(map(str.isalnum, term))
     return term.lower(), _stems(term) if has_words else ""
 
@@ -238,7 +238,7 @@ def split_question(question: str) -> list[str]:
 
 
 def _are_questions(question: str, parts: list[str]) -> bool:
-    """Return whether all parts ask something; assumed if there is no `?` or `;` between the parts."""
+    """Return whether all parts ask something. This is assumed if no `?` or `;` is between the parts."""
     inner = question.strip().rstrip("?？;； ")
     return not re.search(r"[?？;；]", inner) or all(_INTERROGATIVE.search(part) for part in parts)
 
@@ -281,7 +281,7 @@ def camel_case_names(question: str) -> list[str]:
 
 
 def names_of_fields(question: str) -> list[str]:
-    """Return the plain Latin words, in lower case, about which a Chinese `question` asks as fields.
+    """Return the plain Latin words, in lower case, that a Chinese `question` uses as names of fields.
 
     For example, `attach` in "attach 必填吗". Words that developers use on every platform do not count.
     """
@@ -297,7 +297,8 @@ def asks_about_code(question: str) -> bool:
 def numeric_codes(question: str) -> list[str]:
     """Return the numbers in `question` that may be codes: after the name of a code, or negative.
 
-    A number after the name of a code is also returned as documents may have it: `0x05` for `rc=5`.
+    A number after the name of a code is also returned in hexadecimal, which documents may use: `0x05` for
+    `rc=5`.
     """
     stated = _STATED_NUMBER.findall(question)
     others = (hexadecimal(number) for number in stated if number.isdecimal())

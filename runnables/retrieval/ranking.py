@@ -102,7 +102,7 @@ def without_duplicates(results: Iterable[object]) -> list[RetrievedChunk]:
 def diversify(ranking: Iterable[Item], k: int) -> list[Item]:
     """Return the `k` best items, with at most `MAX_PER_DOCUMENT` of one document in each window.
 
-    Items over the limit are postponed, unless no items of other documents are left.
+    Items over the limit are moved to a later window. If only such items are left, the limit is ignored.
     """
     selected: list[Item] = []
     remaining = [(item, item.document_key) for item in ranking]

@@ -29,7 +29,7 @@ ASKED_SECTIONS: Mapping[SectionKind, Need] = {
     "request_url": "endpoint",
     "response_parameters": "returned",
 }
-"""For each of these sections of an API, the need of the questions that the section answers."""
+"""The need (see `query_terms`) of the questions that a section of an API answers, by kind of section."""
 
 RARELY_ASKED: frozenset[SectionKind] = frozenset(
     {

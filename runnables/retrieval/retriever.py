@@ -39,7 +39,7 @@ ScoredHits = dict[ChunkHit, float]
 """Score by chunk, best first."""
 
 CANDIDATE_COUNT = 50
-"""Number of chunks from which the best `k` are selected, unless `k` is larger."""
+"""Number of candidates from which the best `k` chunks are selected; `k` candidates if `k` is larger."""
 
 DEFINITION_DEPTH = 200
 """Minimum number of full-text hits to rank if the question contains identifiers.
@@ -115,7 +115,7 @@ class QueryEmbeddings:
                     f"{self.role.setting}: vectors have {len(vector)} dimensions, the index has "
                     f"{dimension}: run `apidesk ingest --rebuild`"
                 )
-            if not 0 < math.hypot(*vector) < math.inf:  # NaN is neither
+            if not 0 < math.hypot(*vector) < math.inf:  # NaN fails both comparisons
                 raise ModelOutputInvalid(
                     f"{self.role.setting}: the server returned a vector without a direction"
                 )

@@ -14,7 +14,7 @@ _NAME_COLUMN = re.compile(
     r".*(?:名称|名字|标识|常量|枚举).*|.*\b(?:name|constant|identifier|symbol|reason)s?\b.*",
     re.IGNORECASE,
 )
-"""The title of a column whose capitals are names of codes."""
+"""The title of a column in which identifiers in capitals are names of codes."""
 
 _CAPITALS = re.compile(r"(?!(?:GET|POST|PUT|PATCH|DELETE|HEAD)\Z)[A-Z][A-Z0-9]+(?:[_.-][A-Z0-9]+)*")
 """An identifier in capitals, such as `KICKED`."""
@@ -43,7 +43,7 @@ def row_defines(header: Sequence[str], cells: Sequence[str], identifier: str) ->
 
 
 def cell_parts(cells: Iterable[str]) -> set[str]:
-    """Return the words of the cells, as they are separated by spaces, commas and slashes."""
+    """Split the cells at spaces, commas, semicolons and slashes, and return the distinct parts."""
     return {part for cell in cells for part in _SEPARATORS.split(cell)}
 
 
@@ -51,7 +51,7 @@ def named_codes(header: Sequence[str], cells: Sequence[str]) -> dict[str, str]:
     """Return the codes in a table row, in lower case, each with the title of the table's column of codes.
 
     These are the cells of a column of codes and, in a table with such a column, identifiers in capitals in
-    a column of names. The phrase of an HTTP status, such as "Conflict" in the row of 409, is neither.
+    a column of names. The phrase of an HTTP status, such as "Conflict" in the row of 409, does not count.
     """
     titles = [title for title in header if CODE_COLUMN.search(title)]
     phrases = {_status_phrase(cell) for cell in cells if cell.isdecimal() and len(cell) == 3}

@@ -59,7 +59,7 @@ class AnswerComparison(NamedTuple):
 
     questions: int
     setups: tuple[tuple[str, str], ...]
-    """What differs in the setup of the evaluations: each as text, before and after."""
+    """Properties of the setup that differ, as texts before and after, such as `14 documents`."""
     by_grade: bool
     """Whether answers are compared by a judge's grades, instead of by the facts that they state."""
     before: AnswerScores
@@ -135,7 +135,7 @@ def _grade_value(result: ScoredAnswer) -> float | None:
         return None
     if not result.facts:  # without facts, the judge is not asked
         return _fact_value(result)
-    # An answer without a grade cites no source, so it is as bad as a wrong one.
+    # An answer without a grade cites no source, and therefore counts as wrong.
     return GRADE_VALUES[result.grade] if result.grade else 0.0
 
 
@@ -181,7 +181,7 @@ def _changed(label: str, answers: Sequence[AnswerPair]) -> list[Group]:
 
 
 def _changed_answer(label: str, before: ScoredAnswer, after: ScoredAnswer) -> Group:
-    """Return a question with the grade (or else the label) of both answers, and the lines that differ."""
+    """Return a question, the grade (or label, if not graded) of both answers, and the lines that differ."""
     old, new = differing_lines(before.steps, after.steps, MAX_LINE_CHARS)
     return Group(
         Text.assemble((f"{label}: ", "bold"), before.question),

@@ -61,7 +61,7 @@ class RetrievedSection(ApiModel):
 
 
 class ScoredAnswer(ApiModel):
-    """A question with its retrieved chunks and its answer, if it was asked."""
+    """A question, its retrieved chunks and, if the question was asked, its answer."""
 
     id: str
     question: str
@@ -69,7 +69,7 @@ class ScoredAnswer(ApiModel):
     gold: tuple[str, ...]
     facts: tuple[Fact, ...]
     unanswerable: bool
-    """Whether the question has neither gold documents nor facts, so that a right answer cites no source."""
+    """Whether the question has neither gold documents nor facts. If so, a right answer cites no source."""
     retrieved: tuple[RetrievedSection, ...]
     """The first five chunks."""
     has_page: bool | None = Field(alias="page")
@@ -82,15 +82,16 @@ class ScoredAnswer(ApiModel):
     """None if only retrieval was measured. In this case, the fields below have their default values."""
     confidence: Confidence | None = None
     right: bool | None = None
-    """Answerable question: whether the answer states all facts; None if the question has no facts.
+    """Whether the answer is right.
 
-    Unanswerable question: whether the answer cites no source.
+    - Answerable question: whether the answer states all facts; None if the question has no facts.
+    - Unanswerable question: whether the outcome is `refused` or `not_covered`.
     """
     missing_facts: tuple[Fact, ...] = ()
     """The facts that the answer does not state."""
     steps: tuple[str, ...] = ()
     grounded: bool | None = None
-    """Whether the answer has no `unsupported` step and no `unverified` fact; None if it cites no source."""
+    """Whether no step is `unsupported` and no fact `unverified`; None if the outcome is not `answered`."""
     grade: Grade | None = None
     """The judge's grade; None if the judge failed or was not asked."""
     judge_failure: str | None = None
@@ -142,7 +143,7 @@ class AnswerScores(ApiModel):
     """Share of the graded answers for which the judge (`correct`) and the facts (`right`) agree."""
     unanswerable: int
     honest: float | None
-    """Share of the unanswerable questions: refused, not covered, or answered with confidence `low`."""
+    """Share of the unanswerable questions that were refused, not covered, or have confidence `low`."""
     unanswerable_high: float | None
     """Share of the unanswerable questions that were answered with confidence `high`."""
     reliability: tuple[Reliability, ...]

@@ -40,7 +40,10 @@ OFF_TOPIC = "off-topic"
 """The `kind` of a question that is not about the platform."""
 
 MIN_KEY_SIMILARITY = 0.85
-"""Minimum similarity (difflib, 0 to 1) of an unknown key or kind that counts as a misspelt known one."""
+"""Minimum similarity at which an unknown key or kind counts as a misspelling of a known one.
+
+The similarity is difflib's ratio, from 0 to 1.
+"""
 
 SAMPLE_DOCUMENTS = 2_000
 """Maximum number of documents that questions are generated from."""
@@ -75,8 +78,8 @@ Fact = Annotated[tuple[NonEmptyStr, ...], BeforeValidator(_list), Field(min_leng
 class EvaluationQuestion(BaseModel):
     """A question and its gold documents.
 
-    Unknown keys, such as those of public datasets, are ignored. But if an unknown key
-    resembles a known key that the question lacks, it counts as misspelt and is refused.
+    Unknown keys, such as those of public datasets, are ignored. An unknown key is refused if it looks like
+    a misspelling of a known key that the question lacks.
     """
 
     model_config = ConfigDict(frozen=True, extra="ignore", populate_by_name=True)
@@ -92,7 +95,8 @@ class EvaluationQuestion(BaseModel):
     kind: str = ""
     """The kind of information that the question asks for, such as `limit`.
 
-    Without gold documents and facts, it is `unanswerable` or `off-topic`; empty then means `off-topic`.
+    A question with neither gold documents nor facts has the kind `unanswerable` or `off-topic`. If it has
+    no kind, it is off-topic.
     """
     id: Annotated[str, BeforeValidator(_text)] = ""
     type: QuestionType | None = None
@@ -141,7 +145,7 @@ class EvaluationQuestion(BaseModel):
 _TEXT_KEYS = frozenset({"question", "query"})
 
 _KNOWN_KEYS = ("question", "query", "gold", "facts", "kind", "type")
-"""The keys of which misspellings are recognised. `id` is too short for it."""
+"""The keys whose misspellings are recognised. `id` is left out, because it is too short."""
 
 
 def _refuse_misspelt_keys(line: dict[str, Any]) -> dict[str, Any]:
@@ -158,8 +162,8 @@ def _refuse_misspelt_keys(line: dict[str, Any]) -> dict[str, Any]:
 def _did_you_mean(text: str, known: Iterable[str]) -> str:
     """Return a hint at the entry of `known` that `text` resembles, or an empty text.
 
-    Both must start with the same letter: `qtype` is no misspelt `type`, and `answerable` is the opposite
-    of `unanswerable`.
+    Both must start with the same letter. For example, `qtype` is not a misspelling of `type`, and
+    `answerable` is the opposite of `unanswerable`.
     """
     text = text.casefold()
     candidates = sorted(name for name in known if name[:1] == text[:1])

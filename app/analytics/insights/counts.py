@@ -27,15 +27,16 @@ MAX_MESSAGES = 3
 _LOWER_CASE_CODE = re.compile(
     r"(?:\d{3}[\s:]+)?([a-z][a-z0-9]*(?:_[a-z0-9]+)+)(?=[\s:：,，]+[^\Wa-z_]|\W*\Z)"
 )
-"""Words joined by `_` before a message that starts with a capital: `idempotency_mismatch The key ...`.
+"""An error code of lower-case words joined by `_`, as in `idempotency_mismatch The key ...`.
 
-In other messages, such words are mostly parameters: `payment_method is required`.
+The code ends the text, or the text after it does not start with a lower-case letter. Otherwise, such words
+are mostly parameters, as in `payment_method is required`.
 """
 
 _UNSPECIFIC_START = re.compile(r"\W*(?:(?:fail(?:ed|ure)?|error|false)\b\W*)*", re.IGNORECASE)
 
 _SYNTAX = re.compile(r"[{}\"“”]|(?<![\w\\])'|'(?!\w)|\\(?=[\"'])")
-"""Braces and quotes, but not apostrophes."""
+"""Braces, quotes and the backslashes before quotes, but not apostrophes."""
 
 _LABEL = re.compile(
     r"(^\W*|[,，;；:：.。(（\[]\s*|\s(?=\w+=))"
@@ -43,7 +44,7 @@ _LABEL = re.compile(
     r"\s*(?:[:：=]|\Z)",
     re.IGNORECASE,
 )
-"""A label such as `code:` at the start of a part of an error, or at its end."""
+"""A label such as `code:` or `msg=`. At the end of the text, the colon or equals sign is optional."""
 
 ApiIdentity = tuple[str, str]
 """Name and path of an API; one of them may be empty."""
@@ -59,7 +60,11 @@ class DocumentedOperation(NamedTuple):
 
 
 OperationKey = tuple[str, str, str]
-"""Path, method and, for a name that no document has, this name; method and name may be empty."""
+"""Path, methods (separated by commas) and name.
+
+The methods are empty if they are unknown. The name is set only if the documents have several operations
+with this path, and none of them has this name. Questions are then counted by name.
+"""
 
 
 class ApiQuestionCounts:
@@ -86,8 +91,9 @@ class ApiQuestionCounts:
     def by_day(self, operations: Iterable[DocumentedOperation] = ()) -> tuple[ApiCount, ...]:
         """Return the counts per API and day.
 
-        The API with the most questions comes first; its days are in order. `operations` are those that the
-        documents describe at the paths of `apis`. Without them, each path counts as one operation.
+        The API with the most questions comes first; its days are in order. `operations` are the documented
+        operations with the paths of `apis` or, for an API without a path, with its name. If no operations
+        are given, each path counts as one operation.
         """
         resolved = self._resolve_apis(list(operations))
         asked, unanswered = _merge(self._asked, resolved), _merge(self._unanswered, resolved)
@@ -127,7 +133,7 @@ class ApiQuestionCounts:
 
 
 class _OperationKeys:
-    """Tells which names and paths are of the same operation."""
+    """Maps names and paths to operations."""
 
     def __init__(self, operations: Iterable[DocumentedOperation]) -> None:
         self._methods: defaultdict[ApiIdentity, set[str]] = defaultdict(set)
@@ -208,8 +214,8 @@ class QuestionCounts:
     def report(self, days: int, operations: Iterable[DocumentedOperation] = ()) -> Insights:
         """Return the report, with `gaps` empty.
 
-        `days` is the number of days that the records cover, and `operations` are the documented operations
-        at the paths of `apis`.
+        `days` is the number of days that the records cover. `ApiQuestionCounts.by_day` explains
+        `operations`.
         """
         types = sorted(self._types.items(), key=lambda item: (item[0][0], str(item[0][1])))
         with_answer = sum(count for (_, type_), count in types if type_ is not None)
@@ -240,10 +246,10 @@ class QuestionCounts:
 
 
 def _code_and_message(error: str) -> tuple[str, str]:
-    """Return the first error code in `error`, and the other text, without words such as FAIL.
+    """Return the first error code in `error`, and the other text as its message.
 
-    Labels, braces and quotes are removed as well, and a text without letters is dropped. Without a code,
-    return `error` and an empty text.
+    Labels, braces, quotes and words such as FAIL are removed from the message. A message without letters is
+    dropped. If there is no code, return `error` and an empty message.
     """
     lower_case = _LOWER_CASE_CODE.match(error)
     codes = error_codes(error) or ([lower_case[1]] if lower_case else [])
@@ -255,7 +261,7 @@ def _code_and_message(error: str) -> tuple[str, str]:
 
 
 def _without_syntax(text: str) -> str:
-    """Return a part of an error without words such as FAIL at its start, labels, braces and quotes."""
+    """Remove labels, braces, quotes and leading words such as FAIL from `text`, a part of an error."""
     text = _UNSPECIFIC_START.sub("", _SYNTAX.sub("", text), count=1)
     return _LABEL.sub(r"\1", text).strip(" ,，;；:：=()（）[]\"'")
 

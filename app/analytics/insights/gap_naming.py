@@ -27,7 +27,7 @@ WORDING_TOKENS = 50
 """Maximum length of a wording in the prompt, in tokens; longer wordings are truncated."""
 
 TIMEOUT_S = 60.0
-"""Seconds to wait for the model. The timeout is long, because only the reader of a report waits."""
+"""Seconds to wait for the model. A report may take longer than an answer."""
 
 Wordings = Sequence[str]
 """The texts of one group's questions. The representative question comes first."""
@@ -107,7 +107,7 @@ def join_groups(groups: Sequence[TextGroup], topics: Sequence[QuestionTopic]) ->
 
 def _join_parts(parts: Sequence[TextGroup], name: str) -> TextGroup:
     largest = max(parts, key=lambda part: len(part.members))
-    # The terms of a single question are left out, because no second question shares them.
+    # A group with one question is skipped, because no other question shares its terms.
     shared = [part.undocumented for part in parts if len(part.members) > 1 or len(parts) == 1]
     return replace(
         largest,

@@ -29,8 +29,8 @@ from schemas.question import QuestionType
 MIN_COVERAGE = 0.7
 """Coverage (see `GapQuestion.coverage`) below which an unrated question is a candidate.
 
-Measured: three quarters of the questions about gaps have a coverage below 0.57, but only a quarter of the
-questions that the documentation answers. The limit is higher than 0.57, so that fewer gaps are missed.
+Measured: three quarters of the questions about gaps have a coverage below 0.57. Of the questions that the
+documentation answers, only a quarter do. The limit is higher than 0.57, so that fewer gaps are missed.
 Answered questions among the candidates do no harm, because each group is checked later.
 """
 
@@ -54,7 +54,7 @@ IsDocumented = Callable[[str], bool]
 """Returns whether the documents contain a word or another form of it."""
 
 HasPage = Callable[[Page], bool]
-"""Returns whether a page is documented."""
+"""Returns whether the documents still contain a page."""
 
 
 @dataclass(frozen=True)
@@ -101,8 +101,9 @@ async def find_gaps(
     """Return the gaps among the candidates `questions`, the largest gap first.
 
     The members of a gap are indices into `questions`. `group_texts` explains `vectors`,
-    `document_word_shares` and `glossary`. `is_documented` removes words from those that the documents
-    hardly contain. The model of `topic_finder` joins groups that have the same topic, and names the topics.
+    `document_word_shares` and `glossary`. Words for which `is_documented` returns True are removed from
+    `TextGroup.undocumented`. `topic_finder` asks a model to join groups with the same topic, and to name
+    the topics.
 
     A group is a gap if it has at least `MIN_GAP_SIZE` questions, is about the platform, and meets one of
     these conditions:
@@ -229,8 +230,8 @@ def report_gap(
 ) -> Gap:
     """Return `group` as a gap of the report. The members of `group` are indices into `questions`.
 
-    The nearest page of the gap is the most frequent `nearest` page of its members, except pages that
-    `has_page` rejects, because they have been deleted.
+    The nearest page of the gap is the most frequent `nearest` page of its members. Deleted pages, for which
+    `has_page` returns False, are skipped.
     """
     members = [questions[index] for index in group.members]
     wordings = dict.fromkeys(

@@ -14,8 +14,9 @@ The expected frequency is based on everyday language, general developer vocabula
 documents, not on the questions. Therefore, a term that occurs in many questions keeps its weight, and
 common words such as "interface" and "order" have a low weight.
 
-A term that is common in the documents also counts less, the more questions contain it (inverse document
-frequency): the central noun of a platform, such as "booking", does not join questions by itself.
+A term that is common in the documents is also discounted: the more questions contain it, the less it
+contributes to their similarity (inverse document frequency). Therefore, questions are not joined merely
+because they contain the central noun of a platform, such as "booking".
 """
 
 import math
@@ -51,8 +52,8 @@ MIN_SIMILARITY = 0.4
 
 Measured: how often three topics with fifteen wordings each become the three largest groups.
 
-- In four sets of 85 to 165 questions: in all sets with 0.4 or 0.35, in three sets with 0.3 or 0.25.
-- In reports on 400 questions: in 3/4 of the reports with 0.4, in 3/8 with 0.35, in 1/4 with 0.3.
+- Four sets of 85 to 165 questions: 4 of 4 with 0.4 or 0.35, 3 of 4 with 0.3 or 0.25.
+- Reports on 400 questions: 3/4 of the reports with 0.4, 3/8 with 0.35, 1/4 with 0.3.
 """
 
 MIN_BRIDGE_SIMILARITY = 0.05
@@ -89,13 +90,19 @@ words.
 """
 
 COMMON_DOCUMENT_WORD_SHARE = 1e-3
-"""Share of the documents' words above which a word is common: not split into characters, and discounted."""
+"""Share of the documents' words above which a word counts as common.
+
+Common Chinese words are not split into characters, and terms of common words are discounted.
+"""
 
 DISCOUNT_BASE = 50
-"""A term common in the documents has its full weight if one in this many questions contains it."""
+"""A term that is common in the documents is discounted if more than one in this many questions has it."""
 
 MIN_DISCOUNT_TEXTS = 100
-"""Number of questions that the discount assumes if there are fewer, because few can be about one topic."""
+"""Minimum number of questions that the discount assumes.
+
+If there are only a few questions, most of them can be about one topic. Its terms are then discounted less.
+"""
 
 WordShares = Callable[[Iterable[str]], Mapping[str, float]]
 """Maps words to their share of the documents' words; words that do not occur are omitted."""
@@ -162,7 +169,8 @@ def term_weights(terms: Sequence[Sequence[TopicTerm]]) -> dict[TopicTerm, float]
 def _join_factors(terms: Sequence[Sequence[TopicTerm]]) -> dict[TopicTerm, float]:
     """Return the factor, 0 to 1, by which each term contributes to the similarity of two texts.
 
-    It is 1 unless the term is common in the documents and more than 1 in `DISCOUNT_BASE` texts contain it.
+    The factor is less than 1 if the term is common in the documents and occurs in more than
+    1 / `DISCOUNT_BASE` of the texts.
     """
     counts = Counter(term for text_terms in terms for term in text_terms)
     texts = max(len(terms), MIN_DISCOUNT_TEXTS)
@@ -266,8 +274,8 @@ def group_texts(
 def _term_matrix(terms: Sequence[Sequence[TopicTerm]]) -> Any:
     """Return a sparse matrix of term weights, with a row per text and a column per term.
 
-    A row has unit length, or is shorter if terms of the text are discounted. Otherwise, a text whose only
-    term is discounted would be as similar to others as if it were not.
+    Each row is scaled to unit length before the discounts are applied. In the opposite order, scaling would
+    undo the discount of a text that has only one term.
     """
     import numpy as np
     from scipy import sparse

@@ -66,7 +66,7 @@ RecordsSince = Callable[[datetime], Iterator[QuestionRecord]]
 """Returns the records since a point in time, oldest first."""
 
 SAME_PATH = "operations with the same path were counted as one API"
-"""Beginning of a note."""
+"""Note on the table `byApi` if the documents cannot be read. The reason follows it."""
 
 BYTE_ORDER_MARK = "\ufeff"
 """The UTF-8 byte order mark. Without it, spreadsheets decode the file in the local encoding."""
@@ -141,7 +141,8 @@ def _word_check(collection: Collection) -> IsDocumented:
     def is_documented(word: str) -> bool:
         if collection.word_counts([word]):
             return True
-        # The full-text index contains stems of English words, but single characters of Chinese ones.
+        # Stems in the full-text index also match other forms of an English word. A Chinese word would match
+        # chunks that contain only one of its characters.
         return word.isascii() and bool(collection.search_hits(word, 1))
 
     return is_documented
@@ -195,12 +196,12 @@ def _embedder(model: Embeddings, settings: Settings) -> EmbedTexts:
 
 
 def includes(table: Table | None, name: Table) -> bool:
-    """Return whether `table` is `name`, or None, which stands for the whole report."""
+    """Return whether a report on `table` includes the table `name`; None means the whole report."""
     return table in (None, name)
 
 
 def needs_documentation(table: Table | None) -> bool:
-    """Return whether `table` includes gaps or APIs, for which the documents are read."""
+    """Return whether a report on `table` needs the documents. Only gaps and APIs do."""
     return includes(table, "gaps") or includes(table, "byApi")
 
 

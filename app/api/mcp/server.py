@@ -233,8 +233,9 @@ def _resource(entry: CatalogueEntry) -> Resource:
 def open_toolbox(services: Container, connection: Connection) -> Toolbox:
     """Return the tools for the caller of `connection`.
 
-    Each tool call, and each list or read of resources, counts as a request towards the rate limits. The
-    first call in a process is slow: run this function in a worker thread.
+    Each tool call, and each list or read of resources, counts as a request towards the rate limits.
+
+    This function is slow the first time that a process calls it: run it in a worker thread.
     """
     caller: Caller = connection.user
 
@@ -263,7 +264,7 @@ async def read_body(receive: Receive, max_bytes: int) -> bytes:
 
 
 def is_jsonrpc_message(body: bytes) -> bool:
-    """Return whether `body` is one JSON-RPC message. True for invalid JSON, which the SDK reports."""
+    """Return whether `body` is one JSON-RPC message, or invalid JSON, which the SDK then rejects."""
     try:
         jsonrpc_message_adapter.validate_json(body, by_name=False)
     except ValidationError as error:

@@ -98,7 +98,7 @@ class Passage(ApiModel):
 
     @property
     def markdown(self) -> str:
-        """The passage under its title, section and URL."""
+        """The title, section, URL and text of the passage, as Markdown."""
         heading = " > ".join(filter(None, [self.title, self.section]))
         head = "\n".join(filter(None, [f"# {heading}", self.page_url]))
         return f"{head}\n\n{self.text.strip()}"
@@ -247,7 +247,7 @@ class Toolbox:
         Raises ApideskError, and ToolException for an unknown tool, invalid arguments, or a document or
         section that `open` does not find.
         """
-        if name not in self.tools:  # not logged, because it is any text of the caller
+        if name not in self.tools:  # not logged, because the caller may send any text
             raise ToolException(f"unknown tool: {name[:40]}; available: {', '.join(self.tools)}")
         bind_log_context(tool=name)
         arguments = check_arguments(self.tools[name], arguments)

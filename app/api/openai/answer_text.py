@@ -89,9 +89,9 @@ class StreamedText:
         self._streamed = StreamedAnswer()
         self._sent_steps: list[str] = []
         self._is_complete = False
-        """Whether the answer was complete before its first `step` event.
+        """Whether the answer was already complete when its sources were sent.
 
-        The note on doubts then comes before the steps.
+        The steps are then sent with the final answer, so that the note on doubts can precede them.
         """
 
     def add(self, event: Event) -> str:

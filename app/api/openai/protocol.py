@@ -32,7 +32,7 @@ ROLES = ("developer", "system", "user", "assistant", "tool", "function")
 
 
 def refuse(message: LiteralString, *accepted: object) -> BeforeValidator:
-    """Return a validator that refuses values other than null and `accepted` with this message."""
+    """Return a validator that accepts null and `accepted`, and refuses other values with `message`."""
 
     def check(value: object) -> object:
         if value is not None and value not in accepted:
@@ -57,7 +57,10 @@ def _to_parts(content: object) -> object:
 
 
 def expect_list(value: object) -> object:
-    """Return `value` if it is a list. Otherwise raise PydanticCustomError; a string has been converted."""
+    """Return `value` if it is a list; otherwise raise PydanticCustomError.
+
+    The message also allows a string, because callers convert strings to lists first.
+    """
     if not isinstance(value, list):
         raise PydanticCustomError("text_or_list", "Input should be a string or a list")
     return value
@@ -84,7 +87,7 @@ class ChatMessage(RequestModel):
 
     role: MessageRole
     content: Annotated[list[ContentPart], BeforeValidator(_to_parts)] = []
-    """The request may also contain a string or null."""
+    """A request may contain a string or null instead of a list."""
 
     @property
     def text(self) -> str:

@@ -180,7 +180,7 @@ class ResponsesRequest(CommonParameters):
     """The body of `POST /v1/responses`."""
 
     input: Annotated[list[InputItem], BeforeValidator(_to_items)]
-    """The request may also contain a string."""
+    """A request may contain a string instead of a list."""
     text: TextOptions | None = None
     max_output_tokens: TokenLimit = None
     background: Annotated[Literal[False] | None, refuse(NOT_STORED, False)] = None

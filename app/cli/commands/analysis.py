@@ -99,7 +99,7 @@ def evaluate(
     or operation (POST /orders). facts lists what a right answer states, each fact as a list of
     alternative strings; --answers looks for them in the answer. A question with neither gold nor facts
     is one that the documents do not answer. The only required field is "question". Unknown fields are
-    ignored, unless they look like misspelt ones, which are refused.
+    ignored, but a field that looks like a misspelt one is refused.
     """
     if not answers:
         if min_answer is not None or judge is not None or compare is not None:

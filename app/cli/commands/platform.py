@@ -62,9 +62,10 @@ def init(
     page_url: str | None,
     force: bool,
 ) -> None:
-    """Create a platform.toml from five answers and try it.
+    """Create a platform.toml and try it.
 
-    The documents are indexed, as with `apidesk ingest`, and a question about them is answered.
+    Without --openapi, asks for the values that are not given as options. Then indexes the documents, as
+    `apidesk ingest` does, and answers a question about them.
     """
     from app.cli.setup.checks import run_trial
     from app.cli.setup.platform_file import (
@@ -111,7 +112,7 @@ def _print_trial(trial: "Trial", file: Path) -> None:
 def check(platform: Path | None) -> None:
     """Test the chat, judge and embedding models with short calls.
 
-    Also warns of APIDESK_ names in the environment or in .env that are not settings.
+    Also warns about names in the environment or in .env that start with APIDESK_ but are not settings.
     """
     from app.cli.setup.checks import check_models, print_checks
     from schemas.settings import unknown_settings

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 MAX_KEY_NAME_CHARS = 100
 
 KEYS_WIDTH = 1_000
-"""Maximum width of the list of keys, in columns, so that no column is cut off or wrapped."""
+"""Width of the console for the list of keys, in characters. It is wide enough for every row."""
 
 
 @click.command()
@@ -174,6 +174,6 @@ def _print_keys(keys: "Sequence[ApiKey]", as_json: bool) -> None:
         times = (key.created_at, key.expires_at, key.last_used_at)
         dates = [f"{time:%Y-%m-%d}" if time else "never" for time in times]
         table.add_row(key.id, Text(key.name), " ".join(key.scopes), key.state, *dates)
-    # As wide as the table, on a terminal as well: a row that is cut off would lack a part of the id.
+    # Ignore the width of the terminal, because rich would shorten ids to fit a row into it.
     console = Console(highlight=False, width=KEYS_WIDTH)
     console.print(table if keys else "there are no keys yet")

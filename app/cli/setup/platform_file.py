@@ -135,7 +135,10 @@ def write_platform_file(draft: PlatformDraft, path: Path) -> None:
 
 @contextmanager
 def restored_after_refusal(path: Path) -> Iterator[None]:
-    """Restore a file that was overwritten when a ConfigurationError ends the block; keep a new one."""
+    """Restore the previous content of `path` if a ConfigurationError ends the block.
+
+    If the file did not exist before, the new file is kept.
+    """
     previous = path.read_bytes() if path.exists() else None
     try:
         yield

@@ -43,7 +43,7 @@ LANGUAGE_SAMPLE_DOCUMENTS = 5
 """Maximum number of documents per source whose languages are counted."""
 
 INTRODUCTIONS = ("readme.md", "index.md", "index.mdx", "_index.md")
-"""Names of pages in lower case whose first paragraph may describe the platform, the best first."""
+"""Lower-case names of files whose first paragraph may describe the platform, the best first."""
 
 MIN_INTRODUCTION_CHARS = 20
 MIN_CHINESE_INTRODUCTION_CHARS = 10
@@ -61,11 +61,11 @@ _LINK_START, _LINK_END = "\ue100", "\ue101"
 _LABEL = re.compile(f"{_LINK_START}[^{_LINK_END}]*{_LINK_END}")
 _CHINESE = re.compile("[\u3040-\u30ff\u3400-\u9fff]")
 _SEPARATOR = re.compile(r"[|•]|\s[·/]\s")
-"""Separates the entries of a bar, such as `English | 中文`."""
+"""Separates the entries of a menu bar, such as `English | 中文`."""
 _SENTENCE_END = re.compile(r"[.!?](?:\s|$)|[。！？]")
 
 _REFERENCE = re.compile(r"\$ref[\"']?\s*:\s*[\"']?(?:[^\s\"'#]*/)?([^\s\"'#/]+)")
-"""A reference of an OpenAPI file to another file, and the name of that file."""
+"""A `$ref` from an OpenAPI file to another file. The group is the name of the other file."""
 
 MAX_NAMED_PROBLEMS = 3
 """Maximum number of unusable files that an error message names."""
@@ -115,8 +115,8 @@ def survey_documents(where: str, limits: SourceLimits) -> DocumentSurvey:
 def _introduction(surveyed: list["_SurveyedSource"]) -> str:
     """Return the first paragraph of the README or index page of the Markdown source.
 
-    The result is empty if there is no such page or source, if the paragraph is not a text of a useful
-    length, or if the OpenAPI descriptions have at least as many operations as the source has pages.
+    The result is empty if there is no such page or source, or if `_first_paragraph` returns no text. It is
+    also empty if the OpenAPI descriptions have at least as many operations as the source has pages.
     """
     operations = sum(found.summary.operations for found in surveyed if found.summary)
     folders = (found.source.path for found in surveyed if found.pages > operations)
@@ -128,7 +128,7 @@ def _introduction(surveyed: list["_SurveyedSource"]) -> str:
 
 
 def _first_paragraph(path: Path) -> str:
-    """Return the first paragraph with prose as plain text without images; empty if it is too long."""
+    """Return the first paragraph of prose as plain text; empty if there is none, or if it is too long."""
     try:
         content = markdown_content(_mark_links(read_text(path)))
     except SourceError:
@@ -153,7 +153,7 @@ def _without_marks(text: str) -> str:
 
 
 def _has_prose(paragraph: str) -> bool:
-    """Return whether a paragraph with marked links is long enough, and not only links or a bar."""
+    """Return whether a paragraph with marked links is long enough, and not just links or a menu bar."""
     text, rest = _without_marks(paragraph).strip(), _LABEL.sub(" ", paragraph)
     if _SEPARATOR.search(rest) and not _SENTENCE_END.search(rest):
         return False

@@ -85,7 +85,7 @@ async def load_insights(settings: Settings, days: int, table: Table | None) -> I
 async def _documentation(
     settings: Settings, table: Table | None
 ) -> AsyncIterator[DocumentationContext]:
-    """Yield what a report needs of the documents, or only a note if they are not available.
+    """Yield the context of a report. If the documents are not available, it contains only a note.
 
     Raises ConfigurationError.
     """

@@ -35,7 +35,7 @@ class OperationBuilder:
         self._status: ErrorCode | None = None
         """The error that the last heading or bold title states, if its code is an HTTP status."""
         self._error_title = (-1, "")
-        """Index on the page of the last title of an error, and the error code in the title."""
+        """The last title of an error: the index of its block on the page, and the error code in it."""
 
     def add_permissions(self, found: Sequence[PermissionPackage]) -> bool:
         """Add permissions that the operation does not have yet. Return False if `found` is empty."""
@@ -49,8 +49,9 @@ class OperationBuilder:
     def add_errors(self, found: Sequence[ErrorCode], block: str) -> bool:
         """Add error codes. `block` is the block's name in the evidence. Return False if `found` is empty.
 
-        Errors below a title such as "404 Not Found" replace the error that was read from the title. For
-        example, the code `not_found` gets the message "No such order (HTTP 404)".
+        The errors may be below a title such as "404 Not Found", from which an error was read. They replace
+        this error if one of their codes is `404`, or if all their codes are names such as `not_found`. The
+        message of a name also gets the status: "No such order (HTTP 404)".
         """
         if not found:
             return False
@@ -70,7 +71,10 @@ class OperationBuilder:
         return True
 
     def note_status(self, error: ErrorCode | None) -> None:
-        """Set the error that the last title states. Only an HTTP status, such as `404`, is remembered."""
+        """Remember the error in the current title if its code is an HTTP status, such as `404`.
+
+        Any other error, or None, clears the status.
+        """
         self._status = error if error and is_error_status(error.code) else None
 
     def _drop_titled(self, status: ErrorCode) -> None:

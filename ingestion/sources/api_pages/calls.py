@@ -68,7 +68,7 @@ _CURL_VALUE = re.compile(
     r"\s(?:-[dFHxeAbuo]|--(?:data(?:-raw|-binary|-urlencode)?|json|form|header|proxy|referer|user-agent"
     rf"|cookie|user|output))(?:=|(?:\s|\\\n)*+)(?:{_QUOTED}|[^\s'\"]++(?:{_QUOTED})?)"
 )
-"""An option of a curl command with its value. It may contain URLs that are not the URL of the call."""
+"""An option of a curl command with its value. The value may contain URLs other than that of the call."""
 _CURL_URL = re.compile(r"https?://[^\s'\"\\`]+")
 _CURL_ARGUMENT = re.compile(rf"(?:(?<=[\s'\"])|(?<=--url=)){_CURL_URL.pattern}")
 _REQUEST_LINE = re.compile(rf"^\s*({METHODS})\s+({TARGET})")
@@ -78,7 +78,7 @@ _SENTENCE_LINE = re.compile(r"\A\s*(?:[\u4e00-\u9fff]|[A-Z][a-z]+(?: [a-z]+){2,}
 _HTTP_VERSION = re.compile(r"\sHTTP/\d")
 DECLARED_CALL = re.compile(rf"(?:^|\s)({METHODS})\s+(\S+)", re.IGNORECASE)
 _ACTION_QUERY = re.compile(r"(?:\A|(?<=&))(?:Action|(?<!&)action)=[A-Za-z][\w.-]*(?=&|\Z)")
-"""A query parameter that names the operation, as in remote procedure calls."""
+"""A query parameter that names the operation, as in RPC-style APIs: `Action=CreateOrder`."""
 _OPERATION_QUERY = re.compile(
     r"\A(?:method|op|cmd|command|service|act)=[A-Za-z][\w.-]*(?=&|\Z)", re.IGNORECASE
 )
@@ -99,14 +99,15 @@ class Call(NamedTuple):
 
     @property
     def key(self) -> tuple[str, str]:
-        """The method and the path without the names of placeholders: equal for calls of one operation."""
+        """The method and the path with placeholders as `{}`. Calls of one operation have the same key."""
         return self.method, path_of(self.url)
 
 
 def call_of(method: str, url: str) -> Call:
-    """Return a call: the method in upper case, the URL without markup, server variable and query.
+    """Return a call with the method in upper case and a cleaned URL.
 
-    A query parameter that names the operation stays: `/?Action=CreateOrder`.
+    Markup, a variable for the server's address, the query and the fragment are removed from the URL. A
+    query parameter that names the operation stays: `/?Action=CreateOrder`.
     """
     url = re.sub(f"^{_BASE_VARIABLE}", "", re.sub(r"\*(\{[^}]*\})\*", r"\1", url))
     url = re.sub(r"\{([\w.]+)#[^{}]*\}", r"{\1}", url)  # `{name#anchor}`
@@ -137,9 +138,9 @@ def path_of(url: str) -> str:
 
 
 def split_origin(url: str) -> tuple[str, str]:
-    """Return the origin of a URL, empty if it has none, and its path.
+    """Return the origin and the path of a URL. The origin is empty if the URL has none.
 
-    The host may be a placeholder that is no valid host, such as `[domain]`.
+    The host need not be valid: it may be a placeholder such as `[domain]`.
     """
     origin = _ORIGIN.match(url)
     return (origin[0], url[origin.end() :]) if origin else ("", url)
@@ -150,9 +151,11 @@ class Templates:
 
     def __init__(self, calls: Iterable[Call]) -> None:
         self._parts: dict[tuple[str, int, str], list[list[str]]] = {}
-        """The reversed segments of the paths, by method and by the last segment that is not a placeholder.
+        """The reversed segments of the paths.
 
-        `GET /v1/orders/{id}` has the key `("GET", 1, "orders")` and the value `[["{}", "orders", "v1"]]`.
+        The key consists of the method and of the last segment that is not a placeholder, with the index of
+        this segment from the end. For example, `GET /v1/orders/{id}` has the key `("GET", 1, "orders")` and
+        the value `[["{}", "orders", "v1"]]`.
         """
         for method, path in {call.key for call in calls}:
             parts = path.strip("/").split("/")[::-1]
@@ -186,7 +189,10 @@ def may_have_calls(blocks: Sequence[MarkdownBlock]) -> bool:
 
 
 def stated_calls(block: MarkdownBlock) -> list[Call]:
-    """Return the calls that a block states: several for a code block of request lines, else at most one."""
+    """Return the calls that a block states.
+
+    A code block of request lines may state several calls. Other blocks state at most one.
+    """
     if block.kind == "fence":
         lines = code_lines(block)
         matches = [match for line in lines if (match := _REQUEST_LINE.match(line))]

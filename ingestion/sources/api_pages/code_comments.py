@@ -32,8 +32,8 @@ def commented_parameters(code: str, location: str = "") -> tuple[Parameter, ...]
     """Return the fields in a code block as parameters; empty if too few of them have a comment.
 
     `code` is JSON, or code in another language with lines such as `name: value`. Other lines are ignored.
-    The comment of a field is its description, and the type of its value is its type. `location` is the
-    location of all fields.
+    The comment of a field becomes the description of the parameter, and the type of its value becomes the
+    type. All parameters get the location `location`.
     """
     fields = list(filter(None, map(_FIELD.fullmatch, code.splitlines())))
     comments = [field for field in fields if _comment(field)]
@@ -58,7 +58,7 @@ def _item(field: re.Match[str]) -> str:
 
 
 def _distinct(parameters: Iterable[Parameter]) -> Iterator[Parameter]:
-    """Yield the first parameter with each name. In a list of objects, each object repeats the fields."""
+    """Yield the first parameter of each name, because each object in a list repeats the same fields."""
     seen: set[str] = set()
     for parameter in parameters:
         if parameter.name not in seen:

@@ -111,11 +111,11 @@ def text_of(cell: str) -> str:
 _CODE = re.compile(r"(?<!`)`([^`\n]+)`(?!`)")
 _LINK = re.compile(r"(?<!!)\[([^\[\]]+)\]\((https?://[^\s()<>]+)\)")
 _HIDDEN = {"`": "\ue000", "[": "\ue001", "](": "\ue002", ")": "\ue003", "_": "\ue004"}
-"""Characters that stand for markup that stays while other markup is removed."""
+"""Private-use characters that replace the markup to keep while `text_of` removes all other markup."""
 
 
 def description_of(cell: str) -> str:
-    """Return a cell as `text_of` does, except that code spans and absolute links stay."""
+    """Return a cell as plain text (see `text_of`), but keep code spans and absolute links."""
     text = _LINK.sub(_hide_link, _CODE.sub(rf"`{_HIDDEN['`']}\1{_HIDDEN['`']}`", cell))
     text = text_of(text)
     for markup, hidden in _HIDDEN.items():
@@ -129,7 +129,7 @@ def _hide_link(link: re.Match[str]) -> str:
 
 
 def parts_of(text: str) -> list[str]:
-    """Return a label, followed by its parts.
+    """Return a label as plain text, followed by its parts.
 
     For `类型[长度] Data type`, the parts are `类型`, `长度` and `Data type`.
     """
@@ -139,7 +139,7 @@ def parts_of(text: str) -> list[str]:
 
 
 def _by_script(text: str) -> Iterator[list[str]]:
-    """Yield the runs of words with and without Chinese characters."""
+    """Split a text into runs of words, each either with or without Chinese characters."""
     for _, words in groupby(text.split(), key=has_chinese):
         yield list(words)
 
@@ -183,7 +183,10 @@ class Columns:
         return replace(self, at=at)
 
     def further_names(self, row: Sequence[str]) -> dict[int, str]:
-        """Return the Chinese names in other columns of names (字段名 next to 变量名), by column."""
+        """Return the Chinese names in other name columns, by column index.
+
+        For example, the column 字段名 may be next to the column 变量名, which contains the identifiers.
+        """
         texts = {
             index: text_of(row[index])
             for index, title in enumerate(map(text_of, self.titles[: len(row)]))
@@ -192,10 +195,10 @@ class Columns:
         return {index: text for index, text in texts.items() if has_chinese(text)}
 
     def further_texts(self, row: Sequence[str], read: Iterable[int]) -> list[str]:
-        """Return the texts of `row` outside the columns `read` (indices), such as "Since: 2.0".
+        """Return the texts in the columns of `row` that are not in `read`, such as "Since: 2.0".
 
-        The title of the column precedes a text if it adds something, unlike "Description". Row numbers and
-        cells that say nothing are left out.
+        `read` contains column indexes. A text is preceded by the title of its column, unless the title adds
+        nothing, as "Description" does. Row numbers and cells without information are left out.
         """
         skipped = frozenset(read)
         cells = enumerate(zip(self._labels, map(text_of, row), strict=False))
@@ -207,7 +210,7 @@ class Columns:
 
     @cached_property
     def _labels(self) -> Sequence[str | None]:
-        """The label of the texts in each column, possibly empty; None for a column of row numbers."""
+        """The label before the texts of each column; may be empty. None for a column of row numbers."""
         titles = map(text_of, self.titles)
         return [
             None if _ROW_NUMBER.fullmatch(t) else "" if _column(t) in _TEXT_KINDS else t
@@ -248,9 +251,9 @@ def _count_identifiers(rows: TableRows, index: int) -> int:
 
 
 def is_parameter_table(columns: Columns) -> bool:
-    """Return whether this is a table of parameters.
+    """Return whether a table with these columns is a table of parameters.
 
-    It has a column of names, a column `type`, `required` or `optional`, and no column of codes.
+    Such a table has a column of names, a column `type`, `required` or `optional`, and no column of codes.
     """
     return (
         "name" in columns
@@ -276,9 +279,10 @@ def is_error_table(columns: Columns) -> bool:
 
 
 def is_status_table(columns: Columns, role: str) -> bool:
-    """Return whether a table lists HTTP statuses. `role` is that of its section, empty if it is unknown.
+    """Return whether a table lists HTTP statuses. `role` is the role of its section; empty if unknown.
 
-    A column "Status" may contain something else, such as the states of an order.
+    A column "Status" may also contain something else, such as the states of an order. It counts if `role`
+    is known and the table has no column `type`, or if the table has a description, cause or remedy.
     """
     if "http_status" not in columns or role not in ("errors", "response", ""):
         return False

@@ -157,8 +157,8 @@ The first group is empty for verbs that always mean a failure, such as "raises".
 def labelled_errors(text: str) -> tuple[ErrorCode, ...]:
     """Return the error codes in `text`, the value of a label such as "Error code".
 
-    The text is one code with a description ("`E1002`: no such boat") or only names codes. The result is
-    empty for other texts, and for a description of success.
+    The text is either one code with a description, such as "`E1002`: no such boat", or a list of codes. The
+    result is empty for other texts, and for a code that means success.
     """
     match = _LABELLED_ERROR.match(text)
     if match is None:
@@ -171,7 +171,8 @@ def labelled_errors(text: str) -> tuple[ErrorCode, ...]:
 def errors_of_sentences(text: str, *, is_about_errors: bool) -> list[ErrorCode]:
     """Return the error codes of sentences that say when a call fails.
 
-    A sentence such as "Returns `x` if" counts only in a section about errors, or if `x` is an error status.
+    "Raises `x` if" always counts. "Returns `x` if" counts only in a section about errors
+    (`is_about_errors`), or if `x` is an error status.
     """
     return [
         ErrorCode(code=code, message=text_of(cause))
@@ -198,7 +199,7 @@ def are_status_items(items: Sequence[str]) -> bool:
 def listed_errors(items: Sequence[str]) -> tuple[ErrorCode, ...]:
     """Return the error codes of a list such as "`code`: meaning"; empty if an item has another form.
 
-    Items about HTTP statuses below 400, or whose message means success, are left out.
+    Items with an HTTP status below 400 or with a message that means success are left out.
     """
     found = [_listed_error(_LINK.sub(r"\1", item)) for item in items]
     if None in found:
@@ -224,7 +225,10 @@ def titled_error(title: str) -> ErrorCode | None:
 
 
 def _listed_error(item: str) -> ErrorCode | None:
-    """Return the error in a list item, or None. A code takes precedence over an HTTP status before it."""
+    """Return the error in a list item, or None.
+
+    If a code follows an HTTP status, as in "404 `not_found`", the status becomes part of the message.
+    """
     status = _STATUS_ITEM.match(item)
     rest = item[status.end() :] if status else item
     if name := _ERROR_NAME.match(rest) or (_CAMEL_CASE.match(rest) if status else None):

@@ -58,7 +58,7 @@ def labelled_pairs(block: MarkdownBlock) -> list[tuple[str, str]]:
 
 
 def _with_terms(lines: Sequence[str]) -> Iterator[str]:
-    """Yield the lines, with the term of a definition list before each of its definitions."""
+    """Yield the lines, with terms before definitions: `: POST` below `Method` becomes `Method: POST`."""
     term = ""
     for line in lines:
         if line.startswith(": "):

@@ -44,10 +44,10 @@ from ingestion.sources.api_pages.roles import role_of_title
 from ingestion.text.markdown_blocks import MarkdownBlock, parse_table
 
 MAX_BLOCKS_BELOW_HEADING = 50
-"""Maximum number of blocks between a heading and the code that it announces."""
+"""Maximum number of blocks between an example and the heading above it."""
 
 _CODE_LANGUAGE = re.compile(r"\A\s*(?:`{3,}|~{3,})[ \t]*\{?(?!https?\b|te?xt\b|plain)\w")
-"""The opening of a code block in a programming language, in which `path: '/'` is code, not a label."""
+"""The opening of a code block in a programming language. There, `path: '/'` is code, not a label."""
 _METHOD_BLOCK = re.compile(rf"[*`\s]*({METHODS})[*`\s]*")
 _ONLY_CALL = re.compile(rf"[`*\s]*{CALL.pattern}[`*\s]*")
 _EXAMPLE = re.compile(r"\b(?:examples?|samples?)\b|示例|样例|举例|范例|例子", re.IGNORECASE)
@@ -67,15 +67,15 @@ class LocatedCall:
     is_declared: bool = False
     """Whether the front matter states the call. If so, the page is the reference of this operation."""
     listed: tuple[ListedCall, ...] = ()
-    """For a list of calls: the calls at this place, beginning with `call`."""
+    """For a list of calls: all calls of the list that share this place, beginning with `call`."""
 
 
 def locate_calls(blocks: Sequence[MarkdownBlock], declared: str) -> list[LocatedCall]:
-    """Return one call per operation, in page order; the operations of a list may share a place.
+    """Return the calls of a page in page order, one per operation.
 
-    `declared` is the operation that the front matter names; may be empty. The front matter takes precedence
-    over statements on the page, and statements over lists of calls. Calls in examples count only if there
-    are no others.
+    Calls of the same list may share one `LocatedCall` (see `LocatedCall.listed`). `declared` is the
+    operation that the front matter names; may be empty. The front matter takes precedence over statements
+    on the page, and statements over lists of calls. Calls in examples count only if there are no others.
     """
     match = DECLARED_CALL.search(declared)
     found = [LocatedCall(call_of(match[1], match[2]), 0, is_declared=True)] if match else []
@@ -90,7 +90,7 @@ def locate_calls(blocks: Sequence[MarkdownBlock], declared: str) -> list[Located
     for located in located_calls:
         known = first.setdefault(declared_keys.get(located.call.key, located.call.key), located)
         if known.is_declared and "://" in located.call.url:
-            # The same call with the address of the server.
+            # The page repeats the declared call with the address of the server: use this URL.
             first[known.call.key] = replace(known, call=located.call)
     return sorted(first.values(), key=lambda located: located.block)
 
@@ -122,7 +122,7 @@ def _stated(blocks: Sequence[MarkdownBlock]) -> Iterator[LocatedCall]:
         elif method:  # only a method; the path follows
             yield from facts.read([("method", method[1])], index)
         elif is_heading and facts.is_after_method and TARGET_ALONE.fullmatch(block.title):
-            # Not placed at the heading, because the heading would become the operation's name.
+            # Place the call at the method above. At the heading, the path would name the operation.
             yield from facts.read([("URL", block.title)], index - 1)
         elif target := only_target(block) or (facts.is_after_method and _path_alone(block)):
             yield from facts.read([("URL", target)], index)
@@ -157,8 +157,8 @@ def _in_lists(
     """Yield the calls of blocks with several calls.
 
     If the name of a call begins with the title of a heading, the call is placed at the heading. The other
-    calls share the place of their block. A block with a call in `stated` only repeats calls and is left
-    out.
+    calls of the block share one `LocatedCall`. A block with a call in `stated` is left out, because it only
+    repeats calls.
     """
     headings = _headings(blocks)
     for index, block in enumerate(blocks):
@@ -218,7 +218,7 @@ def _is_below_request(blocks: Sequence[MarkdownBlock], position: int) -> bool:
 def _without_examples(
     located_calls: Sequence[LocatedCall], blocks: Sequence[MarkdownBlock]
 ) -> Sequence[LocatedCall]:
-    """Return the calls, except those of examples whose operation is stated elsewhere."""
+    """Return the calls without those in examples that repeat an operation stated elsewhere."""
     examples = {located for located in located_calls if _is_example(blocks, located.block)}
     if not examples:
         return located_calls
@@ -264,7 +264,7 @@ def _pairs(block: MarkdownBlock, facts: "_LabelledFacts") -> list[tuple[str, str
 
 
 class _LabelledFacts:
-    """A method and a URL that a page gives under labels, one after the other."""
+    """Collects the method and the URL of a call from labelled values in successive blocks."""
 
     def __init__(self) -> None:
         self.label = ""
@@ -307,7 +307,7 @@ def _only_code(value: str, kind: Literal["method", "url"]) -> str:
 
 
 def _table_pairs(block: MarkdownBlock) -> list[tuple[str, str]]:
-    """Return the pairs of a label, from the first column or the header of a table, and a value.
+    """Return the labels and values in a table. A label is a cell of the first column or of the header.
 
     If exactly one value is a whole call, as in "Resource: `GET /v1/x`", only this call is returned, with
     the label "URL".

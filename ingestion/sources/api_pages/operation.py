@@ -38,7 +38,10 @@ MAX_DESCRIPTION_CHARS = 300
 """Maximum length of the description that is taken from the text of a page, in characters."""
 
 Role = Literal["headers", "public", "request", "response", "errors", "permissions", ""]
-"""What a table or list contains; empty if this is unknown."""
+"""What a table or list contains; empty if this is unknown.
+
+`public` stands for the parameters that many operations of a platform share (公共参数).
+"""
 
 PARAMETER_ROLES: tuple[Role, ...] = ("headers", "public", "request", "response")
 
@@ -66,14 +69,17 @@ class PageOperation:
     prose: list[MarkdownBlock] = field(default_factory=list)
     """The blocks that stay prose, in page order."""
     evidence: list[str] = field(default_factory=list)
-    """Lines for `apidesk ingest --explain`: how the call and each table and list on the page were read."""
+    """Lines for `apidesk ingest --explain` that say how the call and each table and list were read."""
     has_labelled_parameters: bool = False
-    """Whether a list, or a table that says what is required, contained parameters with a known role."""
+    """Whether parameters with a known role were read from a list, or from a table with marks.
+
+    A mark says whether a parameter is required.
+    """
     is_stated: bool = True
     """True if the page states the method and the URL, False if they are from an example of a call."""
 
     def document(self, api_id: str, service_id: str, language: Language) -> ApiDocument:
-        """Return the operation as an API document. Its server is the origin of the URL, if it has one."""
+        """Return the operation as an API document. The origin of the URL, if any, becomes the server."""
         origin, path = split_origin(self.url)
         return ApiDocument(
             service_id=service_id,
@@ -97,7 +103,7 @@ class PageOperation:
         """The blocks of `prose` that `document` does not contain.
 
         A block is left out if it is the whole description, or if it contains only the method, the URL or
-        both. So is the label above such a block, such as `**URL:**`.
+        both. A label above such a block, such as `**URL:**`, is also left out.
         """
         described = self._description_block
         text = _EMPHASIS.sub("", " ".join(_without_bullet(described).split()))
@@ -117,8 +123,8 @@ class PageOperation:
     def _is_call(self, block: MarkdownBlock, *, is_value: bool) -> bool:
         """Return whether a block contains only the method, the URL or both, possibly after labels.
 
-        `is_value` is False if the block may belong to the text above it. Then each line must have a label,
-        unless the block is a paragraph such as `GET /v1/x`.
+        `is_value` is False if the block may continue the text above it. Then each line must have a label.
+        A paragraph such as `GET /v1/x` needs no label.
         """
         call = CALL.fullmatch(block.text.strip("`* \n")) if block.kind == "paragraph" else None
         if call is not None:
@@ -160,7 +166,10 @@ class PageOperation:
 
 
 def _describes(paragraph: str) -> bool:
-    """Return whether a paragraph describes an operation, unlike labels, calls and required permissions."""
+    """Return whether a paragraph describes an operation.
+
+    Labels, calls, statements of required permissions and texts of up to 8 characters do not.
+    """
     text = text_of(paragraph)
     is_bold = _BOLD_LINE.fullmatch(paragraph.strip()) is not None
     is_label = (is_bold or text.endswith((":", "："))) and len(text) <= MAX_CAPTION_CHARS
@@ -190,7 +199,7 @@ def _is_label_of_fact(block: MarkdownBlock) -> bool:
 
 
 def _fact_values(block: MarkdownBlock) -> list[tuple[str, str]]:
-    """Return each line or item of a block as a label, such as `Method` or empty, and a value."""
+    """Return the label and the value of each line or item of a block. The label may be empty."""
     lines = code_lines(block) if block.kind == "fence" else block.text.splitlines()
     pairs: list[tuple[str, str]] = []
     for line in filter(str.strip, lines):
@@ -217,14 +226,17 @@ class ListedCall:
     name: str = ""
     """Name of the operation in the row of the call; empty if the row contains no name."""
     scopes: str = ""
-    """Markdown of the cell that gives the permissions of the operation; empty without such a cell.
+    """Markdown of the cell that gives the permissions of the operation; empty if there is no such cell.
 
     The cell is in the row of the call, or in a row for all calls of the table.
     """
 
 
 def listed_calls(block: MarkdownBlock) -> list[ListedCall]:
-    """Return the calls in a table with a call in most rows, and in at least two; empty for other blocks."""
+    """Return the calls in a table of calls; empty for other blocks.
+
+    In a table of calls, more than half of the rows, and at least two, contain a call.
+    """
     if block.kind != "table" or not METHOD_ALONE.search(block.text):
         return []
     header, *rows = parse_table(block.text) or [[]]
@@ -261,8 +273,14 @@ def _listed_call(row: Sequence[str], scope_at: int, shared_scopes: str) -> Liste
 def listed_operations(first: PageOperation, listed: Sequence[ListedCall]) -> list[PageOperation]:
     """Return the operations of all calls in `listed` except the first call, whose operation is `first`.
 
-    `first` was read from the section that all calls share. Parts of its content are copied or moved to the
-    other operations. For example, the body parameters of a `GET` operation move to a `POST` operation.
+    `first` was read from the section that all calls share. Its content is copied to the other operations:
+
+    - The error codes are copied to all operations.
+    - The parameters are copied to operations with the same method, and to calls without a name.
+    - The permissions are copied to calls without a name. Other calls get the permissions in their `scopes`.
+
+    If the method of `first` has no body, its body parameters move to the first operation whose method has
+    one. If the first call has `scopes`, they replace the permissions of `first`.
     """
     if listed and listed[0].scopes:
         first.permissions = scopes_of_value(listed[0].scopes)

@@ -60,14 +60,14 @@ _DEFINITION = re.compile(r"^: +(?=[`*])", re.MULTILINE)
 
 
 class OperationReader:
-    """Reads the blocks of an operation: `read` returns parameters, and adds the rest to the operation."""
+    """Reads the blocks of an operation. `read` returns parameters and adds the rest to the operation."""
 
     def __init__(self, operation: PageOperation) -> None:
         self._builder = OperationBuilder(operation)
         self._above = self._builder.above
         self._table_reader = TableReader(self._builder)
         self._is_after_parameter = False
-        """Whether a paragraph since the last heading or label has described a parameter."""
+        """Whether a paragraph has described a parameter since the last heading or label."""
         self._commented: dict[Role, ParameterTable] = {}
         """The fields of the first JSON example with comments, by role."""
 
@@ -134,9 +134,9 @@ class OperationReader:
                 self._builder.add_table(table, "example with comments")
 
     def _read_text(self, block: MarkdownBlock) -> None:
-        """Add the permissions and errors that a block names, and note if it is a label of the next block.
+        """Add the permissions and errors that a block names. Note the block if it labels the next block.
 
-        Of a code block, only the fields of a JSON example with comments are remembered.
+        In a code block, only the fields of a JSON example with comments are read.
         """
         if block.kind == "fence":
             self._note_commented_example(block)
@@ -282,8 +282,8 @@ class OperationReader:
 def _final_labels(block: MarkdownBlock) -> list[str]:
     """Return the items at the end of a list that announce the next block, the outermost first.
 
-    Exports of GitBook put tables into nested lists. Then the last item and the items around it are labels,
-    such as "Request" and "Body".
+    Exports of GitBook put tables into nested lists. There, the last item and the items that contain it are
+    labels, such as "Request" and "Body".
     """
     items: list[tuple[int, str]] = []
     for line in block.text.splitlines():

@@ -91,10 +91,10 @@ def read_operations(blocks: Sequence[MarkdownBlock], title: str, declared: str =
 
 
 def _prose(blocks: Sequence[MarkdownBlock], start: int, end: int) -> list[MarkdownBlock]:
-    """Return the blocks between two operations, preceded by the headings of the sections that contain them.
+    """Return the blocks from `start` to `end`, below the headings of the sections that contain them.
 
-    The headings are repeated because they may be part of the operation above. For example, the first of
-    several operations may begin with "# Events".
+    The blocks belong to no operation. The headings are repeated because they may be part of the operation
+    before the blocks. For example, the first of several operations may begin with "# Events".
     """
     if start >= end:
         return []
@@ -127,8 +127,8 @@ def _read_sections(
 def _accepted(blocks: Sequence[MarkdownBlock], sections: Sequence[_Section]) -> list[_Section]:
     """Return the sections that describe an operation.
 
-    At least one section has to do so on its own (see `_is_evident`). For the other sections, less is
-    enough, such as a call below a heading.
+    At least one section must be evident on its own (see `_is_evident`); otherwise, the result is empty. For
+    the other sections, less is enough, such as a call below a heading.
     """
     evident = [_is_evident(blocks, section) for section in sections]
     if not any(evident):
@@ -212,7 +212,7 @@ def _permissions_above(
 
 
 def _is_evident(blocks: Sequence[MarkdownBlock], section: _Section) -> bool:
-    """Return whether a section alone, without the rest of the page, describes an operation.
+    """Return whether a section describes an operation, judged without the rest of the page.
 
     For example, the section contains parameters, error codes or a JSON example of a response.
     """
@@ -239,8 +239,8 @@ def _has_json(blocks: Sequence[MarkdownBlock]) -> bool:
 def _has_example(blocks: Sequence[MarkdownBlock], position: int) -> bool:
     """Return whether the blocks contain a JSON example below a heading or label such as "Response".
 
-    `position` is the index of the block with the call. The result is False if the heading above the call is
-    not the name of an operation, but for example a step of a tutorial or a question of an FAQ.
+    `position` is the index of the block with the call. The result is False if the heading above the call
+    does not name an operation. For example, it may be a step of a tutorial or a question of an FAQ.
     """
     headings = [block.title for block in blocks[: position + 1] if block.kind == "heading"]
     heading = headings[-1] if headings else ""

@@ -40,7 +40,10 @@ _PLAIN_NAME = re.compile(
 _NAME_IN_CODE = re.compile(
     r"`(?!(?:null|true|false)`)[A-Za-z_$][^`]*`(?!\s*(?:and|or|cannot|can't|are|values?|is never)\b)"
 )
-"""A name in code that the rest of the item may describe."""
+"""A name in code at the start of an item.
+
+A name before a word such as "and" or "cannot" does not match, because the item is then a sentence.
+"""
 _ENUMERATED = re.compile(r"`[A-Za-z_][\w.\[\]-]*`(?:\s*[(（][^()（）]*[)）])?")
 _ENUMERATION = re.compile(
     rf"(?:{_ENUMERATED.pattern}(?:\s*[,，、]\s*|\s+and\s+|\s*和\s*)){{1,40}}{_ENUMERATED.pattern}(?=\s*(?:[.。]|$))"
@@ -93,7 +96,7 @@ def listed_parameters(
     Indented items become children of the item above them. The flags describe the text above the list:
 
     - `is_announced`: it announces parameters. Names with descriptions are enough; types may be missing.
-    - `is_named`: it is a label such as "Optional parameters". Names in code are enough.
+    - `is_named`: it is a label such as "Optional parameters". Names in code or before a colon are enough.
     - `is_required`: it says that the parameters are required. A mark in an item takes precedence.
     """
     items = [item for nested in _nested_items(markdown) for item in _each_name(*nested)]
@@ -126,7 +129,7 @@ def are_typed_fields(items: Sequence[str]) -> bool:
 
 
 def are_marked_fields(items: Sequence[str]) -> bool:
-    """Return whether all items of a list are typed fields that are said to be required or optional.
+    """Return whether all items of a list are typed fields that are marked as required or optional.
 
     Such fields are parameters of a request, even if no text says so.
     """
@@ -223,7 +226,7 @@ def _each_name(width: int, text: str) -> list[tuple[int, str]]:
 
 
 def _listed_parameter(match: re.Match[str], location: str, default: bool = False) -> Parameter:
-    """Return the parameter of an item. `default` is the value of `required` for an item without a mark."""
+    """Return the parameter of an item. If the item has no mark, `required` is `default`."""
     flag, star = _FLAG.match(match["rest"]), _STAR.match(match["rest"])
     marked = flag or star
     text = match["rest"][marked.end() :] if marked else match["rest"]
@@ -288,9 +291,10 @@ def dimensions_of(kind: str) -> int:
 
 
 def is_simple_type(text: str) -> bool:
-    """Return whether a type names no structure or object, as in `array of string` and 字符串.
+    """Return whether a type is a scalar or an array of scalars, such as 字符串 and `array of string`.
 
-    An array type that does not name the type of its elements is not simple: the elements may be objects.
+    An array type without the type of its elements is not simple, because the elements may be objects. An
+    empty type is simple.
     """
     if _ARRAY_TYPE.fullmatch(text):
         return False
@@ -395,9 +399,9 @@ _BRACKETS = re.compile(r"\[[\w*]*\]")
 
 
 def nest(flat: Sequence[tuple[int, Parameter]]) -> tuple[Parameter, ...]:
-    """Return the tree of parameters that their indentation and their dotted names describe.
+    """Return parameters as a tree, nested by their indentation and their dotted names.
 
-    `flat` contains each parameter with its indentation in columns.
+    `flat` contains each parameter with its indentation in characters.
     """
     parents: list[int | None] = []
     relative: list[Parameter] = []  # with names relative to their parents
@@ -426,7 +430,7 @@ def nest(flat: Sequence[tuple[int, Parameter]]) -> tuple[Parameter, ...]:
 def _tree(relative: Sequence[Parameter], parents: Sequence[int | None]) -> tuple[Parameter, ...]:
     """Return the parameters on the top level, with all others nested below them.
 
-    `parents` contains the index of each parameter's parent.
+    `parents` contains the index of each parameter's parent, or None on the top level.
     """
     children: dict[int | None, list[Parameter]] = {}
     for index in reversed(range(len(relative))):

@@ -168,8 +168,8 @@ def scopes_of_value(value: str) -> list[PermissionPackage]:
 def scopes_of_facts(label: str, value: str) -> list[PermissionPackage]:
     """Return the permissions of a row or line with a label.
 
-    If the label does not announce permissions, the value must do so ("scope `contracts.transfer`"), or all
-    its code spans must be like `files:read`.
+    If the label does not announce permissions, the value must do so, as in "scope `contracts.transfer`", or
+    all its code spans must look like `files:read`.
     """
     if is_scope_label(label):
         return scopes_of_value(value)
@@ -203,7 +203,7 @@ def scopes_of_rows(rows: TableRows, columns: Columns) -> list[PermissionPackage]
 
 
 def scopes_of_actions(rows: TableRows) -> list[PermissionPackage]:
-    """Return the permissions in the first column whose cells are all like `files:Read`; may be empty."""
+    """Return the permissions in the first column whose cells all look like `files:Read`; may be empty."""
     for column in zip(*rows, strict=False):
         names = list(map(text_of, column))
         if all(map(_ACTION.fullmatch, names)) and len(names) <= MAX_PERMISSIONS:

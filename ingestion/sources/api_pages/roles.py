@@ -26,7 +26,10 @@ _PATTERNS: Mapping[Role, str] = MappingProxyType(
         r"|<param(?:eter)?s?>|<args?>|<arguments?>|<inputs?>|<form>|<payload>|<fields?>",
     }
 )
-"""Words that announce what a table holds. The order matters: an error response is about errors."""
+"""Words that announce what a table holds.
+
+The first role that matches is used. Therefore, "Error response" is about errors.
+"""
 
 
 def _words(pattern: str) -> re.Pattern[str]:
@@ -65,7 +68,10 @@ _NEUTRAL = re.compile(
     r"|(?:param(?:eter)?|field|attribute|propert(?:y|ie))s?(?: (?:description|list|detail|table)s?)?",
     re.IGNORECASE,
 )
-"""Labels that announce parameters without naming request or response: the text above the label decides."""
+"""Labels that announce parameters but not whether they are those of a request or a response.
+
+The text above such a label decides.
+"""
 _STRONG_REQUEST = _words(
     "请求|入参|查询|路径|输入|<requests?>|<query>|<path>|<ur[li]>|<arg(?:ument)?s?>|<inputs?>|<form>"
 )
@@ -171,7 +177,8 @@ class Announcements:
     def role_and_location(self) -> tuple[Role, str]:
         """Return the role and the location of a paragraph about a parameter.
 
-        Several paragraphs may describe the parameters below one label, such as "Query".
+        A label such as "Query" also counts if it is not right above the paragraph, because several
+        paragraphs may describe the parameters below it.
         """
         role = role_of_title(self._section) or self.role()
         return role, location_of(self._section) or self.location(role)
@@ -198,9 +205,9 @@ class Announcements:
         return is_short and role_of_title(text) in PARAMETER_ROLES
 
     def is_about_fields(self) -> bool:
-        """Return whether the nearest text may announce the fields of an object, as "Fields" or "User" does.
+        """Return whether the nearest text may announce the fields of an object, such as "Fields" or "User".
 
-        Texts about parameters, requests or errors do not.
+        Texts about parameters, requests, responses or errors do not.
         """
         text = next(iter(self.texts()), "")
         return (

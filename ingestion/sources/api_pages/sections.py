@@ -87,7 +87,7 @@ def split_by_call(
 def _is_flat(blocks: Sequence[MarkdownBlock], starts: Sequence[int]) -> bool:
     """Return whether headings such as "Parameters" have the same level as the headings of operations.
 
-    A few such headings on a page with many operations do not count.
+    There must be at least half as many such headings as operations.
     """
     first = frozenset(starts)
     levels = {blocks[start].level for start in first}
@@ -100,9 +100,9 @@ def _is_flat(blocks: Sequence[MarkdownBlock], starts: Sequence[int]) -> bool:
 
 
 def _level_of_section(blocks: Sequence[MarkdownBlock], starts: Sequence[int]) -> int:
-    """Return the level of the last block in `starts` that is a heading; 0 if there is none.
+    """Return the level of the last heading among the blocks at `starts`; 0 if there is none.
 
-    A call without a heading of its own is in the section of an operation before it.
+    A call without a heading of its own belongs to the section of an operation before it.
     """
     return next((blocks[i].level for i in reversed(starts) if blocks[i].kind == "heading"), 0)
 
@@ -112,8 +112,9 @@ def _start(
 ) -> int:
     """Return the index of the block with which the operation of a call begins.
 
-    Usually, this is a heading of one of `levels` between `first_index` and the call. Without such a
-    heading, the operation begins with the call, or with the block right above the call.
+    Usually, this is a heading between `first_index` and the call whose level is in `levels`. If there are
+    several such headings, it is the last one of the outermost level. If there is none, or if the call is in
+    a heading, the operation begins with the call, or with a heading or label right above the call.
     """
     has_block_above = call_index > first_index
     headings = [i for i in range(first_index, call_index + 1) if blocks[i].level in levels]
@@ -146,8 +147,8 @@ def _end(
 def _first_start(blocks: Sequence[MarkdownBlock], call_index: int, level: int) -> int:
     """Return the index of the block with which the first operation begins.
 
-    `level` is the outermost level of the headings with which the other operations begin; 0 without others.
-    The title of the page does not count as a heading.
+    `level` is the outermost level of the headings with which the other operations begin; 0 if none of them
+    begins with a heading. The title of the page does not count as a heading.
     """
     if level == 0:
         return call_index
@@ -231,7 +232,7 @@ def _texts_next_to_call(blocks: Sequence[MarkdownBlock], position: int) -> Itera
 
 
 def _sentence(blocks: Sequence[MarkdownBlock]) -> str:
-    """Return the first sentence of the first paragraph if the sentence is one short clause, else empty."""
+    """Return the first sentence of the first paragraph; empty if it is not a single short clause."""
     texts = (text_of(block.text) for block in blocks if block.kind == "paragraph")
     sentence = re.split(r"(?<=[.。!！])\s*", next(texts, ""))[0].rstrip(".。")
     is_clause = len(sentence) <= MAX_NAME_CHARS and not re.search("[:：,，;；、]", sentence)

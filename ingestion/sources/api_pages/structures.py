@@ -30,7 +30,10 @@ _COMMON_WORD = re.compile(
     r"(?:object|array|list|type|item|element|entr(?:y|ie)|map|data|info|value|member)s?",
     re.IGNORECASE,
 )
-"""Words that name a structure only if its caption has no other name. As types, they name no structure."""
+"""Words that name a structure only if its caption has no other name.
+
+In the type of a parameter, such as `array of objects`, they refer to no structure.
+"""
 _STRUCTURE_WORD = re.compile(
     r"结构|对象|类型|模型|\b(?:structures?|structs?|objects?|types?|schemas?|models?|definitions?|resources?)\b",
     re.IGNORECASE,
@@ -140,8 +143,8 @@ class _OperationTables:
     ) -> tuple[Parameter, ...]:
         """Return `parameters` of `table`, with the structures to which they refer as their children.
 
-        `above` are the tables from the root to `table`, which are not nested again: a structure does not
-        contain itself. `parent` is the full name of the parameter above `parameters`; may be empty.
+        `above` contains the tables from the root to `table`. They are not nested again, so that a structure
+        does not contain itself. `parent` is the full name of the parameter above `parameters`, or empty.
         """
         filled: list[Parameter] = []
         for parameter in parameters:
@@ -201,7 +204,11 @@ def _clearest_references(
     root: ParameterTable,
     candidates: Sequence[ParameterTable],
 ) -> list[ParameterTable]:
-    """Return the tables to which a parameter refers by its type, else by its description or name."""
+    """Return the tables to which a parameter refers most clearly.
+
+    The type of the parameter is the clearest reference, followed by the number of a table, a name in the
+    description, and the parameter's own name.
+    """
     kinds = {
         normal_name(word) for word in _words(parameter.type) if not _COMMON_WORD.fullmatch(word)
     }

@@ -191,7 +191,7 @@ class TableReader:
 
 
 def _with_codes(columns: Columns, header: Sequence[str], rows: TableRows, role: Role) -> Columns:
-    """Return the columns, with columns of codes and statuses that only the section or the cells reveal.
+    """Return the columns, with codes and statuses recognised by the role of the section and by the cells.
 
     For example, in a section of errors, a column "Type" may contain codes such as `not_found`, or statuses
     such as `404`. In a section of responses, a column "Name" may contain statuses.

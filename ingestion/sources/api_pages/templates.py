@@ -1,9 +1,12 @@
-"""Converts API pages that follow a common template to the usual form: a call, and labels above content.
+"""Converts API pages that follow a common template to a form that other modules read.
 
-The templates are lists of bold labels, lists and quotations that contain tables, and API Blueprint
-(https://apiblueprint.org/documentation/specification.html). API Blueprint puts the method and the path into
-headings such as `## Boats [/boats]` and `### List [GET]`, and parameters, requests and responses into
-lists.
+In this form, a call is a line of its own, and labels are above their content. The main templates are:
+
+- Lists of labels, such as `* **URL**`.
+- Lists and quotations that contain tables.
+- API Blueprint (https://apiblueprint.org/documentation/specification.html). It puts the method and the path
+  into headings such as `## Boats [/boats]` and `### List [GET]`, and other content into lists such as
+  `+ Parameters` and `+ Response 200`.
 """
 
 import re
@@ -67,13 +70,13 @@ _QUERY = re.compile(r"\{[?&#][^}]*\}")
 """A template of a query or fragment in a path, such as `{?limit}` or `{#section}`."""
 
 MAX_CALL_ITEMS = 20
-"""Maximum number of items of a list of calls right below a heading; longer lists are overviews."""
+"""Maximum number of items in a list of calls that is converted. Longer lists are overviews."""
 
 MAX_NESTED_LISTS = 10
 """Maximum depth of nested lists of keywords in API Blueprint. Deeper lists are not converted."""
 
 _URI_PARAMETERS = MarkdownBlock("paragraph", "**URI parameters**")
-"""Replaces the label "Parameters" of API Blueprint, which means the URI even below a response."""
+"""Replaces the label "Parameters" of API Blueprint, which means URI parameters even below a response."""
 
 ParseItem = Callable[[str], Sequence[MarkdownBlock]]
 """Parses the content of a list item."""
@@ -223,8 +226,8 @@ def _with_unfolded_lists(blocks: Sequence[MarkdownBlock]) -> Iterator[MarkdownBl
 def _labelled_blocks(block: MarkdownBlock) -> Sequence[MarkdownBlock]:
     """Return the blocks of a list with labels, such as `**URL**` or `Headers:`, each above its content.
 
-    A widely copied template describes an operation with such a list. The result is empty for any other
-    list: one of the labels must announce a URL or a method.
+    A widely copied template describes an operation with such a list. One of the labels must announce a URL
+    or a method; otherwise, the result is empty.
     """
     items = split_list_items(block.text) if block.kind == "list" else []
     has_table = _TABLE_IN_LIST.search(block.text)  # a table needs its label in the line above
@@ -238,10 +241,10 @@ def _labelled_blocks(block: MarkdownBlock) -> Sequence[MarkdownBlock]:
 def _unfold(
     block: MarkdownBlock, label_pattern: re.Pattern[str], read: ParseItem
 ) -> list[MarkdownBlock]:
-    """Return the items of a list: a label becomes a bold paragraph above its content, which `read` parses.
+    """Return the items of a list as blocks. A label becomes a bold paragraph above its content.
 
-    The label is the group of `label_pattern` that matches. Items without a label become lists of one item,
-    or paragraphs if they only announce a table or list.
+    `read` parses the content. The label is the group of `label_pattern` that matches. Items without a label
+    become lists of one item, or paragraphs if they only announce a table or list.
     """
     found: list[MarkdownBlock] = []
     for item in split_list_items(block.text):

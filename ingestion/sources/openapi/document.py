@@ -55,9 +55,9 @@ class ApiDocumentBuilder:
         self.reader = reader
 
     def build(self, operation: Operation, api_id: str) -> ApiDocument:
-        """Build the document of `operation`; the document gets the id `api_id`. Raises SourceError.
+        """Build the document of `operation`, with the id `api_id`. Raises SourceError.
 
-        For a webhook or callback, servers and the security requirements of the API do not apply.
+        A webhook or callback gets no servers, and only its own security requirements apply.
         """
         if operation.path_operation.event is not None:
             own_security = operation.path_operation.node["security"]
@@ -102,8 +102,8 @@ class ApiDocumentBuilder:
     def _description(self, path_operation: PathOperation) -> str:
         """Return the description and a link to `externalDocs`.
 
-        A description that repeats the name becomes the name, which answers do not quote twice. Below the
-        notice that an operation is deprecated, it is left out.
+        A description that only repeats the name is replaced by the exact name, so that answers do not quote
+        both. It is left out for deprecated operations, webhooks and callbacks.
         """
         node, item = path_operation.node, path_operation.item
         text = node.text("description") or item.text("description") or node.text("summary")
@@ -179,7 +179,7 @@ class ApiDocumentBuilder:
         return tuple(parameters)
 
     def _examples(self, media: Sequence[MediaContent]) -> tuple[Example, ...]:
-        """Return the examples of the bodies; without any, an example from the first body's schema.
+        """Return the examples of the bodies or, if there are none, the example in the first body's schema.
 
         Examples of errors are omitted if there are other examples.
         """
@@ -203,11 +203,11 @@ def first_tag(node: Node) -> str:
 
 
 def operation_name(path_operation: PathOperation) -> str:
-    """Return the name of an operation: its summary, that of its path item, or its operationId.
+    """Return the name of an operation: its summary, the summary of its path item, or its operationId.
 
-    A name that only repeats the end of the path says little, so the first sentence of the description
-    replaces it, if there is one. An operationId in camel case is written as words. Without any text, the
-    name is the method and path.
+    A name that only repeats the end of the path says little. If there is a description, its first sentence
+    is used instead. An operationId in camel case is written as words. Without any text, the name is the
+    method and path.
 
     The name of a webhook or callback is its summary, or its name in the OpenAPI description.
     """
@@ -297,9 +297,8 @@ def permission_packages(
 ) -> tuple[PermissionPackage, ...]:
     """Return a package for each required scope.
 
-    The description of a package is that of its scope. If there are alternative requirements, every
-    description lists them. If a call without credentials is allowed, the last description says so. Raises
-    SourceError.
+    Each package has the description of its scope. If there are alternative requirements, every description
+    lists them. If a call without credentials is allowed, the last description says so. Raises SourceError.
     """
     alternatives = list(_alternatives(operation))
     distinct = dict.fromkeys(filter(None, map(_alternative_text, alternatives)))
@@ -322,7 +321,7 @@ def permission_packages(
 def authentication(operation: Operation, labels: SectionLabels) -> str:
     """Return the required security schemes, such as `login (HTTP basic)`; empty if none is required.
 
-    Alternatives are separated by slashes. Says so if a call without credentials is allowed.
+    Alternatives are separated by slashes. If a call without credentials is allowed, the text says so.
     """
     alternatives = list(_alternatives(operation))
     names = [" + ".join(map(_scheme_with_label, schemes)) for schemes in alternatives if schemes]
@@ -334,7 +333,10 @@ def authentication(operation: Operation, labels: SectionLabels) -> str:
 
 
 def _scheme_with_label(requirement: _SchemeRequirement) -> str:
-    """Return the name of a scheme with its label, and its description if no parameter carries it."""
+    """Return the name of a scheme with its label.
+
+    The description of the scheme is added if no credential parameter contains it.
+    """
     about = [_scheme_label(requirement.scheme)]
     if _credential_parameter(requirement, required=True) is None:
         about.append(" ".join(requirement.scheme.text("description").split()))
@@ -343,7 +345,10 @@ def _scheme_with_label(requirement: _SchemeRequirement) -> str:
 
 
 def _alternative_text(alternative: list[_SchemeRequirement]) -> str:
-    """Return the scopes of an alternative, such as `read + write`, or else the kinds of its schemes."""
+    """Return the scopes of an alternative, such as `read + write`.
+
+    A scheme without scopes is represented by the name of its API key, or else by its kind or name.
+    """
     return " + ".join(
         name
         for requirement in alternative
@@ -352,7 +357,7 @@ def _alternative_text(alternative: list[_SchemeRequirement]) -> str:
 
 
 def _scheme_without_scopes(requirement: _SchemeRequirement) -> str:
-    """Return the name of the key that a request needs, or else the kind or the name of the scheme."""
+    """Return the name of the key if the scheme is an API key, otherwise the kind or name of the scheme."""
     scheme = requirement.scheme
     key = scheme.text("name") if scheme.text("type") == "apiKey" else ""
     return f"`{key}`" if key else _scheme_kind(scheme) or requirement.name

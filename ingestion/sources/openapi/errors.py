@@ -105,8 +105,8 @@ def _add_response(
 def _explanation(response: OperationResponse, items: list[re.Match[str]]) -> str:
     """Return the cause to show for the status of `response`: usually the whole description.
 
-    `items` match the lines of the description that explain a code. If every line explains a code, the
-    explanations of codes other than the status are omitted, because each code becomes a separate entry.
+    `items` match the lines of the description that explain a code. If every line explains a code, only the
+    explanation of the status is kept. Other codes are only listed, because each gets an entry of its own.
     """
     lines = [line for line in response.description.splitlines() if line.strip()]
     if not items or len(items) < len(lines):

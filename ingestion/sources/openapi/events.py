@@ -1,6 +1,6 @@
 """Webhooks and callbacks: the requests that the platform sends.
 
-Their documents have neither an API name nor a URL, so that they do not look like operations to call.
+Their documents have no API id, API name or URL, so that they do not look like operations to call.
 """
 
 from collections.abc import Iterable, Iterator, Sequence
@@ -31,8 +31,8 @@ MAX_CALLERS = 10
 MAX_FIELDS = 100
 """Maximum number of headers and fields of an event; the most deeply nested ones are left out first.
 
-With all fields of its payloads, such as those of the repository in each event, GitHub's webhooks would have
-more chunks than its operations.
+Without this limit, GitHub's webhooks would have more chunks than its operations, because each event repeats
+large objects such as the repository.
 """
 
 
@@ -65,7 +65,11 @@ def event_operations(
 def _callback_requests(
     operation: PathOperation,
 ) -> Iterator[tuple[str, PathOperation | SourceError]]:
-    """Yield the name of each callback with its requests, whose paths are URL expressions."""
+    """Yield the requests of the callbacks, each with the name of its callback.
+
+    The path of a request is an expression for the URL. A SourceError takes the place of each callback or
+    request that cannot be read.
+    """
     for name, callback in islice(operation.node["callbacks"].items(), MAX_CALLBACKS):
         if name.startswith("x-"):
             continue
@@ -83,7 +87,7 @@ def _callback_requests(
 def event_document(
     source: OpenApiSourceConfig, api: ApiDocument, event: PlatformEvent, values: PageValues
 ) -> SourceDocument:
-    """Return the webhook or callback that `api` describes as a document with one section of prose.
+    """Return a document with one section of prose for the webhook or callback that `api` describes.
 
     The section contains the description, a table of what the platform sends, and the expected response.
     Raises ConfigurationError if a `page_url` template is malformed.
@@ -124,7 +128,7 @@ def event_document(
 
 
 def _limit_fields(fields: Sequence[Parameter]) -> tuple[Parameter, ...]:
-    """Return the fields down to the deepest level at which there are at most `MAX_FIELDS`."""
+    """Return at most `MAX_FIELDS` fields. The deepest levels are left out first."""
     level, count, depth = list(fields), 0, 0
     while level and count + len(level) <= MAX_FIELDS:
         count, depth = count + len(level), depth + 1
@@ -133,6 +137,6 @@ def _limit_fields(fields: Sequence[Parameter]) -> tuple[Parameter, ...]:
 
 
 def _prune(field: Parameter, depth: int) -> Parameter:
-    """Return `field` with at most `depth` levels of fields, of which it is the first."""
+    """Return `field` with at most `depth` levels, counting its own level."""
     children = tuple(_prune(child, depth - 1) for child in field.children) if depth > 1 else ()
     return field.model_copy(update={"children": children})

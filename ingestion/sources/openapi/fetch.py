@@ -64,8 +64,8 @@ class TransientError(SourceError):
 class Downloader:
     """Downloads a description and the documents it refers to, or one page of a web site.
 
-    `limits.file_bytes` and `limits.fetch_seconds` limit all downloads together. With a `cache`, a
-    SQLite file, each download asks the server whether the cached response is still valid.
+    `limits.file_bytes` and `limits.fetch_seconds` limit all downloads together. `cache` is a SQLite file of
+    responses. If it is set, each download asks the server whether the cached response is still valid.
     """
 
     def __init__(self, url: str, limits: SourceLimits, cache: Path | None = None) -> None:
@@ -168,7 +168,7 @@ class _DownloadThread:
         if response.status_code != 200:
             raise StatusError(response.status_code, response.headers.get("retry-after", ""))
         encoding = response.headers.get("content-encoding", "").strip().lower()
-        # Combined encodings are refused: a few bytes could unpack to gigabytes.
+        # Combined encodings such as `gzip, gzip` are refused: a few bytes could unpack to gigabytes.
         if encoding not in ("", "identity", "gzip", "deflate"):
             raise SourceError("unsupported content encoding: only gzip and deflate are accepted")
         body = bytearray()
@@ -256,7 +256,7 @@ def is_public(address: Address) -> bool:
     """Return whether `address` is globally routable, and neither multicast nor reserved.
 
     If an IPv6 address contains an IPv4 address (mapped, 6to4, Teredo or NAT64), the IPv4 address is
-    checked instead. The obsolete IPv4-compatible addresses are not public.
+    checked instead. The obsolete IPv4-compatible addresses, such as `::192.0.2.1`, are not public.
     """
     if isinstance(address, ipaddress.IPv6Address):
         inner = address.ipv4_mapped or address.sixtofour or (address.teredo or (None, None))[1]

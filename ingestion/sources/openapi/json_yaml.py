@@ -66,7 +66,7 @@ def _parse_json(text: str, limits: SourceLimits) -> object:
     except RecursionError:
         raise depth_limit_error() from None
     _check_depth(value)
-    # An unpaired surrogate is not valid text, and is replaced by `?`.
+    # Replace each unpaired surrogate by `?`, because it cannot be encoded as UTF-8.
     if _ESCAPED_SURROGATE.search(text):
         valid = json.dumps(value, ensure_ascii=False).encode("utf-8", "replace")
         value = json.loads(valid)
@@ -125,11 +125,13 @@ def depth_limit_error() -> SourceError:
 
 @dataclass
 class _BuiltValue:
-    """A value. `size` counts all values in it, and `depth` its nested levels, with aliases expanded."""
+    """A parsed value."""
 
     value: object
     size: int = 1
+    """Number of values, including this one, with aliases expanded."""
     depth: int = 0
+    """Number of nested levels of lists and objects, with aliases expanded; 0 for a scalar."""
     is_complete: bool = True
     """Whether the end of the list or object was parsed."""
 

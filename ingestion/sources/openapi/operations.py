@@ -1,6 +1,6 @@
 """Data types for the operations of an OpenAPI description, in any OpenAPI version.
 
-Functions list the operations, and read examples and the URLs of servers.
+The functions of this module list operations, and read examples and the URLs of servers.
 """
 
 import json
@@ -163,7 +163,7 @@ class PlatformEvent:
     kind: EventKind
     name: str
     callers: "list[PathOperation]" = field(default_factory=list)
-    """The operations that cause a callback; empty for a webhook."""
+    """The operations after which the platform sends the callback; empty for a webhook."""
 
 
 @dataclass(frozen=True)

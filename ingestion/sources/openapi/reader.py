@@ -169,9 +169,10 @@ class _Description:
     def _with_operation_id(
         self, document: SourceDocument, path_operation: PathOperation
     ) -> SourceDocument:
-        """Return `document` with the operationId below the method, unless it is the title.
+        """Return `document` with the operationId in the line below the method.
 
-        Developers search for it, because it is the name of the method in generated SDKs.
+        Developers search for the operationId, because it is the name of the method in generated SDKs. It is
+        not added if it is already the title.
         """
         declared = " ".join(path_operation.node.text("operationId").replace("`", "").split())
         if not declared or declared == document.title:
@@ -189,8 +190,8 @@ class _Description:
     def _choose_id(self, path_operation: PathOperation) -> str:
         """Return the operationId as the id of the document.
 
-        If the operationId is missing, too long or taken, the id is the method and path, with a number if
-        another document has this id.
+        If the operationId is missing, too long or taken, the id is the method and path. If this id is taken
+        too, a number is added.
         """
         declared = path_operation.node.text("operationId")
         is_usable = declared and len(declared) <= MAX_PATH_CHARS

@@ -27,7 +27,7 @@ from schemas.document import Parameter
 MAX_ROWS = 600
 """Maximum number of rows in all tables of a request, and in all tables of its responses.
 
-If there are more, inner rows and the rows of later tables are omitted.
+Beyond this limit, inner rows and the rows of later tables are omitted.
 """
 
 MAX_DEPTH = 10

@@ -112,7 +112,7 @@ class Schema:
     def variants(self) -> list[Node]:
         """The alternatives in `oneOf` and `anyOf`, without uninformative ones such as null.
 
-        A single alternative always applies, so it is a part of the schema instead.
+        If only one alternative remains, it always applies. It is then one of the `parts`, not a variant.
         """
         alternatives = [list(_informative_alternatives(part)) for part in self.parts]
         return [node for several in alternatives if len(several) > 1 for node in several]
@@ -135,8 +135,8 @@ class Schema:
 class SchemaReader:
     """Reads the schemas of one OpenAPI description, up to a total cost of `max_values`.
 
-    Each reading of a schema costs 1, plus 1 for every eight of its keywords. A schema that several `$ref`s
-    lead to is read several times.
+    Reading a schema costs 1, plus 1 for every eight of its keywords. A schema is read again, and costs
+    again, for each `$ref` that leads to it.
     """
 
     def __init__(self, max_values: int) -> None:
