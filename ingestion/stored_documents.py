@@ -1,8 +1,9 @@
-"""The documents that a run compares with those of its sources, so that it writes only what has changed.
+"""Documents that a run compares, so that it writes only what has changed.
 
-`StoredDocuments` are the documents of a collection. `HeldDocuments` are new versions that wait until the
-whole source has been read, because they may be identical by mistake: if a site asks for a login, the first
-login page looks like any changed page.
+`StoredDocuments` are the documents that the collection contains. `HeldDocuments` are new versions of these
+documents, held back until the whole source has been read. Only then is it known whether many of them are
+the same login or error page. If a site starts to ask for a login, every page becomes the login page, and
+the first of these looks like any changed page.
 """
 
 import hashlib
@@ -18,10 +19,10 @@ from ingestion.worker_processes import ChunkedDocument
 from schemas.document import Chunk
 
 MIN_IDENTICAL = 6
-"""Minimum number of documents with the same new text that are not accepted."""
+"""Minimum number of documents with the same new text for which the new versions may be refused."""
 
 MAX_MEMORY_BYTES = 10_000_000
-"""Maximum size of the held documents in memory, in bytes."""
+"""Maximum size of the held documents in memory, in bytes. Larger ones are kept in a temporary file."""
 
 _LINK_TARGET = re.compile(r"\]\([^)\s]*")
 
@@ -58,11 +59,11 @@ class StoredDocuments:
         return {chunk_id for document in documents for chunk_id in document}
 
     def known_files(self, source: str) -> KnownFiles:
-        """Return the file fingerprints of `source`, each with the ids of its documents.
+        """Return the file fingerprints of `source`, each with the ids of the file's documents.
 
-        Files whose chunks have different fingerprints are omitted. On a Milvus server, unchanged chunks
-        keep the fingerprint of an earlier version of their file. The ids of documents from the same file
-        differ only after `#`.
+        A file whose chunks have different fingerprints is omitted, because its current fingerprint is
+        unknown. This happens on a Milvus server, where unchanged chunks keep the fingerprint of an earlier
+        version of their file. The ids of documents from the same file differ only after `#`.
         """
         by_file: dict[str, set[str]] = defaultdict(set)
         known: dict[str, set[str]] = defaultdict(set)
@@ -76,7 +77,7 @@ class StoredDocuments:
 
 
 class HeldDocuments:
-    """The new versions of indexed documents, in a temporary file if they are large."""
+    """New versions of indexed documents, held in memory or, if they are large, in a temporary file."""
 
     def __init__(self) -> None:
         # The file is deleted when this object is freed.
@@ -102,7 +103,10 @@ class HeldDocuments:
 
 
 def text_digest(chunks: Iterable[Chunk]) -> str:
-    """Return a digest of a document's title and text without link targets, which name the document."""
+    """Return a digest of a document's title and text without link targets.
+
+    Link targets may contain the address of the document itself, as in `/login?next=/guide`.
+    """
     digest = hashlib.sha256()
     for chunk in chunks:
         text = _LINK_TARGET.sub("]", chunk.body)

@@ -44,8 +44,9 @@ from schemas.platform import PageSourceConfig, RemoteSourceConfig, SourceConfig,
 MAX_VANISHED_SHARE = 0.3
 """Maximum share of a source's documents that a run deletes because they have vanished from the source.
 
-The loss of a larger share is usually a mistake: the documents are kept unless `allow_deletes` is set. The
-same holds for documents of web sites and loaders that become identical to each other.
+The loss of a larger share is usually a mistake. In this case, the documents are kept unless `allow_deletes`
+is set. The same limit applies if documents of a web site or a loader become identical to each other: their
+indexed versions are kept.
 """
 
 READ_BATCH = 100
@@ -266,7 +267,7 @@ class Sync:
                         chunks = self._document_chunks(report, result, seen_ids)
                         yield from () if is_held else chunks
                     case UnchangedFile():
-                        has_links = True  # unknown; if it had none, an earlier run has warned
+                        has_links = True  # unknown; without links, an earlier run has warned
                         seen_ids |= result.ids
                         fingerprints.append(result.fingerprint)
                         self._count_unchanged(report, result)
@@ -326,7 +327,10 @@ class Sync:
         yield from chunks if self._options.rebuild else changed
 
     def _hold_new_version(self, document: ChunkedDocument, held: HeldDocuments) -> bool:
-        """Add the document to `held` if it is indexed in another version; return whether it was added."""
+        """Add the document to `held` if a different version is indexed; return whether it was added.
+
+        With `allow_deletes`, no document is held back.
+        """
         before = self._stored.chunk_hashes(document.source, document.id)
         hashes = {chunk.id: chunk.content_hash for chunk in document.chunks}
         if self._options.allow_deletes or not before or before == hashes:
@@ -337,7 +341,7 @@ class Sync:
     def _held_chunks(
         self, report: SourceReport, held: HeldDocuments, seen_ids: set[str]
     ) -> Iterator[Chunk]:
-        """Yield the chunks of the held documents, except large groups that have become identical."""
+        """Yield the chunks of the held documents, except those of large groups that became identical."""
         stored = len(self._stored.document_ids(report.name))
         limit = max(MIN_IDENTICAL - 1, MAX_VANISHED_SHARE * stored)
         refused: set[str] = set()
@@ -382,7 +386,7 @@ class Sync:
         if not vanished:
             return
         if report.refused:
-            # A document that was not seen may be one that could not be read.
+            # The vanished documents may be among those that could not be read.
             report.kept = len(vanished)
             return
         too_many = len(vanished) > MAX_VANISHED_SHARE * len(stored_ids)
@@ -414,10 +418,10 @@ class Sync:
 
 
 def _vanished_line(report: SourceReport, stored: int) -> str:
-    """Return the line for vanished documents that are kept. `stored` is the number of indexed ones.
+    """Return the line about the vanished documents that are kept. `stored` counts the indexed documents.
 
-    A configured source without any document is probably faulty. The line then does not advise to delete
-    the indexed documents.
+    A configured source without any documents is probably faulty. In this case, the line does not suggest
+    deleting the indexed documents.
     """
     is_removed = report.expected == 0
     if not report.documents and not is_removed:

@@ -26,15 +26,16 @@ _COMPONENT = outside_code(
 )
 _TAG = re.compile(r"<[^<>]*>")
 _INDEX = "_index"
-"""The name of a page of Hugo; other names that begin with an underscore may be those of partials."""
+"""The name of Hugo's section pages. Other names that begin with an underscore may belong to partials."""
 
 
 def without_partials(files: Sequence[Path], folder: Path) -> list[Path]:
-    """Return `files` without the partials, which are no pages of their own.
+    """Return `files` without the partials, which are not pages of their own.
 
-    The name of a partial, or of a folder around it, begins with an underscore. An `.md` file with such a
-    name counts only if a page imports it, or if `folder` or its parent has a configuration of Docusaurus,
-    which publishes no such file. Other generators publish them, or insert them in other ways.
+    The name of a partial, or of a folder above it, begins with an underscore. An `.mdx` file with such a
+    name is always a partial. An `.md` file with such a name is a partial if a page imports it, or if
+    `folder` or its parent contains a Docusaurus configuration. Docusaurus never publishes such files, but
+    other generators may.
     """
     named = {path for path in files if _has_name_of_partial(path.relative_to(folder))}
     if not named:
@@ -52,7 +53,7 @@ def _has_name_of_partial(path: Path) -> bool:
 
 
 def included_files(path: Path, folder: Path) -> list[Path]:
-    """Return the files below `folder` that the page at `path` imports, also those that they import."""
+    """Return the files below `folder` that the page at `path` imports, directly or through other files."""
     found: dict[Path, None] = {}
     unread = [path]
     while unread:
@@ -79,7 +80,7 @@ def _imports(text: str, path: Path, folder: Path) -> dict[str, Path]:
 
 
 def _file(target: str, path: Path, folder: Path) -> Path | None:
-    """Return the file that a page at `path` imports from `target`; None if it is not below `folder`.
+    """Return the file that a page at `path` imports from `target`; None if no such file is below `folder`.
 
     A target that begins with `/` or `@site/` is relative to `folder` or to its parent.
     """
@@ -94,16 +95,17 @@ def _file(target: str, path: Path, folder: Path) -> Path | None:
 
 
 def insert_imports(path: Path, folder: Path, read: Callable[[Path], str]) -> str:
-    """Return the text of a page with the files that it imports from `folder` in place of their components.
+    """Return the text of the page at `path`, with imported files in place of their components.
 
-    `read` returns the text of a file; if it raises SourceError for an imported file, or if a limit is
-    exceeded, the component stays. A SourceError for the page itself is raised.
+    Only files below `folder` are inserted. `read` returns the text of a file. A component stays if `read`
+    raises SourceError for its file, if the file imports itself, or if the inserted text would exceed
+    MAX_INSERTED_CHARS. Raises SourceError if `read` raises it for the page itself.
     """
     return _Inserter(folder, read).text_of(path, ())
 
 
 class _Inserter:
-    """Inserts the imports of one page, up to a number of characters."""
+    """Inserts the imported files of one page, up to MAX_INSERTED_CHARS."""
 
     def __init__(self, folder: Path, read: Callable[[Path], str]) -> None:
         self._folder = folder
@@ -139,7 +141,11 @@ class _Inserter:
 
 
 def _placed(inserted: str, component: re.Match[str]) -> str:
-    """Return a text that replaces a component, as a block, or within a line of text or a table."""
+    """Return `inserted` in the form that fits the place of `component`.
+
+    The form is one line in a table row, and for a single line that follows other text. Elsewhere it is a
+    block, indented like the component.
+    """
     start = component.string.rfind("\n", 0, component.start()) + 1
     before = component.string[start : component.start()]
     is_in_line = _TAG.sub("", before).strip() and "\n" not in inserted

@@ -42,7 +42,7 @@ _TAG_WITH_TEXT = re.compile(
     r"\{%[ \t]*+api-method-(?P<name>summary|response-example-description)[ \t]*+%\}"
     r"(?P<text>[^{]{0,300}+)\{%[ \t]*+endapi-method-(?P=name)[ \t]*+%\}"
 )
-"""A tag, followed by another tag that contains the first one's summary or description."""
+"""A tag, and the tag after it that contains its summary or description."""
 _OTHER_TAGS = re.compile(
     r"tabs|code|content-ref|file|stepper|step|columns?|updates?|(?:swagger|api-method|openapi)(?:-[a-z-]+)?"
 )
@@ -174,7 +174,8 @@ def _table(component: str, attribute: str, value: str) -> str:
     """Return a list of objects as a table.
 
     The result is empty if the objects do not describe fields, errors or permissions. The label of the table
-    is the name of the attribute or of the component, if `role_of_title` finds a role for one of them.
+    is the name of the attribute or else of the component. A name for which `role_of_title` finds no role is
+    not used.
     """
     rows = list(_rows(objects_of(value), 0))
     names = list(dict.fromkeys(name for row in rows for name in row))
@@ -192,7 +193,7 @@ def _table(component: str, attribute: str, value: str) -> str:
 
 
 def _rows(objects: Sequence[_Row], depth: int) -> Iterator[_Row]:
-    """Yield a row for each object. Lists of objects in an object become indented rows below its row."""
+    """Yield a row for each object. A list of objects inside an object becomes indented rows below it."""
     for properties in objects if depth < MAX_DEPTH else ():
         nested = {name: found for name, value in properties.items() if (found := objects_of(value))}
         indent = nesting_indent(depth)

@@ -44,7 +44,7 @@ MAX_TOPIC_OPERATIONS = 10
 """If a page has more operations, its title does not become part of their names."""
 
 TITLE_NAMES = ("sidebarTitle", "sidebar_label", "linkTitle", "nav_title")
-"""Front matter keys, such as `sidebar_label` of Docusaurus, that name a page without a `title`."""
+"""Front matter keys that title pages without `title`, such as `sidebar_label` of Docusaurus."""
 
 
 @dataclass(frozen=True)
@@ -263,9 +263,10 @@ def _operation_document(
 
 
 def _full_name(page: ParsedPage, operation: PageOperation) -> str:
-    """Return the name of an operation, possibly with its page's title, such as "Members - List".
+    """Return the name of an operation. It may begin with the page's title, as in "Members - List".
 
-    The title is added if the names on the page are too short to be understood alone: "List", "删除".
+    The title is added if at least half of the names on the page are too short to be clear alone, such as
+    "List" or "删除".
     """
     names = [each.name for each in page.api.operations]
     is_topic = 1 < len(names) <= MAX_TOPIC_OPERATIONS and not is_generic_heading(page.title)
@@ -344,9 +345,9 @@ def _apply_part_values(
 
 
 def _first_heading(parsed: Iterable[tuple[PagePart, list[MarkdownBlock]]], name: str) -> str:
-    """Return the first heading of a page, except a URL from which the page was copied.
+    """Return the first heading of a page. A heading that is only the URL of the original page is skipped.
 
-    The result is empty if there is no heading, or if the name of the file says more than the heading.
+    The result is empty if there is no heading, or if the file name `name` says more than the heading.
     """
     headings = (block for _, blocks in parsed for block in blocks if block.kind == "heading")
     first = next((block for block in headings if not _ORIGIN.fullmatch(block.title)), None)
@@ -364,11 +365,11 @@ def _sections(
     is_markup: bool,
     url_at: Callable[[str], str],
 ) -> Iterator[Section]:
-    """Yield a section for the blocks below each heading or question, with the path of headings.
+    """Yield a section for the blocks below each heading or question, with the headings that lead to it.
 
-    `parents` are the headings above those of `blocks`. `title` and empty headings are left out of the path.
-    If `is_markup` is true, text other than code is cleaned with `clean_text`. `url_at` returns the URL of
-    the section that has the given anchor.
+    `parents` are the headings above those of `blocks`. A section's headings include neither `title` nor
+    empty headings. If `is_markup` is true, text other than code is cleaned with `clean_text`. `url_at`
+    returns the URL of the section that has the given anchor.
     """
     headings: list[tuple[int, str]] = []
     body: list[str] = []
@@ -413,7 +414,10 @@ def text_of_value(value: object) -> str:
 
 
 def declared_operation(values: Mapping[str, object]) -> str:
-    """Return the operation that Mintlify's front matter names, such as `openapi: POST /v1/x`, or ""."""
+    """Return the operation that Mintlify's front matter names; empty if there is none.
+
+    For `openapi: POST /v1/x`, the result is `POST /v1/x`.
+    """
     named = (text_of_value(values.get(name)) for name in ("openapi", "api"))
     return next(filter(DECLARED_CALL.search, named), "")
 

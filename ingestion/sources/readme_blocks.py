@@ -1,7 +1,7 @@
 """Replaces the magic blocks of ReadMe.com, `[block:callout] {"body": "..."} [/block]`, by Markdown.
 
-A magic block is a JSON object whose strings are Markdown or HTML, so it must be read before anything else
-resolves escapes or links.
+A magic block contains a JSON object whose strings are Markdown or HTML. Replace magic blocks before escapes
+or links in the page are resolved, which could damage the JSON.
 """
 
 import json
@@ -26,7 +26,7 @@ _Json = Mapping[str, Any]
 def replace_magic_blocks(text: str) -> str:
     """Return a page with Markdown in place of its magic blocks.
 
-    Blocks of another kind, blocks that are not a JSON object, and fenced code are unchanged. Raises
+    Blocks of unknown kinds, blocks that contain no JSON object, and fenced code are unchanged. Raises
     SourceError if the HTML in a block exceeds a limit.
     """
     if "[block:" not in text:
@@ -46,7 +46,7 @@ def _replace(match: re.Match[str]) -> str:
 
 
 def _text(values: _Json, name: str) -> str:
-    """Return the text with this name; empty if there is none."""
+    """Return the value of `name` if it is a string; otherwise an empty string."""
     value = values.get(name)
     return value.strip("\n") if isinstance(value, str) else ""
 
@@ -83,7 +83,7 @@ def _code(values: _Json) -> str:
 
 
 def _example(values: _Json) -> Iterator[str]:
-    """Yield the name of a code example, unless it is only that of the language, and the example."""
+    """Yield a code example as fenced code, after its name if this is not only that of the language."""
     code, language, name = _text(values, "code"), _line(values, "language"), _line(values, "name")
     if name.lower() not in ("", language.lower()):
         yield f"**{name}**"

@@ -37,7 +37,7 @@ class EmptyFile:
 
 
 class RefusedFile(SourceError):
-    """A file that is refused because of its content, until its fingerprint changes."""
+    """A file that is refused because of its content. It stays refused until its fingerprint changes."""
 
     def __init__(self, reason: str, fingerprint: str = "") -> None:
         super().__init__(reason)
@@ -95,9 +95,9 @@ def file_results(
 
 
 def unexpected_error(name: str, error: Exception) -> SourceError:
-    """Log `error`, a defect of apidesk, and return a SourceError for the document `name`.
+    """Log `error`, which indicates a bug in apidesk, and return a SourceError for the document `name`.
 
-    A defect that one document triggers must not keep the other documents from being indexed.
+    A bug that one document triggers must not keep the other documents from being indexed.
     """
     log.error("%s cannot be read", name, exc_info=error)
     return SourceError(f"{name}: unexpected {type(error).__name__}; see the log for details")
@@ -105,7 +105,7 @@ def unexpected_error(name: str, error: Exception) -> SourceError:
 
 @runtime_checkable
 class SourceReader(Protocol[ConfigT]):
-    """Reads one kind of source, whose files are unknown before they are read."""
+    """Reads one kind of source whose files are not known in advance, such as web sites."""
 
     def read(
         self, source: ConfigT, limits: SourceLimits, known: KnownFiles
@@ -119,7 +119,7 @@ class SourceReader(Protocol[ConfigT]):
 
 @runtime_checkable
 class FileTaskReader(Protocol[ConfigT]):
-    """Reads one kind of source, whose files are known and can be read independently of each other.
+    """Reads one kind of source whose files are known in advance and can be read independently.
 
     All methods raise SourceError for a folder without matching files.
     """
@@ -203,7 +203,7 @@ def count_files(source: SourceConfig) -> int | None:
 def digest_source(source: SourceConfig, limits: SourceLimits) -> str:
     """Return a digest of all files of `source`.
 
-    The result is empty if the files are unknown before they are read, or if one of them cannot be read.
+    The result is empty if the files are not known in advance, or if one of them cannot be read.
     """
     reader = get_reader(source.kind)
     if not isinstance(reader, FileTaskReader):

@@ -93,7 +93,7 @@ class SourceAbandoned(SourceError):
 
 
 class Deadline:
-    """Limits the time spent on reading a source: the time in `sleep`, and the time reported to `spend`."""
+    """Limits the time for reading a source. The time in `sleep` and the time reported to `spend` count."""
 
     def __init__(self, seconds: float) -> None:
         self._seconds = seconds

@@ -41,7 +41,7 @@ from schemas.errors import SourceError
 from schemas.platform import PageFormat, SourceLimits, WebsiteSourceConfig
 
 MAX_ATTEMPTS = 3
-"""Maximum number of requests for a page. If all fail, the page counts as an error."""
+"""Maximum number of requests for a URL. Only transient errors lead to another request."""
 
 FIRST_RETRY_S = 1.0
 """Delay before a request is repeated, in seconds; it doubles with each attempt."""
@@ -50,15 +50,19 @@ MAX_SITEMAPS = 500
 """Maximum number of sitemaps of a site. If there are more, the source cannot be read."""
 
 _ENCODED_DOT = re.compile("%2e", re.IGNORECASE)
-"""A dot that servers and browsers treat like an unencoded one: `%2e%2e/` leaves a folder."""
+"""An encoded dot, which servers and browsers treat like a plain one: `%2e%2e/` means `../`."""
 
 MIN_REDIRECTS = 6
 MAX_REDIRECTED_SHARE = 0.3
-"""If at least MIN_REDIRECTS pages, and more than this share of all pages, redirect to the same page, the
-site is probably faulty or asks for a login. This is reported, and that page is not read in their place."""
+"""Limits from which redirects to the same page are suspicious.
+
+The redirects are suspicious if at least MIN_REDIRECTS pages, and more than this share of the requested
+pages, redirect to one page. The site is then probably faulty or asks for a login. An error is reported, and
+the target is indexed only if a link or the sitemap names it.
+"""
 
 MAX_HELD_PAGES = 100
-"""Maximum number of pages behind redirects that are held back until it is known how many redirect there."""
+"""Maximum number of redirect targets that are held back while their redirects are counted."""
 
 _TRANSIENT_STATUSES = {408, 425, 429, 500, 502, 503, 504}
 _GONE_STATUSES = {404, 410}
@@ -118,9 +122,9 @@ class _Crawl:
         self._requested = 0
         """Number of pages that were requested."""
         self._redirects: Counter[str] = Counter()
-        """Number of pages that redirect to each other page, by its URL without the query."""
+        """Number of pages that redirect to each target, by the target's URL without its query."""
         self._held: deque[tuple[str, RemotePage]] = deque()
-        """Pages behind redirects, each with its URL without the query, that may still be dropped."""
+        """Redirect targets that may still be dropped: pairs of a URL without its query and a page."""
         self._start_target = ""
         """The URL to which the start page redirects, if any."""
         self._has_pages = False
@@ -146,7 +150,10 @@ class _Crawl:
                 )
 
     def _read_pages(self) -> Iterator[RemotePage | SourceError | Waiting]:
-        """Read the queued pages, and the pages that they link to. Raises SourceError at a limit."""
+        """Read the queued pages and the pages that they link to.
+
+        Raises SourceError if the start page fails or a limit is exceeded.
+        """
         while self._queue:
             self._requested += 1
             if self._requested > self._source.max_pages:
@@ -160,7 +167,7 @@ class _Crawl:
                 yield self._count_error(url, error)
 
     def _check_start(self) -> None:
-        """Raise SourceError if the start page redirects away from the source, so that nothing was read."""
+        """Raise SourceError if the start page redirects and no page to index was found."""
         if self._start_target and not self._has_pages:
             raise SourceError(
                 f"{self._source.start} redirects to {self._start_target}, "
@@ -168,12 +175,16 @@ class _Crawl:
             )
 
     def _hold(self, page: RemotePage, url: str) -> Iterator[RemotePage]:
-        """Hold `page` at `url`, to which another page redirects; yield the pages that need not be held."""
+        """Hold back `page`, the target of a redirect to `url`. If too many are held, yield the oldest."""
         self._held.append((_without_query(url), page))
         yield from self._release(MAX_HELD_PAGES)
 
     def _release(self, count: int) -> Iterator[RemotePage]:
-        """Yield the oldest held pages until `count` are left. Pages of suspicious redirects are dropped."""
+        """Release the oldest held pages until `count` are left.
+
+        Targets of suspicious redirects are dropped, unless a link or the sitemap names them. The other
+        pages are yielded.
+        """
         while len(self._held) > count:
             target, page = self._held.popleft()
             if page.values["url"] in self._found or not self._is_suspicious(target):
@@ -267,9 +278,9 @@ class _Crawl:
     def _read_robots(self) -> Iterator[Waiting]:
         """Read robots.txt. If the site has none, all pages are allowed.
 
-        A redirect to another origin, or a 4xx status other than 429, means that the site has none. After
-        any other failure, robots.txt might disallow any page. Raises SourceError after such a failure, or
-        if robots.txt disallows the start page or the sitemap.
+        A redirect to another origin, or a 4xx status other than 429, means that the site has none. Any
+        other failure raises SourceError, because robots.txt might disallow every page. Also raises
+        SourceError if robots.txt disallows the start page or the sitemap.
         """
         url = str(self._start.join("/robots.txt"))
         try:
@@ -366,7 +377,7 @@ def _without_query(url: str) -> str:
 def _page_id(url: str) -> str:
     """Return the path and the query of a page.
 
-    Outer slashes and a final `index.html` are removed from the path; an empty path becomes `index`.
+    The path has no leading or trailing slash and no final `index.html`. An empty path becomes `index`.
     """
     parts = httpx.URL(url)
     path = re.sub(r"(^|/)index\.html$", r"\1", parts.path).strip("/") or "index"

@@ -74,8 +74,8 @@ class CollectionReloader:
     def refresh(self) -> None:
         """Reload the collection if another process wrote it or the store was restarted.
 
-        The version is read at most once per `CHECK_INTERVAL_S`. Raises the errors of `read_version` and
-        `load`, and raises them again until the next check.
+        The version is checked at most once per `CHECK_INTERVAL_S`. Raises the errors of `read_version` and
+        `load`. After an error, every call raises the same error until the next check.
         """
         if self._is_fresh():
             return

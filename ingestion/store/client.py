@@ -169,9 +169,9 @@ def _quiet_pymilvus() -> None:
 
 
 def _delete_index_files(database: Path) -> None:
-    """Delete the index files of an open Milvus Lite database, which builds them again from the rows.
+    """Delete the index files of an open Milvus Lite database. Milvus Lite rebuilds them from the rows.
 
-    A killed process may have left an incomplete index file, with which a collection cannot be loaded.
+    A killed process may have left an incomplete index file, which prevents the collection from loading.
     """
     for path in database.glob("collections/*/partitions/*/indexes/*.idx"):
         path.unlink(missing_ok=True)

@@ -1,6 +1,6 @@
-"""The collection of chunks. Ingestion writes it, and the chunks for answers are read from it.
+"""The collection of chunks. Ingestion writes it, and retrieval searches it.
 
-There are two implementations. A Milvus server stores and searches a `MilvusCollection`. An
+There are two implementations. `MilvusCollection` is stored and searched by a Milvus server.
 `EmbeddedCollection` is stored and searched in a snapshot file, and copied to Milvus Lite. Both index the
 same words with the same BM25 parameters, so they rank chunks alike.
 """
@@ -68,7 +68,7 @@ class StoredChunk(NamedTuple):
 
 
 class CollectionWriter(ABC):
-    """Writes the chunks of one ingestion run. Dropped chunks can be found until `finish` deletes them."""
+    """Writes the chunks of one ingestion run. Searches find dropped chunks until `finish` deletes them."""
 
     @abstractmethod
     def put(self, chunks: Sequence[Chunk], vectors: Sequence[Vector] | None) -> None:
@@ -274,9 +274,10 @@ class Collection(ABC):
     def writer(self, rebuild: bool) -> CollectionWriter:
         """Return the writer of one run.
 
-        With `rebuild`, all chunks must be written; without it, only new and changed ones. Raises
-        CollectionMismatch if apidesk did not create the collection or, without `rebuild`, if it was created
-        with other settings.
+        With `rebuild`, the caller must write all chunks; without it, only new and changed ones.
+
+        Raises CollectionMismatch if apidesk did not create the collection. Without `rebuild`, also raises
+        it if the collection was created with other settings.
         """
 
     def check(self) -> None:

@@ -1,4 +1,4 @@
-"""A collection in files: searches read an SQLite file, the snapshot, which several processes can open."""
+"""A collection in files. Searches read the snapshot, an SQLite file that several processes can open."""
 
 import sqlite3
 import time
@@ -97,15 +97,15 @@ class _LoadedState:
     version: str
     manifest: CollectionManifest | None
     documents: _Documents | None = None
-    """None until documents are first read. Ingestion runs without embeddings never read them."""
+    """None until documents are first read. Most ingestion runs without embeddings do not read them."""
 
 
 class EmbeddedCollection(Collection):
     """The collection in a snapshot. `Collection` documents the methods.
 
-    Reads see the last finished ingestion, even one by another process. All reads within one call of `run`
-    share a transaction. Opening the collection loads no chunks. Only ingestion runs open Milvus Lite, to
-    write to it or to restore a missing snapshot from it.
+    Reads see the result of the last finished ingestion run, even if another process ran it. All reads
+    within one call of `run` share a transaction. Opening the collection loads no chunks. Only ingestion
+    runs open Milvus Lite, to write to it or to restore a missing snapshot from it.
     """
 
     def __init__(self, path: Path, record: LiteRecord, expected: CollectionManifest) -> None:
@@ -276,8 +276,8 @@ class EmbeddedCollection(Collection):
         yield from map(StoredChunk._make, rows)
 
     def recover(self, rebuild: bool) -> None:
-        # Completes an interrupted copy to Milvus Lite, or restores a missing snapshot from Milvus Lite. A
-        # rebuild needs neither.
+        # Complete an interrupted copy to Milvus Lite, or restore a missing snapshot from it. A rebuild
+        # needs neither, because it writes everything.
         with self._reading() as (connection, state):
             manifest = state.manifest
             has_journal = connection.execute("SELECT 1 FROM journal LIMIT 1").fetchone() is not None
@@ -324,7 +324,7 @@ class EmbeddedCollection(Collection):
 
     @contextmanager
     def _reading_documents(self) -> Iterator[tuple[sqlite3.Connection, _Documents]]:
-        """Run the block as `_reading` does, but yield the documents, which are loaded first if needed.
+        """Run the block as `_reading` does, but yield the documents. Loads them first if needed.
 
         Raises CollectionMissing, and CollectionMismatch if the collection was created with other settings.
         """
@@ -377,7 +377,7 @@ def _load_documents(connection: sqlite3.Connection) -> _Documents:
 
 
 def _mask(connection: sqlite3.Connection, documents: _Documents, filters: Filters) -> Mask:
-    """Return which chunk numbers match `filters`; cached until the snapshot changes."""
+    """Return the mask of the chunk numbers that match `filters`; cached until the snapshot changes."""
     key = filters.model_dump_json()
     if (cached := documents.masks.get(key)) is not None:
         return cached
@@ -387,7 +387,7 @@ def _mask(connection: sqlite3.Connection, documents: _Documents, filters: Filter
             conditions.append(f"{column} = ?")
             values.append(value)
     for name, value in filters.metadata.items():
-        # A path of `json_extract` cannot name a key that contains a quote.
+        # `json_extract` is not used, because its paths cannot name a key that contains a quote.
         conditions.append("(?, ?) IN (SELECT key, value FROM json_each(metadata))")
         values += [name, value]
     query = f"SELECT number FROM chunk WHERE {' AND '.join(conditions)}"

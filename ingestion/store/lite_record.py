@@ -1,7 +1,8 @@
 """The record of an embedded collection: a copy of its rows and vectors in Milvus Lite.
 
-Questions read the snapshot (snapshot.py). Each run copies its changes to Milvus Lite, and a missing
-snapshot is restored from Milvus Lite. An open Milvus Lite locks its file, so it is closed after each use.
+Searches read the snapshot (snapshot.py), not this copy. Each run copies its changes to Milvus Lite, and a
+missing snapshot is restored from it. While Milvus Lite is open, it locks its file, so it is closed after
+each use.
 
 Milvus Lite and its client take about 190 MB of memory, which is not freed when they are closed. A
 long-lived process, such as the apidesk server, therefore uses them in a child process.
@@ -92,9 +93,9 @@ class LiteRecord:
             set_state(connection, REPLACED_KEY, "")
 
     def check_manifest(self, expected: CollectionManifest | None) -> None:
-        """Raise CollectionMismatch if a collection exists but cannot be used with the settings `expected`.
+        """Raise CollectionMismatch if the collection exists, but apidesk did not create it.
 
-        If `expected` is None, the settings are not compared.
+        With `expected`, also raise it if the stored manifest has other settings than `expected`.
         """
         with self._open_existing() as client:
             if client is not None:

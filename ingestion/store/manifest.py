@@ -17,7 +17,7 @@ MANIFEST_PROPERTY = "apidesk.contract"
 """Property of a collection that contains its manifest as JSON."""
 
 CATALOGUE_PROPERTY = "apidesk.catalogue"
-"""Property of a collection that contains the version of its catalogue, which lists its documents."""
+"""Property of a collection that contains the version of the catalogue of its documents."""
 
 SOURCES_PROPERTY = "apidesk.sources"
 """Property of a collection that contains its IndexedSources as JSON."""
@@ -30,7 +30,7 @@ CATALOGUE_VERSION = 1
 
 
 class _StoredModel(ApiModel):
-    """A model that is stored in a property.
+    """A model that is stored as JSON in a property of a collection.
 
     The stored key of a field is its alias or, without one, its name. Do not change these keys.
     """
@@ -39,7 +39,10 @@ class _StoredModel(ApiModel):
 
 
 class RouteCalibration(_StoredModel):
-    """Mean reciprocal rank of each route, 0 to 1, for sentences of the collection as queries."""
+    """Mean reciprocal rank of each search route, from 0 to 1.
+
+    The queries are sentences from the collection; see `route_calibration.py`.
+    """
 
     full_text: float
     dense: float

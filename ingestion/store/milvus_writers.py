@@ -67,9 +67,10 @@ if TYPE_CHECKING:
     from pymilvus import MilvusClient
 
 BATCH_DOCUMENTS = 16
-"""Number of documents read in one query.
+"""Number of documents whose rows are read in one query.
 
-With `MAX_OUTLINE_CHUNKS` rows of each, a result has at most 16,384 rows, the limit of Milvus.
+A query reads at most `MAX_OUTLINE_CHUNKS` rows of each document, so its result stays within Milvus's limit
+of 16,384 rows.
 """
 
 
@@ -102,7 +103,7 @@ class NextCollectionWriter(CollectionWriter):
         self._catalogue = CatalogueBuilder()
 
     def put(self, chunks: Sequence[Chunk], vectors: Sequence[Vector] | None) -> None:
-        """Write `chunks` to the new collection. Rows are inserted in batches, the last one by `finish`."""
+        """Write `chunks` to the new collection, in batches. The last batch is written by `finish`."""
         words = [chunk_words(chunk) for chunk in chunks]
         self._add(chunk_rows(chunks, words, vectors))
         self._written_ids.update(chunk.id for chunk in chunks)
@@ -114,7 +115,7 @@ class NextCollectionWriter(CollectionWriter):
             if self._previous is not None:
                 self._copy_rows(dropped, self._previous)
             self._insert()
-            self._words = +self._words  # keeps the positive counts
+            self._words = +self._words  # drops counts that are not positive
             manifest = self._expected.model_copy(
                 update={
                     "rows": self._row_count,

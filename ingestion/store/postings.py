@@ -1,8 +1,8 @@
 """The full-text index of a snapshot: posting lists in SQLite, scored by BM25 with NumPy.
 
 The formula is that of Lucene's BM25 before version 8 (with the factor k1 + 1). The parameters are those of
-the Milvus index, so both stores rank alike. Scores are computed for each question. They are not stored,
-because all scores change when the average length of the chunks changes.
+the Milvus index, so both stores rank alike. The snapshot contains no scores, because all scores change when
+the average length of the chunks changes.
 """
 
 import math
@@ -74,7 +74,7 @@ class Bm25:
     def scores(self, connection: sqlite3.Connection, terms: Counter[str]) -> Scores:
         """Return the score of every chunk number for `terms`; 0 for chunks without any of them.
 
-        A term's count is its weight.
+        The count of a term in `terms` is its weight.
         """
         known = {term: self._terms[term] for term in terms if term in self._terms}
         new = [term for term in terms if term not in known]
@@ -177,7 +177,11 @@ def _merge(
     chunks: Numbers,
     counts: npt.NDArray[np.uint16],
 ) -> tuple[Numbers, npt.NDArray[np.uint16]] | None:
-    """Return the `stored` list without `removed` and with `chunks`, sorted; None if the result is empty."""
+    """Return the posting list of a term, sorted by chunk number; None if it is empty.
+
+    `stored` is the previous list. The postings of the `removed` chunks are left out, and those of `chunks`
+    with their `counts` are added.
+    """
     if stored is not None:
         remaining = ~np.isin(stored[0], removed)
         chunks = np.concatenate([stored[0][remaining], chunks])

@@ -1,8 +1,8 @@
 """Measures how reliable full-text and dense search are in a collection, so that they can be weighted.
 
 The reliability of these two search routes depends on the embedding model and on the documents, so it is
-measured on the collection itself. Both routes search for one sentence from each of about 64 chunks, and the
-rank of the document that contains the sentence is recorded. This is the inverse cloze task of Lee, Chang
+measured on the collection itself. A sentence is taken from each of about 64 chunks. Both routes search for
+it, and the rank of the document that contains it is recorded. This is the inverse cloze task of Lee, Chang
 and Toutanova, "Latent Retrieval for Weakly Supervised Open Domain Question Answering", 2019.
 
 Only about half of the words of each sentence are used. With the whole sentence, any embedding would find
@@ -28,7 +28,7 @@ With 64 queries, the standard error of a mean reciprocal rank is at most about 0
 """
 
 SEARCH_DEPTH = 10
-"""Number of hits per query. A document without a hit counts as not found."""
+"""Number of hits per query. A document that has none of these hits counts as not found."""
 
 RECALIBRATION_GROWTH = 2
 """A collection is calibrated again when its number of rows has grown by more than this factor."""
@@ -44,7 +44,10 @@ def is_calibration_due(manifest: CollectionManifest) -> bool:
 
 
 def calibrate_routes(collection: Collection, embedder: ChunkEmbedder) -> RouteCalibration:
-    """Return the mean reciprocal rank of the expected documents for each route. Raises ModelError."""
+    """Measure the mean reciprocal rank of each route in `collection`.
+
+    `embedder` embeds the queries of the dense route. Raises ModelError.
+    """
     probes = [
         (_draw_half(sentence), chunk)
         for chunk in collection.sample(SAMPLE_CHUNKS)

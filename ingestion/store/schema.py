@@ -21,7 +21,7 @@ CHUNK_FIELDS = list(Chunk.model_fields)
 """Fields of a row that make up its chunk."""
 
 COPIED_FIELDS = [*CHUNK_FIELDS, "search_text"]
-"""Fields of a row, besides its embedding, to read for a copy. Milvus computes `sparse` again."""
+"""Fields of a row to copy to another collection, besides `dense`. Milvus computes `sparse` again."""
 
 MAX_FIELD_BYTES = {
     "id": 64,
@@ -113,9 +113,10 @@ def create_catalogue(client: "MilvusClient", name: str) -> None:
 def chunk_rows(
     chunks: Sequence[Chunk], words: Sequence[list[str]], vectors: Sequence[Vector] | None
 ) -> list[MilvusRow]:
-    """Return `chunks` as rows. `words` has the `chunk_words` of each chunk, and `vectors` its embedding.
+    """Return `chunks` as rows.
 
-    Without an embedding model, `vectors` is None.
+    `words` contains the `chunk_words` of each chunk, and `vectors` its embedding. Without an embedding
+    model, `vectors` is None.
     """
     rows = [_chunk_row(*pair) for pair in zip(chunks, words, strict=True)]
     if vectors is None:
@@ -153,7 +154,8 @@ def chunk_words(chunk: Chunk) -> list[str]:
 
 def indexed_terms(chunk: Chunk, words: Sequence[str]) -> list[str]:
     """Return the terms of the full-text index for `chunk`; `words` are its `chunk_words`."""
-    # The terms of the title count twice: the topic of a page weighs more than a passing mention.
+    # `embedded_text` also contains the title, so the terms of the title count twice: the topic of a page
+    # weighs more than a passing mention.
     title = index_terms(chunk.title, vocabulary_words(chunk.title))
     return [*title, *index_terms(embedded_text(chunk), words)]
 

@@ -38,9 +38,9 @@ MAX_VARIABLES = 500
 MANIFEST_KEY, VERSION_KEY, SOURCES_KEY, REPLACED_KEY = "manifest", "version", "sources", "replaced"
 """Keys of the table `state`.
 
-`version` changes whenever chunks or the manifest are written. `sources` is the state of the sources after
-the last run; a run that changes chunks deletes it and stores the new state at its end. If `replaced` is
-set, the whole Milvus Lite collection must be rebuilt from the snapshot.
+`version` changes whenever a run writes chunks or the manifest. `sources` is the state of the sources after
+the last run. A run that changes chunks deletes this state, and stores the new state at its end. If
+`replaced` is set, the whole Milvus Lite collection must be rebuilt from the snapshot.
 """
 
 _TABLES = """
@@ -193,7 +193,7 @@ def _format_version(connection: sqlite3.Connection) -> int:
 
 
 def _create_tables(connection: sqlite3.Connection) -> None:
-    """Create the tables. Tables of another version are dropped; the next run restores their content."""
+    """Create the tables. Tables of another version are dropped; the next run restores their chunks."""
     with transaction(connection, "IMMEDIATE"):
         if _format_version(connection) == FORMAT_VERSION:
             return  # another process has just created them

@@ -37,7 +37,7 @@ from schemas.document import Chunk
 from schemas.errors import StoreError
 
 BATCH_DOCUMENTS = 100
-"""Number of documents whose entries are written together."""
+"""Number of documents whose catalogue entries are written together."""
 
 
 class SnapshotWriter(CollectionWriter):
@@ -50,9 +50,9 @@ class SnapshotWriter(CollectionWriter):
     def __init__(
         self, path: Path, record: LiteRecord, expected: CollectionManifest, *, rebuild: bool
     ) -> None:
-        """Initialise the writer; the first change opens the file `path` of the snapshot.
+        """Initialise the writer; the first change opens the snapshot at `path`.
 
-        `expected` is the manifest for the current settings, without counts. With `rebuild`, the previous
+        `expected` is the manifest for the current settings, with all counts 0. With `rebuild`, the previous
         chunks are removed.
         """
         self._path = path
@@ -60,7 +60,7 @@ class SnapshotWriter(CollectionWriter):
         self._expected = expected
         self._rebuild = rebuild
         self._connection: sqlite3.Connection | None = None
-        """The connection is open from the first change to the end of the run."""
+        """The connection to the snapshot, open from the first change to the end of the run."""
         self._numbers: Iterator[int] = count()
         """Numbers for new chunks."""
         self._dimension: int | None = None

@@ -2,8 +2,8 @@
 
 `to_plain_markdown` converts a whole page before it is cut into blocks: comments, MDX, admonitions,
 tabs, HTML and images. `clean_text` cleans the text of a block: entities, escapes, highlights and
-white space. Code stays as it is, except that several blank lines become one, and that only the language
-stays next to an opening fence.
+white space. Code stays as it is, with two exceptions: several blank lines become one, and an opening fence
+keeps only its language.
 """
 
 import html
@@ -64,12 +64,12 @@ _MACRO_LINE = re.compile(
     r"^[ \t>]*+(?:(?:<%(?:(?!%>).)*+%>[ \t]*+)+|\{\{[ \t]*+[\w:.-]++>[^{}\n]*+\}\}[ \t]*+)$\n?",
     re.MULTILINE,
 )
-"""A line of only insertions of ERB (`<%= x %>`), or of only a macro of DokuWiki (`{{indexmenu_n>3}}`)."""
+"""A line that contains only ERB tags (`<%= x %>`) or only a DokuWiki macro (`{{indexmenu_n>3}}`)."""
 _ATTRIBUTE_LINE = re.compile(
     r"^[ \t>]*+\{:(?:[ \t]*+(?:[.#][\w-]++|[\w-]++=(?:\"[^\"\n]*\"|'[^'\n]*')|toc\b))+[ \t]*+\}[ \t]*+$",
     re.MULTILINE,
 )
-"""A line of only attributes for the block next to it, as in kramdown: `{: .note #id key="value"}`."""
+"""A line with only the attributes of an adjacent block, as in kramdown: `{: .note #id key="value"}`."""
 _TITLE_AT_END = r"[ \t]*(?:\[([^\]]*)\]|\"([^\"]*)\"|([^{\n]*))?(?:\{[^}]*\})?[ \t]*$"
 _CONTAINER = re.compile(rf"^(\s*):{{3,}}[ \t]*([A-Za-z][\w-]*)?{_TITLE_AT_END}")
 _ALERT = re.compile(r"^(\s*(?:>\s*)+)\\?\[!(\w+)\\?\][-+]?[ \t]*(.*)$")
@@ -80,7 +80,7 @@ _TITLE_DIV = re.compile(
     r"^([ \t]*:{3,}[ \t]*[A-Za-z][\w-]*)[ \t]*\n[ \t]*:{3,}[ \t]*title[ \t]*\n([^\n]+)\n[ \t]*:{3,}[ \t]*$",
     re.MULTILINE,
 )
-"""The start of an admonition that Pandoc wrote, whose title is a container of its own."""
+"""The start of an admonition as Pandoc writes it, with the title in a container of its own."""
 _DIRECTIVE = re.compile(r"^(\s*)\.\.[ \t]+([a-z]+)::[ \t]*(.*)$")
 """A directive of reStructuredText, with the first line of its content: `.. note:: Text`."""
 _ROLE = outside_code(
@@ -102,7 +102,7 @@ _INFO = re.compile(
 )
 """An opening fence with its language, as in ```` ```ts title="a.ts" {2,3} ```` or ```` ``` {.ts} ````.
 
-An HTTP request, an object, or a curl command with an argument next to the fence is code, not a language.
+An HTTP request, an object, or a curl command on the line of the fence is code, not a language.
 """
 _DEFINITION = re.compile(
     r"^ {0,3}\[(?P<label>[^\]\n^][^\]\n]*)\]:[ \t]*<?(?P<target>[^\s>]+)>?(?:[ \t]+[\"'(][^\n]*)?$\n?",
@@ -115,7 +115,7 @@ _ANCHOR_LINK = outside_code(r"\[[#¶§\u200b]?\]\(#[^)\s]*\)[ \t]?")
 _INSERTED_LINK = outside_code(
     r"!?\[(?P<text>[^\[\]]*)\]\((?:[^()\s<]*<%(?:(?!%>)[^\n]){0,300}+%>)+[^()\s]*\)"
 )
-"""A link whose target contains an insertion of ERB, so that it is unknown: `[Keys](<%= keys_url %>)`."""
+"""A link whose target is unknown because it contains an ERB tag: `[Keys](<%= keys_url %>)`."""
 _LABEL_BELOW_TABLE = re.compile(r"(\|[ \t]*)\n([ \t]*\*\*[^*|\n]+\*\*[:：]?[ \t]*)(?=\n)")
 """A bold line right below a table. It labels the text after it, but a parser would read it as a row."""
 
@@ -128,11 +128,12 @@ _REPLACEMENTS: Sequence[tuple[str, re.Pattern[str], Callable[[re.Match[str]], st
     ("{'", _STRING, lambda match: match["text"]),
     ('{"', _STRING, lambda match: match["text"]),
 )
-"""Each entry: a string, the pattern that is tried only if the text contains this string, and the function
-that replaces a match.
+"""Triples of a string, a pattern and a function that returns the replacement of a match.
+
+The pattern is tried only if the text contains the string.
 """
 _BREAK_LINE = re.compile(r"^[ \t]*(?:</?br\s*/?>[ \t]*)+$", re.MULTILINE | re.IGNORECASE)
-"""A line of only `<br>` tags. A parser would read even a heading right below such a line as HTML."""
+"""A line that contains only `<br>` tags. A parser would read even a heading directly below it as HTML."""
 _BLANK_LINES = re.compile(r"\n{3,}")
 
 _CLEANED_CHARACTER = re.compile(f"[\\\\&<>\t\u200b\ufeff{_WIDE}]")
@@ -147,7 +148,7 @@ _BOLD = re.compile(
 )
 """Bold text, or Chinese text that is meant to be bold but has spaces inside the marks: `** 注意 **`.
 
-Marks after a number are powers.
+After a number and a space, `**` is an operator: `2 ** 8`.
 """
 _INVISIBLE = re.compile("[\u200b\ufeff]")
 _LINE_BREAK = re.compile(r"<br\s*/?>", re.IGNORECASE)
@@ -314,8 +315,8 @@ def _admonitions(lines: Iterable[str]) -> Iterator[str]:
 def clean_text(markdown: str) -> str:
     """Return the Markdown of a block with entities decoded, and escapes and highlight marks removed.
 
-    Runs of spaces are collapsed, and spaces inside the marks of bold text removed. A placeholder in angle
-    brackets becomes a code span. Code blocks and code spans are not changed.
+    Runs of spaces are collapsed. Spaces inside the marks of bold Chinese text are removed. A placeholder in
+    angle brackets becomes a code span. Code blocks and code spans are not changed.
     """
     is_marked = any(string in markdown for string in _CLEANED_STRINGS)
     if not is_marked and not _CLEANED_CHARACTER.search(markdown):

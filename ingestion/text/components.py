@@ -1,6 +1,6 @@
-"""Reads the tags of MDX components: their attributes, and the operation of an API that they name.
+"""Reads the tags of MDX components: their attributes, and the API operation that they name.
 
-Values of attributes can be object literals of JavaScript that contain JSX.
+The value of an attribute can be a JavaScript object literal, which may contain JSX.
 """
 
 import re
@@ -30,7 +30,7 @@ _ATTRIBUTE = re.compile(
 _NO_TEXT = re.compile(r"[{<\[]|(?:true|false|null|undefined)$")
 METHOD = re.compile("get|post|put|patch|delete|head|options", re.IGNORECASE)
 _SERVER = re.compile(r"base[\w-]*|host|server\w*|origin", re.IGNORECASE)
-"""Names of attributes with the address of a server."""
+"""Names of attributes that contain the address of a server."""
 _SCOPES = re.compile(
     r"(?:required|needed|oauth2?)?[_-]?(?:scopes?|permissions?|privileges?)", re.IGNORECASE
 )
@@ -76,7 +76,7 @@ def object_of(text: str) -> dict[str, Any]:
 def call_in(values: Mapping[str, object]) -> str:
     """Return the method and the URL or path in `values`, such as `POST /v1/x`; empty if either is missing.
 
-    The address of a server, under a name such as `baseUrl`, precedes the path.
+    If there is a server address under a name such as `baseUrl`, it precedes the path.
     """
     texts = {name: value for name, value in values.items() if isinstance(value, str)}
     method = next(filter(METHOD.fullmatch, texts.values()), "")

@@ -181,7 +181,7 @@ def outdent_components(text: str) -> str:
 
 
 def bold_title(kind: str, title: str | None) -> str:
-    """Return the title of a component in bold; without a title, its kind if that is an admonition."""
+    """Return `title` in bold. Without a title, return `kind` in bold if it is an admonition, else ""."""
     text = (title or "").strip() or (kind.capitalize() if kind.lower() in _ADMONITIONS else "")
     return f"**{text}**" if text else ""
 
@@ -224,7 +224,7 @@ def _replace_row_tag(match: re.Match[str]) -> str:
 
 
 def _replace_tag(match: re.Match[str]) -> str:
-    """Return the replacement of a tag; a placeholder such as <token> stays."""
+    """Return the replacement of a tag; a placeholder such as `<token>` stays."""
     is_closing, name = bool(match["closing"]), match["tag"]
     is_component = name[0].isupper()
     if name.lower() not in _HTML_TAGS and not is_component:
@@ -271,15 +271,16 @@ def _line_before(match: re.Match[str]) -> str:
 
 
 def is_alone(match: re.Match[str]) -> bool:
-    """Return whether the line of a tag or an image contains no other text, except other tags."""
+    """Return whether the line of a tag or an image contains no text besides it. Other tags do not count."""
     line_after = match.string[match.end() :].partition("\n")[0]
     return not (_is_inline(match) or _ANY_TAG.sub("", line_after).strip())
 
 
 def image_text(alt: str, *, is_alone: bool) -> str:
-    """Return the text that replaces an image: `alt`, or nothing if it only names what the image shows.
+    """Return the text that replaces an image: `alt`, or nothing if `alt` is not worth keeping.
 
-    If the image is alone on its line, a short `alt` such as "Settings page" would look like a paragraph.
+    An `alt` such as "image" or "a.png" is dropped. If the image is alone on its line, a short `alt` such as
+    "Settings page" is dropped as well, because it would look like a paragraph.
     """
     is_caption = is_alone and len(alt) <= MAX_CAPTION_CHARS
     return "" if is_caption or _UNDESCRIBED.fullmatch(alt.strip()) else alt
@@ -338,7 +339,8 @@ def _component(name: str, values: Mapping[str, str]) -> str:
 def _component_title(name: str, values: Mapping[str, str]) -> str:
     """Return the title of a component in bold, or as a heading if it is an HTTP status.
 
-    Components for one side of a call, such as the request body, have a title even without attributes.
+    A component for a part of the request or response, such as `<RequestBody>`, gets a title even if it has
+    no attributes.
     """
     title = title_of(values, _TITLES)
     if _HTTP_STATUS.fullmatch(title):

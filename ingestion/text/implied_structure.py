@@ -1,7 +1,7 @@
-"""Finds structure that authors of pages express in other ways than Markdown: headings and lists.
+"""Finds headings and lists that authors of pages express without the Markdown syntax for them.
 
-Chinese documents without heading styles number their sections, FAQ pages set questions in bold, and some
-dialects of Markdown have lists of definitions.
+Many Chinese documents mark sections only by numbers, FAQ pages set questions in bold, and some dialects of
+Markdown have definition lists.
 """
 
 import re
@@ -21,7 +21,7 @@ from ingestion.text.markdown_blocks import (
 # --- Chinese numbers ------------------------------------------------------------------------------
 
 MIN_HEADINGS = 2
-"""Minimum number of headings of a kind. A single one may be part of the text around it."""
+"""Minimum number of numbered headings of one level. A single one may be part of the text around it."""
 
 MAX_NUMBERED_CHARS = 40
 """Maximum length of a heading with its number. A longer line is an item of a list."""
@@ -46,7 +46,7 @@ _FIRST_CHAPTER = re.compile(
 
 
 def is_first_chapter(title: str) -> bool:
-    """Return whether a heading is that of a first chapter of any document, such as "1 概述"."""
+    """Return whether a title is one that the first chapter of any document may have, such as "1 概述"."""
     return _FIRST_CHAPTER.fullmatch(title.strip()) is not None
 
 
@@ -63,11 +63,11 @@ class _Line:
 
 
 def with_numbered_headings(blocks: Sequence[MarkdownBlock]) -> list[MarkdownBlock]:
-    """Return the blocks of a page with headings instead of its lines with Chinese numbers.
+    """Return the blocks of a page with its lines that begin with Chinese numbers turned into headings.
 
     `一、` begins a section and `（一）` a subsection.
 
-    The numbers must begin at one and be consecutive, and text must follow each line: otherwise, the lines
+    The numbers must begin at one and be consecutive, and text must follow each line. Otherwise, the lines
     are a list or a table of contents. The blocks are unchanged if the page has a heading below its title.
     """
     may_have_headings = any(
@@ -179,12 +179,12 @@ _OPTIONS = re.compile(r"\s*A[:：].*\bB[:：]", re.DOTALL)
 
 
 def with_question_headings(blocks: Sequence[MarkdownBlock]) -> list[MarkdownBlock]:
-    """Return the blocks of a page with headings instead of its questions.
+    """Return the blocks of a page with its questions turned into headings.
 
-    A question is a line in bold that ends with a question mark or begins with a mark such as "Q:", and that
-    is followed by text. Its heading is below the heading above it, and has the same anchor. The mark of its
-    answer, such as "A:", is removed. The blocks are unchanged if the page has less than `MIN_QUESTIONS`
-    questions.
+    A question is a line in bold that ends with a question mark or begins with a mark such as "Q:". Its
+    answer must follow. The new heading has `QUESTION_LEVEL` and the anchor of the heading above it. A mark
+    before the answer, such as "A:", is removed. The blocks are unchanged if the page has fewer than
+    `MIN_QUESTIONS` questions.
     """
     parts = [part for block in blocks for part in _split_questions(block)]
     answered = {
@@ -251,7 +251,7 @@ def _paragraph(lines: Iterable[str]) -> Iterator[MarkdownBlock]:
 # --- definition lists -----------------------------------------------------------------------------
 
 MIN_TERMS = 2
-"""Minimum number of terms of a definition list. A single line after a colon may be anything."""
+"""Minimum number of terms of a definition list. A single line that begins with a colon may be anything."""
 
 MAX_DEPTH = 5
 """Maximum depth of definition lists in definitions. Deeper ones stay as they are."""
@@ -272,14 +272,15 @@ class _Entry:
 
 
 def with_definition_lists(blocks: Sequence[MarkdownBlock], depth: int = 0) -> list[MarkdownBlock]:
-    """Return the blocks of a page with a list in place of each definition list, one item per term.
+    """Return the blocks of a page with each definition list replaced by a list with one item per term.
 
-    As in PHP Markdown Extra, MkDocs and Pandoc, a definition is a line after a colon, below the line with
-    its term. There may be a blank line before it, and more paragraphs of the definition are indented.
-    If a definition contains a list, each term becomes a label above its definition instead.
+    The syntax is that of PHP Markdown Extra, MkDocs and Pandoc. A definition is a line that begins with a
+    colon, below the line with its term. A blank line may separate the two lines. Further paragraphs of a
+    definition are indented. If any definition contains a list, the result is not a list: each term becomes
+    a label in bold before its definition.
 
-    Definition lists with less than `MIN_TERMS` terms do not change, unless Pandoc wrote them. `depth` is
-    the number of definitions around the blocks.
+    Definition lists with fewer than `MIN_TERMS` terms do not change, unless Pandoc wrote them. `depth` is
+    the number of definitions that contain the blocks.
     """
     may_have_lists = any(b.kind == "paragraph" and _DEFINITION.search(b.text) for b in blocks)
     if not may_have_lists or depth > MAX_DEPTH:

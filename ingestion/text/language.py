@@ -18,7 +18,7 @@ from itertools import accumulate, takewhile
 from schemas.choices import Language
 
 COMMON_ZIPF = 5.8
-"""Zipf frequency (about 1 in 1,600 words) from which a word carries no information about a question."""
+"""Zipf frequency (about 1 in 1,600 words) at or above which a word says nothing about a question."""
 
 RAREST_ZIPF = 2.0
 """Minimum Zipf frequency, also used for unlisted words: once in ten million words."""
@@ -58,8 +58,8 @@ def remove_code_blocks(text: str) -> str:
 def detect_question_language(question: str) -> Language | None:
     """Return the language of the words of `question` outside of code; None if there are no such words.
 
-    Code is what is marked as code, parts of shell commands, and identifiers. A question with a Chinese
-    interrogative is Chinese, whatever it quotes.
+    Code spans, HTTP methods, names and options of shell commands, and identifiers count as code. A question
+    with a Chinese interrogative is Chinese, whatever it quotes.
     """
     prose = _LATIN_TOKEN.sub(_without_identifier, _CODE.sub(" ", question))
     if _CHINESE_INTERROGATIVE.search(prose):
@@ -70,7 +70,8 @@ def detect_question_language(question: str) -> Language | None:
 def _without_identifier(token: re.Match[str]) -> str:
     """Return a Latin token if it is a plain word; a space if it may be an identifier.
 
-    Words in capitals and words that no word list has, such as `HTTP` and `openid`, may be identifiers.
+    Words in capitals, such as `HTTP`, may be identifiers unless they are very common. Words that no word
+    list contains, such as `openid`, may be identifiers as well.
     """
     word = token[0].rstrip(".:/-")
     frequency = zipf_frequency(word.lower())

@@ -1,8 +1,8 @@
 """Repairs Markdown that a CommonMark parser would misread.
 
-Older parsers accepted headings without a space, table delimiters with spaces inside and tables without
-delimiters. Some documentation generators write table rows of several lines, and custom elements such as
-`<md-table>`.
+Older parsers accepted headings without a space after `#`, spaces inside the cells of a delimiter row, and
+tables without a delimiter row. Some documentation generators write table rows of several lines, and custom
+elements such as `<md-table>`.
 """
 
 import re
@@ -18,14 +18,14 @@ _UNSPACED_HEADING = re.compile(r"^ {0,3}##{1,5}(?=[\w*`（【《“])", re.MULTI
 _UNSPACED_MARKS = re.compile(r"^ {0,3}#{1,6}(?=[\w*`（【《“])", re.MULTILINE)
 """The marks of a heading that no space follows. A single `#` may also begin a hashtag."""
 _DELIMITER_LINE = re.compile(r"^[ \t]*\|[ \t|:-]*$", re.MULTILINE)
-"""The line below the header of a table."""
+"""The delimiter row of a table, which is the line below its header."""
 _SPACE_IN_DELIMITER = re.compile(r"(?<=:)[ \t]+(?=-)|(?<=-)[ \t]+(?=:)")
-"""A space between the colon and the hyphens of a cell, as in `|: --- | --- :|`."""
+"""A space between the colon and the hyphens of a delimiter cell, as in `|: --- | --- :|`."""
 _TABLE_HEAD = re.compile(
     r"^([^\n|`]*\|[^\n]*)\n([ \t]*(?:\|[ \t]*)?:?-+:?[ \t]*(?:\|[ \t]*:?-+:?[ \t]*)+(?:\|[ \t]*)?)$",
     re.MULTILINE,
 )
-"""The header of a table and the line below it."""
+"""The header of a table and its delimiter row."""
 _SPLIT_ROW = re.compile(
     r"^(?P<start>\|[^\n]*[^|\s])[ \t]*\n(?P<rest>(?:(?![ \t]*\|)[^\n]*\n){1,40})[ \t]*\|[ \t]*$",
     re.MULTILINE,
@@ -39,8 +39,8 @@ _ROWS = re.compile(
 )
 """Lines that begin and end with `|`, and the line above them: a heading, a paragraph or a blank line.
 
-A line break at the start of the text is the end of the code block before it. Rows right below code or a
-list may continue a table.
+A line break at the start of the text is not a blank line: it ends the line of the closing fence above. Rows
+directly below code or a list do not match, because they may continue a table.
 """
 _LIST_MARK = re.compile(r"^[ \t]*-[ \t]+")
 _CALLOUT_MARK = re.compile(r"^(?:[?!~]|(?<![^\n]\n)-)>(?=[ \t])", re.MULTILINE)
@@ -102,9 +102,10 @@ def _joined_row(match: re.Match[str]) -> str:
 
 
 def _with_delimiter(match: re.Match[str]) -> str:
-    """Make a table of rows that have the same number of cells; other rows do not change.
+    """Make a table of rows by adding a delimiter row below the first one, which becomes the header.
 
-    The first row becomes the header. Nothing changes if one of the rows is the line below a header.
+    Nothing changes if the rows have different numbers of cells or only one cell, or if one of them is
+    already a delimiter row.
     """
     header, *rows = match["rows"].splitlines()
     counts = {len(row_cells(line)) for line in (header, *rows)}
@@ -115,7 +116,7 @@ def _with_delimiter(match: re.Match[str]) -> str:
 
 
 def _with_equal_cells(match: re.Match[str]) -> str:
-    """Add cells to the header of a table or to the line below it, so that both have the same number."""
+    """Add cells to the header of a table or to its delimiter row, so that both have the same number."""
     header, line = (row_cells(match[part]) for part in (1, 2))
     missing = len(line) - len(header)
     if not missing:

@@ -1,4 +1,4 @@
-"""Parses Markdown into blocks, tables and list items, finds its code, and gives headings their anchors.
+"""Parses Markdown into blocks, tables and list items, finds its code, and adds anchors to its headings.
 
 The anchors are those that documentation generators derive from the text of a heading.
 """
@@ -187,7 +187,7 @@ def escape_borders(cell: str) -> str:
 
 
 def nesting_indent(depth: int) -> str:
-    """Return the text that indents the first cell of a table row by `depth` levels; empty for level 0."""
+    """Return the text that indents the first cell of a table row by `depth` levels; empty for depth 0."""
     return "&nbsp;" * 2 * depth + "└ " * bool(depth)
 
 
@@ -255,8 +255,8 @@ def split_code(text: str) -> Iterator[tuple[bool, str]]:
 def outside_code(pattern: str) -> re.Pattern[str]:
     """Return a case-insensitive pattern that matches code spans and, outside them, `pattern`.
 
-    If a code span and a match overlap, only the one that starts first is matched, as in Markdown. All
-    capturing groups of `pattern` must be named.
+    If a code span and a match of `pattern` overlap, only the one that starts first is matched, as in
+    Markdown. All capturing groups of `pattern` must be named.
     """
     return re.compile(f"{_CODE_SPAN}|{pattern}", re.DOTALL | re.IGNORECASE)
 
@@ -289,10 +289,10 @@ _ANCHOR = re.compile(r"#[^/?=!&#]*$")
 
 
 def add_anchors(blocks: Iterable[MarkdownBlock], rule: AnchorRule) -> Iterator[MarkdownBlock]:
-    """Yield the blocks of a page; headings have the anchors that `rule` gives them.
+    """Yield the blocks of a page, each heading with the anchor that `rule` derives from its title.
 
-    An id in a heading, such as `{#setup}`, takes precedence, except on GitHub, which does not support such
-    ids. Anchors that are derived from titles are unique in the page.
+    If a heading has an id, such as `{#setup}`, the id is its anchor. GitHub does not support such ids.
+    Anchors that are derived from titles are unique in the page.
     """
     used: set[str] = set()
     for block in blocks:

@@ -1,7 +1,8 @@
 """Splits Chinese and English prose into sentences.
 
-A dot inside a code span, a URL or an abbreviation such as "e.g." does not end a sentence. A library for
-sentences is not used, because the common ones either need a trained model or do not know Chinese and code.
+A dot inside a code span, a URL or an abbreviation such as "e.g." does not end a sentence. The common
+libraries for splitting sentences are not used: they either need a trained model or do not support Chinese
+and code.
 """
 
 import re
@@ -14,7 +15,8 @@ _NO_END = re.compile(
 )
 """Code spans, URLs and abbreviations. A dot after a URL may end a sentence.
 
-A dot before a lower-case letter or a digit belongs to an abbreviation: "max. 100 entries".
+A dot whose next word begins with a lower-case letter or a digit belongs to an abbreviation: "max. 100
+entries".
 """
 
 _CITATIONS = r"(?:\s{0,3}\[\d{1,3}\])*"

@@ -14,10 +14,10 @@ def has_chinese(text: str) -> bool:
 
 
 def join_texts(texts: Iterable[str], separator: str = "; ") -> str:
-    """Join the distinct texts that are not empty.
+    """Join the distinct texts that are not empty. Texts that differ only in backticks count as one.
 
-    A Chinese text that ends without a punctuation mark gets a full stop. After other texts is a space, if
-    they end with a punctuation mark, or else `separator`.
+    The end of a text decides what joins it to the next one: nothing after a full-width punctuation mark, a
+    space after an ASCII mark. Without a mark, `。` follows a Chinese text, and `separator` any other text.
     """
     joined, distinct = "", dict[str, str]()
     for text in filter(None, texts):
@@ -38,12 +38,12 @@ def _between(before: str, separator: str) -> str:
 
 
 def label_with(label: str, text: str) -> str:
-    """Return `text` after a label and a colon. A label that already ends with a colon gets no other one."""
+    """Return `text` after a label and a colon. If the label ends with a colon, no second one is added."""
     if label.endswith(("：", ":")):
         return f"{label}{text}" if label.endswith("：") else f"{label} {text}"
     return f"{label}：{text}" if has_chinese(label) else f"{label}: {text}"
 
 
 def with_note(text: str, note: str) -> str:
-    """Return `text` followed by a note in brackets."""
+    """Return `text` followed by a note in parentheses."""
     return (f"{text}（{note}）" if has_chinese(note) else f"{text} ({note})").strip()

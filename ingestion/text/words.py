@@ -2,7 +2,8 @@
 
 Identifiers are split at `_`, `/`, `.`, `:` and `-`. An identifier such as `cancel_pick_up` is also indexed
 in joined form (`cancelpickup`), so that it can be found as a whole. The parts of camelCase words are
-indexed as well. English words are indexed by their stems, Chinese ones by single characters and pairs.
+indexed as well. English words are indexed by their stems, Chinese text by single characters and pairs of
+adjacent characters.
 
 Milvus receives text that is already split, because its own jieba tokenizer may split the same word
 differently next to other words.
@@ -44,7 +45,7 @@ In this module, "Chinese" means all of these characters.
 """
 
 WordCounts = Callable[[Iterable[str]], dict[str, int]]
-"""Function that returns the number of occurrences in the documents for each word that occurs there."""
+"""Returns how often each given word occurs in the documents. Words that do not occur are omitted."""
 
 COMPARISON_WORDS = frozenset(
     [
@@ -93,8 +94,8 @@ def vocabulary_words(text: str) -> list[str]:
 def with_indexed_versions(text: str, word_counts: WordCounts) -> str:
     """Return `text` with names and versions as the documents have them: `TLS 1.2` for `TLS1.2`.
 
-    A name and its version are separated if the documents have only the name alone, and joined if they have
-    it only together with the version. Otherwise they stay as they are.
+    A name and its version are separated if the documents contain the name but not the joined form. They are
+    joined if the documents contain the joined form but not the name. Otherwise, they stay as they are.
     """
     names = [(match[1].lower(), match[3]) for match in _VERSIONED_NAME.finditer(text)]
     if not names:  # most questions
@@ -196,10 +197,10 @@ def index_terms(text: str, words: Iterable[str]) -> list[str]:
 def query_terms(question: str, synonyms: Iterable[str] = ()) -> Sequence[str]:
     """Return the terms to search for. Common words are left out if `question` has other words.
 
-    A term that is returned twice weighs twice as much. Terms that `synonyms` add weigh half as much as
-    those of `question`. Chinese translations of an English question weigh three quarters as much, because
-    an English question shares hardly any other terms with a Chinese document. Single characters of
-    synonyms are left out, because they occur in too many other words.
+    The weight of a term is the number of times it is returned. A term that only `synonyms` contain weighs
+    half as much as a term of `question`. If `question` is in English, a Chinese synonym weighs three
+    quarters as much, because the question shares hardly any other terms with a Chinese document. Single
+    characters of synonyms are left out, because they occur in too many other words.
     """
     terms = _informative_terms(question)
     by_synonyms = (term for synonym in synonyms for term in _informative_terms(synonym))
@@ -277,9 +278,10 @@ def _join(identifier: str) -> str:
 
 
 def read_word_lists(module_file: str, name: str) -> Mapping[str, frozenset[str]]:
-    """Return the word lists, by name, in the file `<name>.toml` next to the module at `module_file`.
+    """Return the word lists in the file `<name>.toml`, by their keys.
 
-    A list is a string of words, with `_` for a space within a phrase.
+    The file is next to the module at `module_file`. A list is a string of words that are separated by
+    spaces. In a phrase, `_` stands for a space.
     """
     text = Path(module_file).with_name(f"{name}.toml").read_text(encoding="utf-8")
     return {
