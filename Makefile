@@ -6,7 +6,7 @@ CORPORA ?= ../shared/data
 DATA ?= $(CORPORA)/retrieval
 # 1.5 workers per core, because many tests spend their time waiting for a server or a deadline.
 WORKERS ?= $(shell echo $$(( ($$(getconf _NPROCESSORS_ONLN) * 3 + 1) / 2 )))
-# Without bytecode files, each worker of the tests compiles all modules again.
+# Let Python write bytecode files; without them, each test worker compiles all modules again.
 export PYTHONDONTWRITEBYTECODE :=
 BIN := .venv/bin
 READY := .venv/.ready

@@ -34,8 +34,8 @@ MEASURES = """
 """
 
 DEVELOPERS = """
-    Questions of developers by full text ([the sets](../../benchmarks/questions/README.md)). page@5 is
-    the share of questions with a chunk of a right document among the first five chunks, evidence@5 the
+    Developers' questions, searched by full text ([the sets](../../benchmarks/questions/README.md)). page@5
+    is the share of questions with a chunk of a right document among the first five chunks, evidence@5 the
     share whose first five chunks together state all facts of a right answer. `work` is the part for
     development; `measure` is only measured.
 """

@@ -24,8 +24,8 @@ UNANSWERABLE = ("unanswerable", "n", "refused, not covered or low", "high")
 PART_TITLES: dict[Part, str] = {"work": "Working part", "measure": "Measuring part"}
 
 INTRODUCTION = """
-    Written by `make bench-answers`: answers without a model, on questions of developers that were written
-    by people who had not seen the code ([the sets](../../benchmarks/questions/README.md)). The working part
+    Written by `make bench-answers`: answers without a model to developers' questions, which were written by
+    people who had not seen the code ([the sets](../../benchmarks/questions/README.md)). The working part
     is for development. No decision is based on the measuring part.
 """
 

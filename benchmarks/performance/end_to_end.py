@@ -64,10 +64,10 @@ class EndToEnd:
             yield self.overhead(name, "outside model calls", self.outside, target)
         for name, target in OVERHEAD.items():
             yield self.overhead(name, "with models of 0 ms", self.at_once, target)
-        whole, both, first = self.whole[HYBRID], "its two model calls alone", "its first one alone"
+        whole, both, first = self.whole[HYBRID], "its two model calls alone", "its first call alone"
         yield _compared("end to end, on-topic", whole, both, self.calls_alone, WHOLE)
         yield _compared("end to end, off-topic", self.refused, first, self.first_call_alone, WHOLE)
-        yield _compared("first grounded step", self.first_step, "all at once", whole, FIRST_STEP)
+        yield _compared("first grounded step", self.first_step, "whole answer", whole, FIRST_STEP)
         yield _compared("the same question again", self.again, "first time", whole, CACHED)
 
     def overhead(self, name: str, what: str, seconds: Seconds, target: Target) -> Row:

@@ -17,9 +17,9 @@ def report(result: Result, cores: int) -> str:
     """Return the section."""
     introduction = f"""
         Written by `make soak` on a machine with {cores} cores: {result.minutes:g} minutes,
-        {result.clients} clients, {WORKERS} processes of the API, {len(result.runs)} runs of the
-        ingestion at the same time, Milvus Lite as a server, stopped {result.restarts} times for
-        {DOWNTIME_S:g} s.
+        {result.clients} clients and {WORKERS} processes of the API. During this time, there were
+        {len(result.runs)} ingestion runs, and the Milvus Lite server was stopped {result.restarts} times
+        for {DOWNTIME_S:g} s.
     """
     verdict = "; ".join(result.failures) or "Every condition holds"
     caption = "Memory and answers over time"
