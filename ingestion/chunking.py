@@ -39,7 +39,7 @@ at most 40,000 bytes, and the blank lines between them at most 16,000 bytes.
 
 _OPENING_FENCE = re.compile(r" {0,3}(`{3,}|~{3,})")
 _MAY_BE_TABLE = re.compile(r"[^\n]*\n[ \t]*[|:-][ \t|:-]*(?:\n|\Z)")
-"""Matches a text whose second line may be the line between the header and the rows of a table."""
+"""Matches a text whose second line may be the delimiter row of a table, such as `| --- | --- |`."""
 
 
 def chunk_document(document: SourceDocument, max_tokens: int) -> Iterator[Chunk]:
@@ -86,7 +86,7 @@ def _build_chunk(
         "body": body,
         "text": text,
     }
-    # The fingerprint is not hashed: it changes with the file, while most of the file's chunks do not.
+    # The fingerprint is not hashed. It changes whenever the file changes, even if this chunk does not.
     content_hash = _digest(repr(sorted(fields.items())))
     return Chunk(id=chunk_id, content_hash=content_hash, fingerprint=document.fingerprint, **fields)
 
@@ -142,7 +142,7 @@ def _split_section(section: Section, max_tokens: int) -> Iterator[str]:
 def _blocks(section: Section, max_weight: int) -> Iterator[MarkdownBlock]:
     """Yield the blocks of the section's body.
 
-    If the section already has its blocks, only those that may have to be split are parsed.
+    If `section.blocks` is set, only the blocks that may have to be split are parsed.
     """
     if not section.blocks:
         yield from parse_blocks(section.body)
@@ -155,7 +155,11 @@ def _blocks(section: Section, max_weight: int) -> Iterator[MarkdownBlock]:
 
 
 def _split_blocks(blocks: Iterable[MarkdownBlock], max_weight: int) -> Iterator[str]:
-    """Yield the texts of `blocks`; long blocks and heavy tables are split."""
+    """Yield the texts of `blocks`. Large blocks are split.
+
+    A table is split if its `_weight` exceeds `max_weight`. Any other block, or such a table with very long
+    rows, is split if it has more than `MAX_BLOCK_CHARS` characters.
+    """
     for block in blocks:
         if block.kind == "table" and _weight(block.text) <= max_weight:
             yield block.text
@@ -219,7 +223,7 @@ def _group_lines(
 
 
 def _weight(text: str) -> int:
-    """Return the estimated number of tokens of `text`, or a fifth of its bytes if this is more; at least 1.
+    """Return the estimated number of tokens or a fifth of the bytes, whichever is larger; at least 1.
 
     A limit on the weight therefore limits the bytes as well.
     """

@@ -102,7 +102,8 @@ class ChunkEmbedder:
     ) -> None:
         """Create an embedder for `model`.
 
-        `saved` stores all vectors until `discard_saved_vectors` is called; None stores no vectors.
+        `saved` stores all vectors until `discard_saved_vectors` is called. If it is None, no vectors are
+        stored.
         """
         self._model = model
         self._role = ModelRole("EMBEDDING", settings.embedding_model or "")
@@ -142,8 +143,8 @@ class ChunkEmbedder:
 
     def embed_queries(self, texts: Iterable[str]) -> list[Vector]:
         """Return the vector of each question in `texts`, in order. Raises ModelError."""
-        # Only LocalEmbeddings has a method that embeds several questions at once. Other models embed them
-        # as passages; the clients of OpenAI and Ollama do not distinguish questions from passages.
+        # Only LocalEmbeddings has a method that embeds several questions at once. Other models embed the
+        # questions as passages. The clients of OpenAI and Ollama embed both in the same way anyway.
         embed = self._model.embed_documents
         if isinstance(self._model, LocalEmbeddings):
             embed = self._model.embed_queries
@@ -207,7 +208,7 @@ class ChunkEmbedder:
     def _slow_down(self, batch_size: int) -> None:
         """Limit new batches of chunks to `batch_size` texts, and send one at a time.
 
-        Then sleep as long as the time limit, so that the server can finish the request that timed out.
+        Then sleep for the time limit, so that the server can finish the request that timed out.
         """
         self._batch_size = min(self._batch_size, batch_size)
         self._request_limit = 1
@@ -233,7 +234,7 @@ class ChunkEmbedder:
 
 
 class _BatchRequest(NamedTuple):
-    """A batch of texts, with the vectors that are saved and the request for the others."""
+    """A batch of texts, with the saved vectors and the request for the missing ones."""
 
     texts: list[str]
     saved: dict[str, Vector]
@@ -262,9 +263,9 @@ def check_vectors(vectors: Sequence[Sequence[object]], text_count: int, role: Mo
 
 
 class SavedVectors:
-    """Vectors by text, stored in a file until a run ends without an error. For use in one thread.
+    """A file of vectors by text. It keeps the vectors of a failed run, so that the next run can use them.
 
-    `get` and `put` raise StoreUnavailable if the file cannot be used.
+    Use an object in one thread only. `get` and `put` raise StoreUnavailable if the file cannot be used.
     """
 
     def __init__(self, path: Path, model: str) -> None:
@@ -276,8 +277,8 @@ class SavedVectors:
     def next_to_snapshot(cls, settings: Settings) -> "SavedVectors | None":
         """Return the saved vectors in a file next to the snapshot; None with a Milvus server.
 
-        A server's collection is usually updated in place, so it already contains the vectors of a run that
-        did not finish.
+        With a server, a run usually writes to the existing collection. The collection therefore already
+        contains the vectors of a run that did not finish.
         """
         if not settings.embedded:
             return None

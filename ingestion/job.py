@@ -34,10 +34,13 @@ SAVE_INTERVAL_S = 1.0
 """Minimum number of seconds between two saves of the report during a run."""
 
 LOCK_TIMEOUT_S = 0.2
-"""Seconds that a run waits for the lock. Readers of the reports hold it briefly to find a dead run."""
+"""Seconds that a run waits for the lock.
+
+Processes that read the reports hold the lock briefly to check whether a run has ended without a report.
+"""
 
 SCHEDULE_POLL_S = 30.0
-"""Seconds after which a process checks again whether another one runs the scheduled ingestions."""
+"""Seconds after which a process checks again whether another process starts the scheduled runs."""
 
 ProgressCallback = Callable[[IngestionRun], None]
 """Callback that receives the report when a run begins, after each document or batch, and when it ends."""
@@ -124,9 +127,10 @@ class IngestionJob:
         """Execute `run` and return it. This method blocks until the run ends.
 
         During the run, `run` is updated, and stored as the report. Raises IngestionRunning if another run
-        is in progress, IngestionStopped after `stop`, ConfigurationError if platform.toml is invalid or has
-        none of the sources whose documents are stored, CollectionMismatch if the collection was built with
-        other settings, and ModelError, StoreError or DeletionsRefused if the run fails.
+        is in progress, and IngestionStopped after `stop`. Raises ConfigurationError if platform.toml is
+        invalid, or if documents are stored but none is from a source in platform.toml. Raises
+        CollectionMismatch if the collection was built with other settings. Raises ModelError, StoreError or
+        DeletionsRefused if the run fails.
         """
         with (
             run_lock(self._settings, run),
@@ -169,13 +173,13 @@ async def run_in_thread(
         job.stop()
         await asyncio.wait({task})
         if not task.cancelled():
-            task.exception()  # otherwise, asyncio would log the error, which the report contains
+            task.exception()  # otherwise, asyncio would log the error; the report contains it
         raise
 
 
 @contextmanager
 def run_lock(settings: Settings, run: IngestionRun) -> Iterator[None]:
-    """Hold the lock of the collection in `settings`; the system releases it if the process dies.
+    """Hold the lock of the collection in `settings`. If the process dies, the operating system releases it.
 
     Raises IngestionRunning if another run holds the lock; the message describes that run if possible.
     """

@@ -60,7 +60,7 @@ tells it whether a text is a question.
 ADDED_MODELS = {"intfloat/multilingual-e5-small": 384, "intfloat/multilingual-e5-base": 768}
 """Models that fastembed does not list, with the length of their vectors.
 
-Their vectors are the mean over all tokens. The model file is `onnx/model.onnx` in their repository.
+Their vectors are the mean of the token vectors. The model file is `onnx/model.onnx` in their repository.
 """
 
 TOKENIZER_FILES = ("config.json", "tokenizer.json", "tokenizer_config.json")

@@ -42,7 +42,7 @@ _COUNT_LOCKS = text(
     "AND database = (SELECT oid FROM pg_database WHERE datname = current_database()) "
     "AND ((CAST(classid AS bigint) << 32) | CAST(objid AS bigint)) = :key"
 )
-"""Counts the holders of an advisory lock. PostgreSQL splits its key into two halves of 32 bits."""
+"""Counts the holders of an advisory lock. PostgreSQL stores the lock's key as two 32-bit halves."""
 
 MAX_SLEEP_S = 30.0
 """Maximum number of seconds per sleep, so that a change of the system clock takes effect soon."""
@@ -167,13 +167,14 @@ class IngestionRunStore:
     def _has_ended(self, run: IngestionRun) -> bool:
         """Return whether a `running` run is known to have ended, because no process holds the lock.
 
-        With SQLite, only the processes of one machine share the lock.
+        With SQLite, the lock is a file on one machine. The end of a run on another machine is not detected.
         """
         if self.engine.dialect.name == "postgresql":
             with database_errors(), self.engine.connect() as connection:
                 return not connection.scalar(_COUNT_LOCKS, {"key": self._lock_key})
         path = lock_path(self._collection)
-        if run.host == socket.gethostname() and path.exists():  # else another temporary folder
+        # Without the file, the run's process may use another temporary folder.
+        if run.host == socket.gethostname() and path.exists():
             with suppress(OSError), FileLock(path, timeout=0):
                 return True
         return False
@@ -183,10 +184,10 @@ class IngestionRunStore:
         return running.describe() if running else "no details are available"
 
     def _select_checked(self, *where: object, limit: int = 1) -> list[IngestionRun]:
-        """Return the selected runs; those whose process has ended are `failed`.
+        """Return the selected runs. Runs whose process has ended are `failed`.
 
-        A run stores its end before it releases the lock. Therefore the runs are read again after the lock
-        was found free.
+        A run stores its final state before it releases the lock. Therefore, the runs are read again after
+        the lock was found free. If a run is still `running` then, its process has ended during the run.
         """
         runs = self._select(*where, limit=limit)
         ended = {run.id for run in runs if run.state == "running" and self._has_ended(run)}

@@ -1,8 +1,8 @@
 """Opens the database of APIDESK_DATABASE_URL and upgrades its tables with Alembic.
 
 To change a table, change it in `ingestion.database.tables`, add a migration to `migrations/versions/`, and
-set `HEAD` to the revision of the migration. A test checks that the migrations create exactly these tables.
-`open_engine` upgrades every database that it opens.
+set `HEAD` to the revision of the migration. A test checks that the migrations create exactly the
+tables of `ingestion.database.tables`. `open_engine` upgrades every database that it opens.
 """
 
 import logging
@@ -32,7 +32,7 @@ SETTING = "APIDESK_DATABASE_URL"
 PSYCOPG = "postgresql+psycopg"
 
 TIMEOUT_OPTIONS = {"sqlite": {"timeout": "15"}, PSYCOPG: {"connect_timeout": "10"}}
-"""Default timeouts in seconds, by driver: for SQLite's write lock, and for connecting to a server."""
+"""Default timeouts in seconds, by driver: for SQLite's write lock, and for connecting to PostgreSQL."""
 
 LIVENESS_OPTIONS = {
     "keepalives_idle": 10,
@@ -40,10 +40,11 @@ LIVENESS_OPTIONS = {
     "keepalives_count": 3,
     "tcp_user_timeout": 15_000,
 }
-"""Default options of PostgreSQL connections that end them soon after the server's machine has disappeared.
+"""Default options that close a PostgreSQL connection soon after the server's machine becomes unreachable.
 
-Without them, a thread waits for a reply for 15 minutes or more. All are in seconds, except
-`tcp_user_timeout` in milliseconds. They are not part of the URL, because the outbox folder depends on it.
+Without them, a thread waits for a reply for 15 minutes or more. `keepalives_idle` and `keepalives_interval`
+are in seconds, `tcp_user_timeout` is in milliseconds. The options are not part of the URL, because the name
+of the outbox folder is a hash of the URL.
 """
 
 WAL_TIMEOUT_S = 5.0
@@ -134,8 +135,8 @@ def open_engine(settings: Settings) -> Engine:
 def database_errors() -> Iterator[None]:
     """Convert SQLAlchemy's errors to StoreUnavailable.
 
-    The text of SQLAlchemy's error is written only to the log, because it may contain host names, and
-    callers of the API can read the message.
+    Callers of the API can read the message of StoreUnavailable. SQLAlchemy's own message may contain host
+    names, so it is only logged.
     """
     try:
         yield
@@ -161,7 +162,7 @@ def _parse_url(text: str) -> URL:
         raise ConfigurationError(
             f"{SETTING}: {url.drivername}:// is not supported, only sqlite:// and postgresql://"
         )
-    if "@" in (url.host or ""):  # the host would be a part of the password
+    if "@" in (url.host or ""):  # an unescaped @: the host contains a part of the password
         raise ConfigurationError(
             f"{SETTING}: more than one @; write @ in the user name or password as %40"
         )
@@ -202,8 +203,8 @@ def _create_in_memory_engine(url: URL) -> Engine:
 def _enable_wal(engine: Engine) -> None:
     """Enable the write-ahead log, so that reads continue during a write. The mode is stored in the file.
 
-    The change of mode is retried, because it fails at once if another process opens the new file at the
-    same time. SQLite's own timeout does not apply to this change.
+    The change of mode fails immediately if another process opens the new file at the same time. It is
+    retried here, because SQLite's own timeout does not apply to it.
     """
     for attempt in Retrying(
         retry=retry_if_exception(_is_busy),

@@ -27,7 +27,7 @@ _PROBLEMS = {
 
 
 def sqlite_problem(error: BaseException | None) -> str:
-    """Return why the file cannot be used, or an empty string if `error` is of another kind."""
+    """Return why SQLite cannot use the file; empty if `error` has none of the known causes."""
     code = getattr(error, "sqlite_errorcode", 0)
     return _PROBLEMS.get(code & 0xFF, "")  # the low byte of an extended code is the primary code
 

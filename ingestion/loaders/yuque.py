@@ -20,9 +20,9 @@ _FORMATS = {"markdown", "lake"}
 class YuqueLoader(BaseLoader):
     """Loads the published documents of `books`, except sheets and boards.
 
-    A book is the path in its URL, such as `group/book`. `access_token` is an API token. `base_url` is the
-    address of Yuque. `timeout_s` is the maximum number of seconds to connect, and to wait for each part of
-    a response.
+    Each of `books` is the path in the URL of a book, such as `group/book`. `access_token` is an API token.
+    `base_url` is the address of Yuque. `timeout_s` is the maximum number of seconds to connect, and to wait
+    for each part of a response.
     """
 
     def __init__(

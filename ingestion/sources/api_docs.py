@@ -94,7 +94,7 @@ def mark_deprecated(about: str, labels: SectionLabels) -> str:
 
 
 def api_method(chunk: Chunk) -> str:
-    """Return the HTTP method in a chunk with the address of an API; empty for other chunks."""
+    """Return the HTTP method in a chunk of the kind `request_url`; empty for other chunks."""
     if chunk.kind != "request_url":
         return ""
     label = user_text(chunk.language).api_document.method

@@ -1,4 +1,4 @@
-"""Folders of text, HTML, PDF, Word and CSV files, split into sections at their headings.
+"""Reads folders of text, HTML, PDF, Word and CSV files, and splits the files into sections at headings.
 
 Each chunk names the headings of its section. LangChain's community loaders for these formats drop headings;
 the readers in `formats` keep them.

@@ -1,4 +1,4 @@
-"""Folders of files: listing, fingerprints, reading, and the page URLs made from file paths."""
+"""Lists, fingerprints and reads the files of a folder, and makes page URLs from their paths."""
 
 import codecs
 import hashlib
@@ -43,13 +43,13 @@ SKIPPED_FILES = {"_sidebar.md", "_navbar.md", "_coverpage.md"}
 _INDEX_NAMES = {"index", "_index", "readme"}
 
 _IGNORED_IN_URLS = re.compile(r"[\x00-\x20\x7f-\xa0]")
-"""Control characters and white space, which browsers ignore at the start or within a scheme."""
+"""Control characters and white space. Browsers ignore them at the start of a URL and in its scheme."""
 _OTHER_SCHEME = re.compile(
     r"(?!https?:|[\w-]+(?:\.[\w-]+)+:\d{1,5}(?:[/?#]|\Z))[a-z][\w+.-]*:", re.IGNORECASE
 )
-"""The start of a URL that is neither a web address nor relative, nor a host with a port."""
+"""Matches a scheme other than http and https, such as `javascript:`, but not `example.com:8080`."""
 _PROPER_NAME = re.compile(r"\.|[a-z][A-Z]|\Av?\d[\d_-]*\Z")
-"""Matches names that are shown unchanged: with a dot, in camel case, versions and dates."""
+"""Matches names that are shown unchanged: names with a dot or in camel case, versions and dates."""
 
 _OPTIONAL_NAMES = ("page_path", "folder", "anchor")
 """Values that may be empty in a complete `page_url`: `page_path` for the index page of the top folder,
@@ -63,7 +63,7 @@ FolderT = TypeVar("FolderT", bound=FolderSource)
 class FolderReader(Generic[FolderT]):
     """A FileTaskReader for folders of files.
 
-    `suffixes` returns the suffixes that a source accepts, lower case with the dot. `parse` returns
+    `suffixes` returns the suffixes that a source accepts, in lower case with the dot. `parse` returns
     the documents of a file, an empty list for a file without content, and None for a file that the
     source skips. If it raises SourceError for a file, the run continues with the next file.
     """
@@ -106,8 +106,8 @@ class FolderReader(Generic[FolderT]):
     def fingerprints(self, source: FolderT, limits: SourceLimits) -> list[str]:
         """Return a digest for each file, of its content, its name and the result of `_reader_version`.
 
-        Files that it includes count as its content. Raises SourceError as `tasks` does, and if a file is
-        unreadable or too large.
+        The content of the files that a file includes is part of its digest. Raises SourceError as `tasks`
+        does, and if a file is unreadable or too large.
         """
         version = _reader_version(source, limits)
         paths = self._list_files(source)
@@ -230,7 +230,7 @@ def _quote_path(path: Path) -> str:
 
 
 def title_of_name(name: str) -> str:
-    """Return the title of a page that has only a file name: `_webhook_signature` is "Webhook signature".
+    """Return a page title made from a file name: "Webhook signature" for `_webhook_signature`.
 
     A name with a dot, a version or date (`v2`), an identifier in camel case, and a name with characters
     other than ASCII are returned unchanged.
@@ -245,8 +245,9 @@ def page_url(templates: Sequence[str], values: PageValues) -> str:
     """Return the first of `templates` whose placeholders all have values, with the values filled in.
 
     Placeholders in `_OPTIONAL_NAMES` need no value. Returns an empty string if there is no such template,
-    because an incomplete link is useless. A page may not link to a script: if values of the page give the
-    URL a scheme such as `javascript`, it is left out. Raises ConfigurationError for a malformed template.
+    because an incomplete link is useless. A URL with a scheme other than http and https is skipped: values
+    such as `javascript:...` in a page must not make the link run a script. Raises ConfigurationError for a
+    malformed template.
     """
     urls = (_fill_template(template, values) for template in templates)
     return next((url for url in urls if url and not _has_other_scheme(url)), "")

@@ -103,8 +103,8 @@ def _convert_table(html: str) -> str:
 def read_content(source: MarkdownSourceConfig, _limits: SourceLimits, path: Path) -> PageContent:
     """Return the front matter and the plain Markdown of a page.
 
-    If the page is a table of contents, `parts` is empty. Otherwise, the page contains the text of
-    the Markdown files that it imports.
+    If the page is a table of contents, `parts` is empty. Otherwise, the text of the Markdown files that the
+    page imports is inserted.
 
     Raises SourceError if the file is unreadable or its front matter is malformed.
     """
@@ -149,9 +149,9 @@ def _front_matter(path: Path) -> PageValues:
 
 
 def _normalised(values: PageValues) -> PageValues:
-    """Return front matter whose `slug` has no outer slashes, as a URL template needs it.
+    """Return `values` without the outer slashes of `slug`, because URL templates contain the slashes.
 
-    A `slug` of only slashes, which is that of the home page, becomes "/".
+    The home page has a `slug` of only slashes, which becomes "/".
     """
     slug = values.get("slug")
     if not isinstance(slug, str):
@@ -205,7 +205,7 @@ class LinkResolver:
         self._needs_front_matter = not names <= _PATH_NAMES
 
     def resolve(self, markdown: str, path: Path) -> str:
-        """Return `markdown` with the URLs of other pages in place of relative links to them.
+        """Return `markdown` with relative links to pages replaced by links to the URLs of the pages.
 
         A relative link to a page that does not exist or has no URL is replaced by its label. Absolute links
         and links within the page are unchanged.

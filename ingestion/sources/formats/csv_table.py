@@ -22,9 +22,9 @@ MAX_LINE_BREAKS = 20
 _DELIMITERS = ("\t", ";", ",")
 """In order of preference: texts contain commas, but seldom tabs."""
 _NO_DELIMITER = "\x1f"
-"""A character that `decode_text` refuses."""
+"""A character that no file contains, because `decode_text` refuses it."""
 _STATED = re.compile(r"\s*\"?sep=([,;|\t])\"?[ \t]*(?:\n|\Z)", re.IGNORECASE)
-"""The first line of a file that states its delimiter, as spreadsheet programs write it."""
+"""Matches a first line that states the delimiter, such as `sep=;`. Spreadsheet programs write it."""
 _QUOTING: Sequence[dict[str, Any]] = ({}, {"strict": True}, {"quoting": csv.QUOTE_NONE})
 _MARK = re.compile(
     r"(?P<code>(?P<ticks>`++)[^`]++(?P=ticks)(?!`))"
@@ -36,10 +36,11 @@ _MARK = re.compile(
 
 
 def read_csv(data: bytes, delimiter: str = "") -> PageContent:
-    """Return the rows of the file as a Markdown table, below the lines above its header.
+    """Return the rows of the file as a Markdown table. Lines before the header become text above the table.
 
-    Without `delimiter`, the delimiter is the one that the first line states (`sep=;`), or else the one with
-    which the most rows have the same number of cells. Blank rows are left out.
+    If the first line states a delimiter (`sep=;`), it takes precedence over `delimiter`. If neither is
+    given, the delimiter is the one with which the most rows have the same number of cells. Blank rows are
+    left out.
 
     Raises SourceError if `data` is not text, or a cell exceeds the limit of `csv`.
     """
@@ -72,7 +73,10 @@ def _delimiter(text: str) -> str:
 
 
 def _is_spaced(text: str, delimiter: str) -> bool:
-    """Return whether a space or line break follows each delimiter at the start of `text`, as in prose."""
+    """Return whether whitespace follows each delimiter in the first 10,000 characters, as in prose.
+
+    The result is false for tabs.
+    """
     sample = text[:10_000]
     spaced = re.findall(rf"{re.escape(delimiter)}(?=\s|\Z)", sample)
     return delimiter != "\t" and len(spaced) == sample.count(delimiter)
@@ -81,8 +85,9 @@ def _is_spaced(text: str, delimiter: str) -> bool:
 def _parse(text: str, delimiter: str, limit: int | None = None) -> list[list[str]]:
     """Return the rows of `text`, at most `limit`. A row without cells stands for a blank line.
 
-    If a quote seems to be unbalanced, because a cell is very long, and the quotes do not follow the rules,
-    they are read as text. Raises csv.Error if a cell is too long even so.
+    A very long cell or one with many line breaks suggests that a quote is not closed. Then the text is
+    parsed in strict mode. If that fails, quotes are read as ordinary characters. Raises csv.Error if a cell
+    is too long even then.
     """
     has_spaced_quotes = f'{delimiter} "' in text
     for quoting in _QUOTING:
@@ -107,8 +112,8 @@ def _parse(text: str, delimiter: str, limit: int | None = None) -> list[list[str
 def _markdown(rows: list[list[str]], delimiter: str) -> str:
     """Return the rows as text and a table.
 
-    The table is as wide as its header, or as most rows if they are wider. Further cells of a row come from
-    unquoted delimiters, so they are part of its last cell.
+    The table is as wide as its header, or as most rows if they are wider. If a row has more cells, its last
+    cell contains unquoted delimiters: the extra cells are joined to the last cell.
     """
     start = _header_index(rows)
     separator = f"{delimiter.strip()} "
@@ -128,9 +133,10 @@ def _markdown(rows: list[list[str]], delimiter: str) -> str:
 
 
 def _header_index(rows: Sequence[Sequence[str]]) -> int:
-    """Return the index of the header: the first row with as many cells as most rows.
+    """Return the index of the header: the first row with at least as many cells as most rows.
 
-    If the row right above it has several cells too, that is the header, although it lacks some names.
+    If rows directly above it have several cells too, the first of them is the header. Some of its column
+    names are missing.
     """
     counts = [_count_cells(row) for row in rows]
     usual = mode(filter(None, counts)) if any(counts) else 0
@@ -155,7 +161,7 @@ def _cell(text: str) -> str:
 
 
 def _escaped(match: re.Match[str]) -> str:
-    """Return a tag as a code span, and another mark with a backslash. Code does not change."""
+    """Return a tag as a code span, a code span unchanged, and any other match with a backslash."""
     if match["tag"]:
         return f"`{match[0]}`"
     return match[0] if match["code"] else f"\\{match[0]}"

@@ -4,7 +4,7 @@ import re
 from collections.abc import Sequence
 
 MAX_EXAMPLE_LINES = 300
-"""Maximum number of paragraphs of an example whose end is searched by counting its brackets or tags."""
+"""Maximum number of paragraphs in which the end of an example is found by counting brackets or tags."""
 
 _XML_START = re.compile(r"\s*<(?:\?xml\b|!--|[A-Za-z_][\w:.-]{0,80}(?:[\s/>]|$))")
 _JSON_START = re.compile(
@@ -19,7 +19,7 @@ _STATEMENT = re.compile(
 
 
 class Examples:
-    """The examples among `texts`, the texts of consecutive paragraphs."""
+    """Finds the examples in `texts`, the texts of consecutive paragraphs."""
 
     def __init__(self, texts: Sequence[str]) -> None:
         self._texts = texts
@@ -76,12 +76,12 @@ def is_code(lines: Sequence[str]) -> bool:
 
 
 def _open_brackets(text: str) -> int:
-    """Return how many brackets `text` opens more than it closes, outside of strings."""
+    """Return the number of opening brackets minus that of closing brackets, outside of strings."""
     outside = re.sub(r"\"[^\"\n]*\"", "", text.replace('\\"', ""))
     return sum(map(outside.count, "{[")) - sum(map(outside.count, "}]"))
 
 
 def _open_tags(text: str) -> int:
-    """Return how many tags `text` opens more than it closes."""
+    """Return the number of opening tags minus that of closing tags."""
     opened = len(re.findall(r"<[A-Za-z_]", text))
     return opened - text.count("</") - text.count("/>")

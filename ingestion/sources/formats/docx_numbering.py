@@ -56,7 +56,7 @@ class HeadingNumbers:
         return re.sub("%([1-9])", lambda match: numbers[int(match[1]) - 1], text).strip()
 
     def _list_level(self, paragraph: ElementTree.Element) -> tuple[str, int]:
-        """Return the id of the list of a paragraph, and the level, from 0, in the list."""
+        """Return the id of the paragraph's abstract list, and the paragraph's level in it, from 0."""
         style_id = value(paragraph, "pPr/pStyle")
         sources = [("", paragraph), *self._styles.chain(style_id)]
         for source_id, source in sources:
@@ -74,7 +74,11 @@ class HeadingNumbers:
         return int(start) if start.isdecimal() and len(start) < 4 else 1
 
     def _formatted(self, name: str, index: int, above: int, count: int) -> str:
-        """Return a number in the format of level `above`, as the text of level `index` shows it."""
+        """Return `count` in the number format of level `above`; empty for an unsupported format.
+
+        The number of a paragraph of level `index` contains `count`. If this level has the element `isLgl`,
+        the format is always decimal.
+        """
         own = self._levels[name, str(index)]
         number_format = value(self._levels.get((name, str(above))), "numFmt")
         if number_format in ("", "decimal") or own.find(f"{WORD}isLgl") is not None:

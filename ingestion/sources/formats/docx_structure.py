@@ -26,7 +26,7 @@ MAX_LABEL_CHARS = 200
 """Maximum length of the text of a merged row at which a table is split, in characters."""
 
 MAX_COPIED_ELEMENTS = 20_000
-"""Maximum number of XML elements by which copies of its header may enlarge a table."""
+"""Maximum number of XML elements that copies of the header may add to a table."""
 
 _Element = ElementTree.Element
 _TEXTS = {f"{WORD}br": "\n", f"{WORD}cr": "\n", f"{WORD}tab": "\t", f"{WORD}noBreakHyphen": "-"}
@@ -84,11 +84,11 @@ def _level(paragraph: _Element, styles: WordStyles) -> int:
 def _without_contents(blocks: list[_Element], styles: WordStyles) -> list[_Element]:
     """Return `blocks` without the table of contents.
 
-    Its lines have a style such as "toc 1", or at least three of them end in dots and a page number. After
-    the title "Contents", a tab may replace the dots.
+    Lines with a style such as "toc 1" belong to it. Three or more consecutive lines that end in dots and a
+    page number belong to it as well. After the title "Contents", a tab or a space may replace the dots.
     """
     kept: list[_Element] = []
-    lines: list[_Element] = []  # that may be contents
+    lines: list[_Element] = []  # may belong to the table of contents
     title: _Element | None = None  # the last of `kept`, if it is the title "Contents"
     for block in [*blocks, ElementTree.Element("end")]:
         text = _text(block) if block.tag == f"{WORD}p" else "-"
@@ -139,7 +139,10 @@ def _run(text: str) -> _Element:
 
 
 def _join_examples(blocks: list[_Element], styles: WordStyles) -> Iterator[_Element]:
-    """Yield the blocks. The paragraphs of an example, and a cell with an example, become one of code."""
+    """Yield the blocks. The paragraphs of an example become one paragraph of code.
+
+    A table whose only cell contains an example or code becomes a paragraph of code, too.
+    """
     texts = [
         _text(block) if block.tag == f"{WORD}p" and not _level(block, styles) else "#"
         for block in blocks
@@ -159,7 +162,7 @@ def _join_examples(blocks: list[_Element], styles: WordStyles) -> Iterator[_Elem
 
 
 def _only_cell(block: _Element) -> list[str]:
-    """Return the lines of a table with one cell that contains only text; empty for other blocks."""
+    """Return the lines of text in a table that has a single cell; empty for other blocks."""
     cells = list(block.iter(f"{WORD}tc")) if block.tag == f"{WORD}tbl" else []
     if len(cells) != 1:
         return []

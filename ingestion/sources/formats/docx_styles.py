@@ -9,7 +9,7 @@ CODE_STYLE = "ApideskCode"
 """Id of the style of paragraphs that are code. Documents do not define it."""
 
 OUTLINE_STYLE = "ApideskOutline"
-"""Id of the style of headings that only have an outline level, followed by the heading level."""
+"""Prefix of the style id of headings that only have an outline level: `ApideskOutline2` for level 2."""
 
 WORD = "{http://schemas.openxmlformats.org/wordprocessingml/2006/main}"
 """Namespace of the elements and attributes."""

@@ -83,8 +83,9 @@ _TITLE_SEPARATORS = (
     (r"(?:\s[|·•:»–—-]+|:)\s+", r"\s+[|·•:«–—-]+\s"),
     ("[|｜–—_-] ?", " ?[|｜–—_-]"),
 )
-"""Between the title of a page and the name of the site, before and after the title; and the same between
-Chinese names, often without spaces: 设备分组_控制台_帮助中心.
+"""Separators between the page's title and the site's name, in pairs: before the title and after it.
+
+The second pair is for Chinese names, which are often separated without spaces: 设备分组_控制台_帮助中心.
 """
 _INVISIBLE_START = re.compile(
     r"<(?:(?P<comment>!--)|(?P<other>[!?])|(?P<name>script|style|noscript)\b)", re.IGNORECASE

@@ -1,10 +1,12 @@
-"""Finds the elements around the content of an HTML page that repeat on each page of a site.
+"""Finds the chrome of an HTML page: headers, footers and similar elements that a site repeats on each page.
 
-Many sites mark the header, the footer and similar elements only with a class. The same words occur in
-names within the content, such as `table-header` or `share-price`. An element is therefore chrome only if
-its class has no other specific word, and if it stands next to the content: its parent contains the
-heading of the page, and the element itself no heading, table, list of terms or code. With most of the
-words, it must also consist mostly of links and buttons.
+Many sites mark chrome only with a class. The same words occur in the classes of the content, such as
+`table-header` or `share-price`. An element is therefore chrome only if all of these are true:
+
+- One of its classes contains a word of `_CHROME`, and otherwise only words of `_GENERIC`.
+- It stands next to the content: its parent contains the heading of the page.
+- It contains no heading, table, definition list or code.
+- If the word is one of `_CONTROLS`, at least half of its text is in links and buttons.
 
 Ids are ignored: generators make the id of a section, such as "share", from its heading.
 """
@@ -23,7 +25,7 @@ _CHROME = frozenset(
 _CONTROLS = frozenset(
     ["header", "toolbar", "cookie", "cookies", "share", "sharing", "related"]
 )  # fmt: skip
-"""Words that pages also use for content, so that such an element is chrome only if it is mostly links."""
+"""Words that pages also use for content. Such elements are chrome only if they are mostly controls."""
 _GENERIC = frozenset(
     ["app", "bar", "block", "box", "buttons", "consent", "container", "content", "doc", "docs", "global",
      "info", "inner", "layout", "links", "list", "main", "notice", "page", "panel", "site", "top", "bottom",
@@ -32,7 +34,7 @@ _GENERIC = frozenset(
 """Words in names that do not say what the element contains."""
 _WORD = re.compile(r"[A-Z]?[a-z]+|[A-Z]+|\d+")
 _MODIFIER = re.compile(r"(?<=[^_-])(?:__|--).*")
-"""The part after the name of a block in BEM, or the hash that CSS modules add to a name."""
+"""The part of a class after the name of a BEM block (`footer__links`), or the hash that CSS modules add."""
 _ELEMENTS = ["div", "section", "ul", "ol"]
 _SUBHEADINGS = ["h2", "h3", "h4", "h5", "h6"]
 _HEADINGS = ["h1", *_SUBHEADINGS]
@@ -42,8 +44,8 @@ _CONTENT = [*_HEADINGS, "table", "dl", "pre", "code", "article", "main"]
 def site_chrome(content: Tag) -> Iterator[Tag]:
     """Yield the headers, footers and similar elements of the site in `content`.
 
-    There are none if the page has no heading, because they are recognised by their position next to it. A
-    header stands before an `<h1>`: without one, the header may contain the title.
+    Yields nothing if the page has no heading, because the position of chrome is relative to the heading.
+    Yields a header only if it stands before an `<h1>`: without one, the header may contain the title.
     """
     heading = content.find("h1") or content.find(_HEADINGS)
     if not isinstance(heading, Tag):
@@ -73,7 +75,7 @@ def _word_of_name(name: str) -> str:
 
 
 def _text_children(content: Tag) -> Mapping[int, int]:
-    """Return the number of children with text for the id of each element of `content`."""
+    """Return the number of children that contain text, by the Python object id of their parent."""
     counts: Counter[int] = Counter()
     seen = {id(content)}
     for string in content.strings:
@@ -86,9 +88,11 @@ def _text_children(content: Tag) -> Mapping[int, int]:
 
 
 def _is_beside(tag: Tag, around: Set[int], counts: Mapping[int, int]) -> bool:
-    """Return whether `tag` stands next to the content, possibly in elements that contain nothing else.
+    """Return whether `tag` stands next to the content: whether its parent is in `around`.
 
-    An element right below a subheading is the content of that section.
+    Parents that contain nothing else are skipped. The result is false for an element directly after a
+    subheading, because it is the content of that section. `around` contains the Python object ids of the
+    page's heading and its ancestors. `counts` is the result of `_text_children`.
     """
     if id(tag) in around:
         return False

@@ -59,7 +59,7 @@ def _separate_labels(content: Tag) -> None:
 
 
 def _number_list_items(content: Tag) -> None:
-    """Store the number of each list item, because markdownify would count all items for each one."""
+    """Store the number of each list item: markdownify would count the preceding items for each one."""
     for items in content.find_all("ol"):
         start = str(items.get("start", "1"))
         first = int(start) if start.isdecimal() and len(start) < 10 else 1
@@ -94,7 +94,7 @@ class _Converter(MarkdownConverter):
         return _LINE_START.sub(r"\1\\\2", text)
 
     def convert_a(self, el: Tag, text: str, parent_tags: set[str]) -> str:
-        """Return a Markdown link, only its text, or an empty string for a permalink such as `#`.
+        """Return a Markdown link, the link's text, or an empty string for a permalink such as `#`.
 
         Links in headings and in code become text, and so do relative links.
         """

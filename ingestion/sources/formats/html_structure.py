@@ -327,7 +327,7 @@ def _span(cell: Tag, name: str) -> int:
 
 
 def _merge_spacers(table: Tag) -> None:
-    """Replace the empty cells before the name of a nested field by a style that indents its cell.
+    """Replace the empty cells before the name of a nested field by a style that indents the name's cell.
 
     A titled column is merged with the untitled columns after it if each row has text in at most one of
     these columns.

@@ -27,7 +27,7 @@ MAX_PAGE_CHARS = 500_000
 """Maximum number of characters on one page."""
 
 _OPERAND_COSTS = MappingProxyType({b"Tj": 5, b"'": 5, b'"': 5, b"TJ": 2, b"Do": 20})
-"""Cost of each operand of some PDF operators, in units of about a microsecond; 2 for all others."""
+"""Cost per operand of some PDF operators, in the unit of `MAX_WORK`. It is 2 for all other operators."""
 
 
 def read_pdf(data: bytes, limits: SourceLimits) -> PageContent:

@@ -174,7 +174,7 @@ def remove_page_furniture(pages: list[list[PdfLine]]) -> list[PdfLine]:
 def _without_contents(lines: list[PdfLine]) -> list[tuple[int, PdfLine]]:
     """Return the lines of a page with their indexes, without those of a table of contents.
 
-    Its lines end in dots and a page number. The dots may be a separate line at the height of the title.
+    Its lines end in dots and a page number. The dots may be a separate PdfLine at the height of the entry.
     """
     heights = {round(line.y) for line in lines if _TOC_LEADER.search(line.text[-_TOC_LINE_CHARS:])}
     return [

@@ -28,10 +28,10 @@ MAX_HEADING_LINES = 3
 """Maximum number of lines of a heading."""
 
 MAX_CELL_LINES = 5
-"""Maximum number of lines of a table's cell. More lines next to each other are columns of text."""
+"""Maximum number of lines of a table's cell. More lines below each other are a column of text."""
 
 MAX_NUMBERED_WIDTH = 80
-"""Maximum width of a heading whose section number distinguishes it, in Latin characters."""
+"""Maximum width, in Latin characters, of a numbered heading that is only slightly larger than body text."""
 
 MIN_HEADING_SCALE = 1.12
 """Minimum ratio of a heading's font size to that of the body text."""
@@ -134,9 +134,11 @@ def _text_to_markdown(lines: list[PdfLine], widths: PageWidths) -> str:
 
 
 def _merge_cells(lines: list[PdfLine]) -> list[PdfLine]:
-    """Join the lines of a cell that stand below each other, next to the middle of the cell before or after.
+    """Join the lines of each table cell. Lines that are not part of a cell are unchanged.
 
-    If the cell has two cells before it, or one after it, its first line may be at their height instead.
+    Lines below each other are a cell if the cell to the left or right is at the height of their middle.
+    They are also a cell if their first line is at the height of two cells to the left, or of one cell to
+    the right.
     """
     stacks = list(_stacks(lines))
     cells: list[PdfLine] = []
@@ -197,7 +199,10 @@ def _group_rows(lines: list[PdfLine]) -> Iterator[list[PdfLine]]:
 
 
 def _fill_rows(rows: Iterable[list[PdfLine]]) -> Iterator[list[PdfLine]]:
-    """Yield the rows. A row whose cells are below only some of those above gets empty cells as well."""
+    """Yield the rows. Add the empty cells that a row lacks in comparison with the previous row.
+
+    Cells are added only if each cell of the row is below a cell of the previous row.
+    """
     last: list[PdfLine] = []
     for row in rows:
         cells = {round(cell.x): cell for cell in row}
@@ -333,9 +338,11 @@ def _continues_heading(line: PdfLine, following: PdfLine) -> bool:
 
 
 def _heading_levels(lines: list[PdfLine], outline: PdfOutline) -> _HeadingLevel:
-    """Return a function that detects headings by font size, and by bold or larger section numbers.
+    """Return a function that detects headings by font size.
 
-    If no heading is larger than the body text, bookmarks are used instead, if there are any.
+    A line that begins with a section number is also a heading if it is bold or slightly larger than the
+    body text. If no line is large enough to be a heading, and the document has bookmarks, the function
+    detects headings only by bookmarks.
     """
     body_size = _body_text_size(lines)
     larger = [
