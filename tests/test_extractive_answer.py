@@ -319,6 +319,33 @@ def test_row_named_by_a_word_of_the_question_is_quoted(tmp_path: Path) -> None:
     assert "| output |" not in text
 
 
+@pytest.mark.parametrize(
+    ("question", "quoted"),
+    [
+        ("can a manager delete published shifts?", {"Delete published shifts"}),
+        ("is exporting reports possible for viewers", {"Export reports"}),
+        ("how many seats per map on Team", {"Seat maps", "Seats per seat map"}),
+        ("what may a manager do?", {"Create shifts", "Delete published shifts", "Export reports"}),
+    ],
+)
+def test_only_the_row_whose_name_is_in_the_question_is_quoted(
+    tmp_path: Path, question: str, quoted: set[str]
+) -> None:
+    names = [
+        "Create shifts",
+        "Delete published shifts",
+        "Export reports",
+        "Seat maps",
+        "Seats per seat map",
+    ]
+    rows = "".join(f"| {name} | yes | 20 for each team and viewer |\n" for name in names)
+    page = f"# Roles\n\nRoles of a manager.\n\n| Action | Manager | Team |\n| --- | --- | --- |\n{rows}"
+    text = quoted_page(tmp_path, page, question)
+    assert {name for name in names if f"| {name} |" in text} >= quoted
+    if len(quoted) < 3:
+        assert {name for name in names if f"| {name} |" in text} == quoted
+
+
 def test_items_keep_their_numbers(tmp_path: Path) -> None:
     page = "# Set up a webhook\n\n1. Open the console.\n2. Add a webhook.\n\n> It is free.\n\n3. Save it.\n"
     text = quoted_page(tmp_path, page, "how to set up a webhook")

@@ -105,6 +105,17 @@ class Candidate(RankedChunk):
         """
         return bool(self._asked_names(self.segments[index]) or self._described_codes(index))
 
+    def is_phrase(self, index: int) -> bool:
+        """Return whether the question contains the name of a segment, which has several words."""
+        name, words = self.segments[index].name, list(self.terms.weights)
+        stems = list(map(stem, split_words(name)))
+        starts = range(len(words) - len(stems) + 1)
+        return (
+            len(stems) > 1
+            and not _IDENTIFIER_MARK.search(name)
+            and any(words[i : i + len(stems)] == stems for i in starts)
+        )
+
     def _asked_names(self, segment: Segment) -> set[str]:
         """Return the names of a segment that are identifiers, values or words of the question."""
         names = segment.names.keys() & (self.terms.identifiers | self.terms.values)
@@ -243,7 +254,9 @@ def _choose_segments(
         add(index)
     if (before := min(chosen) - 1) >= 0 and _introduces(segments, before):
         chosen[before] = 0  # not counted: the segments after it are unclear without it
-    is_definition = segments[anchor].kind == "bullet" and candidate.is_named(anchor)
+    is_definition = (segments[anchor].kind == "bullet" and candidate.is_named(anchor)) or (
+        is_row and candidate.is_phrase(anchor)
+    )
     if not (
         is_definition
         or candidate.defined_codes(anchor)
@@ -290,6 +303,9 @@ def _further_rows(candidate: Candidate, relevance: Sequence[float], anchor: int)
     rows = [i for i in table if i != anchor]
     if candidate.defined_codes(anchor):
         rows = [i for i in rows if candidate.is_named(i)]
+    elif candidate.is_phrase(anchor):
+        asked = candidate.words[anchor]
+        rows = [i for i in rows if candidate.is_phrase(i) or candidate.words[i] >= asked]
     elif terms.needs and sum(len(segments[i].text) for i in table) <= SMALL_TABLE_CHARS:
         pass  # the whole table is quoted
     elif candidate.is_named(anchor):
