@@ -40,7 +40,7 @@ from app.api.openapi import (
 )
 from app.api.page import PageController, PageFiles
 from app.api.problems import apidesk_problem, http_problem, unexpected_problem
-from app.api.request_body import BodyDeadline, ClientDisconnected, no_response
+from app.api.request_body import BodyDeadline, ClientDisconnected, handle_disconnect
 from app.api.suggestions import get_suggestions
 from app.security.access import AuthGuard, get_caller
 from app.security.headers import add_security_headers, cors_config
@@ -73,7 +73,7 @@ def create_app(answer_service: AnswerService, local_key: str | None = None) -> L
             NotFoundException: handle_unrouted,
             MethodNotAllowedException: handle_unrouted,
             ValidationException: invalid_request,
-            ClientDisconnected: no_response,
+            ClientDisconnected: handle_disconnect,
             Exception: unexpected_problem,
         },
         openapi_config=_openapi_config(),

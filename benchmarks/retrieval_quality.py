@@ -28,7 +28,7 @@ from benchmarks.fresh_process import in_fresh_process
 from benchmarks.retrieval_sets import RetrievalSet
 from benchmarks.scripted_vectors import Embedding, NGrams, Noise, Oracle
 from benchmarks.vector_server import serve_vectors
-from ingestion.store.schema import embedded_text
+from ingestion.store.schema import searchable_text
 from runnables.retrieval.retriever import RetrievalMode
 from schemas.settings import Settings, read_settings
 
@@ -114,7 +114,7 @@ def measure_sets(sets: Iterable[RetrievalSet], tell: OnLine) -> Iterator[Measure
 
 def embeddings(chosen: RetrievalSet, documents: DocumentIndex) -> Sequence[Embedding]:
     """Return the three embeddings; the last one knows which documents answer the questions of the set."""
-    texts = {qualified_id(d[0]): [embedded_text(chunk) for chunk in d] for d in documents.sample}
+    texts = {qualified_id(d[0]): [searchable_text(chunk) for chunk in d] for d in documents.sample}
     golds = {
         question.question: sorted(frozenset[str]().union(*documents.gold_documents(question)))
         for question in chosen.questions

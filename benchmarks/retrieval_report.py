@@ -103,7 +103,7 @@ def _sets(measured: Sequence[Measured]) -> str:
         chosen = f"{asked} of {first.held}" if asked < first.held else str(asked)
         sizes = [f"{found.documents:,}", f"{first.chunks:,}", chosen]
         rows.append([name, *sizes, *_cells(first, "full_text")])
-    head = ["full text", "documents", "chunks", "questions", *_measures()]
+    head = ["full text", "documents", "chunks", "questions", *_metric_names()]
     return f"{table(head, rows)}\n\n{prose(MEASURES)}"
 
 
@@ -140,10 +140,10 @@ def _routes(measured: Sequence[Measured]) -> str:
         for each in measured
         for mode in modes
     ]
-    return table(["set", "embedding", "route", *_measures()], rows, words=3)
+    return table(["set", "embedding", "route", *_metric_names()], rows, words=3)
 
 
-def _measures() -> list[str]:
+def _metric_names() -> list[str]:
     return [*(f"hit@{k}" for k in KS), "MRR"]
 
 

@@ -26,7 +26,7 @@ from ingestion.providers import (
     retry_wait_s,
 )
 from ingestion.store.client import batches
-from ingestion.store.schema import Vector, embedded_text
+from ingestion.store.schema import Vector, searchable_text
 from ingestion.store.snapshot import MAX_VARIABLES, placeholders, snapshot_errors
 from schemas.document import Chunk
 from schemas.errors import ModelOutputInvalid, ModelTimeout, ModelUnavailable
@@ -130,14 +130,14 @@ class ChunkEmbedder:
                 while batch := list(islice(iterator, self._batch_size)):
                     finished = []
                     while requests and len(requests) >= self._request_limit:
-                        finished.append(self._result(*requests.popleft()))
+                        finished.append(self._collect(*requests.popleft()))
                     # Send before yielding, so that the model works while the caller uses the vectors.
                     requests.append((batch, self._send(pool, batch)))
                     yield from finished
                     if not self._request_limit:  # the duration determines the next batch size
-                        yield self._result(*requests.popleft())
+                        yield self._collect(*requests.popleft())
                 while requests:
-                    yield self._result(*requests.popleft())
+                    yield self._collect(*requests.popleft())
             finally:
                 pool.shutdown(wait=False, cancel_futures=True)
 
@@ -158,16 +158,16 @@ class ChunkEmbedder:
 
     def _send(self, pool: ThreadPoolExecutor, batch: list[Chunk]) -> "_BatchRequest":
         """Send the texts of `batch` to the model, except those with a saved vector."""
-        texts = [embedded_text(self._truncated(chunk)) for chunk in batch]
+        texts = [searchable_text(self._truncated(chunk)) for chunk in batch]
         saved = self._saved.get(texts) if self._saved is not None else {}
         missing = [text for text in dict.fromkeys(texts) if text not in saved]
         vectors = pool.submit(self._embed, self._model.embed_documents, missing)
         return _BatchRequest(texts, saved, missing, vectors)
 
-    def _result(
+    def _collect(
         self, batch: list[Chunk], request: "_BatchRequest"
     ) -> tuple[list[Chunk], list[Vector]]:
-        vectors = request.vectors.result()
+        vectors = request.missing_vectors.result()
         if self._saved is not None and vectors:
             self._saved.put(request.missing, vectors)
         by_text = request.saved | dict(zip(request.missing, vectors, strict=True))
@@ -241,7 +241,7 @@ class _BatchRequest(NamedTuple):
     """Vectors that were already saved, by text."""
     missing: list[str]
     """Texts without a saved vector."""
-    vectors: Future[list[Vector]]
+    missing_vectors: Future[list[Vector]]
     """The vectors of `missing`."""
 
 

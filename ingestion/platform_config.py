@@ -7,7 +7,7 @@ from typing import Any
 
 from pydantic import ValidationError
 
-from ingestion.runs import cron
+from ingestion.runs import scheduled_times
 from schemas.errors import ConfigurationError
 from schemas.platform import OpenApiSourceConfig, PlatformConfig, PlatformInfo, SourceConfig
 
@@ -72,7 +72,8 @@ def _check_source_names(path: Path, platform: PlatformConfig) -> None:
 def _check_schedule(path: Path, platform: PlatformConfig) -> None:
     if platform.ingestion.schedule:
         try:
-            cron(platform.ingestion, datetime.now(UTC))  # raises if the schedule is invalid
+            # Raises if the schedule is invalid.
+            scheduled_times(platform.ingestion, datetime.now(UTC))
         except ConfigurationError as error:
             raise ConfigurationError(f"{path}: {error}") from None
 

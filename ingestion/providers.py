@@ -57,7 +57,7 @@ _backoff = wait_random_exponential(multiplier=0.25, max=8)
 class ModelRole:
     """A configured model and its use, such as chat or embedding."""
 
-    prefix: str
+    purpose: str
     """The use of the model, as in `APIDESK_CHAT_MODEL`.
 
     One of `CHAT`, `CHAT_FALLBACK`, `STRUCTURE`, `JUDGE` and `EMBEDDING`.
@@ -68,21 +68,21 @@ class ModelRole:
     @property
     def setting(self) -> str:
         """The setting that names the model, with its value: `APIDESK_CHAT_MODEL=openai:NAME`."""
-        return f"{PREFIX}{self.prefix}_MODEL={self.model}"
+        return f"{PREFIX}{self.purpose}_MODEL={self.model}"
 
     @property
     def labels(self) -> dict[str, str]:
         """Attributes that identify the model in traces and metrics."""
-        return {"role": self.prefix.lower(), "model": self.model}
+        return {"role": self.purpose.lower(), "model": self.model}
 
     @property
     def window_setting(self) -> str:
         """The setting that limits the length of the texts that the model reads."""
-        return PREFIX + ("CHUNK_TOKENS" if self.prefix == "EMBEDDING" else "CHAT_CONTEXT_TOKENS")
+        return PREFIX + ("CHUNK_TOKENS" if self.purpose == "EMBEDDING" else "CHAT_CONTEXT_TOKENS")
 
     def error_message(self, problem: str, suffix: str) -> str:
-        """Return a message that names the problem and the setting to check, `APIDESK_<prefix>_<suffix>`."""
-        return f"{self.setting}: {problem}; check {PREFIX}{self.prefix}_{suffix}"
+        """Return a message with the problem and the setting to check, `APIDESK_<purpose>_<suffix>`."""
+        return f"{self.setting}: {problem}; check {PREFIX}{self.purpose}_{suffix}"
 
 
 def open_client(factory: Callable[..., Client], role: ModelRole, options: dict[str, Any]) -> Client:
@@ -236,7 +236,7 @@ def _reason(error: Exception, role: ModelRole) -> str:
     if role.model.startswith(AZURE) and "OPENAI_API_VERSION" in str(error):
         return f"no api_version; set {PREFIX}MODEL_OPTIONS or OPENAI_API_VERSION"
     if _is_missing_key(error):
-        return f"no key; set {PREFIX}{role.prefix}_API_KEY or the provider's own variable"
+        return f"no key; set {PREFIX}{role.purpose}_API_KEY or the provider's own variable"
     if isinstance(error, ValueError) and "provider" in str(error):
         return f"no provider is called {role.model.partition(':')[0]}"
     return f"cannot be used ({type(error).__name__})"

@@ -217,7 +217,7 @@ def _unlock(connection: Connection, key: dict[str, int]) -> None:
         connection.execute(text("SELECT pg_advisory_unlock(:key)"), key)
 
 
-def cron(schedule: IngestionSchedule, after: datetime) -> "CronSim":
+def scheduled_times(schedule: IngestionSchedule, after: datetime) -> "CronSim":
     """Return an iterator over the scheduled times after `after`.
 
     Raises ConfigurationError for an invalid expression or time zone.
@@ -244,7 +244,7 @@ async def run_on_schedule(
     Scheduled times that pass during a run or its retries are skipped.
     """
     while True:
-        await _sleep_until(next(cron(schedule, datetime.now(UTC))))
+        await _sleep_until(next(scheduled_times(schedule, datetime.now(UTC))))
         await _run_with_retries(schedule, run)
 
 

@@ -18,7 +18,7 @@ from ingestion.store.collection import StoredChunk
 from ingestion.worker_processes import ChunkedDocument
 from schemas.document import Chunk
 
-MIN_IDENTICAL = 6
+MIN_IDENTICAL_DOCUMENTS = 6
 """Minimum number of documents with the same new text for which the new versions may be refused."""
 
 MAX_MEMORY_BYTES = 10_000_000

@@ -27,7 +27,12 @@ from ingestion.store.collection import Collection, CollectionWriter
 from ingestion.store.manifest import IndexedSource
 from ingestion.store.route_calibration import calibrate_routes, is_calibration_due
 from ingestion.store.schema import Vector
-from ingestion.stored_documents import MIN_IDENTICAL, HeldDocuments, StoredDocuments, text_digest
+from ingestion.stored_documents import (
+    MIN_IDENTICAL_DOCUMENTS,
+    HeldDocuments,
+    StoredDocuments,
+    text_digest,
+)
 from ingestion.worker_processes import ChunkedDocument, WorkerProcesses, to_chunked_document
 from schemas.document import Chunk, SourceDocument
 from schemas.errors import (
@@ -343,7 +348,7 @@ class Sync:
     ) -> Iterator[Chunk]:
         """Yield the chunks of the held documents, except those of large groups that became identical."""
         stored = len(self._stored.document_ids(report.name))
-        limit = max(MIN_IDENTICAL - 1, MAX_VANISHED_SHARE * stored)
+        limit = max(MIN_IDENTICAL_DOCUMENTS - 1, MAX_VANISHED_SHARE * stored)
         refused: set[str] = set()
         for ids in held.identical(limit):
             if self._has_more_texts(report.name, ids, limit):

@@ -36,7 +36,7 @@ from runnables.retrieval.chunk_search import (
     build_expand_query,
 )
 from runnables.retrieval.query_analysis import Glossary
-from runnables.retrieval.relevance import MAX_CANDIDATES
+from runnables.retrieval.relevance import MAX_COMPARED_CHUNKS
 from runnables.retrieval.rerank import build_rerank
 from runnables.retrieval.retriever import QueryEmbeddings, RetrievalMode, open_search
 from runnables.retrieval.web_search import build_web_search, open_web_search
@@ -97,7 +97,7 @@ class PipelineFactory:
         quote = build_extractive_answer(self._collection, info, self._glossary)
         judge = build_judge(settings, info, self._limiter)
         falls_back = settings.on_model_failure == "extractive"
-        depth = EVIDENCE_DEPTH if models else MAX_CANDIDATES
+        depth = EVIDENCE_DEPTH if models else MAX_COMPARED_CHUNKS
         return PipelineSteps(
             condense=build_condense(models, info, settings.on_model_failure),
             acknowledge=build_acknowledge(info, settings.chat_model),

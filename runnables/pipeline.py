@@ -38,7 +38,7 @@ from dataclasses import dataclass
 from langchain_core.runnables import Runnable, RunnableConfig
 
 from runnables.question.small_talk import is_small_talk
-from runnables.question.topic_gate import OFF_TOPIC
+from runnables.question.topic_gate import CLEARLY_OFF_TOPIC
 from runnables.run_context import NamedStep
 from runnables.state import (
     AnswerFunction,
@@ -134,7 +134,7 @@ async def _answer_off_topic(
     If the rules are not sure that the question is off-topic, the reply says that the documents do not cover
     it, and names the nearest pages.
     """
-    if (state["classification"].on_topic or 0.0) < OFF_TOPIC:
+    if (state["classification"].on_topic or 0.0) < CLEARLY_OFF_TOPIC:
         return await steps.refuse(state, config)
     state = await steps.decline({**state, "chunks": state["retrieved"]}, config)
     return await steps.ground.ainvoke(state, config)

@@ -15,7 +15,7 @@ Scope = Literal["ask", "ingest", "admin"]
 
 SCOPES: tuple[Scope, ...] = get_args(Scope)
 
-Table = Literal["byType", "byApi", "gaps", "errors", "feedback"]
+TableName = Literal["byType", "byApi", "gaps", "errors", "feedback"]
 """A table of the insights report, by its name in the JSON."""
 
-TABLES: tuple[Table, ...] = get_args(Table)
+TABLES: tuple[TableName, ...] = get_args(TableName)

@@ -7,7 +7,7 @@ from pydantic import JsonValue
 
 from schemas.answer import Confidence, Page
 from schemas.base import ApiModel
-from schemas.choices import TABLES, Language, Table
+from schemas.choices import TABLES, Language, TableName
 from schemas.question import AnswerMode, Filters, QuestionType
 
 Score = Literal[-1, 0, 1]
@@ -162,7 +162,7 @@ class Insights(ApiModel):
     feedback: tuple[RatedAnswer, ...] = ()
     """The lowest score first; with equal scores, the latest first."""
 
-    def as_json(self, table: Table | None = None) -> dict[str, JsonValue]:
+    def as_json(self, table: TableName | None = None) -> dict[str, JsonValue]:
         """Return the report as JSON. If `table` is given, the other tables are omitted."""
         body: dict[str, JsonValue] = self.model_dump(mode="json", by_alias=True)
         return {name: body[name] for name in body if name not in TABLES or table in (None, name)}

@@ -13,7 +13,7 @@ from ingestion.store.collection import Collection
 from ingestion.store.embedded_collection import EmbeddedCollection
 from ingestion.store.manifest import CollectionManifest, expected_manifest
 from ingestion.store.milvus_collection import MilvusCollection
-from ingestion.store.schema import CHUNK_FIELDS, Vector, embedded_text
+from ingestion.store.schema import CHUNK_FIELDS, Vector, searchable_text
 from ingestion.store.snapshot import decode_chunk, snapshot_path
 from schemas.document import Chunk
 from schemas.settings import Settings
@@ -175,7 +175,7 @@ def write(
     writer = collection.writer(rebuild)
     try:
         for batch in batches(chunks):
-            writer.put(batch, embed([embedded_text(chunk) for chunk in batch]) if embed else None)
+            writer.put(batch, embed([searchable_text(chunk) for chunk in batch]) if embed else None)
         manifest = writer.finish(set(dropped))
     except BaseException:
         writer.abandon()

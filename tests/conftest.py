@@ -58,7 +58,7 @@ SLOWEST_TEST_FILES = (
     "test_running_server",
     "test_ingest_command",
     "test_cache",
-    "test_milvus_lite_record",
+    "test_milvus_lite_copy",
     "test_snapshot",
     "test_openapi_description",
     "test_tools",

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from ingestion.sources.page_components import replace_gitbook_tags, tables_of_lists
+from ingestion.sources.page_components import convert_lists_to_tables, replace_gitbook_tags
 from tests.api_page_lines import read_lines, read_operations
 
 WIDDERSHINS = """## createPets
@@ -473,6 +473,6 @@ def test_descriptions_of_an_object_with_fields_are_texts(tmp_path: Path) -> None
 
 def test_object_whose_first_property_is_a_list_is_indented() -> None:
     fields = "[{ name: 'a', type: 'object', fields: [{ fields: [{ name: 'c' }], name: 'b' }] }]"
-    table = tables_of_lists(f"<Endpoint body={{{fields}}} />\n")
+    table = convert_lists_to_tables(f"<Endpoint body={{{fields}}} />\n")
     names = [line.split("|")[1].rstrip() for line in table.splitlines() if line.endswith("|")]
     assert [len(name) - len(name.lstrip(" &nbsp;")) for name in names[2:]] == [1, 13, 25], table

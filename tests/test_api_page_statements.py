@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from ingestion.sources.api_pages.calls import Templates, call_of
+from ingestion.sources.api_pages.calls import CallTemplates, call_of
 from ingestion.sources.api_pages.parameters import listed_parameters
 from ingestion.sources.api_pages.permissions import scopes_of_sentences
 from tests.api_page_lines import read_lines
@@ -476,7 +476,7 @@ def test_named_call_is_prose(page: str, tmp_path: Path) -> None:
 
 
 def test_call_is_no_instance_of_a_longer_template() -> None:
-    templates = Templates([call_of("GET", "/{tenant}/users"), call_of("GET", "/users/{id}")])
+    templates = CallTemplates([call_of("GET", "/{tenant}/users"), call_of("GET", "/users/{id}")])
     assert templates.match(call_of("GET", "/users/42"))
     assert templates.match(call_of("GET", "/acme/users"))
     assert not templates.match(call_of("GET", "/users"))

@@ -248,13 +248,13 @@ def everything() -> list[Result]:
     for place, name in enumerate(names, 1):
         alone.outside[name] = [place * 0.01]
         alone.whole[name] = [4 + place * 0.01]
-        alone.at_once[name] = [place * 0.02]
-        load.at_once[name] = [60 / place]
+        alone.without_latency[name] = [place * 0.02]
+        load.without_latency[name] = [60 / place]
         load.fixed[name] = [12.0]
     alone.calls[FLOOR] = Counter({"classification": 1, "answer": 1})
-    for seconds in (alone.outside, alone.whole, alone.at_once):
+    for seconds in (alone.outside, alone.whole, alone.without_latency):
         seconds[FLOOR] = [0.006]
-    for rates in (load.at_once, load.fixed):
+    for rates in (load.without_latency, load.fixed):
         rates[FLOOR] = [200.0]
     ingestion = Ingestion()
     ingestion.runs[OURS] = [Indexed(1000, 1.0, 32, 0.01, 0.5, 0)]
@@ -325,7 +325,7 @@ def test_figures_are_written_into_the_document(tmp_path: Path) -> None:
 def test_report_without_peers_makes_no_comparison() -> None:
     alone = everything()[0]
     assert isinstance(alone, EndToEnd)
-    for seconds in (alone.outside, alone.at_once):
+    for seconds in (alone.outside, alone.without_latency):
         for name in PEERS:
             del seconds[name]
     text = report([alone], Conditions(2, 1_004, "no network."))

@@ -113,7 +113,7 @@ def result(**fields: Any) -> Result:
         "clients": 2,
         "began": 0.0,
         "asked": asked,
-        "runs": ["succeeded", "store away"],
+        "runs": ["succeeded", "store unavailable"],
         "restarts": 2,
         "weights": weights,
         "model": {"asked": 100, "500": 5},

@@ -7,7 +7,7 @@ import time
 
 import pytest
 
-from ingestion.sources.openapi.fetch import Downloader, checked_addresses, is_public
+from ingestion.sources.fetch import Downloader, checked_addresses, is_public
 from schemas.errors import SourceError
 from schemas.platform import SourceLimits
 from tests.download_server import LOCAL, Serve, answer, responding, server

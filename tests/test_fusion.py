@@ -12,7 +12,7 @@ import pytest
 
 from app.service.answer_service import AnswerService, connect_answer_service
 from ingestion.store.manifest import RouteCalibration
-from ingestion.store.schema import embedded_text
+from ingestion.store.schema import searchable_text
 from ingestion.text.words import vocabulary_words
 from runnables.retrieval.ranking import (
     MAX_DENSE_WEIGHT,
@@ -90,7 +90,7 @@ def noise(text: str) -> list[float]:
 def oracle(answer_service: AnswerService) -> Embed:
     """Return an embedding that knows the document of each question, and the document with most of its words."""
     ids = [stored.id for stored in answer_service.collection.stored_chunks()]
-    texts = {embedded_text(c): c.document_id for c in answer_service.collection.chunks_by_id(ids)}
+    texts = {searchable_text(c): c.document_id for c in answer_service.collection.chunks_by_id(ids)}
     words: dict[str, set[str]] = defaultdict(set)
     for text, document in texts.items():
         words[document].update(vocabulary_words(text))

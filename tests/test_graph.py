@@ -10,7 +10,7 @@ from click.testing import CliRunner
 from langchain_core.callbacks import BaseCallbackHandler
 from pydantic import SecretStr
 
-from app.cli.commands.platform import draw_mermaid, read_steps
+from app.cli.commands.platform import build_steps, draw_mermaid
 from app.cli.main import main
 from app.service.answer_service import AnswerService
 from app.service.ask_command import AskCommand
@@ -22,7 +22,7 @@ DOCUMENT = ROOT / "docs" / "explanation" / "how-an-answer-is-made.md"
 @pytest.fixture(scope="module")
 def flowchart(sample_service: AnswerService) -> str:
     """The pipeline of the sample platform."""
-    return draw_mermaid(read_steps(sample_service.settings, "pipeline"))
+    return draw_mermaid(build_steps(sample_service.settings, "pipeline"))
 
 
 class Runs(BaseCallbackHandler):
@@ -66,7 +66,7 @@ def test_flowchart_contains_the_steps_of_a_model(sample_service: AnswerService) 
             "web_api_key": SecretStr("test-key"),
         }
     )
-    flowchart = draw_mermaid(read_steps(settings, "tools")).replace("\\3a", ":")
+    flowchart = draw_mermaid(build_steps(settings, "tools")).replace("\\3a", ":")
     steps = ("boost-named-api", "research", "web", "add-evidence", "answer", "ground")
     for before, after in pairwise(steps):
         assert f"route-off-topic:{before} --> route-off-topic:{after};" in flowchart

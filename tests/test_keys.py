@@ -155,12 +155,12 @@ def test_keys_stay_required_after_the_first_one_is_revoked(
     settings: Settings, keys: ApiKeyStore
 ) -> None:
     with opened(settings) as ring:
-        assert not ring.required
+        assert not ring.is_key_required
     with opened(settings.model_copy(update={"admin_key": SecretStr(ADMIN_KEY)})) as ring:
-        assert ring.required
+        assert ring.is_key_required
     keys.revoke(keys.add("n", ("ask",), None)[0].id)
     with opened(settings) as ring:
-        assert ring.required
+        assert ring.is_key_required
 
 
 async def happens(what: Callable[[], bool]) -> None:

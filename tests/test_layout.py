@@ -89,7 +89,7 @@ def test_only_the_store_imports_milvus() -> None:
             "catalogue",
             "client",
             "collection",
-            "lite_record",
+            "lite_copy",
             "milvus_collection",
             "milvus_writers",
             "manifest",

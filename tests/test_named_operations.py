@@ -7,7 +7,7 @@ import pytest
 from ingestion.store.collection import Collection
 from runnables.question.classify import classify_by_rules
 from runnables.question.extract_details import extract_details
-from runnables.question.topic_gate import OFF_TOPIC, ON_TOPIC, estimate_on_topic
+from runnables.question.topic_gate import CLEARLY_OFF_TOPIC, ON_TOPIC, estimate_on_topic
 from runnables.retrieval.exact_search import (
     DEFINED,
     chunks_by_name,
@@ -132,4 +132,4 @@ def test_question_about_the_service_is_not_covered_but_not_off_topic(
     collection: Collection, question: str, is_about_service: bool
 ) -> None:
     probability = estimate_on_topic(extract_details(question), collection, Glossary({}), ())
-    assert (OFF_TOPIC <= probability < ON_TOPIC) is is_about_service
+    assert (CLEARLY_OFF_TOPIC <= probability < ON_TOPIC) is is_about_service

@@ -6,7 +6,7 @@ from collections.abc import Callable
 import pytest
 
 from runnables.models.context_window import (
-    MAX_PARTS,
+    MAX_CONTEXT_PARTS,
     OUTPUT_TOKENS,
     fit_chunks,
     split_chunks,
@@ -47,7 +47,7 @@ def test_chunks_beyond_the_window_refine_the_answer(
     answer = Answer.model_validate(ask(client, QUESTION, k=10))
 
     writes = model_server.chat_requests[1:]
-    assert 2 <= len(writes) <= MAX_PARTS
+    assert 2 <= len(writes) <= MAX_CONTEXT_PARTS
     shown = [numbered(request) for request in writes]
     numbers = sorted(number for part in shown for number in part)
     assert numbers == list(range(1, len(numbers) + 1))  # each chunk once, under one number
@@ -112,7 +112,7 @@ def test_parts_fit_and_contain_each_chunk_at_most_once(
     parts = split(chunks, WINDOW, 1)
     ids = [r.chunk.id for part in parts for r in part]
     assert len(ids) == len(set(ids))
-    assert len(parts) <= MAX_PARTS
+    assert len(parts) <= MAX_CONTEXT_PARTS
     for part in parts:
         assert sum(len(r.chunk.text) for r in part) <= (WINDOW - OUTPUT_TOKENS / 2) * 4
     if split is split_chunks:

@@ -8,7 +8,7 @@ import pytest
 from app.service.answer_service import open_answer_service
 from app.service.ask_command import AskCommand
 from runnables.question.query_terms import QueryTerms
-from runnables.retrieval.relevance import MAX_CANDIDATES, relative_scores, with_relevant_chunk
+from runnables.retrieval.relevance import MAX_COMPARED_CHUNKS, relative_scores, with_relevant_chunk
 from schemas.answer import Source
 from schemas.document import RetrievedChunk
 from tests.chunks import page
@@ -63,7 +63,7 @@ def test_ranking_without_a_choice_stays(k: int, count: int) -> None:
 
 
 def test_only_the_best_chunks_are_compared() -> None:
-    chunks = ranking(*["A refund."] * MAX_CANDIDATES, "A refund has a deadline of 9 days.")
+    chunks = ranking(*["A refund."] * MAX_COMPARED_CHUNKS, "A refund has a deadline of 9 days.")
     assert chunks[-1] not in with_relevant_chunk(chunks, 5, TERMS)
 
 

@@ -16,7 +16,7 @@ from pydantic import SecretStr
 from ingestion.text.language import estimate_tokens
 from runnables.retrieval.web_search import (
     RUN_NAME,
-    SETTING,
+    WEB_SEARCH_SETTING,
     WebSearch,
     build_web_search,
     open_web_search,
@@ -387,7 +387,9 @@ def skip_reason(
     (record,) = (r for r in caplog.records if r.name == "runnables.retrieval.web_search")
     reason: str = output["skipped"]
     assert output["chunks"] == []
-    assert record.getMessage() == f"{SETTING}: answering from the documents alone: {reason}"
+    assert (
+        record.getMessage() == f"{WEB_SEARCH_SETTING}: answering from the documents alone: {reason}"
+    )
     assert record.exc_info is None
     assert QUESTION not in caplog.text
     assert KEY not in caplog.text + repr(output) + repr(vars(web))
@@ -500,8 +502,11 @@ def test_no_web_search_by_default(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.mark.parametrize(
     ("overrides", "message"),
     [
-        ({"web_api_key": None}, f"{SETTING} needs APIDESK_WEB_API_KEY or TAVILY_API_KEY"),
-        ({"web_api_key": SecretStr(" ")}, f"{SETTING} needs APIDESK_WEB_API_KEY or"),
+        (
+            {"web_api_key": None},
+            f"{WEB_SEARCH_SETTING} needs APIDESK_WEB_API_KEY or TAVILY_API_KEY",
+        ),
+        ({"web_api_key": SecretStr(" ")}, f"{WEB_SEARCH_SETTING} needs APIDESK_WEB_API_KEY or"),
         ({"web_api_key": SecretStr(f"{KEY}\nX-A: b")}, "APIDESK_WEB_API_KEY: contains a space"),
         ({"web_api_key": SecretStr(f"{KEY}键")}, "APIDESK_WEB_API_KEY: contains a space"),
         ({"web_base_url": f"h.example/{KEY}"}, "APIDESK_WEB_BASE_URL: must be a URL"),
@@ -530,4 +535,6 @@ def test_missing_package_names_the_extra_to_install(
     monkeypatch.setitem(sys.modules, "tavily", None)
     with pytest.raises(ConfigurationError) as raised:
         open_web_search(read_settings(web_search="tavily", web_api_key=SECRET))
-    assert str(raised.value) == f"{SETTING} needs a package: pip install 'apidesk[tavily]'"
+    assert (
+        str(raised.value) == f"{WEB_SEARCH_SETTING} needs a package: pip install 'apidesk[tavily]'"
+    )

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from pydantic import ValidationError
 
-from ingestion.sources.openapi.fetch import MAX_REDIRECTS
+from ingestion.sources.fetch import MAX_REDIRECTS
 from ingestion.sources.registry import FileResult, Waiting, read_source
 from ingestion.sources.website import find_links
 from ingestion.sync import ReadOptions, Sync

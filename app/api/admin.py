@@ -20,7 +20,7 @@ from app.api.fields import PathId, not_found, parse_id, prefers
 from app.api.openapi import DOCUMENTS_TAG, OPERATING_TAG, success_response
 from app.service.ingestion_service import IngestionService
 from schemas.base import ApiModel
-from schemas.choices import Table
+from schemas.choices import TableName
 from schemas.errors import IngestionRunning, StoreUnavailable
 from schemas.ingestion import IngestionOptions, IngestionRun
 from schemas.insights import Insights
@@ -145,7 +145,7 @@ async def insights(
     request: Request[Any, Any, Any],
     reports: NamedDependency[InsightsReports],
     days: Annotated[int, QueryParameter(ge=1, le=MAX_DAYS)] = 30,
-    table: FromQuery[Table | None] = None,
+    table: FromQuery[TableName | None] = None,
     format: FromQuery[Literal["json", "csv"] | None] = None,
 ) -> Response[Any]:
     """Report on the last `days` days: question counts, gaps, error codes in questions, and feedback.

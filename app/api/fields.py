@@ -109,7 +109,7 @@ def invalid_request(
     parameters = _query_parameters(request.route_handler)
     for item in error.extra if isinstance(error.extra, list) else ():
         if item.get("source") == ParamType.QUERY:
-            item["message"] = _expected(parameters[item["key"]])
+            item["message"] = _expected_message(parameters[item["key"]])
     return to_problem(error).to_response(request)
 
 
@@ -119,7 +119,7 @@ def _query_parameters(handler: BaseRouteHandler) -> dict[str, FieldDefinition]:
     return {name: f for name, f in fields if isinstance(f.kwarg_definition, QueryParameter)}
 
 
-def _expected(field: FieldDefinition) -> str:
+def _expected_message(field: FieldDefinition) -> str:
     """Return a message in pydantic's style, such as "Input should be 'json' or 'csv'"."""
     definition = field.kwarg_definition
     assert isinstance(definition, QueryParameter)

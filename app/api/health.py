@@ -94,8 +94,8 @@ async def ready(
     With an API key of the scope `admin`, or if no key is configured, the details are included.
     """
     report = await _check_all(answer_service, record_writer)
-    visitor: Caller | None = request.scope.get("user")
-    if visitor is None or not visitor.has_scope("admin"):
+    caller: Caller | None = request.scope.get("user")
+    if caller is None or not caller.has_scope("admin"):
         states = {name: Check(status=check.status) for name, check in report.checks.items()}
         report = Ready(status=report.status, checks=states)
     return Response(report, status_code=_status_code(report))
@@ -154,7 +154,7 @@ async def _check_models(answer_service: AnswerService) -> dict[str, Check]:
     )
     failed_state: HealthState = "degraded" if is_answering else "failed"
     return {
-        f"model:{model.role.prefix.lower()}": Check(status="ok", detail=model.name)
+        f"model:{model.role.purpose.lower()}": Check(status="ok", detail=model.name)
         if problem is None
         else Check(status=failed_state, detail=problem)
         for model, problem in zip(models.all, problems, strict=True)
@@ -220,8 +220,8 @@ async def _check_ingestion(answer_service: AnswerService) -> Check:
     except ApideskError:
         detail = "the database does not answer: sessions, feedback and reports are unavailable"
         return Check(status="degraded", detail=detail)
-    is_ended = (run for run in runs if run.state != "running" and not run.options.dry_run)
-    last = next(is_ended, None)
+    ended_runs = (run for run in runs if run.state != "running" and not run.options.dry_run)
+    last = next(ended_runs, None)
     if last is None:
         return Check(status="ok", detail="no ingestion has finished yet")
     detail = f"{last.state} at {last.started_at:%Y-%m-%d %H:%M} UTC"

@@ -28,7 +28,7 @@ def doubt_notes(answer: Answer) -> Iterator[str]:
     labels = user_text(answer.language).answer
     makes_statements = bool(answer.sources or answer.unsupported)
     doubt = labels.doubt.get(answer.confidence) if makes_statements else None
-    sentences = [*([doubt] if doubt else []), *warnings(answer)]
+    sentences = [*([doubt] if doubt else []), *warning_sentences(answer)]
     if sentences:
         yield note_start(labels) + "  \n> ".join(sentences)
 
@@ -38,7 +38,7 @@ def note_start(labels: AnswerText) -> str:
     return f"> **{labels.note}** "
 
 
-def warnings(answer: Answer) -> Iterator[str]:
+def warning_sentences(answer: Answer) -> Iterator[str]:
     """Yield sentences about unverified facts, unsupported steps and a degraded answer."""
     texts = user_text(answer.language)
     if answer.unverified:

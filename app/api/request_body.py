@@ -44,12 +44,12 @@ class BodyDeadline(ASGIMiddleware):
         reader = _BodyReader(receive, self._timeout_s)
         has_body = _has_body(scope)
 
-        async def send_and_close(message: Message) -> None:
+        async def send_with_close_header(message: Message) -> None:
             if message["type"] == "http.response.start" and has_body and not reader.is_complete:
                 MutableScopeHeaders.from_message(message)["Connection"] = "close"
             await send(message)
 
-        await next_app(scope, reader.receive, send_and_close)
+        await next_app(scope, reader.receive, send_with_close_header)
 
 
 def _has_body(scope: Scope) -> bool:
@@ -84,7 +84,7 @@ class _BodyReader:
         return message
 
 
-def no_response(request: Request[Any, Any, Any], error: ClientDisconnected) -> Response[None]:
+def handle_disconnect(request: Request[Any, Any, Any], error: ClientDisconnected) -> Response[None]:
     """Return a response, so that the error is not logged as unexpected.
 
     The client does not receive the response, because it has disconnected.

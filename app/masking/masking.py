@@ -43,7 +43,7 @@ _TRADITIONAL = (
 _SIMPLIFIED = (
     "码钥权证签凭据验号动态电话邮银护机联系订单为设换变从当输试录陆账账户时应样测编间请标识链书结"
 )
-_PLAIN = str.maketrans(
+_NORMAL_FORMS = str.maketrans(
     f"{_WIDE}{_TRADITIONAL}\u3000\u00a0",
     f"@-_.{string.ascii_letters}{string.digits}{_SIMPLIFIED}  ",
 )
@@ -52,7 +52,7 @@ _PLAIN = str.maketrans(
 The variants are full-width characters, special spaces, and the traditional Chinese characters in names of
 secrets.
 """
-_OTHER_FORM = re.compile(f"[{_WIDE}{_TRADITIONAL}\u3000\u00a0]")
+_VARIANT = re.compile(f"[{_WIDE}{_TRADITIONAL}\u3000\u00a0]")
 _LABEL = re.compile(r"‹[^‹›\n]{1,80}›")
 _INVISIBLE = re.compile("[\u00ad\u200b-\u200f\u202a-\u202e\u2060-\u2064\ufeff]")
 """Zero-width characters, which copying from a web page or a chat may add to names and values."""
@@ -156,8 +156,8 @@ def _secrets(text: str) -> list[TextSpan]:
 
 
 def _plain(text: str) -> str:
-    """Return `text` with the variants of characters in `_PLAIN` replaced. The length does not change."""
-    return text.translate(_PLAIN) if _OTHER_FORM.search(text) else text  # translating is slow
+    """Return `text` with variants of characters replaced by `_NORMAL_FORMS`. The length does not change."""
+    return text.translate(_NORMAL_FORMS) if _VARIANT.search(text) else text  # translating is slow
 
 
 def _replace(text: str, spans: Iterable[TextSpan]) -> str:

@@ -151,7 +151,7 @@ _USER_BEFORE = re.compile(
     r"(?:,? (?:and|with)|[,/])(?: (?:the|my|his|her))? ?$",
     re.IGNORECASE,
 )
-_MAX_WORDS_BEFORE_CHARS = 80
+_MAX_CHARS_BEFORE_NAME = 80
 """Number of characters before a name that are searched for `_CHANGE_VERB` or `_USER_BEFORE`."""
 _EXAMPLE = re.compile(r"(?:sample|example|dummy|fake|示例|样例)[ ]?$", re.IGNORECASE)
 """Matches a word before a name that marks the value as an example, as in "sample passport"."""
@@ -211,7 +211,7 @@ def _may_follow(syntax: str, text: str, start: int, end: int, closing_quote: str
 
 def _is_change(text: str, start: int) -> bool:
     """Return whether the words before `start` say that something is changed, as in "I set the token"."""
-    return _CHANGE_VERB.search(text, max(start - _MAX_WORDS_BEFORE_CHARS, 0), start) is not None
+    return _CHANGE_VERB.search(text, max(start - _MAX_CHARS_BEFORE_NAME, 0), start) is not None
 
 
 def _find_literal(text: str, position: int) -> tuple[int, int] | None:
@@ -408,7 +408,7 @@ def _secret_without_separator(text: str, start: int, end: int, kind: SecretKind)
         return None
     if name.lower() == "pass" and not (
         is_chosen(value)
-        and _USER_BEFORE.search(text, max(start - _MAX_WORDS_BEFORE_CHARS, 0), start)
+        and _USER_BEFORE.search(text, max(start - _MAX_CHARS_BEFORE_NAME, 0), start)
     ):
         return None  # "pass" is a verb here
     return TextSpan(position, position + len(value), unqualified_name(name))

@@ -91,7 +91,7 @@ _PUBLIC_QUALIFIERS = {
 }  # fmt: skip
 """Maps the last word of a name to words that make the name public, as `page` does in page_token."""
 
-_PLAIN = re.compile(r"(?:(?=.{1,12}$)|(?!.*\d))[^\W\d][\w $-]{0,60}")
+_NAME_WITHOUT_SECRET = re.compile(r"(?:(?=.{1,12}$)|(?!.*\d))[^\W\d][\w $-]{0,60}")
 """A name that contains no secret itself, because it is short or has no digit."""
 
 NAME_TOKENS = re.compile(
@@ -140,7 +140,7 @@ def unqualified_name(name: str) -> str:
     If that part might itself contain a secret, return "secret".
     """
     last = name.rpartition(".")[2].rpartition(" ")[2]
-    return last if _PLAIN.fullmatch(last) else "secret"
+    return last if _NAME_WITHOUT_SECRET.fullmatch(last) else "secret"
 
 
 class SyntaxConfidence(IntEnum):

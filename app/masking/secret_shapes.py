@@ -140,7 +140,7 @@ _SECRET_TOPIC = re.compile(
 )
 """A word that suggests that a random string in the same line is a secret."""
 
-_KEYED = re.compile(r"(?<![A-Za-z])(?:bearer|jwt|hmac[.\w]{0,20}[( ])", re.IGNORECASE)
+_KEY_WORD = re.compile(r"(?<![A-Za-z])(?:bearer|jwt|hmac[.\w]{0,20}[( ])", re.IGNORECASE)
 """A word that suggests a key. A random string in its line or the next one does not count as a digest.
 
 The digest of a text or a file (`_CONTENT_DIGEST`) is recognised even after such a word.
@@ -208,9 +208,9 @@ def _typed_passwords(text: str) -> Iterator[TextSpan]:
     for match in _TYPED.finditer(text):
         value = match["value"]
         is_one_case = value.islower() or value.isupper()
-        is_chosen = not is_one_case and sum(map(str.isdigit, value)) >= 2
+        is_password_like = not is_one_case and sum(map(str.isdigit, value)) >= 2
         if (
-            is_chosen
+            is_password_like
             and not _VERSION.fullmatch(value)
             and not is_product(value)
             and _LOGIN.search(_lines_around(text, match))
@@ -250,7 +250,7 @@ def _is_digest(text: str, match: re.Match[str]) -> bool:
     if before and not _SECRET_TOPIC.search(before[0]):
         return True
     lines = _lines_around(text, match, lines_before=1)
-    if _KEYED.search(lines):
+    if _KEY_WORD.search(lines):
         return False
     return _DIGEST_NAME.search(lines) is not None and not any(
         names_secret(name["name"]) for name in NAME_TOKENS.finditer(lines) if name["name"]

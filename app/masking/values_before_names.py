@@ -28,7 +28,7 @@ _QUALIFIERS = re.compile(
     r"(?:[我你他她咱们的该本新旧]|公司|平台|应用|系统|后台|登[录陆入]|支付|管理员|用户|账[号户]){0,4}[ ]?"
 )
 """The words between the link and the name, such as "my" or 我们的."""
-_OTHER_KINDS = (None, SecretKind.PUBLIC, SecretKind.PERSONAL)
+_UNMASKED_KINDS = (None, SecretKind.PUBLIC, SecretKind.PERSONAL)
 """The kinds that are not masked here. Personal data are recognised by their format."""
 _WORD = re.compile(r"[a-z]{1,12}[ ]")
 _MAX_WORDS = 2
@@ -57,7 +57,7 @@ def find_values_before_names(text: str) -> Iterator[TextSpan]:
     for match in _VALUE_AND_LINK.finditer(text):
         name = _name_at(text, match_end(_QUALIFIERS, text, match.end()))
         kind = secret_kind(name) if name else None
-        if kind not in _OTHER_KINDS and _is_secret(kind, match["value"]):
+        if kind not in _UNMASKED_KINDS and _is_secret(kind, match["value"]):
             yield TextSpan(*match.span("value"), unqualified_name(name))
 
 

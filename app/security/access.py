@@ -49,7 +49,7 @@ class AuthGuard:
         if connection.scope.get("method") == HttpMethod.OPTIONS:
             return
         if scope is None:
-            connection.scope["user"] = await self._visitor(connection, caller, address)
+            connection.scope["user"] = await self._check_public_caller(connection, caller, address)
             return
         is_limited = handler.opt.get("limited", True) and caller is not LOCAL
         connection.scope["user"] = await self._authorize(caller, address, scope, is_limited)
@@ -61,13 +61,13 @@ class AuthGuard:
 
         Raises Forbidden for a remote request while no API key is configured.
         """
-        if not self._keyring.required:
+        if not self._keyring.is_key_required:
             check_local(connection)
             return anonymous(address)
         caller = self._keyring.caller_of(_api_key(connection))
         return None if caller is LOCAL and not is_same_machine(connection) else caller
 
-    async def _visitor(
+    async def _check_public_caller(
         self, connection: Connection, caller: Caller | None, address: str
     ) -> Caller | None:
         """Return the caller of a public route; None if the request has no valid key.
@@ -111,7 +111,7 @@ def get_caller(request: Request[Any, Any, Any]) -> Caller:
     return caller
 
 
-async def count_message(connection: Connection, limits: RateLimiter) -> None:
+async def count_mcp_request(connection: Connection, limits: RateLimiter) -> None:
     """Count an MCP message as a request towards the rate limits. Raises RateLimited.
 
     Call this function for each tool call, and for each list or read of resources.

@@ -199,7 +199,7 @@ class Keyring:
         self._dummy_digest = hash_secret(secrets.token_urlsafe())
 
     @property
-    def required(self) -> bool:
+    def is_key_required(self) -> bool:
         """Whether a key is required: true if the admin key is set or any key exists, even a revoked one."""
         return self._admin_digest is not None or bool(self._keys_by_id)
 

@@ -76,7 +76,7 @@ class DocumentedPages:
         """
         self._known: frozenset[str] = frozenset()
 
-    def contain(self, urls: Iterable[str]) -> bool:
+    def has_all(self, urls: Iterable[str]) -> bool:
         """Return whether each of `urls` is the URL of a document, with or without an anchor.
 
         The result is true if the collection has no catalogue. Blocks, and raises the errors of

@@ -88,15 +88,15 @@ class IngestionService:
         return await asyncio.to_thread(self._job.runs.latest)
 
     @asynccontextmanager
-    async def running(self, plan: IngestionSchedule | None) -> AsyncIterator[None]:
-        """Follow the schedule of `plan`, if any, within the block.
+    async def running(self, schedule: IngestionSchedule | None) -> AsyncIterator[None]:
+        """Follow `schedule`, if any, within the block.
 
         When the block ends, stop the run in progress, and wait at most STOP_TIMEOUT_S seconds for its end.
         If several processes run on this machine, only one of them follows the schedule.
         """
         scheduled = None
-        if plan and plan.schedule:
-            scheduled = asyncio.create_task(self._follow_schedule(plan))
+        if schedule and schedule.schedule:
+            scheduled = asyncio.create_task(self._follow_schedule(schedule))
         try:
             yield
         finally:
@@ -106,9 +106,9 @@ class IngestionService:
             if self._tasks:
                 await asyncio.wait(self._tasks, timeout=STOP_TIMEOUT_S)
 
-    async def _follow_schedule(self, plan: IngestionSchedule) -> None:
+    async def _follow_schedule(self, schedule: IngestionSchedule) -> None:
         async with self._job.scheduling():
-            await run_on_schedule(plan, lambda: self.run("schedule"))
+            await run_on_schedule(schedule, lambda: self.run("schedule"))
 
     def _start(
         self, run: IngestionRun, progress: ProgressCallback = lambda run: None
@@ -128,8 +128,8 @@ class IngestionService:
 async def run_scheduler(settings: Settings) -> None:
     """Run the job on the schedule of platform.toml until cancelled. Raises ApideskError."""
     configure_logging(settings.log_level, settings.log_format)
-    plan = read_platform(settings.platform).ingestion
-    if not plan.schedule:
+    schedule = read_platform(settings.platform).ingestion
+    if not schedule.schedule:
         raise ConfigurationError(f"{settings.platform}: [ingestion] has no schedule")
     job = await asyncio.to_thread(IngestionJob.connect, settings, long_lived=True)
 
@@ -140,8 +140,8 @@ async def run_scheduler(settings: Settings) -> None:
         finally:
             log_ingestion_run(run)
 
-    log.info("ingestion scheduled", schedule=plan.schedule, timezone=plan.timezone)
+    log.info("ingestion scheduled", schedule=schedule.schedule, timezone=schedule.timezone)
     try:
-        await run_on_schedule(plan, run_job)
+        await run_on_schedule(schedule, run_job)
     finally:
         job.close()

@@ -212,7 +212,7 @@ class CachingAnswerer:
         suggested = (page.page_url for page in (*answer.related_pages, *answer.nearest))
         urls = [url for url in (*answer.related_url, *suggested) if url]
         collection = self._answer_service.collection
-        return not urls or await collection.run(partial(self._pages.contain, urls))
+        return not urls or await collection.run(partial(self._pages.has_all, urls))
 
     def _cache_key(self, command: AskCommand, question: Question) -> str:
         """Return a hash of everything that the answer depends on, except the documents."""

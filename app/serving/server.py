@@ -108,7 +108,7 @@ def check_bind_address(settings: Settings, engine: Engine, host: str) -> bool:
     Returns whether an API key is configured. This function blocks. Raises ConfigurationError if neither is
     the case, and StoreUnavailable if the database cannot be used.
     """
-    if Keyring(ApiKeyStore(engine), settings.admin_key).required:
+    if Keyring(ApiKeyStore(engine), settings.admin_key).is_key_required:
         return True
     if not is_loopback(host):
         raise ConfigurationError(

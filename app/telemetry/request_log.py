@@ -80,14 +80,14 @@ class RequestLog(ASGIMiddleware):
         if method not in METHODS:
             method = OTHER_METHOD
         route = str(scope.get("path_template") or UNMATCHED_ROUTE)
-        self._metrics.count_request(method, route, exchange.outcome, exchange.seconds)
+        self._metrics.count_request(method, route, exchange.final_status, exchange.seconds)
         log_line = log.debug if route in QUIET_ROUTES else log.info
         log_line(
             "request",
             method=method,
             route=route,
             path=_loggable_path(path, route),
-            status=exchange.outcome,
+            status=exchange.final_status,
             milliseconds=round(exchange.seconds * 1000),
             bytes=exchange.bytes,
             **fields,
@@ -133,7 +133,7 @@ class _Exchange:
         self._has_disconnected = False
 
     @property
-    def outcome(self) -> int:
+    def final_status(self) -> int:
         """The status of the response, or CLIENT_CLOSED_REQUEST if the client disconnected early."""
         return CLIENT_CLOSED_REQUEST if self._has_disconnected else int(self.status)
 

@@ -26,7 +26,7 @@ from runnables.question.extract_details import details_of
 from runnables.question.topic_gate import topic_features
 from runnables.retrieval.chunk_search import build_boost_named_api
 from runnables.retrieval.query_analysis import Glossary
-from runnables.retrieval.relevance import MAX_CANDIDATES
+from runnables.retrieval.relevance import MAX_COMPARED_CHUNKS
 from runnables.state import PipelineState
 from schemas.document import RetrievedChunk
 from schemas.question import Question
@@ -191,7 +191,7 @@ async def _ask_corpus(
 async def _state(service: AnswerService, text: str) -> PipelineState:
     """Return the state before the answer is drafted, even if the pipeline would refuse the question."""
     question: Question = service.build_question(AskCommand(text))
-    deeper = question.model_copy(update={"k": MAX_CANDIDATES})
+    deeper = question.model_copy(update={"k": MAX_COMPARED_CHUNKS})
     found = await service.retriever("full_text").ainvoke(deeper)
     state: PipelineState = {
         "question": question,

@@ -32,7 +32,7 @@ Seconds = defaultdict[str, list[float]]
 
 @dataclass
 class EndToEnd:
-    """Seconds per question, with model latency except in `at_once`."""
+    """Seconds per question, with model latency except in `without_latency`."""
 
     outside: Seconds = field(default_factory=lambda: defaultdict(list))
     """Seconds of a question outside model calls."""
@@ -40,7 +40,7 @@ class EndToEnd:
     """Seconds from question to answer."""
     calls: dict[str, Counter[str]] = field(default_factory=dict)
     """Number of model calls per question about the platform, by kind."""
-    at_once: Seconds = field(default_factory=lambda: defaultdict(list))
+    without_latency: Seconds = field(default_factory=lambda: defaultdict(list))
     """Seconds from question to answer without model latency."""
     calls_alone: list[float] = field(default_factory=list)
     """Seconds of the two model calls of apidesk's answer, repeated one after the other."""
@@ -63,7 +63,7 @@ class EndToEnd:
         for name, target in OVERHEAD.items():
             yield self.overhead(name, "outside model calls", self.outside, target)
         for name, target in OVERHEAD.items():
-            yield self.overhead(name, "with models of 0 ms", self.at_once, target)
+            yield self.overhead(name, "with models of 0 ms", self.without_latency, target)
         whole, both, first = self.whole[HYBRID], "its two model calls alone", "its first call alone"
         yield _compared("end to end, on-topic", whole, both, self.calls_alone, WHOLE)
         yield _compared("end to end, off-topic", self.refused, first, self.first_call_alone, WHOLE)
@@ -109,7 +109,9 @@ async def _measure(
                 await asker.ask_ours(system, asked)
         model.set_pace(NO_LATENCY)
         for _, system in in_turns(systems, rounds_at_once):
-            found.at_once[system.name].append(await asker.timed(system, next(asker.questions)))
+            found.without_latency[system.name].append(
+                await asker.timed(system, next(asker.questions))
+            )
     return found
 
 

@@ -20,7 +20,7 @@ from benchmarks.performance.systems import title
 from ingestion.embeddings import open_embeddings
 from ingestion.job import IngestionJob
 from ingestion.store.collection import Collection
-from ingestion.store.schema import embedded_text
+from ingestion.store.schema import searchable_text
 from schemas.settings import Settings, read_settings
 
 NAIVE_CHUNKS = 300
@@ -179,7 +179,7 @@ def naive(settings: Settings) -> int:
     writer = collection.writer(rebuild=True)
     chunks = list(islice(chunks_of(settings.platform), NAIVE_CHUNKS))
     for chunk in chunks:
-        writer.put([chunk], model.embed_documents([embedded_text(chunk)]))
+        writer.put([chunk], model.embed_documents([searchable_text(chunk)]))
     writer.finish(())
     collection.load()
     return len(chunks)

@@ -36,7 +36,9 @@ class Large:
             outside = self.alone.outside
             yield self.alone.overhead(name, f"outside model calls, {size}", outside, OVERHEAD)
         for name in (HYBRID, FULL_TEXT):
-            yield self.load.row(name, f"models of 0 ms, {size}", self.load.at_once, THROUGHPUT)
+            yield self.load.row(
+                name, f"models of 0 ms, {size}", self.load.without_latency, THROUGHPUT
+            )
 
 
 def measure(model: Model, folder: Path, effort: Effort, peers: tuple[Name, ...]) -> Large:
@@ -54,7 +56,7 @@ def measure(model: Model, folder: Path, effort: Effort, peers: tuple[Name, ...])
             stack.enter_context(start_peer(name, passages.file, model.base_url)) for name in peers
         ]
         alone = end_to_end.measure(systems, model, effort.large_rounds, effort.large_rounds)
-        fastest = alone.fastest_peer(alone.at_once)
+        fastest = alone.fastest_peer(alone.without_latency)
         loaded = [
             s for s in systems if fastest is None or s.name in (HYBRID, FULL_TEXT, fastest[0])
         ]

@@ -37,7 +37,7 @@ Rates = defaultdict[str, list[float]]
 class Load:
     """Throughput of each system in one process."""
 
-    at_once: Rates = field(default_factory=lambda: defaultdict(list))
+    without_latency: Rates = field(default_factory=lambda: defaultdict(list))
     """Without model latency."""
     fixed: Rates = field(default_factory=lambda: defaultdict(list))
     """With model latency."""
@@ -47,7 +47,7 @@ class Load:
     def rows(self) -> Iterator[Row]:
         """Return the rows of the speed targets for many clients."""
         for name, target in THROUGHPUT.items():
-            yield self.row(name, "models of 0 ms", self.at_once, target)
+            yield self.row(name, "models of 0 ms", self.without_latency, target)
         for name in OURS.values():
             yield self.row(name, "models at their pace", self.fixed)
 
@@ -79,7 +79,7 @@ async def _measure(systems: Sequence[System], model: Model, rounds: int, questio
         model.set_pace(NO_LATENCY)
         for _, system in in_turns(systems, rounds):
             before = await _lags(http, system)
-            found.at_once[system.name].append(await _rate(http, system, asked, questions))
+            found.without_latency[system.name].append(await _rate(http, system, asked, questions))
             if lag := late(before, await _lags(http, system)):
                 found.lag[system.name] = lag
             model.seen()  # otherwise the model server keeps the log of all calls

@@ -43,7 +43,7 @@ def draw(result: Result, images: Path) -> None:
 def _overhead(found: EndToEnd, path: Path) -> None:
     shown = [
         (found.outside, "outside model calls, ms"),
-        (found.at_once, "models of 0 ms, from question to answer, ms"),
+        (found.without_latency, "models of 0 ms, from question to answer, ms"),
     ]
     with _panels(path, 2, len(found.outside)) as panels:
         for axes, (seconds, label) in zip(panels, shown, strict=True):
@@ -54,7 +54,7 @@ def _overhead(found: EndToEnd, path: Path) -> None:
 
 
 def _throughput(found: Load, path: Path) -> None:
-    rates = {name: p50(each) for name, each in found.at_once.items()}
+    rates = {name: p50(each) for name, each in found.without_latency.items()}
     with _panels(path, 1, len(rates)) as (axes,):
         _bars(axes, rates, "questions a second, models of 0 ms")
         if others := [rate for name, rate in rates.items() if is_peer(name)]:

@@ -80,8 +80,8 @@ def _questions(found: EndToEnd) -> Iterator[str]:
     rows = []
     for name, seconds in found.outside.items():
         calls = ", ".join(f"{count} {kind}" for kind, count in sorted(found.calls[name].items()))
-        at_once = found.at_once[name]
-        times = (p50(found.whole[name]), p50(seconds), p50(at_once), p95(at_once))
+        without_latency = found.without_latency[name]
+        times = (p50(found.whole[name]), p50(seconds), p50(without_latency), p95(without_latency))
         rows.append([title(name), calls, *map(_ms, times)])
     head = [
         "one question at a time",
@@ -100,12 +100,14 @@ def _floor(found: EndToEnd) -> Iterator[str]:
     """Yield a note on the overhead of the baseline, if it was measured."""
     if FLOOR not in found.outside or not found.fastest_peer(found.outside):
         return
-    paced, at_once = (_of_the_fastest(found, each) for each in (found.outside, found.at_once))
+    paced, without_latency = (
+        _of_the_fastest(found, each) for each in (found.outside, found.without_latency)
+    )
     yield prose(
         f"""
         "{FLOOR}" is the lower bound for a server with Litestar, uvicorn and LangChain's client for
-        OpenAI. Relative to the fastest peer it is {paced:.2f} outside model calls, and {at_once:.2f}
-        with models of 0 ms.
+        OpenAI. Relative to the fastest peer it is {paced:.2f} outside model calls, and
+        {without_latency:.2f} with models of 0 ms.
         """
     )
 
@@ -119,7 +121,7 @@ def _of_the_fastest(found: EndToEnd, seconds: Seconds) -> float:
 def _load(found: Load) -> Iterator[str]:
     rows = [
         [title(name), f"{p50(rates):.1f}", f"{p50(found.fixed[name]):.1f}", _lag(found, name)]
-        for name, rates in found.at_once.items()
+        for name, rates in found.without_latency.items()
     ]
     head = [
         f"{CLIENTS} clients",
@@ -193,8 +195,8 @@ def _growth(found: Growth) -> Iterator[str]:
 def _large(found: Large) -> Iterator[str]:
     rows = []
     for name, outside in found.alone.outside.items():
-        rates = found.load.at_once.get(name)
-        times = (p50(outside), p50(found.alone.at_once[name]))
+        rates = found.load.without_latency.get(name)
+        times = (p50(outside), p50(found.alone.without_latency[name]))
         rows.append([title(name), *map(_ms, times), f"{p50(rates):.1f}" if rates else ""])
     head = [
         f"{found.chunks:,} chunks",

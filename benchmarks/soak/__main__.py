@@ -86,21 +86,21 @@ async def soak(site: Site, minutes: float, clients: int) -> Result:
     )
     stored_turns = await asyncio.to_thread(site.turns)
     unrecorded = await _unrecorded_answers(site, record.answers)
-    away = [e for e in record.asked if e.outcome == "store away"]
+    refused = [e for e in record.asked if e.outcome == "store unavailable"]
     return Result(
         minutes=minutes,
         clients=clients,
         began=began,
         asked=record.asked,
         runs=site.runs,
-        restarts=len(site.away),
+        restarts=len(site.outages),
         weights=memory,
         model=site.model.stop(),
         remembered=len(record.turns),
         lost=len(set(record.turns) - stored_turns),
         kept=len(record.answers),
         unkept=len(unrecorded),
-        untimely=sum(not site.is_away(e.at, e.at + e.seconds) for e in away),
+        untimely=sum(not site.is_milvus_down(e.at, e.at + e.seconds) for e in refused),
         stacks=site.server.log.count("Traceback"),
     )
 

@@ -44,7 +44,7 @@ class AskedQuestion:
     """Time of the question (`time.monotonic`)."""
     seconds: float
     outcome: str
-    """`answered`, `degraded`, `busy`, `store away` or `left` (the client disconnected early).
+    """`answered`, `degraded`, `busy`, `store unavailable` or `disconnected` (by the client).
 
     The failures are `wrong` and `failed`.
     """
@@ -163,7 +163,7 @@ class Client:
             if response.status_code == 200 and question.events:
                 if question.leaves:
                     await anext(response.aiter_lines(), "")
-                    return "left", ""
+                    return "disconnected", ""
                 event, body = await _last_event(response)
                 if event == "error":
                     return _refused(body["status"], body, True)
@@ -199,7 +199,7 @@ def _refused(status: int, problem: Any, has_retry_after: bool) -> tuple[str, str
 
     A refusal with status 503 and Retry-After is not a failure.
     """
-    known = {"busy": "busy", "store_unavailable": "store away"}
+    known = {"busy": "busy", "store_unavailable": "store unavailable"}
     if status == 503 and has_retry_after and problem.get("code") in known:
         return known[problem["code"]], ""
     return "failed", f"{status} {problem.get('code')}: {problem.get('detail')}"

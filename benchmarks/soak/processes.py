@@ -65,14 +65,14 @@ class Site:
     model: ModelProcess
     environment: dict[str, str]
     server: ServingProcess
-    away: list[tuple[float, float]] = field(default_factory=list)
+    outages: list[tuple[float, float]] = field(default_factory=list)
     """Intervals from a stop of Milvus until questions must be answered again."""
     runs: list[str] = field(default_factory=list)
     """Outcome of each ingestion run."""
 
-    def is_away(self, began: float, ended: float) -> bool:
+    def is_milvus_down(self, began: float, ended: float) -> bool:
         """Return whether Milvus was down or recovering at any time between `began` and `ended`."""
-        return any(since <= ended and began <= until for since, until in self.away)
+        return any(since <= ended and began <= until for since, until in self.outages)
 
     def turns(self) -> set[tuple[str, str]]:
         """Return the session and answer of every turn in the database."""
@@ -136,8 +136,8 @@ async def keep_indexing(site: Site, until: Callable[[], bool]) -> None:
 def _outcome(site: Site, code: int | None, stderr: str, began: float) -> str:
     if code == 0:
         return "succeeded"
-    if site.is_away(began, time.monotonic()):
-        return "store away"
+    if site.is_milvus_down(began, time.monotonic()):
+        return "store unavailable"
     return f"failed: {stderr.strip().splitlines()[-1] if stderr.strip() else code}"
 
 
@@ -146,11 +146,11 @@ async def restart_milvus(site: Site, moments: Sequence[float]) -> None:
     for moment in moments:
         await asyncio.sleep(max(0.0, moment - time.monotonic()))
         began = time.monotonic()
-        site.away.append((began, float("inf")))
+        site.outages.append((began, float("inf")))
         await asyncio.to_thread(site.milvus.stop)
         await asyncio.sleep(DOWNTIME_S)
         await asyncio.to_thread(site.milvus.start)
-        site.away[-1] = (began, time.monotonic() + RECOVERY_TIME_S)
+        site.outages[-1] = (began, time.monotonic() + RECOVERY_TIME_S)
 
 
 @dataclass(frozen=True)
@@ -168,7 +168,9 @@ async def record_memory(site: Site, samples: list[MemorySample], until: Callable
     while not until():
         server = sum(map(resident, family(site.server.process.pid)))
         milvus = (
-            0.0 if site.is_away(time.monotonic(), time.monotonic()) else resident(site.milvus.pid)
+            0.0
+            if site.is_milvus_down(time.monotonic(), time.monotonic())
+            else resident(site.milvus.pid)
         )
         samples.append(MemorySample(time.monotonic(), server, milvus))
         site.model.tidy()

@@ -42,15 +42,18 @@ def _questions(result: Result) -> str:
         "answered",
         "degraded",
         "busy",
-        "store away",
-        "left",
+        "store unavailable",
+        "disconnected",
         "p50 s",
         "p95 s",
     ]
     rows = []
     for kind in result.kinds:
         found = Counter(each.outcome for each in result.asked if each.kind == kind)
-        counts = [found[name] for name in ("answered", "degraded", "busy", "store away", "left")]
+        counts = [
+            found[name]
+            for name in ("answered", "degraded", "busy", "store unavailable", "disconnected")
+        ]
         times = [f"{seconds:.2f}" for seconds in result.seconds(kind)]
         rows.append([kind, *(f"{count:,}" for count in (found.total(), *counts)), *times])
     return table(head, rows)
@@ -81,7 +84,7 @@ def _models(result: Result) -> str:
     failed = {name: count for name, count in result.model.items() if name != "asked"}
     kinds = ", ".join(f"{name}: {count}" for name, count in sorted(failed.items()))
     share = sum(failed.values()) / max(1, asked)
-    soon, late = result.seconds_away
+    soon, late = result.refusal_seconds
     megabytes = ", ".join(f"{mb:,.0f}" for mb in result.by_minute)
     return f"""
         The scripted model was asked {asked:,} times and failed {share:.1%} of them ({kinds}).

@@ -62,9 +62,9 @@ class Result:
         return spread([each.seconds for each in answered if each.kind == kind])
 
     @property
-    def seconds_away(self) -> tuple[float, float]:
+    def refusal_seconds(self) -> tuple[float, float]:
         """The median and 95th percentile of the seconds until a question failed because Milvus was down."""
-        return spread([each.seconds for each in self.asked if each.outcome == "store away"])
+        return spread([each.seconds for each in self.asked if each.outcome == "store unavailable"])
 
     @property
     def by_minute(self) -> list[float]:

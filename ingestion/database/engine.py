@@ -27,7 +27,7 @@ HEAD = "0004"
 LOCK_KEY = 7_242_017
 """Key of the PostgreSQL advisory lock that is held during an upgrade."""
 
-SETTING = "APIDESK_DATABASE_URL"
+DATABASE_SETTING = "APIDESK_DATABASE_URL"
 
 PSYCOPG = "postgresql+psycopg"
 
@@ -105,7 +105,7 @@ def _upgrade(connection: Connection) -> None:
         upgrade(config, HEAD)
     except CommandError as error:
         raise ConfigurationError(
-            f"{SETTING}: the database was changed by a newer apidesk ({error})"
+            f"{DATABASE_SETTING}: the database was changed by a newer apidesk ({error})"
         ) from None
 
 
@@ -126,8 +126,10 @@ def open_engine(settings: Settings) -> Engine:
         raise
     except (SQLAlchemyError, ValueError) as error:
         engine.dispose()
-        problem = _sqlite_problem(error) or _first_line(error)
-        raise StoreUnavailable(f"the database cannot be used ({problem}): see {SETTING}") from error
+        problem = _wrapped_sqlite_problem(error) or _first_line(error)
+        raise StoreUnavailable(
+            f"the database cannot be used ({problem}): see {DATABASE_SETTING}"
+        ) from error
     return engine
 
 
@@ -142,9 +144,9 @@ def database_errors() -> Iterator[None]:
         yield
     except SQLAlchemyError as error:
         log.warning("the database failed: %s", _first_line(error))
-        problem = _sqlite_problem(error)
+        problem = _wrapped_sqlite_problem(error)
         message = (
-            f"the database cannot be used ({problem}): see {SETTING}"
+            f"the database cannot be used ({problem}): see {DATABASE_SETTING}"
             if problem
             else "the database cannot be used at the moment: try again later"
         )
@@ -155,16 +157,16 @@ def _parse_url(text: str) -> URL:
     try:
         url = make_url(text)
     except (ArgumentError, ValueError):  # the error's own message may contain a part of the URL
-        raise ConfigurationError(f"{SETTING}: not a database URL") from None
+        raise ConfigurationError(f"{DATABASE_SETTING}: not a database URL") from None
     if url.drivername in ("postgres", "postgresql"):
         url = url.set(drivername=PSYCOPG)
     if url.get_backend_name() not in ("sqlite", "postgresql"):
         raise ConfigurationError(
-            f"{SETTING}: {url.drivername}:// is not supported, only sqlite:// and postgresql://"
+            f"{DATABASE_SETTING}: {url.drivername}:// is not supported, only sqlite:// and postgresql://"
         )
     if "@" in (url.host or ""):  # an unescaped @: the host contains a part of the password
         raise ConfigurationError(
-            f"{SETTING}: more than one @; write @ in the user name or password as %40"
+            f"{DATABASE_SETTING}: more than one @; write @ in the user name or password as %40"
         )
     return url.update_query_dict(TIMEOUT_OPTIONS.get(url.drivername, {}) | dict(url.query))
 
@@ -181,9 +183,9 @@ def _create_engine(url: URL) -> Engine:
     except ImportError as error:
         install = "PostgreSQL needs a package: pip install 'apidesk[postgres]'"
         reason = install if url.drivername == PSYCOPG else _first_line(error)
-        raise ConfigurationError(f"{SETTING}: {reason}") from None
+        raise ConfigurationError(f"{DATABASE_SETTING}: {reason}") from None
     except (ArgumentError, OSError, ValueError) as error:
-        raise ConfigurationError(f"{SETTING}: {_first_line(error)}") from None
+        raise ConfigurationError(f"{DATABASE_SETTING}: {_first_line(error)}") from None
 
 
 def _create_in_memory_engine(url: URL) -> Engine:
@@ -221,7 +223,7 @@ def _is_busy(error: BaseException) -> bool:
     return bool(code & 0xFF == sqlite3.SQLITE_BUSY)
 
 
-def _sqlite_problem(error: Exception) -> str:
+def _wrapped_sqlite_problem(error: Exception) -> str:
     return sqlite_problem(error.orig) if isinstance(error, DBAPIError) else ""
 
 

@@ -85,7 +85,7 @@ class FolderReader(Generic[FolderT]):
         contains no matching files.
         """
         version = _reader_version(source, limits)
-        for path in self._list_files(source):
+        for path in self._list_source_files(source):
             name = _relative_name(path, source.path)
             try:
                 fingerprint = self._fingerprint(source, path, version, limits)
@@ -101,7 +101,7 @@ class FolderReader(Generic[FolderT]):
 
     def count_files(self, source: FolderT) -> int:
         """Return the number of files. Raises SourceError as `tasks` does."""
-        return len(self._list_files(source))
+        return len(self._list_source_files(source))
 
     def fingerprints(self, source: FolderT, limits: SourceLimits) -> list[str]:
         """Return a digest for each file, of its content, its name and the result of `_reader_version`.
@@ -110,10 +110,10 @@ class FolderReader(Generic[FolderT]):
         does, and if a file is unreadable or too large.
         """
         version = _reader_version(source, limits)
-        paths = self._list_files(source)
+        paths = self._list_source_files(source)
         return [self._fingerprint(source, path, version, limits) for path in paths]
 
-    def _list_files(self, source: FolderT) -> list[Path]:
+    def _list_source_files(self, source: FolderT) -> list[Path]:
         return list_files(source.path, self.suffixes(source))
 
     def _included_files(self, _source: FolderT, _path: Path) -> list[Path]:

@@ -20,7 +20,7 @@ from frontmatter.default_handlers import BaseHandler
 from ingestion.sources.api_docs import mark_deprecated
 from ingestion.sources.folder import PageValues, page_url, path_values, read_text
 from ingestion.sources.mdx_imports import included_files, insert_imports, without_partials
-from ingestion.sources.page_components import replace_gitbook_tags, tables_of_lists
+from ingestion.sources.page_components import convert_lists_to_tables, replace_gitbook_tags
 from ingestion.sources.pages import PageContent, PageFolderReader, PagePart
 from ingestion.sources.readme_blocks import replace_magic_blocks
 from ingestion.text.clean_markdown import inline_links, to_plain_markdown
@@ -139,7 +139,8 @@ def markdown_content(text: str) -> PageContent:
 
 def _content(values: PageValues, body: str) -> PageContent:
     plain = to_plain_markdown(
-        tables_of_fields(tables_of_lists(replace_gitbook_tags(body))), _convert_table
+        convert_fields_to_tables(convert_lists_to_tables(replace_gitbook_tags(body))),
+        _convert_table,
     )
     return PageContent(_normalised(values), [PagePart(plain)], "markdown")
 
@@ -274,7 +275,7 @@ class _Field:
         return "Request parameter" if is_request else "Name"
 
 
-def tables_of_fields(text: str) -> str:
+def convert_fields_to_tables(text: str) -> str:
     """Return `text` with tables instead of the components that describe fields.
 
     Consecutive components become one table per kind of field. The text in a component describes its field.
@@ -306,7 +307,7 @@ class _FieldReplacer:
     def __init__(self, text: str) -> None:
         self._text = text
         self._parts: list[str] = []
-        self._run: list[_Field] = []
+        self._pending_fields: list[_Field] = []
         """The fields of consecutive components, which are not in a table yet."""
         self._open: list[_Field] = []
         """The first field of each component whose closing tag has not been reached, outermost first."""
@@ -322,11 +323,11 @@ class _FieldReplacer:
             self._add_text(self._text[done : match.start()])
             done = match.end()
             if found:
-                self._run += found
+                self._pending_fields += found
                 self._open += [] if match["empty"] else found[:1]
             elif is_end:
                 self._open.pop()
-        return "".join([*self._parts, *_field_tables(self._run), self._text[done:]])
+        return "".join([*self._parts, *_field_tables(self._pending_fields), self._text[done:]])
 
     def _tags(self) -> Iterator[re.Match[str]]:
         """Yield the tags of components outside code."""
@@ -339,8 +340,8 @@ class _FieldReplacer:
         if self._open:
             self._open[-1].text.append(text)
         elif _TAG.sub("", text).strip():
-            self._parts += [*_field_tables(self._run), text]
-            self._run = []
+            self._parts += [*_field_tables(self._pending_fields), text]
+            self._pending_fields = []
 
 
 def _parse_fields(match: re.Match[str], depth: int) -> list[_Field]:
@@ -425,8 +426,8 @@ def _field_row(found: _Field, states_required: bool) -> str:
 class MarkdownReader(PageFolderReader[MarkdownSourceConfig]):
     """A PageFolderReader for Markdown pages, which may import other files below the source's folder."""
 
-    def _list_files(self, source: MarkdownSourceConfig) -> list[Path]:
-        files = super()._list_files(source)
+    def _list_source_files(self, source: MarkdownSourceConfig) -> list[Path]:
+        files = super()._list_source_files(source)
         return without_partials(files, source.path) or files
 
     def _included_files(self, source: MarkdownSourceConfig, path: Path) -> list[Path]:

@@ -135,12 +135,12 @@ class _Inserter:
             if len(inserted) > self._chars_left:
                 return match[0]
             self._chars_left -= len(inserted)
-            return _placed(inserted, match)
+            return _fit_to_place(inserted, match)
 
         return replace_outside_code(_COMPONENT, insertion, text)
 
 
-def _placed(inserted: str, component: re.Match[str]) -> str:
+def _fit_to_place(inserted: str, component: re.Match[str]) -> str:
     """Return `inserted` in the form that fits the place of `component`.
 
     The form is one line in a table row, and for a single line that follows other text. Elsewhere it is a

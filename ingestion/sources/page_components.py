@@ -148,7 +148,7 @@ _WORD_START = re.compile(r"(?<=[a-z])(?=[A-Z])")
 _Row = Mapping[str, str]
 
 
-def tables_of_lists(text: str) -> str:
+def convert_lists_to_tables(text: str) -> str:
     """Return `text` with tables below the components whose attributes contain lists of objects.
 
     Lists that describe no fields, errors or permissions get no table.

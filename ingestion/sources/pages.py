@@ -21,7 +21,7 @@ from ingestion.sources.api_pages.sections import is_generic_heading
 from ingestion.sources.folder import FolderReader, PageValues, page_url, path_values, title_of_name
 from ingestion.text.clean_markdown import clean_text
 from ingestion.text.implied_structure import (
-    is_first_chapter,
+    is_first_chapter_title,
     with_definition_lists,
     with_numbered_headings,
     with_question_headings,
@@ -354,7 +354,7 @@ def _first_heading(parsed: Iterable[tuple[PagePart, list[MarkdownBlock]]], name:
     if first is None:
         return ""
     is_generic = first.level > 1 and is_generic_heading(first.title)
-    is_chapter = is_first_chapter(first.title) and any(block.level == 1 for block in headings)
+    is_chapter = is_first_chapter_title(first.title) and any(block.level == 1 for block in headings)
     return "" if (is_generic or is_chapter) and not _UNNAMED.fullmatch(name) else first.title
 
 

@@ -21,11 +21,11 @@ import httpx
 from hishel import SqliteStorage
 from protego import Protego
 
-from ingestion.sources.openapi.fetch import (
+from ingestion.sources.fetch import (
     USER_AGENT,
+    CrossOriginError,
     Download,
     Downloader,
-    OutsideHost,
     StatusError,
     TransientError,
 )
@@ -114,9 +114,9 @@ class _Crawl:
         self._interval_s = 1 / source.requests_per_second
         self._last_request_at = -self._interval_s
         self._queue: deque[tuple[str, int]] = deque()
-        self._found: set[str] = set()
+        self._found_urls: set[str] = set()
         """All URLs that were passed to `_enqueue`, without fragments."""
-        self._seen: set[str] = set()
+        self._seen_page_ids: set[str] = set()
         """Ids of the pages that were queued or read."""
         self._errors = 0
         self._requested = 0
@@ -187,7 +187,7 @@ class _Crawl:
         """
         while len(self._held) > count:
             target, page = self._held.popleft()
-            if page.values["url"] in self._found or not self._is_suspicious(target):
+            if page.values["url"] in self._found_urls or not self._is_suspicious(target):
                 yield page
 
     def _is_suspicious(self, target: str) -> bool:
@@ -197,8 +197,8 @@ class _Crawl:
     def _read_page(self, url: str, depth: int) -> Iterator[RemotePage | Waiting]:
         try:
             download = yield from self._download(url)
-        except (OutsideHost, StatusError) as error:
-            is_gone = isinstance(error, OutsideHost) or error.status in _GONE_STATUSES
+        except (CrossOriginError, StatusError) as error:
+            is_gone = isinstance(error, CrossOriginError) or error.status in _GONE_STATUSES
             if is_gone and url != self._source.url:
                 return
             raise
@@ -231,18 +231,18 @@ class _Crawl:
 
     def _enqueue(self, url: str, depth: int) -> None:
         url = _without_fragment(url)
-        if url in self._found:
+        if url in self._found_urls:
             return
-        self._found.add(url)
+        self._found_urls.add(url)
         is_start = url == self._source.url
         if (is_start or self._is_wanted(url)) and self._mark_seen(url):
             self._queue.append((url, depth))
 
     def _mark_seen(self, url: str) -> bool:
-        """Add the page of `url` to `_seen`, and return whether the page is new."""
+        """Add the page of `url` to `_seen_page_ids`, and return whether the page is new."""
         page_id = _page_id(url)
-        is_new = page_id not in self._seen
-        self._seen.add(page_id)
+        is_new = page_id not in self._seen_page_ids
+        self._seen_page_ids.add(page_id)
         return is_new
 
     def _is_wanted(self, url: str) -> bool:
@@ -285,7 +285,7 @@ class _Crawl:
         url = str(self._start.join("/robots.txt"))
         try:
             download = yield from self._download(url)
-        except OutsideHost:
+        except CrossOriginError:
             return
         except StatusError as error:
             if error.status < 500 and error.status != 429:

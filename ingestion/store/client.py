@@ -205,12 +205,12 @@ def _supported_escape(escape: re.Match[str]) -> str:
     return escape[0] if is_supported else str(json.loads(f'"{escape[0]}"'))
 
 
-def with_ids(ids: Sequence[str]) -> str:
+def ids_filter(ids: Sequence[str]) -> str:
     """Return a filter for the chunks with these ids."""
     return f"id in {literal(list(ids))}"
 
 
-def of_documents(documents: Iterable[tuple[str, str]]) -> str:
+def documents_filter(documents: Iterable[tuple[str, str]]) -> str:
     """Return a filter for the chunks of `documents`, which are pairs of source and document id.
 
     The result is empty if `documents` is empty. Do not pass an empty filter to Milvus: it means all chunks.
@@ -221,29 +221,29 @@ def of_documents(documents: Iterable[tuple[str, str]]) -> str:
     )
 
 
-def near(chunks: Iterable[Chunk], distance: int) -> str:
+def neighbours_filter(chunks: Iterable[Chunk], distance: int) -> str:
     """Return a filter for the chunks within `distance` positions of one of `chunks` in the same document.
 
     The result is empty if `chunks` is empty. Do not pass an empty filter to Milvus: it means all chunks.
     """
     return " or ".join(
-        f"({of_documents([chunk.document_key])} and position >= {chunk.position - distance}"
+        f"({documents_filter([chunk.document_key])} and position >= {chunk.position - distance}"
         f" and position <= {chunk.position + distance})"
         for chunk in chunks
     )
 
 
-def of_apis(urls: Sequence[str], names: Sequence[str]) -> str:
+def apis_filter(urls: Sequence[str], names: Sequence[str]) -> str:
     """Return a filter for the chunks of the APIs with one of these URLs or names."""
     return f"api_url in {literal(list(urls))} or api_name in {literal(list(names))}"
 
 
-def in_language(language: Language) -> str:
+def language_filter(language: Language) -> str:
     """Return a filter for the chunks of documents in `language`."""
     return f"language == {literal(language)}"
 
 
-def matching(filters: Filters) -> str:
+def milvus_filter(filters: Filters) -> str:
     """Return a filter for the chunks that match `filters`.
 
     Without conditions, the result is empty, which means all chunks.

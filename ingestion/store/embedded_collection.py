@@ -28,7 +28,7 @@ from ingestion.store.collection import (
     T,
     require_manifest,
 )
-from ingestion.store.lite_record import ChildLiteRecord, LiteRecord
+from ingestion.store.lite_copy import ChildLiteCopy, LiteCopy
 from ingestion.store.manifest import (
     CollectionManifest,
     IndexedSource,
@@ -74,7 +74,7 @@ _SOURCES = TypeAdapter(dict[str, IndexedSource])
 
 
 @dataclass
-class _Documents:
+class _LoadedDocuments:
     """The data that is kept in memory about the documents in one version of the snapshot."""
 
     full_text: Bm25
@@ -96,7 +96,7 @@ class _LoadedState:
 
     version: str
     manifest: CollectionManifest | None
-    documents: _Documents | None = None
+    documents: _LoadedDocuments | None = None
     """None until documents are first read. Most ingestion runs without embeddings do not read them."""
 
 
@@ -108,10 +108,10 @@ class EmbeddedCollection(Collection):
     runs open Milvus Lite, to write to it or to restore a missing snapshot from it.
     """
 
-    def __init__(self, path: Path, record: LiteRecord, expected: CollectionManifest) -> None:
-        super().__init__(record.alias, expected)
+    def __init__(self, path: Path, copy: LiteCopy, expected: CollectionManifest) -> None:
+        super().__init__(copy.alias, expected)
         self._path = path
-        self._record = record
+        self._copy = copy
         self._connection = open_snapshot(path)
         self._lock = RLock()
         """Held by the thread that uses the connection."""
@@ -122,8 +122,8 @@ class EmbeddedCollection(Collection):
         """Open the files in `settings`. Raises ConfigurationError and StoreUnavailable."""
         settings = with_existing_snapshot(settings)
         expected = expected_manifest(settings, TOKENIZER)
-        record = ChildLiteRecord(settings) if long_lived else LiteRecord(settings)
-        return cls(snapshot_path(settings), record, expected)
+        copy = ChildLiteCopy(settings) if long_lived else LiteCopy(settings)
+        return cls(snapshot_path(settings), copy, expected)
 
     def close(self) -> None:
         with self._lock:
@@ -282,17 +282,17 @@ class EmbeddedCollection(Collection):
             manifest = state.manifest
             has_journal = connection.execute("SELECT 1 FROM journal LIMIT 1").fetchone() is not None
         if manifest is None:
-            self._record.check_manifest(None if rebuild else self._expected)
+            self._copy.check_manifest(None if rebuild else self._expected)
             if not rebuild:
                 self._restore()
         elif has_journal and not rebuild:
             with self._lock, snapshot_errors(self._path):
-                self._record.replay_journal(self._connection, manifest)
+                self._copy.replay_journal(self._connection, manifest)
 
     def _restore(self) -> None:
         writer, is_empty = self._writer(rebuild=False), True
         try:
-            for chunks, vectors in self._record.stored_rows(bool(self._expected.embedding_model)):
+            for chunks, vectors in self._copy.stored_rows(bool(self._expected.embedding_model)):
                 writer.put(chunks, vectors)
                 is_empty = False
             if not is_empty:
@@ -307,7 +307,7 @@ class EmbeddedCollection(Collection):
         return self._writer(rebuild)
 
     def _writer(self, rebuild: bool) -> SnapshotWriter:
-        return SnapshotWriter(self._path, self._record, self._expected, rebuild=rebuild)
+        return SnapshotWriter(self._path, self._copy, self._expected, rebuild=rebuild)
 
     @contextmanager
     def _reading(self) -> Iterator[tuple[sqlite3.Connection, _LoadedState]]:
@@ -323,7 +323,7 @@ class EmbeddedCollection(Collection):
                 yield self._connection, self._state
 
     @contextmanager
-    def _reading_documents(self) -> Iterator[tuple[sqlite3.Connection, _Documents]]:
+    def _reading_documents(self) -> Iterator[tuple[sqlite3.Connection, _LoadedDocuments]]:
         """Run the block as `_reading` does, but yield the documents. Loads them first if needed.
 
         Raises CollectionMissing, and CollectionMismatch if the collection was created with other settings.
@@ -360,7 +360,7 @@ class EmbeddedCollection(Collection):
             return [chunks[number] for number in numbers]
 
 
-def _load_documents(connection: sqlite3.Connection) -> _Documents:
+def _load_documents(connection: sqlite3.Connection) -> _LoadedDocuments:
     lengths, hits, languages = dict[int, int](), dict[int, ChunkHit](), set[Language]()
     kinds = dict[SectionKind, SectionKind]()
     rows = connection.execute(
@@ -373,10 +373,10 @@ def _load_documents(connection: sqlite3.Connection) -> _Documents:
         hits[number] = ChunkHit(
             chunk_id, intern(source), intern(document_id), kinds.setdefault(kind, kind)
         )
-    return _Documents(Bm25(lengths), frozenset(languages), hits)
+    return _LoadedDocuments(Bm25(lengths), frozenset(languages), hits)
 
 
-def _mask(connection: sqlite3.Connection, documents: _Documents, filters: Filters) -> Mask:
+def _mask(connection: sqlite3.Connection, documents: _LoadedDocuments, filters: Filters) -> Mask:
     """Return the mask of the chunk numbers that match `filters`; cached until the snapshot changes."""
     key = filters.model_dump_json()
     if (cached := documents.masks.get(key)) is not None:
@@ -397,7 +397,9 @@ def _mask(connection: sqlite3.Connection, documents: _Documents, filters: Filter
     return mask
 
 
-def _similarities(connection: sqlite3.Connection, documents: _Documents, vector: Vector) -> Scores:
+def _similarities(
+    connection: sqlite3.Connection, documents: _LoadedDocuments, vector: Vector
+) -> Scores:
     """Return the cosine similarity of `vector` to each chunk number; -2 for numbers without a vector."""
     if documents.vectors is None:
         documents.vectors = _read_vectors(connection, len(documents.full_text), len(vector))

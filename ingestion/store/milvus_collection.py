@@ -9,17 +9,17 @@ from typing import TYPE_CHECKING, Self, get_args
 from ingestion.store.cache import CollectionReloader, ReadThroughCache
 from ingestion.store.catalogue import DocumentKey, drop_leftovers, read_catalogue, words_name
 from ingestion.store.client import (
-    in_language,
+    apis_filter,
+    documents_filter,
+    ids_filter,
     is_lite,
+    language_filter,
     literal,
-    matching,
     milvus_errors,
-    near,
-    of_apis,
-    of_documents,
+    milvus_filter,
+    neighbours_filter,
     open_milvus,
     row_pages,
-    with_ids,
 )
 from ingestion.store.collection import (
     NO_FILTERS,
@@ -161,7 +161,7 @@ class MilvusCollection(Collection):
                 # Milvus Lite refuses the client's default parameters for BM25.
                 search_params={"metric_type": metric, "params": {}},
                 limit=k,
-                filter=matching(filters),
+                filter=milvus_filter(filters),
                 output_fields=output_fields,
             )
         # Milvus Lite reports BM25 as a negative distance.
@@ -178,15 +178,15 @@ class MilvusCollection(Collection):
         return list(self._by_id.get(ids).values())
 
     def chunks_of_documents(self, documents: Iterable[DocumentKey]) -> list[Chunk]:
-        expression = of_documents(documents)
+        expression = documents_filter(documents)
         return self._query_chunks(expression) if expression else []
 
     def neighbours(self, chunks: Iterable[Chunk], distance: int) -> list[Chunk]:
-        expression = near(chunks, distance)
+        expression = neighbours_filter(chunks, distance)
         return self._query_chunks(expression) if expression else []
 
     def chunks_by_api(self, urls: Sequence[str], names: Sequence[str]) -> list[Chunk]:
-        return self._query_chunks(of_apis(urls, names)) if urls or names else []
+        return self._query_chunks(apis_filter(urls, names)) if urls or names else []
 
     def sample(self, count: int) -> list[Chunk]:
         # Ids are hashes, so the chunks with the lowest ids are a uniform sample. `g` sorts after all
@@ -220,11 +220,11 @@ class MilvusCollection(Collection):
         return collection_version(self._client, self.alias)
 
     def _read_by_id(self, ids: list[str]) -> dict[str, Chunk]:
-        return {chunk.id: chunk for chunk in self._query_chunks(with_ids(ids))}
+        return {chunk.id: chunk for chunk in self._query_chunks(ids_filter(ids))}
 
     def _read_languages(self) -> frozenset[Language]:
         found = {
-            language: self._client.query(self.alias, in_language(language), ["id"], limit=1)
+            language: self._client.query(self.alias, language_filter(language), ["id"], limit=1)
             for language in get_args(Language)
         }
         return frozenset(language for language, rows in found.items() if rows)

@@ -35,11 +35,11 @@ from ingestion.store.client import (
     BATCH_ROWS,
     MilvusRow,
     batches,
+    documents_filter,
+    ids_filter,
     literal,
     milvus_errors,
-    of_documents,
     row_pages,
-    with_ids,
 )
 from ingestion.store.collection import CollectionWriter
 from ingestion.store.manifest import (
@@ -213,7 +213,7 @@ class InPlaceWriter(CollectionWriter):
             self._begin()
             for ids in batches(sorted(dropped)):
                 self._subtract_rows(ids)
-                self._client.delete(self._alias, filter=with_ids(ids))
+                self._client.delete(self._alias, filter=ids_filter(ids))
             self._client.flush(self._alias)
             words = self._write_words()
             self._write_catalogue()
@@ -235,7 +235,7 @@ class InPlaceWriter(CollectionWriter):
 
     def _subtract_rows(self, ids: Sequence[str]) -> None:
         """Subtract the words of the stored rows with these ids; record their documents as changed."""
-        rows = self._client.query(self._alias, filter=with_ids(ids), output_fields=CHUNK_FIELDS)
+        rows = self._client.query(self._alias, filter=ids_filter(ids), output_fields=CHUNK_FIELDS)
         for row in rows:
             self._word_changes.subtract(chunk_words(chunk_from_row(row)))
             self._changed_documents.add(row_key(row))
@@ -285,7 +285,7 @@ class InPlaceWriter(CollectionWriter):
         builder = CatalogueBuilder()
         rows = self._client.query(
             self._alias,
-            filter=f"({of_documents(keys)}) and position < {MAX_OUTLINE_CHUNKS}",
+            filter=f"({documents_filter(keys)}) and position < {MAX_OUTLINE_CHUNKS}",
             output_fields=CATALOGUED_FIELDS,
             consistency_level="Strong",
         )
@@ -299,7 +299,7 @@ class InPlaceWriter(CollectionWriter):
             self._client.upsert(name, rows)
         removed = set(before) - builder.keys()
         for ids in batches(sorted(map(row_id, removed))):
-            self._client.delete(name, filter=with_ids(ids))
+            self._client.delete(name, filter=ids_filter(ids))
 
     def _replace_catalogue(self) -> None:
         """Create an empty catalogue. A catalogue of another version is dropped first."""

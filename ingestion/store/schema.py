@@ -63,8 +63,8 @@ def create_chunks(client: "MilvusClient", name: str, dimension: int | None, toke
     _create(client, name, _chunk_schema(client, dimension, tokenizer), index)
 
 
-def create_recorded_chunks(client: "MilvusClient", name: str, dimension: int | None) -> None:
-    """Create the collection `name` for `LiteRecord`, with vectors of `dimension` if it is not None.
+def create_copied_chunks(client: "MilvusClient", name: str, dimension: int | None) -> None:
+    """Create the collection `name` for `LiteCopy`, with vectors of `dimension` if it is not None.
 
     The chunks are not searched. They are read only to restore a missing snapshot.
     """
@@ -140,7 +140,7 @@ def chunk_from_row(row: MilvusRow) -> Chunk:
     return Chunk.model_validate({name: row[name] for name in CHUNK_FIELDS})
 
 
-def embedded_text(chunk: Chunk) -> str:
+def searchable_text(chunk: Chunk) -> str:
     """Return the text of `chunk` to embed and index: title, section and API URL, followed by the body."""
     location = " > ".join(part for part in (chunk.title, chunk.section) if part)
     lines = (location, chunk.api_url, chunk.body) if chunk.api_url else (location, chunk.body)
@@ -149,15 +149,15 @@ def embedded_text(chunk: Chunk) -> str:
 
 def chunk_words(chunk: Chunk) -> list[str]:
     """Return the words of the indexed text of `chunk`, unstemmed."""
-    return vocabulary_words(embedded_text(chunk))
+    return vocabulary_words(searchable_text(chunk))
 
 
 def indexed_terms(chunk: Chunk, words: Sequence[str]) -> list[str]:
     """Return the terms of the full-text index for `chunk`; `words` are its `chunk_words`."""
-    # `embedded_text` also contains the title, so the terms of the title count twice: the topic of a page
+    # `searchable_text` also contains the title, so the terms of the title count twice: the topic of a page
     # weighs more than a passing mention.
     title = index_terms(chunk.title, vocabulary_words(chunk.title))
-    return [*title, *index_terms(embedded_text(chunk), words)]
+    return [*title, *index_terms(searchable_text(chunk), words)]
 
 
 def word_rows(counts: Counter[str]) -> Iterator[MilvusRow]:

@@ -4,7 +4,7 @@ Milvus Lite lets only one process open its file, and reads every row for each se
 are answered from the snapshot instead. It contains the chunks, their full-text index, their vectors, the
 vocabulary and the catalogue. An ingestion run changes the chunks and their indexes in one transaction.
 Readers see the previous state until the commit, and a run that dies before the commit changes no chunks.
-After the commit, `lite_record.py` copies the changes to Milvus Lite.
+After the commit, `lite_copy.py` copies the changes to Milvus Lite.
 
 The file is in SQLite's WAL mode and is memory-mapped. docs/decisions/0014-embedded-snapshot.md compares
 the alternatives.

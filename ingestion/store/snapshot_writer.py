@@ -14,7 +14,7 @@ import numpy as np
 from ingestion.store.catalogue import CatalogueBuilder, DocumentKey, entry_key
 from ingestion.store.client import batches
 from ingestion.store.collection import CollectionWriter
-from ingestion.store.lite_record import LiteRecord
+from ingestion.store.lite_copy import LiteCopy
 from ingestion.store.manifest import CollectionManifest
 from ingestion.store.postings import PostingsUpdate
 from ingestion.store.schema import Vector, check_lengths, chunk_words, indexed_terms
@@ -48,7 +48,7 @@ class SnapshotWriter(CollectionWriter):
     """
 
     def __init__(
-        self, path: Path, record: LiteRecord, expected: CollectionManifest, *, rebuild: bool
+        self, path: Path, copy: LiteCopy, expected: CollectionManifest, *, rebuild: bool
     ) -> None:
         """Initialise the writer; the first change opens the snapshot at `path`.
 
@@ -56,7 +56,7 @@ class SnapshotWriter(CollectionWriter):
         chunks are removed.
         """
         self._path = path
-        self._record = record
+        self._copy = copy
         self._expected = expected
         self._rebuild = rebuild
         self._connection: sqlite3.Connection | None = None
@@ -93,7 +93,7 @@ class SnapshotWriter(CollectionWriter):
                 self._remove(connection, ids)
             manifest = self._commit(connection)
             self._postings, self._words = PostingsUpdate(), Counter()  # free memory for Milvus Lite
-            self._record.replay_journal(connection, manifest)
+            self._copy.replay_journal(connection, manifest)
             self.abandon()
         return manifest
 

@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from ingestion.text.html_tags import (
     bold_title,
     image_text,
-    is_alone,
+    is_alone_on_line,
     outdent_components,
     regular_table,
     replace_annotations,
@@ -124,7 +124,7 @@ _REPLACEMENTS: Sequence[tuple[str, re.Pattern[str], Callable[[re.Match[str]], st
     (":`", _ROLE, lambda match: f"`{match['text']}`"),
     ("<%", _INSERTED_LINK, lambda match: match["text"]),
     ("](#", _ANCHOR_LINK, lambda _: ""),
-    ("![", _IMAGE, lambda match: image_text(match["alt"], is_alone=is_alone(match))),
+    ("![", _IMAGE, lambda match: image_text(match["alt"], is_alone=is_alone_on_line(match))),
     ("{'", _STRING, lambda match: match["text"]),
     ('{"', _STRING, lambda match: match["text"]),
 )

@@ -270,7 +270,7 @@ def _line_before(match: re.Match[str]) -> str:
     return match.string[start : match.start()]
 
 
-def is_alone(match: re.Match[str]) -> bool:
+def is_alone_on_line(match: re.Match[str]) -> bool:
     """Return whether the line of a tag or an image contains no text besides it. Other tags do not count."""
     line_after = match.string[match.end() :].partition("\n")[0]
     return not (_is_inline(match) or _ANY_TAG.sub("", line_after).strip())
@@ -289,7 +289,7 @@ def image_text(alt: str, *, is_alone: bool) -> str:
 def _html_tag(match: re.Match[str], values: Mapping[str, str]) -> str:
     is_closing, name = bool(match["closing"]), match["tag"].lower()
     if name == "img":
-        return image_text(values.get("alt", ""), is_alone=is_alone(match))
+        return image_text(values.get("alt", ""), is_alone=is_alone_on_line(match))
     if name == "li":
         return "" if is_closing else "\n- "
     if _HEADING.fullmatch(name):

@@ -45,7 +45,7 @@ _FIRST_CHAPTER = re.compile(
 )
 
 
-def is_first_chapter(title: str) -> bool:
+def is_first_chapter_title(title: str) -> bool:
     """Return whether a title is one that the first chapter of any document may have, such as "1 概述"."""
     return _FIRST_CHAPTER.fullmatch(title.strip()) is not None
 

@@ -28,13 +28,13 @@ Of the cross-validated answers with at least this probability, nine in ten are r
 MEDIUM = 0.45
 """Minimum probability for the confidence `medium`."""
 
-DEFINED = 0.9
+MIN_PROBABILITY_IF_DEFINED = 0.9
 """Minimum probability of an answer that defines a code, if the question only names the code and its API.
 
 It is chosen, not measured.
 """
 
-INCOMPLETE = 0.4
+MAX_PROBABILITY_IF_MISSING = 0.4
 """Maximum probability of an answer if the question has an identifier that no document contains.
 
 It is chosen, not measured. It is below `MEDIUM`, so the confidence is low.
@@ -91,18 +91,18 @@ def quotes_probability(quotes: Quotes, missing_identifiers: Collection[str]) -> 
     """Return the probability that `quotes` answer the question, 0 to 1.
 
     `missing_identifiers` are the identifiers of the question that no document contains. They limit the
-    probability to `INCOMPLETE`, or to 0 if the question is only about them.
+    probability to `MAX_PROBABILITY_IF_MISSING`, or to 0 if the question is only about them.
     """
     if not quotes.passages:
         return 0.0
     terms, probability = quotes.terms, answer_probability(answer_features(quotes))
     if missing_identifiers:
         has_others = terms.has_other_words(missing_identifiers)
-        return min(probability, INCOMPLETE) if has_others else 0.0
+        return min(probability, MAX_PROBABILITY_IF_MISSING) if has_others else 0.0
     defining = [passage for passage in quotes.passages if passage.codes]
     names = [*terms.identifiers, *(passage.chunk.api_name for passage in defining)]
     if defining and "difference" not in terms.needs and not terms.has_other_words(names):
-        return max(probability, DEFINED)
+        return max(probability, MIN_PROBABILITY_IF_DEFINED)
     return probability
 
 

@@ -33,7 +33,7 @@ from runnables.question.extract_details import details_of, error_codes, extract_
 from runnables.question.query_terms import QueryTerms
 from runnables.retrieval.exact_search import is_at_path
 from runnables.retrieval.query_analysis import Glossary, specific_identifiers, split_question
-from runnables.retrieval.relevance import MAX_CANDIDATES, relative_scores
+from runnables.retrieval.relevance import MAX_COMPARED_CHUNKS, relative_scores
 from runnables.run_context import NamedStep, emit_answer
 from runnables.state import AnswerFunction, Draft, PipelineState, StateFunction, with_draft
 from schemas.answer import Answer, AnswerDraft
@@ -45,7 +45,7 @@ from schemas.question import ExtractedDetails, Question, StructuredQuestion
 MAX_RELATED_PAGES = 3
 """Maximum number of pages that an answer names besides the first one."""
 
-MAX_DISTANCE = 2.0
+MAX_RELEVANCE_GAP = 2.0
 """Maximum difference in relevance between the best passage and a further passage to quote.
 
 Relevance is in log-odds: at this difference, the odds that the further passage is right are 0.14 times
@@ -55,7 +55,7 @@ Relevance is in log-odds: at this difference, the odds that the further passage 
 MAX_PASSAGES = 4
 """Maximum number of passages to quote for a part of the question."""
 
-MAX_DEFINITIONS = 3
+MAX_QUOTED_DEFINITIONS = 3
 """Maximum number of definitions to quote of a single error code."""
 
 MUCH_LONGER = 1.5
@@ -121,7 +121,7 @@ def find_quotes(
     terms = QueryTerms.of(details, structured, collection, glossary)
     chunks = _candidate_chunks(state)
     scores = dict(zip((r.chunk.id for r in chunks), relative_scores(chunks), strict=True))
-    best: Sequence[Chunk] = [retrieved.chunk for retrieved in chunks[:MAX_CANDIDATES]]
+    best: Sequence[Chunk] = [retrieved.chunk for retrieved in chunks[:MAX_COMPARED_CHUNKS]]
     parts = split_question(details.search_query)
     ranked = []
     for part in parts:
@@ -258,7 +258,7 @@ def _choose_passages(
     for passage in others:
         if len(chosen) >= MAX_PASSAGES:
             break
-        is_near = best.relevance - passage.relevance <= MAX_DISTANCE
+        is_near = best.relevance - passage.relevance <= MAX_RELEVANCE_GAP
         is_new = all(passage.chunk.body != quoted.chunk.body for quoted in chosen)
         is_asked = not passage.features["unasked"]
         if is_asked and is_near and is_new and len(passage.text) <= left:
@@ -290,7 +290,9 @@ def _choose_definitions(ranked: Sequence[RankedPassage]) -> list[RankedPassage]:
     longer = [passage for passage in definitions if _is_much_longer(passage, first)]
     others = [each for each in definitions if not (is_common and each.chunk.api_url)]
     for passage in (*sorted(longer, key=lambda each: -len(each.text))[:1], *others):
-        if len(chosen) < MAX_DEFINITIONS and not any(_repeats(passage, each) for each in chosen):
+        if len(chosen) < MAX_QUOTED_DEFINITIONS and not any(
+            _repeats(passage, each) for each in chosen
+        ):
             chosen.append(passage)
     return chosen
 

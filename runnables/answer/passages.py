@@ -28,7 +28,7 @@ A single segment that is longer is quoted as a whole.
 MAX_QUOTED_CHARS = 1_200
 """Maximum total length of the passages of an answer, in characters."""
 
-MAX_ANCHORS = 3
+MAX_PASSAGES_PER_CHUNK = 3
 """Maximum number of passages per chunk.
 
 Each passage extends around an anchor: a segment that the question names, or one of the most relevant
@@ -50,7 +50,7 @@ SIMILAR_SHARE = 0.6
 It is also the minimum relevance of a further row, relative to the anchor.
 """
 
-CLEAR_SHARE = 0.3
+MIN_ASKED_SHARE = 0.3
 """Minimum relevance of a row that is clearly asked for, relative to the weight of the question's words."""
 
 MIN_PASTED_LINES = 2
@@ -215,7 +215,7 @@ def _passages(candidate: Candidate, weights: Mapping[str, float]) -> Iterator[Ra
     min_relevance = SIMILAR_SHARE * max(relevance)
     named = [i for i in indices if candidate.is_named(i)]
     similar = [i for i in indices if relevance[i] >= min_relevance]
-    anchors = sorted(named or similar, key=lambda i: -relevance[i])[:MAX_ANCHORS]
+    anchors = sorted(named or similar, key=lambda i: -relevance[i])[:MAX_PASSAGES_PER_CHUNK]
     for chosen in dict.fromkeys(_choose_segments(candidate, relevance, i) for i in anchors):
         yield _passage(candidate, chosen, weights)
 
@@ -298,7 +298,7 @@ def _further_rows(candidate: Candidate, relevance: Sequence[float], anchor: int)
     Rows that the question does not clearly ask for come last, parent parameters before their children.
     """
     segments, terms = candidate.segments, candidate.terms
-    clear = CLEAR_SHARE * terms.total
+    clear = MIN_ASKED_SHARE * terms.total
     table = [i for i, segment in enumerate(segments) if segment.block == segments[anchor].block]
     rows = [i for i in table if i != anchor]
     if candidate.defined_codes(anchor):
@@ -327,7 +327,7 @@ def _further_rows(candidate: Candidate, relevance: Sequence[float], anchor: int)
     return sorted(rows, key=order)
 
 
-def _is_known(candidate: Candidate, index: int) -> bool:
+def _is_pasted(candidate: Candidate, index: int) -> bool:
     """Return whether the segment is code that the question contains, or introduces only such code."""
     is_before = index + 1 in candidate.pasted and _introduces(candidate.segments, index)
     return index in candidate.pasted or is_before
@@ -338,7 +338,7 @@ def _passage(
 ) -> RankedPassage:
     chunk, terms = candidate.chunk, candidate.terms
     segments = [candidate.segments[i] for i in indices]
-    quoted = [candidate.segments[i] for i in indices if not _is_known(candidate, i)]
+    quoted = [candidate.segments[i] for i in indices if not _is_pasted(candidate, i)]
     words = candidate.heading_words.union(*(candidate.words[i] for i in indices))
     text = "\n".join(segment.text for segment in segments)
     is_code = all(segment.kind == "code" for segment in segments)

@@ -20,7 +20,7 @@ from runnables.question.extract_details import error_codes
 from runnables.question.topic_scorer import is_content_word
 from schemas.document import Chunk
 
-NON_NOUN_FACTOR = 0.25
+NON_NOUN_COVERAGE_FACTOR = 0.25
 """Factor for the weight of a word that is not a noun.
 
 It is low because colloquial questions use verbs that documents do not use, such as 弄 and 导出去. The
@@ -92,7 +92,7 @@ def _weighted_terms(text: str) -> Iterator[tuple[str, float]]:
     for word in dict.fromkeys(vocabulary_words(text)):
         if is_content_word(word):
             rarity = COMMON_ZIPF - zipf_frequency(word)
-            yield stem(word), rarity * (1.0 if may_be_noun(word) else NON_NOUN_FACTOR)
+            yield stem(word), rarity * (1.0 if may_be_noun(word) else NON_NOUN_COVERAGE_FACTOR)
     for code in dict.fromkeys(error_codes(text)):
         yield code, COMMON_ZIPF - RAREST_ZIPF
 
@@ -170,11 +170,11 @@ def _shares_words_or_identifier(statement: str, cited: Sequence[Chunk]) -> bool:
     same_language = [chunk for chunk in cited if detect_language(_chunk_text(chunk)) == language]
     text = _join_texts(same_language)
     if same_language and word_share(statement, text) >= MIN_WORD_SHARE:
-        return len(same_language) < len(cited) or not _has_foreign_sentence(statement, text)
+        return len(same_language) < len(cited) or not _has_unrelated_sentence(statement, text)
     return len(same_language) < len(cited) and _shares_identifier(statement, _join_texts(cited))
 
 
-def _has_foreign_sentence(statement: str, text: str) -> bool:
+def _has_unrelated_sentence(statement: str, text: str) -> bool:
     """Return whether `statement` has a sentence of which `text` contains almost no words."""
     blocks = split_markdown(statement)
     sentences = [_prose(block) for block in blocks if not block.lstrip().startswith(("```", "~~~"))]

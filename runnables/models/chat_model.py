@@ -34,7 +34,7 @@ from tenacity import (
 from ingestion.providers import ModelRole, context_window_in, model_errors, retry_wait_s
 from runnables.models.context_window import (
     count_prompt_tokens,
-    end_of,
+    finish_reason,
     is_cut_reasoning_reply,
     lift_output_limit,
     lower_output_limit,
@@ -268,7 +268,7 @@ class ChatModel:
             else:
                 if is_cut_reasoning_reply(reply) and self._lift_limit(sent):
                     continue
-                if not end_of(reply) and is_unfinished(reply.text):
+                if not finish_reason(reply) and is_unfinished(reply.text):
                     raise ModelUnavailable(f"{self.role.setting}: the reply ended early")
                 return reply
 

@@ -37,7 +37,8 @@ class ChatModels:
         """All models without duplicates."""
         return tuple(
             {
-                model.role.prefix: model for model in (*self.answer_models, *self.extraction_models)
+                model.role.purpose: model
+                for model in (*self.answer_models, *self.extraction_models)
             }.values()
         )
 
@@ -80,11 +81,11 @@ def open_judge_model(
     return _open(settings, limiter or ConcurrencyLimiter(settings.max_concurrency), "JUDGE")
 
 
-def _open(settings: Settings, limiter: ConcurrencyLimiter, prefix: str) -> ChatModel:
+def _open(settings: Settings, limiter: ConcurrencyLimiter, purpose: str) -> ChatModel:
     from langchain.chat_models import init_chat_model
 
-    name = prefix.lower()
-    role = ModelRole(prefix, getattr(settings, f"{name}_model"))
+    name = purpose.lower()
+    role = ModelRole(purpose, getattr(settings, f"{name}_model"))
     options = connection_options(
         getattr(settings, f"{name}_base_url"), getattr(settings, f"{name}_api_key")
     )

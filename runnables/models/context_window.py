@@ -24,7 +24,7 @@ MAX_OUTPUT_SHARE = 0.25
 TAG_TOKENS = 12
 """Estimated number of tokens in the tags around a chunk."""
 
-MAX_PARTS = 4
+MAX_CONTEXT_PARTS = 4
 """Maximum number of parts into which chunks are split; each part takes one model call."""
 
 log = logging.getLogger(__name__)
@@ -73,14 +73,14 @@ def select_chunks(chunks: list[RetrievedChunk], max_tokens: float) -> list[Retri
 def split_chunks(
     chunks: list[RetrievedChunk], window: int, prompt_tokens: int
 ) -> list[list[RetrievedChunk]]:
-    """Split `chunks` into at most `MAX_PARTS` parts, each of which fits the window.
+    """Split `chunks` into at most `MAX_CONTEXT_PARTS` parts, each of which fits the window.
 
     The second and later parts leave room for the previous answer in the prompt. Chunks that fit in none of
     the parts are omitted.
     """
     parts = [fit_chunks(chunks, window, prompt_tokens)]
     remaining = _without(chunks, parts[0])
-    while remaining and len(parts) < MAX_PARTS:
+    while remaining and len(parts) < MAX_CONTEXT_PARTS:
         part = fit_chunks(remaining, window - int(reserved_output_tokens(window)), prompt_tokens)
         if not part:
             break
@@ -148,7 +148,7 @@ def lower_output_limit(client: BaseChatModel, window: int) -> None:
         setattr(limited, name, min(limit, tokens))
 
 
-def end_of(reply: AIMessage) -> str | None:
+def finish_reason(reply: AIMessage) -> str | None:
     """Return why a reply ended, such as "stop" or "length"; None if the provider does not say why."""
     metadata = reply.response_metadata
     ends = (metadata.get(name) for name in ("finish_reason", "stop_reason", "done_reason"))
@@ -157,7 +157,7 @@ def end_of(reply: AIMessage) -> str | None:
 
 def is_cut_reply(reply: AIMessage) -> bool:
     """Return whether the limit on the length cut off `reply`."""
-    return end_of(reply) in _CUT
+    return finish_reason(reply) in _CUT
 
 
 def is_cut_reasoning_reply(reply: AIMessage) -> bool:

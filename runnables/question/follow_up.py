@@ -156,10 +156,10 @@ def _repeat_about(text: str, history: Sequence[Turn], is_complete: bool) -> str:
         place = _api_place(history[-1], words, other)
     if place:
         return _INDEFINITE_ARTICLE.sub("the ", question[: place[0]]) + other + question[place[1] :]
-    return _insert_subject(_first_form(history), rest)
+    return _insert_subject(_without_additions(history), rest)
 
 
-def _first_form(history: Iterable[Turn]) -> str:
+def _without_additions(history: Iterable[Turn]) -> str:
     """Return the latest question without what `_repeat_about` has added to it."""
     first = ""
     for turn in history:

@@ -24,7 +24,7 @@ ON_TOPIC = 0.35
 The probability assumes that questions on and off topic are equally frequent.
 """
 
-OFF_TOPIC = 0.1
+CLEARLY_OFF_TOPIC = 0.1
 """Probability below which the reply to an off-topic question says that the question is off-topic.
 
 At a higher probability, the reply says only that the documents do not cover the question.
@@ -55,15 +55,15 @@ def estimate_on_topic(
 ) -> float:
     """Return the probability that a question is about the platform.
 
-    It is at least `OFF_TOPIC` for a question about the service itself, such as "is there an SLA", because
-    its words say nothing about the subject of the documents.
+    It is at least `CLEARLY_OFF_TOPIC` for a question about the service itself, such as "is there an SLA",
+    because its words say nothing about the subject of the documents.
 
     `chunks` are the question's search results. This function blocks: call it in a worker thread.
     """
     features = topic_features(details, collection, glossary, chunks)
     is_personal = features["private"] or features["personal"]
     is_about_service = _SERVICE_WORDS.search(details.text) is not None and not is_personal
-    return max(topic_probability(features), OFF_TOPIC if is_about_service else 0.0)
+    return max(topic_probability(features), CLEARLY_OFF_TOPIC if is_about_service else 0.0)
 
 
 def topic_features(
@@ -90,7 +90,7 @@ def topic_features(
         "mean": sum(scores) / max(len(scores), 1),
         "private": float(_has_private_word(details, collection)),
         "personal": float(_FIRST_PERSON.search(details.text) is not None),
-        "share": _stated_share(details, collection, glossary, chunks),
+        "share": _best_chunk_coverage(details, collection, glossary, chunks),
     }
 
 
@@ -124,7 +124,7 @@ def private_words(text: str) -> list[str]:
     return list(dict.fromkeys(word for word, _ in _private_words().groups(text)))
 
 
-def _stated_share(
+def _best_chunk_coverage(
     details: ExtractedDetails, collection: Collection, glossary: Glossary, chunks: Sequence[Chunk]
 ) -> float:
     """Return the largest weighted share of the question's words that a single chunk contains, 0 to 1.

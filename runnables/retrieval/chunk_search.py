@@ -39,7 +39,7 @@ from runnables.retrieval.ranking import (
     interleave,
     lacks_request_parameters,
 )
-from runnables.retrieval.relevance import MAX_CANDIDATES, with_relevant_chunk
+from runnables.retrieval.relevance import MAX_COMPARED_CHUNKS, with_relevant_chunk
 from runnables.retrieval.rerank import RerankStep
 from runnables.retrieval.retriever import HybridSearch, to_document
 from runnables.run_context import NamedStep
@@ -123,7 +123,7 @@ class ChunkSearch:
         depth: int,
         config: RunnableConfig,
     ) -> list[RetrievedChunk]:
-        candidates = max(question.k, RERANK_DEPTH if self._reranker else MAX_CANDIDATES)
+        candidates = max(question.k, RERANK_DEPTH if self._reranker else MAX_COMPARED_CHUNKS)
         deeper = question.model_copy(update={"k": max(candidates, depth)})
         chunks = await self._search_parts(query, deeper, terms, config)
         if self._reranker is not None:

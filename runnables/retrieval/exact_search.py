@@ -52,10 +52,10 @@ ERROR_TABLE_QUERY = "错误码 error code"
 MAX_STATUS_BYTE = 255
 """Largest decimal code that is also searched for in hexadecimal: documents may write 142 as `0x8e`."""
 
-MAX_SIMILAR = 3
+MAX_SUGGESTED_IDENTIFIERS = 3
 """Maximum number of identifiers to suggest in place of one that no document contains."""
 
-MIN_SIMILARITY = 75
+MIN_IDENTIFIER_SIMILARITY = 75
 """Minimum similarity, 0 to 100, of a suggested identifier."""
 
 DEFINED, LISTED = 2, 1
@@ -177,7 +177,11 @@ def similar_identifiers(
         text = "\n".join(bodies)
         known = {name for body in bodies for name in _identifiers_in(body)}
     found = process.extract(
-        identifier, sorted(known), scorer=fuzz.ratio, limit=MAX_SIMILAR, score_cutoff=MIN_SIMILARITY
+        identifier,
+        sorted(known),
+        scorer=fuzz.ratio,
+        limit=MAX_SUGGESTED_IDENTIFIERS,
+        score_cutoff=MIN_IDENTIFIER_SIMILARITY,
     )
     return [as_written(name, text) for name, _, _ in found]
 

@@ -51,7 +51,7 @@ This share is called the coverage of the document.
 MIN_COVERAGE_IF_SIMILAR = 0.25
 """Minimum coverage, instead of MIN_COVERAGE, if the whole names are similar."""
 
-MIN_SIMILARITY = 0.74
+MIN_NAME_SIMILARITY = 0.74
 """Minimum similarity, 0 to 1, at which whole names count as similar."""
 
 MIN_WORD_SIMILARITY = 75
@@ -69,7 +69,7 @@ VERSION_BONUS = 0.5
 UNREQUESTED_VERSION_PENALTY = 0.02
 """Penalty for a version in a document's title if the given name has no version."""
 
-MAX_CANDIDATES = 30
+MAX_COMPARED_DOCUMENTS = 30
 """Maximum number of documents whose names are compared as a whole."""
 
 NameField = Literal["title", "glossary", "address", "service"]
@@ -201,11 +201,11 @@ class NameIndex:
         has_specific_word = any(word not in GENERIC_WORDS for word in name.words)
         min_coverage = MIN_COVERAGE if has_specific_word else math.inf
         ranked = sorted(coverage, key=lambda number: (-coverage[number], number))
-        for number in ranked[:MAX_CANDIDATES]:
+        for number in ranked[:MAX_COMPARED_DOCUMENTS]:
             document, share = self._documents[number], coverage[number]
             is_service = identifier == _normalise_identifier(document.entry.service_id)
             similarity = 1.0 if is_service else _best_similarity(name, document)
-            is_similar = share >= MIN_COVERAGE_IF_SIMILAR and similarity >= MIN_SIMILARITY
+            is_similar = share >= MIN_COVERAGE_IF_SIMILAR and similarity >= MIN_NAME_SIMILARITY
             if share >= min_coverage or is_similar:
                 scores[number] = share + similarity + _version_adjustment(name, document)
         return scores

@@ -22,7 +22,7 @@ MIN_LANGUAGE_SHARE = 0.1
 MAX_COUNTED_DOCUMENTS = 1_000
 """Maximum number of documents from which the share of a language is estimated."""
 
-MAX_PARTS = 3
+MAX_QUESTION_PARTS = 3
 """Maximum number of parts of a question; more parts are an enumeration rather than questions."""
 
 MIN_PART_BYTES = 4
@@ -233,7 +233,7 @@ def split_question(question: str) -> list[str]:
         separator = _CHINESE_SEPARATOR if is_chinese else _ENGLISH_SEPARATOR
         parts = [part.strip(" ，,。.?？") for part in separator.split(question)]
     parts = [part for part in parts if len(part.encode()) >= MIN_PART_BYTES]
-    is_split = 1 < len(parts) <= MAX_PARTS and _are_questions(question, parts)
+    is_split = 1 < len(parts) <= MAX_QUESTION_PARTS and _are_questions(question, parts)
     return parts if is_split and not any(map(_PRONOUN.search, parts[1:])) else [question]
 
 

@@ -217,7 +217,7 @@ MAX_BYTES = 2_000
 Sections of at least this size are left unchanged.
 """
 
-MAX_DISTANCE = 2
+MAX_NEIGHBOURS_PER_SIDE = 2
 """Maximum number of neighbours on each side."""
 
 Sections = dict[int, Chunk]
@@ -236,7 +236,7 @@ def add_neighbours(
     """
     short = [r.chunk for r in retrieved if _size(r.chunk) < MAX_BYTES]
     sections: defaultdict[DocumentKey, Sections] = defaultdict(dict)
-    for chunk in collection.neighbours(short, MAX_DISTANCE):
+    for chunk in collection.neighbours(short, MAX_NEIGHBOURS_PER_SIDE):
         if filters.allow(chunk):
             sections[chunk.document_key][chunk.position] = chunk
     shown = {r.chunk.id for r in retrieved}
@@ -257,7 +257,7 @@ def _extend(chunk: Chunk, sections: Sections, shown: set[str]) -> list[Chunk]:
         edge = passage[-1 if side > 0 else 0]
         position = edge.position + side
         # `sections` also has the neighbours of other results.
-        is_near = abs(position - chunk.position) <= MAX_DISTANCE
+        is_near = abs(position - chunk.position) <= MAX_NEIGHBOURS_PER_SIDE
         section = sections.get(position) if is_near else None
         if section is not None and section.id not in shown and _size(section) <= bytes_left:
             passage = [*passage, section] if side > 0 else [section, *passage]

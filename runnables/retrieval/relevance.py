@@ -14,7 +14,7 @@ from runnables.answer.coefficients import PASSAGE_WEIGHTS
 from runnables.question.query_terms import Need, QueryTerms, fits, states_quantity
 from schemas.document import Chunk, RetrievedChunk, SectionKind
 
-MAX_CANDIDATES = 20
+MAX_COMPARED_CHUNKS = 20
 """Number of best chunks whose relevance is compared; with more, answers did not improve."""
 
 MIN_K = 4
@@ -145,7 +145,7 @@ def with_relevant_chunk(
     search ranks some chunks high on purpose (see `MIN_K`); docs/explanation/retrieval.md has the
     measurements. If `k` is less than `MIN_K`, the first `k` chunks are returned.
     """
-    end = min(len(ranking), MAX_CANDIDATES)
+    end = min(len(ranking), MAX_COMPARED_CHUNKS)
     if not MIN_K <= k < end:
         return list(ranking[:k])
     scores = relative_scores(ranking)

@@ -11,7 +11,7 @@ from langchain_core.documents import BaseDocumentCompressor
 from langchain_core.runnables import RunnableConfig
 
 from ingestion.local_models import LOCAL_PROVIDER
-from ingestion.store.schema import embedded_text
+from ingestion.store.schema import searchable_text
 from runnables.models.chat_models import ChatModels
 from runnables.retrieval.compressors import RERANK_DEPTH, CompressorReranker, Reranker
 from runnables.retrieval.rerankers import CrossEncoderReranker, EndpointReranker, ListwiseReranker
@@ -65,7 +65,7 @@ class RerankStep:
 
     async def _run(self, step_input: RerankInput, config: RunnableConfig) -> RerankOutput:
         chunks = step_input["chunks"]
-        passages = [embedded_text(retrieved.chunk) for retrieved in chunks]
+        passages = [searchable_text(retrieved.chunk) for retrieved in chunks]
         try:
             ranks = await self._reranker.rank(
                 step_input["question"], passages, with_deadline(config, self._timeout_s)

@@ -48,7 +48,7 @@ The order of this ranking breaks ties between chunks that define an identifier, 
 the candidates.
 """
 
-MAX_DEFINITIONS = 2
+MAX_LEADING_DEFINITIONS = 2
 """Maximum number of chunks that come first because they define an identifier of the question.
 
 If `k` is 5, three results remain for the other words of the question.
@@ -246,7 +246,7 @@ def _definitions_first(
     ranking: ScoredHits,
     others: ScoredHits,
 ) -> ScoredHits:
-    """Return the chunks that define `identifiers`, at most `MAX_DEFINITIONS`, followed by `others`.
+    """Return the chunks that define `identifiers`, at most `MAX_LEADING_DEFINITIONS`, followed by `others`.
 
     The chunks that define identifiers are sorted by these criteria:
 
@@ -268,7 +268,7 @@ def _definitions_first(
             ranks.get(hit, len(ranks)),
         ),
     )
-    first = {hit: ranking.get(hit, 0.0) for hit in defining[:MAX_DEFINITIONS]}
+    first = {hit: ranking.get(hit, 0.0) for hit in defining[:MAX_LEADING_DEFINITIONS]}
     return first | {hit: score for hit, score in others.items() if hit not in first}
 
 

@@ -5,7 +5,7 @@ from collections.abc import Iterable, Sequence
 from functools import cache
 from http import HTTPStatus
 
-from ingestion.sources.api_pages.columns import is_name_column, is_row_number
+from ingestion.sources.api_pages.columns import is_name_column, is_row_number_column
 
 CODE_COLUMN = re.compile(r"码|错误|code|status|error", re.IGNORECASE)
 """Words in the title of a column of codes."""
@@ -29,7 +29,7 @@ def row_name(header: Sequence[str], cells: Sequence[str]) -> str:
 
     Of several columns of names, such as 字段名 and 标识, the one with an identifier counts.
     """
-    if len(cells) < 2 or not header or not is_row_number(header[0]):
+    if len(cells) < 2 or not header or not is_row_number_column(header[0]):
         return cells[0] if cells else ""
     pairs = zip(header, cells, strict=False)
     named = (cell for title, cell in pairs if is_name_column(title))

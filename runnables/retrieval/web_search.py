@@ -34,7 +34,7 @@ from schemas.question import Filters, Question
 from schemas.settings import Settings
 
 RUN_NAME = "web"
-SETTING = "APIDESK_WEB_SEARCH=tavily"
+WEB_SEARCH_SETTING = "APIDESK_WEB_SEARCH=tavily"
 DEFAULT_BASE_URL = "https://api.tavily.com"
 
 MAX_QUERY_CHARS = 400
@@ -99,7 +99,7 @@ class WebSearch:
             return WebSearchOutput(chunks=chunks, skipped=None)
         except Exception as error:  # the documents may suffice for an answer
             reason = _failure_reason(error)
-            log.warning("%s: answering from the documents alone: %s", SETTING, reason)
+            log.warning("%s: answering from the documents alone: %s", WEB_SEARCH_SETTING, reason)
             return WebSearchOutput(chunks=[], skipped=reason)
 
     async def _request(self, query: str) -> object:
@@ -128,7 +128,7 @@ def open_web_search(settings: Settings) -> WebSearch | None:
         make_client = import_module("tavily").AsyncTavilyClient
     except ImportError:
         command = "pip install 'apidesk[tavily]'"
-        raise ConfigurationError(f"{SETTING} needs a package: {command}") from None
+        raise ConfigurationError(f"{WEB_SEARCH_SETTING} needs a package: {command}") from None
     return WebSearch(settings, make_client)
 
 
@@ -152,7 +152,9 @@ def _require_key(key: SecretStr | None) -> SecretStr:
     """
     secret = key.get_secret_value().strip() if key else ""
     if not secret:
-        raise ConfigurationError(f"{SETTING} needs APIDESK_WEB_API_KEY or TAVILY_API_KEY")
+        raise ConfigurationError(
+            f"{WEB_SEARCH_SETTING} needs APIDESK_WEB_API_KEY or TAVILY_API_KEY"
+        )
     if not re.fullmatch("[!-~]+", secret):
         raise ConfigurationError(
             "APIDESK_WEB_API_KEY: contains a space or a character that is not printable ASCII"

@@ -16,7 +16,7 @@ from app.main import create_app
 from app.service.answer_service import AnswerService
 from app.service.ingestion_service import IngestionService
 from ingestion.job import IngestionJob
-from ingestion.runs import cron, run_on_schedule
+from ingestion.runs import run_on_schedule, scheduled_times
 from schemas.errors import IngestionRunning, IngestionStopped, StoreUnavailable
 from schemas.ingestion import IngestionOptions, IngestionRun
 from schemas.platform import IngestionSchedule
@@ -30,7 +30,7 @@ from tests.sync_harness import write_page, write_pages
 def test_cron_uses_the_time_zone() -> None:
     plan = IngestionSchedule(schedule="30 2 * * 1-5", timezone="Asia/Shanghai")
     saturday = datetime(2026, 11, 21, 12, tzinfo=UTC)
-    times = cron(plan, saturday)
+    times = scheduled_times(plan, saturday)
     assert [next(times) for _ in range(2)] == [
         datetime(2026, 11, day, 2, 30, tzinfo=ZoneInfo("Asia/Shanghai")) for day in (23, 24)
     ]
@@ -70,7 +70,7 @@ def test_failed_run_is_retried(
             raise outcome
 
     plan = IngestionSchedule(schedule="* * * * *", retries=2, retry_seconds=0)
-    monkeypatch.setattr("ingestion.runs.cron", once())
+    monkeypatch.setattr("ingestion.runs.scheduled_times", once())
     asyncio.run(for_a_while(run_on_schedule(plan, run), lambda: len(called) >= calls))
     assert len(called) == calls
 
@@ -83,7 +83,7 @@ def test_schedule_continues_after_a_failure(monkeypatch: pytest.MonkeyPatch) -> 
         raise StoreUnavailable("down")
 
     plan = IngestionSchedule(schedule="* * * * *", retries=0)
-    monkeypatch.setattr("ingestion.runs.cron", always)
+    monkeypatch.setattr("ingestion.runs.scheduled_times", always)
     asyncio.run(for_a_while(run_on_schedule(plan, run), lambda: len(called) >= 3))
 
 
@@ -102,7 +102,7 @@ def test_cancellation_during_a_run_ends_the_schedule(monkeypatch: pytest.MonkeyP
         assert task.cancelled()
 
     plan = IngestionSchedule(schedule="* * * * *", retries=1, retry_seconds=0)
-    monkeypatch.setattr("ingestion.runs.cron", always)
+    monkeypatch.setattr("ingestion.runs.scheduled_times", always)
     asyncio.run(scenario())
 
 
@@ -120,7 +120,7 @@ async def for_a_while(endless: Awaitable[None], enough: Callable[[], bool]) -> N
 def test_server_of_an_embedded_store_runs_the_schedule(
     monkeypatch: pytest.MonkeyPatch, answer_service: AnswerService
 ) -> None:
-    monkeypatch.setattr("ingestion.runs.cron", once())
+    monkeypatch.setattr("ingestion.runs.scheduled_times", once())
     with http_client(create_app(answer_service)) as client:
         deadline = time.monotonic() + 20
         runs: list[dict[str, str]] = []
@@ -157,7 +157,7 @@ def test_one_of_several_processes_follows_the_schedule(
             await wait_for(second, 1)
 
     plan = IngestionSchedule(schedule="* * * * *")
-    monkeypatch.setattr("ingestion.runs.cron", always)
+    monkeypatch.setattr("ingestion.runs.scheduled_times", always)
     monkeypatch.setattr("ingestion.job.SCHEDULE_POLL_S", 0.01)
     monkeypatch.setattr(IngestionService, "run", run)
     asyncio.run(scenario())
@@ -175,7 +175,7 @@ def test_end_of_the_service_waits_for_the_scheduled_run(
         assert (run.trigger, run.state) == ("schedule", "failed")
         assert run.error == "the run was stopped before it finished; the next run continues it"
 
-    monkeypatch.setattr("ingestion.runs.cron", once())
+    monkeypatch.setattr("ingestion.runs.scheduled_times", once())
     asyncio.run(scenario())
 
 

@@ -25,7 +25,7 @@ from app.service.ask_command import AskCommand
 from app.service.records import build_record
 from ingestion.embeddings import open_embeddings
 from schemas.answer import Answer, Page
-from schemas.choices import TABLES, Table
+from schemas.choices import TABLES, TableName
 from schemas.errors import ModelUnavailable, StoreUnavailable
 from schemas.insights import Insights, QuestionRecord
 from schemas.settings import read_settings
@@ -338,7 +338,7 @@ def test_csv_escapes_formulas(text: str) -> None:
 
 
 @pytest.mark.parametrize("table", TABLES)
-def test_csv_has_a_header_and_one_line_per_row(table: Table) -> None:
+def test_csv_has_a_header_and_one_line_per_row(table: TableName) -> None:
     full, empty = to_csv(reported(RECORDS), table), to_csv(reported([]), table)
     assert full.startswith(empty)
     assert len(rows_of(full)) == len(reported(RECORDS).as_json()[table])  # type: ignore[arg-type]

@@ -66,7 +66,7 @@ def stored(collection: Collection) -> list[str]:
     """The names of the collections in Milvus whose names begin with the alias of `collection`."""
     names: list[str] = []
     if isinstance(collection, EmbeddedCollection):
-        settings = collection._record._settings
+        settings = collection._copy._settings
         use_milvus(settings, lambda client: names.extend(client.list_collections()))
     else:
         names = client_of(collection).list_collections()

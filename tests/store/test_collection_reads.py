@@ -4,7 +4,7 @@ import pytest
 
 from app.service.answer_service import AnswerService
 from ingestion.store.collection import Collection
-from ingestion.store.schema import Vector, embedded_text
+from ingestion.store.schema import Vector, searchable_text
 from schemas.question import Filters
 from tests.chunks import DIMENSION, embed, page
 from tests.collections import write
@@ -76,14 +76,14 @@ def test_vector_dimension_is_that_of_the_stored_vectors(
 @pytest.mark.parametrize(("name", "body"), PAGES.items(), ids=PAGES)
 def test_dense_search_ignores_the_words(vectors: Collection, name: str, body: str) -> None:
     (chunk,) = page(name, body)
-    (best, *others) = vectors.search("cancel_pick_up", 3, embed([embedded_text(chunk)])[0])
+    (best, *others) = vectors.search("cancel_pick_up", 3, embed([searchable_text(chunk)])[0])
     assert best.chunk == chunk
     assert best.score == pytest.approx(1, abs=1e-4)
     assert all(other.score < best.score for other in others)
 
 
 def test_search_hits_returns_the_scores_of_search(vectors: Collection) -> None:
-    vector = embed([embedded_text(*page("english", PAGES["english"]))])[0]
+    vector = embed([searchable_text(*page("english", PAGES["english"]))])[0]
     for query_vector in (None, vector):
         found = vectors.search("isv.invalid-signature", 4, query_vector)
         hits = vectors.search_hits("isv.invalid-signature", 4, query_vector)

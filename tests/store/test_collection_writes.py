@@ -147,7 +147,7 @@ def create_theirs(collection: Collection, *names: str) -> None:
             client.create_collection(name, dimension=2)
 
     if isinstance(collection, EmbeddedCollection):
-        use_milvus(collection._record._settings, create)
+        use_milvus(collection._copy._settings, create)
     else:
         create(client_of(collection))
 

@@ -19,7 +19,7 @@ import pytest
 
 from ingestion.store.collection import Collection
 from ingestion.store.embedded_collection import EmbeddedCollection
-from ingestion.store.lite_record import LiteRecord
+from ingestion.store.lite_copy import LiteCopy
 from ingestion.store.manifest import RouteCalibration
 from ingestion.store.schema import chunk_words, indexed_terms
 from ingestion.store.snapshot import decode_chunk, snapshot_errors, snapshot_path
@@ -286,10 +286,10 @@ def test_state_of_the_record_is_not_read_by_questions(
 ) -> None:
     write(collection, page("a", "订单"), None)
 
-    def refuse(self: LiteRecord) -> None:
+    def refuse(self: LiteCopy) -> None:
         raise AssertionError("Milvus Lite was opened")
 
-    monkeypatch.setattr(LiteRecord, "_open", refuse)
+    monkeypatch.setattr(LiteCopy, "_open", refuse)
     collection.load()
     (chunk,) = collection.chunks_of_document("a", "guides")
     assert [hit.chunk for hit in collection.search("订单", 2)] == [chunk]

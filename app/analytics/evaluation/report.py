@@ -39,7 +39,7 @@ def print_evaluation(evaluation: Evaluation) -> None:
     """Print the metrics on stdout, then the questions with the lowest recall."""
     parts = [
         _heading(evaluation),
-        _measures(evaluation),
+        _metrics_table(evaluation),
         _by_k(evaluation),
         *_by_kind(evaluation),
         *_matrix(evaluation.classification),
@@ -71,7 +71,7 @@ def _heading(evaluation: Evaluation) -> Group:
     )
 
 
-def _measures(evaluation: Evaluation) -> Table:
+def _metrics_table(evaluation: Evaluation) -> Table:
     """Return a table of the metrics and latencies, with one row per route."""
     k = evaluation.k
     table = new_table("route", f"hit@{k}", f"recall@{k}", "95% CI", "MRR", "p50 ms", "p95 ms")

@@ -54,8 +54,7 @@ class DocumentedOperation(NamedTuple):
     """A documented operation of an API."""
 
     name: str
-    url: str
-    """The path."""
+    path: str
     method: str
 
 
@@ -120,14 +119,14 @@ class ApiQuestionCounts:
         urls: defaultdict[str, Counter[str]] = defaultdict(Counter)
         for ((name, url), _), count in self._asked.items():
             if name and url:
-                names[keys.of(name, url)][name] += count
+                names[keys.key_of(name, url)][name] += count
                 urls[name][url] += count
         with_url = {
-            (name, url): (name, url or _most_common(urls[name]) or keys.url_of(name))
+            (name, url): (name, url or _most_common(urls[name]) or keys.path_of(name))
             for name, url in self.apis
         }
         return {
-            api: (_most_common(names[keys.of(name, url)]) or name, url)
+            api: (_most_common(names[keys.key_of(name, url)]) or name, url)
             for api, (name, url) in with_url.items()
         }
 
@@ -137,26 +136,26 @@ class _OperationKeys:
 
     def __init__(self, operations: Iterable[DocumentedOperation]) -> None:
         self._methods: defaultdict[ApiIdentity, set[str]] = defaultdict(set)
-        self._methods_of_url: defaultdict[str, set[str]] = defaultdict(set)
-        self._urls: defaultdict[str, set[str]] = defaultdict(set)
-        for name, url, method in operations:
-            self._methods[name, url].add(method)
-            self._methods_of_url[url].add(method)
-            self._urls[name].add(url)
+        self._methods_of_path: defaultdict[str, set[str]] = defaultdict(set)
+        self._paths: defaultdict[str, set[str]] = defaultdict(set)
+        for name, path, method in operations:
+            self._methods[name, path].add(method)
+            self._methods_of_path[path].add(method)
+            self._paths[name].add(path)
 
-    def of(self, name: str, url: str) -> OperationKey:
-        """Return the key of the operation at the path `url`.
+    def key_of(self, name: str, path: str) -> OperationKey:
+        """Return the key of the operation at `path`.
 
         If several operations have this path, only a documented `name` tells which one is meant.
         """
-        at_url = self._methods_of_url.get(url, set())
-        methods = self._methods.get((name, url), at_url if len(at_url) == 1 else set())
-        return (url, ",".join(sorted(methods)), name if at_url and not methods else "")
+        at_path = self._methods_of_path.get(path, set())
+        methods = self._methods.get((name, path), at_path if len(at_path) == 1 else set())
+        return (path, ",".join(sorted(methods)), name if at_path and not methods else "")
 
-    def url_of(self, name: str) -> str:
+    def path_of(self, name: str) -> str:
         """Return the path of the documented operation `name`; empty if there is not exactly one."""
-        urls = self._urls.get(name, set())
-        return next(iter(urls)) if len(urls) == 1 else ""
+        paths = self._paths.get(name, set())
+        return next(iter(paths)) if len(paths) == 1 else ""
 
 
 def _merge(

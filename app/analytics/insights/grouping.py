@@ -47,7 +47,7 @@ if TYPE_CHECKING:
 MAX_TEXTS = 3_000
 """Maximum number of texts to group, because time and memory grow with the square of their number."""
 
-MIN_SIMILARITY = 0.4
+MIN_GROUP_SIMILARITY = 0.4
 """Minimum average similarity at which two groups are joined.
 
 Measured: how often three topics with fifteen wordings each become the three largest groups.
@@ -59,9 +59,9 @@ Measured: how often three topics with fifteen wordings each become the three lar
 MIN_BRIDGE_SIMILARITY = 0.05
 """Minimum similarity of centroids at which groups in different languages are joined.
 
-Measured on the question sets of `MIN_SIMILARITY`: 0.067 to 0.16 for groups with the same topic, at most
-0.036 for unrelated groups with two or more terms in common. With one term in common, unrelated groups reach
-0.16; `MIN_BRIDGE_TERMS` excludes them.
+Measured on the question sets of `MIN_GROUP_SIMILARITY`: 0.067 to 0.16 for groups with the same topic, at
+most 0.036 for unrelated groups with two or more terms in common. With one term in common, unrelated groups
+reach 0.16; `MIN_BRIDGE_TERMS` excludes them.
 """
 
 MIN_BRIDGE_TERMS = 2
@@ -166,7 +166,7 @@ def term_weights(terms: Sequence[Sequence[TopicTerm]]) -> dict[TopicTerm, float]
     }
 
 
-def _join_factors(terms: Sequence[Sequence[TopicTerm]]) -> dict[TopicTerm, float]:
+def _discount_factors(terms: Sequence[Sequence[TopicTerm]]) -> dict[TopicTerm, float]:
     """Return the factor, 0 to 1, by which each term contributes to the similarity of two texts.
 
     The factor is less than 1 if the term is common in the documents and occurs in more than
@@ -292,7 +292,7 @@ def _term_matrix(terms: Sequence[Sequence[TopicTerm]]) -> Any:
     shape = (len(terms), max(len(columns), 1))
     matrix = sparse.csr_array((np.asarray(weight, np.float32), (row, column)), shape=shape)
     lengths = np.sqrt(matrix.multiply(matrix).sum(axis=1))
-    factors = _join_factors(terms)
+    factors = _discount_factors(terms)
     roots = np.sqrt([factors[term] for term in columns] or [1.0]).astype(np.float32)
     unit = sparse.diags_array(1 / np.where(lengths > 0, lengths, 1)) @ matrix
     return unit @ sparse.diags_array(roots)
@@ -330,7 +330,7 @@ def _cluster(similarity: "Matrix") -> list[list[int]]:
     upper = np.triu_indices(len(similarity), 1)
     tree = linkage(1 - np.clip(similarity[upper], 0, 1), "average")
     clusters: dict[int, list[int]] = {}
-    for index, label in enumerate(fcluster(tree, 1 - MIN_SIMILARITY, "distance")):
+    for index, label in enumerate(fcluster(tree, 1 - MIN_GROUP_SIMILARITY, "distance")):
         clusters.setdefault(int(label), []).append(index)
     return list(clusters.values())
 

@@ -34,7 +34,7 @@ from runnables.models.chat_models import ChatModels
 from runnables.retrieval.query_analysis import Glossary
 from schemas.answer import Page
 from schemas.base import ApiModel
-from schemas.choices import Table
+from schemas.choices import TableName
 from schemas.errors import CollectionMismatch, ModelError, ModelOutputInvalid, StoreError
 from schemas.insights import (
     ApiCount,
@@ -65,7 +65,7 @@ FindOperations = Callable[[Iterable[ApiIdentity]], list[DocumentedOperation]]
 RecordsSince = Callable[[datetime], Iterator[QuestionRecord]]
 """Returns the records since a point in time, oldest first."""
 
-SAME_PATH = "operations with the same path were counted as one API"
+SAME_PATH_NOTE = "operations with the same path were counted as one API"
 """Note on the table `byApi` if the documents cannot be read. The reason follows it."""
 
 BYTE_ORDER_MARK = "\ufeff"
@@ -78,7 +78,7 @@ LEADING_WHITESPACE = ("\t", "\r", "\n")
 
 NEAREST_COLUMNS = ("nearestTitle", "nearestUrl")
 
-ROW_MODELS: dict[Table, type[ApiModel]] = {
+ROW_MODELS: dict[TableName, type[ApiModel]] = {
     "byType": TypeCount,
     "byApi": ApiCount,
     "gaps": Gap,
@@ -152,7 +152,7 @@ def _page_check(collection: Collection) -> HasPage:
     pages = DocumentedPages(collection)
 
     def has_page(page: Page) -> bool:
-        return not page.page_url or pages.contain([page.page_url])
+        return not page.page_url or pages.has_all([page.page_url])
 
     return has_page
 
@@ -195,12 +195,12 @@ def _embedder(model: Embeddings, settings: Settings) -> EmbedTexts:
     return embed
 
 
-def includes(table: Table | None, name: Table) -> bool:
+def includes(table: TableName | None, name: TableName) -> bool:
     """Return whether a report on `table` includes the table `name`; None means the whole report."""
     return table in (None, name)
 
 
-def needs_documentation(table: Table | None) -> bool:
+def needs_documentation(table: TableName | None) -> bool:
     """Return whether a report on `table` needs the documents. Only gaps and APIs do."""
     return includes(table, "gaps") or includes(table, "byApi")
 
@@ -209,7 +209,7 @@ async def build_report(
     records_since: RecordsSince,
     days: int,
     documentation: DocumentationContext | None,
-    table: Table | None = None,
+    table: TableName | None = None,
 ) -> Insights:
     """Build the report on the last `days` days; without `documentation`, no gaps are detected.
 
@@ -229,7 +229,7 @@ async def build_report(
         try:
             operations = await asyncio.to_thread(documentation.find_operations, counts.apis)
         except (StoreError, CollectionMismatch) as error:
-            notes.append(f"{SAME_PATH}, because the documents could not be read: {error}")
+            notes.append(f"{SAME_PATH_NOTE}, because the documents could not be read: {error}")
     insights = counts.report(days, operations)
     if includes(table, "gaps"):
         gaps, more_notes = await _gaps_and_notes(candidates, documentation)
@@ -318,14 +318,14 @@ class InsightsReports:
         )
         self._lock = asyncio.Lock()
 
-    async def build(self, days: int, table: Table | None = None) -> Insights:
+    async def build(self, days: int, table: TableName | None = None) -> Insights:
         """Build the report; the documents are read only for `table`. Raises StoreUnavailable."""
         documentation = self._documentation if needs_documentation(table) else None
         async with self._lock:
             return await build_report(self._records.since, days, documentation, table)
 
 
-def to_csv(insights: Insights, table: Table) -> str:
+def to_csv(insights: Insights, table: TableName) -> str:
     """Format one table as CSV (RFC 4180) with a header row; text that looks like a formula is escaped."""
     text = StringIO()
     text.write(BYTE_ORDER_MARK)

@@ -49,7 +49,7 @@ from mcp_types import (
 from pydantic import ValidationError
 
 from app.api.mcp.toolbox import TOOL_RESULTS, Passage, Toolbox, tools_by_name
-from app.security.access import Connection, count_message
+from app.security.access import Connection, count_mcp_request
 from app.security.api_keys import Caller
 from app.service.answer_service import open_answer_service
 from app.service.container import Container
@@ -241,7 +241,7 @@ def open_toolbox(services: Container, connection: Connection) -> Toolbox:
 
     @asynccontextmanager
     async def meter_call() -> AsyncIterator[TokenMeter]:
-        await count_message(connection, services.limits)
+        await count_mcp_request(connection, services.limits)
         async with services.limits.meter_tokens(caller.account) as meter:
             yield meter
 

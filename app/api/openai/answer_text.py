@@ -88,7 +88,7 @@ class StreamedText:
         """The text sent so far."""
         self._streamed = StreamedAnswer()
         self._sent_steps: list[str] = []
-        self._is_complete = False
+        self._has_complete_sources = False
         """Whether the answer was already complete when its sources were sent.
 
         The steps are then sent with the final answer, so that the note on doubts can precede them.
@@ -98,8 +98,8 @@ class StreamedText:
         """Return the text to send after `event`, or an empty string."""
         self._streamed.apply(event)
         if isinstance(event.data, Sources):
-            self._is_complete = isinstance(event.data, CompleteSources)
-        is_held = self._is_complete or self._streamed.is_restarted
+            self._has_complete_sources = isinstance(event.data, CompleteSources)
+        is_held = self._has_complete_sources or self._streamed.is_restarted
         if isinstance(event.data, Step) and not is_held:
             self._sent_steps.append(event.data.text)
             return self._send([event.data.text])

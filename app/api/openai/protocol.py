@@ -31,7 +31,7 @@ ROLES = ("developer", "system", "user", "assistant", "tool", "function")
 """The roles of messages in OpenAI's API."""
 
 
-def refuse(message: LiteralString, *accepted: object) -> BeforeValidator:
+def accept_only(message: LiteralString, *accepted: object) -> BeforeValidator:
     """Return a validator that accepts null and `accepted`, and refuses other values with `message`."""
 
     def check(value: object) -> object:

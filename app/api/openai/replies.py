@@ -22,8 +22,8 @@ from app.api.openai.protocol import (
     RequestModel,
     TextFormat,
     TokenLimit,
+    accept_only,
     expect_list,
-    refuse,
     stream_error,
 )
 from app.telemetry.run_observer import TokenMeter
@@ -47,7 +47,7 @@ class ChatRequest(CommonParameters):
     max_completion_tokens: TokenLimit = None
     presence_penalty: Penalty = None
     frequency_penalty: Penalty = None
-    logprobs: Annotated[Literal[False] | None, refuse("not supported", False)] = None
+    logprobs: Annotated[Literal[False] | None, accept_only("not supported", False)] = None
     stream_options: StreamOptions | None = None
     n: Literal[1] | None = None
     """The number of completions; only one is supported."""
@@ -183,9 +183,9 @@ class ResponsesRequest(CommonParameters):
     """A request may contain a string instead of a list."""
     text: TextOptions | None = None
     max_output_tokens: TokenLimit = None
-    background: Annotated[Literal[False] | None, refuse(NOT_STORED, False)] = None
-    conversation: Annotated[None, refuse(NOT_STORED)] = None
-    previous_response_id: Annotated[None, refuse(NOT_STORED)] = None
+    background: Annotated[Literal[False] | None, accept_only(NOT_STORED, False)] = None
+    conversation: Annotated[None, accept_only(NOT_STORED)] = None
+    previous_response_id: Annotated[None, accept_only(NOT_STORED)] = None
 
     @property
     def messages(self) -> list[ChatMessage]:

@@ -17,7 +17,7 @@ from app.cli.commands.base import (
     print_error,
     report_errors,
 )
-from schemas.choices import TABLES, Table
+from schemas.choices import TABLES, TableName
 
 if TYPE_CHECKING:
     from app.analytics.evaluation.answer_scoring import AnswerEvaluation
@@ -221,7 +221,7 @@ def _evaluate_retrieval(
 @platform_option
 @report_errors
 def insights(
-    days: int, table: Table | None, as_csv: bool, as_json: bool, platform: Path | None
+    days: int, table: TableName | None, as_csv: bool, as_json: bool, platform: Path | None
 ) -> None:
     """Report on recent questions.
 

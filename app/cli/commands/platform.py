@@ -203,7 +203,7 @@ def graph(file: Path | None, mode: "AnswerMode", platform: Path | None) -> None:
             f"{file}: the name must end in {', '.join(MERMAID_SUFFIXES[:-1])} or {MERMAID_SUFFIXES[-1]}, "
             "because the output is Mermaid text; use mermaid-cli to turn it into a picture"
         )
-    flowchart = draw_mermaid(read_steps(load_settings(platform), mode))
+    flowchart = draw_mermaid(build_steps(load_settings(platform), mode))
     if file is None:
         click.echo(flowchart, nl=False)
         return
@@ -219,7 +219,7 @@ def graph(file: Path | None, mode: "AnswerMode", platform: Path | None) -> None:
 # LangChain's `get_graph()` would show the pipeline as a single box, because a function calls the steps.
 
 
-def read_steps(settings: "Settings", mode: "AnswerMode") -> "PipelineSteps":
+def build_steps(settings: "Settings", mode: "AnswerMode") -> "PipelineSteps":
     """Return the steps that `settings` configure. They cannot run, because the collection has no client.
 
     Raises ConfigurationError for invalid settings, or for mode `tools` without a chat model.

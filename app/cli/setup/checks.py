@@ -95,7 +95,7 @@ def print_checks(checks: list[ModelCheck]) -> None:
         return
     table = Table("for", "model", "ms", "output", "result", box=None, header_style="bold")
     for check in checks:
-        purpose = check.role.prefix.lower().replace("_", " ")
+        purpose = check.role.purpose.lower().replace("_", " ")
         result = Text(check.problem, style="red") if check.problem else Text("ok", style="green")
         table.add_row(
             purpose, Text(check.role.model), str(check.milliseconds), check.output, result

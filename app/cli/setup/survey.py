@@ -103,7 +103,7 @@ def survey_documents(where: str, limits: SourceLimits) -> DocumentSurvey:
         contents=tuple(found.contents for found in surveyed),
         summary=next((found.summary for found in surveyed if found.summary), None),
         language=_most_frequent_language(surveyed, limits),
-        left_out=_left_out(
+        left_out=_count_left_out(
             Path(where).expanduser(),
             {found.source.path for found in surveyed if found.summary and found.source.path},
             limits,
@@ -222,7 +222,7 @@ def _survey_folder(folder: Path, limits: SourceLimits) -> Iterator[_SurveyedSour
         yield _SurveyedSource(files.model_copy(update={"suffixes": tuple(suffixes)}), contents)
 
 
-def _left_out(folder: Path, descriptions: Set[Path], limits: SourceLimits) -> str:
+def _count_left_out(folder: Path, descriptions: Set[Path], limits: SourceLimits) -> str:
     """Count the files below `folder` that no source reads, by suffix.
 
     Hidden files are not counted, nor are the OpenAPI `descriptions` and the files to which they may refer.

@@ -10,7 +10,7 @@ from rich.spinner import Spinner
 from rich.table import Table
 from rich.text import Text
 
-from app.api.markdown import warnings
+from app.api.markdown import warning_sentences
 from prompts.user_text import user_text
 from runnables.answer_events import StreamedAnswer
 from schemas.answer import FOOTER_FIELDS, Answer, Event, EventSink, Source
@@ -69,7 +69,7 @@ def print_notes(answer: Answer, console: Console) -> None:
     nearest = [Text.assemble(f"{page.title}  ", (page.page_url, "cyan")) for page in answer.nearest]
     _print_list(console, user_text(answer.language).answer.nearest, nearest)
     console.print()
-    for warning in warnings(answer):
+    for warning in warning_sentences(answer):
         console.print(Text(warning, style="yellow"), soft_wrap=True)
     console.print(Text(_footer(answer), style="dim"), soft_wrap=True)
 

@@ -14,11 +14,11 @@ from datetime import UTC, date, datetime, timedelta
 from langchain_core.embeddings import Embeddings
 from rich.console import Console, Group, RenderableType
 from rich.padding import Padding
-from rich.table import Table as Grid
+from rich.table import Table
 from rich.text import Text
 
 from app.analytics.insights.report import (
-    SAME_PATH,
+    SAME_PATH_NOTE,
     DocumentationContext,
     build_documentation_context,
     build_report,
@@ -31,7 +31,7 @@ from ingestion.embeddings import open_embeddings
 from ingestion.platform_config import read_platform
 from ingestion.store.collection import Collection
 from runnables.models.chat_models import open_chat_models
-from schemas.choices import Table
+from schemas.choices import TableName
 from schemas.errors import ApideskError, CollectionMismatch, StoreError, StoreUnavailable
 from schemas.insights import Gap, Insights, RatedAnswer
 from schemas.platform import PlatformConfig
@@ -50,7 +50,7 @@ EXTRA_WORDINGS = 2
 BLOCKS = "▁▂▃▄▅▆▇█"
 """The characters of the sparkline, from the lowest value to the highest."""
 
-MAX_SPARKLINE_DAYS = 40
+MAX_SPARKLINE_CHARS = 40
 """Maximum length of the sparkline, in characters. Longer periods have several days per character."""
 
 FILE_COLUMNS = 1_000
@@ -67,7 +67,7 @@ TYPES: Mapping[QuestionType | None, str] = {
 }
 
 
-async def load_insights(settings: Settings, days: int, table: Table | None) -> Insights:
+async def load_insights(settings: Settings, days: int, table: TableName | None) -> Insights:
     """Build the report on the last `days` days. The documents are read only if `table` needs them.
 
     Raises ConfigurationError for invalid settings, and StoreUnavailable if the database cannot be used.
@@ -83,7 +83,7 @@ async def load_insights(settings: Settings, days: int, table: Table | None) -> I
 
 @asynccontextmanager
 async def _documentation(
-    settings: Settings, table: Table | None
+    settings: Settings, table: TableName | None
 ) -> AsyncIterator[DocumentationContext]:
     """Yield the context of a report. If the documents are not available, it contains only a note.
 
@@ -109,7 +109,7 @@ def _load_context(
     platform: PlatformConfig,
     embeddings: Embeddings | None,
     settings: Settings,
-    table: Table | None,
+    table: TableName | None,
 ) -> DocumentationContext:
     try:
         collection.load()
@@ -119,15 +119,15 @@ def _load_context(
     return build_documentation_context(platform, collection, embeddings, models, settings)
 
 
-def _unavailable(error: ApideskError, table: Table | None) -> DocumentationContext:
-    effects = {"gaps": "gaps were detected from unhelpful answers only", "byApi": SAME_PATH}
+def _unavailable(error: ApideskError, table: TableName | None) -> DocumentationContext:
+    effects = {"gaps": "gaps were detected from unhelpful answers only", "byApi": SAME_PATH_NOTE}
     effect = " and ".join(effects[name] for name in effects if table in (None, name))
     return DocumentationContext(
         notes=(f"{effect}, because the documents are not available: {error}",)
     )
 
 
-def print_insights(insights: Insights, table: Table | None = None) -> None:
+def print_insights(insights: Insights, table: TableName | None = None) -> None:
     """Print the whole report with shortened sections or, if `table` is given, this table in full.
 
     Lines are cut or wrapped at the width of the terminal or, in a file, at FILE_COLUMNS characters.
@@ -142,7 +142,7 @@ def print_insights(insights: Insights, table: Table | None = None) -> None:
     print("\n".join(line.rstrip() for line in capture.get().splitlines()))
 
 
-def _print(console: Console, insights: Insights, table: Table | None) -> None:
+def _print(console: Console, insights: Insights, table: TableName | None) -> None:
     for note in insights.notes:
         console.print(Text(note, style="yellow"))
     if not insights.questions:
@@ -187,7 +187,7 @@ def _sparkline(days: Mapping[date, int], span: int) -> Text:
     The line begins `span` days ago.
     """
     today = datetime.now(UTC).date()
-    step = span // MAX_SPARKLINE_DAYS + 1
+    step = span // MAX_SPARKLINE_CHARS + 1
     starts = range(span, -1, -step)
     sums = [
         sum(days.get(today - timedelta(days=start - offset), 0) for offset in range(step))
@@ -270,7 +270,7 @@ def _rated(rated: RatedAnswer) -> list[Text]:
     return [*lines, Text(day, style="dim")]
 
 
-SECTIONS: dict[Table, Callable[[Insights, int | None], Sequence[RenderableType]]] = {
+SECTIONS: dict[TableName, Callable[[Insights, int | None], Sequence[RenderableType]]] = {
     "byType": _types,
     "gaps": _gaps,
     "byApi": _apis,
@@ -279,7 +279,7 @@ SECTIONS: dict[Table, Callable[[Insights, int | None], Sequence[RenderableType]]
 }
 
 
-def _section(title: str, grid: Grid, count: int, limit: int | None) -> list[RenderableType]:
+def _section(title: str, grid: Table, count: int, limit: int | None) -> list[RenderableType]:
     """Return a section: its heading, its rows, and the number of rows that are not printed."""
     lines: list[RenderableType] = [
         _heading(title),
@@ -290,8 +290,8 @@ def _section(title: str, grid: Grid, count: int, limit: int | None) -> list[Rend
     return lines
 
 
-def _grid(columns: int) -> Grid:
-    grid = Grid.grid(padding=(0, 2, 0, 0))
+def _grid(columns: int) -> Table:
+    grid = Table.grid(padding=(0, 2, 0, 0))
     grid.add_column(justify="right", min_width=7)
     for _ in range(columns):
         grid.add_column()

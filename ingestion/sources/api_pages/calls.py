@@ -146,7 +146,7 @@ def split_origin(url: str) -> tuple[str, str]:
     return (origin[0], url[origin.end() :]) if origin else ("", url)
 
 
-class Templates:
+class CallTemplates:
     """Calls whose URLs may contain placeholders. `match` compares other calls with them."""
 
     def __init__(self, calls: Iterable[Call]) -> None:

@@ -144,7 +144,7 @@ def _by_script(text: str) -> Iterator[list[str]]:
         yield list(words)
 
 
-def _column(header: str) -> str | None:
+def _column_kind(header: str) -> str | None:
     """Return the kind of column that a header cell names, such as `code`; None if it is unknown."""
     for part in parts_of(header):
         for kind, pattern in _COLUMNS.items():
@@ -153,14 +153,14 @@ def _column(header: str) -> str | None:
     return None
 
 
-def is_row_number(title: str) -> bool:
+def is_row_number_column(title: str) -> bool:
     """Return whether a column with this title numbers the rows of its table."""
     return _ROW_NUMBER.fullmatch(text_of(title)) is not None
 
 
 def is_name_column(title: str) -> bool:
     """Return whether a column with this title contains names of parameters or fields."""
-    return _column(title) == "name"
+    return _column_kind(title) == "name"
 
 
 @dataclass(frozen=True)
@@ -190,7 +190,7 @@ class Columns:
         texts = {
             index: text_of(row[index])
             for index, title in enumerate(map(text_of, self.titles[: len(row)]))
-            if _column(title) == "name" and index != self.at.get("name")
+            if _column_kind(title) == "name" and index != self.at.get("name")
         }
         return {index: text for index, text in texts.items() if has_chinese(text)}
 
@@ -213,7 +213,7 @@ class Columns:
         """The label before the texts of each column; may be empty. None for a column of row numbers."""
         titles = map(text_of, self.titles)
         return [
-            None if _ROW_NUMBER.fullmatch(t) else "" if _column(t) in _TEXT_KINDS else t
+            None if _ROW_NUMBER.fullmatch(t) else "" if _column_kind(t) in _TEXT_KINDS else t
             for t in titles
         ]
 
@@ -229,7 +229,7 @@ def columns_of(header: Sequence[str], rows: TableRows = ()) -> Columns:
     """
     at: dict[str, int] = {}
     for index, cell in enumerate(header):
-        kind = _column(cell)
+        kind = _column_kind(cell)
         if kind is None:
             continue
         at.setdefault(kind, index)

@@ -21,7 +21,7 @@ from ingestion.sources.api_pages.calls import (
     TARGET,
     TARGET_ALONE,
     Call,
-    Templates,
+    CallTemplates,
     call_of,
     example_call,
     labelled_request,
@@ -222,7 +222,7 @@ def _without_examples(
     examples = {located for located in located_calls if _is_example(blocks, located.block)}
     if not examples:
         return located_calls
-    templates = Templates(located.call for located in located_calls if located not in examples)
+    templates = CallTemplates(located.call for located in located_calls if located not in examples)
     return [
         located
         for located in located_calls
@@ -279,7 +279,7 @@ class _LabelledFacts:
         """Yield the call if the URL is known, and the block is an example that calls this URL."""
         example = example_call(block) if self._url and not self._method else None
         call = call_of(example.method, self._url) if example else None
-        if example and call and Templates([call]).match(example):
+        if example and call and CallTemplates([call]).match(example):
             yield LocatedCall(call, self._url_block)
             self._url = ""
 

@@ -24,8 +24,8 @@ from ingestion.sources.api_pages.sections import (
     section_operation_name,
     split_by_call,
 )
-from ingestion.sources.api_pages.structures import ParameterTable, add_parameters, normal_name
-from ingestion.sources.api_pages.templates import without_templates
+from ingestion.sources.api_pages.structures import ParameterTable, assign_parameters, normal_name
+from ingestion.sources.api_pages.templates import convert_templates
 from ingestion.text.markdown_blocks import MarkdownBlock
 from schemas.document import ErrorCode, Parameter, PermissionPackage
 
@@ -65,7 +65,7 @@ def read_operations(blocks: Sequence[MarkdownBlock], title: str, declared: str =
     """
     if not declared and not may_have_calls(blocks):
         return ApiPage((), tuple(blocks))
-    unchanged, blocks = blocks, without_templates(blocks)
+    unchanged, blocks = blocks, convert_templates(blocks)
     sections = _read_sections(blocks, locate_calls(blocks, declared), title)
     accepted = _accepted(blocks, sections)
     rejected = [section.operation for section in sections if section not in accepted]
@@ -116,7 +116,7 @@ def _read_sections(
     sections = [_read_section(blocks, found, title, located_calls) for found in ranges]
     operations = [section.operation for section in sections]
     tables, errors, listed = _read_around(blocks, ranges)
-    add_parameters([(section.operation, section.tables) for section in sections], tables)
+    assign_parameters([(section.operation, section.tables) for section in sections], tables)
     shared = _permissions_above(blocks, ranges) or listed
     for operation in operations:
         operation.permissions = operation.permissions or list(shared)

@@ -225,8 +225,10 @@ def _each_name(width: int, text: str) -> list[tuple[int, str]]:
     return [(width, name + text[several.end() :]) for name in names] if several else [(width, text)]
 
 
-def _listed_parameter(match: re.Match[str], location: str, default: bool = False) -> Parameter:
-    """Return the parameter of an item. If the item has no mark, `required` is `default`."""
+def _listed_parameter(
+    match: re.Match[str], location: str, is_required_by_default: bool = False
+) -> Parameter:
+    """Return the parameter of an item. An item without a mark is required if `is_required_by_default`."""
     flag, star = _FLAG.match(match["rest"]), _STAR.match(match["rest"])
     marked = flag or star
     text = match["rest"][marked.end() :] if marked else match["rest"]
@@ -244,7 +246,7 @@ def _listed_parameter(match: re.Match[str], location: str, default: bool = False
     return Parameter(
         name=text_of(match["name"]),
         type=", ".join(fact.strip() for fact in facts if TYPE.fullmatch(fact.strip())),
-        required=default if mark is None else mark,
+        required=is_required_by_default if mark is None else mark,
         description="; ".join(filter(None, [*limits, about])),
         location=location,
     )

@@ -140,7 +140,7 @@ class Announcements:
                 # "Optional" replaces "Required": both are below the same label, such as "Body".
                 self._labels.pop()
             self._labels.append(text)
-            self._section = text if _names_request_or_response(text) else ""
+            self._section = text if _announces_parameters(text) else ""
 
     def end_announcement(self) -> None:
         """Record that the block after the last label or heading was read."""
@@ -155,7 +155,7 @@ class Announcements:
         """
         labels = self._labels[:-3:-1] if self._is_after_label else []
         is_continued = (
-            len(labels) == 2 and _is_neutral(labels[0]) and _names_request_or_response(labels[1])
+            len(labels) == 2 and _is_neutral(labels[0]) and _announces_parameters(labels[1])
         )
         labels = labels if is_continued else labels[:1]
         return [*labels, *(text for _, text in reversed(self._headings))]
@@ -253,7 +253,7 @@ def location_of(title: str) -> str:
     return _location([title]) if len(title) <= MAX_TITLE_CHARS else ""
 
 
-def _names_request_or_response(label: str) -> bool:
+def _announces_parameters(label: str) -> bool:
     """Return whether a label announces headers, parameters or a response."""
     return role_of_title(label) in PARAMETER_ROLES
 

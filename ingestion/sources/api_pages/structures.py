@@ -99,7 +99,7 @@ class ParameterTable:
         return any(map(_STRUCTURE_WORD.search, self.texts))
 
 
-def add_parameters(
+def assign_parameters(
     operations: Sequence[tuple[PageOperation, Sequence[ParameterTable]]],
     others: Sequence[ParameterTable],
 ) -> None:

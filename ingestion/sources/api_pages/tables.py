@@ -142,12 +142,12 @@ class TableReader:
             not is_object and ("required" in columns or "optional" in columns)
         )
         is_fields = _FIELD_COLUMN.fullmatch(text_of(columns.cell(header, "name"))) is not None
-        is_first = len(texts) < 2  # right below the heading of the operation
+        is_below_operation_heading = len(texts) < 2
         return (
             is_read
             and is_fields
             and not states_sending
-            and not is_first
+            and not is_below_operation_heading
             and self._above.is_about_fields()
         )
 

@@ -82,7 +82,7 @@ ParseItem = Callable[[str], Sequence[MarkdownBlock]]
 """Parses the content of a list item."""
 
 
-def without_templates(blocks: Sequence[MarkdownBlock]) -> list[MarkdownBlock]:
+def convert_templates(blocks: Sequence[MarkdownBlock]) -> list[MarkdownBlock]:
     """Return the blocks of a page, with its templates converted.
 
     Lists and quotations that describe an operation are replaced by the blocks in them. Definition lists and

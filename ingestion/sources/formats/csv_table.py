@@ -23,7 +23,7 @@ _DELIMITERS = ("\t", ";", ",")
 """In order of preference: texts contain commas, but seldom tabs."""
 _NO_DELIMITER = "\x1f"
 """A character that no file contains, because `decode_text` refuses it."""
-_STATED = re.compile(r"\s*\"?sep=([,;|\t])\"?[ \t]*(?:\n|\Z)", re.IGNORECASE)
+_STATED_DELIMITER = re.compile(r"\s*\"?sep=([,;|\t])\"?[ \t]*(?:\n|\Z)", re.IGNORECASE)
 """Matches a first line that states the delimiter, such as `sep=;`. Spreadsheet programs write it."""
 _QUOTING: Sequence[dict[str, Any]] = ({}, {"strict": True}, {"quoting": csv.QUOTE_NONE})
 _MARK = re.compile(
@@ -45,7 +45,7 @@ def read_csv(data: bytes, delimiter: str = "") -> PageContent:
     Raises SourceError if `data` is not text, or a cell exceeds the limit of `csv`.
     """
     text = decode_text(data).removeprefix("\ufeff")
-    if stated := _STATED.match(text):
+    if stated := _STATED_DELIMITER.match(text):
         text, delimiter = text[stated.end() :], stated[1]
     delimiter = delimiter or _delimiter(text)
     try:

@@ -23,7 +23,7 @@ Every four attributes of an element count as one more element.
 MAX_XML_BYTES = 20_000_000
 """Maximum size of the XML in all parts together, in bytes."""
 
-MAX_PARTS = 5_000
+MAX_PACKAGE_PARTS = 5_000
 """Maximum number of parts in a package."""
 
 MAX_DEPTH = 150
@@ -83,8 +83,8 @@ def _checked_parts(data: bytes, limits: SourceLimits) -> Iterator[tuple[str, byt
         raise SourceError("encrypted, or saved by a version of Word before 2007")
     budget = _Budget(limits)
     with zipfile.ZipFile(io.BytesIO(data)) as package:
-        if len(package.infolist()) > MAX_PARTS:
-            raise SourceError(f"contains more than {MAX_PARTS} parts")
+        if len(package.infolist()) > MAX_PACKAGE_PARTS:
+            raise SourceError(f"contains more than {MAX_PACKAGE_PARTS} parts")
         for entry in package.infolist():
             if entry.flag_bits & 1:
                 raise SourceError("encrypted")

@@ -39,7 +39,7 @@ class HeadingNumbers:
         name, index = self._list_level(paragraph)
         if (name, str(index)) not in self._levels:
             return ""
-        starts = [self._start(name, above) for above in range(index + 1)]
+        starts = [self._start(name, level) for level in range(index + 1)]
         counts = self._counts.get(name, [])[: index + 1]
         is_new = len(counts) <= index
         counts += starts[len(counts) :]
@@ -73,14 +73,14 @@ class HeadingNumbers:
         start = value(self._levels.get((name, str(index))), "start")
         return int(start) if start.isdecimal() and len(start) < 4 else 1
 
-    def _formatted(self, name: str, index: int, above: int, count: int) -> str:
-        """Return `count` in the number format of level `above`; empty for an unsupported format.
+    def _formatted(self, name: str, index: int, level: int, count: int) -> str:
+        """Return `count` in the number format of `level`; empty for an unsupported format.
 
         The number of a paragraph of level `index` contains `count`. If this level has the element `isLgl`,
         the format is always decimal.
         """
         own = self._levels[name, str(index)]
-        number_format = value(self._levels.get((name, str(above))), "numFmt")
+        number_format = value(self._levels.get((name, str(level))), "numFmt")
         if number_format in ("", "decimal") or own.find(f"{WORD}isLgl") is not None:
             return str(count)
         if number_format in ("upperLetter", "lowerLetter") and 1 <= count <= 26:

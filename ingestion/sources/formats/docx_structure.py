@@ -185,7 +185,7 @@ def _split_table(table: _Element) -> list[_Element]:
     """
     rows = table.findall(f"{WORD}tr")
     columns = max(map(_width, rows), default=0)
-    labels = [_label(row, columns) for row in rows]
+    labels = [_label_paragraphs(row, columns) for row in rows]
     plain = [row for row, label in zip(rows, labels, strict=True) if not label]
     header = plain[:1]
     size = sum(1 for row in header for _ in row.iter())
@@ -214,7 +214,7 @@ def _width(row: _Element) -> int:
     return sum(int(span) if span.isdecimal() and len(span) < 4 else 1 for span in spans)
 
 
-def _label(row: _Element, columns: int) -> list[_Element]:
+def _label_paragraphs(row: _Element, columns: int) -> list[_Element]:
     """Return the paragraphs of a row whose single short cell spans all columns; empty for other rows."""
     cells = row.findall(f"{WORD}tc")
     has_table = bool(cells) and cells[0].find(f"{WORD}tbl") is not None

@@ -6,7 +6,7 @@ Many sites mark chrome only with a class. The same words occur in the classes of
 - One of its classes contains a word of `_CHROME`, and otherwise only words of `_GENERIC`.
 - It stands next to the content: its parent contains the heading of the page.
 - It contains no heading, table, definition list or code.
-- If the word is one of `_CONTROLS`, at least half of its text is in links and buttons.
+- If the word is one of `_AMBIGUOUS_WORDS`, at least half of its text is in links and buttons.
 
 Ids are ignored: generators make the id of a section, such as "share", from its heading.
 """
@@ -22,7 +22,7 @@ _CHROME = frozenset(
     ["header", "footer", "breadcrumb", "breadcrumbs", "feedback", "toolbar", "copyright", "cookie",
      "cookies", "share", "sharing", "related"]
 )  # fmt: skip
-_CONTROLS = frozenset(
+_AMBIGUOUS_WORDS = frozenset(
     ["header", "toolbar", "cookie", "cookies", "share", "sharing", "related"]
 )  # fmt: skip
 """Words that pages also use for content. Such elements are chrome only if they are mostly controls."""
@@ -57,7 +57,7 @@ def site_chrome(content: Tag) -> Iterator[Tag]:
         word = _chrome_word(tag)
         if not word or not _is_beside(tag, around, counts) or tag.find(_CONTENT) is not None:
             continue
-        if word in _CONTROLS and not _is_mostly_controls(tag):
+        if word in _AMBIGUOUS_WORDS and not _is_mostly_controls(tag):
             continue
         if word != "header" or (heading.name == "h1" and id(tag) in above):
             yield tag

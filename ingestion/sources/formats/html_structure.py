@@ -37,7 +37,7 @@ _TYPE = re.compile(
 _FLAG = re.compile(r"required|optional|conditional|header|path|query|body", re.IGNORECASE)
 _TEXT_BLOCKS = ["div", "p", "ul", "ol", "dl", "table", "section", "details", "pre"]
 _HEADS = ["div", "p", "header", "h3", "h4", "h5", "h6", "section", "label"]
-MAX_PARTS = 6
+MAX_HEAD_PARTS = 6
 """Maximum number of elements in the head of a field."""
 
 MAX_SPANNED_CELLS = 20_000
@@ -140,7 +140,7 @@ def _head_and_rest(element: Tag) -> tuple[list[str], list[Tag]]:
         for part, text in zip(parts[2:], texts[2:], strict=True)
     )
     end = next((i for i, found in enumerate(is_rest, 2) if found), len(parts))
-    return (texts[:end], parts[end:]) if end <= MAX_PARTS else ([], [])
+    return (texts[:end], parts[end:]) if end <= MAX_HEAD_PARTS else ([], [])
 
 
 def _parent_name(head: Tag, names: dict[int, str]) -> str:

@@ -8,8 +8,8 @@ from urllib.parse import unquote, urljoin, urlsplit
 from referencing import Registry, Resource, Specification
 from referencing.exceptions import Unresolvable
 
+from ingestion.sources.fetch import Downloader
 from ingestion.sources.folder import check_size
-from ingestion.sources.openapi.fetch import Downloader
 from ingestion.sources.openapi.json_yaml import parse_json_or_yaml
 from schemas.errors import SourceError
 from schemas.platform import OpenApiSourceConfig, SourceLimits

@@ -78,7 +78,7 @@ class RowBuilder:
     def __init__(self, reader: SchemaReader, labels: SectionLabels, direction: Direction) -> None:
         self.reader = reader
         self.labels = labels
-        self.hidden = "readOnly" if direction == "request" else "writeOnly"
+        self.hiding_keyword = "readOnly" if direction == "request" else "writeOnly"
         self.rows_left = MAX_ROWS
 
     def parameter_rows(self, parameters: Iterable[OperationParameter]) -> tuple[Parameter, ...]:
@@ -166,7 +166,7 @@ class RowBuilder:
         ]
         for name, nodes in named:
             schema = self.reader.read(*nodes)
-            if name and not schema.flag(self.hidden):
+            if name and not schema.flag(self.hiding_keyword):
                 yield _Row(
                     name[:MAX_ROW_NAME_CHARS],
                     schema,

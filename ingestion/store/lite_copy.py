@@ -1,4 +1,4 @@
-"""The record of an embedded collection: a copy of its rows and vectors in Milvus Lite.
+"""The copy of an embedded collection in Milvus Lite, with its rows and vectors.
 
 Searches read the snapshot (snapshot.py), not this copy. Each run copies its changes to Milvus Lite, and a
 missing snapshot is restored from it. While Milvus Lite is open, it locks its file, so it is closed after
@@ -30,7 +30,7 @@ from ingestion.store.schema import (
     CHUNK_FIELDS,
     Vector,
     chunk_from_row,
-    create_recorded_chunks,
+    create_copied_chunks,
 )
 from ingestion.store.snapshot import (
     MAX_VARIABLES,
@@ -59,7 +59,7 @@ FLUSH_ROWS = 5_000
 """Maximum number of new rows that Milvus Lite keeps in memory before it writes them to its files."""
 
 
-class LiteRecord:
+class LiteCopy:
     """The rows of a collection in the Milvus Lite file of `settings`."""
 
     def __init__(self, settings: Settings) -> None:
@@ -120,7 +120,7 @@ class LiteRecord:
     ) -> str:
         """Write all chunks into a new collection; return its name."""
         name = f"{self.alias}_{time.time_ns()}"
-        create_recorded_chunks(client, name, vector_dimension(connection))
+        create_copied_chunks(client, name, vector_dimension(connection))
         ids = [chunk_id for (chunk_id,) in connection.execute("SELECT id FROM chunk")]
         for flushed in batches(ids, FLUSH_ROWS):
             for batch in batches(flushed, MAX_VARIABLES):
@@ -160,17 +160,17 @@ class LiteRecord:
             server_manager_instance.release_server(self._settings.milvus_uri)
 
 
-class ChildLiteRecord(LiteRecord):
-    """A LiteRecord that uses Milvus Lite in a child process, except to restore a snapshot."""
+class ChildLiteCopy(LiteCopy):
+    """A LiteCopy that uses Milvus Lite in a child process, except to restore a snapshot."""
 
     def replay_journal(self, connection: sqlite3.Connection, manifest: CollectionManifest) -> None:
-        """Replay the journal as LiteRecord does. The child process opens its own connection."""
+        """Replay the journal as LiteCopy does. The child process opens its own connection."""
         self._run_in_child(_replay_journal, self._settings, manifest)
 
     def check_manifest(self, expected: CollectionManifest | None) -> None:
-        """Check the collection as LiteRecord does."""
+        """Check the collection as LiteCopy does."""
         if Path(self._settings.milvus_uri).exists():
-            self._run_in_child(LiteRecord(self._settings).check_manifest, expected)
+            self._run_in_child(LiteCopy(self._settings).check_manifest, expected)
 
     def _run_in_child(self, function: Callable[P, None], *args: P.args, **kwargs: P.kwargs) -> None:
         try:
@@ -183,7 +183,7 @@ class ChildLiteRecord(LiteRecord):
 
 def _replay_journal(settings: Settings, manifest: CollectionManifest) -> None:
     with closing(open_snapshot(snapshot_path(settings))) as connection:
-        LiteRecord(settings).replay_journal(connection, manifest)
+        LiteCopy(settings).replay_journal(connection, manifest)
 
 
 def _replace_rows(

@@ -43,7 +43,7 @@ class Download(NamedTuple):
     """Media type in lower case, without parameters; empty if the server does not send it."""
 
 
-class OutsideHost(SourceError):
+class CrossOriginError(SourceError):
     """A URL or a redirect leads to another origin."""
 
 
@@ -152,7 +152,7 @@ class _DownloadThread:
     def _follow(self, client: httpx.Client, url: httpx.URL) -> Download:
         for _ in range(MAX_REDIRECTS + 1):
             if _origin(url) != self.downloader.origin:
-                raise OutsideHost(
+                raise CrossOriginError(
                     "leads to another origin: scheme, host and port must be those of the source"
                 )
             timeout = max(0.001, self.remaining)

@@ -1,4 +1,4 @@
-"""The record of an embedded collection in Milvus Lite."""
+"""Tests of the copy of an embedded collection in Milvus Lite."""
 
 import os
 import shutil
@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from ingestion.store.collection import Collection
-from ingestion.store.lite_record import ChildLiteRecord
+from ingestion.store.lite_copy import ChildLiteCopy
 from ingestion.store.manifest import expected_manifest
 from ingestion.store.milvus_collection import MilvusCollection
 from ingestion.store.snapshot import FORMAT_VERSION, open_snapshot, snapshot_path
@@ -265,7 +265,7 @@ def test_replay_that_fails_half_way_is_repeated(
         raise StoreUnavailable("Milvus failed")
 
     with monkeypatch.context() as patched:
-        patched.setattr("ingestion.store.lite_record.write_manifest", fail)
+        patched.setattr("ingestion.store.lite_copy.write_manifest", fail)
         with pytest.raises(StoreUnavailable):
             folder.sync()
     assert journal(folder.settings) > 0
@@ -350,6 +350,6 @@ def _recovers(collection: Collection) -> bool:
 
 
 def test_killed_child_process_is_an_error_of_the_store(folder: Folder) -> None:
-    record = ChildLiteRecord(folder.settings)
+    copy = ChildLiteCopy(folder.settings)
     with pytest.raises(StoreUnavailable, match="has ended unexpectedly"):
-        record._run_in_child(signal.raise_signal, signal.SIGKILL)
+        copy._run_in_child(signal.raise_signal, signal.SIGKILL)
