@@ -33,7 +33,7 @@ PROVIDER_EXTRAS = {"anthropic", "deepseek", "ollama"}
 RETRYABLE_STATUS = {408, 409, 425, 429, 500, 502, 503, 504, 529}
 """HTTP statuses after which the same request may succeed later."""
 
-NO_KEY = "none"
+PLACEHOLDER_KEY = "none"
 """Placeholder for the key if only `base_url` is set: clients require a key, most local servers do not."""
 
 MAX_MESSAGE_CHARS = 200
@@ -110,7 +110,7 @@ def open_client(factory: Callable[..., Client], role: ModelRole, options: dict[s
         raise ConfigurationError(f"{role.setting} needs a package: {command}") from None
     except Exception as error:  # each provider's package raises its own errors
         if _is_missing_key(error) and "base_url" in options and "api_key" not in options:
-            return open_client(factory, role, {**options, "api_key": NO_KEY})
+            return open_client(factory, role, {**options, "api_key": PLACEHOLDER_KEY})
         raise ConfigurationError(f"{role.setting}: {_reason(error, role)}") from None
 
 

@@ -36,7 +36,7 @@ PromptName = Literal[
     "tools",
 ]
 
-TAGS = (
+PROMPT_TAGS = (
     "platform",
     "json_schema",
     "documents",
@@ -52,13 +52,13 @@ TAGS = (
 )
 """The tags of all prompts; a test compares them with the templates."""
 
-_NAME = rf"\s*[/／]?\s*(?:{'|'.join(TAGS)})\b"
+_NAME = rf"\s*[/／]?\s*(?:{'|'.join(PROMPT_TAGS)})\b"
 _TAG = re.compile(rf"[<＜﹤](?={_NAME})", re.IGNORECASE)
 _ESCAPED_TAG = re.compile(rf"&lt;(?={_NAME}[^<>&]*>)", re.IGNORECASE)
 
 
 def escape_data(text: object) -> str:
-    """Replace each `<` that could start one of TAGS, including full-width forms, with `&lt;`."""
+    """Replace each `<` that could start one of PROMPT_TAGS, including full-width forms, with `&lt;`."""
     return _TAG.sub("&lt;", str(text))
 
 

@@ -50,7 +50,7 @@ class DegradedReason(StrEnum):
 Confidence = Literal["high", "medium", "low"]
 
 
-def _steps(value: object) -> object:
+def _drop_blank_steps(value: object) -> object:
     """Convert the steps to a list without blank texts.
 
     A step that is an object becomes one text: its values, joined by spaces.
@@ -81,7 +81,7 @@ class AnswerDraft(ApiModel):
 
     # `answer` is the first field, because models write the fields in the order of the schema, and each
     # step of the answer is streamed as soon as it is complete.
-    answer: Annotated[list[str], BeforeValidator(_steps)] = Field(
+    answer: Annotated[list[str], BeforeValidator(_drop_blank_steps)] = Field(
         min_length=1,
         description="the answer in steps; each statement ends with the numbers of the chunks it "
         "is based on, like [1] or [1][3]",

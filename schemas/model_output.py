@@ -52,7 +52,7 @@ def _parse_number(value: object) -> int | None:
     return value if isinstance(value, int) else None
 
 
-def _numbers(value: object) -> object:
+def _parse_numbers(value: object) -> object:
     """Parse numbers sent as a list or as one text; drop items that are not numbers."""
     if isinstance(value, str):
         value = _NUMBER.findall(value)
@@ -61,8 +61,8 @@ def _numbers(value: object) -> object:
     return [number for item in value if (number := _parse_number(item)) is not None]
 
 
-PassageNumbers = Annotated[list[int], BeforeValidator(_numbers)]
-"""Numbers of passages or groups, in any format that `_numbers` accepts."""
+PassageNumbers = Annotated[list[int], BeforeValidator(_parse_numbers)]
+"""Numbers of passages or groups, in any format that `_parse_numbers` accepts."""
 
 
 class PassageOrder(ModelOutput):

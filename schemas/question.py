@@ -46,7 +46,7 @@ class Turn(ApiModel):
     """With time zone."""
 
 
-def _object(value: object) -> object:
+def _parse_object(value: object) -> object:
     """Parse an object sent as JSON text; null and other text become an empty object."""
     if isinstance(value, str):
         try:
@@ -57,7 +57,7 @@ def _object(value: object) -> object:
     return {} if value is None else value
 
 
-def _text(value: object) -> object:
+def _to_text(value: object) -> object:
     """Convert empty values to None, and numbers and objects to text.
 
     Models send trace ids as numbers and errors as objects.
@@ -67,7 +67,7 @@ def _text(value: object) -> object:
     return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
 
 
-def _terms(value: object) -> object:
+def _parse_terms(value: object) -> object:
     """Parse terms sent as a list or as one text; any other value gives no terms."""
     if isinstance(value, str):
         value = re.split(r"[,，、;；\n]+", value)
@@ -82,11 +82,13 @@ def _any_of(*types: str) -> WithJsonSchema:
     return WithJsonSchema({"anyOf": [{"type": name} for name in types]}, mode="validation")
 
 
-ModelObject = Annotated[dict[str, JsonValue], BeforeValidator(_object), _any_of("object", "string")]
+ModelObject = Annotated[
+    dict[str, JsonValue], BeforeValidator(_parse_object), _any_of("object", "string")
+]
 ModelValue = Annotated[JsonValue, _any_of("object", "string", "null")]
-ModelText = Annotated[str | None, BeforeValidator(_text)]
+ModelText = Annotated[str | None, BeforeValidator(_to_text)]
 
-ModelTerms = Annotated[tuple[str, ...], BeforeValidator(_terms)]
+ModelTerms = Annotated[tuple[str, ...], BeforeValidator(_parse_terms)]
 
 QuestionType = Literal["api_call", "general", "unknown"]
 

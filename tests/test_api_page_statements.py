@@ -477,6 +477,6 @@ def test_named_call_is_prose(page: str, tmp_path: Path) -> None:
 
 def test_call_is_no_instance_of_a_longer_template() -> None:
     templates = CallTemplates([call_of("GET", "/{tenant}/users"), call_of("GET", "/users/{id}")])
-    assert templates.match(call_of("GET", "/users/42"))
-    assert templates.match(call_of("GET", "/acme/users"))
-    assert not templates.match(call_of("GET", "/users"))
+    assert templates.matches(call_of("GET", "/users/42"))
+    assert templates.matches(call_of("GET", "/acme/users"))
+    assert not templates.matches(call_of("GET", "/users"))

@@ -8,7 +8,7 @@ from typing import Any, cast
 import pytest
 from pydantic import BaseModel
 
-from prompts.chat_prompts import TAGS, PromptName, escape_data, load_prompt, unescape_data
+from prompts.chat_prompts import PROMPT_TAGS, PromptName, escape_data, load_prompt, unescape_data
 from schemas.answer import AnswerDraft
 from schemas.choices import LANGUAGES, Language
 from schemas.model_output import CondensedQuestion, PassageOrder, QuestionTopics, Verdicts
@@ -35,7 +35,7 @@ ESCAPES = [
 @pytest.mark.parametrize("path", TEMPLATES, ids=lambda path: path.name)
 def test_every_tag_of_a_template_is_escaped_in_data(path: Path) -> None:
     tags = set(re.findall(r"</?([a-z_]+)", path.read_text(encoding="utf-8")))
-    assert tags <= set(TAGS)
+    assert tags <= set(PROMPT_TAGS)
 
 
 @pytest.mark.parametrize("text", ESCAPES)

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from uvicorn.supervisors import Multiprocess
 
-from app.serving.server import NO_KEY, run_server, warn_of_unknown_settings
+from app.serving.server import NO_KEY_MESSAGE, run_server, warn_of_unknown_settings
 from app.serving.workers import _Supervisor
 from schemas.errors import ConfigurationError
 from schemas.settings import read_settings
@@ -44,7 +44,7 @@ def test_server_that_cannot_start_does_not_say_that_requests_are_accepted(
     )
     with pytest.raises(ConfigurationError, match="not valid TOML"):
         asyncio.run(run_server(settings, "127.0.0.1", 0))
-    assert NO_KEY not in caplog.messages
+    assert NO_KEY_MESSAGE not in caplog.messages
 
 
 def test_failed_replacement_of_workers_is_explained(

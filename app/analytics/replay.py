@@ -291,7 +291,7 @@ async def _replay_all(
         nonlocal done
         command, record = question.command, question.record
         async with semaphore:
-            after = await _outcome(answerer, replace(command, k=k or command.k))
+            after = await _replay_question(answerer, replace(command, k=k or command.k))
             replayed = ReplayedQuestion(
                 id=record.id,
                 question=record.question,
@@ -317,7 +317,7 @@ async def _grade(replayed: ReplayedQuestion, judge: AnswerJudge) -> ReplayedQues
     return replayed.model_copy(update={"grade": grade, "judge_failure": failure})
 
 
-async def _outcome(answerer: Answerer, command: AskCommand) -> ReplayOutcome:
+async def _replay_question(answerer: Answerer, command: AskCommand) -> ReplayOutcome:
     """Ask a question again, and return its outcome.
 
     The answer is converted to a record, so that it is masked and truncated like the recorded answer.

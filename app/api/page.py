@@ -226,7 +226,7 @@ def _export(name: str, value: object) -> str:
 MIN_CONTRAST = 4.5
 """Minimum contrast ratio of text on its background, by WCAG 2.2 at level AA."""
 
-TINT = 0.12
+TINT_SHARE = 0.12
 """Share of the accent colour in the background of citation numbers and selected items."""
 
 _WHITE, _DARK_SURFACE = (255, 255, 255), (27, 31, 34)
@@ -272,7 +272,7 @@ def _readable(accent: str, surface: Rgb, extreme: Rgb) -> AccentColours:
     `accent` is mixed with `extreme`, black or white, until it is readable on the tint.
     """
     candidates = (_mix(_parse(accent), extreme, percent / 100) for percent in range(0, 101, 4))
-    pairs = [AccentColours(_hex(c), _hex(_mix(surface, c, TINT))) for c in candidates]
+    pairs = [AccentColours(_hex(c), _hex(_mix(surface, c, TINT_SHARE))) for c in candidates]
     return next(pair for pair in pairs if contrast(*pair) >= MIN_CONTRAST)
 
 

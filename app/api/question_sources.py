@@ -27,7 +27,7 @@ Rarer questions are not suggested, because they may identify a person.
 MAX_QUESTION_CHARS = 80
 """Maximum length of a question, in characters."""
 
-MIN_COVERAGE = 0.8
+MIN_SUGGESTED_COVERAGE = 0.8
 """Minimum `coverage` of a suggested question: the share of its words that the cited texts contain.
 
 The cited texts rarely contain names of persons, insults or advertisements, so questions with such words are
@@ -141,7 +141,7 @@ def _is_suitable(record: QuestionRecord, question: str, language: Language) -> b
     """Return whether `question` can be suggested to users who read `language`."""
     is_liked = record.feedback is None or record.feedback.score > 0
     is_answered = record.confidence in ("high", "medium") and bool(record.pages)
-    is_covered = record.coverage is not None and record.coverage >= MIN_COVERAGE
+    is_covered = record.coverage is not None and record.coverage >= MIN_SUGGESTED_COVERAGE
     is_wanted = is_answered and is_liked and is_covered and record.language == language
     return is_wanted and len(question) <= MAX_QUESTION_CHARS and _is_public(question)
 

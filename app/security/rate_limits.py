@@ -52,7 +52,7 @@ class UsageCounter:
         self._memory = FixedWindowRateLimiter(MemoryStorage())
         self._pool = _redis_pool(redis_url.get_secret_value()) if redis_url else None
         self._redis = _redis_limiter(self._pool) if self._pool else None
-        self._redis_failed = False
+        self._has_redis_failed = False
         self._retry_at = 0.0
 
     async def hit(self, item: RateLimitItem, *key: str, cost: int = 1) -> bool:
@@ -89,15 +89,15 @@ class UsageCounter:
         except (StorageError, OSError, TimeoutError) as error:
             self._note_failure(error)
             return await use(self._memory)
-        if self._redis_failed:
-            self._redis_failed = False
+        if self._has_redis_failed:
+            self._has_redis_failed = False
             log.info("Redis is available again: usage is counted in Redis")
         return result
 
     def _note_failure(self, error: Exception) -> None:
         self._retry_at = time.monotonic() + REDIS_RETRY_S
-        if not self._redis_failed:
-            self._redis_failed = True
+        if not self._has_redis_failed:
+            self._has_redis_failed = True
             log.warning("Redis does not answer: usage is counted in this process (%s)", error)
 
 

@@ -103,7 +103,7 @@ class AnswerCache:
         self._max_age = timedelta(days=max_age_days)
         self._insert = insert_in_sqlite if engine.dialect.name == "sqlite" else insert_in_postgresql
         self._threads = ThreadPoolExecutor(MAX_THREADS, "cache")
-        self._closed = False
+        self._is_closed = False
 
     async def get(self, key: str) -> CachedAnswer | None:
         """Return the answer under `key`; None if it is missing, has expired or cannot be parsed."""
@@ -119,12 +119,12 @@ class AnswerCache:
 
     def close(self) -> None:
         """Reject further calls, and cancel those that have not started."""
-        self._closed = True
+        self._is_closed = True
         self._threads.shutdown(wait=False, cancel_futures=True)
 
     async def _in_thread(self, work: Callable[[], T]) -> T:
         run_in_context = copy_context().run  # log lines of the thread include the request id
-        if self._closed:
+        if self._is_closed:
             raise StoreUnavailable("the server is stopping")
         loop = asyncio.get_running_loop()
         try:
@@ -134,7 +134,7 @@ class AnswerCache:
             raise StoreUnavailable("the database did not answer in time") from None
         except asyncio.CancelledError:
             caller = asyncio.current_task()
-            if self._closed and caller and not caller.cancelling():  # `close` cancelled the call
+            if self._is_closed and caller and not caller.cancelling():  # `close` cancelled the call
                 raise StoreUnavailable("the server is stopping") from None
             raise
 

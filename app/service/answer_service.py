@@ -338,7 +338,7 @@ class InFlight:
 
     def __init__(self) -> None:
         self._timeouts: set[asyncio.Timeout] = set()
-        self._stopped = False
+        self._is_stopped = False
 
     @asynccontextmanager
     async def track(self, timeout_s: float) -> AsyncIterator[None]:
@@ -347,20 +347,20 @@ class InFlight:
         Raises ModelTimeout after the timeout, and ServerStopping after `stop`.
         """
         try:
-            async with asyncio.timeout(0 if self._stopped else timeout_s) as timeout:
+            async with asyncio.timeout(0 if self._is_stopped else timeout_s) as timeout:
                 self._timeouts.add(timeout)
                 try:
                     yield
                 finally:
                     self._timeouts.discard(timeout)
         except TimeoutError:
-            if self._stopped:
+            if self._is_stopped:
                 raise ServerStopping("the server is stopping: ask again") from None
             raise ModelTimeout("the question took longer than APIDESK_REQUEST_TIMEOUT") from None
 
     def stop(self) -> None:
         """End all tracked blocks with ServerStopping, including those that start later."""
-        self._stopped = True
+        self._is_stopped = True
         for timeout in self._timeouts:
             if not timeout.expired():
                 timeout.reschedule(0)

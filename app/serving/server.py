@@ -31,7 +31,7 @@ from schemas.settings import Settings, unknown_settings
 SHUTDOWN_MARGIN_S = 5
 """Seconds after APIDESK_SHUTDOWN_TIMEOUT in which uvicorn can finish sending responses."""
 
-NO_KEY = "no API key is configured: only requests from this machine are accepted"
+NO_KEY_MESSAGE = "no API key is configured: only requests from this machine are accepted"
 
 log = logging.getLogger(__name__)
 
@@ -54,7 +54,7 @@ async def run_server(settings: Settings, host: str, port: int) -> None:
                 open_answer_service(settings, progress, engine, long_lived=True)
             )
         if not needs_key:
-            log.info(NO_KEY)
+            log.info(NO_KEY_MESSAGE)
         key = secrets.token_urlsafe(32)
         config = create_uvicorn_config(answer_service, key, host, port)
         freeze_objects()

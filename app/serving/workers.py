@@ -22,7 +22,7 @@ from app.main import create_app
 from app.service.answer_service import AnswerService, open_answer_service
 from app.serving.gc_tuning import freeze_objects
 from app.serving.server import (
-    NO_KEY,
+    NO_KEY_MESSAGE,
     check_bind_address,
     first_ingestion_progress,
     install_signal_handlers,
@@ -62,7 +62,7 @@ def run_workers(settings: Settings, host: str, port: int) -> None:
     needs_key = check_bind_address(settings, engine, host)
     asyncio.run(_open_once(settings, engine))
     if not needs_key:
-        log.info(NO_KEY)
+        log.info(NO_KEY_MESSAGE)
     config = uvicorn.Config(
         partial(create_worker_app, settings),
         host,

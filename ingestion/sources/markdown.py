@@ -27,7 +27,7 @@ from ingestion.text.clean_markdown import inline_links, to_plain_markdown
 from ingestion.text.components import (
     ATTRIBUTES,
     attributes_of,
-    object_of,
+    parse_object_literal,
     properties_of,
     text_of_expression,
 )
@@ -377,7 +377,7 @@ def _parse_field(tag: str, attributes: Mapping[str, str], depth: int) -> _Field 
     A component describes a field if its tag says so, such as `ParamField`, or if it has a `name` together
     with a type or `required`.
     """
-    objects = [found for value in attributes.values() if (found := object_of(value))]
+    objects = [found for value in attributes.values() if (found := parse_object_literal(value))]
     values = dict(attributes)
     for found in [*objects, *(o["schema"] for o in objects if isinstance(o.get("schema"), dict))]:
         for key, value in found.items():

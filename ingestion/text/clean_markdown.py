@@ -257,7 +257,7 @@ def _convert(text: str, table_to_markdown: Callable[[str], str] | None) -> str:
     text = _INSERTION_LINE.sub("", _MODULE_LINE.sub("", text))
     text = _MACRO_LINE.sub("", _ATTRIBUTE_LINE.sub("", text))
     if any(string in text for string in _ADMONITION_STRINGS):
-        text = "\n".join(_admonitions(_TITLE_DIV.sub(r"\1 \2", text).split("\n")))
+        text = "\n".join(_convert_admonitions(_TITLE_DIV.sub(r"\1 \2", text).split("\n")))
     for mark, pattern, replace in _REPLACEMENTS:
         if mark in text:
             text = replace_outside_code(pattern, replace, text)
@@ -299,7 +299,7 @@ def _outdent_blocks(lines: Iterable[str]) -> Iterator[str]:
             yield line
 
 
-def _admonitions(lines: Iterable[str]) -> Iterator[str]:
+def _convert_admonitions(lines: Iterable[str]) -> Iterator[str]:
     """Turn `:::note` and `> [!NOTE]` into bold titles."""
     for line in lines:
         if match := _CONTAINER.match(line):

@@ -58,7 +58,7 @@ def _value(match: re.Match[str]) -> str:
     return match["bare"] or "true"
 
 
-def object_of(text: str) -> dict[str, Any]:
+def parse_object_literal(text: str) -> dict[str, Any]:
     """Parse an object literal in JSON or JavaScript, such as `{ name: 'id', required: true }`, as YAML.
 
     Returns an empty dict if `text` is not an object, is too long, or cannot be parsed, for example because

@@ -12,7 +12,7 @@ from ingestion.text.components import (
     METHOD,
     attributes_of,
     call_in,
-    object_of,
+    parse_object_literal,
     scopes_of,
     title_of,
 )
@@ -51,7 +51,7 @@ _HEADING_IN_SUMMARY = re.compile(r"<h[1-6]\b|^[ \t]*#", re.IGNORECASE | re.MULTI
 _MAY_BE_EMPHASIS = re.compile(r"<(?:b|strong|i|em)[\s>]", re.IGNORECASE)
 _LINE_BREAKS = re.compile(r"(?:<br>\s*)+")
 _OUTER_BREAKS = re.compile(r"<br>(?=\s*(?:\||$))|(?<=\|)(\s*)<br>")
-MAX_CAPTION_CHARS = 60
+MAX_IMAGE_CAPTION_CHARS = 60
 """Maximum length of an alternative text that only names what an image shows, in characters."""
 _UNDESCRIBED = re.compile(
     r"\S*\.(?:png|jpe?g|gif|svg|webp|bmp)|image|img|picture|图片|图", re.IGNORECASE
@@ -140,7 +140,7 @@ def replace_annotations(text: str) -> str:
 
 
 def _annotation(match: re.Match[str]) -> str:
-    values = object_of(match["object"])
+    values = parse_object_literal(match["object"])
     call = call_in(values)
     if call:
         return f"`{call}`"
@@ -282,7 +282,7 @@ def image_text(alt: str, *, is_alone: bool) -> str:
     An `alt` such as "image" or "a.png" is dropped. If the image is alone on its line, a short `alt` such as
     "Settings page" is dropped as well, because it would look like a paragraph.
     """
-    is_caption = is_alone and len(alt) <= MAX_CAPTION_CHARS
+    is_caption = is_alone and len(alt) <= MAX_IMAGE_CAPTION_CHARS
     return "" if is_caption or _UNDESCRIBED.fullmatch(alt.strip()) else alt
 
 

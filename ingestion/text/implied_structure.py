@@ -347,12 +347,12 @@ def _is_term(block: MarkdownBlock) -> bool:
 def _entries(block: MarkdownBlock) -> Iterator[_Entry]:
     """Yield the terms of a paragraph with their definitions; nothing if it does not begin with a term."""
     lines = block.text.split("\n") if block.kind == "paragraph" else []
-    is_definition = [bool(_DEFINITION.match(line)) for line in lines]
-    if is_definition[:2] != [False, True]:
+    definition_flags = [bool(_DEFINITION.match(line)) for line in lines]
+    if definition_flags[:2] != [False, True]:
         return
     label, definition = "", list[str]()
     for line, defines, precedes_definition in zip(
-        lines, is_definition, [*is_definition[1:], False], strict=True
+        lines, definition_flags, [*definition_flags[1:], False], strict=True
     ):
         if precedes_definition and not defines:
             if definition:

@@ -27,7 +27,7 @@ from runnables.answer.passages import (
 )
 from runnables.answer.quoted_steps import QuotedStep, cite, quoted_steps
 from runnables.answer.segments import Segment, split_chunk
-from runnables.answer.write_answer import NAME
+from runnables.answer.write_answer import STEP_NAME
 from runnables.models.chat_models import EXTRACTIVE
 from runnables.question.extract_details import details_of, error_codes, extract_details
 from runnables.question.query_terms import QueryTerms
@@ -81,7 +81,7 @@ def build_extractive_answer(
             extractive_answer, state, collection, platform_info, glossary
         )
 
-    return NamedStep(answer, NAME)
+    return NamedStep(answer, STEP_NAME)
 
 
 def extractive_answer(

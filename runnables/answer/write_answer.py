@@ -47,7 +47,7 @@ from schemas.errors import ContextExceeded, ModelError, ModelOutputInvalid, Mode
 from schemas.platform import PlatformInfo
 from schemas.question import Question
 
-NAME = "answer"
+STEP_NAME = "answer"
 
 FALLBACK_RESERVE_SHARE = 0.05
 """Share of the remaining time that is reserved for quoting if all models fail."""
@@ -90,7 +90,7 @@ def build_write_answer(
             try:
                 result = await writer.write_within_window(model, state, run)
             except ModelError as error:
-                log.warning("%s: %s", NAME, error)
+                log.warning("%s: %s", STEP_NAME, error)
                 errors.append(error)
                 continue
             if errors:
@@ -98,7 +98,7 @@ def build_write_answer(
             return result
         raise errors[0]
 
-    return NamedStep(answer, NAME)
+    return NamedStep(answer, STEP_NAME)
 
 
 class _AnswerWriter:
@@ -117,9 +117,9 @@ class _AnswerWriter:
         language = platform_info.language
         self._plain_prompt = load_prompt("answer", language)
         self._answer = StructuredOutputCall(
-            NAME, "answer", language, AnswerDraft, _answer_from_text
+            STEP_NAME, "answer", language, AnswerDraft, _answer_from_text
         )
-        self._structure = StructuredOutputCall(NAME, "structure", language, AnswerDraft)
+        self._structure = StructuredOutputCall(STEP_NAME, "structure", language, AnswerDraft)
 
     async def write_within_window(
         self, model: ChatModel, state: PipelineState, config: RunnableConfig
@@ -133,7 +133,7 @@ class _AnswerWriter:
                 return await self.write(model, state, config)
             except ContextExceeded as error:
                 # `model` has corrected its window or its token estimate from the error.
-                log.info("%s: trying again with fewer chunks: %s", NAME, error)
+                log.info("%s: trying again with fewer chunks: %s", STEP_NAME, error)
         return await self.write(model, state, config)
 
     async def write(
@@ -164,7 +164,7 @@ class _AnswerWriter:
             except ModelError as error:
                 if draft is None:
                     raise
-                log.warning("%s: refining stopped: %s", NAME, error)
+                log.warning("%s: refining stopped: %s", STEP_NAME, error)
                 incomplete = with_draft(state, shown, draft)
                 return mark_degraded(incomplete, DegradedReason.ANSWER_INCOMPLETE)
         assert draft is not None, "there is at least one part"
@@ -196,7 +196,7 @@ class _AnswerWriter:
         If all structure models fail, the text is parsed if it is already JSON; otherwise, each of its lines
         becomes a step. Raises ModelError if `model` fails, or if its text is empty or invalid JSON.
         """
-        run = child_config(config, f"{NAME}/model", prompt=self._plain_prompt.get_name())
+        run = child_config(config, f"{STEP_NAME}/model", prompt=self._plain_prompt.get_name())
         written = await model.ask(self._messages(variables), run)
         text, is_cut = reply_text(written), is_cut_reply(written)
         if is_cut:

@@ -4,7 +4,7 @@ import re
 from collections import defaultdict
 from urllib.parse import urlsplit
 
-from runnables.grounding.names import METHODS, Mention, is_code_span
+from runnables.grounding.names import ANY_METHOD, Mention, is_code_span
 
 URL = r"https?://[A-Za-z0-9._~:/?#@!$&*+,;=%{}-]+"
 """Matches a URL, which may contain placeholders in braces.
@@ -27,10 +27,10 @@ _GAP = (
 """Words that may stand between a method and its target, as in "a GET request to the endpoint `/a`"."""
 
 _TARGET = re.compile(
-    rf"(?:(?<![A-Za-z_])(?P<before>{METHODS})(?![A-Za-z_]){_GAP})?(?P<target>{URL}|{PATH})"
+    rf"(?:(?<![A-Za-z_])(?P<before>{ANY_METHOD})(?![A-Za-z_]){_GAP})?(?P<target>{URL}|{PATH})"
     rf"(?P<query>\?[\w.=&%{{}}<>-]*)?"
     rf"(?:[`'\"\s]{{0,3}}(?:[（(]|with|using|via|by|用|以|采用|使用)\s?(?:HTTP|an?)?[\s`]{{0,2}}"
-    rf"(?P<after>{METHODS})(?![A-Za-z_]))?",
+    rf"(?P<after>{ANY_METHOD})(?![A-Za-z_]))?",
     re.ASCII,
 )
 _LOCAL_FOLDERS = {
@@ -40,10 +40,10 @@ _LOCAL_OR_EXAMPLE_HOSTS = ("localhost", "127.0.0.1", "0.0.0.0", "your", "my-", "
 
 # --- patterns for indexing ------------------------------------------------------------------------
 
-_ADDRESS = re.compile(rf"({METHODS})?[\s`'\"*]{{0,4}}({URL}|{PATH})", re.ASCII)
-_METHOD = re.compile(rf"(?<![A-Za-z_])({METHODS})(?![A-Za-z_])")
+_ADDRESS = re.compile(rf"({ANY_METHOD})?[\s`'\"*]{{0,4}}({URL}|{PATH})", re.ASCII)
+_METHOD = re.compile(rf"(?<![A-Za-z_])({ANY_METHOD})(?![A-Za-z_])")
 _LABELLED_METHOD = re.compile(
-    rf"^[^:：\n]{{1,30}}[:：][\s`*]{{0,4}}({METHODS})[`*\s]*$", re.MULTILINE
+    rf"^[^:：\n]{{1,30}}[:：][\s`*]{{0,4}}({ANY_METHOD})[`*\s]*$", re.MULTILINE
 )
 """A line with a method, as in documents rendered from `api_docs` sources: "- Method: `POST`"."""
 
@@ -92,8 +92,10 @@ def _to_mention(text: str, match: re.Match[str]) -> Mention | None:
         return None
     first = match.start() if match["before"] else start
     last = match.end() if match["after"] else end
-    maybe_external = _is_local_or_example(target)
-    return Mention("target", text[first:last], first, target, method, maybe_external=maybe_external)
+    may_be_external = _is_local_or_example(target)
+    return Mention(
+        "target", text[first:last], first, target, method, may_be_external=may_be_external
+    )
 
 
 def _is_local_or_example(target: str) -> bool:
@@ -142,7 +144,7 @@ class AddressIndex:
         two segments are indexed: it is looked up like any other path.
         """
         host, path = _split_address(mention.target)
-        if mention.maybe_external and (host or path[:2] not in self._prefixes):
+        if mention.may_be_external and (host or path[:2] not in self._prefixes):
             return True
         if host and host not in self._hosts:
             return False

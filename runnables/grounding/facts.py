@@ -1,7 +1,7 @@
 """Fact check: looks up every name of an answer in the question and in the chunks that the answer cites.
 
 Names are paths, fields, headers, values, error codes and permissions. Names that do not belong to the
-platform, such as those of a library, need no source. `Mention.maybe_external` marks doubtful cases.
+platform, such as those of a library, need no source. `Mention.may_be_external` marks doubtful cases.
 """
 
 import re
@@ -142,7 +142,7 @@ class FactIndex:
             case "word":
                 word = mention.text
                 is_known = word in self._names or _strip_brackets(word) in self._names
-                return is_known or (mention.maybe_external and word.lower() in self._names)
+                return is_known or (mention.may_be_external and word.lower() in self._names)
 
     def _is_error_code(self, mention: Mention) -> bool:
         return mention.is_explicit or _code_prefix(mention.text) in self._code_prefixes
@@ -156,7 +156,7 @@ class FactIndex:
             del parts[0]
         if len(parts) > 1 and all(map(self._is_field, parts)):
             return True
-        return mention.maybe_external and not self._belongs_to_platform(parts)
+        return mention.may_be_external and not self._belongs_to_platform(parts)
 
     def _belongs_to_platform(self, parts: list[str]) -> bool:
         """Return whether a dotted name begins like an indexed one, or contains an indexed name."""
@@ -254,7 +254,7 @@ def _compound_mentions(text: str, name: str, start: int, in_code: bool) -> Itera
     if "." in name:
         if in_code or not _is_sentence_break(name):
             is_external = _may_be_external(name, text[end : end + 1])
-            yield Mention("name", name, start, maybe_external=is_external)
+            yield Mention("name", name, start, may_be_external=is_external)
     elif (
         _SCOPE.fullmatch(name)
         or _is_header(text, name, start, in_code)
@@ -274,7 +274,7 @@ def _part_mentions(text: str, name: str, start: int, in_code: bool) -> Iterator[
         word, at = part[0], start + part.start()
         is_code_word = in_code and not is_standard(word) and not _is_class_name(word)
         if not is_example(word) and (is_code_word or _is_name(text, word, at)):
-            yield Mention("word", word, at, maybe_external=_is_variable(text, word, at))
+            yield Mention("word", word, at, may_be_external=_is_variable(text, word, at))
 
 
 def _is_sentence_break(name: str) -> bool:

@@ -11,7 +11,7 @@ from urllib.parse import urlsplit
 
 from ingestion.text.sentences import split_sentences
 from runnables.grounding.addresses import PATH, URL
-from runnables.grounding.names import METHODS
+from runnables.grounding.names import ANY_METHOD
 
 _CODE = r"```.*?(?:```|\Z)|`[^`\n]*`"
 _NOT_A_MARK = rf"{_CODE}|(?<=[A-Za-z_])\[\d+\](?=\.[a-z_])"
@@ -67,7 +67,7 @@ _DATA_LANGUAGES = {
 }  # fmt: skip
 """Languages of code fences that contain data or text instead of a program."""
 
-_API_TOKEN = re.compile(rf"\"[^\"\n]*\"|'[^'\n]*'|\b(?:{METHODS})\b|{URL}|{PATH}", re.ASCII)
+_API_TOKEN = re.compile(rf"\"[^\"\n]*\"|'[^'\n]*'|\b(?:{ANY_METHOD})\b|{URL}|{PATH}", re.ASCII)
 """A string, an HTTP method or an address, which are the parts of a program that concern the API."""
 
 _FENCE = re.compile(r" {0,3}(`{3,}|~{3,})")

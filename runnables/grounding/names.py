@@ -30,7 +30,7 @@ The keys of JSON objects and of `key=value` pairs are usually of kind `word`, ev
 CONTEXT_CHARS = 20
 """Number of characters before a mention that `is_preceded_by` searches."""
 
-METHODS = "|".join(HTTPMethod)
+ANY_METHOD = "|".join(HTTPMethod)
 """The HTTP methods as alternatives of a regular expression."""
 
 _WORDS = read_word_lists(__file__, "names")
@@ -122,7 +122,7 @@ class Mention:
     """For kind `target`: the URL or path without the method."""
     method: str = ""
     """For kind `target`: the HTTP method; empty if the text states none."""
-    maybe_external: bool = False
+    may_be_external: bool = False
     """Whether it may belong to a file, a website, a library or the reader's code, not to the platform."""
     is_explicit: bool = True
     """For kind `number`: whether the text shows that it is an error code.

@@ -84,7 +84,7 @@ PROBE_TIMEOUT_S = 15.0
 
 log = logging.getLogger(__name__)
 
-MODES: tuple[OutputMode, ...] = ("json_schema", "json_object", "json_mode", "plain")
+OUTPUT_MODES: tuple[OutputMode, ...] = ("json_schema", "json_object", "json_mode", "plain")
 """All modes, best first."""
 
 
@@ -193,7 +193,7 @@ class StructuredOutputCall(Generic[T]):
         Raises ModelError.
         """
         modes = list(model.output_modes) or [
-            mode for mode in MODES if model.server_errors[mode] < MAX_SERVER_ERRORS
+            mode for mode in OUTPUT_MODES if model.server_errors[mode] < MAX_SERVER_ERRORS
         ]
         is_proven = bool(model.output_modes)
         may_be_temporary = False

@@ -32,7 +32,7 @@ from schemas.errors import ModelError
 from schemas.platform import PlatformInfo
 from schemas.question import ExtractedDetails, Question, QuestionType, StructuredQuestion
 
-NAME = "structured-question"
+STEP_NAME = "structured-question"
 
 TIME_SHARE = 0.4
 """Share of the remaining time that classification may take; the answer needs the rest."""
@@ -78,7 +78,7 @@ def build_model_classifier(
     docs/decisions/0003-model-failure.md.
     """
     output = StructuredOutputCall(
-        NAME, "structured_question", platform_info.language, StructuredQuestion
+        STEP_NAME, "structured_question", platform_info.language, StructuredQuestion
     )
 
     async def classify(question: Question, config: RunnableConfig) -> Classification:
@@ -102,7 +102,7 @@ def build_model_classifier(
         await emit(config, Event("structured", classification.structured))
         return classification
 
-    return NamedStep(classify, NAME)
+    return NamedStep(classify, STEP_NAME)
 
 
 def build_rule_classifier(
@@ -117,7 +117,7 @@ def build_rule_classifier(
         await emit(config, Event("structured", classification.structured))
         return classification
 
-    return NamedStep(classify, NAME)
+    return NamedStep(classify, STEP_NAME)
 
 
 def classify_by_rules(

@@ -28,7 +28,7 @@ from schemas.model_output import CondensedQuestion
 from schemas.platform import PlatformInfo
 from schemas.question import ExtractedDetails, Question, Turn
 
-NAME = "condense"
+STEP_NAME = "condense"
 
 TIME_SHARE = 0.25
 """Share of the remaining time that condensing may take; all other steps need the rest."""
@@ -100,7 +100,7 @@ def build_condense(
         except ModelError:
             if on_failure == "error":
                 raise
-            log.warning("%s: every model failed, using rules", NAME)
+            log.warning("%s: every model failed, using rules", STEP_NAME)
             condensed = None
         if condensed is not None:
             if condensed.small_talk:
@@ -110,7 +110,7 @@ def build_condense(
         text = await asyncio.to_thread(make_standalone, question.text, question.history, details)
         return _with_text(question, text)
 
-    return NamedStep(condense, NAME)
+    return NamedStep(condense, STEP_NAME)
 
 
 def may_be_small_talk(details: ExtractedDetails) -> bool:
@@ -127,7 +127,7 @@ class _Condenser:
         self._models = models.extraction_models
         self._platform_info = platform_info
         self._output = StructuredOutputCall(
-            NAME, "condense", platform_info.language, CondensedQuestion
+            STEP_NAME, "condense", platform_info.language, CondensedQuestion
         )
 
     async def condense(
@@ -150,7 +150,7 @@ class _Condenser:
         details = extract_details(text)
         problem = await asyncio.to_thread(_problem, condensed, text, details, question.history)
         if problem is not None:
-            log.warning("%s: the model's question is %s; using rules", NAME, problem)
+            log.warning("%s: the model's question is %s; using rules", STEP_NAME, problem)
             return None
         if condensed == " ".join(text.replace(_BODY, " ").split()):
             return CondensedQuestion(question=question.text)

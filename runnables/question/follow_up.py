@@ -21,15 +21,15 @@ from runnables.question.subject import (
     ERROR_STEMS,
     IGNORED_STEMS,
     MAX_CLAUSE_CHARS,
+    MAX_FOLLOW_UP_CHARS,
     MAX_SUBJECT_WORDS,
-    MAX_TEXT_CHARS,
     PROBLEM_STEMS,
     Word,
     all_stems,
     content_stems,
     conversation_problem,
     conversation_subject,
-    in_chinese,
+    is_chinese,
     uncommon_stems,
     without_openers,
     words_with_positions,
@@ -112,7 +112,7 @@ def make_standalone(
 
     `details` are the details of `text`, if they have been extracted already.
     """
-    if len(text) > MAX_TEXT_CHARS:
+    if len(text) > MAX_FOLLOW_UP_CHARS:
         return text
     history = [turn for turn in history if not is_small_talk(turn.question)]
     question = strip_small_talk(text)
@@ -293,7 +293,7 @@ def _names_subject(details: ExtractedDetails) -> bool:
 
 def _insert_subject(subject: str, rest: str) -> str:
     """Return `rest` preceded by `subject`. In Chinese, `subject` replaces a leading pronoun."""
-    if not in_chinese(rest):
+    if not is_chinese(rest):
         return f"{subject}: {rest}"
     if pronoun := _LEADING_PRONOUN.match(rest):
         return f"{subject}{rest[pronoun.end() :]}"

@@ -13,7 +13,7 @@ from runnables.question.extract_details import error_codes, extract_details
 from runnables.question.small_talk import CLAUSE_END
 from schemas.question import Turn
 
-MAX_TEXT_CHARS = 4_000
+MAX_FOLLOW_UP_CHARS = 4_000
 """Maximum length of a follow-up that omits its subject, in characters, including pasted details."""
 
 MAX_CLAUSE_CHARS = 200
@@ -142,7 +142,7 @@ def without_openers(text: str) -> str:
 
 def _subject(question: str) -> str:
     """Return the subject of `question`: its first clause with content words, without interrogatives."""
-    prose = without_openers(extract_details(question).prose[:MAX_TEXT_CHARS])
+    prose = without_openers(extract_details(question).prose[:MAX_FOLLOW_UP_CHARS])
     for clause in CLAUSE_END.split(prose):
         if any(word not in FRAME_STEMS for word in uncommon_stems(clause)):
             return _shorten_subject(clause.strip()[:MAX_CLAUSE_CHARS])
@@ -185,7 +185,7 @@ def _shorten_subject(clause: str) -> str:
     if len(words := split_words(subject)) <= MAX_SUBJECT_WORDS:
         return subject
     words = [word for word in words if stem(word) in uncommon_stems(subject)][:MAX_SUBJECT_WORDS]
-    return ("" if in_chinese(subject) else " ").join(words)
+    return ("" if is_chinese(subject) else " ").join(words)
 
 
 def _noun_phrase(clause: str) -> str:
@@ -202,7 +202,7 @@ def _noun_phrase(clause: str) -> str:
     if chinese != clause and _has_own_words(_strip_frame(chinese)):
         clause = chinese
     subject = _strip_frame(clause)
-    return _cut_predicate(subject) if _ABOUT_NOUN.match(clause) or in_chinese(clause) else subject
+    return _cut_predicate(subject) if _ABOUT_NOUN.match(clause) or is_chinese(clause) else subject
 
 
 def _strip_frame(clause: str) -> str:
@@ -235,7 +235,7 @@ def _has_own_words(text: str) -> bool:
     return any(word not in IGNORED_STEMS for word in uncommon_stems(text))
 
 
-def in_chinese(text: str) -> bool:
+def is_chinese(text: str) -> bool:
     """Return whether `text` is Chinese."""
     return detect_language(text) == "zh"
 

@@ -42,14 +42,14 @@ GENERIC_WORDS = frozenset(map(stem, (*_CHINESE_GENERIC, *_LATIN_GENERIC)))
 MAX_NAME_CHARS = 200
 """Number of characters of a name that are compared; the rest is ignored."""
 
-MIN_COVERAGE = 0.46
+MIN_NAME_COVERAGE = 0.46
 """Minimum share of the words in the given name, by weight, that the names of a document must match.
 
 This share is called the coverage of the document.
 """
 
 MIN_COVERAGE_IF_SIMILAR = 0.25
-"""Minimum coverage, instead of MIN_COVERAGE, if the whole names are similar."""
+"""Minimum coverage, instead of MIN_NAME_COVERAGE, if the whole names are similar."""
 
 MIN_NAME_SIMILARITY = 0.74
 """Minimum similarity, 0 to 1, at which whole names count as similar."""
@@ -199,7 +199,7 @@ class NameIndex:
         coverage, scores = self._coverage(name), {}
         # A name that has only generic words must be similar as a whole.
         has_specific_word = any(word not in GENERIC_WORDS for word in name.words)
-        min_coverage = MIN_COVERAGE if has_specific_word else math.inf
+        min_coverage = MIN_NAME_COVERAGE if has_specific_word else math.inf
         ranked = sorted(coverage, key=lambda number: (-coverage[number], number))
         for number in ranked[:MAX_COMPARED_DOCUMENTS]:
             document, share = self._documents[number], coverage[number]
@@ -211,7 +211,7 @@ class NameIndex:
         return scores
 
     def _coverage(self, name: ParsedName) -> dict[int, float]:
-        """Return the coverage of each document, 0 to 1, by document number (see `MIN_COVERAGE`)."""
+        """Return the coverage of each document, 0 to 1, by document number (see `MIN_NAME_COVERAGE`)."""
         total, matched = 0.0, defaultdict[int, float](float)
         for term in self._query_terms(name):
             similar = self._similar_terms(term)

@@ -195,7 +195,7 @@ def _failure_reason(error: Exception) -> str:
 
 # --- pages ----------------------------------------------------------------------------------------
 
-SOURCE = "web"
+WEB_SOURCE = "web"
 """Name of the source of all chunks from the web. Their metadata also contains `"web": "true"`."""
 
 MAX_RESULTS = 20
@@ -308,7 +308,7 @@ def chunk_page(page: WebPage, max_tokens: int) -> list[RetrievedChunk]:
     blocks = tuple(_blocks(content, max_tokens))
     document = SourceDocument(
         id=page.url,
-        source=SOURCE,
+        source=WEB_SOURCE,
         title=page.title,
         language=detect_language(page.title + page.content),
         page_url=page.url,

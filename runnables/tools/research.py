@@ -40,7 +40,7 @@ from schemas.document import RetrievedChunk
 from schemas.errors import ModelError, ModelTimeout
 from schemas.platform import PlatformInfo
 
-NAME = "research"
+STEP_NAME = "research"
 
 TIME_SHARE = 0.6
 """Share of the remaining time that research may take; the answer needs the rest."""
@@ -87,7 +87,7 @@ def build_research(
             chunks = without_duplicates([*found, *chunks])[:MAX_CHUNKS]
         return {**state, "chunks": chunks, "research": Research(journal.calls, degraded)}
 
-    return NamedStep(research, NAME)
+    return NamedStep(research, STEP_NAME)
 
 
 async def _research_with_fallbacks(
@@ -107,7 +107,7 @@ async def _research_with_fallbacks(
         journal, error = await agent.look_up(state, library, config)
         if error is None:
             return journal, DegradedReason.from_error(errors[0]) if errors else None
-        log.warning("%s: %s", NAME, error)
+        log.warning("%s: %s", STEP_NAME, error)
         errors.append(error)
         if journal.calls or isinstance(error, ToolCallsUnsupported | ModelTimeout):
             break

@@ -12,7 +12,7 @@ from litestar.testing import TestClient
 from pydantic import SecretStr
 
 from app.analytics.insights.counts import DocumentedOperation
-from app.analytics.insights.gaps import MIN_COVERAGE
+from app.analytics.insights.gaps import MIN_ANSWER_COVERAGE
 from app.analytics.insights.report import (
     DocumentationContext,
     Vectors,
@@ -57,8 +57,8 @@ def reported(
 @pytest.mark.parametrize(
     ("question", "least", "most"),
     [
-        ("what does error 44203 mean?", MIN_COVERAGE, 1),
-        ("拼团活动需要申请哪个权限包", 0.1, MIN_COVERAGE),
+        ("what does error 44203 mean?", MIN_ANSWER_COVERAGE, 1),
+        ("拼团活动需要申请哪个权限包", 0.1, MIN_ANSWER_COVERAGE),
         ("今天天气怎么样", 0, 0),
     ],
 )

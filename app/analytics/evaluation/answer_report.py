@@ -11,10 +11,10 @@ from rich.table import Table
 from rich.text import Text
 
 from app.analytics.evaluation.answer_scoring import (
+    SCORED_CHUNKS,
     AnswerEvaluation,
     AnswerScores,
     Grade,
-    K,
     Reliability,
     ScoredAnswer,
     answer_scores,
@@ -221,8 +221,8 @@ def _answers_heading(evaluation: AnswerEvaluation) -> Group:
 def _scores(scores: AnswerScores) -> Group:
     """Return tables of the shares, one share per row, with its meaning."""
     answerable: tuple[tuple[str, float | None, str], ...] = (
-        ("page", scores.page, f"a gold document is among the first {K} chunks"),
-        ("evidence", scores.evidence, f"the first {K} chunks state all facts"),
+        ("page", scores.page, f"a gold document is among the first {SCORED_CHUNKS} chunks"),
+        ("evidence", scores.evidence, f"the first {SCORED_CHUNKS} chunks state all facts"),
         ("answer", scores.right, "the answer states all facts"),
         ("high and wrong", scores.high_and_wrong, "confidence high, but facts are missing"),
         ("refused", scores.refused, "refused as off-topic"),

@@ -12,9 +12,9 @@ from pathlib import Path
 from langsmith import tracing_context
 
 from app.analytics.evaluation.answer_scoring import (
+    SCORED_CHUNKS,
     AnswerEvaluation,
     AnswerJudge,
-    K,
     ScoredAnswer,
     answer_scores,
     count_grades,
@@ -44,7 +44,9 @@ class AnswerProbe:
 
     async def retrieve(self, question: EvaluationQuestion) -> ScoredAnswer:
         """Return the result of retrieval alone. Raises ApideskError."""
-        sources = await self._answer_service.retrieve(AskCommand(question.question, k=K))
+        sources = await self._answer_service.retrieve(
+            AskCommand(question.question, k=SCORED_CHUNKS)
+        )
         return score_retrieval(question, self._documents.gold_documents(question), sources)
 
     async def ask(self, question: EvaluationQuestion) -> tuple[ScoredAnswer, Answer]:

@@ -25,7 +25,7 @@ from schemas.errors import ConfigurationError, ModelError
 from schemas.model_output import ModelOutput
 from schemas.settings import Settings
 
-K = 5
+SCORED_CHUNKS = 5
 """Number of retrieved chunks that are searched for the facts."""
 
 Outcome = Literal["answered", "not_covered", "refused"]
@@ -172,8 +172,8 @@ def score_retrieval(
 ) -> ScoredAnswer:
     """Return the result of retrieval; only the first five of `sources` count."""
     relevant = frozenset[str]().union(*gold)
-    retrieved = tuple(_section(source, relevant) for source in sources[:K])
-    missing = missing_facts(question.facts, "\n\n".join(map(_source_text, sources[:K])))
+    retrieved = tuple(_section(source, relevant) for source in sources[:SCORED_CHUNKS])
+    missing = missing_facts(question.facts, "\n\n".join(map(_source_text, sources[:SCORED_CHUNKS])))
     return ScoredAnswer(
         id=question.id,
         question=question.question,

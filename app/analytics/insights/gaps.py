@@ -26,7 +26,7 @@ from schemas.answer import Confidence, Page
 from schemas.insights import Gap, QuestionRecord
 from schemas.question import QuestionType
 
-MIN_COVERAGE = 0.7
+MIN_ANSWER_COVERAGE = 0.7
 """Coverage (see `GapQuestion.coverage`) below which an unrated question is a candidate.
 
 Measured: three quarters of the questions about gaps have a coverage below 0.57. Of the questions that the
@@ -86,7 +86,7 @@ def is_gap_candidate(question: GapQuestion) -> bool:
         return True
     if question.coverage is None:
         return question.confidence != "high"
-    return question.coverage < MIN_COVERAGE
+    return question.coverage < MIN_ANSWER_COVERAGE
 
 
 async def find_gaps(

@@ -159,17 +159,17 @@ def render(draft: PlatformDraft, folder: Path) -> str:
         keep_trailing_newline=True,
     )
     environment.filters.update(
-        toml=_toml, comment=_printable, relative=lambda path: _relative_path(path, folder)
+        toml=_format_toml, comment=_printable, relative=lambda path: _relative_path(path, folder)
     )
     texts = {language: user_text(language).setup for language in LANGUAGES}
     return environment.get_template("platform.toml.j2").render(draft=draft, texts=texts)
 
 
-def _toml(value: str | tuple[str, ...]) -> str:
+def _format_toml(value: str | tuple[str, ...]) -> str:
     """Format a string or an array of strings as TOML. JSON of a printable string is also valid TOML."""
     if isinstance(value, str):
         return json.dumps(_printable(value), ensure_ascii=False)
-    return f"[{', '.join(map(_toml, value))}]"
+    return f"[{', '.join(map(_format_toml, value))}]"
 
 
 def _printable(text: str) -> str:

@@ -117,11 +117,11 @@ class Chat:
         self._errors = errors
         self._session = uuid4().hex
         self._last_answer: Answer | None = None
-        self._quit = False
+        self._has_quit = False
 
     async def run(self, line_input: LineInput) -> None:
         """Process inputs until the input ends or the user enters /quit."""
-        while not self._quit and (text := await line_input.read()) is not None:
+        while not self._has_quit and (text := await line_input.read()) is not None:
             text = replace_surrogates(text).strip()
             if not text:
                 continue
@@ -148,7 +148,7 @@ class Chat:
             case "/help":
                 self._show_help()
             case "/quit":
-                self._quit = True
+                self._has_quit = True
             case unknown:
                 self.failures += 1
                 self._print_error(self._text.no_command.format(name=unknown))

@@ -11,7 +11,7 @@ from ingestion.text.markdown_blocks import MarkdownBlock
 Method = Literal["GET", "POST", "PUT", "PATCH", "DELETE", "HEAD", "OPTIONS"]
 """The methods that are searched for on pages. TRACE is left out: on a page, it is usually a log level."""
 
-METHODS = "|".join(get_args(Method))
+ANY_METHOD = "|".join(get_args(Method))
 
 MAX_LABEL_CHARS = 24
 """Maximum number of characters in a text that only labels the call next to it."""
@@ -35,10 +35,10 @@ _BASE_VARIABLE = r"\$?\{\{?[\w.-]+\}?\}(?=/)"
 """A variable for the address of the server, as in Postman: `{{baseUrl}}/v1/x`."""
 TARGET = rf"(?:(?:https?://|{_BASE_VARIABLE}|/)(?:<[\w-]+>|[^\s`|<>\"')，。])*)"
 CALL = re.compile(
-    rf"(?<![\w/])(?:[\[【(（]\s*)?({METHODS})(?:\*\*|[`\s:|\]】)）]|→|[-=]>|&nbsp;|<(?=https?:)|<[^>]{{0,200}}>)+({TARGET})"
+    rf"(?<![\w/])(?:[\[【(（]\s*)?({ANY_METHOD})(?:\*\*|[`\s:|\]】)）]|→|[-=]>|&nbsp;|<(?=https?:)|<[^>]{{0,200}}>)+({TARGET})"
 )
 METHOD_ALONE = re.compile(
-    rf"(?<![\w/])({METHODS}|get|post|put|patch|delete)(?!\w|/(?!(?:{METHODS}|get|post)\b))"
+    rf"(?<![\w/])({ANY_METHOD}|get|post|put|patch|delete)(?!\w|/(?!(?:{ANY_METHOD}|get|post)\b))"
 )
 """A method outside a path. In `GET/POST`, only `GET` matches."""
 _MAY_BE_METHOD = re.compile(
@@ -48,7 +48,7 @@ _MAY_BE_METHOD = re.compile(
 )
 """A possible method. In lower case, a method counts only before a URL or at the end of a clause or line."""
 TARGET_ALONE = re.compile(TARGET)
-_BARE_CALL = re.compile(rf"({METHODS})(?:[\s`*:|→]|[-=]>)+({TARGET})", re.IGNORECASE)
+_BARE_CALL = re.compile(rf"({ANY_METHOD})(?:[\s`*:|→]|[-=]>)+({TARGET})", re.IGNORECASE)
 """A call without other text. Unlike `CALL`, it also matches a method in lower case."""
 OPENING_CALL = re.compile(
     rf"^[ \t>*]*+(?:(?P<label>[^:：\n`/。，,]{{1,{MAX_LABEL_CHARS}}}[:：])[\s*`]*+|[ \t*`]*+)"
@@ -58,10 +58,10 @@ OPENING_CALL = re.compile(
 """A call at the start of a line, alone or after a short label."""
 _CLAUSE_START = re.compile(r"[ \t]{0,9}(?:$|<br\s*/?>|[\n，,;；。(（|｜·—–:：]|-\s)")
 """A separator between a call and a clause about it. Without one, the call is part of a sentence."""
-_TITLED_METHOD = re.compile(rf"(?:{METHODS}) / (?=\w)")
+_TITLED_METHOD = re.compile(rf"(?:{ANY_METHOD}) / (?=\w)")
 """A method and a slash before the name of an operation: `POST / Place an order`."""
 _CURL = re.compile(r"^[ \t]*(?:\$\s*)?curl\b", re.MULTILINE)
-_CURL_METHOD = re.compile(rf"(?:-X|--request)\s*=?\s*['\"]?({METHODS})\b", re.IGNORECASE)
+_CURL_METHOD = re.compile(rf"(?:-X|--request)\s*=?\s*['\"]?({ANY_METHOD})\b", re.IGNORECASE)
 _CURL_DATA = re.compile(r"\s(?:-d|--data(?:-raw|-binary|-urlencode)?|--json|-F|--form)\b")
 _QUOTED = r"'[^']*'|\"(?:[^\"\\]|\\.)*+\""
 _CURL_VALUE = re.compile(
@@ -71,12 +71,12 @@ _CURL_VALUE = re.compile(
 """An option of a curl command with its value. The value may contain URLs other than that of the call."""
 _CURL_URL = re.compile(r"https?://[^\s'\"\\`]+")
 _CURL_ARGUMENT = re.compile(rf"(?:(?<=[\s'\"])|(?<=--url=)){_CURL_URL.pattern}")
-_REQUEST_LINE = re.compile(rf"^\s*({METHODS})\s+({TARGET})")
+_REQUEST_LINE = re.compile(rf"^\s*({ANY_METHOD})\s+({TARGET})")
 _HEADER_LINE = re.compile(r"\A\s*[A-Za-z][\w-]{1,60}:\s")
 _BOLD = re.compile(r"\*\*[^*\n]{1,60}\*\*")
 _SENTENCE_LINE = re.compile(r"\A\s*(?:[\u4e00-\u9fff]|[A-Z][a-z]+(?: [a-z]+){2,})")
 _HTTP_VERSION = re.compile(r"\sHTTP/\d")
-DECLARED_CALL = re.compile(rf"(?:^|\s)({METHODS})\s+(\S+)", re.IGNORECASE)
+DECLARED_CALL = re.compile(rf"(?:^|\s)({ANY_METHOD})\s+(\S+)", re.IGNORECASE)
 _ACTION_QUERY = re.compile(r"(?:\A|(?<=&))(?:Action|(?<!&)action)=[A-Za-z][\w.-]*(?=&|\Z)")
 """A query parameter that names the operation, as in RPC-style APIs: `Action=CreateOrder`."""
 _OPERATION_QUERY = re.compile(
@@ -147,7 +147,7 @@ def split_origin(url: str) -> tuple[str, str]:
 
 
 class CallTemplates:
-    """Calls whose URLs may contain placeholders. `match` compares other calls with them."""
+    """Calls whose URLs may contain placeholders. `matches` compares other calls with them."""
 
     def __init__(self, calls: Iterable[Call]) -> None:
         self._parts: dict[tuple[str, int, str], list[list[str]]] = {}
@@ -163,7 +163,7 @@ class CallTemplates:
             if literal is not None:
                 self._parts.setdefault((method, *literal), []).append(parts)
 
-    def match(self, call: Call) -> bool:
+    def matches(self, call: Call) -> bool:
         """Return whether a call matches one of the templates.
 
         A placeholder in a template matches any segment. A template may lack the first segments of the path,

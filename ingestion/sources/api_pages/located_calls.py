@@ -12,12 +12,12 @@ from itertools import pairwise
 from typing import Literal
 
 from ingestion.sources.api_pages.calls import (
+    ANY_METHOD,
     CALL,
     DECLARED_CALL,
     MAX_CAPTION_CHARS,
     MAX_FACT_CHARS,
     METHOD_ALONE,
-    METHODS,
     TARGET,
     TARGET_ALONE,
     Call,
@@ -48,10 +48,10 @@ MAX_BLOCKS_BELOW_HEADING = 50
 
 _CODE_LANGUAGE = re.compile(r"\A\s*(?:`{3,}|~{3,})[ \t]*\{?(?!https?\b|te?xt\b|plain)\w")
 """The opening of a code block in a programming language. There, `path: '/'` is code, not a label."""
-_METHOD_BLOCK = re.compile(rf"[*`\s]*({METHODS})[*`\s]*")
+_METHOD_BLOCK = re.compile(rf"[*`\s]*({ANY_METHOD})[*`\s]*")
 _ONLY_CALL = re.compile(rf"[`*\s]*{CALL.pattern}[`*\s]*")
 _EXAMPLE = re.compile(r"\b(?:examples?|samples?)\b|示例|样例|举例|范例|例子", re.IGNORECASE)
-_FACT_IN_CODE = re.compile(rf"`(?:(?P<method>{METHODS})|(?P<url>{TARGET}))`")
+_FACT_IN_CODE = re.compile(rf"`(?:(?P<method>{ANY_METHOD})|(?P<url>{TARGET}))`")
 """A method or URL in code. A labelled line may give both: "Method: `POST`, path `/v1/x`"."""
 
 
@@ -226,7 +226,7 @@ def _without_examples(
     return [
         located
         for located in located_calls
-        if located not in examples or not templates.match(located.call)
+        if located not in examples or not templates.matches(located.call)
     ]
 
 
@@ -279,7 +279,7 @@ class _LabelledFacts:
         """Yield the call if the URL is known, and the block is an example that calls this URL."""
         example = example_call(block) if self._url and not self._method else None
         call = call_of(example.method, self._url) if example else None
-        if example and call and CallTemplates([call]).match(example):
+        if example and call and CallTemplates([call]).matches(example):
             yield LocatedCall(call, self._url_block)
             self._url = ""
 

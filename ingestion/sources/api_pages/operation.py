@@ -10,11 +10,11 @@ from itertools import pairwise
 from typing import Literal
 
 from ingestion.sources.api_pages.calls import (
+    ANY_METHOD,
     CALL,
     MAX_CAPTION_CHARS,
     MAX_FACT_CHARS,
     METHOD_ALONE,
-    METHODS,
     TARGET,
     Call,
     Method,
@@ -46,8 +46,8 @@ Role = Literal["headers", "public", "request", "response", "errors", "permission
 PARAMETER_ROLES: tuple[Role, ...] = ("headers", "public", "request", "response")
 
 _BODY_METHODS = ("POST", "PUT", "PATCH")
-_CALL_CELL = re.compile(rf"({METHODS})\s+({TARGET})")
-_METHOD_CELL = re.compile(METHODS)
+_CALL_CELL = re.compile(rf"({ANY_METHOD})\s+({TARGET})")
+_METHOD_CELL = re.compile(ANY_METHOD)
 _PATH_CELL = re.compile(TARGET)
 
 

@@ -84,7 +84,7 @@ class OperationReader:
         for position, block in enumerate(blocks, first):
             self._builder.position = position
             if block.kind == "heading":
-                self._above.enter(block.level, block.title)
+                self._above.note_heading(block.level, block.title)
                 self._is_after_parameter = False
                 self._builder.note_status(None)
                 self._add_titled_error(block.title)

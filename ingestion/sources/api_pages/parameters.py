@@ -7,7 +7,7 @@ names.
 import re
 from collections.abc import Sequence
 
-from ingestion.sources.api_pages.calls import METHODS
+from ingestion.sources.api_pages.calls import ANY_METHOD
 from ingestion.sources.api_pages.columns import text_of
 from schemas.document import AllowedValue, Parameter
 
@@ -120,7 +120,7 @@ def listed_parameters(
 def _lists_methods(matches: Sequence[tuple[int, re.Match[str] | None]]) -> bool:
     """Return whether an item on the first level is a method, as in "POST (multipart/form-data)"."""
     names = (match["name"] for width, match in matches if match and width == matches[0][0])
-    return any(re.fullmatch(METHODS, text_of(name)) for name in names)
+    return any(re.fullmatch(ANY_METHOD, text_of(name)) for name in names)
 
 
 def are_typed_fields(items: Sequence[str]) -> bool:

@@ -121,7 +121,7 @@ class Announcements:
         self._is_after_label = False
         self._is_after_heading = False
 
-    def enter(self, level: int, heading: str) -> None:
+    def note_heading(self, level: int, heading: str) -> None:
         """Note a heading, which ends the sections of its level and of deeper levels."""
         while self._headings and self._headings[-1][0] >= level:
             self._headings.pop()

@@ -7,7 +7,7 @@ import re
 from collections.abc import Collection, Iterator, Sequence
 from itertools import pairwise
 
-from ingestion.sources.api_pages.calls import CALL, METHODS, OPENING_CALL, is_label, split_origin
+from ingestion.sources.api_pages.calls import ANY_METHOD, CALL, OPENING_CALL, is_label, split_origin
 from ingestion.sources.api_pages.columns import text_of
 from ingestion.sources.api_pages.labels import is_fact_label
 from ingestion.sources.api_pages.located_calls import LocatedCall
@@ -34,7 +34,7 @@ _GENERIC_HEADING = re.compile(
     r"|(?:(?:query|path|body|header|request|response|url) )?(?:param(?:eter)?s?|headers?)"
     r"|examples?(?: \w+)?"
     r"|overview|introduction|definition|syntax|usage|reference|summary|description|basic info(?:rmation)?"
-    rf"|(?-i:{METHODS})(?:\s+/.*)?)\W*",
+    rf"|(?-i:{ANY_METHOD})(?:\s+/.*)?)\W*",
     re.IGNORECASE,
 )
 """Headings that are not names of operations; see `is_generic_heading`."""
@@ -271,4 +271,4 @@ def _without_prefixes(heading: str) -> str:
     name = re.sub(r"^[^:]{1,60} : (?=\S)", "", heading)
     name = re.sub(r"^(?:end-?point|operation|接口)\s*[:：]\s*", "", name, flags=re.IGNORECASE)
     name = re.sub(r"^\s*\d+(?:\.\d+)*(?:[.、)）]?\s+|、|\.(?=[A-Z\u4e00-\u9fff]))", "", name)
-    return re.sub(rf"^(?:{METHODS})\s+(?=\w)", "", name).strip(" -–—:：`%|·•_*")
+    return re.sub(rf"^(?:{ANY_METHOD})\s+(?=\w)", "", name).strip(" -–—:：`%|·•_*")

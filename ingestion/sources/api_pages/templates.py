@@ -16,7 +16,7 @@ from functools import partial
 from itertools import groupby
 from textwrap import dedent
 
-from ingestion.sources.api_pages.calls import METHODS
+from ingestion.sources.api_pages.calls import ANY_METHOD
 from ingestion.sources.api_pages.columns import text_of
 from ingestion.sources.api_pages.labels import is_fact_heading, is_fact_label
 from ingestion.sources.api_pages.parameters import required_mark
@@ -39,7 +39,7 @@ _ITALIC_LABEL = re.compile(r"([*_])(?![*_])([^*_\n]{1,24})\1[ \t]*[:：]?")
 _DEFINITION = re.compile(r"[A-Za-z_$][\w.$\[\]-]*\n(?::[ \t].*(?:\n|\Z))+")
 """A name with its definitions, as in Markdown Extra."""
 _EMPHASIS = re.compile(r"[*_]{1,2}([^*_]+)[*_]{1,2}[ \t,]*")
-_CALL_ITEM = re.compile(rf"(`(?:{METHODS}) /[^`\n]*`)\s+(\S.*)\Z", re.DOTALL)
+_CALL_ITEM = re.compile(rf"(`(?:{ANY_METHOD}) /[^`\n]*`)\s+(\S.*)\Z", re.DOTALL)
 """A list item that begins with a call: "`GET /boats` returns all boats"."""
 _LABELLED_NAMES = re.compile(r"[*_]{1,2}([^*_`\n]{1,40})[*_]{1,2}[:：]\s*(`[\w.\[\]-]+`.*)")
 """A label and sentences about parameters: "**Parameters**: `title` for the name"."""
@@ -49,13 +49,13 @@ _NAMES = re.compile(r"`[\w.\[\]-]+`(?:(?:,|、|\s|and\b|or\b|和|或){1,9}`[\w.\
 _SPAN = re.compile(r"`[^`]+`")
 _STATUS_ITEM = re.compile(r"[-*+] ([^\n|`]{1,20}[(（][1-5]\d\d[)）])")
 """A list that only labels a response with its status: `* Success (200)`."""
-_CALL_IN_TWO_LINES = re.compile(rf"\s*(?:{METHODS})\s*\n\s*(?:https?://|/)\S+\s*")
+_CALL_IN_TWO_LINES = re.compile(rf"\s*(?:{ANY_METHOD})\s*\n\s*(?:https?://|/)\S+\s*")
 _TYPED_SPANS = re.compile(
     r"^(?:[ \t]*`[\w.$-]+\s*(?:=|\s-)\s*\[\w[\w ]*\][^`\n]*`[ \t]*(?:\n\s*)?)+", re.MULTILINE
 )
 """Paragraphs such as "`id=[integer]`", each of which is a parameter in a code span."""
 
-_ACTION = re.compile(rf"(?P<name>.*?)\s*\[(?P<method>{METHODS})(?:\s+(?P<path>/[^\]]*))?\]")
+_ACTION = re.compile(rf"(?P<name>.*?)\s*\[(?P<method>{ANY_METHOD})(?:\s+(?P<path>/[^\]]*))?\]")
 """The heading of an operation in API Blueprint: `List boats [GET]`, `List boats [GET /boats]`.
 
 The name may be the path: `/boats [GET]`.

@@ -22,7 +22,7 @@ from ingestion.sources.formats.docx_styles import (
 MAX_HEADING_CHARS = 150
 """Maximum length of a paragraph that is a heading because of its outline level, in characters."""
 
-MAX_LABEL_CHARS = 200
+MAX_ROW_LABEL_CHARS = 200
 """Maximum length of the text of a merged row at which a table is split, in characters."""
 
 MAX_COPIED_ELEMENTS = 20_000
@@ -222,4 +222,4 @@ def _label_paragraphs(row: _Element, columns: int) -> list[_Element]:
         return []
     paragraphs = [part for part in cells[0].findall(f"{WORD}p") if _text(part).strip()]
     length = sum(len(_text(part)) for part in paragraphs)
-    return paragraphs if 0 < length <= MAX_LABEL_CHARS else []
+    return paragraphs if 0 < length <= MAX_ROW_LABEL_CHARS else []

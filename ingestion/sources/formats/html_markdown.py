@@ -89,7 +89,7 @@ class _Converter(MarkdownConverter):
 
         For example, `order_id` in a paragraph is not changed.
         """
-        if _in_heading(parent_tags):
+        if _is_in_heading(parent_tags):
             return _MARKUP.sub(r"\\\1", text)
         return _LINE_START.sub(r"\1\\\2", text)
 
@@ -102,7 +102,7 @@ class _Converter(MarkdownConverter):
         label = text.strip()
         if label in ("", "#", "¶", "↑"):
             return ""
-        if "_noformat" in parent_tags or _in_heading(parent_tags):
+        if "_noformat" in parent_tags or _is_in_heading(parent_tags):
             return text
         if not href.startswith(("http://", "https://")) or re.search(r"[\s<>()]", href):
             return text
@@ -198,7 +198,7 @@ def _indentation(cell: Tag) -> int:
     return min(width, MAX_INDENTATION)
 
 
-def _in_heading(parent_tags: set[str]) -> bool:
+def _is_in_heading(parent_tags: set[str]) -> bool:
     return any(re.fullmatch("h[1-6]", tag) for tag in parent_tags)
 
 

@@ -135,11 +135,11 @@ def _head_and_rest(element: Tag) -> tuple[list[str], list[Tag]]:
         return [], []
     if any(text.strip() for text in element.find_all(string=True, recursive=False)):
         return [], []
-    is_rest = (
+    rest_flags = (
         part.name in _TEXT_BLOCKS and not _FLAG.fullmatch(text)
         for part, text in zip(parts[2:], texts[2:], strict=True)
     )
-    end = next((i for i, found in enumerate(is_rest, 2) if found), len(parts))
+    end = next((i for i, found in enumerate(rest_flags, 2) if found), len(parts))
     return (texts[:end], parts[end:]) if end <= MAX_HEAD_PARTS else ([], [])
 
 

@@ -49,8 +49,8 @@ class PdfLine:
     y: float
     size: float
     """Most frequent font size of the characters in points, rounded to half a point."""
-    monospaced: bool = False
-    bold: bool = False
+    is_monospaced: bool = False
+    is_bold: bool = False
 
 
 @dataclass

@@ -98,10 +98,10 @@ def _has_columns(lines: list[PdfLine]) -> bool:
 def lines_to_markdown(lines: list[PdfLine], widths: PageWidths) -> str:
     """Return the lines of a section as Markdown; `widths` are the typical widths of a line."""
     # A long section entirely in a monospaced font is text, not code.
-    is_monospaced_text = all(line.monospaced for line in lines) and len(lines) > 50
+    is_monospaced_text = all(line.is_monospaced for line in lines) and len(lines) > 50
     blocks: list[str] = []
     for is_code, group in groupby(
-        lines, key=lambda line: line.monospaced and not is_monospaced_text
+        lines, key=lambda line: line.is_monospaced and not is_monospaced_text
     ):
         run = list(group)
         blocks.append(_code_block(run) if is_code else _text_to_markdown(run, widths))
@@ -140,7 +140,7 @@ def _merge_cells(lines: list[PdfLine]) -> list[PdfLine]:
     They are also a cell if their first line is at the height of two cells to the left, or of one cell to
     the right.
     """
-    stacks = list(_stacks(lines))
+    stacks = list(_group_stacks(lines))
     cells: list[PdfLine] = []
     for index, stack in enumerate(stacks):
         first = stack[0]
@@ -166,7 +166,7 @@ def _merge_cells(lines: list[PdfLine]) -> list[PdfLine]:
     return cells
 
 
-def _stacks(lines: list[PdfLine]) -> Iterator[list[PdfLine]]:
+def _group_stacks(lines: list[PdfLine]) -> Iterator[list[PdfLine]]:
     """Group consecutive lines that begin at the same position directly below each other."""
     stack: list[PdfLine] = []
     for line in lines:
@@ -355,7 +355,7 @@ def _heading_levels(lines: list[PdfLine], outline: PdfOutline) -> _HeadingLevel:
     sizes = sorted({line.size for line in larger}, reverse=True)
     levels = {size: min(level, 5) for level, size in enumerate(sizes, 1)}
     deepest = max(levels.values(), default=0)
-    body_is_bold = sum(line.bold for line in lines) * 2 > len(lines)
+    body_is_bold = sum(line.is_bold for line in lines) * 2 > len(lines)
 
     def level(line: PdfLine) -> int:
         if not _may_be_heading(line):
@@ -364,7 +364,7 @@ def _heading_levels(lines: list[PdfLine], outline: PdfOutline) -> _HeadingLevel:
         if line.size in levels or not number or line.size < body_size:
             return levels.get(line.size, 0)
         is_larger = "." in number[1] and line.size > body_size and _is_short(line.text)
-        is_bold = line.bold and not body_is_bold and line.size == body_size
+        is_bold = line.is_bold and not body_is_bold and line.size == body_size
         return min(deepest + 1 + number[1].count("."), 9) if is_bold or is_larger else 0
 
     return level

@@ -75,7 +75,7 @@ class ApiDocumentBuilder:
             method=operation.path_operation.method,
             url=base_path(operation.servers) + operation.path_operation.path,
             language=self.language,
-            deprecated=node.flag("deprecated"),
+            deprecated=node.is_true("deprecated"),
             description=self._description(operation.path_operation),
             request_headers=headers,
             public_parameters=common,
@@ -109,7 +109,7 @@ class ApiDocumentBuilder:
         text = node.text("description") or item.text("description") or node.text("summary")
         name = operation_name(path_operation)
         if _is_same_text(text, name):
-            text = "" if node.flag("deprecated") or path_operation.event is not None else name
+            text = "" if node.is_true("deprecated") or path_operation.event is not None else name
         docs_url = node["externalDocs"].text("url")
         link = label_with(self.labels.see, docs_url) if docs_url and docs_url not in text else ""
         return "\n\n".join(filter(None, (text[:MAX_DESCRIPTION_CHARS], link)))

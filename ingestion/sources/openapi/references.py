@@ -73,7 +73,7 @@ class Node:
             return ""
         return str(inner).strip()
 
-    def flag(self, key: str) -> bool:
+    def is_true(self, key: str) -> bool:
         """Return whether the value of `key` is true or the string `true`."""
         inner = self._get(key)
         return inner is True or inner == "true"

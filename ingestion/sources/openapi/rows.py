@@ -91,7 +91,7 @@ class RowBuilder:
         return _Row(
             parameter.name,
             self.reader.read(parameter.schema),
-            parameter.location == "path" or parameter.node.flag("required"),
+            parameter.location == "path" or parameter.node.is_true("required"),
             parameter.location,
             parameter,
         )
@@ -166,7 +166,7 @@ class RowBuilder:
         ]
         for name, nodes in named:
             schema = self.reader.read(*nodes)
-            if name and not schema.flag(self.hiding_keyword):
+            if name and not schema.is_true(self.hiding_keyword):
                 yield _Row(
                     name[:MAX_ROW_NAME_CHARS],
                     schema,

@@ -43,9 +43,9 @@ class Schema:
         """Return the text of `key` in the last part that has it; empty if no part has it."""
         return next(filter(None, (part.text(key) for part in reversed(self.parts))), "")
 
-    def flag(self, key: str) -> bool:
+    def is_true(self, key: str) -> bool:
         """Return whether `key` is true in any part."""
-        return any(part.flag(key) for part in self.parts)
+        return any(part.is_true(key) for part in self.parts)
 
     @property
     def types(self) -> list[str]:
@@ -63,8 +63,8 @@ class Schema:
         """Whether null is allowed."""
         declared = self.get("type")
         return (
-            self.flag("nullable")
-            or self.flag("x-nullable")
+            self.is_true("nullable")
+            or self.is_true("x-nullable")
             or (
                 declared is not None
                 and isinstance(declared.value, list)
@@ -316,8 +316,8 @@ def describe_schema(
     """
     text = (parameter.text("description") if parameter else "") or schema.text("description")
     text = text or inner.text("description") or schema.text("title")
-    deprecated = schema.flag("deprecated") or (
-        parameter is not None and parameter.flag("deprecated")
+    deprecated = schema.is_true("deprecated") or (
+        parameter is not None and parameter.is_true("deprecated")
     )
     constraints = ("；" if has_chinese(labels.default) else "; ").join(
         _constraints(labels, schema, inner)
@@ -368,4 +368,4 @@ def _limit_with_sign(
     limit = schema.text(exclusive)
     if limit and limit not in ("true", "false"):
         return limit, exclusive_sign
-    return schema.text(key), exclusive_sign if schema.flag(exclusive) else inclusive_sign
+    return schema.text(key), exclusive_sign if schema.is_true(exclusive) else inclusive_sign
