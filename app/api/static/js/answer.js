@@ -15,21 +15,15 @@ export function outcome(answer) {
   return answer.sources.length ? "answered" : "uncovered";
 }
 
-/** Whether the answer has sources, but low confidence. */
-function isLow(answer) {
-  return outcome(answer) === "answered" && answer.confidence === "low";
+/** Whether to collapse all steps but the first, because quotes with low confidence are often about something else. */
+export function foldsQuotes(answer) {
+  return outcome(answer) === "answered" && answer.confidence === "low" && answer.answeredBy === "extractive";
 }
 
-/** Whether to collapse the steps, because quotes with low confidence help less than the pages. */
-export function hidesQuotes(answer) {
-  return isLow(answer) && answer.answeredBy === "extractive";
-}
-
-/** The parts above the steps: a notice for medium or low confidence and, for low confidence, the closest pages. */
+/** The notice above the steps, for medium and low confidence. */
 export function renderDoubt(answer) {
-  if (isLow(answer)) return [el("p", { class: "notice doubtful" }, t("doubt_low")), pagesOf(answer)];
-  if (outcome(answer) !== "answered" || answer.confidence !== "medium") return [];
-  return [el("p", { class: "notice doubtful" }, t("doubt_medium"))];
+  if (outcome(answer) !== "answered" || answer.confidence === "high") return [];
+  return [el("p", { class: "notice doubtful" }, t(`doubt_${answer.confidence}`))];
 }
 
 /** The parts below the steps; empty parts are left out. `onAsk` receives a follow-up question that was clicked. */
@@ -38,7 +32,7 @@ export function renderRest(question, answer, onAsk) {
   return [
     unverified(answer.unverified),
     degraded(answer.degraded),
-    !isLow(answer) && pagesOf(answer),
+    pagesOf(answer),
     el("div", { class: "actions" }, copyButton("copy", () => asMarkdown(question, answer)), ...feedback.buttons),
     feedback.result,
     renderDetails(answer),
@@ -48,7 +42,7 @@ export function renderRest(question, answer, onAsk) {
 
 function pagesOf(answer) {
   if (!answer.sources.length) return renderPages(t("nearest"), { relatedPages: answer.nearest });
-  return renderPages(isLow(answer) ? null : t("pages"), answer);
+  return renderPages(t("pages"), answer);
 }
 
 function unverified(facts) {

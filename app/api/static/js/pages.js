@@ -10,7 +10,7 @@ export function renderPages(heading, { sources = [], relatedUrl = [], relatedPag
   const cited = Map.groupBy(sources, ({ source, documentId, pageUrl }) => [source, documentId || pageUrl].join());
   const related = relatedPages.map(({ title, pageUrl }) => el("li", {}, link(pageUrl, title)));
   const items = [...Array.from(cited.values(), (sections) => citedPage(sections, relatedUrl)), ...related];
-  return items.length ? el("section", { class: "pages" }, heading && el("h3", {}, heading), el("ul", {}, ...items)) : null;
+  return items.length ? el("section", { class: "pages" }, el("h3", {}, heading), el("ul", {}, ...items)) : null;
 }
 
 /** A page with its cited sections. A section URL may be a URL of `pageUrls` with an anchor. */

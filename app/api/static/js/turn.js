@@ -1,13 +1,13 @@
 // One question and its answer, from the first event to the last.
 
-import { hidesQuotes, outcome, renderDoubt, renderRest } from "./answer.js";
+import { foldsQuotes, outcome, renderDoubt, renderRest } from "./answer.js";
 import { el } from "./dom.js";
 import { locale, t } from "./i18n.js";
 import { renderProblem } from "./problem.js";
 import { renderStep } from "./steps.js";
 import { StreamedAnswer } from "./streamed-answer.js";
 
-/** Delay before the first steps are shown. Quotes are complete by then, so doubtful quotes can be collapsed at once. */
+/** Delay before the first steps are shown. Quotes are complete by then, so further doubtful quotes can be collapsed at once. */
 const QUOTES_MS = 400;
 
 let count = 0;
@@ -72,10 +72,8 @@ export class Turn {
     this.#title.hidden = kind !== "uncovered";
     this.#title.textContent = t("uncovered");
     this.#doubt.replaceChildren(...renderDoubt(answer));
-    if (hidesQuotes(answer)) {
-      const count = answer.answer.length;
-      this.#place.replaceChildren(el("details", { class: "quotes" }, el("summary", {}, t("quotes", { count })), this.#steps));
-    }
+    this.#place.replaceChildren(this.#steps);
+    if (foldsQuotes(answer)) this.#foldSteps();
     this.#rest.replaceChildren(...renderRest(this.question, answer, this.onAsk));
   }
 
@@ -102,6 +100,15 @@ export class Turn {
   #showSteps(streamed) {
     this.#streamed = streamed;
     this.#steps.replaceChildren(...streamed.steps.map((step) => renderStep(step, streamed.sources)));
+  }
+
+  /** Collapse all steps but the first. */
+  #foldSteps() {
+    const others = [...this.#steps.children].slice(1);
+    if (!others.length) return;
+    const summary = el("summary", {}, t("quotes", { count: others.length }));
+    const steps = el("div", { class: "steps", lang: this.#steps.lang }, ...others);
+    this.#place.append(el("details", { class: "quotes" }, summary, steps));
   }
 
   #end() {
