@@ -89,6 +89,15 @@ def test_trace_id_is_extracted(client: TestClient[Litestar]) -> None:
     assert structured["traceId"] == "1231231231231231313"
 
 
+@pytest.mark.parametrize("question", ["What does error 61056 mean?", "错误码 61056 是什么意思"])
+def test_error_that_no_document_has_is_reported(
+    client: TestClient[Litestar], question: str
+) -> None:
+    answer = ask(client, question)
+    assert answer["structured"]["error"] == "61056"
+    assert answer["type"] == "api_call"
+
+
 PASTED = """调用 https://api.open.example.com/dop/api/v1/invoice/cancel_pick_up?version=1 一直不成功
 ```json
 {"pick_up_id": "PU202611190001", "cancel_reason": "CHANGE_TIME"}

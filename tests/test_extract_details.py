@@ -4,7 +4,12 @@ from typing import Any
 
 import pytest
 
-from runnables.question.extract_details import error_codes, extract_details, single_letter_terms
+from runnables.question.extract_details import (
+    error_codes,
+    extract_details,
+    named_error_code,
+    single_letter_terms,
+)
 
 
 @pytest.mark.parametrize(
@@ -112,6 +117,32 @@ def test_details_are_extracted(question: str, expected: dict[str, Any]) -> None:
 )  # fmt: skip
 def test_error_codes_are_recognised_by_shape(text: str, codes: list[str]) -> None:
     assert error_codes(text) == codes
+
+
+@pytest.mark.parametrize(
+    ("question", "code"),
+    [
+        ("What does error 61056 mean?", "61056"),
+        ("what does 61056 mean", "61056"),
+        ("I get 61056 when creating a coupon", "61056"),
+        ("is 61056 an error", "61056"),
+        ("error SYS-9917 when shipping", "SYS-9917"),
+        ("错误码 61056 的含义", "61056"),
+        ("报错61056怎么办", "61056"),
+        ("返回 61056", "61056"),
+        ("发货失败 -1015", "-1015"),
+        ("In 2024 the API failed, why?", None),
+        ("订单 20240315 报错了", None),
+        ("2024 error logs", None),
+        ("it returns 5000 items", None),
+        ("退款失败 1000 次", None),
+        ("报错 2024/01/01", None),
+        ("verification code 123456", None),
+        ("what does WAIT_BUYER_PAY mean", None),
+    ],
+)
+def test_named_error_code_is_next_to_a_word_for_an_error(question: str, code: str | None) -> None:
+    assert named_error_code(question) == code
 
 
 def test_terms_of_a_letter_a_sign_and_a_number_are_recognised() -> None:

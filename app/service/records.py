@@ -16,6 +16,7 @@ from ingestion.database.engine import database_errors
 from ingestion.database.tables import questions_table
 from ingestion.text.language import storable_text
 from runnables.grounding.support import coverage
+from runnables.models.chat_models import EXTRACTIVE
 from runnables.question.extract_details import extract_details
 from schemas.answer import Answer, Page, Source
 from schemas.insights import Feedback, QuestionRecord, RecordedPage
@@ -94,14 +95,24 @@ def _build_base(command: AskCommand, masked: str, milliseconds: int) -> Question
 
 
 def _documented_api(answer: Answer) -> Source | None:
-    """Return the first source that documents an API, if the question is about an API; otherwise None.
+    """Return a source of the API that the question is about, or None if there is no such source.
 
-    The documented name of the API is recorded, so that questions that name the API differently are counted
-    together.
+    Without a source of the API that the question names, the question is about an API if all sources are
+    sections of this API, the confidence is not low and the question names no other API. A name without a
+    path that a model copied from the question may be another name of the same API.
     """
-    if answer.type != "api_call":
+    name, url = answer.structured.api_name, answer.structured.api_url
+    if name or url:
+        for source in answer.sources:
+            if (name or source.api_name) == source.api_name and (
+                url or source.api_url
+            ) == source.api_url:
+                return source
+    names_other = url or (name and answer.answered_by == EXTRACTIVE)
+    apis = {(source.api_name, source.api_url) for source in answer.sources}
+    if names_other or len(apis) != 1 or apis == {("", "")} or answer.confidence == "low":
         return None
-    return next((source for source in answer.sources if source.api_url), None)
+    return answer.sources[0]
 
 
 def _recorded_page(source: Source) -> RecordedPage:

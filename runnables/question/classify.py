@@ -14,7 +14,12 @@ from ingestion.text.markdown_blocks import parse_table, plain_text
 from ingestion.text.words import split_words
 from runnables.models.chat_models import ChatModels
 from runnables.models.structured_output import StructuredOutputCall
-from runnables.question.extract_details import details_of, error_codes, single_letter_terms
+from runnables.question.extract_details import (
+    details_of,
+    error_codes,
+    named_error_code,
+    single_letter_terms,
+)
 from runnables.question.topic_gate import CERTAINLY_ON_TOPIC, ON_TOPIC, estimate_on_topic
 from runnables.question.topic_scorer import TopicScorer, is_content_word
 from runnables.retrieval.exact_search import (
@@ -141,13 +146,14 @@ def classify_by_rules(
     named = api or by_name or _api_by_name(text, chunks, collection) or api_of_code
     topic = TopicScorer(collection.word_counts, collection.manifest.words)
     touches_api = _shares_word_with_api_name(text, chunks, topic)
+    error = details.error or code or named_error_code(details.prose)
     structured = StructuredQuestion(
-        type=_question_type(details, code, named is not None, touches_api),
+        type=_question_type(details, error, named is not None, touches_api),
         api_name=named.api_name if named else None,
         api_url=api.api_url if api else path,
         request_param=details.request_param,
         response=details.response,
-        error=details.error or code,
+        error=error,
         trace_id=details.trace_id,
     )
     return Classification(structured, on_topic=probability, is_exact=bool(code or api or by_name))
@@ -176,20 +182,14 @@ def search_candidates(
 
 
 def _question_type(
-    details: ExtractedDetails, code: str | None, names_api: bool, touches_api: bool
+    details: ExtractedDetails, error: str | None, names_api: bool, touches_api: bool
 ) -> QuestionType:
     """Return the type of an on-topic question.
 
     `names_api` is true if the question names an API, `touches_api` if it contains a word of an API's name.
     """
-    pasted = (
-        details.paths
-        or details.trace_id
-        or details.error
-        or details.response
-        or details.request_param
-    )
-    if pasted or code or ERROR_WORDS.search(details.text):
+    pasted = details.paths or details.trace_id or details.response or details.request_param
+    if pasted or error or ERROR_WORDS.search(details.text):
         return "api_call"
     asks_how = HOW_WORDS.search(details.text) is not None
     if API_WORDS.search(details.text) and (names_api or not asks_how):

@@ -37,6 +37,33 @@ _ERROR_CODE = re.compile(
     r"(?![A-Za-z0-9_]|-(?![\u4e00-\u9fff])|\.\w)"
 )
 """A code, also before its message: `50036-电子凭证已过期`."""
+_ERROR_NAME = re.compile(
+    r"(?:(?:报错|错误码?|异常码?|返回码|状态码|失败)了?[是为]?"
+    r"|(?<![A-Za-z_])(?:(?:err(?:or)?|return|result|status|failure)[ _-]?(?:codes?|no|number)?"
+    r"|failed with|(?:\A|\b(?:the|an?|with)\s)code)(?:\sis)?)[\s:：=#\"'`“「(（\[]{0,3}\Z",
+    re.IGNORECASE,
+)
+"""Matches a word for an error or a code at the end of the text before a code: "error 61056", 报错 61056."""
+_RETURNED = re.compile(
+    r"(?:(?:返回|报|出现|提示|遇到)了?"
+    r"|(?<![A-Za-z_])(?:gets?|got|getting|gives?|returns?|returned|throws?)(?:\san?)?(?:\scode)?)"
+    r"[\s:：=\"'`“「]{0,3}\Z",
+    re.IGNORECASE,
+)
+"""Matches a word such as "returns" or 返回 at the end of the text before a number."""
+_IS_NAMED = re.compile(
+    r"[\s\"'`”」)）\]]{0,2}(?:错误(?!率)|(?:an?\s)?error\b(?!\s(?:logs?|rates?|reports?))"
+    r"|什么意思|是什么|啥意思|means?\b)",
+    re.IGNORECASE,
+)
+"""Matches the text after a number that is named as an error, as in "what does 61056 mean"."""
+_QUANTITY = re.compile(r"\s?(?:[个条次人元块天秒分小时日月年度笔件单页%％]|[/:.,]\d)")
+"""Matches the text after a number that counts something, or that is part of a date."""
+_COUNTED = re.compile(
+    r"\s?的|\s(?!(?:when|while|if|on|for|in|from|after|during|and|but|with|is|means?|error)\b)[a-z]{3,}"
+)
+"""Matches 的 or an English word after a number, which may be a counted thing: "returns 5000 items"."""
+
 _CODE_KEY = re.compile(r"(?:err|fail|reason|result|ret|sub)(?:or|ure)?(?:code|no)$|error$")
 """Matches the end of a key such as `deliveryErrorCode`, as `plain_key` returns it."""
 _VALUE_OF_CODE_KEY = re.compile(
@@ -182,6 +209,23 @@ def error_codes(text: str) -> list[str]:
     values = (value for value in _VALUE_OF_CODE_KEY.findall(text) if not value.islower())
     others = [*filter(_is_specific, values), *_lower_case_codes(text)]
     return [*codes, *(code for code in dict.fromkeys(others) if code not in codes)]
+
+
+def named_error_code(text: str) -> str | None:
+    """Return the first code that `text` names as an error, or None.
+
+    Such a code is next to a word such as "error", 报错 or "returns", or the question asks what it means.
+    Other codes may be years, amounts or ids.
+    """
+    for match in _ERROR_CODE.finditer(text):
+        before, after = text[max(match.start() - 30, 0) : match.start()], text[match.end() :]
+        is_number = match[0].lstrip("-").isdigit()
+        if is_number and _QUANTITY.match(after):
+            continue
+        is_returned = _RETURNED.search(before) and not _COUNTED.match(after)
+        if _ERROR_NAME.search(before) or (is_number and (is_returned or _IS_NAMED.match(after))):
+            return match[0]
+    return None
 
 
 def _lower_case_codes(text: str) -> list[str]:

@@ -24,10 +24,12 @@ from app.service.answer_service import AnswerService
 from app.service.ask_command import AskCommand
 from app.service.records import build_record
 from ingestion.embeddings import open_embeddings
-from schemas.answer import Answer, Page
+from runnables.models.chat_models import EXTRACTIVE
+from schemas.answer import Answer, Confidence, Page, Source
 from schemas.choices import TABLES, TableName
 from schemas.errors import ModelUnavailable, StoreUnavailable
 from schemas.insights import Insights, QuestionRecord
+from schemas.question import StructuredQuestion
 from schemas.settings import read_settings
 from tests.insights.conftest import RecordDatabase
 from tests.insights_records import (
@@ -91,6 +93,63 @@ def test_report_counts_recorded_questions(kept: RecordDatabase) -> None:
     ]
     assert [(each.error, each.questions) for each in found.errors] == [("44203", 2), ("40014", 1)]
     assert [(each.score, each.comment) for each in found.feedback] == [(-1, "=1+1 没有用"), (1, "")]
+
+
+SHIP, REFUND, GUIDE = ("订单发货", "/ship"), ("退款", "/refund"), ("", "")
+MODEL = "openai:scripted-chat"
+
+
+@pytest.mark.parametrize(
+    ("named", "cited", "confidence", "answered_by", "recorded"),
+    [
+        ((None, None), [SHIP, SHIP], "medium", EXTRACTIVE, SHIP),
+        ((None, None), [SHIP], "low", EXTRACTIVE, (None, None)),
+        ((None, None), [SHIP, GUIDE], "high", EXTRACTIVE, (None, None)),
+        ((None, None), [GUIDE], "high", EXTRACTIVE, (None, None)),
+        (("订单发货", None), [REFUND, SHIP], "low", EXTRACTIVE, SHIP),
+        ((None, "/ship"), [REFUND, SHIP], "high", EXTRACTIVE, SHIP),
+        (("订单发货", None), [REFUND], "high", EXTRACTIVE, ("订单发货", None)),
+        (("发货", None), [SHIP], "high", MODEL, SHIP),
+        (("发货", None), [SHIP, REFUND], "high", MODEL, ("发货", None)),
+    ],
+)
+def test_record_has_the_api_that_is_named_or_the_only_cited_one(
+    named: tuple[str | None, str | None],
+    cited: list[tuple[str, str]],
+    confidence: Confidence,
+    answered_by: str,
+    recorded: tuple[str | None, str | None],
+) -> None:
+    name, url = named
+    answer = Answer(
+        id="1",
+        question="?",
+        introduction="",
+        answer=["Ship it. [1]"],
+        related_url=[],
+        type="api_call",
+        language="en",
+        structured=StructuredQuestion(type="api_call", api_name=name, api_url=url),
+        sources=[
+            Source(
+                number=number,
+                source="docs",
+                document_id=str(number),
+                title=title or "guide",
+                section="",
+                page_url="",
+                api_name=title,
+                api_url=path,
+                score=1.0,
+                text="",
+            )
+            for number, (title, path) in enumerate(cited, 1)
+        ],
+        confidence=confidence,
+        answered_by=answered_by,
+    )
+    record = build_record(AskCommand("?"), answer, 1)
+    assert (record.api_name, record.api_url) == recorded
 
 
 @pytest.mark.parametrize(
