@@ -27,7 +27,13 @@ MAX_PASTED_WORDS = 6
 """Maximum number of words in pasted JSON that are searched for."""
 
 _WORD = re.compile(r"[A-Za-z]+(?:[_-][A-Za-z]+)*")
-_OUTCOME = re.compile(r"success|ok|fail(?:ed)?", re.IGNORECASE)
+GENERAL_OUTCOME = re.compile(
+    r"success|ok|(?:bad|invalid)_?request"
+    r"|(?:(?:api|bad|client|internal|invalid|request|server|unknown)_?)*(?:error|exception|fail(?:ed|ure)?)",
+    re.IGNORECASE,
+)
+"""A word that says only whether a call succeeded, such as `failed`, `api_error` and `InvalidRequest`."""
+
 _COMPOUND = re.compile(r"[A-Za-z]+(?:_[A-Za-z0-9]+)+|[a-z]+(?:[A-Z][a-z0-9]*)+")
 """A name of several words. Names of one word, such as `id`, are too common to search for."""
 
@@ -120,8 +126,10 @@ AnswerMode = Literal["pipeline", "tools"]
 class ExtractedDetails:
     """The details found in a question, and the question without them."""
 
-    text: str
+    question: str
     """The question from which the details were extracted."""
+    text: str
+    """The question without the frames of stack traces."""
     prose: str
     """The text around the details, on one line."""
     paths: list[str] = field(default_factory=list)
@@ -167,7 +175,7 @@ def _words_in(value: JsonValue, *, with_names: bool) -> Iterator[str]:
     Words that say only whether a call succeeded are left out.
     """
     if isinstance(value, str):
-        if _WORD.fullmatch(value) and not _OUTCOME.fullmatch(value):
+        if _WORD.fullmatch(value) and not GENERAL_OUTCOME.fullmatch(value):
             yield value
     elif isinstance(value, list):
         for inner in value:

@@ -134,6 +134,7 @@ def test_identifier_alone_finds_its_page_first(
         ("which host answers 409", []),
         ("at most 500", []),
         ("INVALID_SIGN 和 99991672", ["invalid_sign", "99991672"]),
+        ("what do --draft and -f do", ["--draft", "-f"]),
         ("/v1/orders 返回 40014", ["40014", "/v1/orders"]),
         ("", []),
     ],
@@ -154,6 +155,8 @@ def test_extract_identifiers(question: str, expected: list[str]) -> None:
         ("a well-known check-in", ()),
         ('怎么办 {"code":40014,"msg":"x","data":{"no_such_field":"no_such_value"}}', ()),
         ('怎么办 {"code":987654,"msg":"x"}', ("987654",)),
+        ('怎么办 {"code":40014,"msg":"No such order: ord_1"}', ()),
+        ('ord_1 怎么办 {"code":40014,"msg":"No such order: ord_1"}', ("ord_1",)),
         ("/api/v1/order/search 怎么调用", ()),
     ],
 )
@@ -191,6 +194,55 @@ def test_classes_with_their_package_and_source_files_are_not_missing(
 ) -> None:
     text = "# Exceptions\n\nThe SDK raises CardError if a card is declined. ES modules need require().\n"
     assert "does not contain" not in quoted_page(tmp_path, text, question)
+
+
+FLAGS = (
+    "# Send\n\n## States\n\n| State | Meaning |\n| --- | --- |\n| draft | Not sent yet. |\n"
+    "| all | Any state. |\n\n## Command\n\n| Flag | Description |\n| --- | --- |\n"
+    "| `--file`, `-f` | The PDF. |\n| `--draft` | Creates it without sending it. |\n"
+    "| `--all-pages` | Prints it completely. |\n"
+)
+
+
+@pytest.mark.parametrize(
+    ("question", "fact"),
+    [
+        ("what does --draft do", "Creates it without sending it."),
+        ("--draft 是什么意思", "Creates it without sending it."),
+        ("what is -f", "The PDF."),
+    ],
+)
+def test_flag_is_found_with_its_dashes_only(tmp_path: Path, question: str, fact: str) -> None:
+    first, _, _ = quoted_page(tmp_path, FLAGS, question).partition("Not sent yet.")
+    assert fact in first
+
+
+def test_flag_is_missing_if_documents_contain_only_its_word(tmp_path: Path) -> None:
+    collection = open_collection(read_settings(milvus_uri=str(tmp_path / "milvus.db")), "embedded")
+    write(collection, page("flags", FLAGS))
+    details = extract_details("is there --all, --watch, --draft or -f?")
+    assert missing_identifiers(collection, details, Filters()) == ["--all", "--watch"]
+    collection.close()
+
+
+@pytest.mark.parametrize(
+    "question",
+    [
+        '{"type": "invalid_request", "message": "Order is locked", "param": null}',
+        '{"status": 409, "message": "Order is locked"} what is wrong?',
+        'File "/app/a.py", line 12, in f\n    order.change("ord_1")\nacme.errors.Locked: Order is locked',
+        "Error: Order is locked\n    at Socket.read (node:internal/stream:217:20)",
+    ],
+)
+def test_message_of_a_pasted_error_is_searched_for(tmp_path: Path, question: str) -> None:
+    text = (
+        "# Errors\n\n## `Invalid API request key`\n\nThe key of the request is wrong.\n\n"
+        "## `Order is locked`\n\nSomeone has it open in the editor.\n"
+    )
+    answer = quoted_page(tmp_path, text, question)
+    assert "Someone has it open in the editor." in answer
+    assert "The key of the request" not in answer
+    assert "does not contain" not in answer
 
 
 def test_similar_paths_are_compared_without_case_and_suggested_as_written(tmp_path: Path) -> None:

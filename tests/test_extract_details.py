@@ -5,6 +5,7 @@ from typing import Any
 import pytest
 
 from runnables.question.extract_details import (
+    command_flags,
     error_codes,
     extract_details,
     named_error_code,
@@ -199,6 +200,7 @@ def test_long_repetitions_do_not_hang(unit: str) -> None:
         ('{"code": "10000", "msg": "Success", "sub_code": ""}', None),
         ('{"code": "SUCCESS", "message": "accepted", "data": {}}', None),
         ('{"error": false, "data": {}}', None),
+        ('{"ret": -1, "message": "no access"}', "-1 no access"),
     ],
 )
 def test_code_of_a_pasted_response_is_found_under_other_keys(
@@ -207,6 +209,72 @@ def test_code_of_a_pasted_response_is_found_under_other_keys(
     details = extract_details(f"{response} why")
     assert details.response is not None
     assert details.error == error
+
+
+@pytest.mark.parametrize(
+    ("response", "error"),
+    [
+        ('{"type": "invalid_request", "message": "It is locked", "param": null}', "It is locked"),
+        ('{"type": "api_error", "message": "We are down"}', "We are down"),
+        ('{"type": "card_error", "message": "It is declined"}', "card_error It is declined"),
+        ('{"type": "LockError", "message": "It is locked"}', "It is locked"),
+        ('{"error": {"type": "api_error", "code": null, "message": "It is locked"}}', "It is locked"),
+        ('{"status": 409, "message": "It is locked"}', "It is locked"),
+        ('{"status": 409, "message": "Conflict"}', "409 Conflict"),
+        ('{"status": "error", "message": "It is locked"}', "It is locked"),
+        ('{"status": 404, "error": "Not Found", "path": "/x"}', "Not Found"),
+        ('{"type": "about:blank", "title": "Gone", "status": 410}', "410 Gone"),
+        ('{"type": "https://x.dev/e/locked", "title": "It is locked", "detail": "By Ada."}', "It is locked By Ada."),
+        ('{"error": {"code": 409, "message": "It is locked", "status": "ABORTED"}}', "It is locked"),
+        ('{"errors": [{"status": "409", "title": "Conflict", "detail": "Locked"}]}', "409 Conflict Locked"),
+        ('{"errors": [{"message": "It is locked", "extensions": {"code": "X"}}], "id": 1}', "It is locked"),
+        ('{"errcode": 40014, "errmsg": "It is locked"}', "40014 It is locked"),
+    ],
+)  # fmt: skip
+def test_error_in_a_common_format_is_a_response(response: str, error: str) -> None:
+    details = extract_details(f"{response} why?")
+    assert details.request_param == {}
+    assert details.error == error
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        '{"type": "text", "message": "Hello"}',
+        '{"type": "notification", "title": "Hello", "message": "It is locked"}',
+        '{"title": "NDA", "status": "draft", "message": "Please sign"}',
+        '{"title": "NDA", "detail": "Please sign"}',
+        '{"status": "completed", "message": "Thanks"}',
+        '{"to": "u1", "type": "card_message", "message": {"text": "Hello"}}',
+    ],
+)
+def test_body_of_a_request_with_a_message_is_not_a_response(body: str) -> None:
+    details = extract_details(f"{body} why?")
+    assert (details.response, details.error) == (None, None)
+
+
+def test_frames_of_a_stack_trace_are_not_details() -> None:
+    details = extract_details(
+        "Error: read ECONNRESET\n    at Socket.read (/app/orders/read.js:217:20)\nwhy?"
+    )
+    assert (details.asked, details.paths) == ("Error: read ECONNRESET why? read ECONNRESET", [])
+    assert "217" in details.question
+    assert "217" not in details.text
+
+
+@pytest.mark.parametrize(
+    ("text", "flags"),
+    [
+        ("what does --Draft do", ["--draft"]),
+        ("-f 是什么，参数--dry-run呢", ["-f", "--dry-run"]),
+        ("`--file`, `-f` and --to=x", ["--file", "-f", "--to"]),
+        ("a well-known check-in - it fails--twice, -1, x-y, ---", []),
+        ("why does `curl -X POST \\\n --data x /orders` fail", []),
+        ("npm install --save x\nand then --draft", ["--draft"]),
+    ],
+)
+def test_flags_are_recognised_by_their_dashes(text: str, flags: list[str]) -> None:
+    assert command_flags(text) == flags
 
 
 def test_words_in_pasted_json_are_searched_for_but_not_its_other_values() -> None:

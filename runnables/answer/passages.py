@@ -56,8 +56,8 @@ MIN_ASKED_SHARE = 0.3
 MIN_PASTED_LINES = 2
 """Minimum number of long lines that code shares with the question to count as pasted into it."""
 
-_IDENTIFIER_MARK = re.compile(r"[_.\[\d]|(?<=.)[A-Z]")
-"""What distinguishes an identifier such as `sku_id` or `skuId` from a word such as "Refund"."""
+_IDENTIFIER_MARK = re.compile(r"[_.\[\d]|(?<=.)[A-Z]|^-")
+"""What distinguishes an identifier such as `sku_id`, `skuId` or `--sku` from a word such as "Refund"."""
 
 
 @dataclass(frozen=True)
@@ -117,11 +117,15 @@ class Candidate(RankedChunk):
         )
 
     def _asked_names(self, segment: Segment) -> set[str]:
-        """Return the names of a segment that are identifiers, values or words of the question."""
+        """Return the names of a segment that are identifiers, values or words of the question.
+
+        Words that are only in flags do not count: a row `draft` does not describe `--draft`.
+        """
         names = segment.names.keys() & (self.terms.identifiers | self.terms.values)
         name = segment.name.lower()
         stems = set(map(stem, split_words(name)))
-        is_word = bool(stems) and stems <= self.terms.weights.keys() - self.name_words
+        is_word = stems <= self.terms.weights.keys() - self.name_words
+        is_word = is_word and not stems <= self.terms.flag_words
         return names | {name} if name in segment.names and is_word else names
 
     def defined_codes(self, index: int) -> Set[str]:

@@ -17,6 +17,7 @@ from ingestion.text.markdown_blocks import (
 from ingestion.text.sentences import split_sentences
 from prompts.chat_prompts import load_quote_texts
 from prompts.user_text import user_text
+from runnables.question.extract_details import command_flags
 from runnables.retrieval.table_rows import named_codes, row_name
 from schemas.choices import Language
 from schemas.document import Chunk, SectionKind
@@ -69,14 +70,15 @@ class Segment:
     def names(self) -> Mapping[str, str]:
         """The names that the segment may define, in lower case, each with its column's title.
 
-        These are `name` without quotation marks, the last part of a nested parameter (`id` for
-        `items[].id`) and, in a table, the codes in the row (see `named_codes`).
+        These are `name` without quotation marks, flags in it such as `-f`, the last part of a nested
+        parameter (`id` for `items[].id`) and, in a table, the codes in the row (see `named_codes`).
         """
         titles = [title for title, _ in self.cells] or [""]
         codes = named_codes(titles, [plain_text(cell) for _, cell in self.cells])
         name = self.name.strip(_QUOTES).lower()
         last = name.removesuffix("[]").rpartition(".")[2] if self.is_parameter else name
-        names = {name: titles[0], last: titles[0], **codes}
+        flags = dict.fromkeys(command_flags(name), titles[0])
+        names = {name: titles[0], last: titles[0], **flags, **codes}
         return {name: title for name, title in names.items() if name}
 
     @property

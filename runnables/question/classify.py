@@ -15,6 +15,7 @@ from ingestion.text.words import split_words
 from runnables.models.chat_models import ChatModels
 from runnables.models.structured_output import StructuredOutputCall
 from runnables.question.extract_details import (
+    command_flags,
     details_of,
     error_codes,
     named_error_code,
@@ -26,6 +27,7 @@ from runnables.retrieval.exact_search import (
     ACTION_VERBS,
     chunks_by_name,
     chunks_by_path,
+    has_flag,
     names_action,
 )
 from runnables.retrieval.query_analysis import Glossary, asks_about_code
@@ -160,13 +162,16 @@ def classify_by_rules(
 
 
 def _has_indexed_term(text: str, chunks: list[Chunk]) -> bool:
-    """Return whether `chunks` contain a term of `text` that is a letter, a sign and a number, like `T+1`.
+    """Return whether `chunks` contain a flag of `text`, or a letter, a sign and a number of it, like `T+1`.
 
-    The topic score ignores such terms, because it ignores single letters and numbers.
+    The topic score ignores such terms, because it ignores single letters, numbers and dashes.
     """
-    terms = {term.lower() for term in single_letter_terms(text)}
-    return bool(terms) and any(
-        term.lower() in terms for chunk in chunks for term in single_letter_terms(chunk.body)
+    terms, flags = {term.lower() for term in single_letter_terms(text)}, command_flags(text)
+    return any(has_flag(chunk.body, flag) for chunk in chunks for flag in flags) or (
+        bool(terms)
+        and any(
+            term.lower() in terms for chunk in chunks for term in single_letter_terms(chunk.body)
+        )
     )
 
 

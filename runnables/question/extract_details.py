@@ -3,12 +3,14 @@
 import json
 import re
 from collections.abc import Iterable
+from http import HTTPStatus
 from urllib.parse import parse_qsl, urlsplit
 
 from pydantic import JsonValue, TypeAdapter
 
-from ingestion.text.words import plain_key
-from schemas.question import ExtractedDetails, Question
+from ingestion.text.words import plain_key, split_words
+from runnables.question.stack_trace import remove_frames
+from schemas.question import GENERAL_OUTCOME, ExtractedDetails, Question
 
 JsonObject = dict[str, JsonValue]
 
@@ -141,9 +143,21 @@ _FAILURE_KEY = re.compile(
 
 _SINGLE_LETTER_TERM = re.compile(r"(?<![\w+/.-])[A-Za-z][+/-]\d{1,3}(?![\w+/-]|\.\d)", re.ASCII)
 
+_FLAG = re.compile(
+    r"(?<![^\s\"'`“‘(（\[|,，、/\u4e00-\u9fff])(?:--[a-z][a-z0-9]*(?:-[a-z0-9]+)*|-[a-z])(?![\w-])",
+    re.IGNORECASE | re.ASCII,
+)
+"""A flag such as `--draft` or `-f`, but not the dashes within a word or before a number."""
+
+_OTHER_COMMAND = re.compile(
+    r"(?<![\w./-])(?:curl|wget|npm|npx|yarn|pnpm|pip3?|docker|git|kubectl|helm|brew|openssl|ssh)\s"
+    r"(?:\\\n|[^\n])*"
+)
+"""A command of a general tool, with the lines that continue it."""
+
 _CODE_KEYS = (
     "code", "returncode", "resultcode", "errcode", "errorcode", "retcode", "errno", "error",
-    "subcode",
+    "subcode", "ret",
 )  # fmt: skip
 _MESSAGE_KEYS = (
     "message", "msg", "retmsg", "returnmsg",
@@ -154,18 +168,38 @@ _MESSAGE_KEYS = (
 `_error_of` reads first the keys in `_CODE_KEYS` and then these, both in the order given here.
 """
 
+_PROBLEM_KEYS = ("title", "detail")
+"""Further keys of messages, in a body that states an error (see `_states_error`)."""
+
+_STATUS_KEYS = ("status", "statuscode", "httpstatus", "code")
+_HTTP_ERROR = re.compile(_STATUS)
+_PHRASES = frozenset(status.phrase.lower() for status in HTTPStatus)
+_CAMEL_BREAK = re.compile(r"(?<=[a-z0-9])(?=[A-Z])|[-.:/]")
+_ERROR_KIND = re.compile(
+    r"(?:^|_)(?:err|errors?|exception|fail|failed|failure|fault|invalid|bad|not|missing|denied|exceeded"
+    r"|unauthorized|forbidden|conflict)(?:_|$)"
+)
+"""Matches a kind of error, with `_` between its words, such as `card_error` and `not_found`."""
+
+_PROBLEM_TYPE = re.compile(r"(?:https?|urn|about):")
+"""The type of an error in the format of RFC 9457, which is a URI."""
+
 _RESPONSE_KEYS = {*_CODE_KEYS, *_MESSAGE_KEYS, "traceid", "requestid", "success", "errors", "data"}
 _SUCCESS = re.compile(r"0+|200|ok|true|success(?:ful(?:ly)?)?|[^不未没]{0,10}成功", re.IGNORECASE)
 _UNSPECIFIC_FAILURE = re.compile(r"fail(?:ed|ure)?|error|false", re.IGNORECASE)
 
 
 def extract_details(question: str) -> ExtractedDetails:
-    """Return the details pasted into `question`; all other text stays prose."""
-    bodies, prose = take_json(question, " ")
+    """Return the details pasted into `question`; all other text stays prose.
+
+    The frames of stack traces are ignored.
+    """
+    text = remove_frames(question)
+    bodies, prose = take_json(text, " ")
     urls, prose = _take(URL, prose)
     traces, prose = _take(_TRACE, prose)
     paths, prose = _take(_PATH, prose)
-    details = ExtractedDetails(question, _one_line(prose))
+    details = ExtractedDetails(question, text, _one_line(prose))
     for url in urls:
         path, query = _path_and_query(url)
         details.paths.append(path)
@@ -179,7 +213,7 @@ def extract_details(question: str) -> ExtractedDetails:
         or _error_in(prose)
         or _code_in(details.request_param)
         or next(iter(_lower_case_codes(prose)), None)
-        or _status_in(question)
+        or _status_in(text)
     )
     return details
 
@@ -187,7 +221,7 @@ def extract_details(question: str) -> ExtractedDetails:
 def details_of(question: Question) -> ExtractedDetails:
     """Return the details stored in the question; extract them if they are missing or of another text."""
     details = question.details
-    if details is not None and details.text == question.text:
+    if details is not None and details.question == question.text:
         return details
     return extract_details(question.text)
 
@@ -256,6 +290,16 @@ def single_letter_terms(text: str) -> list[str]:
     return _SINGLE_LETTER_TERM.findall(text)
 
 
+def command_flags(text: str) -> list[str]:
+    """Return the flags in `text`, such as `--draft` and `-f`, in lower case.
+
+    Flags of general tools such as curl do not count, because documents need not describe them.
+    """
+    if "-" not in text:  # most questions
+        return []
+    return list(dict.fromkeys(map(str.lower, _FLAG.findall(_OTHER_COMMAND.sub(" ", text)))))
+
+
 def _take(pattern: re.Pattern[str], text: str) -> tuple[list[str], str]:
     """Return the matches in `text` (only their group, if `pattern` has one), and `text` without them."""
     return pattern.findall(text), pattern.sub(" ", text)
@@ -299,13 +343,48 @@ def _path_and_query(url: str) -> tuple[str, dict[str, str]]:
 
 
 def _assign_body(body: JsonObject, details: ExtractedDetails) -> None:
-    """Store `body` as the response if its keys are typical of one, otherwise as request parameters."""
-    keys = _by_plain_key(body).keys()
-    is_response = bool(keys) and len(keys & _RESPONSE_KEYS) >= min(2, len(keys))
-    if is_response and details.response is None:
+    """Store `body` as the response if it looks like one, otherwise as request parameters."""
+    if details.response is None and _is_response(_by_plain_key(body)):
         details.response = body
     else:
         details.request_param.update(body)
+
+
+def _is_response(fields: JsonObject) -> bool:
+    """Return whether the keys are typical of a response, or the body has an error or a message about one.
+
+    Requests may have the keys `type`, `title`, `status` and `message` as well, so these keys alone say
+    nothing.
+    """
+    keys = fields.keys()
+    if keys and len(keys & _RESPONSE_KEYS) >= min(2, len(keys)):
+        return True
+    if _inner_error(fields) is not None:
+        return True
+    has_message = bool(_texts(fields, ("error", *_MESSAGE_KEYS, *_PROBLEM_KEYS)))
+    return has_message and _states_error(fields)
+
+
+def _inner_error(fields: JsonObject) -> JsonObject | None:
+    """Return the object under the key `error`, or the first object under the key `errors`."""
+    for key in ("error", "errors"):
+        inner = fields.get(key)
+        inner = inner[0] if isinstance(inner, list) and inner else inner
+        if isinstance(inner, dict):
+            return inner
+    return None
+
+
+def _states_error(fields: JsonObject) -> bool:
+    """Return whether the status or type is that of an error, such as 409 or `card_error`."""
+    statuses = _texts(fields, _STATUS_KEYS).values()
+    if any(map(_HTTP_ERROR.fullmatch, statuses)):
+        return True
+    kinds = _texts(fields, ("type", "status")).values()
+    if any(_ERROR_KIND.search(_CAMEL_BREAK.sub("_", kind).lower()) for kind in kinds):
+        return True
+    is_problem = bool(_texts(fields, _PROBLEM_KEYS))
+    return is_problem and _PROBLEM_TYPE.match(str(fields.get("type"))) is not None
 
 
 def _trace_id_of(response: JsonValue) -> str | None:
@@ -320,19 +399,23 @@ def _error_of(response: JsonValue) -> str | None:
 
     A response has failed if one of its codes is not a success code. A response without a code has failed if
     it has a message and nothing says that it succeeded. The code and message may be nested, as in
-    `{"errors": [{"code": "E1", "message": "expired"}]}`.
+    `{"errors": [{"code": "E1", "message": "expired"}]}`. An HTTP status is left out if a message is a
+    sentence.
     """
     if not isinstance(response, dict):
         return None
     fields = _by_plain_key(response)
-    for key in ("error", "errors"):
-        inner = fields.get(key)
-        inner = inner[0] if isinstance(inner, list) and inner else inner
-        if isinstance(inner, dict) and (found := _error_of(inner)):
-            return found
-    codes, messages = _texts(fields, _CODE_KEYS), _texts(fields, _MESSAGE_KEYS)
+    if (inner := _inner_error(fields)) and (found := _error_of(inner)):
+        return found
+    message_keys = (*_PROBLEM_KEYS, *_MESSAGE_KEYS) if _states_error(fields) else _MESSAGE_KEYS
+    codes, messages = _texts(fields, _CODE_KEYS), _texts(fields, message_keys)
+    has_sentence = any(map(_is_sentence, messages.values()))
     if not codes:  # such as the type "rate_limit_error" of an error with a message
-        codes = {key: text for key, text in _texts(fields, ("type",)).items() if "_" in text}
+        codes = {
+            key: text
+            for key, text in _texts(fields, ("type", *_STATUS_KEYS)).items()
+            if _HTTP_ERROR.fullmatch(text) or (key == "type" and _is_error_name(text))
+        }
     is_success = fields.get("success") is True or any(
         _SUCCESS.fullmatch(messages.get(key, "")) for key in ("message", "msg")
     )
@@ -341,6 +424,8 @@ def _error_of(response: JsonValue) -> str | None:
     failed = [code for code in codes.values() if not _SUCCESS.fullmatch(code)]
     if (codes or is_success) and not failed:
         return None
+    if has_sentence:  # which is more specific than a status
+        failed = [code for code in failed if not _HTTP_ERROR.fullmatch(code)]
     texts = [message for message in messages.values() if not _SUCCESS.fullmatch(message)]
     return " ".join([*filter(_is_specific, failed), *texts] or failed) or None
 
@@ -353,6 +438,17 @@ def _texts(fields: JsonObject, keys: Iterable[str]) -> dict[str, str]:
         for key, value in values.items()
         if value not in (None, "", {}, []) and not isinstance(value, bool)
     }
+
+
+def _is_error_name(text: str) -> bool:
+    """Return whether `text` is a name such as `card_error`, but not one such as `api_error`."""
+    is_name = "_" in text and text.replace("_", "").isalnum()
+    return is_name and not GENERAL_OUTCOME.fullmatch(text)
+
+
+def _is_sentence(message: str) -> bool:
+    """Return whether `message` says what is wrong, unlike a word, or a phrase such as "Not Found"."""
+    return len(split_words(message)) > 1 and message.lower() not in _PHRASES
 
 
 def _is_specific(code: str) -> bool:

@@ -6,7 +6,7 @@ of number that the question asks for, such as a time or a size.
 
 import math
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
 from itertools import chain
@@ -14,7 +14,7 @@ from typing import Literal
 
 from ingestion.store.collection import NO_FILTERS, Collection
 from ingestion.text.words import may_be_noun, normalise, split_words, stem, with_indexed_versions
-from runnables.question.extract_details import error_codes
+from runnables.question.extract_details import command_flags, error_codes
 from runnables.question.topic_scorer import DEVELOPER_WORDS, is_content_word
 from runnables.retrieval.exact_search import MAX_IDENTIFIERS, chunks_by_path
 from runnables.retrieval.path_patterns import chunks_with_pattern, matching_patterns, unescaped_body
@@ -140,7 +140,7 @@ class QueryTerms:
             identifiers=frozenset([*names, *codes, *parameters]),
             values=_values(asked),
             has_pasted_call=bool(details.request_param) or details.response is not None,
-            lines=long_lines(details.text),
+            lines=long_lines(details.question),
             needs=needs_of(details.text, structured),
             quantities=asked_quantities(details.text),
         )
@@ -185,6 +185,12 @@ class QueryTerms:
         texts = chain(names, DEVELOPER_WORDS, REMEDY_WORDS)
         known = {stem(word) for text in texts for word in split_words(text)}
         return len(self.weights.keys() - known) >= MIN_OTHER_WORDS
+
+    @cached_property
+    def flag_words(self) -> Set[str]:
+        """The stems of the words in flags such as `--draft`."""
+        flags = (name for name in self.identifiers if name.startswith("--"))
+        return {stem(word) for flag in flags for word in split_words(flag)}
 
     @cached_property
     def is_only_identifiers(self) -> bool:
@@ -244,7 +250,7 @@ def _equivalents(
 def _values(text: str) -> frozenset[str]:
     """Return the values of a question. Numbers of three digits do not count: most are HTTP statuses."""
     marked = (word for word in _MARKED_WORD.findall(text) if len(word) > MAX_SHORT_VALUE_CHARS)
-    values = *marked, *_SHORT_VALUE.findall(text), *numeric_codes(text)
+    values = *marked, *_SHORT_VALUE.findall(text), *numeric_codes(text), *command_flags(text)
     return frozenset(value.lower() for value in values)
 
 

@@ -76,7 +76,8 @@ _CURL_BODY = re.compile(r"\s(?:-d|-F|--data[\w-]*|--form|--json)(?!\w)")
 _LOCAL_FILE = re.compile(
     r"\.(?:py|[cm]?[jt]sx?|go|java|kt|rb|php|cs|cpp|rs|swift)$|(?:^|/)(?:node_modules|site-packages)/"
 )
-"""A file with source code, as in a stack trace."""
+"""A file with source code, as in an error message."""
+_VALUE = re.compile(r"[a-z].*\d|\d.*[a-z]")
 _LAST_WORD = re.compile(r"\s*(?:(?<![a-z0-9_])api|接口)$")
 _COMPOUND = re.compile(
     r"(?<![\w./-])[A-Za-z]+(?:[A-Z][a-z0-9]|[_.-][A-Za-z])[\w.-]*(?![\w/])", re.ASCII
@@ -132,21 +133,32 @@ def missing_identifiers(
 
     Products are the well-known platforms in products.toml. A product counts as contained if each of its
     words occurs in some document. In pasted JSON, only the error code and the error message are considered,
-    because all other values are the caller's data. The source files in a stack trace are ignored for the
-    same reason.
+    because all other values are the caller's data. Source files, and ids in that message, are ignored for
+    the same reason.
 
     This function blocks: call it in a worker thread.
     """
     first_word = (details.error or "").partition(" ")[0].lower()
     asked = with_indexed_versions(details.asked, collection.word_counts)
     names = list(dict.fromkeys([*error_codes(first_word), *specific_identifiers(asked)]))
-    names = [name for name in names if not _LOCAL_FILE.search(name)]
+    values = _values_in_message(details)
+    names = [name for name in names if not _LOCAL_FILE.search(name) and name not in values]
     missing = [name for name in names[:MAX_IDENTIFIERS] if not _exists(collection, name, filters)]
     text = details.asked.lower()
     named = (name for name in _products() if name in text and _contains_whole(text, name))
     products = {name: split_words(name) for name in sorted(named, key=text.index)}
     counts = collection.word_counts([word for words in products.values() for word in words])
     return [*missing, *(name for name, words in products.items() if not counts.keys() >= {*words})]
+
+
+def _values_in_message(details: ExtractedDetails) -> set[str]:
+    """Return the names with digits that only the message of a pasted response contains, such as `ord_1`."""
+    if details.response is None or not details.error:
+        return set()
+    stated = " ".join([details.prose, *details.paths]).lower()
+    codes = set(map(str.lower, error_codes(details.error)))
+    names = set(specific_identifiers(details.error)) - codes
+    return {name for name in names if name not in stated and _VALUE.search(name)}
 
 
 @cache
@@ -233,11 +245,21 @@ def _exists(collection: Collection, identifier: str, filters: Filters) -> bool:
     if "/" in identifier and any(map(filters.allow, chunks_by_path(collection, identifier))):
         return True
     word = joined_word(identifier)
+    if identifier.startswith("--"):  # more than the word, unless that is in too many chunks
+        chunks = _search(collection, word, filters)
+        return len(chunks) == SEARCH_DEPTH or any(
+            has_flag(chunk.body, identifier) for chunk in chunks
+        )
     if not word or collection.search_hits(word, 1, filters=filters):
         return True
     if identifier.isdecimal() and int(identifier) <= MAX_STATUS_BYTE:
         return bool(collection.search_hits(hexadecimal(identifier), 1, filters=filters))
     return bool(chunks_with_pattern(collection, identifier, filters))
+
+
+def has_flag(text: str, flag: str) -> bool:
+    """Return whether `text` contains the lower-case `flag`, such as `--all`, but not `--all-pages`."""
+    return re.search(rf"(?<![\w-]){re.escape(flag)}(?![\w-])", text.lower()) is not None
 
 
 def chunks_by_path(collection: Collection, path: str, question: str = "") -> list[Chunk]:

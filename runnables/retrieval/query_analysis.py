@@ -12,7 +12,7 @@ from pathlib import Path
 
 from ingestion.store.collection import Collection
 from ingestion.text.words import normalise, split_words, stem
-from runnables.question.extract_details import error_codes, extract_details
+from runnables.question.extract_details import command_flags, error_codes, extract_details
 from runnables.question.topic_scorer import DEVELOPER_WORDS
 from schemas.choices import LANGUAGES, Language
 
@@ -246,10 +246,10 @@ def _are_questions(question: str, parts: list[str]) -> bool:
 def extract_identifiers(question: str) -> list[str]:
     """Return the distinct identifiers in `question`, in lower case.
 
-    Identifiers are error codes, paths, and names with `_`, `.`, `-` or an inner capital. In a question
-    about errors, short numbers such as 404 and -1 are codes. Numbers are also codes if they are
-    hexadecimal, negative or after the name of a code. A plain word can be an identifier, such as `sign` in
-    "what is sign?".
+    Identifiers are error codes, paths, flags such as `--draft`, and names with `_`, `.`, `-` or an inner
+    capital. In a question about errors, short numbers such as 404 and -1 are codes. Numbers are also codes
+    if they are hexadecimal, negative or after the name of a code. A plain word can be an identifier, such
+    as `sign` in "what is sign?".
     """
     text = _URL_OR_EMAIL.sub(" ", question)
     short = _SHORT_CODE.findall(text) if _is_about_errors(text) else []
@@ -260,13 +260,14 @@ def extract_identifiers(question: str) -> list[str]:
         *numeric_codes(text),
         *extract_details(question).paths,
         *(name for name in _NAME.findall(text) if not _ABBREVIATION.fullmatch(name)),
+        *command_flags(text),
         *_plain_words(question),
     ]
     return list(dict.fromkeys(name.lower() for name in names))
 
 
 def specific_identifiers(question: str) -> list[str]:
-    """Return the identifiers in `question` that contain `_`, `.` or `/`, unlike ordinary words.
+    """Return the identifiers in `question` that contain `_`, `.`, `/` or start with `--`, unlike words.
 
     Hexadecimal numbers are also returned and, if the question is about errors, other numbers.
     """
@@ -320,7 +321,7 @@ def _is_about_errors(question: str) -> bool:
 def _is_specific(name: str, about_errors: bool) -> bool:
     if name.lstrip("-").isdigit():
         return about_errors
-    return any(mark in name for mark in "_./")
+    return name.startswith("--") or any(mark in name for mark in "_./")
 
 
 def _plain_words(question: str) -> list[str]:

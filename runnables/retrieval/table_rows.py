@@ -6,6 +6,7 @@ from functools import cache
 from http import HTTPStatus
 
 from ingestion.sources.api_pages.columns import is_name_column, is_row_number_column
+from runnables.question.extract_details import command_flags
 
 CODE_COLUMN = re.compile(r"码|错误|code|status|error", re.IGNORECASE)
 """Words in the title of a column of codes."""
@@ -39,7 +40,8 @@ def row_name(header: Sequence[str], cells: Sequence[str]) -> str:
 def row_defines(header: Sequence[str], cells: Sequence[str], identifier: str) -> bool:
     """Return whether the lower-case `identifier` is the name of a row, or one of its codes."""
     name = row_name(header, cells).lower()
-    return identifier in (name, _last_part(name), *cell_parts(named_codes(header, cells)))
+    names = name, _last_part(name), *command_flags(name)
+    return identifier in (*names, *cell_parts(named_codes(header, cells)))
 
 
 def cell_parts(cells: Iterable[str]) -> set[str]:
