@@ -16,10 +16,12 @@ from tests.small_platform import PLATFORM, guides, settings_of
 
 TERMS = QueryTerms(
     weights={"refund": 3.0, "deadlin": 3.0},
+    stems=["what", "is", "the", "deadlin", "of", "a", "refund"],
     equivalents={},
     ngrams=(),
     identifiers=frozenset(),
     values=frozenset(),
+    error_number=None,
     has_pasted_call=False,
     lines=frozenset(),
     needs=frozenset(),

@@ -67,6 +67,9 @@ SIMILAR_TEXT = 75
 MIN_NAME_CHARS = 4
 """Minimum length of an API's name that is searched for in prose, in characters."""
 
+_LABEL = re.compile(r"^(?!https?:)[^:：`/]{1,20}[:：]\W*(?=/|https?:|[A-Z]+\b)")
+"""The label of an address, such as "接口地址："."""
+
 QuotableSection = tuple[Chunk, Sequence[Segment]]
 """A chunk, and its segments that may be quoted (at least one)."""
 
@@ -229,8 +232,8 @@ def _quotable(chunk: Chunk, segments: Sequence[Segment]) -> list[Segment]:
 
 
 def _is_address(segment: Segment, chunk: Chunk) -> bool:
-    """Return whether the segment is only a method, or the URL of the chunk's API."""
-    text = segment.text.strip("`*_ -")
+    """Return whether the segment is only a method, or the URL of the chunk's API, perhaps with a label."""
+    text = _LABEL.sub("", segment.text.strip("`*_ -")).strip("`*_ ")
     url = rf"(?:https?://[!-~]*)?{re.escape(chunk.api_url)}[!-~]*"
     return text in get_args(Method) or re.fullmatch(url, text) is not None
 
@@ -260,7 +263,7 @@ def _choose_passages(
             break
         is_near = best.relevance - passage.relevance <= MAX_RELEVANCE_GAP
         is_new = all(passage.chunk.body != quoted.chunk.body for quoted in chosen)
-        is_asked = not passage.features["unasked"]
+        is_asked = not passage.features["unasked"] and passage.mentions_code >= best.mentions_code
         if is_asked and is_near and is_new and len(passage.text) <= left:
             chosen.append(passage)
             left -= len(passage.text)

@@ -15,6 +15,7 @@ from runnables.answer.segments import Segment
 from runnables.question.extract_details import error_codes
 from runnables.question.query_terms import CALL_NEEDS, long_lines
 from runnables.question.topic_scorer import is_content_word
+from runnables.retrieval.exact_search import STATUS_DIGITS
 from runnables.retrieval.relevance import RankedChunk, relevance_of
 from runnables.retrieval.table_rows import CODE_COLUMN
 from schemas.document import Chunk
@@ -105,16 +106,44 @@ class Candidate(RankedChunk):
         """
         return bool(self._asked_names(self.segments[index]) or self._described_codes(index))
 
+    def mentions_code(self, index: int) -> bool:
+        """Return whether the segment contains the number that the question names as an error."""
+        number = self.terms.error_number
+        return number in self.terms.identifiers_in(self.segments[index].text.lower())
+
     def is_phrase(self, index: int) -> bool:
         """Return whether the question contains the name of a segment, which has several words."""
-        name, words = self.segments[index].name, list(self.terms.weights)
-        stems = list(map(stem, split_words(name)))
-        starts = range(len(words) - len(stems) + 1)
-        return (
-            len(stems) > 1
-            and not _IDENTIFIER_MARK.search(name)
-            and any(words[i : i + len(stems)] == stems for i in starts)
-        )
+        name = self.segments[index].name
+        stems = [stem(word) for word in split_words(name)]
+        is_identifier = _IDENTIFIER_MARK.search(name) is not None
+        return len(stems) > 1 and not is_identifier and self.terms.contains_phrase(stems)
+
+    def is_subject(self, index: int) -> bool:
+        """Return whether the question only asks what a term means that the segment explains.
+
+        The segment is a list item or the row of a table with two columns, such as those of a glossary.
+        """
+        segment, terms = self.segments[index], self.terms
+        is_entry = segment.kind == "bullet" or len(segment.cells) == 2
+        if self.chunk.kind != "prose" or self.chunk.api_url or not is_entry:
+            return False
+        stems = {stem(word) for word in split_words(segment.name)}
+        numbers = {value for value in terms.values if re.search(r"\d", value)}
+        others = (terms.identifiers | numbers) - segment.names.keys()
+        is_only_term = terms.weights.keys() <= stems and not others
+        return is_only_term and terms.needs <= {"meaning"} and self.is_named(index)
+
+    def is_complete(self, index: int) -> bool:
+        """Return whether a row or list item answers without its neighbours.
+
+        This is the definition of a code, the row whose name is a phrase of the question, or the list item
+        of a term or identifier that the question is about.
+        """
+        kind, needs = self.segments[index].kind, self.terms.needs
+        if self.defined_codes(index) or (kind == "row" and self.is_phrase(index)):
+            return True
+        is_asked = self.is_subject(index) or "meaning" in needs or self.is_named_identifier(index)
+        return kind == "bullet" and self.is_named(index) and is_asked and "difference" not in needs
 
     def _asked_names(self, segment: Segment) -> set[str]:
         """Return the names of a segment that are identifiers, values or words of the question.
@@ -161,10 +190,11 @@ class Candidate(RankedChunk):
         """Return the non-numeric codes of the question that the segment, a row of an error table, contains.
 
         The codes may be in any cell, because in some tables the row of an HTTP status describes several
-        codes.
+        codes. The row of another code only mentions them: "2014: only orders that are `PART_PAID`".
         """
         segment = self.segments[index]
-        if self.chunk.kind != "error_codes" or segment.kind != "row":
+        has_code = len(segment.name) > STATUS_DIGITS and error_codes(segment.name)
+        if self.chunk.kind != "error_codes" or segment.kind != "row" or has_code:
             return set()
         codes = {code.lower() for code in error_codes(segment.text) if not code.isdigit()}
         return self.terms.identifiers & codes
@@ -187,6 +217,8 @@ class RankedPassage:
 
     A question asks for a definition if it is only about identifiers, or asks what an error code means.
     """
+    mentions_code: bool
+    """Whether the passage contains the number that the question names as an error."""
     features: Mapping[str, float]
     relevance: float
     """The weighted sum of the features."""
@@ -206,9 +238,10 @@ def rank_passages(
     """
     passages = [passage for each in candidates for passage in _passages(each, weights)]
 
-    def order(passage: RankedPassage) -> tuple[bool, bool, float]:
+    def order(passage: RankedPassage) -> tuple[bool, bool, bool, float]:
         is_definition = passage.is_definition
-        return not is_definition, is_definition and not passage.codes, -passage.relevance
+        is_without_code = is_definition and not passage.codes
+        return not is_definition, is_without_code, not passage.mentions_code, -passage.relevance
 
     return sorted(passages, key=order)
 
@@ -217,7 +250,7 @@ def _passages(candidate: Candidate, weights: Mapping[str, float]) -> Iterator[Ra
     indices = range(len(candidate.segments))
     relevance = [_relevance(candidate, i) for i in indices]
     min_relevance = SIMILAR_SHARE * max(relevance)
-    named = [i for i in indices if candidate.is_named(i)]
+    named = [i for i in indices if candidate.is_named(i) or candidate.mentions_code(i)]
     similar = [i for i in indices if relevance[i] >= min_relevance]
     anchors = sorted(named or similar, key=lambda i: -relevance[i])[:MAX_PASSAGES_PER_CHUNK]
     for chosen in dict.fromkeys(_choose_segments(candidate, relevance, i) for i in anchors):
@@ -258,14 +291,7 @@ def _choose_segments(
         add(index)
     if (before := min(chosen) - 1) >= 0 and _introduces(segments, before):
         chosen[before] = 0  # not counted: the segments after it are unclear without it
-    is_definition = (segments[anchor].kind == "bullet" and candidate.is_named(anchor)) or (
-        is_row and candidate.is_phrase(anchor)
-    )
-    if not (
-        is_definition
-        or candidate.defined_codes(anchor)
-        or (is_row and candidate.chunk.kind != "prose")
-    ):
+    if not (candidate.is_complete(anchor) or (is_row and candidate.chunk.kind != "prose")):
         _grow(relevance, min(chosen), max(chosen), add)
     while (last := max(chosen)) != anchor and _introduces(segments, last):
         del chosen[last]
@@ -352,10 +378,12 @@ def _passage(
     }
     row_codes = set().union(*map(candidate.defined_codes, indices))
     codes = candidate.heading_codes | row_codes
-    is_definition = bool(codes) and {"error", "meaning"} <= terms.needs
+    is_definition = (bool(codes) and {"error", "meaning"} <= terms.needs) or any(
+        map(candidate.is_subject, indices)
+    )
     if terms.is_only_identifiers:
         defined = row_codes if terms.is_bare else codes
-        is_definition = bool(defined) or any(map(candidate.is_named_identifier, indices))
+        is_definition |= bool(defined) or any(map(candidate.is_named_identifier, indices))
     return RankedPassage(
         chunk,
         quoted or segments,
@@ -363,6 +391,7 @@ def _passage(
         named=candidate.heading_words | terms.identifiers_in(candidate.heading.lower()),
         codes=codes,
         is_definition=is_definition,
+        mentions_code=any(map(candidate.mentions_code, indices)),
         features=features,
         relevance=relevance_of(features, weights),
     )

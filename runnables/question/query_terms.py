@@ -14,7 +14,7 @@ from typing import Literal
 
 from ingestion.store.collection import NO_FILTERS, Collection
 from ingestion.text.words import may_be_noun, normalise, split_words, stem, with_indexed_versions
-from runnables.question.extract_details import command_flags, error_codes
+from runnables.question.extract_details import command_flags, error_codes, named_error_code
 from runnables.question.topic_scorer import DEVELOPER_WORDS, is_content_word
 from runnables.retrieval.exact_search import MAX_IDENTIFIERS, chunks_by_path
 from runnables.retrieval.path_patterns import chunks_with_pattern, matching_patterns, unescaped_body
@@ -69,6 +69,7 @@ _SHORT_VALUE = re.compile(
     r"\s?[\"'`“]?(-?[A-Za-z\d]{1,2})(?![\w.-])",
     re.ASCII | re.IGNORECASE,
 )
+_WORD_CHAR = "[a-z0-9_]"
 _PIECE = re.compile(r"[a-z0-9]+|[^\x00-\x7f]+")
 
 
@@ -81,6 +82,8 @@ class QueryTerms:
 
     The weight of a word that is not a noun is multiplied by `NON_NOUN_FACTOR`.
     """
+    stems: Sequence[str]
+    """The stem of each word of the question, in order."""
     equivalents: Mapping[str, Sequence[str]]
     """The equivalent terms of each stem that has any, stemmed and in lower case."""
     ngrams: Sequence[str]
@@ -92,6 +95,8 @@ class QueryTerms:
 
     If one of these words is the name of a table row or list item, the question is about that row or item.
     """
+    error_number: str | None
+    """The number that the question names as an error, such as 61055 in "error 61055"."""
     has_pasted_call: bool
     """Whether the question contains the parameters of a request, or a response."""
     lines: frozenset[str]
@@ -130,15 +135,18 @@ class QueryTerms:
             *names_of_fields(text),
         ]
         codes = [code.lower() for code in error_codes(details.text)]
+        code = named_error_code(details.prose)
         parameters = [name.lower() for name in details.request_param]
         return cls(
             weights=weights,
+            stems=list(map(stem, split_words(text))),
             equivalents=_equivalents(
                 text, weights, (general_lexicon(main_languages(collection)), glossary)
             ),
             ngrams=_ngrams(text),
             identifiers=frozenset([*names, *codes, *parameters]),
             values=_values(asked),
+            error_number=code if code and code.isdecimal() else None,
             has_pasted_call=bool(details.request_param) or details.response is not None,
             lines=long_lines(details.question),
             needs=needs_of(details.text, structured),
@@ -203,14 +211,32 @@ class QueryTerms:
         known = {stem(word) for name in self.identifiers for word in split_words(name)}
         return self.weights.keys() <= known
 
+    def contains_phrase(self, stems: Sequence[str]) -> bool:
+        """Return whether the question contains words with `stems` one after the other."""
+        starts = range(len(self.stems) - len(stems) + 1)
+        return any(list(self.stems[start : start + len(stems)]) == stems for start in starts)
+
     def ngram_share(self, text: str) -> float:
         """Return the share of `ngrams` that `text` contains, 0 to 1. `text` is in lower case."""
         found = sum(ngram in text for ngram in self.ngrams)
         return found / len(self.ngrams) if self.ngrams else 0.0
 
+    @cached_property
+    def _identifier_patterns(self) -> Mapping[str, re.Pattern[str]]:
+        return {
+            name: re.compile(rf"(?<!{_WORD_CHAR}){re.escape(name)}(?!{_WORD_CHAR})")
+            if re.fullmatch(rf"{_WORD_CHAR}+", name)
+            else re.compile(re.escape(name))
+            for name in self.identifiers
+        }
+
     def identifiers_in(self, text: str) -> frozenset[str]:
-        """Return the identifiers that `text` contains. `text` is in lower case."""
-        return frozenset(identifier for identifier in self.identifiers if identifier in text)
+        """Return the identifiers that `text` contains. `text` is in lower case.
+
+        A single word such as `reason` must be a whole word: `diff_reason` does not contain it.
+        """
+        patterns = self._identifier_patterns.items()
+        return frozenset(name for name, pattern in patterns if pattern.search(text))
 
     def identifier_share(self, text: str) -> float:
         """Return the share of `identifiers` that `text` contains, 0 to 1. `text` is in lower case."""
@@ -413,7 +439,9 @@ _ASKED: Mapping[AskedQuantity, re.Pattern[str]] = {
         re.IGNORECASE,
     ),
     "money": re.compile(
-        r"多少钱|费用|收费|价格|\b(?:prices?|pricing|costs?|charged?|fees?)\b", re.IGNORECASE
+        r"多少钱|费用|收费|价格"
+        r"|\b(?:prices?|pricing|costs?|charged?|fees?|how much (?:is|are|for|does .{1,40} cost))\b",
+        re.IGNORECASE,
     ),
 }
 

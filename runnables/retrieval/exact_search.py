@@ -62,8 +62,12 @@ DEFINED, LISTED = 2, 1
 """Strengths with which a chunk defines an identifier.
 
 `DEFINED` means one of the cases in the docstring of this module. `LISTED` means that the identifier is a
-code span outside tables, or a word in a table cell. Numbers in table cells do not count.
+code span or a number of more than three digits outside tables, or a word in a table cell. Numbers in table
+cells do not count.
 """
+
+STATUS_DIGITS = 3
+"""Number of digits of an HTTP status."""
 
 _METHOD = re.compile(
     r"(?<![A-Za-z_])(?:(?:GET|POST|PUT|PATCH|DELETE|HEAD)(?![A-Za-z_])"
@@ -427,7 +431,8 @@ def _line_strength(line: str, identifier: str) -> int:
         return DEFINED
     if (label := _OPERATION_LABEL.match(line)) and _starts_with(line[label.end() :], identifier):
         return DEFINED
-    return LISTED if f"`{identifier}`" in line else 0
+    is_code = len(identifier) > STATUS_DIGITS and identifier.isdecimal()
+    return LISTED if f"`{identifier}`" in line or is_code else 0
 
 
 def _starts_with(text: str, identifier: str) -> bool:
