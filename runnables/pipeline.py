@@ -13,7 +13,8 @@ brackets depend on the question, on the settings or on the caller.
                                is off-topic, `ground` replies that the documents do not cover it, and
                                names the nearest pages.
       [expand-query]           retrieves again with terms in the documents' language
-      boost-named-api          moves the chunks of the API that the question names to the top
+      boost-named-api          selects between versions of a page, then moves the chunks of the API that the
+                               question names to the top
       [research]               in mode `tools`: a chat model looks up further chunks
       [web]                    with a chat model: adds pages from the web
                                With a chat model, the next best chunks are added, up to a total of

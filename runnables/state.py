@@ -6,6 +6,7 @@ from typing import Any, NotRequired, TypedDict, TypeVar
 
 from langchain_core.runnables import Runnable, RunnableConfig
 
+from runnables.retrieval.versions import PageVersions
 from schemas.answer import Answer, AnswerDraft, DegradedReason, Round
 from schemas.document import RetrievedChunk
 from schemas.question import Question, StructuredQuestion
@@ -67,6 +68,8 @@ class PipelineState(TypedDict):
     Set by `boost-named-api`; `research`, `web` and `add-evidence` add chunks. `answer` keeps those that the
     model was shown or, without a model, puts the quoted chunks first.
     """
+    versions: NotRequired[PageVersions]
+    """The versions of the chunks' pages. Set by `boost-named-api`."""
     missing_identifiers: NotRequired[Mapping[str, Sequence[str]]]
     """Codes, paths, names and products in the question that no document contains.
 

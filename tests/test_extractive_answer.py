@@ -538,7 +538,7 @@ LABELS = {
             "/v1/teams/{id}/labels": {"get": "List labels of a team", "post": "Add labels"},
             "/v1/shops/{shop}/v1/teams/{id}/labels": {"get": "List labels of a shop"},
             "/v1/drafts": {"get": "List drafts"},
-            "/v2/drafts": {"get": "List drafts"},
+            "/v1/archive/drafts": {"get": "List drafts"},
         }.items()
     },
 }
@@ -583,7 +583,7 @@ def test_all_apis_of_the_stated_name_are_quoted(tmp_path: Path) -> None:
     question = "which endpoint do I need to list drafts"
     text = quoted_page(tmp_path, "# Acme\n\nAn API for shops.\n", question, source)
     assert "`GET /v1/drafts`" in text
-    assert "`GET /v2/drafts`" in text
+    assert "`GET /v1/archive/drafts`" in text
     assert "labels" not in text
 
 

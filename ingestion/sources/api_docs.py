@@ -9,6 +9,7 @@ from pydantic import ValidationError
 
 from ingestion.chunking import load_template
 from ingestion.sources.folder import FolderReader, PageValues, page_url, read_text
+from ingestion.sources.page_version import document_version
 from ingestion.text.typography import has_chinese, join_texts, label_with
 from prompts.user_text import SectionLabels, user_text
 from schemas.document import (
@@ -54,24 +55,28 @@ def api_document(
     is malformed.
     """
     fields = api.model_dump(by_alias=True, exclude_none=True)
+    url = api.page_url or page_url(source.page_url, {**fields, **values})
+    version = document_version(api.api_id, url, source.path, source.name, api.url)
     return SourceDocument(
         id=api.api_id,
         source=source.name,
         title=api.name,
         language=api.language,
-        page_url=api.page_url or page_url(source.page_url, {**fields, **values}),
+        page_url=url,
         service_id=api.service_id,
         service_name=api.service_name,
         api_id=api.api_id,
         api_name=api.name,
         api_url=api.url,
-        metadata=_metadata(api),
+        metadata=_metadata(api, version),
         sections=tuple(api_sections(api)),
     )
 
 
-def _metadata(api: ApiDocument) -> dict[str, str]:
-    version = {"version": api.version} if api.version else {}
+def _metadata(api: ApiDocument, found_version: str) -> dict[str, str]:
+    """Return the version, `found_version` unless `api` states one, and whether `api` is deprecated."""
+    name = api.version or found_version
+    version = {"version": name} if name else {}
     return version | ({"deprecated": "true"} if api.deprecated else {})
 
 

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Generic, TypeVar
 from urllib.parse import quote
 
+from ingestion.sources.page_version import folder_version
 from ingestion.sources.registry import (
     FileResult,
     FileTask,
@@ -21,7 +22,7 @@ from schemas.document import SourceDocument
 from schemas.errors import ConfigurationError, SourceError
 from schemas.platform import ApiDocsSourceConfig, PageFolderConfig, SourceLimits
 
-READER_VERSION = 44
+READER_VERSION = 45
 """Version of the source readers, part of the fingerprint of each file.
 
 Increment it after a change that makes the same file yield a different document. Then indexed files are read
@@ -153,9 +154,10 @@ def _is_skipped(folder_name: str) -> bool:
 
 
 def _reader_version(source: FolderSource, limits: SourceLimits) -> str:
-    """Return the reader's version, the unpacking limit and the source's configuration as one string."""
+    """Return the reader's version, the unpacking limit, and the source's version and configuration."""
     configuration = source.model_dump_json(exclude={"path"})
-    return f"{READER_VERSION}\0{limits.unpacked_bytes}\0{configuration}"
+    version = folder_version(source.path)
+    return f"{READER_VERSION}\0{limits.unpacked_bytes}\0{version}\0{configuration}"
 
 
 def _relative_name(path: Path, folder: Path) -> str:

@@ -14,11 +14,12 @@ from pathlib import Path
 from typing import NamedTuple, TypeVar
 
 from ingestion.sources.api_docs import api_sections
-from ingestion.sources.api_pages.calls import DECLARED_CALL
+from ingestion.sources.api_pages.calls import DECLARED_CALL, split_origin
 from ingestion.sources.api_pages.operation import PageOperation
 from ingestion.sources.api_pages.page import ApiPage, read_operations
 from ingestion.sources.api_pages.sections import is_generic_heading
 from ingestion.sources.folder import FolderReader, PageValues, page_url, path_values, title_of_name
+from ingestion.sources.page_version import document_version, is_deprecated
 from ingestion.text.clean_markdown import clean_text
 from ingestion.text.implied_structure import (
     is_first_chapter_title,
@@ -212,7 +213,7 @@ def _document(
         title=page.title,
         language=_language_of(page.title, (section.body for section in sections)),
         page_url=page.url,
-        metadata=_metadata(source, page.values),
+        metadata=_document_metadata(source, page),
         sections=sections,
     )
 
@@ -257,7 +258,7 @@ def _operation_document(
         api_id=document_id,
         api_name=operation.name,
         api_url=api.url,
-        metadata=_metadata(source, page.values),
+        metadata=_document_metadata(source, page, operation),
         sections=(*api_sections(api), *prose),
     )
 
@@ -323,6 +324,25 @@ def _is_true(value: object) -> bool:
 def _metadata(source: PageSourceConfig, values: PageValues) -> dict[str, str]:
     texts = {name: text_of_value(values.get(key)) for name, key in source.metadata.items()}
     return {name: text for name, text in texts.items() if text}
+
+
+def _document_metadata(
+    source: PageSourceConfig, page: ParsedPage, operation: PageOperation | None = None
+) -> dict[str, str]:
+    """Return the configured metadata of a page or of one of its operations, its version and its state."""
+    metadata = _metadata(source, page.values)
+    path = source.path if isinstance(source, PageFolderConfig) else None
+    url = split_origin(operation.url)[1] if operation else ""
+    version = metadata.get("version") or document_version(
+        page.document_id, page.url, path, source.name, url
+    )
+    is_old = (
+        _is_true(page.values.get("deprecated"))
+        or is_deprecated(page.parts[0][1], title_level=1)
+        or (operation is not None and is_deprecated(operation.prose))
+    )
+    version_metadata = {"version": version} if version else {}
+    return metadata | version_metadata | ({"deprecated": "true"} if is_old else {})
 
 
 def _apply_part_values(

@@ -34,6 +34,7 @@ from runnables.question.query_terms import QueryTerms
 from runnables.retrieval.exact_search import is_at_path
 from runnables.retrieval.query_analysis import Glossary, specific_identifiers, split_question
 from runnables.retrieval.relevance import MAX_COMPARED_CHUNKS, relative_scores
+from runnables.retrieval.versions import NO_VERSIONS
 from runnables.run_context import NamedStep, emit_answer
 from runnables.state import AnswerFunction, Draft, PipelineState, StateFunction, with_draft
 from schemas.answer import Answer, AnswerDraft
@@ -121,6 +122,7 @@ def find_quotes(
     This function blocks: call it in a worker thread.
     """
     details, structured = details_of(state["question"]), state["classification"].structured
+    versions = state.get("versions", NO_VERSIONS)
     terms = QueryTerms.of(details, structured, collection, glossary)
     chunks = _candidate_chunks(state)
     scores = dict(zip((r.chunk.id for r in chunks), relative_scores(chunks), strict=True))
@@ -137,10 +139,21 @@ def find_quotes(
             best if compares else _about_named_api(best, part_details, part_terms, len(parts) == 1)
         )
         candidates = [
-            Candidate(chunk, part_terms, rank, scores[chunk.id], segments)
+            Candidate(
+                chunk,
+                part_terms,
+                rank,
+                scores[chunk.id],
+                segments,
+                version=versions.asked_name_of(chunk),
+            )
             for rank, (chunk, segments) in enumerate(_sections(about, state["question"].language))
         ]
-        ranked.append(rank_passages(candidates, weights))
+        passages = rank_passages(candidates, weights)
+        if versions.asked and not part_terms.identifiers:
+            # A row that begins with the name of the version defines nothing that is asked for.
+            passages.sort(key=lambda passage: -passage.relevance)
+        ranked.append(passages)
     chosen = [
         passage for passages in ranked for passage in _choose_passages(passages, terms, len(parts))
     ]

@@ -12,6 +12,7 @@ from runnables.answer.confidence import Quotes
 from runnables.answer.passages import MAX_LABEL_CHARS, MAX_QUOTED_CHARS, RankedPassage
 from runnables.answer.segments import Segment, list_item, split_chunk
 from runnables.question.query_terms import CALL_NEEDS, Need, needs_of
+from runnables.retrieval.versions import NO_VERSIONS, PageVersions, is_deprecated
 from runnables.state import PipelineState
 from schemas.choices import Language
 from schemas.document import Chunk, SectionKind
@@ -24,7 +25,8 @@ def quoted_steps(state: PipelineState, quotes: Quotes, collection: Collection) -
     """Return the steps that quote the passages. This function blocks: call it in a worker thread."""
     question = state["question"]
     needs = needs_of(question.text, state["classification"].structured)
-    quoter = _Quoter(collection, question.language, needs)
+    versions = state.get("versions", NO_VERSIONS)
+    quoter = _Quoter(collection, question.language, needs, versions)
     best = {ranked[0].chunk.document_key for ranked in quotes.ranked if ranked}
     by_document: defaultdict[tuple[str, str], list[RankedPassage]] = defaultdict(list)
     for passage in quotes.passages:
@@ -43,8 +45,15 @@ def quoted_steps(state: PipelineState, quotes: Quotes, collection: Collection) -
 class _Quoter:
     """Turns passages into steps."""
 
-    def __init__(self, collection: Collection, language: Language, needs: frozenset[Need]) -> None:
+    def __init__(
+        self,
+        collection: Collection,
+        language: Language,
+        needs: frozenset[Need],
+        versions: PageVersions,
+    ) -> None:
         self._collection = collection
+        self._versions = versions
         self._language = language
         self._needs = needs
         self._templates: Any = load_quote_texts(language)
@@ -57,7 +66,7 @@ class _Quoter:
         for passage in passages:
             chunk = passage.chunk
             first, *others = _block_texts(passage.segments, MAX_QUOTED_CHARS)
-            heading = self._templates.heading(chunk.title, chunk.section)
+            heading = self._templates.heading(chunk.title, chunk.section, *self._marks(chunk))
             yield from ((text, chunk) for text in (f"{heading}\n\n{first}", *others))
 
     def quote_api(self, passages: Sequence[RankedPassage], *, is_best: bool) -> list[QuotedStep]:
@@ -89,7 +98,12 @@ class _Quoter:
 
     def _api_line(self, chunk: Chunk) -> str:
         name = chunk.api_name or chunk.title
-        return str(self._templates.interface(name, api_method(chunk), chunk.api_url))
+        marks = self._marks(chunk)
+        return str(self._templates.interface(name, api_method(chunk), chunk.api_url, *marks))
+
+    def _marks(self, chunk: Chunk) -> tuple[str, bool]:
+        """Return the version to name with the title of a document, and whether it is deprecated."""
+        return self._versions.name_of(chunk), is_deprecated(chunk)
 
     def _steps_for_call(self, sections: dict[SectionKind, Chunk]) -> Iterator[QuotedStep]:
         """Yield the required parameters and the permissions of a call, if the question may need them."""

@@ -42,6 +42,7 @@ from runnables.retrieval.ranking import (
 from runnables.retrieval.relevance import MAX_COMPARED_CHUNKS, with_relevant_chunk
 from runnables.retrieval.rerank import RerankStep
 from runnables.retrieval.retriever import HybridSearch, to_document
+from runnables.retrieval.versions import VersionFinder
 from runnables.run_context import NamedStep
 from runnables.state import PipelineState, StateFunction, with_retrieved
 from schemas.document import Chunk, RetrievedChunk
@@ -244,22 +245,29 @@ def best_word_share(question: Question, chunks: Sequence[RetrievedChunk]) -> flo
 def build_boost_named_api(collection: Collection) -> Runnable[PipelineState, PipelineState]:
     """Return the step that puts chunks first if they belong to the API that the question names.
 
-    The step also sets `missing_identifiers`: the identifiers of the question that no document contains,
-    each with similar identifiers from the documents.
+    If pages exist in several versions, the step first selects the versions to read (see
+    `runnables.retrieval.versions`). The step also sets `missing_identifiers`: the identifiers of the
+    question that no document contains, each with similar identifiers from the documents.
     """
+    finder = VersionFinder(collection)
 
     async def boost_named_api(state: PipelineState, config: RunnableConfig) -> PipelineState:
-        return await collection.run(partial(_boost_named_api, collection, state))
+        return await collection.run(partial(_boost_named_api, collection, finder, state))
 
     return NamedStep(boost_named_api, "boost-named-api")
 
 
-def _boost_named_api(collection: Collection, state: PipelineState) -> PipelineState:
+def _boost_named_api(
+    collection: Collection, finder: VersionFinder, state: PipelineState
+) -> PipelineState:
     structured, named = state["classification"].structured, list[Chunk]()
     if structured.api_url or structured.api_name:
         named = find_named_api_chunks(collection, structured, state["question"].text)
     allowed = [chunk for chunk in named if state["question"].filters.allow(chunk)]
-    chunks = _boost(allowed, state["retrieved"])
+    ranking = [*state["retrieved"], *state["further"]]
+    versions = finder.find(state["question"], [*allowed, *(r.chunk for r in ranking)])
+    state = {**with_retrieved(state, versions.select(ranking)), "versions": versions}
+    chunks = _boost(list(filter(versions.is_selected, allowed)), state["retrieved"])
     missing = _missing_identifiers(collection, state["question"], chunks)
     return {**state, "chunks": chunks, "missing_identifiers": missing}
 

@@ -6,7 +6,7 @@ compares whole chunks.
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 
 from ingestion.sources.api_pages.permissions import scopes_of_sentences
@@ -54,15 +54,24 @@ class RankedChunk:
     """Position among the chunks that are compared, from 0."""
     score: float
     """Retrieval score relative to the best chunk's, 0 to 1."""
+    version: str = field(default="", kw_only=True)
+    """The words with which the question names the version of the chunk's page; empty if it does not."""
 
     @cached_property
     def heading(self) -> str:
-        """The text above the body: the headings, and the API's name, address and operationId."""
+        """The text above the body: headings, the API's name, address and operationId, and the version."""
         chunk = self.chunk
         is_operation = bool(chunk.api_url) and chunk.document_id.isidentifier()
         operation_id = chunk.document_id if is_operation else ""
         return " ".join(
-            (chunk.title, chunk.section, chunk.api_name, chunk.api_url, operation_id)
+            (
+                chunk.title,
+                chunk.section,
+                chunk.api_name,
+                chunk.api_url,
+                operation_id,
+                self.version,
+            )
         ).rstrip()
 
     @cached_property

@@ -1,0 +1,64 @@
+"""Finds the version of a document, and whether it is deprecated. Both become metadata of the document."""
+
+import re
+from collections.abc import Sequence
+from pathlib import Path
+
+from ingestion.sources.api_pages.columns import text_of
+from ingestion.text.markdown_blocks import MarkdownBlock
+from ingestion.text.version_names import version_of_paths
+
+_DEPRECATED_TEXT = re.compile(
+    r"\W*(?:(?:warning|caution|danger|important|note|警告|注意)\W+)?(?:deprecated(?:\W*\Z|\s*[.:!,;—–*_]|\s+(?:since|in|as|and|by|from|on|at)\b)"
+    r"|this (?:\w+ ){1,2}(?:is|has been) deprecated"
+    r"|(?:[该此本](?:接口|页面|文档|版本|方法|\s*API))?\s*已(?:经)?(?:被)?(?:废弃|弃用))",
+    re.IGNORECASE,
+)
+"""The start of a remark that what the page describes is deprecated."""
+_DEPRECATED_TITLE = re.compile(r"[(\[（【](?:deprecated|已?(?:废弃|弃用))[)\]）】]", re.IGNORECASE)
+
+
+def document_version(
+    document_id: str, page_url: str, source_path: Path | None, source_name: str, api_url: str = ""
+) -> str:
+    """Return the version that the first of the arguments with a version names; empty if there is none.
+
+    `source_path` is the folder or file of the document's source; None if its pages are downloaded.
+    """
+    return (
+        version_of_paths([document_id, page_url])
+        or folder_version(source_path)
+        or version_of_paths([f"{source_name}/", api_url])
+    )
+
+
+def folder_version(folder: Path | None) -> str:
+    """Return the version of all documents at the path of a source; empty if the path names none.
+
+    Only the last two folders of the path count. In a site made with Docusaurus that has
+    `versioned_docs`, the folder `docs` has the unreleased version.
+    """
+    if folder is None:
+        return ""
+    if folder.name == "docs" and (folder.parent / "versioned_docs").is_dir():
+        return "next"
+    return version_of_paths(["/".join([*folder.parts[-2:], ""])])
+
+
+def is_deprecated(blocks: Sequence[MarkdownBlock], title_level: int = 6) -> bool:
+    """Return whether the title, or a remark below it, says that what the blocks describe is deprecated.
+
+    The title is the first heading, unless its level is greater than `title_level`. Only the blocks before
+    the next heading count.
+    """
+    has_title = False
+    for block in blocks:
+        if block.kind == "heading":
+            if has_title or block.level > title_level:
+                return False
+            has_title = True
+            if _DEPRECATED_TITLE.search(block.title):
+                return True
+        elif block.kind in ("paragraph", "other") and _DEPRECATED_TEXT.match(text_of(block.text)):
+            return True
+    return False

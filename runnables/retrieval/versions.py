@@ -1,0 +1,200 @@
+"""Selects between the versions of a page, if the index contains several versions of it.
+
+A question may name a version, as in "the file size limit in v1". Then the pages of this version replace
+their other versions. Otherwise, the newest released version of a page replaces the others, unless these
+contain words of the question that the newest one lacks.
+"""
+
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
+from dataclasses import dataclass
+
+from ingestion.store.catalogue import DocumentKey, entry_key
+from ingestion.store.collection import Collection
+from ingestion.store.schema import searchable_text
+from ingestion.text.markdown_blocks import strip_anchor
+from ingestion.text.version_names import (
+    Version,
+    asked_versions,
+    parse_version,
+    path_without_version,
+)
+from ingestion.text.words import index_words, query_words
+from runnables.question.extract_details import details_of
+from schemas.document import CatalogueEntry, Chunk, RetrievedChunk
+from schemas.question import Question
+
+MAX_SAME_TITLES = 8
+"""Maximum number of documents with the same title that may be versions of one page.
+
+A title that more documents have, such as "Overview", does not identify a page.
+"""
+
+_Versions = Mapping[str, Sequence[Chunk]]
+"""The chunks of the versions of a page, by the name of the version. The version of a page may be empty."""
+
+
+@dataclass(frozen=True)
+class PageVersions:
+    """The documents among the retrieved ones that exist in several versions."""
+
+    pages: Mapping[DocumentKey, _Versions]
+    """For each of these documents, all versions of its page."""
+    asked: Mapping[str, str]
+    """The versions that the question names, each with the words that name it."""
+    words: Set[str]
+    """The words of the question."""
+
+    def name_of(self, chunk: Chunk) -> str:
+        """Return the version to name when `chunk` is quoted; empty if its page has only one version."""
+        return version_of(chunk) if self._versions_of(chunk) else ""
+
+    def is_selected(self, chunk: Chunk) -> bool:
+        """Return whether `chunk` is of the version to read, or has only one version."""
+        versions = self._versions_of(chunk)
+        return not versions or version_of(chunk) in self._selected(chunk, versions)
+
+    def asked_name_of(self, chunk: Chunk) -> str:
+        """Return the words with which the question names the version of `chunk`; may be empty."""
+        return self.asked.get(version_of(chunk), "")
+
+    def select(self, ranking: Iterable[RetrievedChunk]) -> list[RetrievedChunk]:
+        """Return `ranking` with each chunk replaced by that of the version to read, without duplicates."""
+        selected: dict[str, RetrievedChunk] = {}
+        for retrieved in ranking:
+            for each in self._replacements(retrieved):
+                selected.setdefault(each.chunk.id, each)
+        return list(selected.values())
+
+    def _replacements(self, retrieved: RetrievedChunk) -> Iterator[RetrievedChunk]:
+        chunk = retrieved.chunk
+        versions = self._versions_of(chunk)
+        own = version_of(chunk)
+        selected = self._selected(chunk, versions) if versions else {own}
+        if own in selected:
+            yield retrieved
+        for name in sorted(selected - {own}, key=parse_version, reverse=True):
+            counterpart = self._counterpart(chunk, versions[name])
+            yield RetrievedChunk(chunk=counterpart, score=retrieved.score)
+
+    def _versions_of(self, chunk: Chunk) -> _Versions:
+        return self.pages.get(chunk.document_key, {})
+
+    def _selected(self, chunk: Chunk, versions: _Versions) -> Set[str]:
+        """Return the versions that the question names or, without such a version, the newest one.
+
+        The version of `chunk` is returned if it contains words of the question that the newest one lacks.
+        """
+        if asked := self.asked.keys() & versions.keys():
+            return asked
+        newest = max(versions, key=lambda name: _order(name, versions[name]))
+        known = set[str]().union(*(self._words_of(each) for each in versions[newest]))
+        return {newest if self._words_of(chunk) <= known else version_of(chunk)}
+
+    def _counterpart(self, chunk: Chunk, others: Sequence[Chunk]) -> Chunk:
+        """Return the chunk of another version that is most like `chunk`, or else answers best."""
+
+        def likeness(other: Chunk) -> tuple[bool, bool, int]:
+            is_same = other.section.lower() == chunk.section.lower()
+            return other.kind == chunk.kind, is_same, len(self._words_of(other))
+
+        return max(others, key=likeness)
+
+    def _words_of(self, chunk: Chunk) -> Set[str]:
+        return self.words & index_words(searchable_text(chunk))
+
+
+NO_VERSIONS = PageVersions({}, {}, frozenset())
+"""No document exists in several versions."""
+
+
+def version_of(chunk: Chunk) -> str:
+    """Return the version of the document of `chunk`; empty if it has none."""
+    return chunk.metadata.get("version", "")
+
+
+def is_deprecated(chunk: Chunk) -> bool:
+    """Return whether the document of `chunk` describes something that is deprecated."""
+    return chunk.metadata.get("deprecated") == "true"
+
+
+def _order(name: str, chunks: Sequence[Chunk]) -> tuple[bool, Version]:
+    return not is_deprecated(chunks[0]), parse_version(name)
+
+
+class VersionFinder:
+    """Finds the other versions of documents in a collection. Its methods block."""
+
+    def __init__(self, collection: Collection) -> None:
+        self._collection = collection
+        self._index: tuple[Sequence[CatalogueEntry], _Index, _Index] | None = None
+
+    def find(self, question: Question, chunks: Iterable[Chunk]) -> PageVersions:
+        """Return the versions of the documents of `chunks`."""
+        documents = {chunk.document_key: chunk for chunk in chunks}
+        others = {key: self._other_documents(chunk) for key, chunk in documents.items()}
+        keys = {key for found in others.values() for key in found}
+        if not keys:  # most questions
+            return NO_VERSIONS
+        read: defaultdict[DocumentKey, list[Chunk]] = defaultdict(list)
+        for chunk in self._collection.chunks_of_documents([*keys, *documents]):
+            if question.filters.allow(chunk):
+                read[chunk.document_key].append(chunk)
+        pages: dict[DocumentKey, _Versions] = {}
+        for key, found in others.items():
+            versions: dict[str, list[Chunk]] = {}
+            for each in (key, *found):
+                if read[each]:
+                    versions.setdefault(version_of(read[each][0]), read[each])
+            if len(versions) > 1:
+                pages |= {each[0].document_key: versions for each in versions.values()}
+        names = dict.fromkeys(name for versions in pages.values() for name in versions)
+        words = frozenset(query_words(details_of(question).search_query))
+        return PageVersions(pages, asked_versions(question.text, names), words)
+
+    def _other_documents(self, chunk: Chunk) -> list[DocumentKey]:
+        """Return the documents that may be other versions of the document of `chunk`.
+
+        They have the same path without the version or, if there are none, the same title.
+        """
+        by_name, by_title = self._indexes()
+        entries = by_name[_last_part(chunk.document_id)]
+        found = [entry for entry in entries if _is_same_page(chunk, entry)]
+        titled = by_title[chunk.title]
+        if not found and version_of(chunk) and len(titled) <= MAX_SAME_TITLES:
+            found = [entry for entry in titled if _has_same_path(chunk.api_url, entry.api_url)]
+        return [
+            entry_key(entry)
+            for entry in found
+            if entry.language == chunk.language and entry_key(entry) != chunk.document_key
+        ]
+
+    def _indexes(self) -> tuple["_Index", "_Index"]:
+        """Return the documents by the last part of their id, and by their title."""
+        catalogue = self._collection.catalogue()
+        if self._index is None or self._index[0] is not catalogue:
+            by_name, by_title = _Index(list), _Index(list)
+            for entry in catalogue:
+                by_name[_last_part(entry.document_id)].append(entry)
+                by_title[entry.title].append(entry)
+            self._index = catalogue, by_name, by_title
+        return self._index[1:]
+
+
+_Index = defaultdict[str, list[CatalogueEntry]]
+
+
+def _last_part(document_id: str) -> str:
+    return document_id.rstrip("/").rpartition("/")[2]
+
+
+def _is_same_page(chunk: Chunk, entry: CatalogueEntry) -> bool:
+    """Return whether two documents have the same path, apart from the version."""
+    if chunk.source == entry.source and _has_same_path(chunk.document_id, entry.document_id):
+        return True
+    url, other_url = strip_anchor(chunk.page_url), strip_anchor(entry.page_url)
+    return bool(url) and url != other_url and _has_same_path(url, other_url)
+
+
+def _has_same_path(path: str, other: str) -> bool:
+    return path_without_version(path) == path_without_version(other)
