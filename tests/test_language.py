@@ -6,7 +6,7 @@ from ingestion.text.language import (
     detect_language,
     detect_question_language,
     estimate_tokens,
-    remove_code_blocks,
+    remove_pasted_text,
 )
 from schemas.choices import Language
 
@@ -55,9 +55,33 @@ def test_language_of_a_question_is_that_of_its_words_outside_of_code(
     assert detect_question_language(question) == expected
 
 
+@pytest.mark.parametrize(
+    ("question", "prose"),
+    [
+        ("2024-08-01 12:00:01.2 ERROR [exec-3] c.x.PayService - bad sign", ""),
+        ("[ERROR] Failed to pay the order", ""),
+        ("java.net.SocketTimeoutException: Read timed out at com.acme.Client.run", ""),
+        ("Caused by: a.SSLException: Received alert\n    at a.B.run(B.java:3)", ""),
+        (
+            'Traceback (most recent call last):\n  File "a.py", line 3, in pay\n'
+            "    raise ApiError(sign)\nacme.ApiError: bad sign",
+            "",
+        ),
+        ("HTTP/1.1 401 Unauthorized", ""),
+        ("String sign = md5(text);\nif (isValid(sign)) {", ""),
+        ('{"code": 1003, "msg": "签名错误"', "{ ,"),
+        ("My call fails with\na.IOException: Read timed out", "My call fails with"),
+        ("a.IOException: Read timed out 怎么办", "怎么办"),
+        ("a.IOException: bad sign. How do I fix it?", "a.IOException: bad sign. How do I fix it?"),
+    ],
+)
+def test_logs_and_code_are_removed(question: str, prose: str) -> None:
+    assert remove_pasted_text(question).strip() == prose
+
+
 def test_code_blocks_are_removed() -> None:
     text = "签名不对\n```java\nString sign;\n```\nwhy\n```\nopen"
-    assert remove_code_blocks(text).split() == ["签名不对", "why"]
+    assert remove_pasted_text(text).split() == ["签名不对", "why"]
 
 
 @pytest.mark.parametrize(

@@ -24,7 +24,7 @@ from ingestion.platform_config import read_platform
 from ingestion.providers import ModelRole
 from ingestion.store.collection import WARM_UP_QUESTION
 from ingestion.sync import foreign_documents_error
-from ingestion.text.language import detect_question_language, remove_code_blocks
+from ingestion.text.language import detect_question_language, remove_pasted_text
 from runnables.answer_events import AnswerEventHandler
 from runnables.factory import PipelineFactory
 from runnables.models.chat_model import ConcurrencyLimiter
@@ -265,12 +265,12 @@ class AnswerService:
             yield
 
     def _detect_language(self, command: AskCommand) -> Language:
-        """Return the language of the latest question that has words outside code.
+        """Return the language of the latest question that has words outside code and pasted logs.
 
         If there is no such question, return the platform's language.
         """
         for text in (command.text, *(turn.question for turn in reversed(command.history))):
-            prose = extract_details(remove_code_blocks(text)).prose
+            prose = extract_details(remove_pasted_text(text)).prose
             if language := detect_question_language(prose):
                 return language
         return self.platform.platform.language

@@ -26,12 +26,34 @@ RAREST_ZIPF = 2.0
 _HAN_RUN = re.compile(r"[\u3400-\u9fff\uf900-\ufaff]+")
 _LATIN_WORD = re.compile(r"[A-Za-z]+")
 _CODE_BLOCK = re.compile(r"```.*?(?:```|\Z)", re.DOTALL)
+_PASTED = re.compile(
+    r"""
+    # A log line, with its time and often its level
+    ^[ \t]*+\[?(?:\d{4}[-/]\d\d[-/]\d\d[T\x20]\d\d:\d\d|(?:ERROR|FATAL|WARN(?:ING)?|INFO|DEBUG)\b)
+      [\x20-\x7e]*+$
+    # The frames of a stack trace
+    | ^[ \t]*+(?:at[ ]\S+\(|\.\.\.[ ]\d+[ ]more)[\x20-\x7e]*+$
+    | ^[ \t]*+File[ ]"[\x20-\x7e]*+(?:\n[ \t]++(?!File[ ]")[\x20-\x7e]*+)*+$
+    | Traceback[ ]\(most[ ]recent[ ]call[ ]last\):
+    # The name of an error with its message, up to the end of the sentence
+    | (?:Caused[ ]by:[ ]*+)?[\w.$]{0,200}(?:Error|Exception|Failure|Fault)[ ]?:
+      (?:(?![.?!](?:\s|\Z))[\x20-\x7e])*+
+    # The first line of an HTTP response, a line of code, and a member of a JSON object
+    | ^HTTP/\d[\d.]*+[ ]\d{3}\b[\x20-\x7e]*+$
+    | ^[\x20-\x7e\t]{0,500}[;{][ \t]*+$
+    | "[\w.$-]{1,100}"\s{0,9}:\s{0,9}(?:"[^"\n]{0,500}"|[\w.+-]*+)
+    """,
+    re.MULTILINE | re.VERBOSE | re.ASCII,
+)
+"""Matches lines of logs, stack traces, HTTP responses and code without Chinese characters, and JSON."""
+
+_ENGLISH_INTERROGATIVE = re.compile(r"\b(?:how|why|what|which)\b|\?\s*\Z", re.IGNORECASE)
 _CODE = re.compile(
     r"`[^`\n]{1,200}`|(?<!\S)--?[A-Za-z][\w-]*"
-    r"|\b(?:curl|wget)\b|\b(?:GET|PUT|POST|PATCH|DELETE|HEAD|OPTIONS)\b",
+    r"|\b[\w.-]+=\S*|\b(?:curl|wget)\b|\b(?:GET|PUT|POST|PATCH|DELETE|HEAD|OPTIONS)\b",
     re.ASCII,
 )
-"""Matches code spans, options and names of shell commands, and HTTP methods."""
+"""Matches code spans, assignments, options and names of shell commands, and HTTP methods."""
 
 _LATIN_TOKEN = re.compile(r"[A-Za-z0-9_$./:@#+-]+")
 _PLAIN_WORD = re.compile(r"[A-Za-z][a-z]*(?:-[a-z]+)*|[A-Z]+")
@@ -50,9 +72,14 @@ def detect_language(text: str) -> Language:
     return "zh" if han_words and han_words * 3 >= latin_words else "en"
 
 
-def remove_code_blocks(text: str) -> str:
-    """Return `text` without the fenced code blocks of Markdown."""
-    return _CODE_BLOCK.sub(" ", text)
+def remove_pasted_text(question: str) -> str:
+    """Return `question` without fenced code blocks and without other text that its author did not write.
+
+    Such text is a line of a log or of code, an error message after the name of an exception, or JSON. In a
+    question with an English interrogative, only fenced code blocks are removed.
+    """
+    text = _CODE_BLOCK.sub(" ", question)
+    return text if _ENGLISH_INTERROGATIVE.search(text) else _PASTED.sub(" ", text)
 
 
 def detect_question_language(question: str) -> Language | None:
