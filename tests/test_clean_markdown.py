@@ -18,6 +18,24 @@ from schemas.platform import MarkdownSourceConfig, SourceLimits
     [
         (":::note Watch out\nBody\n:::", "**Watch out**\n\nBody"),
         ("> [!NOTE]\n> Body", "> **Note**\n>\n> Body"),
+        (":::danger\n严禁代开。\n:::", "**危险**\n\n严禁代开。"),
+        (":::info\n`a` 接口上限为 5。\n:::", "`a` 接口上限为 5。"),
+        ("> [!WARNING]\n> 正文", "> **警告**\n>\n> 正文"),
+        ("!!! caution\n    正文", "**注意**\n\n正文"),
+        ('<Callout type="warning">正文</Callout>', "**警告**\n\n正文"),
+        (
+            '<callout emoji="bulb">\nA\n</callout>\n<grid cols="2">\n<column>\n<text color="red">B</text>\n'
+            "</column>\n<column>\nC\n</column>\n</grid>",
+            "A\n\nB\n\nC",
+        ),
+        ('<callout type="warning">\nA\n</callout>', "**Warning**\n\nA"),
+        (
+            "`<token>` is `</key>`: <token>, <key> and List<String>",
+            "`<token>` is `</key>`: <token>, <key> and List<String>",
+        ),
+        ("a\n\n    <context>\n    b\n    </context>", "a\n\n    <context>\n    b\n    </context>"),
+        ("See it.<sup>[1]</sup> x<sup>2</sup>", "See it. x2"),
+        ("See<sup><a href='#f'>[2]</a></sup> [1]", "See [1]"),
         ('!!! tip "Hi"\n    inside\n\nafter', "**Hi**\n\ninside\n\nafter"),
         (
             '!!! tip "A"\n    a\n\n    !!! note "B"\n        b\n\n    c\n\nd\n\n    code',
@@ -59,6 +77,8 @@ from schemas.platform import MarkdownSourceConfig, SourceLimits
         ("a\n<br/>\n## Keys", "a\n\n## Keys"),
         ("a\n</br>\n## Keys", "a\n\n## Keys"),
         ("# [#](#keys) Keys [¶](#keys)", "# Keys "),
+        ('# <a name="a"></a>Keys<a href="#a">¶</a>', "# Keys"),
+        ("a\n\n[此处为语雀卡片，点击链接查看](https://a.example/b#c)\n\nb", "a\n\nb"),
         ('<page-anchor el="h2">\nKeys\n</page-anchor> of <your-app>', "Keys\n of <your-app>"),
         (
             '=== "JSON"\n\n    ```json\n    {\n      "a": 1\n    }\n    ```\n\n    Below.\n\nAfter.',
@@ -122,6 +142,18 @@ def test_markup_is_converted(written: str, plain: str) -> None:
         ("2 ** 3 中 ** 4", "2 ** 3 中 ** 4"),
         ("`a  b`  after  `c`", "`a  b` after `c`"),
         ("`a\\_b &gt;`", "`a\\_b &gt;`"),
+        ("a → b<br/>c → `d`<br>", "a → b  \nc → `d`"),
+        ("第一行。<br />\n第二行<br><br>1. 三", "第一行。  \n第二行  \n1. 三"),
+        ("1. Open<br/>Save\n> - a <br> b", "1. Open  \n   Save\n> - a  \n> b"),
+        ("a<br>--- <br># b `<br>`", "a --- # b `<br>`"),
+        (
+            "| 名<br>称 | 值 |\n| --- | --- |\n| 类型：<br>`A` 甲<br/>`B`<br>（乙） | <br>a<br>b. <br> c<br> |",
+            "| 名 称 | 值 |\n| --- | --- |\n| 类型：`A` 甲；`B` （乙） | a; b. c |",
+        ),
+        (
+            "| a |\n| --- |\n| x<br>y `<br>`<br>- z |",
+            "| a |\n| --- |\n| x; y `<br>` - z |",
+        ),
     ],
 )
 def test_text_is_cleaned(written: str, clean: str) -> None:

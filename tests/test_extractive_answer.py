@@ -590,3 +590,7 @@ def test_all_apis_of_the_stated_name_are_quoted(tmp_path: Path) -> None:
 def test_quoted_code_keeps_its_tags() -> None:
     text = "`<a>` and ``<b> ` </b>`` in <i>code</i>"
     assert quotable_markdown(text) == "`<a>` and ``<b> ` </b>`` in code"
+
+
+def test_quoted_text_keeps_its_line_breaks() -> None:
+    assert quotable_markdown("a → b  \nc ![](d.png)\ne  ") == "a → b  \nc\ne"

@@ -126,3 +126,15 @@ def test_sections_of_questions_have_the_anchor_of_the_heading_above(tmp_path: Pa
     write(tmp_path / "faq.md", "# FAQ\n\n## Pay\n\n**Why?**\n\nA.\n\n**How?**\n\nB.\n")
     (document,) = read(KINDS["markdown"].make, tmp_path, page_url="https://x.y/{path}#{anchor}")
     assert {section.page_url for section in document.sections} == {"https://x.y/faq#pay"}
+
+
+def test_marks_of_headings_that_are_questions_are_removed(tmp_path: Path) -> None:
+    write(
+        tmp_path / "faq.md",
+        "# FAQ\n\n### Q1：支持退款吗？\n\nA：支持。\n\nA：保留\n\n### Q2: Plans\n\nA: Basic",
+    )
+    (document,) = read(KINDS["markdown"].make, tmp_path)
+    assert [(section.heading, section.body) for section in document.sections] == [
+        (("支持退款吗？",), "支持。\n\nA：保留"),
+        (("Q2: Plans",), "A: Basic"),
+    ]

@@ -10,6 +10,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from ingestion.text.html_tags import bold_title
+from ingestion.text.language import detect_language
 from ingestion.text.markdown_blocks import cell_text, escape_borders, split_code
 
 _BLOCK = re.compile(
@@ -72,8 +73,9 @@ def _table(values: _Json) -> str:
 
 
 def _callout(values: _Json) -> str:
-    title = bold_title(_line(values, "type"), _line(values, "title"))
-    text = "\n\n".join(filter(None, (title, _text(values, "body"))))
+    body = _text(values, "body")
+    title = bold_title(_line(values, "type"), _line(values, "title"), detect_language(body))
+    text = "\n\n".join(filter(None, (title, body)))
     return "\n".join(f"> {line}".rstrip() for line in text.split("\n"))
 
 

@@ -11,7 +11,9 @@ import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 
 from ingestion.text.html_tags import (
+    PageMarkup,
     bold_title,
+    closing_tags,
     image_text,
     is_alone_on_line,
     outdent_components,
@@ -20,6 +22,7 @@ from ingestion.text.html_tags import (
     replace_tags,
     split_tables,
 )
+from ingestion.text.language import detect_language
 from ingestion.text.lenient_markdown import repair_markdown
 from ingestion.text.markdown_blocks import (
     change_outside_code,
@@ -27,6 +30,8 @@ from ingestion.text.markdown_blocks import (
     replace_outside_code,
     split_code,
 )
+from ingestion.text.typography import join_lines
+from schemas.choices import Language
 
 _WIDE = "\u00a0\u2000-\u200a\u3000"
 _WIDE_SPACE = re.compile(f"[{_WIDE}]")
@@ -34,6 +39,7 @@ _WIDE_INDENT = re.compile(rf"(^[ \t]*|\|[ \t]*)([{_WIDE}]+)")
 _CONVERTED_CHARACTER = re.compile(f"[<{_WIDE}]")
 _CONVERTED_STRINGS = (
     "{/*", "{{", "{%", "{:", "{'", '{"', ":::", "[!", "![", "](#", ":`", "import ", "export ",
+    "[此处为语雀",
 )  # fmt: skip
 """Text with one of these strings needs `_convert`."""
 _INDENTED_IN_COMPONENT = re.compile(
@@ -56,10 +62,13 @@ _MODULE_LINE = re.compile(
 )
 _INSERTION_LINE = re.compile(
     r"^[ \t]*(?:\{\{[<%].*[%>]\}\}|\{\{[ \t]*[\w.-]*/[\w./-]+[ \t]*\}\}|\{%-?[ \t]*include\b.*%\}"
-    r"|--8<--.*|<<<[ \t].*)[ \t]*$\n?",
+    r"|--8<--.*|<<<[ \t].*|\[此处为语雀[^\]\n]*\]\([^)\n]*\))[ \t]*$\n?",
     re.MULTILINE,
 )
-"""A line that inserts a file (`{{fragments/code.md}}`) or is a shortcode of Hugo (`{{< note >}}`)."""
+"""A line that inserts a file (`{{fragments/code.md}}`) or is a shortcode of Hugo (`{{< note >}}`).
+
+Yuque writes a link in place of an embedded card, and the text of the link says so.
+"""
 _MACRO_LINE = re.compile(
     r"^[ \t>]*+(?:(?:<%(?:(?!%>).)*+%>[ \t]*+)+|\{\{[ \t]*+[\w:.-]++>[^{}\n]*+\}\}[ \t]*+)$\n?",
     re.MULTILINE,
@@ -110,8 +119,15 @@ _DEFINITION = re.compile(
 )
 """The definition of a link, `[label]: target "title"`, but not of a footnote, `[^1]: text`."""
 _REFERENCE = outside_code(r"\[(?P<text>[^\[\]]+)\](?:\[(?P<label>[^\[\]]*)\])?(?![\[(:])")
-_ANCHOR_LINK = outside_code(r"\[[#¶§\u200b]?\]\(#[^)\s]*\)[ \t]?")
+_ANCHOR_LINK = outside_code(
+    r"\[[#¶§\u200b]?\]\(#[^)\s]*\)[ \t]?"
+    r"|<a\s[^<>]*\bhref=[\"']#[^<>]*>\s*[#¶§\u200b]?\s*</a\s*>"
+)
 """A link from a heading to itself."""
+_FOOTNOTE_MARK = outside_code(
+    r"<sup(?:\s[^<>]*)?>\s*(?:<a(?:\s[^<>]*)?>)?\s*\[{1,2}\d{1,3}\]{1,2}(?:\([^)\s]*\))?\s*(?:</a>)?\s*</sup\s*>"
+)
+"""The number of a footnote. In an answer, it would look like a citation."""
 _INSERTED_LINK = outside_code(
     r"!?\[(?P<text>[^\[\]]*)\]\((?:[^()\s<]*<%(?:(?!%>)[^\n]){0,300}+%>)+[^()\s]*\)"
 )
@@ -124,6 +140,8 @@ _REPLACEMENTS: Sequence[tuple[str, re.Pattern[str], Callable[[re.Match[str]], st
     (":`", _ROLE, lambda match: f"`{match['text']}`"),
     ("<%", _INSERTED_LINK, lambda match: match["text"]),
     ("](#", _ANCHOR_LINK, lambda _: ""),
+    ("<a ", _ANCHOR_LINK, lambda _: ""),
+    ("<sup", _FOOTNOTE_MARK, lambda _: ""),
     ("![", _IMAGE, lambda match: image_text(match["alt"], is_alone=is_alone_on_line(match))),
     ("{'", _STRING, lambda match: match["text"]),
     ('{"', _STRING, lambda match: match["text"]),
@@ -132,6 +150,7 @@ _REPLACEMENTS: Sequence[tuple[str, re.Pattern[str], Callable[[re.Match[str]], st
 
 The pattern is tried only if the text contains the string.
 """
+_ANY_TAG = re.compile(r"<[^<>]*>")
 _BREAK_LINE = re.compile(r"^[ \t]*(?:</?br\s*/?>[ \t]*)+$", re.MULTILINE | re.IGNORECASE)
 """A line that contains only `<br>` tags. A parser would read even a heading directly below it as HTML."""
 _BLANK_LINES = re.compile(r"\n{3,}")
@@ -151,8 +170,15 @@ _BOLD = re.compile(
 After a number and a space, `**` is an operator: `2 ** 8`.
 """
 _INVISIBLE = re.compile("[\u200b\ufeff]")
-_LINE_BREAK = re.compile(r"<br\s*/?>", re.IGNORECASE)
-_ANGLES = re.compile(r"<(/?[A-Za-z][^<>\n`]{0,60})>")
+_LINE_BREAKS = outside_code(r"[ \t]*(?:<br\s*/?>[ \t]*)+")
+_ROW = re.compile(r"[ \t>]*\|")
+_DELIMITER_ROW = re.compile(r"[ \t>]*\|[ \t|:-]+")
+_CELL_BORDER = re.compile(r"(?<!\\)\|")
+_LINE_START = re.compile(r"[ \t>]*(?:(?:[-*+]|\d{1,9}[.)])[ \t]+)*")
+"""The indentation of a line, marks of block quotes, and the marks of list items."""
+_OTHER_BLOCK = re.compile(r"[-=]{2,}\s*(?:\Z|<br)|#{1,6}\s|[>|]|```|~~~")
+"""Text that would not be part of the paragraph if it began a line."""
+_ANGLES = re.compile(r"<(?!br\s*/?>)(/?[A-Za-z][^<>\n`]{0,60})>", re.IGNORECASE)
 _AUTOLINK = re.compile(r"(?:https?|mailto|ftp):")
 _SPACES = outside_code(r"(?<=[^\s|])[ \t]{2,}(?=[^\s|])")
 
@@ -190,8 +216,9 @@ def to_plain_markdown(text: str, table_to_markdown: Callable[[str], str] | None 
     convert. If `table_to_markdown` is None, all tables lose their tags and keep their text.
     """
     text = repair_markdown(text.replace("\r\n", "\n"))
+    page = _page_markup(text)
     if any(string in text for string in _INDENTED_BLOCK_STRINGS):
-        text = "\n".join(_outdent_blocks(text.split("\n")))
+        text = "\n".join(_outdent_blocks(text.split("\n"), page.language))
     if "<" in text and _INDENTED_IN_COMPONENT.search(text):
         text = outdent_components(text)
     if "<!--" in text:
@@ -199,10 +226,17 @@ def to_plain_markdown(text: str, table_to_markdown: Callable[[str], str] | None 
     parts = (
         _INFO.sub(_with_language, part)
         if is_code
-        else (_convert(part, table_to_markdown) if _needs_conversion(part) else part)
+        else (_convert(part, page, table_to_markdown) if _needs_conversion(part) else part)
         for is_code, part in split_code(text)
     )
     return _BLANK_LINES.sub("\n\n", "".join(parts)).strip("\n")
+
+
+def _page_markup(text: str) -> PageMarkup:
+    """Return the language of a page, without its code and tags, and the names of its closing tags."""
+    prose = [part for is_code, part in split_code(text) if not is_code]
+    closed = frozenset(name for part in prose for name in closing_tags(part))
+    return PageMarkup(detect_language(_ANY_TAG.sub("", "\n".join(prose))), closed)
 
 
 def _with_language(match: re.Match[str]) -> str:
@@ -243,7 +277,7 @@ def _needs_conversion(text: str) -> bool:
     return bool(is_marked or _CONVERTED_CHARACTER.search(text) or _LABEL_BELOW_TABLE.search(text))
 
 
-def _convert(text: str, table_to_markdown: Callable[[str], str] | None) -> str:
+def _convert(text: str, page: PageMarkup, table_to_markdown: Callable[[str], str] | None) -> str:
     if "<!--" in text or "{/*" in text:
         text = replace_outside_code(_COMMENT, lambda _: "", text)
     text = _LABEL_BELOW_TABLE.sub(r"\1\n\n\2", _BREAK_LINE.sub("", text))
@@ -257,13 +291,15 @@ def _convert(text: str, table_to_markdown: Callable[[str], str] | None) -> str:
     text = _INSERTION_LINE.sub("", _MODULE_LINE.sub("", text))
     text = _MACRO_LINE.sub("", _ATTRIBUTE_LINE.sub("", text))
     if any(string in text for string in _ADMONITION_STRINGS):
-        text = "\n".join(_convert_admonitions(_TITLE_DIV.sub(r"\1 \2", text).split("\n")))
+        text = "\n".join(
+            _convert_admonitions(_TITLE_DIV.sub(r"\1 \2", text).split("\n"), page.language)
+        )
     for mark, pattern, replace in _REPLACEMENTS:
         if mark in text:
             text = replace_outside_code(pattern, replace, text)
     if "{{" in text:
         text = replace_annotations(text)
-    return replace_tags(text) if "<" in text else text
+    return replace_tags(text, page) if "<" in text else text
 
 
 def _keep_indentation(line: str) -> str:
@@ -273,7 +309,7 @@ def _keep_indentation(line: str) -> str:
     return _WIDE_INDENT.sub(lambda match: match[1] + "&emsp;" * len(match[2]), line)
 
 
-def _outdent_blocks(lines: Iterable[str]) -> Iterator[str]:
+def _outdent_blocks(lines: Iterable[str], language: Language) -> Iterator[str]:
     """Turn `!!! tip`, `??? note`, `=== "Tab"` and `.. note::` into bold titles; outdent their content."""
     blocks: list[tuple[int, int]] = []
     """The indentation of each open block and of its content, which is 0 until it is known."""
@@ -291,22 +327,26 @@ def _outdent_blocks(lines: Iterable[str]) -> Iterator[str]:
             fence = "" if is_end else fence or marks[1]
         if not fence and (start := _INDENTED_BLOCK_START.match(line)):
             blocks.append((indent, 0))
-            yield from ("", start[1] + bold_title(start[2] or "", start[3]), "")
-        elif not fence and (start := _DIRECTIVE.match(line)) and bold_title(start[2], ""):
+            yield from ("", start[1] + bold_title(start[2] or "", start[3], language), "")
+        elif (
+            not fence
+            and (start := _DIRECTIVE.match(line))
+            and (title := bold_title(start[2], "", language))
+        ):
             blocks.append((indent, 0))
-            yield from ("", start[1] + bold_title(start[2], ""), "", start[1] + start[3])
+            yield from ("", start[1] + title, "", start[1] + start[3])
         else:
             yield line
 
 
-def _convert_admonitions(lines: Iterable[str]) -> Iterator[str]:
+def _convert_admonitions(lines: Iterable[str], language: Language) -> Iterator[str]:
     """Turn `:::note` and `> [!NOTE]` into bold titles."""
     for line in lines:
         if match := _CONTAINER.match(line):
             title = match[3] or match[4] or match[5]
-            yield from ("", match[1] + bold_title(match[2] or "", title), "")
+            yield from ("", match[1] + bold_title(match[2] or "", title, language), "")
         elif match := _ALERT.match(line):
-            yield f"{match[1]}{bold_title(match[2], match[3])}"
+            yield f"{match[1]}{bold_title(match[2], match[3], language)}"
             yield match[1].rstrip()
         else:
             yield line
@@ -315,8 +355,9 @@ def _convert_admonitions(lines: Iterable[str]) -> Iterator[str]:
 def clean_text(markdown: str) -> str:
     """Return the Markdown of a block with entities decoded, and escapes and highlight marks removed.
 
-    Runs of spaces are collapsed. Spaces inside the marks of bold Chinese text are removed. A placeholder in
-    angle brackets becomes a code span. Code blocks and code spans are not changed.
+    A `<br>` becomes a line break, or punctuation in a table. Runs of spaces are collapsed. Spaces inside
+    the marks of bold Chinese text are removed. A placeholder in angle brackets becomes a code span. Code
+    blocks and code spans are not changed.
     """
     is_marked = any(string in markdown for string in _CLEANED_STRINGS)
     if not is_marked and not _CLEANED_CHARACTER.search(markdown):
@@ -326,14 +367,38 @@ def clean_text(markdown: str) -> str:
 
 def _clean(text: str) -> str:
     text = change_outside_code(_clean_characters, text)
+    if "<br" in text.lower():
+        lines = text.split("\n")
+        text = "\n".join(map(_break_line, lines, [*lines[1:], ""]))
     return replace_outside_code(_SPACES, lambda _: " ", text)
+
+
+def _break_line(line: str, following: str) -> str:
+    """Return a line with each `<br>` replaced: in a table by punctuation, elsewhere by a hard line break.
+
+    `following` is the next line of the page. In the header of a table, a space replaces `<br>`.
+    """
+    if _ROW.match(line):
+        if _DELIMITER_ROW.fullmatch(following):
+            return replace_outside_code(_LINE_BREAKS, lambda _: " ", line)
+        return "|".join(map(join_lines, _CELL_BORDER.split(line)))
+    start = _LINE_START.match(line)
+    indent = re.sub(r"[^\s>]", " ", start[0]) if start else ""
+
+    def break_line(line_breaks: re.Match[str]) -> str:
+        before, after = line[len(indent) : line_breaks.start()], line[line_breaks.end() :]
+        if not after:
+            return "  " if before and following.strip() else ""
+        return " " if not before or _OTHER_BLOCK.match(after) else f"  \n{indent}"
+
+    return replace_outside_code(_LINE_BREAKS, break_line, line)
 
 
 def _clean_characters(text: str) -> str:
     if "\\" in text:
         text = _ESCAPE.sub(r"\1", text)
     text = _INVISIBLE.sub("", html.unescape(text))
-    text = _LINE_BREAK.sub(" ", _WIDE_SPACE.sub(" ", text))
+    text = _WIDE_SPACE.sub(" ", text)
     text = _HIGHLIGHT.sub(lambda match: match[1] or match[2], text)
     text = _BOLD.sub(
         lambda match: f"**{match['loose'].strip()}**" if match["loose"] else match[0], text

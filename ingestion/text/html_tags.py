@@ -5,7 +5,9 @@ Tags are found with regular expressions. The page is not parsed as an HTML docum
 
 import html
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Set
+from dataclasses import dataclass
+from functools import partial
 
 from ingestion.text.components import (
     ATTRIBUTES,
@@ -17,6 +19,8 @@ from ingestion.text.components import (
     title_of,
 )
 from ingestion.text.markdown_blocks import escape_borders, outside_code, replace_outside_code
+from prompts.user_text import user_text
+from schemas.choices import Language
 
 _HTML_TAGS = frozenset(
     ["a", "abbr", "address", "article", "aside", "b", "bdi", "bdo", "big", "blockquote", "body",
@@ -28,12 +32,6 @@ _HTML_TAGS = frozenset(
      "style", "sub", "summary", "sup", "svg", "table", "tbody", "td", "template", "tfoot", "th",
      "thead", "time", "title", "tr", "tt", "u", "ul", "var", "video", "wbr", "path"]
 )  # fmt: skip
-_ADMONITIONS = frozenset(
-    ["note", "tip", "info", "warning", "caution", "danger", "important", "hint", "success",
-     "error", "attention", "example", "question", "abstract", "summary", "bug", "failure",
-     "quote", "check", "details", "seealso", "deprecated",
-     "versionadded", "versionchanged"]
-)  # fmt: skip
 _NOTE_BOXES = frozenset(["callout", "admonition", "alert", "aside", "notice", "banner", "panel"])
 """Names of components whose attributes say which admonition they are, as in `<Callout type="tip">`."""
 _TITLES = ("title", "label", "name", "header", "heading", "tabName", "summary", "text", "value")
@@ -41,6 +39,7 @@ _TITLES = ("title", "label", "name", "header", "heading", "tabName", "summary", 
 _MESSAGES = ("message", "description", "meaning", "when", "text", "title")
 """Attributes of components about errors that may hold the message, the most specific first."""
 _TAG = outside_code(rf"<(?P<closing>/?)(?P<tag>[a-z][\w.-]*)(?P<attributes>{ATTRIBUTES})\s*/?>")
+_CLOSING_TAG = outside_code(r"</(?P<tag>[a-z][\w.-]*)\s*>")
 _ANNOTATION = outside_code(r"(?<!=)\{(?P<object>\{[^{}\n]*\})\}")
 """An object after a heading or in a paragraph, such as `{{ tag: 'POST', label: '/v1/x' }}`."""
 _EMPHASIS = outside_code(
@@ -112,23 +111,39 @@ _LINK = re.compile(
 )
 
 
-def replace_tags(text: str) -> str:
+@dataclass(frozen=True)
+class PageMarkup:
+    """What the meaning of a tag on a page depends on."""
+
+    language: Language
+    """The language of the page's text, and so of added titles."""
+    closed_tags: Set[str]
+    """The names of the page's closing tags, in lower case."""
+
+
+def closing_tags(text: str) -> Iterator[str]:
+    """Yield the name of each closing tag outside code spans, in lower case."""
+    if "</" in text:
+        yield from (m["tag"].lower() for m in _CLOSING_TAG.finditer(text) if m["tag"])
+
+
+def replace_tags(text: str, page: PageMarkup) -> str:
     """Return `text` with Markdown instead of tags and components; rows of tables stay on one line."""
     if "<summary" in text:
         text = replace_outside_code(_SUMMARY, _summary, text)
     # Most paragraphs have no tags. A code span cannot contain a blank line, so paragraphs can be converted
     # separately.
     paragraphs = text.split("\n\n")
-    return "\n\n".join(_replace_in(part) if "<" in part else part for part in paragraphs)
+    return "\n\n".join(_replace_in(part, page) if "<" in part else part for part in paragraphs)
 
 
-def _replace_in(text: str) -> str:
+def _replace_in(text: str, page: PageMarkup) -> str:
     if "<code" in text:
         text = replace_outside_code(_CODE_ELEMENT, lambda match: _code(match["html"]), text)
     if _MAY_BE_EMPHASIS.search(text):
         text = replace_outside_code(_EMPHASIS, _emphasis, text)
-    text = "\n".join(map(_replace_in_row, text.split("\n")))
-    return replace_outside_code(_TAG, _replace_tag, text)
+    text = "\n".join(_replace_in_row(line, page) for line in text.split("\n"))
+    return replace_outside_code(_TAG, partial(_replace_tag, page=page), text)
 
 
 def replace_annotations(text: str) -> str:
@@ -180,9 +195,12 @@ def outdent_components(text: str) -> str:
     return "\n".join(lines)
 
 
-def bold_title(kind: str, title: str | None) -> str:
-    """Return `title` in bold. Without a title, return `kind` in bold if it is an admonition, else ""."""
-    text = (title or "").strip() or (kind.capitalize() if kind.lower() in _ADMONITIONS else "")
+def bold_title(kind: str, title: str | None, language: Language) -> str:
+    """Return `title` in bold. Without a title, return the name of the admonition `kind` in `language`.
+
+    The result is empty if there is no title and `kind` is not an admonition.
+    """
+    text = (title or "").strip() or user_text(language).admonitions.get(kind.lower(), "")
     return f"**{text}**" if text else ""
 
 
@@ -204,16 +222,16 @@ def _summary(match: re.Match[str]) -> str:
     return f"\n\n{indent}**{title}**\n\n{indent}" if title else ""
 
 
-def _replace_in_row(line: str) -> str:
+def _replace_in_row(line: str, page: PageMarkup) -> str:
     """Return a table row with its tags replaced; paragraphs and lists begin on a new line in their cell."""
     if "|" not in line or "<" not in line:
         return line
-    line = replace_outside_code(_TAG, _replace_row_tag, line)
+    line = replace_outside_code(_TAG, partial(_replace_row_tag, page=page), line)
     return _OUTER_BREAKS.sub(r"\1", _LINE_BREAKS.sub("<br>", line))
 
 
-def _replace_row_tag(match: re.Match[str]) -> str:
-    text = _replace_tag(match).strip("\n")
+def _replace_row_tag(match: re.Match[str], page: PageMarkup) -> str:
+    text = _replace_tag(match, page).strip("\n")
     if text == match[0]:
         return text
     if match["tag"][0].isupper():
@@ -223,26 +241,35 @@ def _replace_row_tag(match: re.Match[str]) -> str:
     return text
 
 
-def _replace_tag(match: re.Match[str]) -> str:
-    """Return the replacement of a tag; a placeholder such as `<token>` stays."""
-    is_closing, name = bool(match["closing"]), match["tag"]
-    is_component = name[0].isupper()
-    if name.lower() not in _HTML_TAGS and not is_component:
-        is_element = "-" in name and (is_closing or "=" in match["attributes"])
-        return "" if is_element else match[0]  # other tags are placeholders
-    if is_component and not is_closing and _is_type_argument(match):
-        return match[0]
+def _replace_tag(match: re.Match[str], page: PageMarkup) -> str:
+    """Return the replacement of a tag; a placeholder such as `<token>` stays.
+
+    A tag that is neither HTML nor a component is a placeholder if it has no attributes and is never closed.
+    In code that is marked by indentation, such tags without attributes stay as well.
+    """
+    name = match["tag"].lower()
     values = attributes_of(match["attributes"]) if match["attributes"] else {}
-    if not is_component:
+    if match["tag"][0].isupper():
+        is_type = not match["closing"] and _is_type_argument(match)
+        return match[0] if is_type else _replace_component(match, values, page.language)
+    if name in _HTML_TAGS:
         return _html_tag(match, values)
-    if is_closing:
+    is_code = _line_before(match).startswith(("    ", "\t"))
+    if "=" not in match["attributes"] and (is_code or name not in page.closed_tags):
+        return match[0]
+    return _replace_component(match, values, page.language) if name in _NOTE_BOXES else ""
+
+
+def _replace_component(match: re.Match[str], values: Mapping[str, str], language: Language) -> str:
+    name = match["tag"]
+    if match["closing"]:
         return "" if _is_inline(match) else "\n"
     if lead := _lead(match, values):
         return f"\n\n{lead} "
     if _CODE_FILE.fullmatch(name) and match[0].endswith("/>"):
         return ""  # the code is in another file; its title alone says nothing
     is_badge = _BADGE.fullmatch(name) and _is_in_heading(match)
-    text = "" if is_badge and not call_in(values) else _component(name, values)
+    text = "" if is_badge and not call_in(values) else _component(name, values, language)
     if _is_inline(match):
         return text.strip().replace("**", "")
     return f"\n\n{text}\n\n" if text else ""
@@ -323,7 +350,7 @@ def _error(values: Mapping[str, str]) -> str:
     return f"**{status}**" if _ERROR_STATUS.fullmatch(status) else ""
 
 
-def _component(name: str, values: Mapping[str, str]) -> str:
+def _component(name: str, values: Mapping[str, str], language: Language) -> str:
     """Return the text for a component, such as a call, a heading, "(required)" or its title in bold."""
     if mark := _MARK.fullmatch(name):
         return " (required)" if mark["required"] else " (optional)"
@@ -333,10 +360,10 @@ def _component(name: str, values: Mapping[str, str]) -> str:
         return f"`{call}`\n\n{required}".strip()
     if _HEADING.fullmatch(tag := values.get("as", "")):
         return f"{'#' * int(tag[1])} {title_of(values, ('children', *_TITLES))}"
-    return required or _component_title(name, values)
+    return required or _component_title(name, values, language)
 
 
-def _component_title(name: str, values: Mapping[str, str]) -> str:
+def _component_title(name: str, values: Mapping[str, str], language: Language) -> str:
     """Return the title of a component in bold, or as a heading if it is an HTTP status.
 
     A component for a part of the request or response, such as `<RequestBody>`, gets a title even if it has
@@ -346,7 +373,9 @@ def _component_title(name: str, values: Mapping[str, str]) -> str:
     if _HTTP_STATUS.fullmatch(title):
         return f"#### {title}"  # a tab for the responses with this status
     if not title and name.lower() in _NOTE_BOXES:
-        title = next((v.capitalize() for v in values.values() if v.lower() in _ADMONITIONS), "")
+        name = next(
+            (v for v in values.values() if v.lower() in user_text(language).admonitions), ""
+        )
     elif not title:
         words = re.sub(r"(?<=[a-z])(?=[A-Z])", " ", name)
         side = next(filter(_SIDE_VALUE.fullmatch, values.values()), "")
@@ -354,7 +383,7 @@ def _component_title(name: str, values: Mapping[str, str]) -> str:
             title = f"{side.capitalize()} {words}"
         elif _SIDE.fullmatch(name):
             title = f"{words} {values.get('status', '')}".strip()
-    return bold_title(name, title)
+    return bold_title(name, title, language)
 
 
 def split_tables(text: str) -> Iterator[tuple[bool, str]]:

@@ -7,7 +7,7 @@ Markdown have definition lists.
 import re
 import textwrap
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from html import unescape
 from itertools import groupby, pairwise
 
@@ -183,9 +183,12 @@ def with_question_headings(blocks: Sequence[MarkdownBlock]) -> list[MarkdownBloc
 
     A question is a line in bold that ends with a question mark or begins with a mark such as "Q:". Its
     answer must follow. The new heading has `QUESTION_LEVEL` and the anchor of the heading above it. A mark
-    before the answer, such as "A:", is removed. The blocks are unchanged if the page has fewer than
-    `MIN_QUESTIONS` questions.
+    before the answer, such as "A:", is removed. Such lines are unchanged if the page has fewer than
+    `MIN_QUESTIONS` of them.
+
+    If a heading is a question with a mark, the marks of the question and of its answer are removed.
     """
+    blocks = list(_without_question_marks(blocks))
     parts = [part for block in blocks for part in _split_questions(block)]
     answered = {
         index
@@ -193,7 +196,7 @@ def with_question_headings(blocks: Sequence[MarkdownBlock]) -> list[MarkdownBloc
         if question_of(part) and following.kind != "heading" and not question_of(following)
     }
     if len(answered) < MIN_QUESTIONS:
-        return list(blocks)
+        return blocks
     anchor = ""
     found: list[MarkdownBlock] = []
     for index, part in enumerate(parts):
@@ -206,6 +209,17 @@ def with_question_headings(blocks: Sequence[MarkdownBlock]) -> list[MarkdownBloc
             part = MarkdownBlock("paragraph", _without_mark(part.text))
         found.append(part)
     return found
+
+
+def _without_question_marks(blocks: Iterable[MarkdownBlock]) -> Iterator[MarkdownBlock]:
+    """Yield the blocks without the marks of headings that are questions, and of the answers below them."""
+    is_answer = False
+    for block in blocks:
+        if is_answer and block.kind == "paragraph":
+            block = replace(block, text=_without_mark(block.text))
+        mark = _MARK.match(block.title)
+        is_answer = mark is not None and block.title.endswith(("?", "？"))
+        yield replace(block, title=block.title[mark.end() :]) if mark and is_answer else block
 
 
 def question_of(block: MarkdownBlock) -> str:

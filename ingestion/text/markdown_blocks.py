@@ -160,7 +160,7 @@ def split_list_items(markdown: str) -> list[str]:
     for token in _parse(markdown):
         if token.type == "list_item_open" and token.level == 1 and token.map:
             first, *rest = lines[slice(*token.map)]
-            first = re.sub(r"^([-*+]|\d+[.)])\s+", "", first.strip())
+            first = re.sub(r"^([-*+]|\d+[.)])\s+", "", first.lstrip())
             items.append("\n".join([first, *_dedent(rest)]).strip())
     return items
 

@@ -3,9 +3,14 @@
 import re
 from collections.abc import Iterable
 
+from ingestion.text.markdown_blocks import outside_code, replace_outside_code
+
 _CHINESE = re.compile(r"[\u4e00-\u9fff]")
 _FULL_WIDTH_ENDS = ("。", "；", "！", "？", "：", "，", "、", "…")
 _ENDS = (".", ";", "!", "?", ":")
+_LINE_BREAKS = outside_code(r"\s*(?:<br\s*/?>(?:\s|&nbsp;)*)+")
+_SEPARATED_LINE = re.compile(r"[-*+•·]\s|\**[(（]")
+"""The start of a line that needs no separator before it: an item of a list, or text in parentheses."""
 
 
 def has_chinese(text: str) -> bool:
@@ -47,3 +52,18 @@ def label_with(label: str, text: str) -> str:
 def with_note(text: str, note: str) -> str:
     """Return `text` followed by a note in parentheses."""
     return (f"{text}（{note}）" if has_chinese(note) else f"{text} ({note})").strip()
+
+
+def join_lines(cell: str) -> str:
+    """Return the Markdown of a table cell with a semicolon for each `<br>` that no punctuation replaces."""
+    separator = "；" if has_chinese(cell) else "; "
+
+    def separate(line_breaks: re.Match[str]) -> str:
+        before, after = cell[: line_breaks.start()], cell[line_breaks.end() :]
+        end = before.rstrip("*_")
+        if end.endswith(_FULL_WIDTH_ENDS) and after:
+            return ""
+        is_separated = end.endswith((*_ENDS, ",")) or _SEPARATED_LINE.match(after)
+        return separator if end.strip() and after.strip() and not is_separated else " "
+
+    return replace_outside_code(_LINE_BREAKS, separate, cell)

@@ -134,6 +134,7 @@ def _split_block(context: _RowContext, index: int, block: MarkdownBlock) -> Iter
 
     if block.kind == "table":
         header, rows = _table_cells(block.text)
+        rows = [row for row in rows if any(row)]
         required = _required_names(context, rows)
         for row in rows:
             cells = [quotable_markdown(cell) for cell in row]
@@ -239,8 +240,10 @@ def quotable_markdown(text: str) -> str:
     """
     parts = _CODE.split(text)
     plain = (part if part.startswith("`") else _without_markup(part) for part in parts)
-    lines = (line.rstrip() for line in "".join(plain).splitlines())
-    return "\n".join(line for line in lines if line.strip(" >")).strip()
+    lines = "".join(plain).splitlines()
+    # Two spaces at the end of a line are a line break.
+    lines = [line.rstrip() + "  " * line.endswith("  ") for line in lines if line.strip(" >")]
+    return "\n".join(lines).strip()
 
 
 def _without_markup(text: str) -> str:

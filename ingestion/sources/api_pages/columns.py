@@ -12,7 +12,7 @@ from itertools import groupby
 from types import MappingProxyType
 
 from ingestion.text.markdown_blocks import plain_text
-from ingestion.text.typography import has_chinese, label_with
+from ingestion.text.typography import has_chinese, join_lines, label_with
 
 TableRows = Sequence[Sequence[str]]
 """Rows of cells."""
@@ -115,8 +115,12 @@ _HIDDEN = {"`": "\ue000", "[": "\ue001", "](": "\ue002", ")": "\ue003", "_": "\u
 
 
 def description_of(cell: str) -> str:
-    """Return a cell as plain text (see `text_of`), but keep code spans and absolute links."""
-    text = _LINK.sub(_hide_link, _CODE.sub(rf"`{_HIDDEN['`']}\1{_HIDDEN['`']}`", cell))
+    """Return a cell as plain text (see `text_of`), but keep code spans and absolute links.
+
+    A `<br>` becomes punctuation.
+    """
+    text = join_lines(cell) if "<br" in cell.lower() else cell
+    text = _LINK.sub(_hide_link, _CODE.sub(rf"`{_HIDDEN['`']}\1{_HIDDEN['`']}`", text))
     text = text_of(text)
     for markup, hidden in _HIDDEN.items():
         text = text.replace(hidden, markup)
