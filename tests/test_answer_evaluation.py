@@ -1,6 +1,7 @@
 """Scoring of answers against the facts of questions."""
 
 import json
+import re
 from collections.abc import Callable
 from pathlib import Path
 
@@ -317,6 +318,13 @@ def test_answers_are_scored_as_json(evaluate: Evaluate) -> None:
     assert (scores["unanswerable"], scores["honest"]) == (1, 1.0)
 
 
+def test_repeated_questions_are_left_out(evaluate: Evaluate) -> None:
+    lines = [json.dumps(line) for line in (RIGHT, WEATHER, RIGHT, RIGHT)]
+    Path("questions.jsonl").write_text("\n".join(lines), encoding="utf-8")
+    shown = evaluate().stdout
+    assert "  2 questions, 32 documents\nleft out: 2 repeated questions\n" in shown
+
+
 def test_answers_are_scored_as_text(evaluate: Evaluate) -> None:
     run = evaluate()
     assert run.exit_code == 0, run.output
@@ -338,6 +346,25 @@ def test_tables_stay_readable_in_wrong_answers(capsys: pytest.CaptureFixture[str
     start = lines.index("| Plan | Requests |")
     assert lines[start - 2 : start] == ["Limits count per key. [1]", ""]
     assert lines[start + 3 :][:3] == ["| Growth | 50 |", "", "[1]"]
+
+
+def test_honest_answers_are_not_listed_as_wrong(capsys: pytest.CaptureFixture[str]) -> None:
+    unsure = result(UNANSWERABLE, answer("Perhaps [1]", confidence="low"))
+    print_answers(evaluation(unsure))
+    assert "not right" not in capsys.readouterr().out
+    sure = result(UNANSWERABLE, answer("Surely [1]", confidence="medium"))
+    print_answers(evaluation(unsure, sure))
+    assert "1 answer is not right:" in capsys.readouterr().out
+    found = compare_evaluations(evaluation(unsure), evaluation(sure))
+    assert (len(found.better), len(found.worse)) == (0, 1)
+
+
+def test_repeated_questions_are_compared_once(capsys: pytest.CaptureFixture[str]) -> None:
+    one = result(QUESTION, answer("half an hour, refresh_token [1]"))
+    print_comparison(compare_evaluations(evaluation(one, one), evaluation(one, one)))
+    shown = capsys.readouterr().out
+    assert "1 question in both" in shown
+    assert re.search(r"^page +0\.000 +0\.000 +\+0\.000", shown, re.MULTILINE)
 
 
 def test_comparison_shows_the_lines_that_differ(capsys: pytest.CaptureFixture[str]) -> None:

@@ -15,6 +15,7 @@ from click.testing import CliRunner, Result
 from app.analytics.evaluation.dataset import (
     DocumentIndex,
     EvaluationQuestion,
+    distinct_questions,
     read_questions,
     write_questions,
 )
@@ -157,7 +158,10 @@ def test_ids_are_read_as_text(tmp_path: Path) -> None:
     ("lines", "said"),
     [
         (['{"question": "a"}', "{"], "line 2: Invalid JSON"),
-        (["", '["a"]'], "line 2: Input should be an object"),
+        (['{"question": "a"}', '["a"]'], "line 2: Input should be an object"),
+        (['{"question": "a"}', "", "{]"], "line 3: Invalid JSON: key must be a string at column 2"),
+        (["[", '{"question": "a"}', "]"], "not JSON Lines: each line must be an object such as"),
+        (["question;gold", "a;b"], "not JSON Lines: each line must be an object such as"),
         (['{"gold": ["a"]}'], "line 1: question: Field required"),
         (['{"question": " "}'], "line 1: question: String should have at least 1 character"),
         (['{"question": "a", "gold": 1}'], "line 1: gold: Input should be"),
@@ -228,6 +232,20 @@ def test_error_names_the_unreadable_file(tmp_path: Path) -> None:
         read_questions(tmp_path / "latin")
     with pytest.raises(QuestionError, match="none: No such file"):
         read_questions(tmp_path / "none")
+
+
+def test_utf_16_with_a_byte_order_mark_is_read(tmp_path: Path) -> None:
+    (tmp_path / "q.jsonl").write_text('{"question": "怎么发货"}\n', encoding="utf-16")
+    assert [question.question for question in read_questions(tmp_path / "q.jsonl")] == ["怎么发货"]
+
+
+def test_repeated_questions_count_once() -> None:
+    lines = [EvaluationQuestion(question=q, gold=(g,)) for q, g in ("ax", "bx", "ax", "ay")]
+    assert [(line.question, line.gold) for line in distinct_questions(lines)] == [
+        ("a", ("x",)),
+        ("b", ("x",)),
+        ("a", ("y",)),
+    ]
 
 
 def test_handwritten_questions_are_not_overwritten(tmp_path: Path) -> None:
@@ -392,12 +410,12 @@ def test_min_recall_sets_the_exit_code(evaluate: Evaluate, tmp_path: Path) -> No
 
 
 def test_questions_with_missing_documents_are_counted(evaluate: Evaluate, tmp_path: Path) -> None:
-    missed = [{"question": "签名怎么算", "gold": [f"130{number}"]} for number in (1, 2)]
+    missed = [{"question": f"签名怎么算{'？' * n}", "gold": ["1301"]} for n in range(12)]
     text = "gold documents missing from the first 1 documents (route: full text)"
     one = evaluate(write_lines(tmp_path / "one.jsonl", missed[0]), "--k", 1)
     assert f"1 question has {text}:" in one.stdout
     assert "  1 question, 32 documents" in one.stdout
-    many = evaluate(write_lines(tmp_path / "many.jsonl", *missed * 6), "--k", 1)
+    many = evaluate(write_lines(tmp_path / "many.jsonl", *missed), "--k", 1)
     assert f"12 questions have {text}; the worst 10:" in many.stdout
 
 

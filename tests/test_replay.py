@@ -296,6 +296,19 @@ def test_report_of_one_question_and_one_day_uses_the_singular(
     assert count.strip() == "1  different type"
 
 
+def test_report_shows_the_urls_of_a_moved_page(capsys: pytest.CaptureFixture[str]) -> None:
+    old, new = (Page(title="Shops", page_url=f"https://x/{path}") for path in ("shops", "a/shops"))
+    kept = Page(title="Quotas", page_url="https://x/quotas")
+    changed = replayed(
+        outcome().model_copy(update={"pages": [kept, old]}),
+        outcome().model_copy(update={"pages": [kept, new]}),
+    )
+    print_replay(Replay(days=1, recorded=1, settings="extractive, k=3", questions=[changed]))
+    shown = capsys.readouterr().out
+    assert "then  high  Quotas, Shops https://x/shops" in shown
+    assert "now   high  Quotas, Shops https://x/a/shops" in shown
+
+
 def test_report_shows_the_changed_row_of_a_table(capsys: pytest.CaptureFixture[str]) -> None:
     table = "| Plan | Requests per second, counted per key and not per workspace |\n| --- | --- |"
     steps = [[f"{table}\n| Starter | 10 |\n| Growth | {limit} |", "[1]"] for limit in (50, 75)]

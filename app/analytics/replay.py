@@ -99,6 +99,7 @@ class ReplayedQuestion(ApiModel):
     id: str
     """Id of the record."""
     question: str
+    """The question that is asked again; for a follow-up, this is its standalone form."""
     times: int
     """Number of times that the question was asked."""
     before: ReplayOutcome
@@ -294,7 +295,7 @@ async def _replay_all(
             after = await _replay_question(answerer, replace(command, k=k or command.k))
             replayed = ReplayedQuestion(
                 id=record.id,
-                question=record.question,
+                question=command.text,
                 times=question.times,
                 before=ReplayOutcome.of(record),
                 after=after,

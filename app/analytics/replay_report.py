@@ -101,7 +101,8 @@ def _outcome_text(
 ) -> Text:
     """Return what has changed in `outcome`: error code, differing lines, question type or cited pages.
 
-    `outcome` is one of the two outcomes of `replayed`. Pages in `changed` have the style `style`.
+    `outcome` is one of the two outcomes of `replayed`. Pages in `changed` have the style `style`, and show
+    their URL if the other answer cites another page with the same title.
     """
     if outcome.failure:
         return Text(outcome.failure, style="red")
@@ -112,9 +113,15 @@ def _outcome_text(
         return Text("\n".join(lines[:MAX_LINES]))
     if replayed.change == "other type":
         return Text(str(outcome.type))
-    pages = [
-        Text(page.title, style=style if page_key(page) in changed else "") for page in outcome.pages
-    ]
+    other = replayed.after if outcome is replayed.before else replayed.before
+    moved = {page.title for page in other.pages if page_key(page) not in outcome.page_keys}
+    pages = []
+    for page in outcome.pages:
+        is_changed = page_key(page) in changed
+        title = (
+            f"{page.title} {page.page_url}" if is_changed and page.title in moved else page.title
+        )
+        pages.append(Text(title.strip(), style=style if is_changed else ""))
     return Text(", ").join(pages) if pages else Text("cites nothing", style="dim")
 
 

@@ -20,11 +20,17 @@ from app.analytics.evaluation.answer_scoring import (
     answer_scores,
 )
 from app.analytics.evaluation.dataset import Fact
-from app.analytics.evaluation.report import MAX_WORST_QUESTIONS, new_table, print_parts
+from app.analytics.evaluation.report import (
+    MAX_WORST_QUESTIONS,
+    new_table,
+    print_parts,
+    repeated_line,
+)
 from app.analytics.report_text import count_of, differing_lines
 from schemas.errors import ConfigurationError
 
 SHARES = {
+    "page": "page",
     "evidence": "evidence",
     "right": "answer",
     "correct": "correct",
@@ -89,10 +95,11 @@ def compare_evaluations(before: AnswerEvaluation, after: AnswerEvaluation) -> An
     Raises ConfigurationError if there is no such question.
     """
     earlier = {result.question: result for result in before.questions}
+    later = {result.question: result for result in after.questions}
     pairs = [
-        AnswerPair(earlier[result.question], result)
-        for result in after.questions
-        if result.question in earlier
+        AnswerPair(earlier[question], result)
+        for question, result in later.items()
+        if question in earlier
     ]
     if not pairs:
         raise ConfigurationError("--compare: the evaluations have no question in common")
@@ -126,6 +133,8 @@ def _change(pair: AnswerPair, value: Callable[[ScoredAnswer], float | None]) -> 
 
 
 def _fact_value(result: ScoredAnswer) -> float | None:
+    if result.unanswerable:
+        return float(result.is_honest)
     return None if result.right is None else float(result.right)
 
 
@@ -211,6 +220,7 @@ def _answers_heading(evaluation: AnswerEvaluation) -> Group:
     counts = f"  {questions}, {count_of(evaluation.documents, 'document')}"
     lines = [
         Text.assemble((evaluation.platform, "bold"), counts),
+        *repeated_line(evaluation.repeated),
         Text(f"answered by: {evaluation.answered_by}"),
     ]
     if degraded := sum(result.degraded is not None for result in evaluation.questions):
@@ -273,8 +283,15 @@ def _grades(evaluation: AnswerEvaluation) -> list[Text]:
 
 
 def _wrong_answers(results: Sequence[ScoredAnswer]) -> list[Group]:
-    """Return up to `MAX_WORST_QUESTIONS` wrong answers, each with its text and the missing facts."""
-    wrong = [result for result in results if result.right is False]
+    """Return up to `MAX_WORST_QUESTIONS` wrong answers, each with its text and the missing facts.
+
+    An honest answer to an unanswerable question is not listed.
+    """
+    wrong = [
+        result
+        for result in results
+        if result.right is False and not (result.unanswerable and result.is_honest)
+    ]
     if not wrong:
         return []
     wrong.sort(key=lambda result: (result.confidence != "high", not result.has_evidence))

@@ -23,7 +23,12 @@ from app.analytics.evaluation.answer_scoring import (
     score_answer,
     score_retrieval,
 )
-from app.analytics.evaluation.dataset import DocumentIndex, EvaluationQuestion, read_questions
+from app.analytics.evaluation.dataset import (
+    DocumentIndex,
+    EvaluationQuestion,
+    distinct_questions,
+    read_questions,
+)
 from app.analytics.evaluation.experiments import ExperimentLog, LoggedResult
 from app.service.answer_service import AnswerService, open_answer_service
 from app.service.ask_command import AskCommand
@@ -70,7 +75,8 @@ async def evaluate_answers(
     Raises QuestionError if a question is invalid, ConfigurationError if a model is invalid, and other kinds
     of ApideskError if the store, the answer models or LangSmith fail.
     """
-    questions = read_questions(path)
+    all_questions = read_questions(path)
+    questions = distinct_questions(all_questions)
     async with AsyncExitStack() as stack:
         with ingestion_progress() as show_ingestion, tracing_context(enabled=False):
             answer_service = await stack.enter_async_context(
@@ -91,6 +97,7 @@ async def evaluate_answers(
     return AnswerEvaluation(
         platform=platform.name,
         documents=documents.count,
+        repeated=len(all_questions) - len(questions),
         answered_by=answered_by,
         judge=judge.name if judge else None,
         scores=answer_scores(results),

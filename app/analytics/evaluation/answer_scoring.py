@@ -99,6 +99,11 @@ class ScoredAnswer(ApiModel):
     degraded: str | None = None
     """The code of a DegradedReason; None if the answer is not degraded."""
 
+    @property
+    def is_honest(self) -> bool:
+        """Whether the answer does not claim to know: refused, not covered, or confidence `low`."""
+        return self.outcome != "answered" or self.confidence == "low"
+
 
 class Reliability(ApiModel):
     """How many answers with one confidence level are right. Answers that cite no source are left out."""
@@ -155,6 +160,8 @@ class AnswerEvaluation(ApiModel):
 
     platform: str
     documents: int
+    repeated: int = 0
+    """Number of questions that were left out, because they repeat an earlier one in the file."""
     answered_by: str
     """The configured chat model, or `extractive`."""
     judge: str | None
@@ -241,7 +248,7 @@ def answer_scores(results: Sequence[ScoredAnswer]) -> AnswerScores:
         correct=_correct(with_facts),
         agreement=_share((r.grade == "correct") == r.right for r in with_facts if r.grade),
         unanswerable=len(unanswerable),
-        honest=_share(r.outcome != "answered" or r.confidence == "low" for r in asked_unanswerable),
+        honest=_share(r.is_honest for r in asked_unanswerable),
         unanswerable_high=_share(
             r.outcome == "answered" and r.confidence == "high" for r in asked_unanswerable
         ),

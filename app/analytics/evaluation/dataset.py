@@ -21,10 +21,11 @@ from pydantic import (
 )
 from pydantic_core import PydanticCustomError
 
+from ingestion.sources.folder import read_text
 from ingestion.store.collection import Collection
 from schemas.base import NonEmptyStr
 from schemas.document import Chunk
-from schemas.errors import ConfigurationError, QuestionError
+from schemas.errors import ConfigurationError, QuestionError, SourceError
 from schemas.question import QuestionType
 
 GeneratedFrom = Literal["title", "link", "error_code", "sentence"]
@@ -56,6 +57,9 @@ MAX_NAMES_IN_ERROR = 3
 
 _METHOD = re.compile(r"`(GET|PUT|POST|DELETE|OPTIONS|HEAD|PATCH|TRACE|QUERY)`")
 """The HTTP method in the `request_url` section of an API page."""
+
+_PLACE_IN_JSON = re.compile(r" at line 1 column (\d+)$")
+"""The place that an error of the JSON parser names; the parser reads one line of the file at a time."""
 
 _OPERATION = re.compile(r"([A-Z]+) +(/\S*)")
 """An operation, written as method and path."""
@@ -181,17 +185,25 @@ def read_questions(path: Path) -> list[EvaluationQuestion]:
     Raises QuestionError if the file cannot be read, if it contains no question, or if a line is invalid.
     """
     try:
-        lines = path.read_text(encoding="utf-8-sig").split("\n")
-    except OSError as error:
-        raise _question_error(f"{path}: {error.strerror}") from None
-    except UnicodeDecodeError:
-        raise _question_error(f"{path}: not UTF-8") from None
-    questions = [
-        _parse_line(path, number, line) for number, line in enumerate(lines, 1) if line.strip()
-    ]
-    if not questions:
+        lines = read_text(path).split("\n")
+    except SourceError as error:
+        raise _question_error(f"{path}: {error}") from None
+    first = next((line for line in lines if line.strip()), None)
+    if first is None:
         raise _question_error(f"{path}: contains no questions")
-    return questions
+    if not first.lstrip().startswith("{"):
+        raise _question_error(
+            f'{path}: not JSON Lines: each line must be an object such as {{"question": "..."}}'
+        )
+    return [_parse_line(path, number, line) for number, line in enumerate(lines, 1) if line.strip()]
+
+
+def distinct_questions(questions: Iterable[EvaluationQuestion]) -> list[EvaluationQuestion]:
+    """Return `questions` without those that repeat an earlier one; only the id may differ."""
+    first: dict[str, EvaluationQuestion] = {}
+    for question in questions:
+        first.setdefault(question.model_dump_json(exclude={"id"}), question)
+    return list(first.values())
 
 
 def write_questions(path: Path, questions: Iterable[EvaluationQuestion]) -> None:
@@ -222,7 +234,8 @@ def _parse_line(path: Path, number: int, line: str) -> EvaluationQuestion:
     except ValidationError as error:
         first = error.errors()[0]
         where = "".join(f"{part}: " for part in first["loc"][:1])
-        raise _question_error(f"{path}, line {number}: {where}{first['msg']}") from None
+        message = _PLACE_IN_JSON.sub(r" at column \1", first["msg"])
+        raise _question_error(f"{path}, line {number}: {where}{message}") from None
     question._path, question._line = str(path), number
     return question
 

@@ -57,7 +57,7 @@ def _heading(evaluation: Evaluation) -> Group:
     )
     generated = evaluation.generated
     if generated is None:
-        return Group(head)
+        return Group(head, *repeated_line(evaluation.repeated))
     kinds = ", ".join(f"{count} {KIND_LABELS[kind]}" for kind, count in generated.counts.items())
     return Group(
         head,
@@ -69,6 +69,11 @@ def _heading(evaluation: Evaluation) -> Group:
         ),
         Text(f"The questions are saved for reuse: apidesk evaluate {generated.path}", style="dim"),
     )
+
+
+def repeated_line(repeated: int) -> list[Text]:
+    """Return a line on the questions that the file contains more than once, if there are any."""
+    return [Text(f"left out: {count_of(repeated, 'repeated question')}")] if repeated else []
 
 
 def _metrics_table(evaluation: Evaluation) -> Table:

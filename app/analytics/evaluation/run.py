@@ -21,6 +21,7 @@ from app.analytics.evaluation.dataset import (
     DocumentIndex,
     EvaluationQuestion,
     GoldDocuments,
+    distinct_questions,
     read_questions,
     write_questions,
 )
@@ -169,7 +170,8 @@ async def evaluate_retrieval(settings: Settings, options: EvaluationOptions) -> 
     Raises QuestionError for invalid or missing questions, ConfigurationError for a missing model or a file
     that cannot be written, and other kinds of ApideskError if the store, a model or LangSmith fails.
     """
-    dataset = read_questions(options.questions) if options.questions else None
+    all_questions = read_questions(options.questions) if options.questions else None
+    dataset = distinct_questions(all_questions) if all_questions else None
     with ingestion_progress() as progress:
         async with open_answer_service(settings, progress) as answer_service:
             sample = 0 if dataset else SAMPLE_DOCUMENTS
@@ -177,7 +179,9 @@ async def evaluate_retrieval(settings: Settings, options: EvaluationOptions) -> 
                 DocumentIndex.read, answer_service.collection, sample
             )
             data = _prepare_input(settings, options, documents, dataset)
-            return await _evaluate(answer_service, options, documents.count, data)
+            evaluation = await _evaluate(answer_service, options, documents.count, data)
+    repeated = len(all_questions or ()) - len(dataset or ())
+    return evaluation.model_copy(update={"repeated": repeated})
 
 
 async def _evaluate(

@@ -116,6 +116,8 @@ class Evaluation(ApiModel):
     questions: int
     with_gold: int
     """Number of questions with gold documents. Retrieval is measured on these questions."""
+    repeated: int = 0
+    """Number of questions that were left out, because they repeat an earlier one in the file."""
     k: int
     primary_mode: RetrievalMode = Field(alias="judged")
     """The configured route, or the first measured route if the configured route was not measured."""
