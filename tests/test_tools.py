@@ -367,6 +367,12 @@ def test_unreadable_tool_calls_keep_the_retrieved_chunks(
             id="open",
         ),
         pytest.param(
+            ToolCall("open", {"document": "快递面单取号"}),
+            ["快递面单取号"],
+            ["快递面单取号V2"],
+            id="exact title",
+        ),
+        pytest.param(
             ToolCall("search", {"query": "错误码", "document": "订单发货", "section": "zzz qqq"}),
             ["no such section; the document has: "],
             [],

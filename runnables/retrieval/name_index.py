@@ -278,6 +278,12 @@ class NameIndex:
         return not name.versions or not versions or bool(name.versions & versions)
 
 
+def is_title_of(name: str, entry: CatalogueEntry) -> bool:
+    """Return whether `name` is the title or the API name of the document, in any case and width."""
+    titles = map(_normalise_identifier, (entry.title, entry.api_name))
+    return _normalise_identifier(name) in titles
+
+
 def _names(entry: CatalogueEntry, glossary: Glossary) -> Iterator[tuple[NameField, str]]:
     yield "title", entry.title
     if entry.api_name != entry.title:

@@ -40,7 +40,7 @@ MAX_HEADINGS = 40
 MAX_DOCUMENTS_OF_NAME = 2
 """Maximum number of documents that a name selects in `search` and `open`.
 
-Two, because versions of an API share a name.
+Two, because versions of an API may share a name.
 """
 
 MAX_SUGGESTED_HEADINGS = 20
@@ -82,7 +82,7 @@ async def search(
     chunks = await library.search.retrieve(candidates, runtime.config)
     if document:
         documents = await asyncio.to_thread(
-            library.find_documents, document, MAX_DOCUMENTS_OF_NAME, question.filters
+            library.documents_called, document, MAX_DOCUMENTS_OF_NAME, question.filters
         )
         if not documents:
             return PassagesResult(f"no document is called {document}")
@@ -229,7 +229,7 @@ def _open_section(
     context: ToolContext, document: str, section: str
 ) -> PassagesResult | OutlineResult:
     library, filters = context.library, context.question.filters
-    documents = library.find_documents(document, MAX_DOCUMENTS_OF_NAME, filters)
+    documents = library.documents_called(document, MAX_DOCUMENTS_OF_NAME, filters)
     if not section.strip() and any(entry.outline for entry in documents):
         return OutlineResult("\n".join(_outline_lines(documents, ())), documents)
     chunks = _chunks_of(library, documents, filters)

@@ -11,7 +11,7 @@ from langchain_core.messages import ToolCall
 
 from ingestion.store.collection import Collection
 from runnables.retrieval.chunk_search import ChunkSearch
-from runnables.retrieval.name_index import NameIndex
+from runnables.retrieval.name_index import NameIndex, is_title_of
 from runnables.retrieval.query_analysis import Glossary
 from runnables.retrieval.ranking import interleave
 from schemas.answer import Round
@@ -128,6 +128,14 @@ class DocumentLibrary:
             self._name_index = entries, NameIndex(entries, self._glossary)
         matches = self._name_index[1].resolve(name, len(entries))
         return list(islice((e for e in matches if self._is_allowed(e, filters)), limit))
+
+    def documents_called(self, name: str, limit: int, filters: Filters) -> list[CatalogueEntry]:
+        """Return the documents with exactly the title or API name `name`, or else its best matches.
+
+        Only documents that `filters` allow are returned, at most `limit`, best first.
+        """
+        matches = self.find_documents(name, limit, filters)
+        return [entry for entry in matches if is_title_of(name, entry)] or matches
 
     def documents_of_service(self, service_id: str, filters: Filters) -> Iterator[CatalogueEntry]:
         """Yield the documents of one service that `filters` allow."""
