@@ -54,6 +54,17 @@ def test_footer_is_in_the_language_of_the_answer(capsys: pytest.CaptureFixture[s
     assert "\n可信度 低 · 一般问题 · 作答方式 extractive · 0 ms\n" in capsys.readouterr().out
 
 
+def test_footer_does_not_call_a_question_off_topic_that_is_not_covered(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    nearest = [Page(title="Start", page_url=URL)]
+    uncovered = ANSWER.model_copy(update={"type": "unknown", "nearest": nearest, "sources": []})
+    print_answer(uncovered)
+    assert "\nanswered by extractive · 0 ms\n" in capsys.readouterr().out
+    print_answer(uncovered.model_copy(update={"nearest": []}))
+    assert "\noff topic · answered by extractive · 0 ms\n" in capsys.readouterr().out
+
+
 @pytest.mark.parametrize(
     ("update", "shown"),
     [

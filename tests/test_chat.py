@@ -26,7 +26,7 @@ from pydantic import SecretStr
 from rich.console import Console
 
 from app.cli.terminal.answerers import LocalAnswerer, RemoteAnswerer, TerminalAnswerer
-from app.cli.terminal.chat import Chat, ChatCommand, read_command
+from app.cli.terminal.chat import Chat, ChatCommand, locale_language, read_command
 from app.cli.terminal.line_input import (
     MaskedHistory,
     PipeInput,
@@ -38,6 +38,7 @@ from app.cli.terminal.line_input import (
 from app.service.answer_service import AnswerService
 from app.service.ask_command import AskCommand
 from app.serving.local_server import LocalServer, announce_server
+from prompts.user_text import user_text
 from schemas.answer import Answer, EventSink, Source
 from schemas.choices import Language
 from tests.live_server import live_server
@@ -91,7 +92,7 @@ CHATS: dict[str, tuple[str, list[str]]] = {
         [
             "Update SKU Price > Error codes",
             "Idempotency key",
-            "上一个回答没有出处 [7]。",
+            "The last answer has no source [7].",
         ],
     ),
     "what was retrieved": ("怎么发货\n/retrieved\n", ["score", "发货流程"]),
@@ -243,6 +244,33 @@ def test_interrupt_stops_only_the_retrieval(
         assert chat_run.run("怎么发货\n/retrieved\n/help\n", monkeypatch) == 0
         assert server.abandoned.wait(TIMEOUT_S), "the retrieval goes on"
     assert appear_in_order(["/retrieved\n已中断。", "/retrieved  显示"], chat_run.output_text)
+
+
+def test_replies_are_in_the_language_of_the_last_question(
+    sample_service: AnswerService, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    chat_run = ChatRun(sample_service, "zh")
+    chat_run.run("/new\nwhat does error 44203 mean?\n/new\n怎么发货\n/new\n", monkeypatch)
+    chinese, english = user_text("zh").chat.new, user_text("en").chat.new
+    assert appear_in_order([chinese, english, chinese], chat_run.output_text)
+
+
+@pytest.mark.parametrize(
+    ("variables", "language"),
+    [
+        ({"LANG": "en_US.UTF-8"}, "en"),
+        ({"LANG": "en_US.UTF-8", "LC_ALL": "zh_CN.UTF-8"}, "zh"),
+        ({"LANG": "C.UTF-8"}, None),
+        ({"LANG": "ja_JP.UTF-8"}, None),
+        ({}, None),
+    ],
+)
+def test_language_before_the_first_question_is_that_of_the_locale(
+    variables: dict[str, str], language: str | None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in ("LC_ALL", "LC_MESSAGES", "LANG"):
+        monkeypatch.setenv(name, variables.get(name, ""))
+    assert locale_language() == language
 
 
 class ReconnectingAnswerer:

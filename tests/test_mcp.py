@@ -79,7 +79,7 @@ def test_tools_are_described(url: str, mode: Mode) -> None:
             return (await client.list_tools()).tools, client.instructions or ""
 
     tools, instructions = asyncio.run(listing())
-    assert "青桥开放平台" in instructions
+    assert "Qingqiao Open Platform" in instructions
     assert {tool.name: tool.input_schema["required"] for tool in tools} == {
         "ask": ["question"], "search": ["query"], "outline": ["name"], "open": ["document"],
     }  # fmt: skip

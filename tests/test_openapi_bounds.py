@@ -39,16 +39,16 @@ from tests.openapi_descriptions import (
 @pytest.mark.parametrize(
     ("content", "problem"),
     [
-        ("", "not an OpenAPI"), ("[]", "not an OpenAPI"), ("null", "not an OpenAPI"),
-        ("just text", "not an OpenAPI"), ("{}", "not an OpenAPI"), ('{"swagger": "1.2"}', "not an OpenAPI"),
-        ('{"openapi": 4}', "not an OpenAPI"), ('{"openapi": ["3"]}', "not an OpenAPI"),
+        ("", "api.json: not an OpenAPI"), ("[]", "api.json: not an OpenAPI"), ("null", "api.json: not an OpenAPI"),
+        ("just text", "api.json: not an OpenAPI"), ("{}", "api.json: not an OpenAPI"), ('{"swagger": "1.2"}', "api.json: not an OpenAPI"),
+        ('{"openapi": 4}', "api.json: not an OpenAPI"), ('{"openapi": ["3"]}', "api.json: not an OpenAPI"),
         ('{"openapi": "3.0.0",', "api.json: not valid JSON"), ("a: b: c", "api.json: not valid YAML"),
         ("a: [", "api.json: not valid YAML"), ("a: *b", "api.json: not valid YAML"), (b"\xff\xfa\x00", "api.json: not UTF-8"), (b"\xff\xfea\x00b", "api.json: not UTF-16 (byte 4)"),
         ("a: &a [*a]", "api.json: contains an alias inside the value that it refers to"), ("&a {b: {c: *a}}", "api.json: contains an alias inside the value that it refers to"),
         ("? [a]\n: b", "api.json: a key is a list"), ("[" * 5_000, "api.json: n"),
         ('{"a":' * 5_000 + "1" + "}" * 5_000, "api.json: nests lists and objects more than"), ("- " * 100_000, "api.json: nests lists and objects more than"),
-        ("{" * 100_000, "api.json: n"), ("a: !!python/object/apply:os.system [x]", "not an OpenAPI"),
-        ("n: " + "9" * 10_000, "not an OpenAPI"), ('{"n": ' + "9" * 10_000 + "}", "api.json: not valid JSON"),
+        ("{" * 100_000, "api.json: n"), ("a: !!python/object/apply:os.system [x]", "api.json: not an OpenAPI"),
+        ("n: " + "9" * 10_000, "api.json: not an OpenAPI"), ('{"n": ' + "9" * 10_000 + "}", "api.json: not valid JSON"),
     ],
 )  # fmt: skip
 def test_invalid_description_is_refused_in_one_line(

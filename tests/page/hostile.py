@@ -63,6 +63,9 @@ greeting = "Hello."
 refusal = "Not about kettles."
 language = "en"
 
+[platform.names]
+zh = "水壶"
+
 [[sources]]
 name = "docs"
 kind = "markdown"

@@ -47,7 +47,7 @@ def answer_with(page: Page, answer: Answer) -> None:
 
 
 def problem(status: int, detail: str, **headers: str) -> Callable[[Route], None]:
-    """Return a route that responds with a problem."""
+    """Return a route that responds with a retryable problem."""
     body = json.dumps({"status": status, "detail": detail, "code": "x", "retryable": True})
     kind = "application/problem+json"
     return lambda route: route.fulfill(status=status, body=body, content_type=kind, headers=headers)

@@ -288,6 +288,18 @@ def test_empty_views_show_a_placeholder(open_admin: Open) -> None:
     expect(page.locator(".empty-state")).to_contain_text("No ingestion runs yet")
 
 
+@pytest.mark.parametrize(
+    ("locale", "name"), [("en-US", f"Kettles {PAYLOADS[0]}"), ("zh-CN", "水壶")]
+)
+def test_name_of_the_platform_is_in_the_language_of_the_page(
+    chromium: Browser, served: Served, locale: str, name: str
+) -> None:
+    with window(chromium, served.url, locale=locale) as opened:
+        opened.page.goto(f"{served.url}/admin")
+        expect(opened.page.get_by_role("heading", level=1)).to_have_text(name)
+        expect(opened.page).to_have_title(f"{name} · apidesk")
+
+
 def test_problem_is_shown_with_a_retry_button(chromium: Browser, served: Served) -> None:
     with window(chromium, served.url, **ENGLISH) as opened:
         page = opened.page

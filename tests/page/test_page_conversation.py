@@ -163,6 +163,20 @@ def test_feedback_is_stored(open_page: Open, sample_service: AnswerService) -> N
     assert ("what does error 44203 mean?", wrong) in judged
 
 
+def test_problem_that_a_retry_cannot_solve_has_no_retry_button(
+    chromium: Browser, served: str
+) -> None:
+    with window(chromium, served, **ENGLISH) as opened:
+        page = opened.page
+        page.goto(served)
+        ask(page, "a" * 20_001)
+        alert = page.get_by_role("alert")
+        expect(alert).to_contain_text("The question has 20001 characters, which is more than")
+        expect(alert).not_to_contain_text("question:")
+        assert page.get_by_role("button", name="Try again").count() == 0
+        expect(page.locator("#status")).to_be_empty()
+
+
 def test_problem_is_shown_with_a_retry_button(chromium: Browser, served: str) -> None:
     with window(chromium, served, **ENGLISH) as opened:
         page = opened.page

@@ -99,7 +99,9 @@ def build_server(toolbox: Toolbox, platform_info: PlatformInfo) -> Server[Any]:
     """Return an MCP server with the tools and documents of `toolbox`.
 
     `platform_info` provides the name of the platform, for the title and the instructions of the server.
+    Both are in English.
     """
+    platform_name = platform_info.name_in("en")
 
     async def list_tools(_: object, params: PaginatedRequestParams | None) -> ListToolsResult:
         return ListToolsResult(tools=tool_definitions())
@@ -134,9 +136,9 @@ def build_server(toolbox: Toolbox, platform_info: PlatformInfo) -> Server[Any]:
 
     return Server(
         SERVER_NAME,
-        title=f"{platform_info.name} · {SERVER_NAME}",
+        title=f"{platform_name} · {SERVER_NAME}",
         version=version(SERVER_NAME),
-        instructions=f"The documentation of {platform_info.name}. "
+        instructions=f"The documentation of {platform_name}. "
         "`ask` answers a question and names the sources; "
         "`search`, `outline` and `open` read the documentation itself; "
         "each document is a resource.",

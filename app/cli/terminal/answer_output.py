@@ -85,10 +85,14 @@ def _print_list(console: Console, heading: str, lines: Sequence[Text]) -> None:
 def _footer(answer: Answer) -> str:
     """Return the line with the FOOTER_FIELDS and the duration of the answer.
 
-    The confidence is included only if there are sources.
+    The confidence is included only if there are sources. The type is left out if the answer says that the
+    documents do not cover the question, and not that it is off-topic.
     """
     labels = user_text(answer.language).answer.fields
-    names = [name for name in FOOTER_FIELDS if answer.sources or name != "confidence"]
+    is_uncovered = answer.type == "unknown" and bool(answer.nearest)
+    omitted = {"type"} if is_uncovered else set[str]()
+    omitted |= set[str]() if answer.sources else {"confidence"}
+    names = [name for name in FOOTER_FIELDS if name not in omitted]
     values = [(labels.get(name, ""), _footer_value(answer, name)) for name in names]
     parts = [f"{label} {value}".strip() for label, value in values if value]
     return " · ".join([*parts, f"{answer.timings.get('total', 0)} ms"])

@@ -27,13 +27,13 @@ from app.cli.terminal.line_input import (
 )
 from app.service.ask_command import AskCommand, check_question
 from ingestion.platform_config import read_platform
-from ingestion.text.language import replace_surrogates
-from prompts.user_text import ChatCommandName, user_text
+from ingestion.text.language import detect_question_language, replace_surrogates
+from prompts.user_text import ChatCommandName, ChatText, user_text
 from schemas.answer import Answer
-from schemas.choices import Language
+from schemas.choices import LANGUAGES, Language
 from schemas.errors import ApideskError
 from schemas.question import AnswerMode
-from schemas.settings import Settings
+from schemas.settings import Settings, read_variable
 
 
 def print_with_footnotes(answer: Answer, console: Console) -> None:
@@ -96,7 +96,10 @@ def read_command(text: str) -> ChatCommand | None:
 
 
 class Chat:
-    """Answers the questions and runs the commands that a user enters."""
+    """Answers the questions and runs the commands that a user enters.
+
+    Its own texts are in the language of the last question; before the first question, in `language`.
+    """
 
     def __init__(
         self,
@@ -111,13 +114,17 @@ class Chat:
         """Number of inputs that raised an ApideskError or are unknown commands."""
         self._answerer = answerer
         self._settings = settings
-        self._text = user_text(language).chat
+        self._language = language
         self._mode = mode
         self._console = console
         self._errors = errors
         self._session = uuid4().hex
         self._last_answer: Answer | None = None
         self._has_quit = False
+
+    @property
+    def _text(self) -> ChatText:
+        return user_text(self._language).chat
 
     async def run(self, line_input: LineInput) -> None:
         """Process inputs until the input ends or the user enters /quit."""
@@ -154,6 +161,7 @@ class Chat:
                 self._print_error(self._text.no_command.format(name=unknown))
 
     async def _ask(self, question: str) -> None:
+        self._language = detect_question_language(question) or self._language
         check_question(question, self._settings)
         answer = await cancel_on_interrupt(self._answer(question))
         if answer is None:
@@ -225,6 +233,13 @@ class Chat:
         self._errors.print(Text(sentence, style="yellow"), soft_wrap=True)
 
 
+def locale_language() -> Language | None:
+    """Return the language of the terminal's locale, or None if there are no texts in this language."""
+    values = map(read_variable, ("LC_ALL", "LC_MESSAGES", "LANG"))
+    code = next(filter(None, values), "").partition(".")[0].partition("_")[0]
+    return next((language for language in LANGUAGES if language == code), None)
+
+
 async def run_chat(settings: Settings, mode: AnswerMode, custom_model: bool) -> int:
     """Chat on standard input and output until the user quits; return `Chat.failures`.
 
@@ -233,11 +248,10 @@ async def run_chat(settings: Settings, mode: AnswerMode, custom_model: bool) -> 
     console, errors = Console(highlight=False), Console(stderr=True, highlight=False)
     platform = await asyncio.to_thread(read_platform, settings.platform)
     platform_info = platform.platform
+    language = locale_language() or platform_info.language
     async with open_terminal_answerer(settings, custom_model) as answerer:
         if console.is_terminal:
-            console.print(
-                Text(platform_info.greeting.in_language(platform_info.language), style="dim")
-            )
-        chat = Chat(answerer, settings, platform_info.language, mode, console, errors)
-        await chat.run(open_line_input(history_path(), platform_info.language, console))
+            console.print(Text(platform_info.greeting.in_language(language), style="dim"))
+        chat = Chat(answerer, settings, language, mode, console, errors)
+        await chat.run(open_line_input(history_path(), language, console))
     return chat.failures

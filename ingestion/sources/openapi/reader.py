@@ -5,6 +5,7 @@ There is a document for each operation, webhook and callback, and one for the wh
 
 from collections import Counter
 from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from urllib.parse import quote
 
@@ -97,8 +98,9 @@ class _Description:
 
     def __init__(self, source: OpenApiSourceConfig, limits: SourceLimits) -> None:
         self.source = source
-        self.root = _read_root(source, limits)
-        self.operation_reader = reader_for_version(self.root)
+        with _naming_file(source):
+            self.root = DescriptionDocuments(source, limits).root()
+            self.operation_reader = reader_for_version(self.root)
         self.path_operations = list(path_operations(self.root["paths"]))
         self.common_parameters = self._find_common_parameters()
         self.schema_reader = SchemaReader(limits.values)
@@ -248,10 +250,12 @@ class _Description:
         }
 
 
-def _read_root(source: OpenApiSourceConfig, limits: SourceLimits) -> Node:
+@contextmanager
+def _naming_file(source: OpenApiSourceConfig) -> Iterator[None]:
+    """Add the name of the description to a SourceError within the block."""
     name = source.path.name if source.path is not None else "the description"
     try:
-        return DescriptionDocuments(source, limits).root()
+        yield
     except SourceError as error:
         raise SourceError(f"{name}: {error}") from None
 

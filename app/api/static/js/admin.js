@@ -49,6 +49,7 @@ function renderViewLinks() {
 
 function translatePage() {
   translate();
+  document.title = `${t("platformName")} · apidesk`;
   renderViewLinks();
   const home = el("a", { href: "./", class: "home", title: t("toQuestions") }, icon("question"), el("span", {}, t("toQuestions")));
   byId("tools").replaceChildren(home, ...preferenceButtons(translatePage));

@@ -4,11 +4,11 @@ import { readEvents } from "./sse.js";
 import { tab } from "./store.js";
 import { t } from "./i18n.js";
 
-/** An RFC 9457 problem; `retryAfter` is in seconds. */
+/** An RFC 9457 problem; `retryAfter` is in seconds. A problem that the page itself finds is retryable. */
 export class Problem extends Error {
-  constructor({ detail, status = 0, code = "", retryAfter = 0 }) {
+  constructor({ detail, status = 0, code = "", retryable = true, retryAfter = 0 }) {
     super(detail);
-    Object.assign(this, { status, code, retryAfter });
+    Object.assign(this, { status, code, retryable, retryAfter });
   }
 }
 
@@ -71,6 +71,7 @@ async function readProblem(response) {
     detail: body.detail ?? `HTTP ${response.status}`,
     status: response.status,
     code: body.code,
+    retryable: body.retryable,
     retryAfter: secondsUntil(response.headers.get("Retry-After")),
   });
 }

@@ -99,7 +99,8 @@ export class Conversation {
       if (await askForKey(error.message)) return this.#run(turn);
       turn.fail(new Problem({ detail: t("keyMissing") }), retry);
     } else {
-      turn.fail(error instanceof Problem ? error : unexpectedProblem(error), retry);
+      this.#announce(""); // the problem is an alert, which screen readers read
+      turn.fail(shownProblem(error, turn.question), retry);
     }
   }
 
@@ -116,8 +117,12 @@ function summary(answer) {
   return t("answered", { steps: steps.length, sources: sources.length, confidence: t(confidence) });
 }
 
-/** The problem shown for an unexpected error. */
-function unexpectedProblem(error) {
+/** The problem shown for an error. */
+function shownProblem(error, question) {
+  if (error instanceof Problem) {
+    if (error.code !== "too_large") return error;
+    return new Problem({ ...error, detail: t("tooLong", { count: [...question].length }) });
+  }
   console.error(error);
   return new Problem({ detail: t("cutOff") });
 }

@@ -16,7 +16,7 @@ export function renderDetails(answer) {
     { class: "details" },
     el("summary", {}, t("details")),
     el("h3", {}, t("understood")),
-    definitions([["type", t(answer.type)], ...QUESTION_FIELDS.map((name) => [name, formatValue(answer.structured[name])])]),
+    definitions([["type", !isUncovered(answer) && t(answer.type)], ...QUESTION_FIELDS.map((name) => [name, formatValue(answer.structured[name])])]),
     answer.rounds.length > 0 && el("h3", {}, t("lookedUp")),
     answer.rounds.length > 0 && el("ul", {}, ...answer.rounds.map(toolCall)),
     el("hr"),
@@ -27,6 +27,11 @@ export function renderDetails(answer) {
       ["answerId", answer.id],
     ]),
   );
+}
+
+/** Whether the answer says that the documents do not cover the question, and not that it is off-topic. */
+function isUncovered(answer) {
+  return answer.type === "unknown" && answer.nearest.length > 0;
 }
 
 function definitions(pairs) {

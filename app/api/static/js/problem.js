@@ -4,18 +4,22 @@ import { el } from "./dom.js";
 import { icon } from "./icons.js";
 import { t } from "./i18n.js";
 
-/** The problem under `title`, with a retry button that is disabled for the time the server asked for. */
+/** The problem under `title`. With `retry`, it has a button that is disabled for the time the server asked for. */
 export function renderProblem(problem, retry, title = t("problem")) {
-  const label = el("span", {}, t("retry"));
-  const button = el("button", { type: "button", onclick: retry }, icon("again"), label);
-  if (problem.retryAfter) countDown(problem.retryAfter, button, label);
   return el(
     "div",
     { class: "problem", role: "alert" },
     el("p", {}, el("strong", {}, title)),
     el("p", {}, problem.message),
-    button,
+    retry && retryButton(problem, retry),
   );
+}
+
+function retryButton(problem, retry) {
+  const label = el("span", {}, t("retry"));
+  const button = el("button", { type: "button", onclick: retry }, icon("again"), label);
+  if (problem.retryAfter) countDown(problem.retryAfter, button, label);
+  return button;
 }
 
 function countDown(seconds, button, label) {

@@ -80,7 +80,7 @@ export class Turn {
   /** Show why there is no answer; the steps received so far stay visible. */
   fail(problem, retry) {
     this.#end();
-    this.#rest.replaceChildren(renderProblem(problem, retry));
+    this.#rest.replaceChildren(renderProblem(problem, problem.retryable && retry));
   }
 
   /** Show that the user stopped the answer. */
