@@ -65,13 +65,13 @@ def answered(client: TestClient[Litestar], question: str) -> tuple[Turn, bool]:
         ("in Java?", [HOOKS], "verify webhook signatures: in Java?"),
         ("in Java?", [HOOKS, turn("verify webhook signatures: in Python?")], "verify webhook signatures: in Java?"),
         ('那这样传对吗 {"order_no": "1"}', [SHIP], '订单发货：这样传对吗 {"order_no": "1"}'),
-        ("那怎么解决", [CODE], "订单发货 41021：怎么解决"),
+        ("那怎么解决", [CODE], "订单发货 41021 怎么解决"),
         ("什么原因导致的", [CODE], "订单发货 41021：什么原因导致的"),
         ("需要哪些参数", [CODE], "订单发货：需要哪些参数"),
-        ("那怎么解决", [SHIP, turn("isv.invalid-sign 是什么意思")], "isv.invalid-sign：怎么解决"),
+        ("那怎么解决", [SHIP, turn("isv.invalid-sign 是什么意思")], "isv.invalid-sign 怎么解决"),
         ("and how do I fix it?", [turn("What does SIGN_ERROR mean?")], "SIGN_ERROR: how do I fix it?"),
         ("how do I fix it?", [turn("Why do my webhooks arrive twice?", "", "Subscribe")], "Subscribe my webhooks arrive twice: how do I fix it?"),
-        ("怎么解决", [CODE, SHIP], "订单发货：怎么解决"),
+        ("怎么解决", [CODE, SHIP], "订单发货怎么解决"),
         ("那超时了怎么解决", [CODE], "订单发货：超时了怎么解决"),
         ("那 41022 呢", [SHIP], "那 41022 呢"),
         ("那 /dop/api/v1/order/search 呢", [SHIP], "那 /dop/api/v1/order/search 呢"),
@@ -116,7 +116,7 @@ def answered(client: TestClient[Litestar], question: str) -> tuple[Turn, bool]:
         ("还是不行", [turn("你好")], "还是不行"),
         ("多久能到账", [REFUND, turn("过期了怎么办")], "申请退款：多久能到账"),
         ("多久能到账", [turn("过期了怎么办")], "多久能到账"),
-        ("怎么解决", [turn("超时了怎么办")], "超时了：怎么解决"),
+        ("怎么解决", [turn("超时了怎么办")], "超时了怎么解决"),
         ("需要哪些参数", [REFUND, turn("订单丢了怎么办")], "订单丢了：需要哪些参数"),
         ("what is the payout delay", [LONG_ANSWER], "what is the payout delay"),
         ("who can create keys", [LONG_ANSWER], "who can create keys"),
@@ -209,7 +209,7 @@ GROWTH = turn("what is the rate limit on the Growth plan?")
 @pytest.mark.parametrize(
     ("text", "history", "expected"),
     [
-        ("怎么配置它", REFUND_CALL, "申请退款：怎么配置它"),
+        ("怎么配置它", REFUND_CALL, "申请退款怎么配置它"),
         ("它们有什么区别", REFUND_CALL, "申请退款有什么区别"),
         ("这个怎么用", REFUND_CALL, "申请退款怎么用"),
         ("这个收费吗", REFUND_CALL, "申请退款：这个收费吗"),
@@ -229,14 +229,52 @@ GROWTH = turn("what is the rate limit on the Growth plan?")
         ("and on Scale?", V2, "how do I list orders in v2: on Scale?"),
         ("and on Scale?", CREATE, "Which parameters does Create Refund need: on Scale?"),
         ("and on the Scale plan?", GROWTH, "what is the rate limit on the Scale plan?"),
-        ("and node?", turn("what's the default timeout in the python sdk"), "default timeout in the python sdk: node?"),
-        ("and node?", turn("do you have a python sdk"), "python sdk: node?"),
+        ("and node?", turn("what's the default timeout in the python sdk"), "what's the default timeout in the node sdk"),
+        ("and node?", turn("do you have a python sdk"), "do you have the node sdk"),
     ],
 )  # fmt: skip
 def test_follow_up_is_rewritten_with_what_it_refers_to(
     text: str, history: Turn, expected: str
 ) -> None:
     assert make_standalone(text, [history]) == expected
+
+
+@pytest.mark.parametrize(
+    ("questions", "expected"),
+    [
+        (["怎么申请退款", "多久到账", "手续费呢"], "申请退款的手续费"),
+        (["怎么申请退款", "手续费呢", "积分呢"], "申请退款：积分呢"),
+        (["推送重试几次", "沙箱呢", "间隔多久"], "推送重试：间隔多久"),
+        (["退款期限", "那费率呢"], "退款的费率"),
+        (["金卡有什么权益", "有效期多久"], "金卡：有效期多久"),
+        (["标准版每天能调多少次", "超了怎么办"], "标准版：超了怎么办"),
+        (["白名单在哪配", "最多几个"], "白名单：最多几个"),
+        (["退款为什么失败了", "怎么解决"], "退款失败了怎么解决"),
+        (["2013是什么", "那查询退款呢"], "查询退款是什么"),
+        (["Java SDK 版本", "python的呢"], "python SDK 版本"),
+        (["群聊最多多少人", "单聊呢", "有什么区别"], "群聊、单聊：有什么区别"),
+        (["what is the max file size", "and for v1?", "what about the next version?"], "max file size: the next version?"),
+        (["what is the rate limit on Team?", "and on Enterprise?"], "what is the rate limit on Enterprise?"),
+        (["how do i set a timeout in node?", "and in python?", "and in go?"], "how do i set a timeout in go?"),
+        (["how do i set a timeout in node?", "and in v2?"], "how do i set a timeout in node: in v2?"),
+        (["ruby sdk", "and php?", "and rust?"], "rust sdk"),
+        (["does Team have SSO?", "and Business?", "and SCIM?"], "does Business have SCIM?"),
+        (["does Apple Pay support refunds?", "and Enterprise?"], "does Apple Pay support refunds: Enterprise?"),
+        (["can a sender create api keys?", "and an admin?"], "can the admin create api keys?"),
+        (["what does status expired mean", "and voided?"], "what does status voided mean"),
+        (["what does status expired mean", "and voided?", "whats the difference?"], "expired, status voided: whats the difference?"),
+        (["is cancelEnvelope deprecated?", "since when?"], "cancelEnvelope: since when?"),
+        (["is API_TOKEN deprecated?", "since which version?", "what replaced it?"], "API_TOKEN: what replaced it?"),
+        (["how do i void an envelope?", "which role can do that?", "and which scope?"], "void an envelope: which scope?"),
+        (["how do i void an envelope?", "when an admin cancels, who can see that?"], "when an admin cancels, who can see that?"),
+        (["what is ???", "and webhooks?"], "what is: webhooks?"),
+    ],
+)  # fmt: skip
+def test_follow_up_keeps_the_first_subject(questions: list[str], expected: str) -> None:
+    history: list[Turn] = []
+    for text in questions:
+        history.append(turn(make_standalone(text, history)))
+    assert history[-1].question == expected
 
 
 @pytest.mark.parametrize("history", [PRICE, REFUND_CALL], ids=["en", "zh"])
@@ -371,8 +409,8 @@ def test_history_does_not_make_questions_on_topic(
     ("first", "follow_ups", "expected"),
     [
         ("what does error 44203 mean?", ["how do I fix it?"] * 4, "Update SKU Price error 44203: how do I fix it?"),
-        ("what does error 44203 mean?", ["how do I fix it?", "怎么解决"], "Update SKU Price error 44203：怎么解决"),
-        ("怎么修改价格", ["为什么", "那怎么解决", "为什么", "那怎么解决"], "Update SKU Price 修改价格：怎么解决"),
+        ("what does error 44203 mean?", ["how do I fix it?", "怎么解决"], "Update SKU Price error 44203 怎么解决"),
+        ("怎么修改价格", ["为什么", "那怎么解决", "为什么", "那怎么解决"], "Update SKU Price 修改价格怎么解决"),
     ],
 )  # fmt: skip
 def test_follow_ups_about_a_problem_do_not_add_to_each_other(
@@ -440,6 +478,9 @@ def test_conversation_subject(history: list[Turn], focus: str) -> None:
         ("收件人能退订吗", "收件人"),
         ("提醒是怎么工作的", "提醒"),
         ("需要哪些参数", ""),
+        ("退款的手续费为什么变了", "退款的手续费变了"),
+        ("回调域名在哪里设置", "回调域名"),
+        ("biz_no是干嘛的", "biz_no"),
     ],
 )
 def test_subject_is_a_noun_phrase_or_an_action(question: str, subject: str) -> None:

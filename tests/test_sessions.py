@@ -136,6 +136,32 @@ def test_turn_has_the_time_of_its_question(
     assert started <= turns[0].asked_at < started + timedelta(seconds=0.3)
 
 
+@pytest.mark.parametrize(
+    ("api_name", "stored"),
+    [("开具发票", None), ("订单发货", "订单发货"), ("发货接口", "发货接口")],
+    ids=["neither named nor cited", "cited", "named"],
+)
+def test_turn_has_only_an_api_that_is_named_or_cited(
+    model_client: MakeClient,
+    model_server: ModelServer,
+    monkeypatch: pytest.MonkeyPatch,
+    api_name: str,
+    stored: str | None,
+) -> None:
+    turns: list[Turn] = []
+
+    async def append(*arguments: Any) -> None:
+        turns.append(arguments[-1])
+
+    def reply(request: Recorded) -> ModelAnswer:
+        return structured(api_name=api_name) if is_classification(request) else draft("先发货。[1]")
+
+    monkeypatch.setattr(SessionStore, "append", append)
+    model_server.default = reply
+    ask(model_client(), "发货接口是哪个", session="api")
+    assert turns[0].api_name == stored
+
+
 @contextmanager
 def postgres_url() -> Iterator[str]:
     if reason := missing_postgres():

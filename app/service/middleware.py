@@ -30,6 +30,7 @@ from app.service.record_writer import RecordWriter
 from app.service.records import build_failed_record, build_record, scan_secrets
 from app.service.session_store import SessionStore
 from ingestion.store.catalogue import DocumentKey
+from ingestion.text.words import index_words
 from schemas.answer import Answer, Event, EventSink, Source
 from schemas.document import Chunk, RetrievedChunk
 from schemas.errors import ApideskError, CollectionMismatch, StoreError, StoreUnavailable
@@ -253,13 +254,19 @@ def _failure_code(error: BaseException) -> str:
 
 
 def _build_turn(command: AskCommand, answer: Answer, asked_at: datetime) -> Turn:
-    """Return the turn to store. Secrets in the question and the answer are masked."""
+    """Return the turn to store. Secrets in the question and the answer are masked.
+
+    The turn has an API only if the question contains its name, or if the answer cites it.
+    """
     masked = partial(mask, known_secrets=scan_secrets(command).secrets)
-    structured = answer.structured
+    structured, api_name = answer.structured, answer.structured.api_name
+    is_named = index_words(api_name or "") <= index_words(answer.question)
+    if not is_named and api_name not in {source.api_name for source in answer.sources}:
+        api_name = None
     return Turn(
         question=masked(answer.question),
         answer=masked("\n".join(answer.answer)),
-        api_name=structured.api_name and masked(structured.api_name),
+        api_name=api_name and masked(api_name),
         api_url=structured.api_url and masked(structured.api_url),
         asked_at=asked_at,
     )

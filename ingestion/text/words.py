@@ -175,6 +175,14 @@ def may_be_noun(word: str) -> bool:
 
 
 @lru_cache(maxsize=100_000)
+def is_noun(word: str) -> bool:
+    """Return whether jieba's dictionary tags `word` only as a noun, unlike 调用, which is also a verb."""
+    import rjieba
+
+    return rjieba.has_word(word) and rjieba.tag(word, False)[-1][1].startswith("n")
+
+
+@lru_cache(maxsize=100_000)
 def stem(word: str) -> str:
     """Return the stem of an English word (Porter2, by Snowball); other words are returned unchanged."""
     if not _LATIN_WORD.fullmatch(word):

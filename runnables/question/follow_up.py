@@ -13,16 +13,18 @@ import re
 from collections.abc import Iterable, Sequence
 from difflib import SequenceMatcher
 
-from ingestion.text.words import may_be_noun, split_words, stem
+from ingestion.text.words import COMPARISON_WORDS, may_be_noun, split_words, stem
 from runnables.question.extract_details import error_codes, extract_details, single_letter_terms
 from runnables.question.small_talk import is_complaint, is_small_talk, strip_small_talk
 from runnables.question.subject import (
     API_STEMS,
     ERROR_STEMS,
     IGNORED_STEMS,
+    LANGUAGE,
     MAX_CLAUSE_CHARS,
     MAX_FOLLOW_UP_CHARS,
     MAX_SUBJECT_WORDS,
+    PREDICATES,
     PROBLEM_STEMS,
     Word,
     all_stems,
@@ -30,12 +32,14 @@ from runnables.question.subject import (
     conversation_problem,
     conversation_subject,
     is_chinese,
+    split_aspect,
     uncommon_stems,
     without_openers,
     words_with_positions,
 )
 from runnables.question.topic_gate import private_words
 from runnables.question.topic_scorer import is_uncommon_word
+from runnables.retrieval.exact_search import ACTION_VERBS
 from schemas.question import ExtractedDetails, Turn
 
 MAX_NEW_WORDS = 2
@@ -48,6 +52,8 @@ _LEADING_PRONOUN = re.compile(
     r"它们?(?!山)|[这那]个(?=接口|[的有需支能怎会要是最可]|[呢吗]?[？?。！! ]*$)|[该此这](?=接口)"
 )
 """A Chinese pronoun that the subject can replace, unlike 这个 before a noun."""
+
+_HOW = re.compile("怎么?|如何")
 
 _PRONOUN = re.compile(
     rf"{_LEADING_PRONOUN.pattern}|这样|上面|前面|刚才|\bit\b(?! possible)"
@@ -71,7 +77,13 @@ _BARE_VERB = re.compile(
 )
 """A question that may lack the object of its verb, such as "should I reconnect?"."""
 
-_ELLIPSIS_END = re.compile(r"\s?(?:呢|也[^，,。]{0,6}吗|,? (?:too|as well|instead))$", re.I)
+_ASKED_NOUN = re.compile(
+    r"(?:which|what) \S+ (?=(?:(?:can|could|may|should|must|will) )?\S+ $)", re.I
+)
+"""The noun of a question such as "which role can do that", to which the pronoun cannot refer."""
+
+_END_MARKS = "？?。.!！ "
+_ELLIPSIS_END = re.compile(r"\s?(?:的?呢|也[^，,。]{0,6}吗|,? (?:too|as well|instead))$", re.I)
 _BEFORE_ACTION = re.compile(r"\b(?:i|we|you|to)\s+(?:an?\s+|the\s+)?$", re.I)
 
 _PREPOSITION = re.compile(
@@ -79,6 +91,19 @@ _PREPOSITION = re.compile(
     r"|^(?:(?:for|with|about|the|an?|(?:in|on)(?= (?:the )?\S*(?-i:[A-Z0-9])))\b\s*)+",
     re.I,
 )
+_PHRASE_START = re.compile(r"^(in|on|at|for|with|from|via|using|by)\s+", re.I)
+_ARTICLE_START = re.compile(r"^(?:an?|the)\s+", re.I)
+_AUXILIARY_END = re.compile(
+    r"\b(?:is|are|was|do|does|did|can|could|should|may|must|will)\s+$", re.I
+)
+_DEFINITION = re.compile(
+    r"what(?:['’]?s| is| are)\s+(?:an?\s+)?(?!the\b)(.+?)[?\s]*$"
+    r"|what does\s+(?:(?:.*\s)?(?:status|state|code|error|event|type)\s+(?=\S+\s+mean))?(.+?)\s+mean[?\s]*$"
+    r"|(.+?)是(?:什么|啥)(?:意思|含义)?[?？\s]*$",
+    re.I,
+)
+"""A question that asks only what something is or means."""
+
 _PLACE = re.compile(r"^(?:in|on) |(?:[端版]|环境|平台)$", re.I)
 _INDEFINITE_ARTICLE = re.compile(r"\ban?\s+$", re.I)
 
@@ -100,6 +125,9 @@ _NAME_FORMS = tuple(
     for form in (*_IDENTIFIER_FORMS, r"-?\d+", r"[A-Z]{2,}")
 )
 """The forms of names, numbers and acronyms. A name can replace another one of the same form."""
+
+_PROPER_NAME = re.compile(r"\b[A-Z][a-z]+\b(?: [A-Z]\w*)*")
+"""A capitalised word or several ones. Such a name can replace another one of as many words."""
 
 _NAME = re.compile("|".join(form.pattern for form in _NAME_FORMS[: len(_IDENTIFIER_FORMS)]))
 """A name that is not only a number or an acronym."""
@@ -128,6 +156,8 @@ def make_standalone(
     if not _omits_subject(rest, subject or problem, history):
         return text
     inserted = problem if _asks_about_problem(rest) else subject
+    if len(history) > 1 and not COMPARISON_WORDS.isdisjoint(split_words(rest)):
+        inserted = _add_compared(inserted, history)
     return _insert_subject(inserted, rest) if inserted else text
 
 
@@ -141,37 +171,143 @@ def _repeat_about(text: str, history: Sequence[Turn], is_complete: bool) -> str:
     the result is also empty if `text` identifies its subject (`is_complete`), or names a part of an API,
     such as "the parameters".
     """
-    question, rest = history[-1].question, without_openers(text)
+    base, aspect = split_aspect(history)
+    question = base if _is_name(_without_preposition(_named(aspect))) else history[-1].question
+    rest = without_openers(text)
     if max(len(question), len(rest)) > MAX_CLAUSE_CHARS:
         return ""
-    named = rest.rstrip("？?。.!！ ")
-    about = _ELLIPSIS_END.sub("", named)
-    if (rest == text and about == named) or not _is_name(other := _PREPOSITION.sub("", about)):
+    about, words = _named(rest), words_with_positions(question)
+    if place := _similar_phrase(question, words, about):
+        return _replace(question, place, about.split(maxsplit=1)[1])
+    is_plain = rest == text and about == rest.rstrip(_END_MARKS)
+    if is_plain or not _is_name(other := _PREPOSITION.sub("", about)):
         return ""
-    words, last = words_with_positions(question), split_words(other)[-1]
+    last = split_words(other)[-1]
     place = _similar_name(question, other) or _similar_words(question, words, other)
     if not place and (is_complete or (stem(last) in API_STEMS and may_be_noun(last))):
         return ""
-    if not (place or _PLACE.search(about)):
-        place = _api_place(history[-1], words, other)
-    if place:
-        return _INDEFINITE_ARTICLE.sub("the ", question[: place[0]]) + other + question[place[1] :]
-    return _insert_subject(_without_additions(history), rest)
+    if place := place or _place_of_subject(history[-1], question, about, other):
+        return _replace(question, place, other)
+    return _insert_subject(without_openers(base).rstrip(_END_MARKS), rest)
 
 
-def _without_additions(history: Iterable[Turn]) -> str:
-    """Return the latest question without what `_repeat_about` has added to it."""
-    first = ""
-    for turn in history:
-        if not first or not turn.question.startswith(first):
-            first = without_openers(turn.question).rstrip("？?。.!！ ")
-    return first
+def _place_of_subject(
+    latest: Turn, question: str, about: str, other: str
+) -> tuple[int, int] | None:
+    """Return the place of what `question` is about, if `other` can replace it.
+
+    `about` is `other` with its preposition or article. The name of a place replaces nothing.
+    """
+    if _PLACE.search(about):
+        return None
+    words = words_with_positions(question)
+    if not _PHRASE_START.match(about):
+        place = _similar_noun(question, words, about) or _defined_term(question)
+        if place:
+            return place
+    return _api_place(latest, words, other)
+
+
+def _add_compared(subject: str, history: Sequence[Turn]) -> str:
+    """Return `subject`, preceded by what the latest question has replaced in the one before it."""
+    question = history[-2].question
+    words, latest = map(words_with_positions, (question, history[-1].question))
+    texts = ([word.text for word in words], [word.text for word in latest])
+    match [
+        change for change in SequenceMatcher(None, *texts).get_opcodes() if change[0] != "equal"
+    ]:
+        case [("replace", start, end, new_start, new_end)] if end - start < len(words):
+            replaced = question[words[start].start : words[end - 1].end]
+            new = history[-1].question[latest[new_start].start : latest[new_end - 1].end]
+            separator = "、" if is_chinese(question) else ", "
+            return f"{replaced}{separator}{subject if new in subject else new}"
+    return subject
+
+
+def _named(text: str) -> str:
+    """Return `text` without punctuation and words such as 呢 and "too" at its end."""
+    return _ELLIPSIS_END.sub("", text.rstrip(_END_MARKS))
+
+
+def _without_preposition(phrase: str) -> str:
+    return _ARTICLE_START.sub("", _PHRASE_START.sub("", phrase))
+
+
+def _replace(question: str, place: tuple[int, int], other: str) -> str:
+    start, end = place
+    return _INDEFINITE_ARTICLE.sub("the ", question[:start]) + other + question[end:]
+
+
+def _similar_phrase(question: str, words: Sequence[Word], about: str) -> tuple[int, int] | None:
+    """Return the place of the phrase in `question` after the preposition with which `about` begins.
+
+    "In go" is similar to "in node", but not to "in the sandbox" or "in v2".
+    """
+    phrase = _PHRASE_START.match(about)
+    if not phrase or not _is_name(_without_preposition(about)):
+        return None
+    for found in reversed(list(re.finditer(rf"\b{phrase[1]}\s+", question, re.I))):
+        place = found.end(), _phrase_end(question, words, found.end())
+        if place[0] < place[1] and _kind(question[slice(*place)]) == _kind(about):
+            return place
+    return None
+
+
+def _kind(text: str) -> tuple[bool, bool]:
+    """Return whether `text` names a programming language, and whether it contains a digit."""
+    return bool(LANGUAGE.search(text)), any(map(str.isdigit, text))
+
+
+def _phrase_end(question: str, words: Iterable[Word], start: int) -> int:
+    """Return the end of the noun phrase at `start`: punctuation, a preposition or a verb follows it."""
+    end = start
+    for word in words:
+        if word.start < start:
+            continue
+        is_next = not re.search(r"[^\s\w/-]", question[end : word.start])
+        is_verb = word.text in PREDICATES or word.text in ACTION_VERBS
+        if not is_next or is_verb or _NOT_ONLY_A_NAME.fullmatch(word.text):
+            break
+        end = word.end
+    return end
+
+
+def _similar_noun(question: str, words: Sequence[Word], about: str) -> tuple[int, int] | None:
+    """Return the place of the first noun with "a" or "an" in `question` if `about` begins with one, too.
+
+    "An admin" is similar to "a sender". The place does not include the article.
+    """
+    if not re.match(r"an?\s", about, re.I):
+        return None
+    for found in re.finditer(r"\ban?\s+", question, re.I):
+        end = _phrase_end(question, words, found.end())
+        is_cut = _AUXILIARY_END.search(question[: found.start()]) and not question[end:].strip("? ")
+        if found.end() < end and not is_cut:
+            return found.end(), end
+    return None
+
+
+def _defined_term(question: str) -> tuple[int, int] | None:
+    """Return the place of the term if `question` only asks what a term means."""
+    if not (asked := _DEFINITION.match(question)):
+        return None
+    group = asked.lastindex or 0
+    words = split_words(asked[group])
+    is_part = not words or stem(words[-1]) in API_STEMS
+    return None if is_part or _NOT_ONLY_A_NAME.search(asked[group]) else asked.span(group)
 
 
 def _similar_name(question: str, other: str) -> tuple[int, int] | None:
     """Return the place of the name in `question` that has the form of `other` and is most similar."""
     form = next((form for form in _NAME_FORMS if form.fullmatch(other)), None)
-    names = form.finditer(question) if form else ()
+    if form:
+        names = list(form.finditer(question))
+    elif _PROPER_NAME.fullmatch(other):
+        first = re.match(r"\w+\s", question)  # capitalised in any case
+        proper = _PROPER_NAME.finditer(question, first.end() if first else 0)
+        names = [name for name in proper if name[0].count(" ") == other.count(" ")]
+    else:
+        names = [name for name in LANGUAGE.finditer(question) if LANGUAGE.fullmatch(other)]
     ratios = [
         (len(name[0]) == len(other), SequenceMatcher(None, name[0], other).ratio(), name.span())
         for name in names
@@ -229,7 +365,7 @@ def _is_name(text: str) -> bool:
 
     Text with words about private life or general knowledge names nothing on a platform.
     """
-    if any(form.fullmatch(text) for form in _NAME_FORMS):
+    if any(form.fullmatch(text) for form in (*_NAME_FORMS, LANGUAGE)):
         return True
     words = split_words(text)
     own = {stem(word) for word in words if is_uncommon_word(word)} - IGNORED_STEMS
@@ -274,7 +410,8 @@ def _omits_subject(rest: str, subject: str, history: Iterable[Turn]) -> bool:
     if not words or set(all_stems(subject)) <= words or private_words(rest) or "那个人" in rest:
         return False
     pronoun = _PRONOUN.search(rest)
-    before = split_words(rest[: pronoun.start()])[:-1] if pronoun else []  # without its verb
+    own = _ASKED_NOUN.sub("", rest[: pronoun.start()]) if pronoun else ""
+    before = split_words(own)[:-1]  # without its verb
     if pronoun and not (_NAME.search(rest, 0, pronoun.start()) or new_stems(" ".join(before), "")):
         asked = "\n".join(f"{turn.question}\n{turn.api_name or ''}" for turn in history)
         return len(new_stems(_NAME.sub(" ", rest), asked)) <= MAX_NEW_WORDS
@@ -297,6 +434,8 @@ def _insert_subject(subject: str, rest: str) -> str:
         return f"{subject}: {rest}"
     if pronoun := _LEADING_PRONOUN.match(rest):
         return f"{subject}{rest[pronoun.end() :]}"
+    if _HOW.match(rest):
+        return f"{subject}{' ' if subject[-1:].isascii() else ''}{rest}"
     aspect = rest.rstrip("呢？?。 ")
     if aspect and all(stem(word) in API_STEMS for word in split_words(aspect)):
         return f"{subject}的{aspect}"

@@ -4,11 +4,18 @@ The subject of "how do reminders work" is "reminders". The words of questions ar
 """
 
 import re
-from collections.abc import Iterable
+from collections.abc import Sequence
 from typing import NamedTuple
 
 from ingestion.text.language import COMMON_ZIPF, detect_language, zipf_frequency
-from ingestion.text.words import may_be_noun, read_word_lists, split_words, stem, vocabulary_words
+from ingestion.text.words import (
+    is_noun,
+    may_be_noun,
+    read_word_lists,
+    split_words,
+    stem,
+    vocabulary_words,
+)
 from runnables.question.extract_details import error_codes, extract_details
 from runnables.question.small_talk import CLAUSE_END
 from schemas.question import Turn
@@ -37,13 +44,16 @@ _OPENER = re.compile(
 
 _ARTICLE = re.compile(r"\b(?:an?|the)\s+", re.I)
 
+_APPENDED = re.compile(r"：|: |的")
+"""What `make_standalone` writes between a question or a subject and what it appends."""
+
 _STATE = re.compile(r"了\s*$")
 """The end of a clause that describes what has happened, such as 过期了 ("has expired")."""
 
 _QUESTION_FRAME = re.compile(
     r"^(?:请问|我?想(?:要|把|知道)?|我们|怎么样?|如何|怎样|能不能|可以|有没有|什么是|(?=把))+"
     r"|(?:接口)?(?:应该|需要|到底|都|是|要|该|可以|能)*"
-    r"(?:怎么样?|如何|怎样|什么|哪些|哪个|哪里|哪|有哪些|多少|多久|多长|几个)[^，,。]{0,4}$|[吗呢吧啊？?\s]+$"
+    r"(?:怎么样?|如何|怎样|(?<!为)什么|哪些|哪个|哪里|哪|有哪些|多少|多久|多长|几[个次天]|干[嘛啥])[^，,。]{0,4}$|[吗呢吧啊？?\s]+$|为什么|为啥|为何"
     r"|^(?:(?:how (?:many times|long|soon|fast|big|large|old|far)|it possible to|what happens (?:if|when)"
     r"|please|can|could|how|what|which|when|where|why|who|many|much|often|do|does|did|is|are|was|were"
     r"|may|should|will|would|have|i|we|you|there|any|need|want|the|a|an|to|of)(?:n?['’]\w{1,2})?\b[\s,]*)+"
@@ -72,7 +82,10 @@ _ASKED_CHINESE_NOUN = re.compile(
 _CHINESE_INTERROGATIVE = re.compile("多[久少长大]|怎|什么|哪|几")
 _SUBJECT_PRONOUN = re.compile(r"它|这个|\b(?:it|they|them|this|these|those)\b", re.I)
 _WORDS = read_word_lists(__file__, "subject")
-_PREDICATES = _WORDS["predicate"]
+PREDICATES = _WORDS["predicate"]
+LANGUAGE = re.compile(rf"(?<![\w.-])(?:{'|'.join(_WORDS['language'])})(?![\w.-]*\w)", re.I | re.A)
+"""The name of a programming language."""
+
 _NOUNS = _WORDS["noun"]
 _STEMS = {name: frozenset(map(stem, words)) for name, words in _WORDS.items()}
 
@@ -100,25 +113,42 @@ class Word(NamedTuple):
     end: int
 
 
-def conversation_subject(history: Iterable[Turn]) -> str:
+def conversation_subject(history: Sequence[Turn]) -> str:
     """Return the subject of the latest turn that has a subject; empty if no turn has one."""
     subject = ""
-    for turn in history:
-        subject = _subject_after(turn, subject)
+    for end in range(1, len(history) + 1):
+        subject = _subject_after(history[:end], subject)
     return subject
 
 
-def _subject_after(turn: Turn, subject: str) -> str:
-    """Return the subject of `turn`; `subject` is that of the turns before it.
+def split_aspect(history: Sequence[Turn]) -> tuple[str, str]:
+    """Split the latest question into an earlier one or its subject, and what has been appended to it.
+
+    "How do I create a shipment: iOS?" is split at the colon if an earlier question contains the first part.
+    The second part is empty if nothing has been appended.
+    """
+    question = history[-1].question
+    known = "\n".join(f"{turn.question}\n{turn.api_name or ''}" for turn in history[:-1])
+    for sign in _APPENDED.finditer(question[:MAX_CLAUSE_CHARS], 2):
+        base, aspect = question[: sign.start()], question[sign.end() :]
+        is_part = API_STEMS.issuperset(split_words(aspect)) or sign[0] != "的"
+        if base in known and is_part:
+            return base, aspect
+    return question, ""
+
+
+def _subject_after(history: Sequence[Turn], subject: str) -> str:
+    """Return the subject of the latest turn; `subject` is that of the turns before it.
 
     The subject of a turn is its API or, if it has none, the subject of its question. If a question begins
     with the previous subject, that subject is kept.
     """
+    turn = history[-1]
     if turn.api_name:
         return turn.api_name
     if subject and turn.question.startswith(subject):
         return subject
-    own = _subject(turn.question)
+    own = _subject(split_aspect(history)[0])
     return subject if _is_state(own) else own or subject
 
 
@@ -149,17 +179,17 @@ def _subject(question: str) -> str:
     return ""
 
 
-def conversation_problem(history: Iterable[Turn]) -> str:
+def conversation_problem(history: Sequence[Turn]) -> str:
     """Return what the latest question is about, with its API and error codes.
 
     A question that `make_standalone` has rewritten begins with the problem of an earlier turn. That problem
     is kept.
     """
     subject = problem = ""
-    for turn in history:
-        subject = _subject_after(turn, subject)
+    for end, turn in enumerate(history, start=1):
+        subject = _subject_after(history[:end], subject)
         if not (problem and turn.question.startswith(problem)):
-            problem = _problem(turn.question, subject)
+            problem = _problem(split_aspect(history[:end])[0], subject)
     return problem
 
 
@@ -202,7 +232,24 @@ def _noun_phrase(clause: str) -> str:
     if chinese != clause and _has_own_words(_strip_frame(chinese)):
         clause = chinese
     subject = _strip_frame(clause)
-    return _cut_predicate(subject) if _ABOUT_NOUN.match(clause) or is_chinese(clause) else subject
+    if is_chinese(clause):
+        return _strip_aspect(_cut_predicate(subject))
+    return _cut_predicate(subject) if _ABOUT_NOUN.match(clause) else subject
+
+
+def _strip_aspect(subject: str) -> str:
+    """Return the Chinese `subject` without the part of an API or the function words at its end.
+
+    For example, 退款 in 退款期限, 白名单 in 白名单在 and 标准版 in 标准版每天.
+    """
+    for word in reversed(split_words(subject)):
+        rest = subject[: subject.lower().rfind(word)].rstrip()
+        is_part = word in API_STEMS and is_noun(word)
+        is_function_word = word in FRAME_STEMS | PREDICATES or word[0] in "在有的每"
+        if len(rest) < 2 or not (is_function_word or (is_part and _has_own_words(rest))):
+            break
+        subject = rest
+    return subject
 
 
 def _strip_frame(clause: str) -> str:
@@ -213,7 +260,7 @@ def _cut_predicate(clause: str) -> str:
     """Return `clause` up to its first verb; unchanged if no content word precedes a verb."""
     for word, start, _ in words_with_positions(clause):
         may_be_verb = word.isascii() and word.endswith(("ed", "able", "ible"))
-        is_verb = word in _PREDICATES or (may_be_verb and word not in _NOUNS)
+        is_verb = word in PREDICATES or (may_be_verb and word not in _NOUNS)
         subject = clause[:start].rstrip()
         if is_verb and _has_own_words(subject) and not _CHINESE_INTERROGATIVE.search(subject):
             return subject
