@@ -150,6 +150,14 @@ class AllowedValue(ApiModel):
     meaning: str = ""
 
 
+Requirement = bool | str | None
+"""Whether a parameter is required, as documented: yes, no, or a condition such as "one of two".
+
+For a field of a response, it says whether the field is always returned. None if the documentation does not
+say.
+"""
+
+
 class Parameter(ApiModel):
     """A header, or a field of a request or response.
 
@@ -158,7 +166,8 @@ class Parameter(ApiModel):
 
     name: str = Field(min_length=1)
     type: str = "string"
-    required: bool = False
+    required: Requirement = Field(default=False, union_mode="left_to_right")
+    """A JSON file may omit it if it is false."""
     description: str = ""
     example: str = ""
     values: tuple[AllowedValue, ...] = ()

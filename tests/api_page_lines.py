@@ -69,7 +69,7 @@ def read_lines(text: str, path: Path) -> list[str]:
 def _names(parameters: Sequence[Parameter], parent: str) -> Iterator[str]:
     """Yield the dotted name of each parameter, with `!` if it is required."""
     for each in parameters:
-        yield f"{parent}{each.name}{'!' * each.required}"
+        yield f"{parent}{each.name}{'!' * (each.required is True)}"
         yield from _names(each.children, f"{parent}{each.name}.")
 
 

@@ -223,7 +223,11 @@ def body_of(document: SourceDocument, kind: str) -> str:
 
 
 def rows_of(document: SourceDocument, kind: str) -> list[list[str]]:
-    return parse_table(body_of(document, kind))[1:]
+    """Return the rows of a section's table. If it has no column "Required", its cells are empty."""
+    table = parse_table(body_of(document, kind))
+    rows = table[1:]
+    is_stated = not table or table[0][2:3] not in (["Description"], ["说明"])
+    return rows if is_stated else [[*row[:2], "", *row[2:]] for row in rows]
 
 
 def answer_rows(tmp_path: Path, schema: Any, **components: Any) -> list[list[str]]:

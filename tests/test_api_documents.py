@@ -150,3 +150,22 @@ def test_examples_are_in_the_section_of_their_parameters(
     assert json.loads(fenced) == example
     assert "说明" in fenced
     assert len(parse_table(body)) == (2 if parameters else 0)
+
+
+@pytest.mark.parametrize(
+    ("values", "expected"),
+    [
+        ([True, False], ["是", "否"]),
+        ([True, None], ["是", ""]),
+        (["true", "二选一"], ["是", "二选一"]),
+        ([None, None], []),
+    ],
+)
+def test_column_required_has_only_what_is_stated(
+    tmp_path: Path, values: list[object], expected: list[str]
+) -> None:
+    parameters = [{"name": "a", "required": value} for value in values]
+    body = section_of(read_api(tmp_path, responseParameters=parameters), "response_parameters").body
+    header, *rows = parse_table(body)
+    assert header == ["名称", "类型", *(["必填"] if expected else []), "说明", "示例"]
+    assert [cell for row in rows for cell in row[2:-2]] == expected

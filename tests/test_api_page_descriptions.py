@@ -4,7 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from ingestion.sources.api_pages.parameters import listed_parameters, required_mark
+from ingestion.sources.api_pages.parameters import listed_parameters
+from ingestion.sources.api_pages.required import required_mark
 from ingestion.text.components import objects_of
 from tests.api_page_lines import read_lines, read_operations
 

@@ -147,3 +147,31 @@ def test_table_whose_rows_are_named_has_an_empty_header() -> None:
     rows = "<tr><th><code>a</code></th><td>x</td></tr><tr><th><code>b</code></th><td>y</td></tr>"
     table = table_to_markdown(f"<table>{rows}</table>")
     assert parse_table(table) == [["", ""], ["`a`", "x"], ["`b`", "y"]]
+
+
+@pytest.mark.parametrize(
+    ("rows", "expected"),
+    [
+        ("<td>Id<td colspan=2>yes", ["Id", "yes", "yes"]),
+        ("<td colspan=3>From 2026", ["From 2026", "", ""]),
+        ("<td rowspan=2>Id<td>a<td>b<tr><td colspan=2>yes", ["Id", "yes", "yes"]),
+        (f"<td>Id<td colspan=2>{'x' * 201}", ["Id", "x" * 201, ""]),
+    ],
+    ids=["cell", "whole row", "rest of a spanned row", "long text"],
+)
+def test_cell_is_repeated_in_the_columns_that_it_spans(rows: str, expected: list[str]) -> None:
+    table = f"<table><tr><td>Paper<td>Firm<td>Person<tr>{rows}</table>"
+    assert parse_table(table_to_markdown(table))[-1] == expected
+
+
+def test_cell_is_not_repeated_in_columns_without_a_title_of_their_own() -> None:
+    head = "<tr><th>Paper</th><th colspan=2>Needed</th></tr>"
+    row = "<tr><td>Id</td><td colspan=2>yes</td></tr><tr><td>Photo</td><td>yes</td><td>no</td></tr>"
+    table = parse_table(table_to_markdown(f"<table>{head}{row}</table>"))
+    assert table == [["Paper", "Needed", ""], ["Id", "yes", ""], ["Photo", "yes", "no"]]
+
+
+def test_cell_is_repeated_in_a_table_whose_rows_are_named() -> None:
+    rows = "<tr><th>Id</th><td>a</td><td>b</td></tr><tr><th>Photo</th><td colspan=2>yes</td></tr>"
+    table = parse_table(table_to_markdown(f"<table>{rows}</table>"))
+    assert table == [["", "", ""], ["Id", "a", "b"], ["Photo", "yes", "yes"]]

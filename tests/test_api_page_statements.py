@@ -410,7 +410,7 @@ def test_limits_and_values_are_no_types() -> None:
         ("OILED", "oil"),
         ("RAW", "none"),
     ]
-    assert (ids.type, ids.required) == ("int[]", False)
+    assert (ids.type, ids.required) == ("int[]", None)
 
 
 PROSE = {

@@ -2,6 +2,8 @@
 
 from pathlib import Path
 
+import pytest
+
 from tests.api_page_lines import read_lines, read_operations
 
 FURTHER_COLUMNS = """# Create a task
@@ -26,11 +28,13 @@ FURTHER_COLUMNS = """# Create a task
 
 def test_text_of_further_columns_is_kept(tmp_path: Path) -> None:
     (operation,) = read_operations(FURTHER_COLUMNS, tmp_path / "page.md")
-    assert {each.name: each.description for each in operation.request_parameters} == {
-        "title": "The title; Max length: 20; Unique in a list.",
-        "due": "The date; Required: one of two",
-        "after": "Required: one of two",
-    }
+    assert [
+        (each.name, each.required, each.description) for each in operation.request_parameters
+    ] == [
+        ("title", True, "The title; Max length: 20; Unique in a list."),
+        ("due", "one of two", "The date"),
+        ("after", "one of two", ""),
+    ]
     (error,) = operation.error_codes
     assert (error.message, error.cause) == (
         "auth failed (HTTP 401)",
@@ -233,7 +237,7 @@ def test_column_of_contents_describes_parameters(tmp_path: Path) -> None:
 """
     (operation,) = read_operations(text, tmp_path / "page.md")
     assert [(each.required, each.description) for each in operation.request_parameters] == [
-        (False, "稿件。必要性：必要(可选)。二选一"),
+        ("必要(可选)", "稿件。二选一"),
         (True, "视频"),
     ]
     assert operation.document("online", "docs", "zh").description == ""
@@ -281,3 +285,33 @@ def test_chinese_name_precedes_the_description(tmp_path: Path) -> None:
         "total_fee": "订单金额。单位为分。默认值：1",
         "note": "备注，原样返回",
     }
+
+
+@pytest.mark.parametrize(
+    ("label", "table", "expected"),
+    [
+        ("Parameters", "Field | Type\na | int\nb | int", [None, None]),
+        ("Optional parameters", "Field | Type\na | int\nb | int", [False, False]),
+        ("Required parameters", "Field | Type\na | int\nb | int", [True, True]),
+        ("Parameters", "Field | Type\na* | int\nb | int", [True, False]),
+        ("Parameters", "Field | Type\na? | int\nb | int", [False, True]),
+        ("Parameters", "Field | Required\na | ✓\nb | ", [True, False]),
+        ("Parameters", "Field | Required\na | no\nb | ", [False, None]),
+        ("Parameters", "Field | Required\na | \nb | ", [None, None]),
+        ("参数", "字段 | 必填\na | 二选一\nb | 条件", ["二选一", "条件"]),
+        ("参数", "字段 | 必填\na | 否，企业商户必填\nb | 非必填", ["否，企业商户必填", False]),
+        ("参数", "字段 | 必填\na | 是 Yes\nb | 否(No)", [True, False]),
+        ("Parameters", "Field | M/O/C\na | M\nb | C", [True, "C"]),
+        ("Parameters", "Field | Mult.\na | 1..n\nb | 0..1", [True, False]),
+        ("Parameters", "Field | Optional\na | yes\nb | no", [False, True]),
+        ("Parameters", "Field | Optional\na | if paid\nb | no", [False, True]),
+    ],
+)
+def test_required_is_what_the_table_states(
+    label: str, table: str, expected: list[bool | str | None], tmp_path: Path
+) -> None:
+    header, *rows = table.split("\n")
+    lines = [f"| {line} |" for line in (header, "--- | ---", *rows)]
+    page = "\n".join(["# Call", "", "`POST /calls`", "", f"## {label}", "", *lines])
+    (operation,) = read_operations(page, tmp_path / "page.md")
+    assert [each.required for each in operation.request_parameters] == expected

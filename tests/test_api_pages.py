@@ -126,7 +126,7 @@ def read(markdown: str) -> tuple[PageOperation, ...]:
 def names(parameters: Sequence[Parameter], parent: str = "") -> Iterator[tuple[str, bool]]:
     """Yield the dotted name of each parameter, and whether it is required."""
     for parameter in parameters:
-        yield parent + parameter.name, parameter.required
+        yield parent + parameter.name, parameter.required is True
         yield from names(parameter.children, f"{parent}{parameter.name}.")
 
 

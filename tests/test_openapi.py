@@ -237,6 +237,26 @@ def test_operation_parameter_overrides_path_parameter(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
+    ("required", "expected"),
+    [(["a"], ["Yes", "No"]), ([], ["", ""])],
+    ids=["stated", "not stated"],
+)
+def test_fields_of_a_response_are_required_if_the_schema_says_so(
+    tmp_path: Path, required: list[str], expected: list[str]
+) -> None:
+    schema = {"required": required, "properties": {"a": {}, "b": {}}}
+    assert [row[2] for row in answer_rows(tmp_path, schema)] == expected
+
+
+def test_fields_of_a_request_are_optional_by_default(tmp_path: Path) -> None:
+    schema = {"type": "object", "properties": {"a": {}}}
+    body = {"requestBody": {"content": {"application/json": {"schema": schema}}}}
+    query = {"parameters": [{"name": "q", "in": "query", "schema": {}}]}
+    document = one(tmp_path, small(paths={"/plays": {"post": body | query}}))
+    assert [row[2] for row in rows_of(document, "request_parameters")] == ["No", "No"]
+
+
+@pytest.mark.parametrize(
     ("schema", "expected"),
     [
         ({"type": ["string", "null"]}, ["string", "may be null."]),

@@ -36,6 +36,13 @@ REFUND = """# 申请退款
 | out_trade_no | 是 | String(32) | 商户订单号 |
 | refund_fee | 是 | Int | 退款金额，单位为分 |
 | attach | 否 | String(127) | 原样返回的附加数据 |
+| transaction_id | 二选一 | String(32) | 平台订单号 |
+
+## 返回参数
+
+| 变量名 | 类型 | 描述 |
+| --- | --- | --- |
+| refund_id | String(32) | 平台退款单号 |
 
 ## 错误码
 
@@ -212,6 +219,34 @@ def test_word_that_is_a_status_does_not_make_an_answer_certain(platform: Path) -
 
 def test_field_with_a_plain_name_is_quoted(platform: Path) -> None:
     assert "原样返回的附加数据" in "\n\n".join(ask(platform, "attach 是什么").answer)
+
+
+@pytest.mark.parametrize(
+    ("question", "header", "row"),
+    [
+        (
+            "申请退款的 attach 必填吗",
+            "| 名称 | 类型 | 必填 | 说明 |",
+            "| `attach` | String(127) | 否 |",
+        ),
+        (
+            "transaction_id 必填吗",
+            "| 名称 | 类型 | 必填 | 说明 |",
+            "| String(32) | 二选一 | 平台订单号 |",
+        ),
+        (
+            "refund_id 一定会返回吗",
+            "| 名称 | 类型 | 说明 |",
+            "| `refund_id` | String(32) | 平台退款单号 |",
+        ),
+    ],
+)
+def test_quoted_parameter_is_required_as_the_page_states(
+    platform: Path, question: str, header: str, row: str
+) -> None:
+    text = "\n\n".join(ask(platform, question).answer)
+    assert header in text
+    assert row in text
 
 
 def test_comparison_does_not_cut_the_best_passage(tmp_path: Path) -> None:

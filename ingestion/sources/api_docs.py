@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Iterable, Iterator
+from itertools import compress
 from pathlib import Path
 from types import MappingProxyType
 
@@ -85,9 +86,7 @@ def api_sections(api: ApiDocument) -> Iterator[Section]:
     labels = user_text(api.language).api_document
     template = load_template("api_section")
     for kind, rows in _tables(api, labels):
-        columns = _columns(labels, rows)
-        body = template.render(kind=kind, api=api, labels=labels, rows=rows, columns=columns)
-        body = body.strip()
+        body = template.render(kind=kind, api=api, labels=labels, rows=rows).strip()
         if body:
             yield Section(kind=kind, heading=(labels.sections[kind],), body=body)
 
@@ -110,25 +109,29 @@ def api_method(chunk: Chunk) -> str:
 def _tables(
     api: ApiDocument, labels: SectionLabels
 ) -> Iterator[tuple[SectionKind, list[TableRow]]]:
+    """Yield each kind of section with the rows of its table, the header first; empty without a table."""
     yield "request_headers", _table_rows(api.request_headers, labels)
     yield "request_url", []
     yield "public_parameters", _table_rows(api.public_parameters, labels)
     yield "request_parameters", _table_rows(api.request_parameters, labels)
     yield "response_parameters", _table_rows(api.response_parameters, labels)
-    yield "error_codes", [(e.code, e.message, e.cause, e.remedy) for e in api.error_codes]
-    yield "permission_package", [(p.name, p.description) for p in api.permission_packages]
-
-
-def _columns(labels: SectionLabels, rows: list[TableRow]) -> TableRow:
-    """Return the column titles of a parameter table, including the location if the rows have it."""
-    with_location = bool(rows) and len(rows[0]) > len(labels.parameter_columns)
-    return (*labels.parameter_columns, *((labels.location_column,) if with_location else ()))
+    errors = [(e.code, e.message, e.cause, e.remedy) for e in api.error_codes]
+    yield "error_codes", [labels.error_columns, *errors] if errors else []
+    packages = [(p.name, p.description) for p in api.permission_packages]
+    yield "permission_package", [labels.permission_columns, *packages] if packages else []
 
 
 def _table_rows(parameters: tuple[Parameter, ...], labels: SectionLabels) -> list[TableRow]:
-    """Return the rows of a table, without the location column if it is empty in every row."""
+    """Return the rows of a table, the header first; empty without parameters.
+
+    The columns "required" and "location" are left out if they are empty in every row.
+    """
+    header = (*labels.parameter_columns, labels.location_column)
     rows = list(_parameter_rows(parameters, labels))
-    return rows if any(row[-1] for row in rows) else [row[:-1] for row in rows]
+    is_shown = [
+        index not in (2, 5) or any(row[index] for row in rows) for index in range(len(header))
+    ]
+    return [tuple(compress(row, is_shown)) for row in (header, *rows)] if rows else []
 
 
 def _parameter_rows(
@@ -140,12 +143,18 @@ def _parameter_rows(
         yield (
             name,
             parameter.type,
-            labels.yes if parameter.required else labels.no,
+            _requirement(parameter, labels),
             _description(parameter, labels),
             parameter.example,
             parameter.location,
         )
         yield from _parameter_rows(parameter.children, labels, name + "[]" * parameter.dimensions)
+
+
+def _requirement(parameter: Parameter, labels: SectionLabels) -> str:
+    if isinstance(parameter.required, bool):
+        return labels.yes if parameter.required else labels.no
+    return parameter.required or ""
 
 
 def _description(parameter: Parameter, labels: SectionLabels) -> str:

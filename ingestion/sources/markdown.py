@@ -297,8 +297,8 @@ def _expanded(match: re.Match[str]) -> str:
     if not others or not _FIELD_NAME.fullmatch(name):
         return match[0]
     kind = next((text for text in others if text != "required"), "object")
-    required = "true" if "required" in others else "false"
-    return f'<{match["tag"]} name="{name}" type="{kind}" required={{{required}}}>'
+    required = " required={true}" if "required" in others else ""
+    return f'<{match["tag"]} name="{name}" type="{kind}"{required}>'
 
 
 class _FieldReplacer:
@@ -350,7 +350,7 @@ def _parse_fields(match: re.Match[str], depth: int) -> list[_Field]:
     if field_of_component := _parse_field(match["tag"], attributes, depth):
         return [field_of_component]
     return [
-        _Field(match["tag"], {"required": "false", **values, "name": name}, "", depth)
+        _Field(match["tag"], {**values, "name": name}, "", depth)
         for attribute in attributes.values()
         for name, values in _fields_of_object(attribute).items()
     ]
@@ -398,7 +398,9 @@ def _field_tables(run: Sequence[_Field]) -> Iterator[str]:
         title = found.column_title if found.depth == 0 else title
         groups.setdefault(title, []).append(found)
     for title, fields in groups.items():
-        states_required = title != "Name" or any("required" in found.values for found in fields)
+        states_required = title not in ("Name", "Response field") or any(
+            "required" in found.values for found in fields
+        )
         columns = [title, "Type", *(["Required"] if states_required else [])]
         header = f"| {' | '.join((*columns, 'Description', 'Default', 'In'))} |"
         rows = (_field_row(found, states_required) for found in fields if found.name)

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from functools import cached_property, lru_cache
 from typing import Any, NamedTuple
 
+from ingestion.sources.api_pages.required import is_required_text
 from ingestion.text.markdown_blocks import (
     MarkdownBlock,
     parse_blocks,
@@ -135,7 +136,7 @@ def _split_block(context: _RowContext, index: int, block: MarkdownBlock) -> Iter
     if block.kind == "table":
         header, rows = _table_cells(block.text)
         rows = [row for row in rows if any(row)]
-        required = _required_names(context, rows)
+        required = _required_names(context, header, rows)
         for row in rows:
             cells = [quotable_markdown(cell) for cell in row]
             text, shown = _quoted_row(context, header, cells)
@@ -202,13 +203,15 @@ def _quoted_row(
         code, *rest = cells
         shown = zip(labels.error_columns, (f"`{code}`", *rest), strict=False)
         return str(templates.error(*cells[:4])), tuple(shown)
-    if context.kind in PARAMETER_KINDS and len(cells) >= 4:
-        name, type_, required, description, *rest = cells
-        is_required = required == user_text(context.language).api_document.yes
-        example = rest[0] if rest else ""
+    if parameter := _parameter_cells(context, header, cells):
+        name, type_, required, description, example = parameter
+        original = user_text(context.language).api_document
+        is_required = {original.yes: True, original.no: False}.get(required)
+        answer = {True: labels.yes, False: labels.no, None: required}[is_required]
         whole = f"{description} {templates.sample(example)}".strip() if example else description
-        values = (f"`{name}`", type_, labels.yes if is_required else labels.no, whole)
-        text = str(templates.parameter(name, type_, is_required, description, example))
+        stated = required if is_required is None else is_required
+        text = str(templates.parameter(name, type_, stated, description, example))
+        values = (f"`{name}`", type_, answer, whole)
         return text, tuple(zip(labels.parameter_columns, values, strict=False))
     pairs = tuple(zip(header, cells, strict=False))
     others = [(title, cell) for title, cell in pairs[1:] if cell]
@@ -216,15 +219,33 @@ def _quoted_row(
     return str(templates.row(cells[0], texts)), pairs
 
 
-def _required_names(context: _RowContext, rows: list[list[str]]) -> set[str]:
+def _parameter_cells(
+    context: _RowContext, header: list[str], cells: list[str]
+) -> tuple[str, str, str, str, str] | None:
+    """Return the name, type, requirement, description and example in a row of parameters.
+
+    A text is empty if the table has no such column. The result is None for other tables.
+    """
+    titles = user_text(context.language).api_document.parameter_columns
+    if context.kind not in PARAMETER_KINDS or tuple(header[:2]) != titles[:2]:
+        return None
+    named = dict(zip(header, cells, strict=False))
+    name, type_, required, description, example = (named.get(title, "") for title in titles)
+    return name, type_, required, description, example
+
+
+def _required_names(context: _RowContext, header: list[str], rows: list[list[str]]) -> set[str]:
     """Return the names of the parameters that every call needs.
 
     A required parameter below an optional object is not one of them.
     """
-    if context.kind not in PARAMETER_KINDS:
-        return set()
     yes = user_text(context.language).api_document.yes
-    marked = {plain_text(row[0]) for row in rows if len(row) >= 4 and row[2] == yes}
+    found = filter(None, (_parameter_cells(context, header, row) for row in rows))
+    marked = {
+        plain_text(n)
+        for n, _, required, *_ in found
+        if required == yes or is_required_text(required)
+    }
 
     def is_needed(name: str) -> bool:
         parent = name.rpartition(".")[0].removesuffix("[]")

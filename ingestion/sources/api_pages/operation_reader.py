@@ -272,7 +272,7 @@ class OperationReader:
             self._above.location(role),
             is_announced=is_announced,
             is_named=self._above.names_parameters(),
-            is_required=self._above.says_required() and not self._is_after_parameter,
+            is_required=None if self._is_after_parameter else self._above.says_required(),
         )
         if self._is_after_parameter and self._builder.add_children(found):
             return True

@@ -9,6 +9,12 @@ from collections.abc import Sequence
 
 from ingestion.sources.api_pages.calls import ANY_METHOD
 from ingestion.sources.api_pages.columns import text_of
+from ingestion.sources.api_pages.required import (
+    by_contrast,
+    fill_required,
+    required_mark,
+    without_final_mark,
+)
 from schemas.document import AllowedValue, Parameter
 
 _TYPE_NAME = (
@@ -89,7 +95,7 @@ def listed_parameters(
     *,
     is_announced: bool = False,
     is_named: bool = False,
-    is_required: bool = False,
+    is_required: bool | None = None,
 ) -> tuple[Parameter, ...]:
     """Return the parameters of a list such as "- `name` (type, required): text"; empty for other lists.
 
@@ -97,7 +103,10 @@ def listed_parameters(
 
     - `is_announced`: it announces parameters. Names with descriptions are enough; types may be missing.
     - `is_named`: it is a label such as "Optional parameters". Names in code or before a colon are enough.
-    - `is_required`: it says that the parameters are required. A mark in an item takes precedence.
+    - `is_required`: whether it says that the parameters are required; None if it does not say.
+
+    A mark in an item takes precedence. If nothing above the list says whether the parameters are required,
+    those without a mark are optional if all marks say "required".
     """
     items = [item for nested in _nested_items(markdown) for item in _each_name(*nested)]
     matches = [(width, _match_item(text)) for width, text in items]
@@ -111,10 +120,10 @@ def listed_parameters(
         return ()
     if len(rests) < len(matches):
         return ()
-    found = nest(
-        [(w, _listed_parameter(match, location, is_required)) for w, match in matches if match]
-    )
-    return tuple(map(_with_values, found))
+    flat = [(width, _listed_parameter(match, location)) for width, match in matches if match]
+    if is_required is None and by_contrast([each.required for _, each in flat]) is False:
+        is_required = False
+    return tuple(map(_with_values, nest(fill_required(flat, is_required))))
 
 
 def _lists_methods(matches: Sequence[tuple[int, re.Match[str] | None]]) -> bool:
@@ -225,10 +234,8 @@ def _each_name(width: int, text: str) -> list[tuple[int, str]]:
     return [(width, name + text[several.end() :]) for name in names] if several else [(width, text)]
 
 
-def _listed_parameter(
-    match: re.Match[str], location: str, is_required_by_default: bool = False
-) -> Parameter:
-    """Return the parameter of an item. An item without a mark is required if `is_required_by_default`."""
+def _listed_parameter(match: re.Match[str], location: str) -> Parameter:
+    """Return the parameter of an item. If the item has no mark, `required` is None."""
     flag, star = _FLAG.match(match["rest"]), _STAR.match(match["rest"])
     marked = flag or star
     text = match["rest"][marked.end() :] if marked else match["rest"]
@@ -246,7 +253,7 @@ def _listed_parameter(
     return Parameter(
         name=text_of(match["name"]),
         type=", ".join(fact.strip() for fact in facts if TYPE.fullmatch(fact.strip())),
-        required=is_required_by_default if mark is None else mark,
+        required=mark,
         description="; ".join(filter(None, [*limits, about])),
         location=location,
     )
@@ -302,94 +309,6 @@ def is_simple_type(text: str) -> bool:
         return False
     words_are_simple = all(map(SIMPLE_TYPE.fullmatch, _TYPE_WORD.findall(text)))
     return words_are_simple and not _CHINESE_OBJECT_TYPE.search(text)
-
-
-# --- marks of required parameters -----------------------------------------------------------------
-
-_REQUIRED_WORD = (
-    r"(?:(?P<required>required|mandatory|必填|必选|必传)|optional|可选(?![值项范])|选填|非必填)"
-)
-_REQUIRED_CELL = re.compile(
-    r"^(?:required|mandatory|必填|必选|必须|必传|必要|必需)\b|^(?:是|y|yes|true|t|m|must|1|1\.\.[1-9n*]|✓|✔|√|✅|☑|●|必)$",
-    re.IGNORECASE,
-)
-_REQUIRED_START = re.compile(
-    r"^\W*(?:(?:in )?(?:header|path|query|body|form|cookie)\W+)?"
-    r"(?:required|mandatory|必填|必选|必传)(?![\w-]*\s+(?:if|when|unless|for))(?!.{0,3}(?:当|若|如果))",
-    re.IGNORECASE,
-)
-_OPTIONAL_START = re.compile(r"\A\W*(?:optional\b|可选(?![值项范])|选填|非必填)", re.IGNORECASE)
-_PLAIN_REQUIRED_CELL = re.compile(
-    r"[是否]|非?必[填选传须需要]|可选|选填|[ynmocrtfx01]|yes|no|true|false|required|optional|mandatory"
-    r"|conditional",
-    re.IGNORECASE,
-)
-_FINAL_MARK = re.compile(
-    rf"\s?(?:(?P<open>[(（\[])|[,，;；]\s*){_REQUIRED_WORD}(?(open)[)）\]])[.。]?$", re.IGNORECASE
-)
-"""A mark at the end of a description: "the name (required)", "the name, required"."""
-_FINAL_MARK_WITH_FACTS = re.compile(
-    rf"[(（\[]{_REQUIRED_WORD}\s?[,，;；:：](?!\s*(?:if|when|unless|for)\b|\s*[当若如])[^()（）\[\]]{{1,80}}[)）\]][.。]?$",
-    re.IGNORECASE,
-)
-"""A mark at the end of a description, with other facts: "the size (optional, 20 by default)"."""
-_MARK_SENTENCE = re.compile(
-    rf"[.。!！?？;；]\s*{_REQUIRED_WORD}(?=\s*(?:[.。;；(（]|$|[,，](?!\s*(?:if\b|when\b|unless\b|for\b|当|若|如果))))",
-    re.IGNORECASE,
-)
-"""A mark as a sentence, or at the start of one: "A name. Required.", "A name. Optional, at most 20."."""
-
-
-_MARK_VALUE = re.compile(
-    r"(?:required|mandatory|必填|必选|必传)\s?[:：=]\s?(true|yes|false|no|是|否)(?!\w)",
-    re.IGNORECASE,
-)
-"""A mark with its value: "Required: true"."""
-_MARK_VALUE_SENTENCE = re.compile(
-    rf"(?:[.。;；,，\n]\s?|\s(?-i:(?=Required))){_MARK_VALUE.pattern}", re.IGNORECASE
-)
-
-
-def is_required_cell(text: str) -> bool:
-    """Return whether a cell below a title such as "Required" says yes."""
-    return _REQUIRED_CELL.match(text) is not None
-
-
-def says_only_required(text: str) -> bool:
-    """Return whether a cell below a title such as "Required" contains no further text.
-
-    The cell is empty, or contains only a sign or a word such as yes, no or conditional.
-    """
-    word = text.strip("*`_ ()（）[]")
-    is_mark = not any(map(str.isalnum, word))
-    return is_mark or _PLAIN_REQUIRED_CELL.fullmatch(word) is not None
-
-
-def required_mark(description: str) -> bool | None:
-    """Return whether a description marks the parameter as required; None without a mark.
-
-    A mark is at the start or the end of the description, or at the start of a sentence. "Required" with a
-    condition, such as "required if", does not count.
-    """
-    if stated := _MARK_VALUE.match(description):
-        return is_required_cell(stated[1])
-    if _REQUIRED_START.match(description):
-        return True
-    if _OPTIONAL_START.match(description):
-        return False
-    if stated := _MARK_VALUE_SENTENCE.search(description):
-        return is_required_cell(stated[1])
-    found = (
-        _FINAL_MARK.search(description)
-        or _FINAL_MARK_WITH_FACTS.search(description)
-        or _MARK_SENTENCE.search(description)
-    )
-    return found["required"] is not None if found else None
-
-
-def without_final_mark(description: str) -> str:
-    """Return a description without "(required)" or "(optional)" at its end."""
-    return _FINAL_MARK.sub("", description)
 
 
 # --- nesting --------------------------------------------------------------------------------------

@@ -98,7 +98,10 @@ _PRESENCE = re.compile(
     r"(?:required|mandatory|optional|必填|必选|必传|可选|选填)\W*", re.IGNORECASE
 )
 """A label that only says whether the parameters below it are required."""
-_REQUIRED = re.compile(r"(?:required|mandatory)\b|必填|必选|必传", re.IGNORECASE)
+_ARE_REQUIRED = re.compile(
+    r"(?P<required>(?:required|mandatory)\b|必填|必选|必传)|optional\b|可选(?![值项范])|选填|非必填",
+    re.IGNORECASE,
+)
 
 _NAMED_PARAMETERS = re.compile(
     r"(?:(?:required|mandatory|optional|request|body|query|path|url) )?(?:\w+ )?"
@@ -216,9 +219,13 @@ class Announcements:
             and not role_of_title(_FIELD_WORDS.sub("", text))
         )
 
-    def says_required(self) -> bool:
-        """Return whether the nearest text announces parameters that are all required."""
-        return any(_REQUIRED.match(text) for text in self.texts()[:1])
+    def says_required(self) -> bool | None:
+        """Return whether the nearest text announces parameters that are all required.
+
+        The result is False for optional parameters, and None if the text does not say.
+        """
+        stated = next(map(_ARE_REQUIRED.match, self.texts()[:1]), None)
+        return stated["required"] is not None if stated else None
 
     def names_parameters(self) -> bool:
         """Return whether the nearest text is a label such as "Required parameters" or "Input"."""

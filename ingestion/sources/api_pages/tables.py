@@ -14,7 +14,6 @@ from ingestion.sources.api_pages.columns import (
     is_named_values,
     is_parameter_table,
     is_status_table,
-    parts_of,
     text_of,
 )
 from ingestion.sources.api_pages.errors import (
@@ -29,13 +28,9 @@ from ingestion.sources.api_pages.operation import PARAMETER_ROLES, Role
 from ingestion.sources.api_pages.parameters import (
     NAME,
     dimensions_of,
-    is_required_cell,
     listed_parameters,
     nest,
-    required_mark,
-    says_only_required,
     split_fields,
-    without_final_mark,
 )
 from ingestion.sources.api_pages.permissions import (
     MAX_PERMISSIONS,
@@ -45,13 +40,20 @@ from ingestion.sources.api_pages.permissions import (
     scopes_of_rows,
     scopes_of_value,
 )
+from ingestion.sources.api_pages.required import (
+    by_contrast,
+    fill_required,
+    required_cell,
+    required_mark,
+    without_final_mark,
+)
 from ingestion.sources.api_pages.roles import (
     is_titled_parameters,
     location_of_column,
     role_of_column,
 )
 from ingestion.text.typography import has_chinese, join_texts, label_with
-from schemas.document import AllowedValue, Parameter
+from schemas.document import AllowedValue, Parameter, Requirement
 
 _NAME_CELL = re.compile(r"([A-Za-z_$@][\w.$@\[\]{}-]*)\s*((?i:required|optional|必填|可选)?)")
 _PLACEHOLDER = re.compile(r"[\s`]*(?:<|&lt;)([A-Za-z][\w.-]*)(?:>|&gt;)[\s`]*")
@@ -221,11 +223,19 @@ _REQUIRED_IN_NAME = re.compile(
 _OPTIONAL_IN_NAME = re.compile(
     r"[\s(（\[]*(?:\boptional\b|可选|选填|非必填)[)）\]]*|(?<=[\w\]])\?(?=[\\*\s]*$)", re.IGNORECASE
 )
-_PARAMETER_COLUMNS = ("name", "type", "description", "default", "example", "values", "location")
-"""The kinds of columns that `_parameter` reads one by one.
+_PARAMETER_COLUMNS = (
+    "name",
+    "type",
+    "required",
+    "description",
+    "default",
+    "example",
+    "values",
+    "location",
+)
+"""The kinds of columns that are read one by one.
 
-The texts of other columns are added to the description, except cells that only say whether the parameter is
-required.
+The texts of other columns are added to the description, except yes and no in a column such as "Optional".
 """
 _NO_MARKS = ("name", "default", "example", "values")
 """The kinds of columns that `_is_required` does not search for marks. `_names_of` searches the names."""
@@ -253,31 +263,36 @@ _VALUE = re.compile(r"`([^`]{1,60})`\s*[:：=\-–—]?\s*([^`;；,，|]*)")
 
 
 def parameters(
-    rows: TableRows, columns: Columns, location: str = "", *, is_required: bool = False
+    rows: TableRows, columns: Columns, location: str = "", *, is_required: bool | None = None
 ) -> tuple[Parameter, ...]:
     """Return the parameters of a table. Indented rows become children of the row above them.
 
     Rows without a name are left out. `location` is the location of each parameter whose row states none.
 
-    Without a column such as "Required", parameters without a mark are required if a text above the table
-    says so (`is_required`), or if all marks in the table say "optional".
+    `is_required` says whether a text above the table announces parameters that are required or optional.
+    See `_default` for the parameters whose row does not say whether they are required.
     """
     flat: list[tuple[int, Parameter]] = []
-    marks: list[bool | None] = []
     for row in rows:
         width, names, mark = _names_of(columns.cell(row, "name"))
-        mark = _is_required(row, columns, mark) if names else None
-        for name in names:
-            marks.append(mark)
-            flat.append((width, _parameter(row, columns, name, bool(mark), location)))
-    states_required = "required" in columns or "optional" in columns
-    is_default = False in marks and True not in marks
-    if (is_required or is_default) and not states_required:
-        flat = [
-            (width, parameter.model_copy(update={"required": mark is not False}))
-            for (width, parameter), mark in zip(flat, marks, strict=True)
-        ]
-    return tuple(_without_wrappers(nest(flat)))
+        stated = _is_required(row, columns, mark) if names else None
+        flat += [(width, _parameter(row, columns, name, stated, location)) for name in names]
+    default = _default([each.required for _, each in flat], columns, is_required)
+    return tuple(_without_wrappers(nest(fill_required(flat, default))))
+
+
+def _default(
+    states: Sequence[Requirement], columns: Columns, is_required: bool | None
+) -> bool | None:
+    """Return whether the parameters of a table are required whose row does not say; None if unknown.
+
+    They are what a text above the table says (`is_required`), or the opposite of all marks in the table. In
+    a column such as "Required", an empty cell says no if the other cells say yes.
+    """
+    contrast = by_contrast(states)
+    if "required" in columns:
+        return None if contrast else contrast
+    return contrast if is_required is None or "optional" in columns else is_required
 
 
 def _without_wrappers(found: Sequence[Parameter]) -> Iterator[Parameter]:
@@ -290,16 +305,19 @@ def _without_wrappers(found: Sequence[Parameter]) -> Iterator[Parameter]:
             yield parameter
 
 
-def _is_required(row: Sequence[str], columns: Columns, mark: bool | None) -> bool | None:
+def _is_required(row: Sequence[str], columns: Columns, mark: bool | None) -> Requirement:
     """Return whether a row states that its parameter is required; None if the row does not say.
 
-    `mark` is the mark in the cell with the name.
+    A condition is returned as text. `mark` is the mark in the cell with the name.
     """
     if "required" in columns:
-        parts = parts_of(text_of(columns.cell(row, "required")))
-        return any(map(is_required_cell, parts)) and required_mark(parts[-1]) is not False
+        return required_cell(columns.cell(row, "required"))
     if "optional" in columns:
-        return text_of(columns.cell(row, "optional")).lower() in ("否", "no", "n", "false", "×")
+        cell = columns.cell(row, "optional")
+        if (named := required_mark(text_of(cell))) is not None:  # "required" instead of "no"
+            return named
+        is_optional = required_cell(cell)
+        return not is_optional if isinstance(is_optional, bool) else None
     if mark is not None:
         return mark
     if _REQUIRED_IN_TYPE.search(columns.cell(row, "type")):
@@ -361,7 +379,7 @@ def _width(indent: str) -> int:
 
 
 def _parameter(
-    row: Sequence[str], columns: Columns, name: str, required: bool, location: str
+    row: Sequence[str], columns: Columns, name: str, required: Requirement, location: str
 ) -> Parameter:
     kind = text_of(columns.cell(row, "type"))
     about, fields = split_fields(columns.cell(row, "description"), kind)
@@ -376,10 +394,7 @@ def _parameter(
         index
         for column, index in columns.at.items()
         if column in _PARAMETER_COLUMNS
-        or (
-            column in ("required", "optional")
-            and says_only_required(text_of(columns.cell(row, column)))
-        )
+        or (column == "optional" and not isinstance(required_cell(columns.cell(row, column)), str))
     }
     names = columns.further_names(row)
     texts = columns.further_texts(row, read | names.keys())

@@ -19,7 +19,7 @@ from textwrap import dedent
 from ingestion.sources.api_pages.calls import ANY_METHOD
 from ingestion.sources.api_pages.columns import text_of
 from ingestion.sources.api_pages.labels import is_fact_heading, is_fact_label
-from ingestion.sources.api_pages.parameters import required_mark
+from ingestion.sources.api_pages.required import required_mark
 from ingestion.sources.api_pages.roles import role_of_title
 from ingestion.sources.api_pages.sections import MAX_NAME_CHARS
 from ingestion.text.markdown_blocks import MarkdownBlock, parse_blocks, split_list_items

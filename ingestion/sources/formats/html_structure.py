@@ -13,6 +13,7 @@ A table keeps at most one header row and no spans; a table that only positions o
 """
 
 import re
+from collections.abc import Sequence
 from itertools import pairwise, takewhile
 
 from bs4 import Tag
@@ -44,9 +45,9 @@ MAX_SPANNED_CELLS = 20_000
 """Maximum number of cells that are added to one page to replace row spans and column spans."""
 
 MAX_REPEATED_CHARS = 200
-"""Maximum length, in characters, of a cell's text that is repeated in each row that the cell spans.
+"""Maximum length, in characters, of a cell's text that is repeated in each row and column that it spans.
 
-A longer text appears only in the first row.
+A longer text appears only in the first of them.
 """
 _LAYOUT_CONTENT = ["table", "h1", "h2", "h3", "h4", "h5", "h6"]
 _TABLE_PARTS = ["thead", "tbody", "tfoot", "tr", "td", "th"]
@@ -261,20 +262,28 @@ class _TableNormaliser:
         rows: list[Tag] = list(table.find_all("tr"))
         if rows and all(map(_is_named_row, rows)):
             rows.insert(0, _add_empty_header(rows[0]))
-        headers = sum(1 for _ in takewhile(_titles, rows))
-        widths = [self._fill_row(row) for row in rows]
+        headers = max(1, sum(1 for _ in takewhile(_titles, rows)))
+        widths = [self._fill_row(row, None) for row in rows[:headers]]
         for above, row in pairwise(rows[:headers]):
             _merge_headers(above, row)
-        rows = rows[max(headers - 1, 0) :]
-        widths = widths[max(headers - 1, 0) :]
+        rows = rows[headers - 1 :]
         if rows:
+            titles = list(map(_line, rows[0].find_all(["td", "th"], recursive=False)))
+            widths = [widths[-1], *(self._fill_row(row, titles) for row in rows[1:])]
             rows[0]["data-columns"] = str(max(widths))
             for _ in range(max(widths) - widths[0]):
                 self._append(rows[0], "")
 
-    def _fill_row(self, row: Tag) -> int:
-        """Add cells where spans cover positions of `row`, and return the row's number of columns."""
+    def _fill_row(self, row: Tag, titles: Sequence[str] | None) -> int:
+        """Add cells where spans cover positions of `row`, and return the row's number of columns.
+
+        A cell that spans several columns is repeated in each column that has a title of its own, or in all
+        columns of a table without titles. The only cell of a row is not repeated, because it is the title
+        of the rows below. `titles` is None for a row of the header, in which nothing is repeated.
+        """
         cells = row.find_all(["td", "th"], recursive=False)
+        if len(cells) == 1 and not self.spanning:
+            titles = None
         for cell in cells:
             cell.extract()
         row.clear()
@@ -283,11 +292,11 @@ class _TableNormaliser:
             column = self._append_spanning(row, column)
             across, down = _span(cell, "colspan"), _span(cell, "rowspan")
             row.append(cell)
-            for _ in range(across - 1):
-                self._append(row, "")
+            text = _line(cell) if across > 1 or down > 1 else ""
+            text = text if len(text) <= MAX_REPEATED_CHARS else ""
+            for covered in range(column + 1, column + across):
+                self._append(row, text if _is_repeated(titles, covered) else "")
             if down > 1:
-                text = _line(cell)
-                text = text if len(text) <= MAX_REPEATED_CHARS else ""
                 self.spanning |= {column + i: (down - 1, text) for i in range(across)}
             column += across
         return self._append_spanning(row, column)
@@ -310,6 +319,11 @@ class _TableNormaliser:
         cell = Tag(name="td")
         cell.string = text
         row.append(cell)
+
+
+def _is_repeated(titles: Sequence[str] | None, column: int) -> bool:
+    """Return whether a cell is repeated in a further column that it spans; see `_fill_row`."""
+    return titles is not None and (not any(titles) or any(titles[column : column + 1]))
 
 
 def _merge_headers(above: Tag, row: Tag) -> None:

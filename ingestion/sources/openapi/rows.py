@@ -45,7 +45,7 @@ class _Row:
 
     name: str
     schema: Schema
-    is_required: bool = False
+    is_required: bool | None = None
     location: str = ""
     parameter: OperationParameter | None = None
     """The parameter that the row describes; None if it describes a body, property or variant."""
@@ -78,7 +78,8 @@ class RowBuilder:
     def __init__(self, reader: SchemaReader, labels: SectionLabels, direction: Direction) -> None:
         self.reader = reader
         self.labels = labels
-        self.hiding_keyword = "readOnly" if direction == "request" else "writeOnly"
+        self.is_request = direction == "request"
+        self.hiding_keyword = "readOnly" if self.is_request else "writeOnly"
         self.rows_left = MAX_ROWS
 
     def parameter_rows(self, parameters: Iterable[OperationParameter]) -> tuple[Parameter, ...]:
@@ -88,10 +89,12 @@ class RowBuilder:
         return self._table(rows)
 
     def _parameter_row(self, parameter: OperationParameter) -> _Row:
+        is_required = parameter.location == "path" or parameter.node.is_true("required")
+        is_stated = self.is_request or parameter.node["required"].value is not None
         return _Row(
             parameter.name,
             self.reader.read(parameter.schema),
-            parameter.location == "path" or parameter.node.is_true("required"),
+            is_required if is_stated else None,
             parameter.location,
             parameter,
         )
@@ -101,7 +104,7 @@ class RowBuilder:
 
         Any other body has one row with the name `name`, or none if it has neither a type nor a description.
         """
-        root = _Row("", self.reader.read(media.schema), True, location)
+        root = _Row("", self.reader.read(media.schema), self.is_request or None, location)
         self._expand(root)
         if root.dimensions:
             root.name, root.dimensions = root.name_with_brackets, 0
@@ -160,6 +163,9 @@ class RowBuilder:
 
     def _children(self, row: _Row, ancestors: frozenset[int]) -> Iterator[_Row]:
         required = row.inner.required
+        is_stated = self.is_request or bool(
+            required
+        )  # in a request, fields are optional by default
         named = [
             *row.inner.properties.items(),
             *((name, [node]) for name, node in row.inner.additional_properties),
@@ -170,7 +176,7 @@ class RowBuilder:
                 yield _Row(
                     name[:MAX_ROW_NAME_CHARS],
                     schema,
-                    name in required,
+                    name in required if is_stated else None,
                     row.location,
                     ancestors=ancestors,
                     depth=row.depth + 1,
