@@ -480,3 +480,29 @@ def test_call_is_no_instance_of_a_longer_template() -> None:
     assert templates.matches(call_of("GET", "/users/42"))
     assert templates.matches(call_of("GET", "/acme/users"))
     assert not templates.matches(call_of("GET", "/users"))
+
+
+@pytest.mark.parametrize(
+    ("title", "heading", "name"),
+    [
+        ("Multipart", "Complete Multipart Upload", "Complete Multipart Upload"),
+        ("Bucket CORS", "PUT Bucket CORS", "PUT Bucket CORS"),
+        ("Create order", "POST Create order", "Create order"),
+        ("Create order", "Create order (orders.create)", "Create order"),
+        ("Create order", "Orders", "Create order"),
+        ("GET Bucket", "", "GET Bucket"),
+        ("GET Address", "", "GET Address"),
+        ("POST Reconcile an account", "", "Reconcile an account"),
+        ("DELETE 订单", "", "订单"),
+    ],
+)
+def test_operation_is_named_by_the_title_or_a_longer_heading(
+    title: str, heading: str, name: str, tmp_path: Path
+) -> None:
+    page = (
+        f"---\ntitle: {title}\n---\n\n{f'# {heading}' if heading else ''}\n\n## Request syntax\n\n"
+    )
+    page += (
+        "`POST /v1/x`\n\n## Request parameters\n\n| Name | Required |\n| --- | --- |\n| a | yes |\n"
+    )
+    assert read_lines(page, tmp_path / "page.md") == [f"POST /v1/x {name}", "a!"]

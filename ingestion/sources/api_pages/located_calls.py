@@ -6,7 +6,7 @@ else states a call.
 """
 
 import re
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
 from typing import Literal
@@ -16,7 +16,6 @@ from ingestion.sources.api_pages.calls import (
     CALL,
     DECLARED_CALL,
     MAX_CAPTION_CHARS,
-    MAX_FACT_CHARS,
     METHOD_ALONE,
     TARGET,
     TARGET_ALONE,
@@ -41,6 +40,12 @@ from ingestion.sources.api_pages.labels import (
 )
 from ingestion.sources.api_pages.operation import ListedCall, listed_calls
 from ingestion.sources.api_pages.roles import role_of_title
+from ingestion.sources.api_pages.servers import (
+    PRODUCTION_URL,
+    is_on_servers,
+    merge_servers,
+    pair_of_row,
+)
 from ingestion.text.markdown_blocks import MarkdownBlock, parse_table
 
 MAX_BLOCKS_BELOW_HEADING = 50
@@ -117,7 +122,7 @@ def _stated(blocks: Sequence[MarkdownBlock]) -> Iterator[LocatedCall]:
             facts = _LabelledFacts()
         calls = stated_calls(block)
         method = _METHOD_BLOCK.fullmatch(block.text) if block.kind == "paragraph" else None
-        if len(calls) == 1:
+        if len(calls) == 1 or is_on_servers(calls):
             yield LocatedCall(calls[0], index)
         elif method:  # only a method; the path follows
             yield from facts.read([("method", method[1])], index)
@@ -127,7 +132,7 @@ def _stated(blocks: Sequence[MarkdownBlock]) -> Iterator[LocatedCall]:
         elif target := only_target(block) or (facts.is_after_method and _path_alone(block)):
             yield from facts.read([("URL", target)], index)
         elif not calls:
-            yield from facts.read(_pairs(block, facts), index)
+            yield from facts.read(_pairs(blocks, index, facts), index)
             yield from facts.read_example(block)
         facts.label = block.title if is_heading else bold_label(block)
         facts.is_after_method = method is not None
@@ -245,22 +250,55 @@ def is_call(text: str) -> bool:
     return _ONLY_CALL.fullmatch(text) is not None
 
 
-def _pairs(block: MarkdownBlock, facts: "_LabelledFacts") -> list[tuple[str, str]]:
+def _pairs(
+    blocks: Sequence[MarkdownBlock], index: int, facts: "_LabelledFacts"
+) -> list[tuple[str, str]]:
     """Return the pairs of a label and a value in a block, such as "URL" and a path.
 
-    The label may also be above the block.
+    The label may also be above the block. The URLs of one operation on several servers become one pair. It
+    is left out if a path follows, because the URLs are then only the addresses of the servers.
     """
+    pairs = _pairs_of_block(blocks[index], facts, blocks[index + 1 : index + 2])
+    if any(label == PRODUCTION_URL for label, _ in pairs) and _gives_path(blocks[index + 1 :]):
+        return [pair for pair in pairs if pair[0] != PRODUCTION_URL]
+    return pairs
+
+
+def _gives_path(blocks: Iterable[MarkdownBlock]) -> bool:
+    """Return whether a labelled path follows before the next section, as in "Path: /v1/x"."""
+    for block in blocks:
+        if block.kind == "heading" and not is_fact_label(block.title):
+            return False
+        pairs = _table_pairs(block) if block.kind == "table" else labelled_pairs(block)
+        if any(
+            is_url_label(label) and value.strip("`* ").startswith("/") for label, value in pairs
+        ):
+            return True
+    return False
+
+
+def _pairs_of_block(
+    block: MarkdownBlock, facts: "_LabelledFacts", below: Sequence[MarkdownBlock]
+) -> list[tuple[str, str]]:
+    """Return the pairs of a block. `below` contains the next block, which may give another server."""
     if block.kind == "heading":
         return labelled_pairs(MarkdownBlock("other", block.title))
     if block.kind == "fence" and _CODE_LANGUAGE.match(block.text):
         return []
-    is_labelled = block.kind != "table" and is_fact_label(facts.label)
-    if is_labelled and not any(is_fact_label(label) for label, _ in labelled_pairs(block)):
-        return [(facts.label, block.text)]
+    has_label = has_fact_word(block.text)
+    may_state = has_label or "://" in block.text
     if block.kind == "table":
-        has_facts = has_fact_word(block.text) or CALL.search(block.text)
-        return _table_pairs(block) if has_facts else []
-    return labelled_pairs(block) if has_fact_word(block.text[:MAX_FACT_CHARS]) else []
+        return _table_pairs(block) if may_state or CALL.search(block.text) else []
+    pairs = labelled_pairs(block) if may_state else []
+    if len(pairs) == 1 and below and block.kind == below[0].kind == "paragraph":
+        merged = merge_servers([*pairs, *labelled_pairs(below[0])])
+        pairs = merged if len(merged) == 1 else pairs
+    pairs = merge_servers(pairs)
+    if not has_label:  # only the URLs of several servers need no label such as "URL"
+        pairs = [pair for pair in pairs if pair[0] == PRODUCTION_URL]
+    if is_fact_label(facts.label) and not any(is_fact_label(label) for label, _ in pairs):
+        return [(facts.label, block.text)]
+    return pairs
 
 
 class _LabelledFacts:
@@ -293,7 +331,8 @@ class _LabelledFacts:
             elif is_method and (method := METHOD_ALONE.search(value)):
                 self._method, self._url = method[1], _only_code(value, "url") or self._url
             elif is_url and (target := TARGET_ALONE.search(value)):
-                self._url, self._url_block = target[0], block
+                if not is_on_servers([call_of("GET", url) for url in (self._url, target[0])]):
+                    self._url, self._url_block = target[0], block
                 self._method = _only_code(value, "method") or self._method
             if self._method and self._url:
                 yield LocatedCall(call_of(self._method, self._url), block)
@@ -315,8 +354,12 @@ def _table_pairs(block: MarkdownBlock) -> list[tuple[str, str]]:
     rows = parse_table(block.text)
     if len(rows) == 2:
         across = list(zip(*rows, strict=False))
-        if any(is_url_label(label) for label, _ in across):
-            return [*across, *((row[0], row[1]) for row in rows if len(row) == 2)]
+        merged = merge_servers(across)
+        if len(merged) < len(across) or any(is_url_label(label) for label, _ in across):
+            return [*merged, *((row[0], row[1]) for row in rows if len(row) == 2)]
+    by_row = [pair_of_row(row) for row in rows if len(row) > 1]
+    if len(merged := merge_servers(by_row)) < len(by_row):
+        return merged
     pairs = [(row[0], row[1]) for row in rows if 2 <= len(row) <= 3]
     calls = [value for _, value in pairs if is_call(value)]
     return [("URL", calls[0])] if len(calls) == 1 else pairs

@@ -14,6 +14,7 @@ from ingestion.sources.api_pages.located_calls import LocatedCall
 from ingestion.sources.api_pages.permissions import is_scope_label
 from ingestion.sources.api_pages.roles import role_of_title
 from ingestion.text.markdown_blocks import MarkdownBlock
+from ingestion.text.typography import has_chinese
 
 Range = tuple[LocatedCall, int, int]
 """The call of an operation with the range of the operation's blocks.
@@ -38,6 +39,21 @@ _GENERIC_HEADING = re.compile(
     re.IGNORECASE,
 )
 """Headings that are not names of operations; see `is_generic_heading`."""
+_METHOD_BEFORE_NAME = re.compile(rf"(?:{ANY_METHOD})\s+(?P<name>\w.*)", re.DOTALL)
+_VERB_FIRST = re.compile(
+    r"\w+ (?:an?|the|all)\b|(?:abort|activate|add|apply|approve|assign|attach|authorize|batch|bind|bulk"
+    r"|calculate|call|cancel|change|check|clear|close|complete|confirm|copy|count|create|deactivate|delete"
+    r"|detach|disable|download|edit|enable|execute|export|fetch|find|generate|get|import|initiate|insert"
+    r"|invite|invoke|issue|list|lock|login|logout|lookup|make|merge|modify|move|open|patch|pay|place|post"
+    r"|preview|publish|push|put|query|read|refresh|refund|register|reject|release|remove|rename|replace"
+    r"|request|reset|resend|restore|retrieve|retry|return|revoke|rotate|run|save|search|send|set|show|sign"
+    r"|start|stop|store|submit|subscribe|sync|transfer|trigger|unlock|update|upgrade|upload|upsert"
+    r"|validate|verify|view|withdraw|write)(?:\b|(?-i:(?=[A-Z])))",
+    re.IGNORECASE,
+)
+"""The start of a name that begins with a verb, such as "Create order" or "Reconcile an account"."""
+_REMARK = re.compile(r"[(（][^()（）]*[)）]")
+_WORD = re.compile(r"[a-z0-9]+|[\u4e00-\u9fff]")
 
 
 def is_generic_heading(title: str) -> bool:
@@ -183,7 +199,8 @@ def page_operation_name(
 
     This is the outermost heading below the page's title whose section contains the call and all blocks with
     parameters or error codes. `read_positions` are the indexes of these blocks. Generic headings such as
-    "Request" do not count. Without such a heading, the name is usually the title of the page.
+    "Request" do not count. Without such a heading, the name is usually the title of the page. A heading of
+    level 1 that contains all words of the title and more takes precedence over the title.
     """
     for index in headings_above(blocks, located.block):
         block = blocks[index]
@@ -195,8 +212,18 @@ def page_operation_name(
             and max(read_positions) < _section_end(blocks, index)
         ):
             return _without_call(block.title) or _without_prefixes(title)
+    above = (blocks[i] for i in headings_above(blocks, located.block) if blocks[i].level == 1)
+    heading = next((_without_call(block.title) for block in above), "")
+    if _is_longer_name(heading, title):
+        return heading
     named = "" if is_generic_heading(title) else _without_prefixes(title)
     return named or section_operation_name(located, blocks, located.block, title, is_first=False)
+
+
+def _is_longer_name(heading: str, title: str) -> bool:
+    """Return whether a heading contains all words of a title and more, outside parentheses."""
+    words, named = (set(_WORD.findall(_REMARK.sub("", t).lower())) for t in (title, heading))
+    return bool(words) and words < named and len(heading) <= MAX_NAME_CHARS
 
 
 def section_operation_name(
@@ -266,9 +293,19 @@ def _without_prefixes(heading: str) -> str:
     """Return a heading without its section number and prefixes, and without punctuation around it.
 
     Prefixes are the name of a Confluence space (`Space : Title`), words such as `Endpoint:`, and a method
-    before the name of the operation (`POST Publish`).
+    before the name of the operation (`POST Publish`). The method stays if it takes the place of a verb, as
+    in `GET Bucket`.
     """
     name = re.sub(r"^[^:]{1,60} : (?=\S)", "", heading)
     name = re.sub(r"^(?:end-?point|operation|接口)\s*[:：]\s*", "", name, flags=re.IGNORECASE)
     name = re.sub(r"^\s*\d+(?:\.\d+)*(?:[.、)）]?\s+|、|\.(?=[A-Z\u4e00-\u9fff]))", "", name)
-    return re.sub(rf"^(?:{ANY_METHOD})\s+(?=\w)", "", name).strip(" -–—:：`%|·•_*")
+    titled = _METHOD_BEFORE_NAME.match(name)
+    if titled and not _needs_method(titled["name"]):
+        name = titled["name"]
+    return name.strip(" -–—:：`%|·•_*")
+
+
+def _needs_method(name: str) -> bool:
+    """Return whether a name is English and has no verb, so that a method before it is part of the name."""
+    has_verb = has_chinese(name) or _VERB_FIRST.match(name)
+    return not has_verb and not is_generic_heading(name)

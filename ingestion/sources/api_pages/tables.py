@@ -240,7 +240,7 @@ The texts of other columns are added to the description, except yes and no in a 
 _NO_MARKS = ("name", "default", "example", "values")
 """The kinds of columns that `_is_required` does not search for marks. `_names_of` searches the names."""
 _INDENT = re.compile(
-    r"^(?:\s|&nbsp;|&emsp;|&ensp;|&#160;|\u00a0|\u2003|\u3000|&gt;|[└├│─┗┣∟↳»›>·•▸\-–—+]|\.(?=[.\s]*\w)|└─)+"
+    r"^(?:\s|&nbsp;|&emsp;|&ensp;|&#160;|\u00a0|\u2003|\u3000|&gt;|[└├│─┗┣╰∟↳»›>＞|·•▸\-–—+]|\.(?=[.\s]*\w)|└─)+"
 )
 _ENTITY = re.compile(r"&(?:nbsp|emsp|ensp|gt|#160);")
 _NAME_SEPARATOR = re.compile(r"\s+[/|]\s+|\s*[,，、]\s*")
