@@ -151,8 +151,8 @@ class UserText(ConfigModel):
     """Templates of questions about the sections of an API. `{name}` is the name of the API."""
     chat: ChatText
     api_document: SectionLabels
-    admonitions: dict[str, NonEmptyStr]
-    """Titles of admonitions that have no title of their own, by kind. Other kinds get no title."""
+    admonitions: dict[str, str]
+    """Titles of admonitions that have no title of their own, by kind; an empty text is no title."""
     languages: Annotated[dict[Language, NonEmptyStr], _complete(*LANGUAGES)]
     """The names of the languages, for prompts and API descriptions."""
     setup: SetupText
