@@ -453,6 +453,18 @@ def test_passage_does_not_end_with_the_label_of_what_is_not_quoted(tmp_path: Pat
     assert "Output of the call" not in text
 
 
+def test_url_of_another_server_of_an_api_is_quoted(tmp_path: Path) -> None:
+    rows = "".join(
+        f"| {name} | https://{host}.example/v2/firings |\n"
+        for name, host in [("Production", "kiln"), ("Sandbox", "sandbox.kiln")]
+    )
+    urls = f"| Environment | URL |\n| --- | --- |\n{rows}"
+    table = "| Name | Type | Required |\n| --- | --- | --- |\n| kiln | string | yes |\n"
+    page = f"# Start a firing\n\n{urls}\nMethod: POST\n\n## Parameters\n\n{table}"
+    text = quoted_page(tmp_path, page, "What is the sandbox URL of Start a firing?")
+    assert "https://sandbox.kiln.example/v2/firings" in text
+
+
 def test_passage_ends_with_the_announcement_that_answers(tmp_path: Path) -> None:
     code = "```json\n{}\n```\n".replace("{}", '{"result": "' + "x" * 900 + '"}')
     sentence = (

@@ -13,6 +13,7 @@ from langchain_core.runnables import Runnable, RunnableConfig
 from rapidfuzz import fuzz
 
 from ingestion.sources.api_pages.calls import Method
+from ingestion.sources.api_pages.labels import is_fact_label
 from ingestion.store.collection import NO_FILTERS, Collection
 from ingestion.text.markdown_blocks import plain_text
 from ingestion.text.words import split_words
@@ -68,8 +69,8 @@ SIMILAR_TEXT = 75
 MIN_NAME_CHARS = 4
 """Minimum length of an API's name that is searched for in prose, in characters."""
 
-_LABEL = re.compile(r"^(?!https?:)[^:：`/]{1,20}[:：]\W*(?=/|https?:|[A-Z]+\b)")
-"""The label of an address, such as "接口地址："."""
+_LABEL = re.compile(r"^(?!https?:)([^:：`/]{1,20})[:：]\W*(?=/|https?:|[A-Z]+\b)")
+"""A label before an address, such as "接口地址："."""
 
 QuotableSection = tuple[Chunk, Sequence[Segment]]
 """A chunk, and its segments that may be quoted (at least one)."""
@@ -245,8 +246,14 @@ def _quotable(chunk: Chunk, segments: Sequence[Segment]) -> list[Segment]:
 
 
 def _is_address(segment: Segment, chunk: Chunk) -> bool:
-    """Return whether the segment is only a method, or the URL of the chunk's API, perhaps with a label."""
-    text = _LABEL.sub("", segment.text.strip("`*_ -")).strip("`*_ ")
+    """Return whether the segment is only a method, or the URL of the chunk's API, perhaps with a label.
+
+    Other labels, such as "沙箱环境：", name the server of the URL, which the API's own URL does not.
+    """
+    text = segment.text.strip("`*_ -")
+    label = _LABEL.match(text)
+    if label and is_fact_label(label[1].strip("*_ ")):
+        text = text[label.end() :].strip("`*_ ")
     url = rf"(?:https?://[!-~]*)?{re.escape(chunk.api_url)}[!-~]*"
     return text in get_args(Method) or re.fullmatch(url, text) is not None
 
