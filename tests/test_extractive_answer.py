@@ -317,6 +317,21 @@ def test_name_of_a_field_is_a_whole_word(tmp_path: Path) -> None:
     assert "80 个字符" in text.partition("20 个字符")[0]
 
 
+@pytest.mark.parametrize("name", ["list.locked_qty", "list[].locked_qty", "locked_qty"])
+def test_nested_field_is_found_with_and_without_brackets(tmp_path: Path, name: str) -> None:
+    page = "# 库存\n\n| 参数 | 说明 |\n| --- | --- |\n| list[].locked_qty | 锁定数量 |\n| list[].qty | 总数 |\n"
+    text = quoted_page(tmp_path, page, f"{name} 是什么")
+    assert "锁定数量" in text
+    assert "没有" not in text
+
+
+def test_object_is_found_by_the_names_of_its_fields(tmp_path: Path) -> None:
+    page = "# Pay\n\n| Name | Text |\n| --- | --- |\n| pay_info.mini_params.package | The prepaid id. |\n"
+    text = quoted_page(tmp_path, page, "which fields does mini_params have?")
+    assert "prepaid id" in text
+    assert "does not contain" not in text
+
+
 def test_pasted_request_is_not_answered_with_an_example_of_it(tmp_path: Path) -> None:
     page = (
         "# Groups\n\n## Fields\n\nAnybody can join a group if `open` is true. "

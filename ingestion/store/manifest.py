@@ -22,7 +22,7 @@ CATALOGUE_PROPERTY = "apidesk.catalogue"
 SOURCES_PROPERTY = "apidesk.sources"
 """Property of a collection that contains its IndexedSources as JSON."""
 
-WORDS_VERSION = 5
+WORDS_VERSION = 6
 """Version of the indexed words. Increment it with every change to how text is split or weighted."""
 
 CATALOGUE_VERSION = 1

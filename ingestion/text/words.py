@@ -276,7 +276,8 @@ def _forms(text: str) -> Iterator[str]:
     for identifier in _IDENTIFIER.findall(text):
         path = _SCHEME_AND_HOST.sub("", identifier.lower())
         yield _join(path)
-        yield from (_join(part) for part in path.split("/") if not part.isalnum())
+        parts = re.split(r"[/.]", path)
+        yield from (_join(part) for part in parts if not part.isalnum())
     for identifier in _CAMEL.findall(text):
         yield from _CAMEL_BREAK.sub(" ", identifier).lower().split()
 

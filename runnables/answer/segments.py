@@ -79,7 +79,8 @@ class Segment:
         name = self.name.strip(_QUOTES).lower()
         last = name.removesuffix("[]").rpartition(".")[2] if self.is_parameter else name
         flags = dict.fromkeys(command_flags(name), titles[0])
-        names = {name: titles[0], last: titles[0], **flags, **codes}
+        forms = dict.fromkeys([name, name.replace("[]", ""), last], titles[0])
+        names = {**forms, **flags, **codes}
         return {name: title for name, title in names.items() if name}
 
     @property

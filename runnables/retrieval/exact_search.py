@@ -237,7 +237,8 @@ def _candidates(
         return [chunk for chunk in chunks if filters.allow(chunk)]
     described = chunks_with_pattern(collection, identifier, filters)
     word = joined_word(identifier)
-    return [*described, *(_search(collection, word, filters) if word else ())]
+    found = _search(collection, word, filters) if word else []
+    return [*described, *(found or _with_nested_name(collection, identifier, filters))]
 
 
 def _search(collection: Collection, query: str, filters: Filters) -> list[Chunk]:
@@ -258,7 +259,20 @@ def _exists(collection: Collection, identifier: str, filters: Filters) -> bool:
         return True
     if identifier.isdecimal() and int(identifier) <= MAX_STATUS_BYTE:
         return bool(collection.search_hits(hexadecimal(identifier), 1, filters=filters))
-    return bool(chunks_with_pattern(collection, identifier, filters))
+    if chunks_with_pattern(collection, identifier, filters):
+        return True
+    return bool(_with_nested_name(collection, identifier, filters))
+
+
+def _with_nested_name(collection: Collection, identifier: str, filters: Filters) -> list[Chunk]:
+    """Return chunks that contain `identifier` with `[]` after some of its parts.
+
+    For example, `items[].id` stands for `items.id`.
+    """
+    parent, _, last = identifier.rpartition(".")
+    word = joined_word(last) if parent else ""
+    chunks = _search(collection, word, filters) if word else []
+    return [each for each in chunks if identifier in each.body.lower().replace("[]", "")]
 
 
 def has_flag(text: str, flag: str) -> bool:
@@ -386,6 +400,8 @@ def _strength(chunk: Chunk, identifier: str) -> int:
     if _names_api(chunk, identifier) or _starts_with(heading, identifier):
         return DEFINED
     body = unescaped_body(chunk)
+    if "." in identifier:
+        body = body.replace("[]", "")
     names = [identifier] if identifier in body.lower() else []
     if "/" in identifier:
         names += matching_patterns(body, identifier)

@@ -40,7 +40,7 @@ def row_name(header: Sequence[str], cells: Sequence[str]) -> str:
 def row_defines(header: Sequence[str], cells: Sequence[str], identifier: str) -> bool:
     """Return whether the lower-case `identifier` is the name of a row, or one of its codes."""
     name = row_name(header, cells).lower()
-    names = name, _last_part(name), *command_flags(name)
+    names = name, name.replace("[]", ""), _last_part(name), *command_flags(name)
     return identifier in (*names, *cell_parts(named_codes(header, cells)))
 
 
