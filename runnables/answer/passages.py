@@ -107,9 +107,11 @@ class Candidate(RankedChunk):
         return bool(self._asked_names(self.segments[index]) or self._described_codes(index))
 
     def mentions_code(self, index: int) -> bool:
-        """Return whether the segment contains the number that the question names as an error."""
-        number = self.terms.error_number
-        return number in self.terms.identifiers_in(self.segments[index].text.lower())
+        """Return whether the question is about an error number, which the segment contains."""
+        terms = self.terms
+        is_about = "meaning" in terms.needs or terms.is_only_identifiers
+        found = terms.identifiers_in(self.segments[index].text.lower())
+        return is_about and terms.error_number in found
 
     def is_phrase(self, index: int) -> bool:
         """Return whether the question contains the name of a segment, which has several words."""
@@ -218,7 +220,7 @@ class RankedPassage:
     A question asks for a definition if it is only about identifiers, or asks what an error code means.
     """
     mentions_code: bool
-    """Whether the passage contains the number that the question names as an error."""
+    """Whether the question is about an error number, which the passage contains."""
     features: Mapping[str, float]
     relevance: float
     """The weighted sum of the features."""

@@ -166,7 +166,7 @@ def test_history_contains_answered_questions_only(sample_service: AnswerService)
     assert text == "last"
     assert [(turn.question, turn.answer) for turn in history] == [
         ("发货接口\n呢", "看[1]。"),
-        ("发货接口的错误码", "没有"),
+        ("发货的错误码", "没有"),
     ]
     few = sample_service.settings.model_copy(update={"history_turns": 1, "history_chars": 60})
     long = [spoken("user", "q"), spoken("assistant", "a" * 90)] * 3
