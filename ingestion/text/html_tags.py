@@ -50,8 +50,7 @@ _HEADING_IN_SUMMARY = re.compile(r"<h[1-6]\b|^[ \t]*#", re.IGNORECASE | re.MULTI
 _MAY_BE_EMPHASIS = re.compile(r"<(?:b|strong|i|em)[\s>]", re.IGNORECASE)
 _LINE_BREAKS = re.compile(r"(?:<br>\s*)+")
 _OUTER_BREAKS = re.compile(r"<br>(?=\s*(?:\||$))|(?<=\|)(\s*)<br>")
-MAX_IMAGE_CAPTION_CHARS = 60
-"""Maximum length of an alternative text that only names what an image shows, in characters."""
+_NAME_OF_IMAGE = re.compile(r"[\w.-]+", re.ASCII)
 _UNDESCRIBED = re.compile(
     r"\S*\.(?:png|jpe?g|gif|svg|webp|bmp)|image|img|picture|图片|图", re.IGNORECASE
 )
@@ -304,13 +303,12 @@ def is_alone_on_line(match: re.Match[str]) -> bool:
 
 
 def image_text(alt: str, *, is_alone: bool) -> str:
-    """Return the text that replaces an image: `alt`, or nothing if `alt` is not worth keeping.
+    """Return the text that replaces an image: `alt`, or nothing if it only says that there is an image.
 
-    An `alt` such as "image" or "a.png" is dropped. If the image is alone on its line, a short `alt` such as
-    "Settings page" is dropped as well, because it would look like a paragraph.
+    If the image is alone on its line, a single word such as `settings_page` says no more than that.
     """
-    is_caption = is_alone and len(alt) <= MAX_IMAGE_CAPTION_CHARS
-    return "" if is_caption or _UNDESCRIBED.fullmatch(alt.strip()) else alt
+    is_name = is_alone and _NAME_OF_IMAGE.fullmatch(alt.strip())
+    return "" if is_name or _UNDESCRIBED.fullmatch(alt.strip()) else alt
 
 
 def _html_tag(match: re.Match[str], values: Mapping[str, str]) -> str:
