@@ -37,8 +37,6 @@ _MARK_SENTENCE = re.compile(
     re.IGNORECASE,
 )
 """A mark as a sentence, or at the start of one: "A name. Required.", "A name. Optional, at most 20."."""
-
-
 _MARK_VALUE = re.compile(
     r"(?:required|mandatory|必填|必选|必传)\s?[:：=]\s?(true|yes|false|no|是|否)(?!\w)",
     re.IGNORECASE,
@@ -47,6 +45,7 @@ _MARK_VALUE = re.compile(
 _MARK_VALUE_SENTENCE = re.compile(
     rf"(?:[.。;；,，\n]\s?|\s(?-i:(?=Required))){_MARK_VALUE.pattern}", re.IGNORECASE
 )
+"""Such a mark after a sentence or a clause: "A name. Required: true"."""
 
 
 def required_cell(cell: str) -> Requirement:
