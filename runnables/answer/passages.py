@@ -113,17 +113,17 @@ class Candidate(RankedChunk):
         found = terms.identifiers_in(self.segments[index].text.lower())
         return is_about and terms.error_number in found
 
-    def is_phrase(self, index: int) -> bool:
+    def is_named_by_phrase(self, index: int) -> bool:
         """Return whether the question contains the name of a segment, which has several words."""
         name = self.segments[index].name
         stems = [stem(word) for word in split_words(name)]
         is_identifier = _IDENTIFIER_MARK.search(name) is not None
         return len(stems) > 1 and not is_identifier and self.terms.contains_phrase(stems)
 
-    def is_subject(self, index: int) -> bool:
-        """Return whether the question only asks what a term means that the segment explains.
+    def explains_term(self, index: int) -> bool:
+        """Return whether the segment explains the only term of the question, like a glossary entry.
 
-        The segment is a list item or the row of a table with two columns, such as those of a glossary.
+        Such a segment is a list item, or a row of a table with two columns.
         """
         segment, terms = self.segments[index], self.terms
         is_entry = segment.kind == "bullet" or len(segment.cells) == 2
@@ -135,16 +135,18 @@ class Candidate(RankedChunk):
         is_only_term = terms.weights.keys() <= stems and not others
         return is_only_term and terms.needs <= {"meaning"} and self.is_named(index)
 
-    def is_complete(self, index: int) -> bool:
+    def stands_alone(self, index: int) -> bool:
         """Return whether a row or list item answers without its neighbours.
 
         This is the definition of a code, the row whose name is a phrase of the question, or the list item
         of a term or identifier that the question is about.
         """
         kind, needs = self.segments[index].kind, self.terms.needs
-        if self.defined_codes(index) or (kind == "row" and self.is_phrase(index)):
+        if self.defined_codes(index) or (kind == "row" and self.is_named_by_phrase(index)):
             return True
-        is_asked = self.is_subject(index) or "meaning" in needs or self.is_named_identifier(index)
+        is_asked = (
+            self.explains_term(index) or "meaning" in needs or self.is_named_identifier(index)
+        )
         return kind == "bullet" and self.is_named(index) and is_asked and "difference" not in needs
 
     def _asked_names(self, segment: Segment) -> set[str]:
@@ -217,7 +219,8 @@ class RankedPassage:
     is_definition: bool
     """Whether the question asks for a definition that the passage contains.
 
-    A question asks for a definition if it is only about identifiers, or asks what an error code means.
+    A question asks for a definition if it is only about identifiers or a term, or asks what an error code
+    means.
     """
     mentions_code: bool
     """Whether the question is about an error number, which the passage contains."""
@@ -236,7 +239,8 @@ def rank_passages(
 ) -> list[RankedPassage]:
     """Return the passages of all candidates, best first. `weights` are the weights of the features.
 
-    Passages with `is_definition` come first. Among them, definitions of error codes come first.
+    Passages with `is_definition` come first. Among them, definitions of error codes come first. Passages
+    with `mentions_code` come before the others.
     """
     passages = [passage for each in candidates for passage in _passages(each, weights)]
 
@@ -293,7 +297,7 @@ def _choose_segments(
         add(index)
     if (before := min(chosen) - 1) >= 0 and _introduces(segments, before):
         chosen[before] = 0  # not counted: the segments after it are unclear without it
-    if not (candidate.is_complete(anchor) or (is_row and candidate.chunk.kind != "prose")):
+    if not (candidate.stands_alone(anchor) or (is_row and candidate.chunk.kind != "prose")):
         _grow(relevance, min(chosen), max(chosen), add)
     while (last := max(chosen)) != anchor and _introduces(segments, last):
         del chosen[last]
@@ -335,9 +339,9 @@ def _further_rows(candidate: Candidate, relevance: Sequence[float], anchor: int)
     rows = [i for i in table if i != anchor]
     if candidate.defined_codes(anchor):
         rows = [i for i in rows if candidate.is_named(i)]
-    elif candidate.is_phrase(anchor):
+    elif candidate.is_named_by_phrase(anchor):
         asked = candidate.words[anchor]
-        rows = [i for i in rows if candidate.is_phrase(i) or candidate.words[i] >= asked]
+        rows = [i for i in rows if candidate.is_named_by_phrase(i) or candidate.words[i] >= asked]
     elif terms.needs and sum(len(segments[i].text) for i in table) <= SMALL_TABLE_CHARS:
         pass  # the whole table is quoted
     elif candidate.is_named(anchor):
@@ -381,7 +385,7 @@ def _passage(
     row_codes = set().union(*map(candidate.defined_codes, indices))
     codes = candidate.heading_codes | row_codes
     is_definition = (bool(codes) and {"error", "meaning"} <= terms.needs) or any(
-        map(candidate.is_subject, indices)
+        map(candidate.explains_term, indices)
     )
     if terms.is_only_identifiers:
         defined = row_codes if terms.is_bare else codes

@@ -212,9 +212,8 @@ class QueryTerms:
         return self.weights.keys() <= known
 
     def contains_phrase(self, stems: Sequence[str]) -> bool:
-        """Return whether the question contains words with `stems` one after the other."""
-        starts = range(len(self.stems) - len(stems) + 1)
-        return any(list(self.stems[start : start + len(stems)]) == stems for start in starts)
+        """Return whether the question contains words with these stems, one after the other."""
+        return f" {' '.join(stems)} " in f" {' '.join(self.stems)} "
 
     def ngram_share(self, text: str) -> float:
         """Return the share of `ngrams` that `text` contains, 0 to 1. `text` is in lower case."""
