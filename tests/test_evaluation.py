@@ -187,7 +187,7 @@ def test_error_names_the_invalid_line(tmp_path: Path, lines: list[str], said: st
         ({"kind": "unanswerabel"}, "did you mean 'unanswerable'?"),
         ({"kind": "limit"}, "kind: 'limit' requires gold or facts"),
         ({"gold": ["a"], "kind": "unanswerabel"}, "kind: unknown value 'unanswerabel'; did you"),
-        ({"gold": ["a"], "kind": "unanswerable"}, "kind: 'unanswerable' contradicts gold"),
+        ({"gold": ["a"], "kind": "unanswerable"}, "kind: 'unanswerable' is for questions without"),
     ],
 )
 def test_misspelt_key_or_kind_is_refused(
@@ -435,8 +435,9 @@ def test_invalid_input_is_one_line_and_exit_code_2(
 ) -> None:
     result = evaluate(write_lines(tmp_path / "q.jsonl", line), *arguments)
     assert result.exit_code == 2
-    assert said in result.stderr
-    assert result.stderr.strip().count("\n") == 0
+    lines = [line for line in result.stderr.splitlines() if not line.endswith("…")]  # no progress
+    assert len(lines) == 1
+    assert said in lines[0]
 
 
 def test_unknown_gold_names_the_file_and_line(evaluate: Evaluate, tmp_path: Path) -> None:

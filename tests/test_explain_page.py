@@ -46,7 +46,8 @@ API = """# Create a board
                 "page.md in docs: prose",
                 "POST /v1/boards  Guide",
                 "  POST /v1/boards is stated",
-                "  missing: a table or list of parameters, responses or error codes",
+                "  missing: a table or list of parameters, responses or error codes, or a labelled "
+                "JSON response",
             ],
         ),
         (
@@ -55,8 +56,8 @@ API = """# Create a board
                 "page.md in docs: prose",
                 "POST https://api.example.com/v1/boards  Guide",
                 "  POST https://api.example.com/v1/boards is called in an example",
-                "  missing: a list of request parameters, or a table that says which are required, "
-                "below a heading or label for parameters",
+                "  missing, below a heading or label for parameters: a list of request parameters, or "
+                "a table that says which parameters are required",
             ],
         ),
         ("# Guide", ["page.md in docs: not indexed, because the page has no body"]),

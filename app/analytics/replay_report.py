@@ -29,7 +29,10 @@ STYLES: dict[ReplayChange, str] = {"failed": "red", "lost": "red", "won": "green
 
 
 def print_replay(replay: Replay) -> None:
-    """Print the number of questions per kind of change, then the changed questions, worst first."""
+    """Print the number of questions per kind of change, then the changed questions.
+
+    They are in the order of `CHANGES`, and the most frequently asked come first.
+    """
     console = Console(highlight=False)
     console.print(_heading(replay))
     console.print()
@@ -99,7 +102,10 @@ def _changed_question(replayed: ReplayedQuestion) -> Group:
 def _outcome_text(
     replayed: ReplayedQuestion, outcome: ReplayOutcome, changed: set[str], style: str
 ) -> Text:
-    """Return what has changed in `outcome`: error code, differing lines, question type or cited pages.
+    """Return the details of `outcome` to show.
+
+    These are its error code, its differing lines, its question type or, for other changes, the pages that
+    it cites.
 
     `outcome` is one of the two outcomes of `replayed`. Pages in `changed` have the style `style`, and show
     their URL if the other answer cites another page with the same title.

@@ -224,7 +224,7 @@ async def _check_ingestion(answer_service: AnswerService) -> Check:
     last = next(ended_runs, None)
     if last is None:
         return Check(status="ok", detail="no ingestion has finished yet")
-    detail = f"{last.state} at {last.started_at:%Y-%m-%d %H:%M} UTC"
+    detail = f"{last.state}, started at {last.started_at:%Y-%m-%d %H:%M} UTC"
     if last.state == "failed":
         return Check(status="degraded", detail=f"{detail}: see GET /ingestions/{last.id}")
     if last.unread:

@@ -1,6 +1,7 @@
 """Renders an answer as Markdown.
 
-If the answer is doubtful, the text starts with a note on the doubts. It ends with links to the sources.
+If the answer is doubtful, the text starts with a note on the doubts. It ends with links to the sources and
+to pages that may help, if there are any.
 """
 
 import re
@@ -63,7 +64,10 @@ def source_link(sources: Sequence[Source]) -> str:
 
 
 def source_name(sources: Sequence[Source]) -> str:
-    """Return the page titles with their sections, such as "Ship an Order > Parameters, Error codes"."""
+    """Return the titles of the documents on the page, each with its cited sections.
+
+    An example is "Ship an Order > Parameters, Error codes".
+    """
     sections: dict[str, list[str]] = {}
     for source in sources:
         sections.setdefault(source.title, []).append(source.section)

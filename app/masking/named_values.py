@@ -72,7 +72,7 @@ _CONFIDENCE = {
     "verb": SyntaxConfidence.SENTENCE,
 }
 _KEY_SEGMENT = re.compile(r":[\w{}.-]{1,60}:")
-"""The part `:42:` after the name in a key such as shop:token:42:lock."""
+"""The part `:42:` after the name in the key of a cache entry, such as shop:token:42:lock."""
 _VALUE_GAP = re.compile(r"[ \t]{1,4}")
 _NEXT_ARGUMENT = re.compile(rf"{QUOTE}\s{{0,4}},\s{{0,20}}(?={QUOTE})")
 """The text between an option and its value in a list of arguments, such as ["--token", "…"]."""
@@ -112,7 +112,10 @@ _GAP = re.compile(
     r"(?:(?<=no)\.)?(?:(?:[\"'`*”’」』】]{1,2})(?=[ \t]))?[ \t]{0,4}(?:[—–]{1,2}[ \t]{0,4}|--?[ \t]{1,4})?",
     re.IGNORECASE,
 )
-"""The text between a name and its value if there is no separator: a closing mark, spaces or a dash."""
+"""The text between a name and its value if there is no separator.
+
+It is any of the full stop of "no.", closing marks, spaces and a dash, in this order.
+"""
 _BELOW = re.compile(
     r"[\"'`*”’」』】]{0,2}[ \t]{0,4}(?:[:：是为]|is)?[*`]{0,2}"
     r"(?:[ \t]{0,8}\r?\n){1,3}(?:`{3}\w{0,10}\r?\n)?[ \t]{0,8}"
@@ -340,7 +343,10 @@ def _secret_at(text: str, value_start: _ValueStart, kind: SecretKind, name: str)
 def _is_plausible_at(
     value_start: _ValueStart, kind: SecretKind, value: str, confidence: SyntaxConfidence
 ) -> bool:
-    """Return whether `value` can be a secret. After "to", only a password may be a simple word."""
+    """Return whether `value` can be a secret.
+
+    After "to" and "as", only a password may be as simple as hunter22.
+    """
     if value_start.syntax == "change" and kind is not SecretKind.PASSWORD:
         return is_plausible_without_separator(kind, value)
     return is_plausible(kind, value, confidence)
@@ -393,9 +399,9 @@ def _secret_without_separator(text: str, start: int, end: int, kind: SecretKind)
     name = text[start:end]
     position = match_end(_GAP, text, end)
     if name.isascii() and position == end and text[position : position + 1] in ("", *"\"'`<{"):
-        return None  # the quotation mark may close the name
+        return None  # no value follows: the mark may close the name, or the bracket belongs to code
     if name == "pin":
-        return None  # a verb
+        return None  # usually a verb, as in "pin 4 packages"; PIN is checked
     is_mine = text.startswith("my ", max(start - 3, 0))
     if secret := _enclosed_secret(text, position, kind, name, is_assigned=is_mine):
         return secret

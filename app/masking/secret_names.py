@@ -113,7 +113,8 @@ def secret_kind(name: str) -> SecretKind | None:
     """Return the kind of value that `name` stands for, or None if the name is not known.
 
     Case and separators usually do not matter: app_key, appKey, X-App-Key and config.APPKEY have the same
-    kind. The ids and numbers of people, such as user_id, have no kind: they may be telephone numbers.
+    kind. The ids and numbers of people, such as user_id, have no kind instead of PUBLIC. They may be
+    telephone numbers, which are then found by their format.
     """
     if (chinese := _CHINESE_KINDS.get(name)) is not None:
         return chinese
@@ -275,8 +276,8 @@ def is_plausible_without_separator(kind: SecretKind, value: str) -> bool:
 def is_plausible_enclosed(kind: SecretKind, value: str, opening: str) -> bool:
     """Return whether `value` can be a secret of `kind` between `opening` and its closing mark.
 
-    The name is right before the mark, as in `password "hunter22"`. In round brackets and book title marks,
-    explanations such as (RFC-6749) are frequent, so the rules are stricter.
+    The name or a separator is right before the mark, as in `password "hunter22"`. In round brackets and
+    book title marks, explanations such as (RFC-6749) are frequent, so the rules are stricter.
     """
     if kind is SecretKind.ONE_TIME:
         return _ENCLOSED_CODE.fullmatch(value) is not None
@@ -300,8 +301,8 @@ def is_plausible_enclosed(kind: SecretKind, value: str, opening: str) -> bool:
 def is_plausible_below(kind: SecretKind, value: str) -> bool:
     """Return whether `value` can be a secret of `kind` if it is alone on a line below its name.
 
-    Names of fields often have a line of their own. The value must therefore be random, or look like a
-    password that a person chose.
+    The text may be a list of field names, in which the next word is another name. The value must therefore
+    be random, or look like a password that a person chose and not be all lower case.
     """
     if not is_plausible(kind, value, SyntaxConfidence.SENTENCE):
         return False

@@ -118,9 +118,12 @@ _SIGNED_STRING = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.&=:+-]{23,4000}")
 _WORD = re.compile(r"[A-Za-z]{4}")
 _MIN_WRAPPER_CHARS = 8
 _MAX_WRAPPER_CHARS = 128
-"""Minimum and maximum length, in characters, of a secret before and after the parameters to sign."""
+"""Minimum and maximum length, in characters, of a secret that begins and ends a string to sign."""
 _MAX_MEAN_RUN_OF_WRAPPER_CHARS = 2.2
-"""Maximum mean length of the runs in such a secret, as in `is_random`. Parameters have longer runs."""
+"""Maximum mean length of the runs in such a secret; parameters have longer runs.
+
+For a secret with three or more numbers, `is_random` allows longer runs.
+"""
 
 _CONTENT_DIGEST = re.compile(
     r"(?:body|payload|content|file|archive|package|正文|内容|请求体|报文|文件)"
@@ -151,7 +154,10 @@ _SECRET_PREFIX = re.compile(
 )
 _PREFIX = re.compile(r"(?:[a-z]{1,12}[0-9]?[_-]){1,3}(?=[A-Za-z0-9]+$)")
 _MIN_CHARS_WITHOUT_TOPIC = 32
-"""Minimum length, in characters, of a random string that counts as a secret without other evidence."""
+"""Length that a random string of mixed case needs to be a secret whatever its line is about, in characters.
+
+After a prefix such as pi_, it must be longer.
+"""
 
 _PUBLIC_BLOCK = re.compile(
     r"-----BEGIN [A-Z ]{0,40}(?:CERTIFICATE(?: REQUEST)?|PUBLIC KEY)-----[A-Za-z0-9/+=\s\\]{0,8000}+"
@@ -219,7 +225,7 @@ def _typed_passwords(text: str) -> Iterator[TextSpan]:
 
 
 def _secrets_around_parameters(text: str) -> Iterator[TextSpan]:
-    """Yield the secrets that begin and end a string to sign, such as a1b2c3d4page1a1b2c3d4."""
+    """Yield the secrets that begin and end a string to sign, such as a1b2c3d4page1size2a1b2c3d4."""
     for match in _SIGNED_STRING.finditer(text):
         string = match[0]
         for length in range(min(_MAX_WRAPPER_CHARS, len(string) // 2), _MIN_WRAPPER_CHARS - 1, -1):
@@ -242,9 +248,9 @@ def _is_wrapper(wrapper: str, parameters: str) -> bool:
 
 
 def _is_digest(text: str, match: re.Match[str]) -> bool:
-    """Return whether the words before `match` or the lines around it say that it is a digest.
+    """Return whether the words before `match`, its line or the line before say that it is a digest.
 
-    The lines are that of `match` and the line before. They must name a digest, and must not name a secret.
+    The two lines must name a digest, and must not name a secret.
     """
     before = _CONTENT_DIGEST.search(text, max(match.start() - 60, 0), match.start())
     if before and not _SECRET_TOPIC.search(before[0]):

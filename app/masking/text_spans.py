@@ -76,7 +76,8 @@ def find_enclosed(text: str, position: int) -> tuple[int, int] | None:
     """Return the start and end of the word in quotation marks or brackets at `position`, or None.
 
     The word consists of printable ASCII characters, and may be padded with a space. If the opening mark is
-    not ASCII, it need not match the closing mark, because people confuse such marks.
+    not ASCII, the word ends at the first character that is not printable ASCII. The closing mark may differ
+    or be missing, because people confuse such marks.
     """
     opening = text[position : position + 1]
     if opening not in CLOSING or (word := _ENCLOSED_WORD.match(text, position + 1)) is None:

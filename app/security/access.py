@@ -5,8 +5,9 @@ A route can set two options:
 - `needs`: the scope that the route requires, by default `"admin"`; None makes the route public
 - `limited=False`: requests with a valid key do not count towards the rate limits
 
-Public routes, and commands that run on the same machine (the caller LOCAL), have no rate limits. While no
-API key is configured, all routes accept only requests from localhost.
+Public routes have no rate limits. Neither have commands on the same machine (the caller LOCAL) if an API
+key is configured; otherwise, they count as anonymous. While no API key is configured, all routes accept
+only requests from localhost.
 """
 
 from ipaddress import IPv6Address, ip_address, ip_network
@@ -40,8 +41,8 @@ class AuthGuard:
     async def check(self, connection: Connection, handler: BaseRouteHandler) -> None:
         """Litestar guard: check a request and set `connection.user` to its caller.
 
-        On a public route, the user is None if a key is required and the request has no valid key. For an
-        OPTIONS request, the user is not set. Raises Unauthorized, Forbidden or RateLimited.
+        On a public route, the user is None if API keys are configured but the request has no valid key. For
+        an OPTIONS request, the user is not set. Raises Unauthorized, Forbidden or RateLimited.
         """
         address = _rate_limited_address(connection)
         caller = self._identify(connection, address)
@@ -70,7 +71,10 @@ class AuthGuard:
     async def _check_public_caller(
         self, connection: Connection, caller: Caller | None, address: str
     ) -> Caller | None:
-        """Return the caller of a public route; None if the request has no valid key.
+        """Return the caller of a public route; may be None.
+
+        It is None if its address has sent too many wrong keys, or if API keys are configured and the
+        request has no valid key.
 
         Wrong keys are counted, so that public routes cannot be used to guess keys. If an address has sent
         too many wrong keys, its requests are still answered, but all its keys are ignored.

@@ -151,7 +151,7 @@ def _parse_row(row: Row[Any]) -> ApiKey:
 
 @dataclass(frozen=True)
 class Caller:
-    """The authenticated sender of a request."""
+    """The sender of a request: authenticated, or anonymous while no API key is configured."""
 
     id: str
     """The owner id of the caller's sessions and records; empty for a request without a key."""
@@ -177,7 +177,8 @@ LOCAL = Caller("local", "a command on this machine", SCOPES, "local")
 def anonymous(account: str) -> Caller:
     """Return the caller of a request without a key, counted under `account`.
 
-    The caller has all scopes, because requests without a key are accepted only from localhost.
+    The caller has all scopes, because only requests from localhost are accepted while no API key is
+    configured.
     """
     return Caller("", "anonymous", SCOPES, account)
 

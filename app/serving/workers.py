@@ -39,9 +39,9 @@ METRICS_DIRECTORY_VARIABLE = "PROMETHEUS_MULTIPROC_DIR"
 """Environment variable of prometheus-client for the directory in which processes share their metrics."""
 
 HEALTH_CHECK_TIMEOUT_S = 30
-"""Seconds after which a worker that does not answer a health check is killed.
+"""Seconds after which uvicorn kills a worker process that does not answer its ping.
 
-A worker answers health checks even while it opens its answer service.
+The ping is not GET /health: a worker answers it even while it opens its answer service.
 """
 
 STORE_TIMEOUT_S = 300

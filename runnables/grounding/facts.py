@@ -94,7 +94,7 @@ class FactIndex:
         self._first_parts: set[str] = set()
         """The first part of each dotted name outside program code."""
         self._code_prefixes: set[tuple[int, str]] = set()
-        """Length and first two digits of each error code."""
+        """Length and first two digits of each number in the first cell of a row: usually an error code."""
         self._addresses = AddressIndex()
         self._permissions = PermissionIndex()
         for text in texts:
@@ -192,8 +192,8 @@ def _strip_brackets(name: str) -> str:
 def _sub_names(name: str) -> Iterator[str]:
     """Yield the name, and each run of consecutive parts of it.
 
-    For example, `a.b.c` gives `a`, `a.b`, `b`, `b.c` and so on. If the name contains colons, the
-    parts between them are also yielded.
+    For example, `a.b.c` gives `a`, `a.b`, `b`, `b.c` and so on. If the name contains colons, the parts that
+    they separate are also yielded.
     """
     yield name
     name = _strip_brackets(name)
@@ -308,7 +308,10 @@ def _is_header(text: str, name: str, start: int, in_code: bool) -> bool:
 
 
 def _is_name(text: str, word: str, start: int) -> bool:
-    """Return whether `word` is a name by its spelling or, if it is in capitals, by the text before it."""
+    """Return whether `word` is a name: snake_case, camelCase or a long word in capitals.
+
+    A shorter word in capitals is a name if the text before it introduces a value.
+    """
     if is_standard(word) or word.startswith("__"):
         return False
     if word.isupper() and word.isalpha():

@@ -54,7 +54,10 @@ class GroundedStep:
     is_inferred: bool = False
     """Whether the model cited nothing, and the citation was added."""
     has_supported_quantities: bool = True
-    """Whether the cited chunks or the question contain each quantity in the text, such as "20 tokens"."""
+    """Whether the cited chunks or the question contain each quantity in the text, such as "20 tokens".
+
+    It is false without citations.
+    """
 
 
 class Grounder:
@@ -154,7 +157,8 @@ class Grounder:
     def _unverified_facts(self, cited: CitedText) -> list[str]:
         """Return the facts of `cited` that neither the question nor the chunks cited so far contain.
 
-        The index of the last call is extended, or rebuilt if it contains a chunk that is not cited so far.
+        The index of the last call is extended. It is rebuilt if it contains a chunk whose only citation was
+        removed together with an unverified fact.
         """
         numbers = self._cited.union(cited.numbers)
         if not self._indexed <= numbers:

@@ -165,7 +165,8 @@ class LinkPolicy:
         """Allow `pages`, the URLs in `question`, and documented endpoints of the platform.
 
         `hosts` are the platform's own hosts; their subdomains count as well. An endpoint on one of the
-        hosts is documented if its path occurs in `texts`, the texts of the chunks behind the answer.
+        hosts is documented if its path occurs in `texts`, the texts of the chunks behind the answer. A
+        host without a path is always allowed.
         """
         self._allowed = {_normalise(page) for page in pages if page}
         self._allowed |= {_normalise(url) for url in extract_urls(question)}

@@ -104,11 +104,12 @@ def is_supported(statement: str, cited: Sequence[Chunk], question: str) -> bool:
     """Return whether `cited` contains the numbers of `statement` and enough of its content words.
 
     Numbers may also come from the question. Citation marks and step numbers are ignored, and so are
-    numbers in code spans, URLs and identifiers. Without chunks, nothing is supported. A
-    sentence about another topic makes the whole statement unsupported.
+    numbers in code spans, URLs and identifiers. Without chunks, nothing is supported. If all chunks are in
+    the language of the statement, a long sentence about another topic makes the whole statement
+    unsupported.
 
-    Words cannot be compared with chunks in another language. For such chunks, identifiers are compared
-    instead.
+    Words cannot be compared with chunks in another language. For such chunks, one shared identifier is
+    enough, and a statement without identifiers passes.
     """
     text = normalise(strip_citations(statement))
     return contains_numbers(text, cited, question) and _shares_words_or_identifier(text, cited)
@@ -138,8 +139,9 @@ def inferred_support(statement: str, chunk: Chunk, question: str) -> float:
     """Return the share of `statement` that `chunk` contains, 0 to 1, to find a missing citation.
 
     The share is that of content words or, if the chunk is in another language, of identifiers. If the share
-    is too small to infer a citation, the result is 0. The result is also 0 for a statement with few content
-    words, such as "the documentation does not say", because many pages contain these words.
+    is too small to infer a citation, the result is 0. It is also 0 if the chunk does not support the
+    statement (see `is_supported`). For a chunk in the same language, it is also 0 for a statement with few
+    content words, such as "the documentation does not say", because many pages contain these words.
     """
     if not is_supported(statement, [chunk], question):
         return 0.0
@@ -162,9 +164,10 @@ def _content_words(text: str) -> set[str]:
 def _shares_words_or_identifier(statement: str, cited: Sequence[Chunk]) -> bool:
     """Return whether the chunks in the language of `statement` contain enough of its words.
 
-    If a chunk is in another language, a shared identifier is enough (see `_shares_identifier`). The
-    language is detected in the text of each chunk, because `Chunk.language` is that of the whole document,
-    whose sections may be in several languages.
+    If a chunk is in another language, a shared identifier is enough (see `_shares_identifier`). Otherwise,
+    no sentence may be about another topic (see `_has_unrelated_sentence`). The language is detected in the
+    text of each chunk, because `Chunk.language` is that of the whole document, whose sections may be in
+    several languages.
     """
     language = detect_language(_prose(statement))
     same_language = [chunk for chunk in cited if detect_language(_chunk_text(chunk)) == language]
@@ -253,10 +256,13 @@ QuantityKind = Literal["time", "size", "money", "percent", "clock"]
 Unit = tuple[QuantityKind, Decimal]
 
 MAX_NUMBER_CHARS = 25
-"""Maximum number of digits of a number that is converted; longer ones are compared as written."""
+"""Maximum length of a number that is converted, in characters with separators.
+
+Longer ones are compared as written.
+"""
 
 MIN_LARGE_NUMBER = 20
-"""A smaller number that is written in words needs no support if it has no unit."""
+"""Smaller numbers that are written in words may be idioms; `_is_checked` says when they need support."""
 
 _DAY = Decimal(86_400)
 _UNITS: Mapping[str, Unit] = {
@@ -343,7 +349,10 @@ class Quantity:
     """A number in a text."""
 
     value: str
-    """The number in digits, without thousands separators; `2026-1-31` for a date, `9:30` for a time."""
+    """The number in digits, without thousands separators and multipliers: `20` for `20k` (see `parts`).
+
+    `2026-1-31` for a date, `9:30` for a time.
+    """
     amount: tuple[QuantityKind, Decimal] | None = None
     """Kind of unit, and amount in seconds, bytes, fen (0.01 yuan), per cent, or minutes after 12 o'clock.
 

@@ -1,7 +1,8 @@
 """Evaluates answers: asks every question through the answer service, and scores the answers.
 
-If a judge model is configured, it also grades the answers: it compares each answer with the facts of the
-question. If LangSmith is configured, the results are stored there as an experiment.
+If a judge model is configured, it also grades the answers that cite a source, by comparing them with the
+facts of the question, if there are any. If LangSmith is configured, the results are stored there as an
+experiment.
 """
 
 import asyncio

@@ -99,8 +99,8 @@ class EvaluationQuestion(BaseModel):
     kind: str = ""
     """The kind of information that the question asks for, such as `limit`.
 
-    A question with neither gold documents nor facts has the kind `unanswerable` or `off-topic`. If it has
-    no kind, it is off-topic.
+    Without gold documents and facts, the kind must be `unanswerable`, `off-topic` or empty. Empty means
+    off-topic.
     """
     id: Annotated[str, BeforeValidator(_text)] = ""
     type: QuestionType | None = None
@@ -126,7 +126,7 @@ class EvaluationQuestion(BaseModel):
                     f"{UNANSWERABLE!r} or {OFF_TOPIC!r}{_did_you_mean(self.kind, no_answer)}"
                 )
         elif self.kind in no_answer:
-            raise _line_error(f"kind: {self.kind!r} contradicts gold and facts; remove one of them")
+            raise _line_error(f"kind: {self.kind!r} is for questions without gold and facts")
         elif meant := _did_you_mean(self.kind, no_answer):
             raise _line_error(f"kind: unknown value {self.kind!r}{meant}")
         return self
@@ -166,8 +166,8 @@ def _refuse_misspelt_keys(line: dict[str, Any]) -> dict[str, Any]:
 def _did_you_mean(text: str, known: Iterable[str]) -> str:
     """Return a hint at the entry of `known` that `text` resembles, or an empty text.
 
-    Both must start with the same letter. For example, `qtype` is not a misspelling of `type`, and
-    `answerable` is the opposite of `unanswerable`.
+    Both must start with the same letter. Otherwise, `qtype` would be taken for `type`, and `answerable` for
+    its opposite, `unanswerable`.
     """
     text = text.casefold()
     candidates = sorted(name for name in known if name[:1] == text[:1])

@@ -1,8 +1,8 @@
 """Logs the results of an evaluation to LangSmith.
 
 A LangSmith dataset contains the questions. An experiment contains the results of one retrieval route, or
-the answers of one run. LangSmith can compare the experiments of a dataset. Nothing is sent unless
-LANGSMITH_TRACING=true and LANGSMITH_API_KEY are set.
+the answers of one run. LangSmith can compare the experiments of a dataset. Nothing is sent unless tracing
+is enabled and an API key is set, for example with LANGSMITH_TRACING=true and LANGSMITH_API_KEY.
 """
 
 import asyncio

@@ -139,7 +139,8 @@ def _first_sentence(chunks: list[Chunk], title: str) -> str | None:
 
 
 def error_code_rows(chunk: Chunk) -> Iterator[str]:
-    """Yield each error code in the first column of a table with its meaning, such as "44203 price too low".
+    """Yield each error code and its meaning, such as "44203 price too low", from tables with codes in the
+    first column.
 
     The meaning is the first of the other cells that is neither empty nor a number.
     """

@@ -147,7 +147,7 @@ class EvaluationOptions:
     """The k of hit@k and recall@k, a number of documents; None means APIDESK_TOP_K, but at most 20."""
     mode: RetrievalMode | Literal["all"] = "all"
     save: Path | None = None
-    """File for generated questions; None means one in data/evaluation that is named after the platform."""
+    """File for generated questions; None means data/evaluation/<name>.jsonl (see `_platform_slug`)."""
 
 
 class EvaluationInput(NamedTuple):

@@ -59,7 +59,7 @@ class QuestionResult(ApiModel):
     rank: int | None
     """Rank of the first gold document, from 1; None if the first 20 documents contain none."""
     ranks: tuple[int | None, ...]
-    """For each name in `gold`, the rank of its first document, from 1; None if there is none."""
+    """For each name in `gold`, the rank of its first document, from 1; None if the first 20 have none."""
     milliseconds: float
     retrieved: tuple[RankedDocument, ...] = Field(alias="found")
     """The first k documents."""
@@ -276,7 +276,8 @@ def reciprocal_rank(ranking: Ranking, gold: GoldDocuments) -> float:
 
 
 def wilson_interval(share: float, count: int) -> tuple[float, float]:
-    """Return the 95% confidence interval (Wilson score) of the mean `share` of `count` values from 0 to 1.
+    """Return the 95% confidence interval (Wilson score) of a mean. `share` is the mean of `count` values,
+    each from 0 to 1.
 
     Wilson, Probable Inference, the Law of Succession, and Statistical Inference, 1927. The interval is
     meant for values of 0 or 1, and slightly too wide for values in between, such as recall.

@@ -59,18 +59,20 @@ class DocumentedOperation(NamedTuple):
 
 
 OperationKey = tuple[str, str, str]
-"""Path, methods (separated by commas) and name.
+"""Path, methods and name.
 
-The methods are empty if they are unknown. The name is set only if the documents have several operations
-with this path, and none of them has this name. Questions are then counted by name.
+The methods are those documented for this path and name, separated by commas, or the only one documented for
+the path. If the path has several methods and none of its operations has this name, the methods are empty.
+The name is set only in this case.
 """
 
 
 class ApiQuestionCounts:
     """Counts questions per API and day.
 
-    Questions about the same operation (method and path) are counted together, whatever name they use. A
-    name without a path is resolved to the path that it most often occurs with.
+    Questions about the same operation (method and path) are counted together, whatever name they use,
+    unless the name is needed to tell operations apart (see `OperationKey`). A name without a path is
+    resolved to the path that it most often occurs with or, if there is none, to its only documented path.
     """
 
     def __init__(self) -> None:
@@ -90,9 +92,9 @@ class ApiQuestionCounts:
     def by_day(self, operations: Iterable[DocumentedOperation] = ()) -> tuple[ApiCount, ...]:
         """Return the counts per API and day.
 
-        The API with the most questions comes first; its days are in order. `operations` are the documented
-        operations with the paths of `apis` or, for an API without a path, with its name. If no operations
-        are given, each path counts as one operation.
+        APIs with more questions come first; the days of each API are in order. `operations` are the
+        documented operations that have the path of an API in `apis`, or its name if the API has no path. If
+        no operations are given, each path counts as one operation.
         """
         resolved = self._resolve_apis(list(operations))
         asked, unanswered = _merge(self._asked, resolved), _merge(self._unanswered, resolved)
@@ -273,8 +275,8 @@ def day_of(record: QuestionRecord) -> date:
 def is_unanswered(record: QuestionRecord) -> bool:
     """Return whether the question got an answer that does not help.
 
-    If the caller rated the answer, the rating decides. After an error, there is no answer, and the result
-    is False, because the error says nothing about the documentation.
+    If the caller rated the answer, the rating decides. If answering failed (`type` is None), the result is
+    False, because the failure says nothing about the documentation.
     """
     if record.type is None:
         return False

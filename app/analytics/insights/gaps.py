@@ -1,8 +1,8 @@
 """Detects gaps, which are topics that users ask about and the documentation does not cover.
 
 First, recorded questions that may reveal a gap are selected as candidates. Then the candidates are grouped
-by meaning, and each group is checked. A single question is not enough to detect a gap. For example, without
-a language model, an answer may quote a passage that does not answer the question.
+by meaning, and each group is checked. The answer to a single question does not show reliably whether there
+is a gap: without a language model, for example, it may quote a passage that does not answer the question.
 """
 
 import asyncio

@@ -99,9 +99,10 @@ DISCOUNT_BASE = 50
 """A term that is common in the documents is discounted if more than one in this many questions has it."""
 
 MIN_DISCOUNT_TEXTS = 100
-"""Minimum number of questions that the discount assumes.
+"""The discount is computed as if there were at least this many questions.
 
-If there are only a few questions, most of them can be about one topic. Its terms are then discounted less.
+If there are only a few, most of them can be about one topic, whose terms would otherwise be discounted too
+much.
 """
 
 WordShares = Callable[[Iterable[str]], Mapping[str, float]]
@@ -120,7 +121,7 @@ class TopicTerm:
     expected_share: float
     """Expected share of this term among the words of questions."""
     document_share: float
-    """Frequency in the documents of the word from which the term was derived, as a share of all words.
+    """The share of the documents' words that are the word from which the term was derived.
 
     If the term was derived from several words, the most frequent one counts.
     """
@@ -169,8 +170,8 @@ def term_weights(terms: Sequence[Sequence[TopicTerm]]) -> dict[TopicTerm, float]
 def _discount_factors(terms: Sequence[Sequence[TopicTerm]]) -> dict[TopicTerm, float]:
     """Return the factor, 0 to 1, by which each term contributes to the similarity of two texts.
 
-    The factor is less than 1 if the term is common in the documents and occurs in more than
-    1 / `DISCOUNT_BASE` of the texts.
+    The factor is less than 1 if the term is common in the documents and occurs in more than 1 /
+    `DISCOUNT_BASE` of the texts, where at least `MIN_DISCOUNT_TEXTS` texts are assumed.
     """
     counts = Counter(term for text_terms in terms for term in text_terms)
     texts = max(len(terms), MIN_DISCOUNT_TEXTS)

@@ -60,7 +60,10 @@ EmbedTexts = Callable[[Sequence[str]], Awaitable[Vectors]]
 """Embeds texts, one vector per text. Raises ModelError."""
 
 FindOperations = Callable[[Iterable[ApiIdentity]], list[DocumentedOperation]]
-"""Returns the documented operations with the given paths or, without a path, names."""
+"""Returns the documented operations of the given APIs.
+
+They are looked up by path or, if an API has no path, by name.
+"""
 
 RecordsSince = Callable[[datetime], Iterator[QuestionRecord]]
 """Returns the records since a point in time, oldest first."""
@@ -89,7 +92,9 @@ ROW_MODELS: dict[TableName, type[ApiModel]] = {
 
 @dataclass(frozen=True)
 class DocumentationContext:
-    """The contents of the documents, the glossary and the models that a report uses.
+    """What a report uses besides the records: the documents, the glossary and models.
+
+    Most fields are functions.
 
     A part that is not available is None.
     """
@@ -215,7 +220,8 @@ async def build_report(
 
     The records are read as a stream, and most of them are not kept in memory. If the embedding model or the
     document store fails, the report is made without it, and contains a note on the failure. If `table` is
-    given, the documents are read only for this table.
+    given, the documents are read only for this table. The other tables are still built, but `gaps` is then
+    empty, and `byApi` is counted by path.
 
     Raises StoreUnavailable if the database fails.
     """
@@ -319,7 +325,10 @@ class InsightsReports:
         self._lock = asyncio.Lock()
 
     async def build(self, days: int, table: TableName | None = None) -> Insights:
-        """Build the report; the documents are read only for `table`. Raises StoreUnavailable."""
+        """Build the report; the documents are read for `table`, or for all tables if it is None.
+
+        Raises StoreUnavailable.
+        """
         documentation = self._documentation if needs_documentation(table) else None
         async with self._lock:
             return await build_report(self._records.since, days, documentation, table)

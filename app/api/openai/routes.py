@@ -103,8 +103,8 @@ class ChatResponder:
         """Answer the last question in the messages, with the earlier messages as history.
 
         `field` is the name of the request field that contains the messages; errors mention this name.
-        Raises UnknownModel, QuestionError and the errors of `Answerer.ask`. After the first event of a
-        stream, an error is sent in the stream.
+        Raises UnknownModel, QuestionError and the errors of `Answerer.ask`. After the first event or
+        heartbeat of a stream, an error is sent in the stream.
         """
         mode = model_mode(data.model, self.answer_service)
         question, history = await asyncio.to_thread(

@@ -231,9 +231,12 @@ def _reasons_for_prose(
     for operation in page.api.rejected:
         yield from _operation_lines(operation)
         if operation.is_stated:
-            yield "  missing: a table or list of parameters, responses or error codes"
+            yield (
+                "  missing: a table or list of parameters, responses or error codes, or a labelled "
+                "JSON response"
+            )
         else:
             yield (
-                "  missing: a list of request parameters, or a table that says which are required, "
-                "below a heading or label for parameters"
+                "  missing, below a heading or label for parameters: a list of request parameters, or "
+                "a table that says which parameters are required"
             )
