@@ -40,12 +40,13 @@ from app.api.openapi import (
 )
 from app.api.page import PageController, PageFiles
 from app.api.problems import apidesk_problem, http_problem, unexpected_problem
+from app.api.question_sources import LoggedQuestions
 from app.api.request_body import BodyDeadline, ClientDisconnected, handle_disconnect
-from app.api.suggestions import get_suggestions
+from app.api.suggestions import SuggestedQuestions, get_suggestions
+from app.container import Container
 from app.security.access import AuthGuard, get_caller
 from app.security.headers import add_security_headers, cors_config
 from app.service.answer_service import AnswerService
-from app.service.container import Container
 from app.telemetry.request_log import RequestLog
 from schemas.errors import ApideskError
 
@@ -61,7 +62,7 @@ def create_app(answer_service: AnswerService, local_key: str | None = None) -> L
     services = Container(answer_service, local_key)
     app = Litestar(
         route_handlers=_routes(services),
-        dependencies=_dependencies(services),
+        dependencies=dependencies_of(services),
         guards=[AuthGuard(services.keyring, services.limits).check, check_query],
         before_send=[add_security_headers],
         cors_config=cors_config(answer_service.settings),
@@ -106,10 +107,13 @@ def _routes(services: Container) -> list[ControllerRouterHandler]:
     ]
 
 
-def _dependencies(services: Container) -> dict[str, Provide]:
+def dependencies_of(services: Container) -> dict[str, Provide]:
+    """Return the objects that Litestar injects into routes, by parameter name."""
     return {
         **{name: _provide(service) for name, service in services.dependencies.items()},
         "files": _provide(PageFiles(services.answer_service.platform.platform)),
+        "logged_questions": _provide(LoggedQuestions(services.records)),
+        "suggestions": _provide(SuggestedQuestions(services.answer_service.collection)),
         "caller": Provide(get_caller, sync_to_thread=False),
     }
 

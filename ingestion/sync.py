@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from itertools import groupby
 
 from ingestion.embeddings import ChunkEmbedder
+from ingestion.route_calibration import calibrate_routes, is_calibration_due
 from ingestion.sources.registry import (
     EmptyFile,
     KnownFiles,
@@ -25,7 +26,6 @@ from ingestion.store.catalogue import DocumentKey
 from ingestion.store.client import batches
 from ingestion.store.collection import Collection, CollectionWriter
 from ingestion.store.manifest import IndexedSource
-from ingestion.store.route_calibration import calibrate_routes, is_calibration_due
 from ingestion.store.schema import Vector
 from ingestion.stored_documents import (
     MIN_IDENTICAL_DOCUMENTS,

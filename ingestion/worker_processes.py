@@ -2,21 +2,18 @@
 
 Parsing Markdown and HTML is most of the work of a run, and a Python process uses only one core. With worker
 processes, the main process only compares, embeds and writes chunks.
-
-`run_in_child` runs a single function in a child process. All child processes end when their parent ends.
 """
 
 import multiprocessing
 import os
-import signal
-import threading
 from collections import deque
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from concurrent.futures import Future, ProcessPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
 from itertools import chain, islice
-from typing import ParamSpec, Self, TypeVar
+from typing import Self
 
+from ingestion.child_processes import exit_with_parent
 from ingestion.chunking import chunk_document
 from ingestion.sources.registry import FileResult, FileTask, unexpected_error
 from schemas.document import Chunk, SourceDocument
@@ -33,9 +30,6 @@ BATCH_TASKS = 8
 
 BATCHES_PER_PROCESS = 3
 """Maximum number of batches in progress per process, which limits the memory for finished documents."""
-
-Parameters = ParamSpec("Parameters")
-Result = TypeVar("Result")
 
 
 class ChunkedDocument(SourceDocument):
@@ -132,34 +126,3 @@ def to_chunked_document(
         return unexpected_error(document.id, error)
     fields = {name: getattr(document, name) for name in SourceDocument.model_fields}
     return ChunkedDocument.model_construct(**fields | {"sections": (), "chunks": chunks})
-
-
-def run_in_child(
-    function: Callable[Parameters, Result], *args: Parameters.args, **kwargs: Parameters.kwargs
-) -> Result:
-    """Call `function` in a new process, and return its result when that process has ended.
-
-    The end of the process frees the memory of the modules that `function` imports. `run_in_child` blocks.
-    Raises the errors of `function`, and BrokenProcessPool if the process is killed.
-    """
-    context = multiprocessing.get_context("spawn")
-    with ProcessPoolExecutor(1, context, initializer=_prepare_child) as pool:
-        return pool.submit(function, *args, **kwargs).result()
-
-
-def exit_with_parent() -> None:
-    """Make this child process end when its parent dies. By default, it would wait forever."""
-    parent = multiprocessing.parent_process()
-    assert parent is not None, "this must be called in a child process"
-
-    def watch() -> None:
-        parent.join()
-        os._exit(1)
-
-    threading.Thread(target=watch, daemon=True).start()
-
-
-def _prepare_child() -> None:
-    """Ignore Ctrl-C, which the terminal also sends to the parent, and exit with the parent."""
-    signal.signal(signal.SIGINT, signal.SIG_IGN)
-    exit_with_parent()

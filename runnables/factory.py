@@ -14,19 +14,20 @@ from runnables.answer.extractive_answer import (
     build_extractive_answer,
     build_refuse,
 )
+from runnables.answer.ground_answer import build_ground
 from runnables.answer.write_answer import build_write_answer
-from runnables.grounding.grounded_step import GroundingRules
-from runnables.grounding.grounding import build_ground
-from runnables.grounding.judge import build_judge
-from runnables.models.chat_model import ConcurrencyLimiter
-from runnables.models.chat_models import ChatModels
-from runnables.pipeline import PipelineSteps, build_pipeline
-from runnables.question.classify import (
+from runnables.classification.classify import (
     build_model_classifier,
     build_rule_classifier,
     classify_by_rules,
 )
-from runnables.question.condense import build_condense
+from runnables.conversation.condense import build_condense
+from runnables.grounding.grounded_step import GroundingRules
+from runnables.grounding.judge import build_judge
+from runnables.models.chat_model import ConcurrencyLimiter
+from runnables.models.chat_models import ChatModels
+from runnables.pipeline import PipelineSteps, build_pipeline
+from runnables.question.query_analysis import Glossary
 from runnables.retrieval.chunk_search import (
     EVIDENCE_DEPTH,
     ChunkSearch,
@@ -35,7 +36,6 @@ from runnables.retrieval.chunk_search import (
     build_boost_named_api,
     build_expand_query,
 )
-from runnables.retrieval.query_analysis import Glossary
 from runnables.retrieval.relevance import MAX_COMPARED_CHUNKS
 from runnables.retrieval.rerank import build_rerank
 from runnables.retrieval.retriever import QueryEmbeddings, RetrievalMode, open_search

@@ -38,8 +38,8 @@ from dataclasses import dataclass
 
 from langchain_core.runnables import Runnable, RunnableConfig
 
-from runnables.question.small_talk import is_small_talk
-from runnables.question.topic_gate import CLEARLY_OFF_TOPIC
+from runnables.classification.topic_gate import CLEARLY_OFF_TOPIC
+from runnables.conversation.small_talk import is_small_talk
 from runnables.run_context import NamedStep
 from runnables.state import (
     AnswerFunction,

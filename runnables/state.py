@@ -6,7 +6,7 @@ from typing import Any, NotRequired, TypedDict, TypeVar
 
 from langchain_core.runnables import Runnable, RunnableConfig
 
-from runnables.retrieval.versions import PageVersions
+from runnables.page_versions import PageVersions
 from schemas.answer import Answer, AnswerDraft, DegradedReason, Round
 from schemas.document import RetrievedChunk
 from schemas.question import Question, StructuredQuestion

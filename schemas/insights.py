@@ -13,6 +13,9 @@ from schemas.question import AnswerMode, Filters, QuestionType
 Score = Literal[-1, 0, 1]
 """-1: not helpful, 0: withdraws earlier feedback, 1: helpful."""
 
+MAX_QUESTION_CHARS = 2_000
+"""Maximum length of a question that is analysed, in characters; longer questions are truncated."""
+
 
 class Feedback(ApiModel):
     """The caller's feedback on an answer."""

@@ -1,16 +1,17 @@
 """Applications that tests use one after the other, because creating one takes longer than an answer."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
+from typing import Any
 
 import pytest
 from litestar import Litestar
 from litestar.testing import TestClient
 
 import app.main
+from app.container import Container
 from app.main import create_app
 from app.service.answer_service import AnswerService
-from app.service.container import Container
 from tests.http_client import http_client
 
 
@@ -50,7 +51,7 @@ class ReusableApp:
             self.app = create_app(answer_service)
         self._settings = answer_service.settings
         self._platform = answer_service.platform
-        self._services = _services(services)
+        self._services = _services(services, self.app.dependencies)
 
     def fits(self, answer_service: AnswerService) -> bool:
         """Return whether an application of `answer_service` would differ from this one only in its services."""
@@ -63,13 +64,16 @@ class ReusableApp:
 
     def replace_services(self, answer_service: AnswerService) -> None:
         """Give the services that the application uses the state of the services of `answer_service`."""
-        for name, service in _services(Container(answer_service)).items():
+        container = Container(answer_service)
+        services = _services(container, app.main.dependencies_of(container))
+        for name, service in services.items():
             replaced = self._services[name]
             assert type(replaced) is type(service)
             replaced.__dict__ = vars(service)
 
 
-def _services(container: Container) -> dict[str, object]:
+def _services(container: Container, dependencies: Mapping[str, Any]) -> dict[str, object]:
     """Return the container and all objects that an application takes from it, by name."""
+    routes = {name: dependencies[name].dependency() for name in ("logged_questions", "suggestions")}
     metrics = container.answer_service.metrics
-    return {**vars(container), "container": container, "metrics": metrics}
+    return {**vars(container), **routes, "container": container, "metrics": metrics}

@@ -6,12 +6,12 @@ from collections.abc import Mapping
 from typing import NamedTuple
 
 from app.service.answer_service import AnswerService
+from runnables.answer.ground_answer import build_ground
 from runnables.answer.write_answer import build_write_answer
 from runnables.grounding.grounded_step import GroundingRules
-from runnables.grounding.grounding import build_ground
 from runnables.models.chat_models import open_chat_models
+from runnables.question.query_analysis import Glossary
 from runnables.retrieval.chunk_search import ChunkSearch, RetrieveStep, build_boost_named_api
-from runnables.retrieval.query_analysis import Glossary
 from runnables.retrieval.retriever import open_search
 from runnables.run_context import with_deadline
 from runnables.state import Classification, PipelineState, Research

@@ -2,7 +2,7 @@
 
 import pytest
 
-from runnables.question.query_terms import AskedQuantity, asked_quantities, states_quantity
+from runnables.question.needs import AskedQuantity, asked_quantities, states_quantity
 
 
 @pytest.mark.parametrize(

@@ -8,9 +8,9 @@ from litestar import Litestar
 from litestar.testing import TestClient
 
 from app.service.answer_service import AnswerService
+from runnables.conversation.condense import build_condense
+from runnables.conversation.follow_up import make_standalone
 from runnables.models.chat_models import open_chat_models
-from runnables.question.condense import build_condense
-from runnables.question.follow_up import make_standalone
 from runnables.run_context import with_deadline
 from schemas.errors import ModelError
 from schemas.model_output import CondensedQuestion

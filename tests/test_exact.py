@@ -12,13 +12,13 @@ from app.service.answer_service import AnswerService
 from ingestion.sources.registry import read_source
 from ingestion.text.markdown_blocks import parse_table, plain_text
 from runnables.question.extract_details import extract_details
+from runnables.question.query_analysis import asks_about_code, extract_identifiers
 from runnables.retrieval.exact_search import (
     DEFINED,
     definition_strength,
     missing_identifiers,
     similar_identifiers,
 )
-from runnables.retrieval.query_analysis import asks_about_code, extract_identifiers
 from schemas.document import SourceDocument
 from schemas.platform import SourceLimits
 from schemas.question import Filters

@@ -7,13 +7,13 @@ from litestar import Litestar
 from litestar.testing import TestClient
 
 from app.service.answer_service import AnswerService
-from runnables.question import subject
-from runnables.question.classify import classify_by_rules
+from runnables.classification.classify import classify_by_rules
+from runnables.conversation import subject
+from runnables.conversation.follow_up import make_standalone
+from runnables.conversation.small_talk import is_small_talk
+from runnables.conversation.subject import conversation_subject, words_with_positions
 from runnables.question.extract_details import extract_details
-from runnables.question.follow_up import make_standalone
-from runnables.question.small_talk import is_small_talk
-from runnables.question.subject import conversation_subject, words_with_positions
-from runnables.retrieval.query_analysis import Glossary
+from runnables.question.query_analysis import Glossary
 from schemas.question import Turn
 from tests.conftest import SHARED_DATA, needs_shared_data
 from tests.follow_ups import PRICE, SHIP, found_by, read, turn

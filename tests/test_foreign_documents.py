@@ -7,9 +7,9 @@ import frontmatter
 import pytest
 
 from app.service.answer_service import AnswerService, connect_answer_service
-from runnables.question.classify import classify_by_rules
+from runnables.classification.classify import classify_by_rules
 from runnables.question.extract_details import extract_details
-from runnables.retrieval.query_analysis import Glossary
+from runnables.question.query_analysis import Glossary
 from schemas.ingestion import IngestionRun
 from tests.conftest import SHARED_DATA, make_settings, needs_shared_data
 

@@ -18,7 +18,7 @@ from app.analytics.insights.gaps import (
 from app.analytics.insights.grouping import MAX_TEXTS, WordShares, group_texts
 from app.service.answer_service import AnswerService
 from runnables.grounding.support import coverage
-from runnables.retrieval.query_analysis import Glossary
+from runnables.question.query_analysis import Glossary
 from schemas.answer import Page
 from tests.conftest import SHARED_DATA, needs_shared_data
 from tests.gap_questions import ASKED_AT, DATA, gap_set, read_lines

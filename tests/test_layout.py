@@ -4,6 +4,7 @@ import ast
 import re
 from collections import defaultdict
 from collections.abc import Iterator
+from graphlib import TopologicalSorter
 from pathlib import Path
 
 from tests.product_modules import MODULES, PACKAGES, ROOT, imported_names, syntax_tree
@@ -73,6 +74,20 @@ def test_layers_import_only_lower_layers() -> None:
             forbidden[name.as_posix()] = upper
     assert len(MODULES) > 200
     assert forbidden == {}
+
+
+def package_of(name: str) -> str:
+    """The first two parts of a module's name, such as `runnables.answer`."""
+    return ".".join(name.split(".")[:2])
+
+
+def test_no_two_packages_import_each_other() -> None:
+    imports: dict[str, set[str]] = defaultdict(set)
+    for path in MODULES:
+        own = package_of(".".join(path.relative_to(ROOT).with_suffix("").parts))
+        imports[own] |= {package_of(name) for name in imported_names(path)} - {own}
+    order = TopologicalSorter({name: used & imports.keys() for name, used in imports.items()})
+    order.prepare()  # raises CycleError, whose message contains the packages
 
 
 def test_only_the_command_line_imports_its_modules() -> None:

@@ -7,7 +7,7 @@ import pytest
 
 from app.service.answer_service import open_answer_service
 from app.service.ask_command import AskCommand
-from runnables.retrieval.query_analysis import main_languages
+from runnables.question.query_analysis import main_languages
 from schemas.answer import Answer
 from schemas.document import Chunk
 from schemas.settings import read_settings

@@ -6,8 +6,8 @@ import pytest
 
 from app.main import create_app
 from app.service.answer_service import AnswerService
+from ingestion.route_calibration import SAMPLE_CHUNKS
 from ingestion.store.manifest import RouteCalibration
-from ingestion.store.route_calibration import SAMPLE_CHUNKS
 from tests.conftest import ServiceFactory
 from tests.http_client import http_client
 from tests.model_replies import MakeClient, ask, draft, is_classification, structured

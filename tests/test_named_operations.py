@@ -5,9 +5,10 @@ from collections.abc import Iterator
 import pytest
 
 from ingestion.store.collection import Collection
-from runnables.question.classify import classify_by_rules
+from runnables.classification.classify import classify_by_rules
+from runnables.classification.topic_gate import CLEARLY_OFF_TOPIC, ON_TOPIC, estimate_on_topic
 from runnables.question.extract_details import extract_details
-from runnables.question.topic_gate import CLEARLY_OFF_TOPIC, ON_TOPIC, estimate_on_topic
+from runnables.question.query_analysis import Glossary
 from runnables.retrieval.exact_search import (
     DEFINED,
     chunks_by_name,
@@ -15,7 +16,6 @@ from runnables.retrieval.exact_search import (
     definition_strength,
     is_at_path,
 )
-from runnables.retrieval.query_analysis import Glossary
 from schemas.question import StructuredQuestion
 from schemas.settings import read_settings
 from tests.chunks import page

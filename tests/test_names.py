@@ -11,8 +11,8 @@ from ingestion.chunking import chunk_document
 from ingestion.platform_config import read_platform
 from ingestion.sources.registry import read_source
 from ingestion.store.catalogue import CatalogueBuilder
+from runnables.question.query_analysis import Glossary
 from runnables.retrieval.name_index import NameIndex
-from runnables.retrieval.query_analysis import Glossary
 from schemas.document import CatalogueEntry, SourceDocument
 from schemas.platform import SourceLimits
 

@@ -7,7 +7,7 @@ import pytest
 
 from app.service.answer_service import open_answer_service
 from app.service.ask_command import AskCommand
-from runnables.question.query_terms import QueryTerms
+from runnables.retrieval.query_terms import QueryTerms
 from runnables.retrieval.relevance import MAX_COMPARED_CHUNKS, relative_scores, with_relevant_chunk
 from schemas.answer import Source
 from schemas.document import RetrievedChunk

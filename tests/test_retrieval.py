@@ -14,8 +14,8 @@ from app.main import create_app
 from app.service.answer_service import AnswerService
 from ingestion.store.collection import ChunkHit
 from ingestion.text.words import query_words
+from runnables.question.query_analysis import Glossary, general_lexicon, split_question
 from runnables.retrieval.chunk_search import count_tokens, fill_evidence
-from runnables.retrieval.query_analysis import Glossary, general_lexicon, split_question
 from runnables.retrieval.ranking import diversify, weigh_sections
 from schemas.document import Chunk, RetrievedChunk, SectionKind
 from tests.acme import PLATFORM, write_pages

@@ -1,6 +1,6 @@
 """Thanks and greetings are distinguished from questions."""
 
-from runnables.question.small_talk import is_small_talk
+from runnables.conversation.small_talk import is_small_talk
 
 SMALL_TALK = """
 谢谢

@@ -9,7 +9,6 @@ from sqlalchemy.dialects.postgresql import insert as insert_in_postgresql
 from sqlalchemy.dialects.sqlite import insert as insert_in_sqlite
 from sqlalchemy.engine import Engine
 
-from app.analytics.insights.grouping import MAX_QUESTION_CHARS
 from app.masking.masking import SecretScan, is_masked, mask
 from app.service.ask_command import AskCommand
 from ingestion.database.engine import database_errors
@@ -19,7 +18,7 @@ from runnables.grounding.support import coverage
 from runnables.models.chat_models import EXTRACTIVE
 from runnables.question.extract_details import extract_details
 from schemas.answer import Answer, Page, Source
-from schemas.insights import Feedback, QuestionRecord, RecordedPage
+from schemas.insights import MAX_QUESTION_CHARS, Feedback, QuestionRecord, RecordedPage
 from schemas.question import Filters
 
 MAX_TEXT_CHARS = 20_000

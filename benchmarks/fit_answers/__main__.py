@@ -17,9 +17,9 @@ from benchmarks.fit_answers.examples import Example, RankingExample, ask_corpora
 from benchmarks.fit_answers.regression import cross_validate_ranking, fit_logistic, fit_ranking
 from benchmarks.fit_answers.report import coefficients_text, document_text
 from benchmarks.retrieval_sets import ROOT
-from runnables.answer.coefficients import PASSAGE_WEIGHTS
+from runnables.coefficients import PASSAGE_WEIGHTS
 
-COEFFICIENTS = ROOT / "runnables" / "answer" / "coefficients.py"
+COEFFICIENTS = ROOT / "runnables" / "coefficients.py"
 DOCUMENT = ROOT / "docs" / "explanation" / "answers.md"
 MARKER = "fit"
 

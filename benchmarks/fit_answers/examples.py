@@ -21,11 +21,11 @@ from benchmarks.fit_answers.plain_questions import plain_questions
 from runnables.answer.confidence import Quotes, answer_features
 from runnables.answer.extractive_answer import find_quotes
 from runnables.answer.quoted_steps import quoted_steps
-from runnables.question.classify import search_candidates
+from runnables.classification.classify import search_candidates
+from runnables.classification.topic_gate import topic_features
 from runnables.question.extract_details import details_of
-from runnables.question.topic_gate import topic_features
+from runnables.question.query_analysis import Glossary
 from runnables.retrieval.chunk_search import build_boost_named_api
-from runnables.retrieval.query_analysis import Glossary
 from runnables.retrieval.relevance import MAX_COMPARED_CHUNKS
 from runnables.state import PipelineState
 from schemas.document import RetrievedChunk

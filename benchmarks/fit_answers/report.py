@@ -53,7 +53,7 @@ INTRODUCTION = """
 def coefficients_text(
     passage: Mapping[str, float], answer: Logistic, topic: Logistic, questions: int, ranked: int
 ) -> str:
-    """Return the module runnables/answer/coefficients.py."""
+    """Return the module runnables/coefficients.py."""
     return COEFFICIENTS.format(
         date=date.today().isoformat(),
         questions=questions,

@@ -15,6 +15,7 @@ from importlib import import_module
 from multiprocessing.connection import Connection
 from typing import Any
 
+from ingestion.child_processes import exit_with_parent
 from ingestion.sources.folder import page_url
 from ingestion.sources.registry import FileResult, KnownFiles, Waiting
 from ingestion.sources.remote_pages import (
@@ -23,7 +24,6 @@ from ingestion.sources.remote_pages import (
     RemotePage,
     read_remote_page,
 )
-from ingestion.worker_processes import exit_with_parent
 from schemas.errors import SourceError
 from schemas.platform import LoaderSourceConfig, SourceLimits
 from schemas.settings import read_variable

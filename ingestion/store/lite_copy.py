@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, ParamSpec
 
 import numpy as np
 
+from ingestion.child_processes import run_in_child
 from ingestion.store.catalogue import drop_leftovers, move_alias
 from ingestion.store.client import batches, milvus_errors, open_milvus, row_pages
 from ingestion.store.manifest import (
@@ -44,7 +45,6 @@ from ingestion.store.snapshot import (
     transaction,
     vector_dimension,
 )
-from ingestion.worker_processes import run_in_child
 from schemas.document import Chunk
 from schemas.errors import StoreUnavailable
 from schemas.settings import Settings

@@ -9,14 +9,14 @@ import math
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 
-from runnables.answer.coefficients import (
+from runnables.answer.passages import RankedPassage
+from runnables.coefficients import (
     ANSWER_INTERCEPT,
     ANSWER_WEIGHTS,
     TOPIC_INTERCEPT,
     TOPIC_WEIGHTS,
 )
-from runnables.answer.passages import RankedPassage
-from runnables.question.query_terms import QueryTerms
+from runnables.retrieval.query_terms import QueryTerms
 from schemas.answer import Confidence
 
 HIGH = 0.89

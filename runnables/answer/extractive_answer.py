@@ -18,7 +18,6 @@ from ingestion.store.collection import NO_FILTERS, Collection
 from ingestion.text.markdown_blocks import plain_text
 from ingestion.text.words import split_words
 from prompts.chat_prompts import load_quote_texts
-from runnables.answer.coefficients import PASSAGE_WEIGHTS
 from runnables.answer.confidence import NOT_COVERED, Quotes, quotes_probability, refusal_confidence
 from runnables.answer.passages import (
     MAX_QUOTED_CHARS,
@@ -29,13 +28,14 @@ from runnables.answer.passages import (
 from runnables.answer.quoted_steps import QuotedStep, cite, quoted_steps
 from runnables.answer.segments import Segment, split_chunk
 from runnables.answer.write_answer import STEP_NAME
+from runnables.coefficients import PASSAGE_WEIGHTS
 from runnables.models.chat_models import EXTRACTIVE
+from runnables.page_versions import NO_VERSIONS
 from runnables.question.extract_details import details_of, error_codes, extract_details
-from runnables.question.query_terms import QueryTerms
+from runnables.question.query_analysis import Glossary, specific_identifiers, split_question
 from runnables.retrieval.exact_search import is_at_path
-from runnables.retrieval.query_analysis import Glossary, specific_identifiers, split_question
+from runnables.retrieval.query_terms import QueryTerms
 from runnables.retrieval.relevance import MAX_COMPARED_CHUNKS, relative_scores
-from runnables.retrieval.versions import NO_VERSIONS
 from runnables.run_context import NamedStep, emit_answer
 from runnables.state import AnswerFunction, Draft, PipelineState, StateFunction, with_draft
 from schemas.answer import Answer, AnswerDraft

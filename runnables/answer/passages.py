@@ -13,9 +13,10 @@ from functools import cached_property
 from ingestion.text.words import split_words, stem
 from runnables.answer.segments import Segment
 from runnables.question.extract_details import error_codes
-from runnables.question.query_terms import CALL_NEEDS, long_lines
+from runnables.question.needs import CALL_NEEDS
 from runnables.question.topic_scorer import is_content_word
 from runnables.retrieval.exact_search import STATUS_DIGITS
+from runnables.retrieval.query_terms import long_lines
 from runnables.retrieval.relevance import RankedChunk, relevance_of
 from runnables.retrieval.table_rows import CODE_COLUMN
 from schemas.document import Chunk

@@ -11,8 +11,8 @@ from prompts.chat_prompts import load_quote_texts
 from runnables.answer.confidence import Quotes
 from runnables.answer.passages import MAX_LABEL_CHARS, MAX_QUOTED_CHARS, RankedPassage
 from runnables.answer.segments import Segment, list_item, split_chunk
-from runnables.question.query_terms import CALL_NEEDS, Need, needs_of
-from runnables.retrieval.versions import NO_VERSIONS, PageVersions, is_deprecated
+from runnables.page_versions import NO_VERSIONS, PageVersions, is_deprecated
+from runnables.question.needs import CALL_NEEDS, Need, needs_of
 from runnables.state import PipelineState
 from schemas.choices import Language
 from schemas.document import Chunk, SectionKind

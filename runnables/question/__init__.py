@@ -1,1 +1,1 @@
-"""Analysis of a question: condense follow-ups, extract pasted details, classify."""
+"""What the text of a question contains: pasted details, identifiers and needs."""

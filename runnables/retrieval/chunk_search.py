@@ -17,8 +17,14 @@ from langchain_core.runnables.config import get_async_callback_manager_for_confi
 from ingestion.store.collection import Collection
 from ingestion.text.language import estimate_tokens
 from ingestion.text.words import index_words, query_words, with_indexed_versions
+from runnables.page_versions import VersionFinder
 from runnables.question.extract_details import details_of
-from runnables.question.query_terms import QueryTerms
+from runnables.question.query_analysis import (
+    Glossary,
+    general_lexicon,
+    main_languages,
+    split_question,
+)
 from runnables.retrieval.compressors import RERANK_DEPTH
 from runnables.retrieval.exact_search import (
     as_written,
@@ -26,12 +32,7 @@ from runnables.retrieval.exact_search import (
     missing_identifiers,
     similar_identifiers,
 )
-from runnables.retrieval.query_analysis import (
-    Glossary,
-    general_lexicon,
-    main_languages,
-    split_question,
-)
+from runnables.retrieval.query_terms import QueryTerms
 from runnables.retrieval.ranking import (
     add_request_parameters,
     content_of,
@@ -42,7 +43,6 @@ from runnables.retrieval.ranking import (
 from runnables.retrieval.relevance import MAX_COMPARED_CHUNKS, with_relevant_chunk
 from runnables.retrieval.rerank import RerankStep
 from runnables.retrieval.retriever import HybridSearch, to_document
-from runnables.retrieval.versions import VersionFinder
 from runnables.run_context import NamedStep
 from runnables.state import PipelineState, StateFunction, with_retrieved
 from schemas.document import Chunk, RetrievedChunk
@@ -246,7 +246,7 @@ def build_boost_named_api(collection: Collection) -> Runnable[PipelineState, Pip
     """Return the step that puts chunks first if they belong to the API that the question names.
 
     If pages exist in several versions, the step first selects the versions to read (see
-    `runnables.retrieval.versions`). The step also sets `missing_identifiers`: the identifiers of the
+    `runnables.page_versions`). The step also sets `missing_identifiers`: the identifiers of the
     question that no document contains, each with similar identifiers from the documents.
     """
     finder = VersionFinder(collection)

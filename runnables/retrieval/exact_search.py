@@ -30,6 +30,7 @@ from ingestion.text.words import (
     with_indexed_versions,
 )
 from runnables.question.extract_details import error_codes
+from runnables.question.query_analysis import hexadecimal, specific_identifiers
 from runnables.retrieval.path_patterns import (
     SEARCH_DEPTH,
     api_url_candidates,
@@ -38,7 +39,6 @@ from runnables.retrieval.path_patterns import (
     matching_patterns,
     unescaped_body,
 )
-from runnables.retrieval.query_analysis import hexadecimal, specific_identifiers
 from runnables.retrieval.table_rows import cell_parts, row_defines
 from schemas.document import Chunk
 from schemas.question import ExtractedDetails, Filters

@@ -19,8 +19,8 @@ from typing import Literal, NamedTuple
 from rapidfuzz import fuzz, process
 
 from ingestion.text.words import normalise, stem
+from runnables.question.query_analysis import Glossary
 from runnables.retrieval.path_patterns import api_url_candidates
-from runnables.retrieval.query_analysis import Glossary
 from schemas.document import CatalogueEntry
 
 _CAMEL_BREAK = re.compile(r"(?<=[a-z0-9])(?=[A-Z])")

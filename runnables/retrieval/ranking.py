@@ -12,7 +12,7 @@ from typing import TypeVar
 from ingestion.store.catalogue import DocumentKey
 from ingestion.store.collection import ChunkHit, Collection
 from ingestion.store.manifest import RouteCalibration
-from runnables.question.query_terms import Need, fits, needs_of
+from runnables.question.needs import Need, fits, needs_of
 from schemas.document import Chunk, RetrievedChunk, SectionKind
 from schemas.question import Filters
 

@@ -1,7 +1,7 @@
 """Estimates how relevant the text of a retrieved chunk is to a question.
 
 The relevance is a weighted sum of features. `benchmarks/fit_answers` fits the weights; they are in
-`runnables/answer/coefficients.py`. The steps that quote documents compare passages of chunks; retrieval
+`runnables/coefficients.py`. The steps that quote documents compare passages of chunks; retrieval
 compares whole chunks.
 """
 
@@ -10,8 +10,9 @@ from dataclasses import dataclass, field
 from functools import cached_property
 
 from ingestion.sources.api_pages.permissions import scopes_of_sentences
-from runnables.answer.coefficients import PASSAGE_WEIGHTS
-from runnables.question.query_terms import Need, QueryTerms, fits, states_quantity
+from runnables.coefficients import PASSAGE_WEIGHTS
+from runnables.question.needs import Need, fits, states_quantity
+from runnables.retrieval.query_terms import QueryTerms
 from schemas.document import Chunk, RetrievedChunk, SectionKind
 
 MAX_COMPARED_CHUNKS = 20

@@ -19,8 +19,8 @@ from ingestion.providers import ModelRole, model_errors
 from ingestion.store.collection import ChunkHit, Collection
 from ingestion.store.schema import Vector
 from runnables.models.chat_model import ModelCircuit
+from runnables.question.query_analysis import extract_identifiers
 from runnables.retrieval.exact_search import DEFINED, definition_strength, find_definitions
-from runnables.retrieval.query_analysis import extract_identifiers
 from runnables.retrieval.ranking import (
     dense_weight,
     diversify,

@@ -10,9 +10,9 @@ from langchain.tools import ToolRuntime
 from langchain_core.messages import ToolCall
 
 from ingestion.store.collection import Collection
+from runnables.question.query_analysis import Glossary
 from runnables.retrieval.chunk_search import ChunkSearch
 from runnables.retrieval.name_index import NameIndex, is_title_of
-from runnables.retrieval.query_analysis import Glossary
 from runnables.retrieval.ranking import interleave
 from schemas.answer import Round
 from schemas.document import CatalogueEntry, RetrievedChunk

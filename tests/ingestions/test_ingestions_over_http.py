@@ -150,7 +150,7 @@ def test_running_run_does_not_hide_a_failed_one(
         assert http.get("/ingestions").json()["ingestions"][0]["state"] == "running"
         check = http.get("/health/ready").json()["checks"]["ingestion"]
     assert check["status"] == "degraded"
-    assert check["detail"].startswith("failed at")
+    assert check["detail"].startswith("failed, started at")
 
 
 def test_readiness_does_not_wait_for_a_database_that_hangs(

@@ -14,16 +14,15 @@ from datetime import date, datetime
 from app.analytics.insights.counts import day_of
 from app.analytics.insights.gap_naming import TopicFinder, join_groups
 from app.analytics.insights.grouping import (
-    MAX_QUESTION_CHARS,
     MAX_TEXTS,
     TextGroup,
     WordShares,
     group_texts,
 )
 from app.analytics.report_text import shorten
-from runnables.retrieval.query_analysis import Glossary
+from runnables.question.query_analysis import Glossary
 from schemas.answer import Confidence, Page
-from schemas.insights import Gap, QuestionRecord
+from schemas.insights import MAX_QUESTION_CHARS, Gap, QuestionRecord
 from schemas.question import QuestionType
 
 MIN_ANSWER_COVERAGE = 0.7

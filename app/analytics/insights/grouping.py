@@ -36,8 +36,9 @@ from ingestion.text.language import (
 )
 from ingestion.text.words import stem, vocabulary_words
 from runnables.question.extract_details import extract_details
+from runnables.question.query_analysis import Glossary
 from runnables.question.topic_scorer import DEVELOPER_SHARE, DEVELOPER_WORDS, is_content_word
-from runnables.retrieval.query_analysis import Glossary
+from schemas.insights import MAX_QUESTION_CHARS
 
 if TYPE_CHECKING:
     import numpy as np
@@ -75,9 +76,6 @@ MIN_TERM_SHARE = 0.4
 
 MAX_UNDOCUMENTED_SHARE = 1e-4
 """Share of the documents' words below which a term counts as undocumented (one word in 10,000)."""
-
-MAX_QUESTION_CHARS = 2_000
-"""Maximum length of a question, in characters; longer questions are truncated."""
 
 UNSPLIT_WORD_ZIPF = 5.0
 """Words of at least this Zipf frequency are not split into characters: 商品 does not yield 商 and 品."""

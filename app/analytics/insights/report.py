@@ -31,7 +31,7 @@ from ingestion.sources.api_docs import api_method
 from ingestion.store.client import batches
 from ingestion.store.collection import Collection
 from runnables.models.chat_models import ChatModels
-from runnables.retrieval.query_analysis import Glossary
+from runnables.question.query_analysis import Glossary
 from schemas.answer import Page
 from schemas.base import ApiModel
 from schemas.choices import TableName

@@ -49,10 +49,10 @@ from mcp_types import (
 from pydantic import ValidationError
 
 from app.api.mcp.toolbox import TOOL_RESULTS, Passage, Toolbox, tools_by_name
+from app.container import Container
 from app.security.access import Connection, count_mcp_request
 from app.security.api_keys import Caller
 from app.service.answer_service import open_answer_service
-from app.service.container import Container
 from app.telemetry.progress import ingestion_progress
 from app.telemetry.run_observer import TokenMeter
 from ingestion.store.collection import Collection

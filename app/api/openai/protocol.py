@@ -18,7 +18,7 @@ from pydantic_core import PydanticCustomError
 from app.api.openai.answer_text import parse_answer_text
 from app.api.problems import to_problem
 from app.service.session_store import select_recent_turns
-from runnables.question.follow_up import make_standalone
+from runnables.conversation.follow_up import make_standalone
 from schemas.errors import ApideskError, QuestionError
 from schemas.question import Turn
 from schemas.settings import Settings

@@ -5,8 +5,6 @@ from collections.abc import AsyncIterator, Mapping
 from contextlib import AsyncExitStack, asynccontextmanager
 
 from app.analytics.insights.report import InsightsReports
-from app.api.question_sources import LoggedQuestions
-from app.api.suggestions import SuggestedQuestions
 from app.security.api_keys import ApiKeyStore, Keyring
 from app.security.rate_limits import RateLimiter
 from app.service.answer_cache import AnswerCache
@@ -41,9 +39,8 @@ class Container:
         self.ingestions = IngestionService(answer_service.job)
         self.session_store = SessionStore(engine, settings)
         self.record_writer = RecordWriter(engine, settings, answer_service.metrics.lost_records.inc)
-        self.reports = InsightsReports(RecordStore(engine), answer_service)
-        self.suggestions = SuggestedQuestions(answer_service.collection)
-        self.logged_questions = LoggedQuestions(RecordStore(engine))
+        self.records = RecordStore(engine)
+        self.reports = InsightsReports(self.records, answer_service)
         self._answer_cache = AnswerCache(engine, settings.cache_days)
         self.metering = MeteringAnswerer(answer_service, self.limits)
         self.answerer = self._build_answerer()
@@ -77,12 +74,10 @@ class Container:
             "answerer": self.answerer,
             "answer_service": self.answer_service,
             "ingestions": self.ingestions,
-            "logged_questions": self.logged_questions,
             "metering": self.metering,
             "record_writer": self.record_writer,
             "reports": self.reports,
             "session_store": self.session_store,
-            "suggestions": self.suggestions,
         }
 
     def _build_answerer(self) -> Answerer:

@@ -12,6 +12,7 @@ from langchain_core.runnables import Runnable, RunnableConfig
 from ingestion.store.collection import Collection
 from ingestion.text.markdown_blocks import parse_table, plain_text
 from ingestion.text.words import split_words
+from runnables.classification.topic_gate import CERTAINLY_ON_TOPIC, ON_TOPIC, estimate_on_topic
 from runnables.models.chat_models import ChatModels
 from runnables.models.structured_output import StructuredOutputCall
 from runnables.question.extract_details import (
@@ -21,7 +22,7 @@ from runnables.question.extract_details import (
     named_error_code,
     single_letter_terms,
 )
-from runnables.question.topic_gate import CERTAINLY_ON_TOPIC, ON_TOPIC, estimate_on_topic
+from runnables.question.query_analysis import Glossary, asks_about_code
 from runnables.question.topic_scorer import TopicScorer, is_content_word
 from runnables.retrieval.exact_search import (
     ACTION_VERBS,
@@ -30,7 +31,6 @@ from runnables.retrieval.exact_search import (
     has_flag,
     names_action,
 )
-from runnables.retrieval.query_analysis import Glossary, asks_about_code
 from runnables.run_context import NamedStep, emit, remaining_seconds, with_deadline
 from runnables.state import Classification
 from schemas.answer import DegradedReason, Event

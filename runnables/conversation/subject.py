@@ -16,8 +16,8 @@ from ingestion.text.words import (
     stem,
     vocabulary_words,
 )
+from runnables.conversation.small_talk import CLAUSE_END
 from runnables.question.extract_details import error_codes, extract_details
-from runnables.question.small_talk import CLAUSE_END
 from schemas.question import Turn
 
 MAX_FOLLOW_UP_CHARS = 4_000

@@ -14,9 +14,9 @@ from collections.abc import Iterable, Sequence
 from difflib import SequenceMatcher
 
 from ingestion.text.words import COMPARISON_WORDS, may_be_noun, split_words, stem
-from runnables.question.extract_details import error_codes, extract_details, single_letter_terms
-from runnables.question.small_talk import is_complaint, is_small_talk, strip_small_talk
-from runnables.question.subject import (
+from runnables.classification.topic_gate import private_words
+from runnables.conversation.small_talk import is_complaint, is_small_talk, strip_small_talk
+from runnables.conversation.subject import (
     API_STEMS,
     ERROR_STEMS,
     IGNORED_STEMS,
@@ -37,7 +37,7 @@ from runnables.question.subject import (
     without_openers,
     words_with_positions,
 )
-from runnables.question.topic_gate import private_words
+from runnables.question.extract_details import error_codes, extract_details, single_letter_terms
 from runnables.question.topic_scorer import is_uncommon_word
 from runnables.retrieval.exact_search import ACTION_VERBS
 from schemas.question import ExtractedDetails, Turn

@@ -9,6 +9,9 @@ from langchain_core.runnables import Runnable, RunnableConfig
 
 from ingestion.text.language import estimate_tokens
 from prompts.chat_prompts import unescape_data
+from runnables.conversation.follow_up import history_text, make_standalone, new_stems, share_kept
+from runnables.conversation.small_talk import is_small_talk, strip_small_talk
+from runnables.conversation.subject import content_stems
 from runnables.models.chat_models import ChatModels
 from runnables.models.context_window import count_prompt_tokens
 from runnables.models.structured_output import PromptVariables, StructuredOutputCall
@@ -19,9 +22,6 @@ from runnables.question.extract_details import (
     extract_details,
     take_json,
 )
-from runnables.question.follow_up import history_text, make_standalone, new_stems, share_kept
-from runnables.question.small_talk import is_small_talk, strip_small_talk
-from runnables.question.subject import content_stems
 from runnables.run_context import NamedStep, remaining_seconds, with_deadline
 from schemas.errors import ModelError
 from schemas.model_output import CondensedQuestion

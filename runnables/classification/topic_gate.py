@@ -12,9 +12,9 @@ from functools import cache
 from ingestion.store.collection import Collection
 from ingestion.text.words import read_word_lists, split_words
 from runnables.answer.confidence import topic_probability
-from runnables.question.query_terms import QueryTerms
+from runnables.question.query_analysis import Glossary, Lexicon, general_lexicon, main_languages
 from runnables.question.topic_scorer import TopicScorer
-from runnables.retrieval.query_analysis import Glossary, Lexicon, general_lexicon, main_languages
+from runnables.retrieval.query_terms import QueryTerms
 from schemas.document import Chunk
 from schemas.question import ExtractedDetails
 

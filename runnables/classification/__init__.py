@@ -1,0 +1,1 @@
+"""Classification of a question: its type, and how likely it is about the platform."""

@@ -1,0 +1,1 @@
+"""Earlier turns of a conversation: small talk, follow-ups and their subject."""
