@@ -8,12 +8,8 @@ from langchain_core.embeddings import Embeddings
 from langchain_core.runnables import Runnable
 
 from ingestion.store.collection import Collection
-from runnables.answer.extractive_answer import (
-    build_acknowledge,
-    build_decline,
-    build_extractive_answer,
-    build_refuse,
-)
+from runnables.answer.extractive_answer import build_extractive_answer
+from runnables.answer.fixed_answers import build_acknowledge, build_decline, build_refuse
 from runnables.answer.ground_answer import build_ground
 from runnables.answer.write_answer import build_write_answer
 from runnables.classification.classify import (

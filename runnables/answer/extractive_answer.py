@@ -1,7 +1,4 @@
-"""Answers questions without a model, with quotes of the most likely passages or with a fixed answer.
-
-Fixed answers are for small talk, off-topic questions and questions that the documents do not cover.
-"""
+"""Answers questions without a model, with quotes of the passages that most likely answer them."""
 
 import asyncio
 import re
@@ -14,11 +11,11 @@ from rapidfuzz import fuzz
 
 from ingestion.sources.api_pages.calls import Method
 from ingestion.sources.api_pages.labels import is_fact_label
-from ingestion.store.collection import NO_FILTERS, Collection
+from ingestion.store.collection import Collection
 from ingestion.text.markdown_blocks import plain_text
 from ingestion.text.words import split_words
-from prompts.chat_prompts import load_quote_texts
-from runnables.answer.confidence import NOT_COVERED, Quotes, quotes_probability, refusal_confidence
+from runnables.answer.confidence import NOT_COVERED, Quotes, quotes_probability
+from runnables.answer.fixed_answers import not_covered_sentence
 from runnables.answer.passages import (
     MAX_QUOTED_CHARS,
     Candidate,
@@ -36,13 +33,13 @@ from runnables.question.query_analysis import Glossary, specific_identifiers, sp
 from runnables.retrieval.exact_search import is_at_path
 from runnables.retrieval.query_terms import QueryTerms
 from runnables.retrieval.relevance import MAX_COMPARED_CHUNKS, relative_scores
-from runnables.run_context import NamedStep, emit_answer
-from runnables.state import AnswerFunction, Draft, PipelineState, StateFunction, with_draft
-from schemas.answer import Answer, AnswerDraft
+from runnables.run_context import NamedStep
+from runnables.state import Draft, PipelineState, with_draft
+from schemas.answer import AnswerDraft
 from schemas.choices import Language
 from schemas.document import Chunk, RetrievedChunk
 from schemas.platform import PlatformInfo
-from schemas.question import ExtractedDetails, Question, StructuredQuestion
+from schemas.question import ExtractedDetails
 
 MAX_RELATED_PAGES = 3
 """Maximum number of pages that an answer names besides the first one."""
@@ -372,69 +369,3 @@ def _quoted_first(state: PipelineState, steps: Sequence[QuotedStep]) -> list[Ret
     quoted = {chunk.id: chunk for _, chunk in steps}
     front = [RetrievedChunk(chunk=c, score=scores.get(i, 0.0)) for i, c in quoted.items()]
     return front + [retrieved for retrieved in state["chunks"] if retrieved.chunk.id not in quoted]
-
-
-def build_acknowledge(platform_info: PlatformInfo, answered_by: str) -> AnswerFunction[Question]:
-    """Return the function that replies to small talk. Its answers get the given `answered_by`."""
-
-    async def acknowledge(question: Question, config: RunnableConfig) -> Answer:
-        name = platform_info.name_in(question.language)
-        answer = Answer(
-            id=str(question.id),
-            question=question.original_text or question.text,
-            introduction="",
-            answer=[str(load_quote_texts(question.language).welcome(name))],
-            related_url=[],
-            type="unknown",
-            structured=StructuredQuestion(type="unknown"),
-            sources=[],
-            confidence="high",
-            language=question.language,
-            answered_by=answered_by,
-        )
-        await emit_answer(config, answer)
-        return answer
-
-    return acknowledge
-
-
-def build_refuse(platform_info: PlatformInfo, answered_by: str) -> AnswerFunction[PipelineState]:
-    """Return the function that replies to off-topic questions. Its answers get the given `answered_by`."""
-
-    async def refuse(state: PipelineState, config: RunnableConfig) -> Answer:
-        question, on_topic = state["question"], state["classification"].on_topic
-        answer = Answer(
-            id=str(question.id),
-            question=question.text,
-            introduction=platform_info.greeting.in_language(question.language),
-            answer=[platform_info.refusal.in_language(question.language)],
-            related_url=[],
-            type="unknown",
-            structured=state["classification"].structured,
-            sources=[],
-            # The confidence that the question is off-topic.
-            confidence="low" if on_topic is None else refusal_confidence(on_topic),
-            language=question.language,
-            answered_by=answered_by,
-        )
-        await emit_answer(config, answer)
-        return answer
-
-    return refuse
-
-
-def build_decline(platform_info: PlatformInfo) -> StateFunction:
-    """Return the function that drafts the answer to a question that the documents do not answer."""
-
-    async def decline(state: PipelineState, config: RunnableConfig) -> PipelineState:
-        sentence = not_covered_sentence(platform_info, state["question"])
-        draft = Draft(AnswerDraft(answer=[sentence]), EXTRACTIVE)
-        return with_draft(state, state["chunks"], draft)
-
-    return decline
-
-
-def not_covered_sentence(platform_info: PlatformInfo, question: Question) -> str:
-    """Return the sentence for a question that the documents do not answer."""
-    texts, name = load_quote_texts(question.language), platform_info.name_in(question.language)
-    return str(texts.uncovered(name, question.filters != NO_FILTERS))

@@ -11,7 +11,7 @@ from ingestion.text.markdown_blocks import strip_anchor
 from ingestion.text.words import index_words, query_words
 from prompts.chat_prompts import load_quote_texts, unescape_data
 from runnables.answer.confidence import confidence_of
-from runnables.answer.extractive_answer import not_covered_sentence
+from runnables.answer.fixed_answers import not_covered_sentence
 from runnables.grounding.grounded_step import (
     GroundedStep,
     Grounder,
