@@ -129,7 +129,7 @@ class ExtractedDetails:
     question: str
     """The question from which the details were extracted."""
     text: str
-    """The question without the frames of stack traces."""
+    """The question without the frames of stack traces, and with JSON in place of XML."""
     prose: str
     """The text around the details, on one line."""
     paths: list[str] = field(default_factory=list)

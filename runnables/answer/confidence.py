@@ -9,7 +9,7 @@ import math
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 
-from runnables.answer.passages import RankedPassage
+from runnables.answer.passages import RankedPassage, is_http_status
 from runnables.coefficients import (
     ANSWER_INTERCEPT,
     ANSWER_WEIGHTS,
@@ -31,7 +31,8 @@ MEDIUM = 0.45
 MIN_PROBABILITY_IF_DEFINED = 0.9
 """Minimum probability of an answer that defines a code, if the question only names the code and its API.
 
-It is chosen, not measured.
+It is chosen, not measured. It does not apply to an HTTP status of an API that the question does not name,
+because other APIs return the same status for other reasons.
 """
 
 MAX_PROBABILITY_IF_MISSING = 0.4
@@ -100,10 +101,17 @@ def quotes_probability(quotes: Quotes, missing_identifiers: Collection[str]) -> 
         has_others = terms.has_other_words(missing_identifiers)
         return min(probability, MAX_PROBABILITY_IF_MISSING) if has_others else 0.0
     defining = [passage for passage in quotes.passages if passage.codes]
+    if not terms.has_other_words(terms.identifiers):
+        defining = [each for each in defining if not _defines_status_of_api(each)]
     names = [*terms.identifiers, *(passage.chunk.api_name for passage in defining)]
     if defining and "difference" not in terms.needs and not terms.has_other_words(names):
         return max(probability, MIN_PROBABILITY_IF_DEFINED)
     return probability
+
+
+def _defines_status_of_api(passage: RankedPassage) -> bool:
+    """Return whether `passage` says only what an HTTP status means for a single API."""
+    return bool(passage.chunk.api_url) and all(map(is_http_status, passage.codes))
 
 
 def answer_features(quotes: Quotes) -> dict[str, float]:

@@ -20,6 +20,7 @@ from runnables.answer.passages import (
     MAX_QUOTED_CHARS,
     Candidate,
     RankedPassage,
+    is_http_status,
     rank_passages,
 )
 from runnables.answer.quoted_steps import QuotedStep, cite, quoted_steps
@@ -299,7 +300,7 @@ def _choose_definitions(ranked: Sequence[RankedPassage]) -> list[RankedPassage]:
     chosen: list[RankedPassage] = []
     has_name = any("_" in code or "." in code for passage in ranked for code in passage.codes)
     for passage in ranked:
-        is_status = has_name and all(map(_is_status, passage.codes))
+        is_status = has_name and all(map(is_http_status, passage.codes))
         if not is_status and not any(passage.codes <= earlier.codes for earlier in chosen):
             chosen.append(passage)
     if len(chosen) != 1:
@@ -315,11 +316,6 @@ def _choose_definitions(ranked: Sequence[RankedPassage]) -> list[RankedPassage]:
         ):
             chosen.append(passage)
     return chosen
-
-
-def _is_status(code: str) -> bool:
-    """Return whether `code` looks like an HTTP status."""
-    return len(code) == 3 and code.isdigit()
 
 
 def _is_much_longer(passage: RankedPassage, earlier: RankedPassage) -> bool:

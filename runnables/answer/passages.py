@@ -235,6 +235,11 @@ class RankedPassage:
         return "\n".join(segment.text for segment in self.segments)
 
 
+def is_http_status(code: str) -> bool:
+    """Return whether `code` looks like an HTTP status."""
+    return len(code) == STATUS_DIGITS and code.isdigit()
+
+
 def rank_passages(
     candidates: Iterable[Candidate], weights: Mapping[str, float]
 ) -> list[RankedPassage]:

@@ -1,4 +1,4 @@
-"""Extraction of the details pasted into a question: URLs, paths, JSON, trace ids and errors."""
+"""Extraction of the details pasted into a question: URLs, paths, JSON, XML, trace ids and errors."""
 
 import json
 import re
@@ -10,6 +10,7 @@ from pydantic import JsonValue, TypeAdapter
 
 from ingestion.text.words import plain_key, split_words
 from runnables.question.stack_trace import remove_frames
+from runnables.question.xml_bodies import replace_xml
 from schemas.question import GENERAL_OUTCOME, ExtractedDetails, Question
 
 JsonObject = dict[str, JsonValue]
@@ -192,9 +193,9 @@ _UNSPECIFIC_FAILURE = re.compile(r"fail(?:ed|ure)?|error|false", re.IGNORECASE)
 def extract_details(question: str) -> ExtractedDetails:
     """Return the details pasted into `question`; all other text stays prose.
 
-    The frames of stack traces are ignored.
+    The frames of stack traces are ignored. XML is read like JSON.
     """
-    text = remove_frames(question)
+    text = replace_xml(remove_frames(question))
     bodies, prose = take_json(text, " ")
     urls, prose = _take(URL, prose)
     traces, prose = _take(_TRACE, prose)

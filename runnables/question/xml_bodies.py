@@ -1,0 +1,86 @@
+"""Replaces XML documents in a question, such as the reply of an API, by the same data as JSON.
+
+All other modules then read only one format.
+"""
+
+import json
+import re
+from xml.parsers import expat
+
+from pydantic import JsonValue
+
+MAX_DOCUMENTS = 5
+"""Maximum number of places in a question where a document is looked for. Each may be read to its end."""
+
+_START = re.compile(
+    r"<\?xml\s[^<>]{0,200}\?>\s{0,9}<[A-Za-z]|<[A-Za-z][\w.:-]{0,60}>\s{0,99}<[A-Za-z]"
+)
+"""The start of a document: an XML declaration, or two opening tags."""
+
+_HTML_ROOTS = frozenset(
+    ["a", "article", "b", "body", "button", "details", "div", "dl", "em", "footer", "form", "h1", "h2",
+     "head", "header", "html", "i", "label", "li", "main", "nav", "ol", "p", "script", "section",
+     "select", "span", "strong", "style", "svg", "table", "tbody", "template", "thead", "tr", "ul"]
+)  # fmt: skip
+"""Elements of HTML: a question that contains them is about markup, and they are not data."""
+
+
+class _Done(Exception):
+    """Ends parsing."""
+
+
+class _Reader:
+    """Reads the document at the start of a text, and ignores what follows it."""
+
+    def __init__(self) -> None:
+        self.body: JsonValue = None
+        self.end: int | None = None
+        """Position in bytes after the document; None if the document is incomplete or invalid."""
+        self._open: list[tuple[str, dict[str, JsonValue], list[str]]] = []
+        self._parser = expat.ParserCreate()
+        self._parser.StartElementHandler = lambda name, _: self._open.append((name, {}, []))
+        self._parser.EndElementHandler = self._close
+        self._parser.CharacterDataHandler = lambda text: self._open[-1][2].append(text)
+        self._parser.StartDoctypeDeclHandler = self._reject
+
+    def read(self, text: str) -> None:
+        """Set `body` and `end`."""
+        try:
+            self._parser.Parse(text.encode(errors="replace"), True)
+        except (expat.ExpatError, _Done):
+            return
+
+    def _close(self, _: str) -> None:
+        name, children, texts = self._open.pop()
+        value: JsonValue = children or "".join(texts).strip()
+        if self._open:
+            self._open[-1][1][name] = value
+            return
+        self.body = value if name.lower() not in _HTML_ROOTS else None
+        self.end = self._parser.CurrentByteIndex + len(f"</{name}>".encode())
+        raise _Done
+
+    def _reject(self, *_: object) -> None:
+        raise _Done  # entities in a document type can expand to gigabytes
+
+
+def replace_xml(text: str) -> str:
+    """Return `text` with each XML document whose root has elements replaced by a JSON object.
+
+    Attributes, the name of the root, and all but the last of several elements with the same name are left
+    out. HTML and documents that are incomplete or have a document type stay as they are.
+    """
+    position = 0
+    for _ in range(MAX_DOCUMENTS):
+        start = _START.search(text, position)
+        if start is None:
+            break
+        reader = _Reader()
+        reader.read(text[start.start() :])
+        position = start.end()
+        if reader.end is not None and isinstance(reader.body, dict):
+            body = json.dumps(reader.body, ensure_ascii=False)
+            rest = text[start.start() :].encode(errors="replace")[reader.end :].decode()
+            text = f"{text[: start.start()]}{body}{rest}"
+            position = start.start() + len(body)
+    return text
