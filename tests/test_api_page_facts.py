@@ -4,6 +4,7 @@ from pathlib import Path
 
 import pytest
 
+from ingestion.sources.api_pages.permissions import scopes_in, scopes_of_value
 from ingestion.sources.formats.html_markdown import table_to_markdown
 from ingestion.text.markdown_blocks import parse_table
 from tests.api_page_lines import read_lines
@@ -175,3 +176,18 @@ def test_cell_is_repeated_in_a_table_whose_rows_are_named() -> None:
     rows = "<tr><th>Id</th><td>a</td><td>b</td></tr><tr><th>Photo</th><td colspan=2>yes</td></tr>"
     table = parse_table(table_to_markdown(f"<table>{rows}</table>"))
     assert table == [["", "", ""], ["Id", "a", "b"], ["Photo", "yes", "yes"]]
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("`admin` or `editor`. Without `max`, all boats sink.", [("admin", ""), ("editor", "")]),
+        ("`admin`, `editor` 或 `viewer`。", [("admin", ""), ("editor", ""), ("viewer", "")]),
+        ("`boats:read`: Reads boats. Not `boats`.", [("boats:read", "Reads boats. Not boats")]),
+        ("`boats:read`. Users: `users:read`.", [("boats:read", ""), ("users:read", "")]),
+        ("`reader`. It also needs the role `writer`.", [("reader", ""), ("writer", "")]),
+    ],
+)
+def test_permissions_end_with_their_sentence(text: str, expected: list[tuple[str, str]]) -> None:
+    for read in (scopes_in, scopes_of_value):
+        assert [(scope.name, scope.description) for scope in read(text)] == expected

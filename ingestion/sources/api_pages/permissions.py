@@ -62,6 +62,9 @@ _CONSTANT_SCOPE = re.compile(
 )
 """A name in capitals right next to a word for permissions: "needs the permission FILE_READ"."""
 _SEPARATOR = re.compile(r"<br\s*/?>|\n|[;；、,，]\s*(?=`)|</li>|\s[·•|]\s")
+_NEXT_NAME = re.compile(
+    r"\s*(?:[.。]|[,，、/|&]?\s*(?:\b(?:and|or)\b|[或和及与])|[,，、/&]\s*`)", re.IGNORECASE
+)
 _WORD = re.compile(r"(?!(?:none|any)$)[A-Za-z][\w.:*-]{2,79}", re.IGNORECASE)
 _COLON_NAME = re.compile(r"`([a-z][\w.-]*(?::[a-z*][\w.*-]*)+)`")
 _COLON = re.compile(r"[\w.-]:[\w*]")
@@ -100,13 +103,21 @@ def begins_with_permissions(paragraph: str) -> bool:
 def scopes_in(text: str) -> list[PermissionPackage]:
     """Return the permissions in a cell, list or sentence: code spans, and names with dots or colons.
 
-    The rest of the line after a name is its description.
+    The rest of the line after a name is its description, unless further names follow, as in "`a` or `b`".
+    After a sentence with names, only sentences that state permissions count.
     """
     found: dict[str, str] = {}
     for line in _SEPARATOR.split(text.replace("\\_", "_")):
-        for match in _NAME.finditer(line):
-            about = text_of(line[match.end() :]).strip(" :：-–—|()（）.。")
-            found.setdefault(match[1] or match[2], about)
+        start, is_named = 0, False
+        for sentence in split_sentences(line):
+            end = start + len(sentence)
+            is_stated = not is_named or _STATEMENT.search(sentence) is not None
+            for match in _NAME.finditer(line, start, end):
+                name = match[1] or match[2]
+                if is_stated or _COLON.search(name):
+                    is_named = True
+                    found.setdefault(name, _description(line[match.end() :]))
+            start = end
     # If there are names such as `files:read`, leave out the other code spans. They are conditions, as in
     # "with `mode` = `all`".
     has_colon_name = any(map(_COLON.search, found))
@@ -115,6 +126,12 @@ def scopes_in(text: str) -> list[PermissionPackage]:
         for name, about in found.items()
         if not has_colon_name or _COLON.search(name)
     ]
+
+
+def _description(rest: str) -> str:
+    """Return the description in the rest of a line after a name; empty if a list of names goes on."""
+    text = "" if _NEXT_NAME.match(rest) else rest
+    return text_of(text).strip(" :：-–—|()（）.。")
 
 
 def scopes_of_sentences(paragraph: str) -> list[PermissionPackage]:
