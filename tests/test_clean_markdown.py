@@ -154,6 +154,14 @@ def test_markup_is_converted(written: str, plain: str) -> None:
             "| a |\n| --- |\n| x<br>y `<br>`<br>- z |",
             "| a |\n| --- |\n| x; y `<br>` - z |",
         ),
+        (
+            "| 值 |\n| --- |\n| 枚举：<br>- `a`<br>- b（默认） |\n| - 甲<br>- 乙<br>完 |\n| - 甲：1<br>- 乙 |",
+            "| 值 |\n| --- |\n| 枚举：`a`、b（默认） |\n| 甲、乙；完 |\n| - 甲：1 - 乙 |",
+        ),
+        (
+            "| a |\n| --- |\n| One of<br>- cat<br>&nbsp;- dog |\n| Is - or:<br>- cat. Meows<br>- dog |",
+            "| a |\n| --- |\n| One of: cat, dog |\n| Is - or: - cat. Meows - dog |",
+        ),
     ],
 )
 def test_text_is_cleaned(written: str, clean: str) -> None:

@@ -9,6 +9,13 @@ _CHINESE = re.compile(r"[\u4e00-\u9fff]")
 _FULL_WIDTH_ENDS = ("。", "；", "！", "？", "：", "，", "、", "…")
 _ENDS = (".", ";", "!", "?", ":")
 _LINE_BREAKS = outside_code(r"\s*(?:<br\s*/?>(?:\s|&nbsp;)*)+")
+_BULLET = r"[-*+•·]\s+(?=\S)"
+_ITEM_BREAKS = outside_code(rf"\s*(?:<br\s*/?>(?:\s|&nbsp;)*)+{_BULLET}")
+_FIRST_BULLET = re.compile(rf"\A(\s*){_BULLET}")
+_ITEM = re.compile(
+    rf"(?:\A\s*|<br\s*/?>(?:\s|&nbsp;)*){_BULLET}((?:(?!<br\b).)+)", re.IGNORECASE | re.DOTALL
+)
+_PUNCTUATION = re.compile(r"[，,、；;。：:]|\.(?=\s|\Z)")
 _SEPARATED_LINE = re.compile(r"[-*+•·]\s|\**[(（]")
 """The start of a line that needs no separator before it: an item of a list, or text in parentheses."""
 
@@ -55,7 +62,11 @@ def with_note(text: str, note: str) -> str:
 
 
 def join_lines(cell: str) -> str:
-    """Return the Markdown of a table cell with a semicolon for each `<br>` that no punctuation replaces."""
+    """Return the Markdown of a table cell with a semicolon for each `<br>` that no punctuation replaces.
+
+    A list of short items becomes an enumeration: "one of:<br>- cat<br>- dog" becomes "one of: cat, dog".
+    """
+    cell = _enumerate_items(cell)
     separator = "；" if has_chinese(cell) else "; "
 
     def separate(line_breaks: re.Match[str]) -> str:
@@ -67,3 +78,23 @@ def join_lines(cell: str) -> str:
         return separator if end.strip() and after.strip() and not is_separated else " "
 
     return replace_outside_code(_LINE_BREAKS, separate, cell)
+
+
+def _enumerate_items(cell: str) -> str:
+    """Return a cell with commas between the items of a list, if no item contains punctuation."""
+    items = _ITEM.findall(cell)
+    if len(items) < 2 or any(map(_PUNCTUATION.search, map(str.strip, items))):
+        return cell
+    comma, colon = ("、", "：") if has_chinese(cell) else (", ", ": ")
+    is_after_item = _FIRST_BULLET.match(cell) is not None
+    cell = _FIRST_BULLET.sub(r"\1", cell)
+
+    def separate(line_breaks: re.Match[str]) -> str:
+        nonlocal is_after_item
+        end = cell[: line_breaks.start()].rstrip("*_")
+        separator, is_after_item = comma if is_after_item else colon, True
+        if end.endswith(_FULL_WIDTH_ENDS):
+            return ""
+        return " " if end.endswith((*_ENDS, ",")) else separator
+
+    return replace_outside_code(_ITEM_BREAKS, separate, cell)
