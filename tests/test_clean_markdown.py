@@ -170,7 +170,9 @@ def test_text_is_cleaned(written: str, clean: str) -> None:
 
 def test_links_lead_to_the_pages_they_name(tmp_path: Path) -> None:
     (tmp_path / "guides").mkdir()
-    (tmp_path / "guides" / "a.md").write_text("See [B](../b.md#x), [C](c.md), [W](https://w.x).")
+    (tmp_path / "guides" / "a.md").write_text(
+        "See [B](../b.md#x), [C](c.md), [W](https://w.x), [D](#d).[¶](#e)"
+    )
     (tmp_path / "b.md").write_text("---\nslug: /bee\n---\nBody")
     source = MarkdownSourceConfig(
         kind="markdown",
@@ -183,7 +185,9 @@ def test_links_lead_to_the_pages_they_name(tmp_path: Path) -> None:
         for document in read_source(source, SourceLimits())
         if isinstance(document, SourceDocument) and document.id == "guides/a"
     ]
-    assert page.sections[0].body == "See [B](https://x.y/bee#x), C, [W](https://w.x)."
+    assert page.sections[0].body == (
+        "See [B](https://x.y/bee#x), C, [W](https://w.x), [D](https://x.y/guides/a#d)."
+    )
 
 
 @pytest.mark.parametrize("target", ["My%20Page.md", "<My Page.md>", '<My Page.md> "Title"'])

@@ -43,7 +43,7 @@ def docs(tmp_path: Path) -> Path:
     write(folder / "start.mdx", PAGE)
     write(
         folder / "_parts" / "_note.mdx",
-        "---\ntitle: x\n---\nimport Start from '../start.mdx'\n\nSee [Keys](../keys.md).\n\n<Start />",
+        "---\ntitle: x\n---\nimport Start from '../start.mdx'\n\nSee [Keys](../keys.md), [top](#top).\n\n<Start />",
     )
     write(folder / "_parts" / "card.md", "The card `4242`.")
     write(folder / "keys.md", "# Keys\n\nA key.")
@@ -59,7 +59,7 @@ def test_imported_files_are_inserted(docs: Path) -> None:
     body = next(each for each in documents if each.id == "start").sections[0].body
     assert body.split("\n\n") == [
         "Hi.",
-        "See [Keys](https://x.y/keys).",
+        "See [Keys](https://x.y/keys), [top](https://x.y/start#top).",
         "**Sandbox**",
         "The card `4242`.",
         "Mind The card `4242`. and .",

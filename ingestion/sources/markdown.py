@@ -48,6 +48,8 @@ _LINK = re.compile(
 )
 """A link, with its label and its target; only a target in angle brackets may contain spaces."""
 _SCHEME = re.compile(r"[a-z][a-z0-9+.-]*:|//|#", re.IGNORECASE)
+_PERMALINK = re.compile(r"[#¶§\u200b]?")
+"""The label of a link from a heading to itself. Such links are removed later."""
 _LINK_ENDINGS = (".md", ".mdx", "/index.md", "/index.mdx", "/README.md", "/_index.md")
 _CONTENTS_NAME = "summary"
 """Name of the file with the table of contents of GitBook, mdBook and HonKit."""
@@ -115,7 +117,7 @@ def read_content(source: MarkdownSourceConfig, _limits: SourceLimits, path: Path
 
     def read_body(file: Path) -> str:
         text = body if file == path else _split_front_matter(read_text(file))[1]
-        return links.resolve(inline_links(replace_magic_blocks(text)), file)
+        return links.resolve(inline_links(replace_magic_blocks(text)), file, path)
 
     return _content(values, insert_imports(path, source.path, read_body))
 
@@ -205,34 +207,37 @@ class LinkResolver:
         names = {name for template in source.page_url for name in _NAME.findall(template)}
         self._needs_front_matter = not names <= _PATH_NAMES
 
-    def resolve(self, markdown: str, path: Path) -> str:
+    def resolve(self, markdown: str, path: Path, page: Path) -> str:
         """Return `markdown` with relative links to pages replaced by links to the URLs of the pages.
 
-        A relative link to a page that does not exist or has no URL is replaced by its label. Absolute links
-        and links within the page are unchanged.
+        `markdown` is the text of the file at `path`, which is `page` or a file that `page` imports. Links
+        such as `#setup` lead to `page`. A relative link to a page that does not exist or has no URL is
+        replaced by its label. Absolute links are unchanged.
         """
         if "](" not in markdown:
             return markdown
-        return _LINK.sub(lambda match: self._link(match, path), markdown)
+        return _LINK.sub(lambda match: self._link(match, path, page), markdown)
 
-    def _link(self, match: re.Match[str], path: Path) -> str:
+    def _link(self, match: re.Match[str], path: Path, page: Path) -> str:
         label, target = match[1], match[2]
-        if _SCHEME.match(target):
+        is_of_section = target.startswith("#") and not _PERMALINK.fullmatch(label)
+        if _SCHEME.match(target) and not is_of_section:
             return match[0]
-        url = self._url(target, path)
+        url = self._url(target, path, page)
         return f"[{label}]({url})" if url else label
 
-    def _url(self, target: str, path: Path) -> str:
+    def _url(self, target: str, path: Path, page: Path) -> str:
         address, hash_mark, fragment = target.partition("#")
-        page = self._page(re.sub(r"\.html?$", "", address.partition("?")[0]), path)
-        if page is None:
+        address = re.sub(r"\.html?$", "", address.partition("?")[0])
+        linked = self._page(address, path) if address else page
+        if linked is None:
             return ""
         try:
-            front_matter = self._front_matter(page) if self._needs_front_matter else {}
+            front_matter = self._front_matter(linked) if self._needs_front_matter else {}
         except SourceError:
             return ""
         url = page_url(
-            self._source.page_url, {**front_matter, **path_values(page, self._source.path)}
+            self._source.page_url, {**front_matter, **path_values(linked, self._source.path)}
         )
         return f"{url}{hash_mark}{fragment}" if url else ""
 
