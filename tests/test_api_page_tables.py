@@ -340,3 +340,20 @@ def test_rows_are_nested_by_the_marks_before_their_names(
     assert read_lines(f"# Pay\n\n`POST /pay`\n\n{table}", tmp_path / "page.md")[1:] == (
         ["pay", "pay.url", "pay.app", "pay.app.sign", "pay.code", "status"]
     )
+
+
+def test_columns_are_recognised_by_their_cells(tmp_path: Path) -> None:
+    page = (
+        "# Rent\n\n`POST /rent`\n\n| 关键字 | 类型 | 选项 | 含义 |\n| --- | --- | --- | --- |\n"
+        "| boat | string | 必填 | 船 |\n| options.days | int | 可选 | 租期 |\n"
+    )
+    assert read_lines(page, tmp_path / "page.md") == ["POST /rent Rent", "boat!", "options.days"]
+
+
+def test_column_of_yes_and_no_is_not_required_without_its_title(tmp_path: Path) -> None:
+    page = (
+        "# Rent\n\n`POST /rent`\n\n| 字段 | 类型 | 支持排序 | 含义 |\n| --- | --- | --- | --- |\n"
+        "| boat | string | 是 | 船 |\n"
+    )
+    (boat,) = read_operations(page, tmp_path / "page.md")[0].request_parameters
+    assert (boat.required, boat.description) == (None, "船。支持排序：是")

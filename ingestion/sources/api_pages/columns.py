@@ -92,10 +92,9 @@ _COLUMNS: Mapping[str, re.Pattern[str]] = MappingProxyType(
 _MEANINGS = ("description", "cause", "remedy")
 _TEXT_KINDS = ("name", *_MEANINGS)
 _ROW_NUMBER = header_pattern("序号", r"no\.?", "#", "index")
-_NO_TEXT = re.compile(
-    r"[-–—/\s]*|无|none|n/?a|必填|必选|必传|可选|选填|非必填|required|optional|mandatory",
-    re.IGNORECASE,
-)
+_REQUIRED_WORDS = r"必填|必选|必传|可选|选填|非必填|required|optional|mandatory"
+_REQUIRED_MARK = re.compile(_REQUIRED_WORDS, re.IGNORECASE)
+_NO_TEXT = re.compile(rf"[-–—/\s]*|无|none|n/?a|{_REQUIRED_WORDS}", re.IGNORECASE)
 """The text of a cell that says nothing, or only whether a parameter is required."""
 _SEPARATOR = re.compile(r"[/|（）()\[\]【】、]")
 
@@ -194,7 +193,7 @@ class Columns:
         texts = {
             index: text_of(row[index])
             for index, title in enumerate(map(text_of, self.titles[: len(row)]))
-            if _column_kind(title) == "name" and index != self.at.get("name")
+            if _column_kind(title) == "name" and index not in self.at.values()
         }
         return {index: text for index, text in texts.items() if has_chinese(text)}
 
@@ -230,6 +229,9 @@ def columns_of(header: Sequence[str], rows: TableRows = ()) -> Columns:
 
     If several columns have the same kind, the first is used. Of several columns of names, such as 字段名
     and 变量名, the one with the most identifiers in `rows` is used.
+
+    A column of marks such as `required` is recognised by its cells, whatever its title. In a table that
+    says what is required, names in the first column are recognised by their form.
     """
     at: dict[str, int] = {}
     for index, cell in enumerate(header):
@@ -239,6 +241,15 @@ def columns_of(header: Sequence[str], rows: TableRows = ()) -> Columns:
         at.setdefault(kind, index)
         if kind == "name" and _count_identifiers(rows, index) > _count_identifiers(rows, at[kind]):
             at[kind] = index
+    if "required" not in at and "optional" not in at:
+        others = (index for index in range(len(header)) if index not in at.values())
+        required = next((i for i in others if _all_cells(rows, i, _REQUIRED_MARK)), None)
+        if required is not None:
+            at["required"] = required
+    has_marks = "required" in at or "optional" in at
+    may_be_names = "name" not in at and has_marks and 0 not in at.values()
+    if may_be_names and rows and _count_identifiers(rows, 0) == len(rows):
+        at["name"] = 0
     return Columns(at, header)
 
 
@@ -248,6 +259,13 @@ _IDENTIFIER = re.compile(r"\W*[A-Za-z_$@][\w.\-$@\[\]{}]*\W*")
 def is_identifier(cell: str) -> bool:
     """Return whether a cell is a name as in program code, possibly with punctuation around it."""
     return _IDENTIFIER.fullmatch(text_of(cell)) is not None
+
+
+def _all_cells(rows: TableRows, index: int, pattern: re.Pattern[str]) -> bool:
+    """Return whether there are rows, and all their cells in the column `index` match `pattern`."""
+    return bool(rows) and all(
+        index < len(row) and pattern.fullmatch(text_of(row[index])) for row in rows
+    )
 
 
 def _count_identifiers(rows: TableRows, index: int) -> int:
