@@ -10,20 +10,20 @@ from tests.api_page_lines import read_lines, read_operations
 
 
 @pytest.mark.parametrize(
-    ("query", "kept"),
+    ("query", "kept", "parameters"),
     [
-        ("?Action=CreateOrder&Version=1", "?Action=CreateOrder"),
-        ("?method=orders.create", "?method=orders.create"),
-        ("?page=1&action=list", ""),
-        ("?action=1", ""),
-        ("?Version=1&Action=CreateOrder", "?Action=CreateOrder"),
+        ("?Action=CreateOrder&Version=1", "?Action=CreateOrder", ["Version"]),
+        ("?method=orders.create", "?method=orders.create", []),
+        ("?page=1&action=list", "", ["page", "action"]),
+        ("?action=1", "", ["action"]),
+        ("?Version=1&Action=CreateOrder", "?Action=CreateOrder", ["Version"]),
     ],
 )
 def test_query_that_names_the_operation_is_part_of_its_url(
-    query: str, kept: str, tmp_path: Path
+    query: str, kept: str, parameters: list[str], tmp_path: Path
 ) -> None:
     page = f"# Order\n\n`GET https://rpc.example/{query}`\n\n| Name | Required |\n| --- | --- |\n| id | yes |\n"
-    expected = [f"GET https://rpc.example/{kept} Order", "id!"]
+    expected = [f"GET https://rpc.example/{kept} Order", "id!", *parameters]
     assert read_lines(page, tmp_path / "page.md") == expected
     document = read_operations(page, tmp_path / "page.md")[0].document("a", "s", "en")
     assert (document.url, document.servers) == (f"/{kept}", ("https://rpc.example",))
@@ -53,11 +53,21 @@ def test_call_and_description_are_not_repeated_as_prose(tmp_path: Path) -> None:
     ]
 
 
-def test_query_of_an_ordinary_path_is_left_out(tmp_path: Path) -> None:
+def test_query_of_an_ordinary_path_gives_parameters(tmp_path: Path) -> None:
     page = (
-        "# Pay\n\n`GET /v1/pay?service=fast`\n\n| Name | Required |\n| --- | --- |\n| id | yes |\n"
+        "# Pay\n\n`GET /v1/pay?service=fast&id=7&amp;from=...&to={to}`\n\n"
+        "| Name | Required |\n| --- | --- |\n| id | yes |\n"
     )
-    assert read_lines(page, tmp_path / "page.md") == ["GET /v1/pay Pay", "id!"]
+    (operation,) = read_operations(page, tmp_path / "page.md")
+    assert operation.url == "/v1/pay"
+    found = [(each.name, each.example, each.location) for each in operation.request_parameters]
+    assert found == [
+        ("id", "", ""),
+        ("service", "fast", "query"),
+        ("from", "", "query"),
+        ("to", "", "query"),
+    ]
+    assert [each.required for each in operation.request_parameters] == [True, None, None, None]
 
 
 @pytest.mark.parametrize(

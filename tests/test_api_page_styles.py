@@ -362,7 +362,7 @@ STYLES = {
     "one column": (ONE_COLUMN, ["GET /repos/{owner}/issues List issues", "owner!", "state", "404"]),
     "labels above labels": (
         LABELS_ABOVE_LABELS,
-        ["POST https://api.acme.example/in 入库", "orderNo!", "> errcode", "wms.in.write"],
+        ["POST https://api.acme.example/in 入库", "orderNo!", "access_token", "> errcode", "wms.in.write"],
     ),
     "bilingual": (
         BILINGUAL,

@@ -48,6 +48,15 @@ _MAY_BE_METHOD = re.compile(
 )
 """A possible method. In lower case, a method counts only before a URL or at the end of a clause or line."""
 TARGET_ALONE = re.compile(TARGET)
+_RELATIVE_PATH = (
+    r"(?<![A-Za-z0-9_.:/-])(?!(?:(?i:localhost|host|domain|base_?url|your[\w-]*)|[A-Z_]+)/)"
+    r"[A-Za-z][A-Za-z0-9_-]*(?:\.(?:php|do|aspx?|jsp|cgi))?(?=/[\w{:<])"
+)
+"""The first segment of a path without a leading slash, such as `v4` in `v4/group/create`.
+
+The name of a host, such as `api.example.com` or a placeholder for it, is not such a segment.
+"""
+_LABELLED_TARGET = re.compile(rf"(?P<first>{_RELATIVE_PATH})?({TARGET})")
 _BARE_CALL = re.compile(rf"({ANY_METHOD})(?:[\s`*:|→]|[-=]>)+({TARGET})", re.IGNORECASE)
 """A call without other text. Unlike `CALL`, it also matches a method in lower case."""
 OPENING_CALL = re.compile(
@@ -75,6 +84,7 @@ _REQUEST_LINE = re.compile(rf"^\s*({ANY_METHOD})\s+({TARGET})")
 _HEADER_LINE = re.compile(r"\A\s*[A-Za-z][\w-]{1,60}:\s")
 _BOLD = re.compile(r"\*\*[^*\n]{1,60}\*\*")
 _SENTENCE_LINE = re.compile(r"\A\s*(?:[\u4e00-\u9fff]|[A-Z][a-z]+(?: [a-z]+){2,})")
+_JSON_EXAMPLE = re.compile(r"^\s*[{\[]", re.MULTILINE)
 _HTTP_VERSION = re.compile(r"\sHTTP/\d")
 DECLARED_CALL = re.compile(rf"(?:^|\s)({ANY_METHOD})\s+(\S+)", re.IGNORECASE)
 _ACTION_QUERY = re.compile(r"(?:\A|(?<=&))(?:Action|(?<!&)action)=[A-Za-z][\w.-]*(?=&|\Z)")
@@ -146,6 +156,17 @@ def split_origin(url: str) -> tuple[str, str]:
     return (origin[0], url[origin.end() :]) if origin else ("", url)
 
 
+def labelled_target(value: str) -> str:
+    """Return the URL or path in the text after a label such as "URL"; empty if there is none.
+
+    A path without a leading slash gets one: `/v4/group/create` for `v4/group/create`.
+    """
+    found = _LABELLED_TARGET.search(value)
+    if found is None:
+        return ""
+    return f"/{found[0]}" if found["first"] else found[0]
+
+
 class CallTemplates:
     """Calls whose URLs may contain placeholders. `matches` compares other calls with them."""
 
@@ -186,6 +207,17 @@ def may_have_calls(blocks: Sequence[MarkdownBlock]) -> bool:
         or (block.kind == "fence" and "curl" in block.text)
         for block in blocks
     )
+
+
+def may_omit_method(blocks: Sequence[MarkdownBlock]) -> bool:
+    """Return whether a page without a method may describe an operation: it has a URL and a table."""
+    has_url = any("://" in block.text for block in blocks if block.kind != "heading")
+    return has_url and any(block.kind == "table" for block in blocks)
+
+
+def is_json_example(block: MarkdownBlock) -> bool:
+    """Return whether a block is code with a JSON object or array."""
+    return block.kind == "fence" and _JSON_EXAMPLE.search(block.text) is not None
 
 
 def stated_calls(block: MarkdownBlock) -> list[Call]:

@@ -23,13 +23,16 @@ from ingestion.sources.api_pages.calls import (
     CallTemplates,
     call_of,
     example_call,
+    is_json_example,
     labelled_request,
+    labelled_target,
     may_have_calls,
+    may_omit_method,
     message_call,
     only_target,
     stated_calls,
 )
-from ingestion.sources.api_pages.columns import text_of
+from ingestion.sources.api_pages.columns import columns_of, is_parameter_table, text_of
 from ingestion.sources.api_pages.labels import (
     bold_label,
     has_fact_word,
@@ -39,7 +42,7 @@ from ingestion.sources.api_pages.labels import (
     labelled_pairs,
 )
 from ingestion.sources.api_pages.operation import ListedCall, listed_calls
-from ingestion.sources.api_pages.roles import role_of_title
+from ingestion.sources.api_pages.roles import location_of, role_of_title
 from ingestion.sources.api_pages.servers import (
     PRODUCTION_URL,
     is_on_servers,
@@ -56,6 +59,7 @@ _CODE_LANGUAGE = re.compile(r"\A\s*(?:`{3,}|~{3,})[ \t]*\{?(?!https?\b|te?xt\b|p
 _METHOD_BLOCK = re.compile(rf"[*`\s]*({ANY_METHOD})[*`\s]*")
 _ONLY_CALL = re.compile(rf"[`*\s]*{CALL.pattern}[`*\s]*")
 _EXAMPLE = re.compile(r"\b(?:examples?|samples?)\b|示例|样例|举例|范例|例子", re.IGNORECASE)
+_CALLBACK = re.compile(r"回调|通知|\b(?:webhook|callback|notification)s?\b", re.IGNORECASE)
 _FACT_IN_CODE = re.compile(rf"`(?:(?P<method>{ANY_METHOD})|(?P<url>{TARGET}))`")
 """A method or URL in code. A labelled line may give both: "Method: `POST`, path `/v1/x`"."""
 
@@ -68,7 +72,7 @@ class LocatedCall:
     block: int
     """Index of the block."""
     is_stated: bool = True
-    """True if the page states the call, False if the call is from an example."""
+    """False if the call is from an example, or if the page states the URL but not the method."""
     is_declared: bool = False
     """Whether the front matter states the call. If so, the page is the reference of this operation."""
     listed: tuple[ListedCall, ...] = ()
@@ -80,7 +84,8 @@ def locate_calls(blocks: Sequence[MarkdownBlock], declared: str) -> list[Located
 
     Calls of the same list may share one `LocatedCall` (see `LocatedCall.listed`). `declared` is the
     operation that the front matter names; may be empty. The front matter takes precedence over statements
-    on the page, and statements over lists of calls. Calls in examples count only if there are no others.
+    on the page, and statements over lists of calls. Calls in examples count only if there are no others. A
+    page without calls may give the URL of one operation without its method.
     """
     match = DECLARED_CALL.search(declared)
     found = [LocatedCall(call_of(match[1], match[2]), 0, is_declared=True)] if match else []
@@ -89,6 +94,7 @@ def locate_calls(blocks: Sequence[MarkdownBlock], declared: str) -> list[Located
         found += _in_lists(blocks, {located.call.key for located in found})
         found += _in_overviews(blocks)
         found += _in_requests(blocks) if found else _in_examples(blocks)
+    found = found or _without_method(blocks)
     located_calls = _without_examples(found, blocks)
     declared_keys = _stated_again(located_calls)
     first: dict[tuple[str, str], LocatedCall] = {}
@@ -214,6 +220,54 @@ def _in_examples(blocks: Sequence[MarkdownBlock]) -> list[LocatedCall]:
     return [located for located in examples if _is_below_request(blocks, located.block)]
 
 
+def _without_method(blocks: Sequence[MarkdownBlock]) -> list[LocatedCall]:
+    """Return a call of the only labelled URL of a page that describes the body of a request.
+
+    Such a page does not name the method, because it is `POST` for all operations of the platform. The
+    result is empty for other pages, and for pages about requests that the platform sends.
+    """
+    if not (may_omit_method(blocks) and _describes_body(blocks)):
+        return []
+    urls: dict[str, int] = {}
+    facts = _LabelledFacts()
+    for index, block in enumerate(blocks):
+        pairs = _pairs(blocks, index, facts)
+        if target := only_target(block):
+            pairs = [(facts.label, target)]
+        for label, value in pairs:
+            if is_url_label(label) and (url := labelled_target(value)):
+                urls.setdefault(call_of("POST", url).url, index)
+        facts.label = block.title if block.kind == "heading" else bold_label(block)
+    if len(urls) != 1:
+        return []
+    ((url, position),) = urls.items()
+    is_sent_by_platform = any(map(_is_about_callbacks, blocks[:position]))
+    located = LocatedCall(call_of("POST", url), position, is_stated=False)
+    return [located] if located.call.key[1] and not is_sent_by_platform else []
+
+
+def _describes_body(blocks: Sequence[MarkdownBlock]) -> bool:
+    """Return whether a page has a table of request parameters, and says that requests have a body.
+
+    The heading of the table says so, or a JSON example below a heading such as "Request example".
+    """
+    heading = ""
+    has_parameters = has_body = False
+    for block in blocks:
+        if block.kind == "heading":
+            heading = block.title
+        elif role_of_title(heading) == "request":
+            rows = parse_table(block.text) if block.kind == "table" else []
+            is_table = bool(rows) and is_parameter_table(columns_of(rows[0], rows[1:]))
+            has_parameters |= is_table
+            has_body |= is_json_example(block) or (is_table and location_of(heading) == "body")
+    return has_parameters and has_body
+
+
+def _is_about_callbacks(block: MarkdownBlock) -> bool:
+    return block.kind == "heading" and _CALLBACK.search(block.title) is not None
+
+
 def _is_below_request(blocks: Sequence[MarkdownBlock], position: int) -> bool:
     """Return whether a block is an HTTP message right below a heading such as "Request"."""
     title = blocks[position - 1].title if position and message_call(blocks[position]) else ""
@@ -330,9 +384,9 @@ class _LabelledFacts:
                 self._method, self._url = call[1], call[2]
             elif is_method and (method := METHOD_ALONE.search(value)):
                 self._method, self._url = method[1], _only_code(value, "url") or self._url
-            elif is_url and (target := TARGET_ALONE.search(value)):
-                if not is_on_servers([call_of("GET", url) for url in (self._url, target[0])]):
-                    self._url, self._url_block = target[0], block
+            elif is_url and (target := labelled_target(value)):
+                if not is_on_servers([call_of("GET", url) for url in (self._url, target)]):
+                    self._url, self._url_block = target, block
                 self._method = _only_code(value, "method") or self._method
             if self._method and self._url:
                 yield LocatedCall(call_of(self._method, self._url), block)

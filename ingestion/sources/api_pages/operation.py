@@ -76,7 +76,7 @@ class PageOperation:
     A mark says whether a parameter is required.
     """
     is_stated: bool = True
-    """True if the page states the method and the URL, False if they are from an example of a call."""
+    """False if the call is from an example, or if the page states the URL but not the method."""
 
     def document(self, api_id: str, service_id: str, language: Language) -> ApiDocument:
         """Return the operation as an API document. The origin of the URL, if any, becomes the server."""
@@ -129,7 +129,8 @@ class PageOperation:
         call = CALL.fullmatch(block.text.strip("`* \n")) if block.kind == "paragraph" else None
         if call is not None:
             return call_of(call[1], call[2]) == (self.method, self.url)
-        facts = (self.method, self.url, split_origin(self.url)[1], f"{self.method} {self.url}")
+        path = split_origin(self.url)[1]
+        facts = (self.method, self.url, path, path.lstrip("/"), f"{self.method} {self.url}")
         may_state = (
             block.kind in ("paragraph", "list", "fence") and len(block.text) <= MAX_FACT_CHARS
         )

@@ -7,8 +7,18 @@ table of parameters (see `_is_evident`). Blocks that belong to no operation stay
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
+from html import unescape
 
-from ingestion.sources.api_pages.calls import CALL, is_label, may_have_calls, path_names
+from ingestion.sources.api_pages.calls import (
+    CALL,
+    example_call,
+    is_json_example,
+    is_label,
+    may_have_calls,
+    may_omit_method,
+    path_names,
+    split_origin,
+)
 from ingestion.sources.api_pages.columns import text_of
 from ingestion.sources.api_pages.located_calls import LocatedCall, is_call, locate_calls
 from ingestion.sources.api_pages.operation import PageOperation, listed_operations
@@ -30,8 +40,10 @@ from ingestion.text.markdown_blocks import MarkdownBlock
 from schemas.document import ErrorCode, Parameter, PermissionPackage
 
 _STEP = re.compile(r"\W*(?:\d+\W+)?(?:step\b|步骤|第.{1,3}步)", re.IGNORECASE)
+_QUERY_NAME = re.compile(r"[A-Za-z_][\w.\[\]-]*")
+_QUERY_VALUE = re.compile(r"(?!(?:[xX]+|[A-Z_]+)\Z)(?=.*\w)[\w.,:@%/+-]+")
+"""A value that is an example, unlike `...`, `xxx`, `TOKEN` and `{id}`."""
 _OLD = re.compile(r"(?:old|previous|before|旧|之前)", re.IGNORECASE)
-_JSON_EXAMPLE = re.compile(r"^\s*[{\[]", re.MULTILINE)
 
 
 @dataclass(frozen=True)
@@ -63,7 +75,7 @@ def read_operations(blocks: Sequence[MarkdownBlock], title: str, declared: str =
     `title` is the page's title; `declared` is the operation that its front matter names, such as
     `POST /v1/messages`.
     """
-    if not declared and not may_have_calls(blocks):
+    if not (declared or may_have_calls(blocks) or may_omit_method(blocks)):
         return ApiPage((), tuple(blocks))
     unchanged, blocks = blocks, convert_templates(blocks)
     sections = _read_sections(blocks, locate_calls(blocks, declared), title)
@@ -78,6 +90,7 @@ def read_operations(blocks: Sequence[MarkdownBlock], title: str, declared: str =
     prose: list[MarkdownBlock] = []
     done = 0
     for section in accepted:
+        _add_query_parameters(section.operation, blocks, section.located.block)
         operations += [
             section.operation,
             *listed_operations(section.operation, section.located.listed),
@@ -85,6 +98,7 @@ def read_operations(blocks: Sequence[MarkdownBlock], title: str, declared: str =
         prose += _prose(blocks, done, section.start)
         done = section.end
     for operation in operations:
+        _drop_parts_of_url(operation)
         _add_path_parameters(operation)
     prose += _prose(blocks, done, len(blocks))
     return ApiPage(tuple(operations), tuple(prose), tuple(rejected))
@@ -157,6 +171,8 @@ def _read_section(
         located.call.method, located.call.url, "", is_stated=located.is_stated
     )
     how = "stated" if located.is_stated else "called in an example"
+    if not (located.is_stated or example_call(blocks[located.block])):
+        how = "stated without its method"
     operation.evidence.append(f"{located.call.method} {located.call.url} is {how}")
     reader = OperationReader(operation)
     tables = reader.read(section, start)
@@ -233,7 +249,7 @@ def _is_evident(blocks: Sequence[MarkdownBlock], section: _Section) -> bool:
 
 
 def _has_json(blocks: Sequence[MarkdownBlock]) -> bool:
-    return any(block.kind == "fence" and _JSON_EXAMPLE.search(block.text) for block in blocks)
+    return any(map(is_json_example, blocks))
 
 
 def _has_example(blocks: Sequence[MarkdownBlock], position: int) -> bool:
@@ -265,6 +281,50 @@ def _has_permission(blocks: Sequence[MarkdownBlock], position: int) -> bool:
     operation = PageOperation("GET", "", "")
     OperationReader(operation).read(blocks[position : position + 2], position)
     return bool(operation.permissions)
+
+
+def _add_query_parameters(
+    operation: PageOperation, blocks: Sequence[MarkdownBlock], position: int
+) -> None:
+    """Add the parameters in the query of the operation's URL that no table describes.
+
+    `position` is the index of the block with the URL. For example, `GET /v1/suggest?prefix=ket` has the
+    query parameter `prefix` with the example "ket".
+    """
+    text = blocks[position].text if position < len(blocks) else ""
+    url = re.escape(operation.url.partition("?")[0])
+    query = re.search(rf"(?<!\w){url}\?([^\s`'\"<>|)）]+)", text)
+    if query is None:
+        return
+    known = [
+        *operation.request_headers,
+        *operation.public_parameters,
+        *operation.request_parameters,
+    ]
+    described = {normal_name(parameter.name) for parameter in known}
+    operation_name = operation.url.partition("?")[2]  # `Action=CreateOrder` is part of the URL
+    for pair in unescape(query[1]).split("&"):
+        name, _, value = pair.partition("=")
+        is_new = _QUERY_NAME.fullmatch(name) and normal_name(name) not in described
+        if is_new and pair != operation_name:
+            example = value if _QUERY_VALUE.fullmatch(value) else ""
+            described.add(normal_name(name))
+            operation.request_parameters.append(
+                Parameter(name=name, type="", required=None, example=example, location="query")
+            )
+
+
+def _drop_parts_of_url(operation: PageOperation) -> None:
+    """Remove the parameters whose names are the host or the path of the URL.
+
+    A table may explain each part of the URL. A path of one segment may also be the name of a parameter.
+    """
+    origin, path = split_origin(operation.url)
+    host, path = origin.partition("://")[2], path.strip("/")
+    parts = {host, *([path, f"/{path}"] if "/" in path else ())} - {""}
+    operation.request_parameters = [
+        parameter for parameter in operation.request_parameters if parameter.name not in parts
+    ]
 
 
 def _add_path_parameters(operation: PageOperation) -> None:

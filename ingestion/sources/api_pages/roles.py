@@ -88,7 +88,7 @@ _PARAMETER = re.compile(r"参数|param|argument", re.IGNORECASE)
 _LOCATIONS = (
     ("path", _words("<path>|路径")),
     ("query", _words("<query>|查询(?:参数|字符串|条件)")),
-    ("body", _words("<body>|请求体|<payload>|消息体|<json>|<form>")),
+    ("body", _words("<body>|请求[体包]|<payload>|消息体|<json>|<form>")),
 )
 _ALLOWED_VALUES = re.compile(
     r"\benum(?:s|erat\w*)?\b|\b(?:allowed|possible|valid) values\b|枚举|取值", re.IGNORECASE
