@@ -47,7 +47,7 @@ def test_call_and_description_are_not_repeated_as_prose(tmp_path: Path) -> None:
         "It needs a key.\n\n**Required parameters**: `id` of the boat\n"
     )
     (operation,) = read_operations(page, tmp_path / "page.md")
-    assert operation.document("a", "s", "en").description == "Removes the boat with the id."
+    assert operation.document("a", "s", "en").description == "Removes the boat with the `id`."
     assert [block.text for block in operation.further_prose if block.kind == "paragraph"] == [
         "It needs a key."
     ]
@@ -228,11 +228,28 @@ def test_description_and_call_are_no_prose(method: str, tmp_path: Path) -> None:
     texts = [block.text for block in operation.further_prose if block.kind != "heading"]
     assert texts == ["The call is:", "```\nPOST https://a.example/orders/close\n```"]
     description = operation.document("a", "b", "en").description
-    assert description == "It closes the order now, see order_id."
+    assert description == "It closes the order now, see `order_id`."
 
 
-def test_link_in_a_description_stays_prose(tmp_path: Path) -> None:
+def test_link_in_a_description_is_kept(tmp_path: Path) -> None:
     page = FACTS.format(method="POST").replace("`order_id`", "[orders](https://a.example/o)")
     (operation,) = read_operations(page, tmp_path / "page.md")
-    texts = [block.text for block in operation.further_prose if block.kind != "heading"]
-    assert "It closes the order **now**, see [orders](https://a.example/o)." in texts
+    description = operation.document("a", "b", "en").description
+    assert description == "It closes the order now, see [orders](https://a.example/o)."
+    assert not any("It closes" in block.text for block in operation.further_prose)
+
+
+@pytest.mark.parametrize("markup", ["`order_id`", "[orders](https://a.example/o)", "[orders]"])
+def test_long_description_does_not_end_in_open_markup(markup: str, tmp_path: Path) -> None:
+    for length in range(289, 300):
+        text = f"{'a' * length} {markup} is sent."
+        page = (
+            f"# Pay\n\n`POST /pay`\n\n{text}\n\n| Name | Required |\n| --- | --- |\n| id | yes |\n"
+        )
+        (operation,) = read_operations(page, tmp_path / "page.md")
+        description = operation.document("a", "b", "en").description
+        assert description.startswith("a" * length)
+        assert description.count("`") in (0, 2)
+        assert description.count("[") == description.count("]")
+        assert description.count("(") == description.count(")")
+        assert text in [block.text for block in operation.further_prose]

@@ -23,7 +23,7 @@ from ingestion.sources.api_pages.calls import (
     is_label,
     split_origin,
 )
-from ingestion.sources.api_pages.columns import columns_of, text_of
+from ingestion.sources.api_pages.columns import columns_of, description_of, text_of
 from ingestion.sources.api_pages.labels import bold_label, is_fact_label
 from ingestion.sources.api_pages.permissions import (
     begins_with_permissions,
@@ -88,7 +88,7 @@ class PageOperation:
             method=self.method,
             url=path or self.url,
             language=language,
-            description=text_of(_without_bullet(self._description_block))[:MAX_DESCRIPTION_CHARS],
+            description=self._description,
             request_headers=tuple(self.request_headers),
             public_parameters=tuple(self.public_parameters),
             request_parameters=tuple(self.request_parameters),
@@ -106,8 +106,8 @@ class PageOperation:
         both. A label above such a block, such as `**URL:**`, is also left out.
         """
         described = self._description_block
-        text = _EMPHASIS.sub("", " ".join(_without_bullet(described).split()))
-        is_whole = text == text_of(text)[:MAX_DESCRIPTION_CHARS] and not text.endswith((":", "："))
+        text = " ".join(_without_bullet(described).replace("*", "").split())
+        is_whole = text == self._description and not text.endswith((":", "："))
         kept: list[MarkdownBlock] = []
         for block in self.prose:
             above = kept[-1] if kept else MarkdownBlock("heading", "")
@@ -138,6 +138,16 @@ class PageOperation:
         return bool(stated) and all(
             value in facts and (label or is_value) for label, value in stated
         )
+
+    @property
+    def _description(self) -> str:
+        """The description of the operation, with its code spans and absolute links; may be empty."""
+        text = description_of(_without_bullet(self._description_block))
+        if len(text) <= MAX_DESCRIPTION_CHARS:
+            return text
+        cut = text[:MAX_DESCRIPTION_CHARS]
+        is_open = cut.count("`") % 2 == 1 or cut.rfind("[") > cut.rfind(")")
+        return _OPEN_MARKUP.sub("", cut).rstrip() if is_open else cut
 
     @property
     def _description_block(self) -> MarkdownBlock:
@@ -212,7 +222,8 @@ def _fact_values(block: MarkdownBlock) -> list[tuple[str, str]]:
 
 
 _BULLET = re.compile(r"\s*[-*+]\s+")
-_EMPHASIS = re.compile(r"[*`]")
+_OPEN_MARKUP = re.compile(r"(?:`[^`]*|\[[^\]]*(?:\](?:\([^)]*)?)?)\Z")
+"""A code span or a link without its end, at the end of a text."""
 _DESCRIPTION_LABEL = re.compile(
     r"(?:简要|接口|功能)?(?:描述|说明)|简介|(?:brief )?description|summary", re.IGNORECASE
 )
