@@ -98,3 +98,49 @@ def test_required_is_no_part_of_a_description(tmp_path: Path) -> None:
     page = WITHOUT_METHOD.format(title="租船", heading="请求包字段说明")
     boat, *_ = read_operations(page, tmp_path / "page.md")[0].request_parameters
     assert (boat.required, boat.description, boat.location) == (True, "船的编号", "body")
+
+
+PARAMETERS = """
+## 2. 输入参数
+
+| 参数名称 | 必选 | 类型 | 描述 |
+| --- | --- | --- | --- |
+{row}| BoatId | 是 | String | 船的编号 |
+"""
+ACTION_ROW = "| Action | 是 | String | 公共参数，本接口取值：RentBoat。 |\n"
+
+
+@pytest.mark.parametrize(
+    "page",
+    [
+        "# 租船\n\n**Action**：`RentBoat`\n" + PARAMETERS.format(row=""),
+        "# 租船\n\n接口请求域名： boats.example 。\n" + PARAMETERS.format(row=ACTION_ROW),
+        "# 租船\n" + PARAMETERS.format(row=ACTION_ROW) + "\n```\nPOST / HTTP/1.1\nHost: boats.example\n```\n",
+        "# Rent a boat\n\nAction: RentBoat\n" + PARAMETERS.format(row=""),
+    ],
+    ids=["label", "row", "row and example", "English label"],
+)  # fmt: skip
+def test_action_is_the_operation(page: str, tmp_path: Path) -> None:
+    operation = read_operations(page, tmp_path / "page.md")[0]
+    assert (operation.method, operation.url) == ("POST", "/?Action=RentBoat")
+    assert "BoatId" in [parameter.name for parameter in operation.request_parameters]
+
+
+@pytest.mark.parametrize(
+    "page",
+    [
+        "# Actions\n\nAction: Rent a boat\n" + PARAMETERS.format(row=""),
+        "# 租船\n\nAction: RentBoat\n\nAction: SellBoat\n" + PARAMETERS.format(row=""),
+        "# 租船\n\nAction: RentBoat\n",
+        "# 租船\n"
+        + PARAMETERS.format(row="| Action | 是 | String | 取值：Rent、Sell |\n"),
+    ],
+    ids=["words", "several", "no parameters", "several values"],
+)  # fmt: skip
+def test_other_action_is_no_operation(page: str, tmp_path: Path) -> None:
+    assert not read_operations(page, tmp_path / "page.md")
+
+
+def test_path_stays_without_the_action(tmp_path: Path) -> None:
+    page = "# 租船\n\n`POST /v1/boats`\n" + PARAMETERS.format(row=ACTION_ROW)
+    assert read_operations(page, tmp_path / "page.md")[0].url == "/v1/boats"

@@ -11,6 +11,7 @@ from dataclasses import dataclass, replace
 from itertools import pairwise
 from typing import Literal
 
+from ingestion.sources.api_pages.actions import stated_action
 from ingestion.sources.api_pages.calls import (
     ANY_METHOD,
     CALL,
@@ -85,7 +86,7 @@ def locate_calls(blocks: Sequence[MarkdownBlock], declared: str) -> list[Located
     Calls of the same list may share one `LocatedCall` (see `LocatedCall.listed`). `declared` is the
     operation that the front matter names; may be empty. The front matter takes precedence over statements
     on the page, and statements over lists of calls. Calls in examples count only if there are no others. A
-    page without calls may give the URL of one operation without its method.
+    page without calls may give the URL or the action of one operation without its method.
     """
     match = DECLARED_CALL.search(declared)
     found = [LocatedCall(call_of(match[1], match[2]), 0, is_declared=True)] if match else []
@@ -94,7 +95,7 @@ def locate_calls(blocks: Sequence[MarkdownBlock], declared: str) -> list[Located
         found += _in_lists(blocks, {located.call.key for located in found})
         found += _in_overviews(blocks)
         found += _in_requests(blocks) if found else _in_examples(blocks)
-    found = found or _without_method(blocks)
+    found = _with_action(found or _without_method(blocks), blocks)
     located_calls = _without_examples(found, blocks)
     declared_keys = _stated_again(located_calls)
     first: dict[tuple[str, str], LocatedCall] = {}
@@ -244,6 +245,25 @@ def _without_method(blocks: Sequence[MarkdownBlock]) -> list[LocatedCall]:
     is_sent_by_platform = any(map(_is_about_callbacks, blocks[:position]))
     located = LocatedCall(call_of("POST", url), position, is_stated=False)
     return [located] if located.call.key[1] and not is_sent_by_platform else []
+
+
+def _with_action(found: list[LocatedCall], blocks: Sequence[MarkdownBlock]) -> list[LocatedCall]:
+    """Return `found` with the name of the operation in its URL, if the path is only `/`.
+
+    Without a call, the result is a call of the action that the page states.
+    """
+    if any(located.call.key[1] for located in found):
+        return found
+    action = stated_action(blocks)
+    if action is None:
+        return found
+    query = f"/?Action={action.name}"
+    if not found:
+        return [LocatedCall(call_of("POST", query), action.block, is_stated=False)]
+    return [
+        replace(located, call=call_of(located.call.method, located.call.url.rstrip("/") + query))
+        for located in found
+    ]
 
 
 def _describes_body(blocks: Sequence[MarkdownBlock]) -> bool:

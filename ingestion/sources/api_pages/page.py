@@ -9,6 +9,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from html import unescape
 
+from ingestion.sources.api_pages.actions import stated_action
 from ingestion.sources.api_pages.calls import (
     CALL,
     example_call,
@@ -75,7 +76,8 @@ def read_operations(blocks: Sequence[MarkdownBlock], title: str, declared: str =
     `title` is the page's title; `declared` is the operation that its front matter names, such as
     `POST /v1/messages`.
     """
-    if not (declared or may_have_calls(blocks) or may_omit_method(blocks)):
+    has_calls = may_have_calls(blocks) or may_omit_method(blocks) or stated_action(blocks)
+    if not (declared or has_calls):
         return ApiPage((), tuple(blocks))
     unchanged, blocks = blocks, convert_templates(blocks)
     sections = _read_sections(blocks, locate_calls(blocks, declared), title)
