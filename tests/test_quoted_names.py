@@ -100,3 +100,33 @@ def test_only_the_rows_whose_name_is_in_the_question_are_quoted(
 ) -> None:
     text = quoted_page(tmp_path, MATRIX, question)
     assert set(re.findall(r"(\d) for each viewer", text)) == quoted
+
+
+def test_only_the_row_of_a_long_table_that_is_asked_for_is_quoted(tmp_path: Path) -> None:
+    symbols = (
+        "CAMERA_BUSY",
+        "CAMERA_DENIED",
+        "MIC_BUSY",
+        "ROOM_CLOSED",
+        "SIG_INVALID",
+        "USER_GONE",
+    )
+    rows = "".join(
+        f"| {i} | {name} | {name} {'and more ' * 9}|\n" for i, name in enumerate(symbols)
+    )
+    page = f"# SDK\n\nSymbols:\n\n| Value | Symbol | Meaning |\n| --- | --- | --- |\n{rows}"
+    text = quoted_page(tmp_path, page, "CAMERA_DENIED")
+    assert "CAMERA_DENIED and more" in text
+    assert "ROOM_CLOSED" not in text
+
+
+def test_entry_of_a_glossary_with_translations_is_quoted_alone(tmp_path: Path) -> None:
+    page = (
+        "# 名词解释\n\n| 名词 | 英文 | 说明 |\n| --- | --- | --- |\n"
+        "| MAU | Monthly Active Users | 月活跃用户数 |\n| DAU | Daily Active Users | 日活跃用户数 |\n\n"
+        "上行：客户端发送数据。\n\n# 计费\n\n| 项目 | 价格 |\n| --- | --- |\n| 超出 MAU | 0.05 元/MAU |\n"
+    )
+    text = quoted_page(tmp_path, page, "MAU是什么")
+    assert "月活跃" in text.partition("[1]")[0]
+    assert "日活跃" not in text
+    assert "上行" not in text

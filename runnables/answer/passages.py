@@ -124,10 +124,11 @@ class Candidate(RankedChunk):
     def explains_term(self, index: int) -> bool:
         """Return whether the segment explains the only term of the question, like a glossary entry.
 
-        Such a segment is a list item, or a row of a table with two columns.
+        Such a segment is a list item, or a row of a table with two or three columns, such as term,
+        translation and explanation.
         """
         segment, terms = self.segments[index], self.terms
-        is_entry = segment.kind == "bullet" or len(segment.cells) == 2
+        is_entry = segment.kind == "bullet" or len(segment.cells) in (2, 3)
         if self.chunk.kind != "prose" or self.chunk.api_url or not is_entry:
             return False
         stems = {stem(word) for word in split_words(segment.name)}
@@ -139,15 +140,15 @@ class Candidate(RankedChunk):
     def stands_alone(self, index: int) -> bool:
         """Return whether a row or list item answers without its neighbours.
 
-        This is the definition of a code, the row whose name is a phrase of the question, or the list item
-        of a term or identifier that the question is about.
+        This is the definition of a code, the row whose name is a phrase of the question, the entry
+        of a term, or the list item of an identifier that the question is about.
         """
         kind, needs = self.segments[index].kind, self.terms.needs
-        if self.defined_codes(index) or (kind == "row" and self.is_named_by_phrase(index)):
+        if self.defined_codes(index) or self.explains_term(index):
             return True
-        is_asked = (
-            self.explains_term(index) or "meaning" in needs or self.is_named_identifier(index)
-        )
+        if kind == "row":
+            return self.is_named_by_phrase(index)
+        is_asked = "meaning" in needs or self.is_named_identifier(index)
         return kind == "bullet" and self.is_named(index) and is_asked and "difference" not in needs
 
     def _asked_names(self, segment: Segment) -> set[str]:
@@ -286,7 +287,8 @@ def _choose_segments(
     """Return the indices of the segments of the passage around `anchor`, in document order.
 
     If the anchor needs context, its neighbouring segments are added, up to `MAX_CHARS`. The row of an error
-    code, for example, needs none. Code that the question contains does not count towards `MAX_CHARS`.
+    code, for example, needs none. `_further_rows` alone chooses the rows of the anchor's table. Code that
+    the question contains does not count towards `MAX_CHARS`.
     """
     segments = candidate.segments
     chosen: dict[int, int] = {}
@@ -304,7 +306,8 @@ def _choose_segments(
     if (before := min(chosen) - 1) >= 0 and _introduces(segments, before):
         chosen[before] = 0  # not counted: the segments after it are unclear without it
     if not (candidate.stands_alone(anchor) or (is_row and candidate.chunk.kind != "prose")):
-        _grow(relevance, min(chosen), max(chosen), add)
+        left_out = _table_rows(segments, anchor) if is_row else []
+        _grow(relevance, min(chosen), max(chosen), lambda i: i in left_out or add(i))
     while (last := max(chosen)) != anchor and _introduces(segments, last):
         del chosen[last]
     return tuple(sorted(chosen))
@@ -334,6 +337,11 @@ def _grow(relevance: Sequence[float], first: int, last: int, add: Callable[[int]
             after = after + 1 if add(after) else len(relevance)
 
 
+def _table_rows(segments: Sequence[Segment], row: int) -> list[int]:
+    """Return the indices of all rows of the table of `row`."""
+    return [i for i, segment in enumerate(segments) if segment.block == segments[row].block]
+
+
 def _further_rows(candidate: Candidate, relevance: Sequence[float], anchor: int) -> list[int]:
     """Return the indices of the other rows of the anchor's table to quote, best first.
 
@@ -341,7 +349,7 @@ def _further_rows(candidate: Candidate, relevance: Sequence[float], anchor: int)
     """
     segments, terms = candidate.segments, candidate.terms
     clear = MIN_ASKED_SHARE * terms.total
-    table = [i for i, segment in enumerate(segments) if segment.block == segments[anchor].block]
+    table = _table_rows(segments, anchor)
     rows = [i for i in table if i != anchor]
     if candidate.defined_codes(anchor):
         rows = [i for i in rows if candidate.is_named(i)]
