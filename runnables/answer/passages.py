@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from ingestion.text.words import split_words, stem
+from runnables.answer.matrix_rows import MatrixRow, matrix_rows
 from runnables.answer.segments import Segment
 from runnables.question.extract_details import error_codes
 from runnables.question.needs import CALL_NEEDS
@@ -90,6 +91,11 @@ class Candidate(RankedChunk):
         return [self.terms.found_in(segment.text) for segment in self.segments]
 
     @cached_property
+    def matrix_rows(self) -> Mapping[int, MatrixRow]:
+        """The rows with a cell that the question asks about, by the index of the segment."""
+        return matrix_rows(self.terms, self.segments) if self.chunk.kind == "prose" else {}
+
+    @cached_property
     def pasted(self) -> Set[int]:
         """The indices of code segments that the question also contains, such as a pasted error log."""
         return {
@@ -98,6 +104,10 @@ class Candidate(RankedChunk):
             if segment.kind == "code"
             and len(self.terms.lines & long_lines(segment.text)) >= MIN_PASTED_LINES
         }
+
+    def is_asked(self, index: int) -> bool:
+        """Return whether the question names the segment, or a cell in it."""
+        return index in self.matrix_rows or self.is_named(index)
 
     def is_named(self, index: int) -> bool:
         """Return whether the segment is a table row or list item that the question names.
@@ -140,11 +150,11 @@ class Candidate(RankedChunk):
     def stands_alone(self, index: int) -> bool:
         """Return whether a row or list item answers without its neighbours.
 
-        This is the definition of a code, the row whose name is a phrase of the question, the entry
-        of a term, or the list item of an identifier that the question is about.
+        This is the definition of a code, the row whose name is a phrase of the question, the row of a cell
+        that it asks about, or the list item of a term or identifier that the question is about.
         """
         kind, needs = self.segments[index].kind, self.terms.needs
-        if self.defined_codes(index) or self.explains_term(index):
+        if index in self.matrix_rows or self.defined_codes(index) or self.explains_term(index):
             return True
         if kind == "row":
             return self.is_named_by_phrase(index)
@@ -263,7 +273,7 @@ def _passages(candidate: Candidate, weights: Mapping[str, float]) -> Iterator[Ra
     indices = range(len(candidate.segments))
     relevance = [_relevance(candidate, i) for i in indices]
     min_relevance = SIMILAR_SHARE * max(relevance)
-    named = [i for i in indices if candidate.is_named(i) or candidate.mentions_code(i)]
+    named = [i for i in indices if candidate.is_asked(i) or candidate.mentions_code(i)]
     similar = [i for i in indices if relevance[i] >= min_relevance]
     anchors = sorted(named or similar, key=lambda i: -relevance[i])[:MAX_PASSAGES_PER_CHUNK]
     for chosen in dict.fromkeys(_choose_segments(candidate, relevance, i) for i in anchors):
@@ -277,7 +287,7 @@ def _relevance(candidate: Candidate, index: int) -> float:
     """
     terms, words = candidate.terms, candidate.words[index] - candidate.name_words
     in_heading = terms.weight(words & candidate.heading_words)
-    named = terms.total * candidate.is_named(index)
+    named = terms.total * candidate.is_asked(index)
     return terms.weight(words) - (1 - HEADING_FACTOR) * in_heading + named
 
 
@@ -351,7 +361,9 @@ def _further_rows(candidate: Candidate, relevance: Sequence[float], anchor: int)
     clear = MIN_ASKED_SHARE * terms.total
     table = _table_rows(segments, anchor)
     rows = [i for i in table if i != anchor]
-    if candidate.defined_codes(anchor):
+    if anchor in candidate.matrix_rows:
+        rows = [i for i in rows if i in candidate.matrix_rows]
+    elif candidate.defined_codes(anchor):
         rows = [i for i in rows if candidate.is_named(i)]
     elif candidate.is_named_by_phrase(anchor):
         asked = candidate.words[anchor]
@@ -392,10 +404,15 @@ def _passage(
     words = candidate.heading_words.union(*(candidate.words[i] for i in indices))
     text = "\n".join(segment.text for segment in segments)
     is_code = all(segment.kind == "code" for segment in segments)
-    features = {
-        **candidate.features(text, words, is_code=is_code),
-        "ngrams": terms.ngram_share(f"{candidate.heading}\n{text}".lower()),
-    }
+    matrix = [candidate.matrix_rows[i] for i in indices if i in candidate.matrix_rows]
+    features = candidate.features(text, words, is_code=is_code)
+    features["ngrams"] = terms.ngram_share(f"{candidate.heading}\n{text}".lower())
+    if matrix:
+        # The name of a row and the title of a column are the headings of their cell.
+        named = candidate.heading_words.union(*(row.words for row in matrix))
+        features["headings"] = terms.share(named)
+        is_stated = any(row.states_quantity for row in matrix)
+        features["quantity"] = max(features["quantity"], float(is_stated))
     row_codes = set().union(*map(candidate.defined_codes, indices))
     codes = candidate.heading_codes | row_codes
     is_definition = (bool(codes) and {"error", "meaning"} <= terms.needs) or any(
