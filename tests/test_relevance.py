@@ -1,33 +1,26 @@
 """Tests of the last place of a ranking, which goes to the most relevant of the next chunks."""
 
 import asyncio
+from collections.abc import Set
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from app.service.answer_service import open_answer_service
 from app.service.ask_command import AskCommand
-from runnables.retrieval.query_terms import QueryTerms
-from runnables.retrieval.relevance import MAX_COMPARED_CHUNKS, relative_scores, with_relevant_chunk
+from runnables.question.needs import Need
+from runnables.retrieval.relevance import (
+    MAX_COMPARED_CHUNKS,
+    RankedChunk,
+    relative_scores,
+    with_relevant_chunk,
+)
 from schemas.answer import Source
 from schemas.document import RetrievedChunk
 from tests.chunks import page
+from tests.refund_terms import TERMS
 from tests.small_platform import PLATFORM, guides, settings_of
-
-TERMS = QueryTerms(
-    weights={"refund": 3.0, "deadlin": 3.0},
-    stems=["what", "is", "the", "deadlin", "of", "a", "refund"],
-    equivalents={},
-    ngrams=(),
-    identifiers=frozenset(),
-    values=frozenset(),
-    error_number=None,
-    has_pasted_call=False,
-    lines=frozenset(),
-    needs=frozenset(),
-    quantities=frozenset({"time"}),
-)
-"""The terms of "What is the deadline of a refund?"."""
 
 
 def ranking(*bodies: str) -> list[RetrievedChunk]:
@@ -77,6 +70,22 @@ def test_added_chunk_without_a_score_counts_as_the_best() -> None:
     negative = [each.model_copy(update={"score": -each.score}) for each in found]
     assert relative_scores(negative) == [1.0, 1.0]
     assert relative_scores([found[0], *negative]) == [1.0, 0.0, 0.0]
+
+
+@pytest.mark.parametrize(
+    ("needs", "stems", "unasked"),
+    [(set(), ["offlin"], 1.0), ({"steps"}, ["offlin"], 0.0), (set(), ["offlin", "sampl"], 0.0)],
+)
+def test_code_that_only_uses_a_name_is_not_asked_for(
+    needs: Set[Need], stems: list[str], unasked: float
+) -> None:
+    chunk = page("page", "```")[0]
+    terms = replace(TERMS, values=frozenset({"msglifetime"}), needs=frozenset(needs), stems=stems)
+    ranked = RankedChunk(chunk, terms, 0, 1.0)
+    code = '```\n{"MsgLifeTime": 60}\n```'
+    assert ranked.features(code, frozenset(), is_code=True)["unasked"] == unasked
+    assert ranked.features("```\n{}\n```", frozenset(), is_code=True)["unasked"] == 0.0
+    assert ranked.features(code, frozenset())["unasked"] == 0.0
 
 
 def test_retrieval_finds_the_section_that_answers_among_many_that_repeat_the_words(

@@ -14,6 +14,7 @@ from ingestion.sources.api_pages.labels import is_fact_label
 from ingestion.store.collection import Collection
 from ingestion.text.markdown_blocks import plain_text
 from ingestion.text.words import split_words
+from runnables.answer.code_segments import without_other_tabs
 from runnables.answer.confidence import NOT_COVERED, Quotes, quotes_probability
 from runnables.answer.fixed_answers import not_covered_sentence
 from runnables.answer.passages import (
@@ -143,7 +144,7 @@ def find_quotes(
                 part_terms,
                 rank,
                 scores[chunk.id],
-                segments,
+                without_other_tabs(segments, part_terms),
                 version=versions.asked_name_of(chunk),
             )
             for rank, (chunk, segments) in enumerate(_sections(about, state["question"].language))

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from ingestion.text.words import split_words, stem
+from runnables.answer.code_segments import unasked_code, words_in_segment
 from runnables.answer.matrix_rows import MatrixRow, matrix_rows
 from runnables.answer.segments import Segment
 from runnables.question.extract_details import error_codes
@@ -88,7 +89,7 @@ class Candidate(RankedChunk):
     @cached_property
     def words(self) -> Sequence[frozenset[str]]:
         """For each segment, the words of the question that it contains."""
-        return [self.terms.found_in(segment.text) for segment in self.segments]
+        return [words_in_segment(self.terms, segment) for segment in self.segments]
 
     @cached_property
     def matrix_rows(self) -> Mapping[int, MatrixRow]:
@@ -316,7 +317,9 @@ def _choose_segments(
     if (before := min(chosen) - 1) >= 0 and _introduces(segments, before):
         chosen[before] = 0  # not counted: the segments after it are unclear without it
     if not (candidate.stands_alone(anchor) or (is_row and candidate.chunk.kind != "prose")):
-        left_out = _table_rows(segments, anchor) if is_row else []
+        left_out = unasked_code(segments, candidate.terms, candidate.heading_words)
+        if is_row:
+            left_out.update(_table_rows(segments, anchor))
         _grow(relevance, min(chosen), max(chosen), lambda i: i in left_out or add(i))
     while (last := max(chosen)) != anchor and _introduces(segments, last):
         del chosen[last]

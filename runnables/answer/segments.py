@@ -94,10 +94,13 @@ class Segment:
 
         An introduction is a paragraph that ends in a colon, or a label such as `**Note**`.
         """
-        is_label = _LABEL.fullmatch(self.text) is not None
-        return self.kind == "paragraph" and (
-            is_label or self.text.rstrip("* ").endswith((":", "："))
-        )
+        ends_in_colon = self.text.rstrip("* ").endswith((":", "："))
+        return self.is_label or (self.kind == "paragraph" and ends_in_colon)
+
+    @property
+    def is_label(self) -> bool:
+        """Whether the segment is a label such as `**Note**`."""
+        return self.kind == "paragraph" and _LABEL.fullmatch(self.text) is not None
 
 
 def split_chunk(chunk: Chunk, language: Language) -> Sequence[Segment]:

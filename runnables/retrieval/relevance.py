@@ -32,6 +32,9 @@ ASKED_SECTIONS: Mapping[SectionKind, Need] = {
 }
 """The need (see `query_terms`) of the questions that a section of an API answers, by kind of section."""
 
+CODE_WORDS = frozenset(["code", "exampl", "sampl", "snippet", "代码", "例子", "样例", "示例"])
+"""The stems of words that ask for code."""
+
 RARELY_ASKED: frozenset[SectionKind] = frozenset(
     {
         "response_parameters",
@@ -96,7 +99,7 @@ class RankedChunk:
             "headings": terms.share(self.heading_words),
             "quantity": float(states_quantity(text, terms.quantities)),
             "asked": float(self._is_asked(text)),
-            "unasked": float(self._is_unasked() or (is_code and terms.has_pasted_call)),
+            "unasked": float(self._is_unasked() or (is_code and self._is_code_unasked(whole))),
             "rank": 1 / (1 + self.rank),
             "score": self.score,
         }
@@ -116,6 +119,13 @@ class RankedChunk:
         kind, needs = self.chunk.kind, self.terms.needs
         is_request = kind == "request_parameters" and "returned" in needs
         return (is_request or kind in RARELY_ASKED) and not fits(kind, needs)
+
+    def _is_code_unasked(self, text: str) -> bool:
+        """Return whether the question is about a request, or about a name that the code `text` uses."""
+        terms = self.terms
+        has_name = any(value in text and not value.isdecimal() for value in terms.values)
+        asks_for_code = "steps" in terms.needs or not CODE_WORDS.isdisjoint(terms.stems)
+        return terms.has_pasted_call or (has_name and not asks_for_code)
 
     @property
     def relevance(self) -> float:

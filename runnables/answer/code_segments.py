@@ -1,0 +1,85 @@
+"""Finds code that a question does not ask for, and the words in code.
+
+Tabs are code in several languages, or for several systems, each below its label.
+"""
+
+import re
+from collections.abc import Iterator, Sequence, Set
+
+from ingestion.text.markdown_blocks import plain_text
+from ingestion.text.words import split_words, stem
+from runnables.answer.segments import Segment
+from runnables.retrieval.query_terms import QueryTerms
+
+MIN_TABS = 2
+"""Minimum number of labels with code, one after the other, that are tabs."""
+
+_NOT_WORDS = re.compile(
+    r"^[ \t]*(?:from[ \t]+\S+[ \t]+)?(?:import|export|require|using|package)\b"
+    r"|(?<=\S)[ \t]+(?:#|//)[ \t].*$",
+    re.MULTILINE,
+)
+"""Matches keywords at the start of a statement, and comments at the end of a line."""
+
+
+def words_in_segment(terms: QueryTerms, segment: Segment) -> frozenset[str]:
+    """Return the words of the question in the segment.
+
+    In code, keywords such as `import` do not count, nor do comments at the end of a line.
+    """
+    is_code = segment.kind == "code"
+    return terms.found_in(_NOT_WORDS.sub("", segment.text) if is_code else segment.text)
+
+
+def without_other_tabs(segments: Sequence[Segment], terms: QueryTerms) -> list[Segment]:
+    """Return `segments` without the tabs next to those whose labels are in the question."""
+    others = set[int]()
+    for tabs in _tab_groups(segments):
+        named = [tab for tab in tabs if _is_label_named(segments[tab[0]], terms)]
+        if named:
+            others.update(index for tab in tabs if tab not in named for index in tab)
+    return [segment for index, segment in enumerate(segments) if index not in others]
+
+
+def unasked_code(
+    segments: Sequence[Segment], terms: QueryTerms, heading_words: Set[str]
+) -> set[int]:
+    """Return the indices of code, and of its labels, that is not quoted as a neighbour of other segments.
+
+    This is all code if the question contains a request: it describes something in the request. Otherwise,
+    it is tabs, unless the question asks how, or for words in the code. Words in the heading do not count,
+    because the heading may be about the code.
+    """
+    if terms.has_pasted_call:
+        return {index for index, segment in enumerate(segments) if segment.kind == "code"}
+    if "steps" in terms.needs:
+        return set()
+    groups = ([index for tab in tabs for index in tab] for tabs in _tab_groups(segments))
+    return {
+        index
+        for group in groups
+        if all(words_in_segment(terms, segments[each]) <= heading_words for each in group)
+        for index in group
+    }
+
+
+def _tab_groups(segments: Sequence[Segment]) -> Iterator[list[range]]:
+    """Yield each group of tabs that follow each other; a tab is the indices of its label and its code."""
+    group: list[range] = []
+    for index, segment in enumerate(segments):
+        end = index + 1
+        while end < len(segments) and segments[end].kind == "code":
+            end += 1
+        if segment.is_label and end > index + 1:
+            group.append(range(index, end))
+        elif not (group and index in group[-1]):
+            if len(group) >= MIN_TABS:
+                yield group
+            group = []
+    if len(group) >= MIN_TABS:
+        yield group
+
+
+def _is_label_named(label: Segment, terms: QueryTerms) -> bool:
+    stems = list(map(stem, split_words(plain_text(label.text))))
+    return bool(stems) and terms.contains_phrase(stems)

@@ -1,0 +1,68 @@
+"""Code is quoted if a question asks for it, and its words count as far as they have a meaning."""
+
+from pathlib import Path
+
+import pytest
+
+from runnables.answer.code_segments import words_in_segment
+from runnables.answer.segments import Segment
+from tests.refund_terms import TERMS
+from tests.small_platform import quoted_page
+
+TABS = (
+    "# Tokens\n\n## Create a search token\n\nSearch tokens are signed on your server.\n\n"
+    "**Python**\n\n```python\ntoken = client.sign(ttl=900)\n```\n\n"
+    "**Node.js**\n\n```js\nconst token = client.sign({ttl: 900});\n```\n\n"
+    "**Go**\n\n```go\ntoken, err := client.Sign(15 * time.Minute)\n```\n\n"
+    "A search token cannot be revoked. Rotate the key that signed it.\n"
+)
+
+
+def test_only_the_tab_of_the_named_language_is_quoted(tmp_path: Path) -> None:
+    text = quoted_page(tmp_path, TABS, "how do I sign a search token in Go?")
+    assert "client.Sign(15" in text
+    assert "ttl=900" not in text
+    assert "ttl: 900" not in text
+
+
+def test_all_tabs_are_quoted_if_no_language_is_named(tmp_path: Path) -> None:
+    text = quoted_page(tmp_path, TABS, "how do I create a search token?")
+    assert "client.Sign(15" in text
+    assert "ttl=900" in text
+    assert "ttl: 900" in text
+
+
+def test_sentence_is_quoted_without_tabs_that_are_not_asked_for(tmp_path: Path) -> None:
+    text = quoted_page(tmp_path, TABS, "can i revoke a single search token")
+    assert "cannot be revoked" in text
+    assert "```" not in text
+
+
+def test_single_block_of_code_is_quoted_with_the_text_around_it(tmp_path: Path) -> None:
+    page = (
+        "# Keys\n\nEvery request needs a key in a header:\n\n```http\nAuthorization: Bearer KEY\n```\n\n"
+        "The header `X-Key` is no longer accepted.\n"
+    )
+    assert "Bearer KEY" in quoted_page(tmp_path, page, "X-Key is not accepted anymore")
+
+
+def test_import_statement_does_not_answer_a_question_about_imports(tmp_path: Path) -> None:
+    page = (
+        "# Webhooks\n\n## Signatures\n\n```python\nfrom client.webhooks import verify\n\nverify(request)\n"
+        "```\n\n## Events\n\n- `job.completed`: an import is done\n- `job.failed`: a job has failed\n"
+    )
+    text = quoted_page(tmp_path, page, "which webhook fires for imports")
+    assert "an import is done" in text.partition("[1]")[0]
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("```bash\npip install client  # refund\n```", set()),
+        ("```js\nimport refund\n```", {"refund"}),
+        ("```js\n// refund\nclient.send()\n```", {"refund"}),
+    ],
+)
+def test_comment_behind_a_statement_is_not_counted(text: str, words: set[str]) -> None:
+    assert words_in_segment(TERMS, Segment(0, "code", text)) == words
+    assert words_in_segment(TERMS, Segment(0, "paragraph", text)) == {"refund"}
