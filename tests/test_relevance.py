@@ -17,7 +17,7 @@ from runnables.retrieval.relevance import (
     with_relevant_chunk,
 )
 from schemas.answer import Source
-from schemas.document import RetrievedChunk
+from schemas.document import RetrievedChunk, SectionKind
 from tests.chunks import page
 from tests.refund_terms import TERMS
 from tests.small_platform import PLATFORM, guides, settings_of
@@ -86,6 +86,19 @@ def test_code_that_only_uses_a_name_is_not_asked_for(
     assert ranked.features(code, frozenset(), is_code=True)["unasked"] == unasked
     assert ranked.features("```\n{}\n```", frozenset(), is_code=True)["unasked"] == 0.0
     assert ranked.features(code, frozenset())["unasked"] == 0.0
+
+
+@pytest.mark.parametrize(
+    ("kind", "unasked"),
+    [("request_headers", 0.0), ("error_codes", 0.0), ("response_parameters", 1.0)],
+)
+def test_section_that_describes_a_named_header_or_code_is_asked_for(
+    kind: SectionKind, unasked: float
+) -> None:
+    chunk = page("page", "text")[0].model_copy(update={"kind": kind})
+    ranked = RankedChunk(chunk, TERMS, 0, 1.0)
+    assert ranked.features("text", frozenset())["unasked"] == 1.0
+    assert ranked.features("text", frozenset(), is_named=True)["unasked"] == unasked
 
 
 def test_retrieval_finds_the_section_that_answers_among_many_that_repeat_the_words(

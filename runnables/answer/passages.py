@@ -407,8 +407,10 @@ def _passage(
     words = candidate.heading_words.union(*(candidate.words[i] for i in indices))
     text = "\n".join(segment.text for segment in segments)
     is_code = all(segment.kind == "code" for segment in segments)
+    asked = frozenset() if terms.has_pasted_call else terms.identifiers | terms.values
+    is_named = any(segment.names.keys() & asked for segment in segments)
     matrix = [candidate.matrix_rows[i] for i in indices if i in candidate.matrix_rows]
-    features = candidate.features(text, words, is_code=is_code)
+    features = candidate.features(text, words, is_code=is_code, is_named=is_named)
     features["ngrams"] = terms.ngram_share(f"{candidate.heading}\n{text}".lower())
     if matrix:
         # The name of a row and the title of a column are the headings of their cell.

@@ -84,12 +84,17 @@ class RankedChunk:
         return self.terms.found_in(self.heading)
 
     def features(
-        self, text: str, words: frozenset[str], *, is_code: bool = False
+        self,
+        text: str,
+        words: frozenset[str],
+        *,
+        is_code: bool = False,
+        is_named: bool = False,
     ) -> dict[str, float]:
         """Return the features of `text`, a part of the chunk's body.
 
         `words` are the words of the question in `text` and in the heading. `is_code` says whether `text` is
-        only code.
+        only code, and `is_named` whether the question contains an identifier that a row describes.
         """
         terms = self.terms
         whole = f"{self.heading}\n{text}".lower()
@@ -99,7 +104,9 @@ class RankedChunk:
             "headings": terms.share(self.heading_words),
             "quantity": float(states_quantity(text, terms.quantities)),
             "asked": float(self._is_asked(text)),
-            "unasked": float(self._is_unasked() or (is_code and self._is_code_unasked(whole))),
+            "unasked": float(
+                self._is_unasked(is_named=is_named) or (is_code and self._is_code_unasked(whole))
+            ),
             "rank": 1 / (1 + self.rank),
             "score": self.score,
         }
@@ -111,12 +118,16 @@ class RankedChunk:
             return "permission" in needs and bool(scopes_of_sentences(text))
         return ASKED_SECTIONS.get(self.chunk.kind) in needs
 
-    def _is_unasked(self) -> bool:
+    def _is_unasked(self, *, is_named: bool) -> bool:
         """Return whether the section rarely answers a question, and this question does not ask for it.
 
-        A question about what an API returns does not ask for the parameters of the request.
+        A question that names an error code or a header asks for its section (`is_named`). The name of a
+        field does not ask for the fields of a response, because other sections contain it too. A question
+        about what an API returns does not ask for the parameters of the request.
         """
         kind, needs = self.chunk.kind, self.terms.needs
+        if is_named and kind not in ("request_parameters", "response_parameters"):
+            return False
         is_request = kind == "request_parameters" and "returned" in needs
         return (is_request or kind in RARELY_ASKED) and not fits(kind, needs)
 
