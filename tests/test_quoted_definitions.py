@@ -255,3 +255,41 @@ def test_words_of_the_name_of_an_api_choose_no_part_of_its_sections(tmp_path: Pa
     )
     assert "`status`" in text
     assert "`error`" in text
+
+
+TYPES = """# Conventions
+
+## Errors
+
+```json
+{"error": {"type": "mapping_conflict", "message": "field 'price' expects float, got string"}}
+```
+
+Branch on `type`. All types: see the error reference.
+
+# Error reference
+
+| Type | Status | Cause |
+| --- | --- | --- |
+| `mapping_conflict` | 422 | The value does not fit the type. |
+| `unknown_field` | 422 | The field is unknown. |
+"""
+
+
+def test_pasted_response_is_answered_with_the_definition_of_its_code(tmp_path: Path) -> None:
+    response = (
+        '{"type": "mapping_conflict", "message": "field \'price\' expects float, got string"}'
+    )
+    text = quoted_page(tmp_path, TYPES, response)
+    assert "The value does not fit the type." in text
+    assert "Branch on" not in text
+
+
+def test_heading_with_another_code_is_not_quoted(tmp_path: Path) -> None:
+    page = (
+        "# 常见问题\n\n## 进房返回 -3320？\n\nUserSig 不正确，进房失败。\n\n"
+        "# 错误码\n\n| 错误码 | 含义 |\n| --- | --- |\n| -3308 | 请求超时 |\n| -3320 | 签名不正确 |\n"
+    )
+    text = quoted_page(tmp_path, page, "进房返回 -3308 是为什么")
+    assert "请求超时" in text
+    assert "UserSig" not in text

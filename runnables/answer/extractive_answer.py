@@ -123,7 +123,9 @@ def find_quotes(
     """
     details, structured = details_of(state["question"]), state["classification"].structured
     versions = state.get("versions", NO_VERSIONS)
-    terms = QueryTerms.of(details, structured, collection, glossary)
+    # In a question that is only a pasted response, the words of the message are not the subject.
+    codes = "" if details.prose else " ".join(error_codes(details.text))
+    terms = QueryTerms.of(details, structured, collection, glossary, codes)
     chunks = _candidate_chunks(state)
     scores = dict(zip((r.chunk.id for r in chunks), relative_scores(chunks), strict=True))
     best: Sequence[Chunk] = [retrieved.chunk for retrieved in chunks[:MAX_COMPARED_CHUNKS]]
@@ -272,7 +274,9 @@ def _choose_passages(
     best, *others = ranked
     definition = next((passage for passage in others if passage.codes), None)
     if definition and "error" in terms.needs:
-        return [best, definition]
+        # Below a heading such as "Error 1013", the best passage is about another code.
+        has_other_codes = bool(error_codes(best.chunk.section.rpartition(" > ")[2]))
+        return [definition] if has_other_codes else [best, definition]
     chosen, left = [best], MAX_QUOTED_CHARS // part_count - len(best.text)
     if "difference" in terms.needs and (side := _other_side(best, others)):
         chosen.append(side)

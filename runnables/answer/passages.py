@@ -195,7 +195,14 @@ class Candidate(RankedChunk):
             if name.lstrip("-").isdigit()
             or CODE_COLUMN.search(segment.names[name])
             or error_codes(name)
+            or self._is_only_code(name)
         }
+
+    def _is_only_code(self, name: str) -> bool:
+        """Return whether the question is about an error, and has no words besides the identifier `name`."""
+        words = set(map(stem, split_words(name)))
+        is_only_name = self.terms.weights.keys() == words and name in self.terms.identifiers
+        return is_only_name and "error" in self.terms.needs
 
     def is_named_identifier(self, index: int) -> bool:
         """Return whether the question names the segment, and the name is not an ordinary word."""
