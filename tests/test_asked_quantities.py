@@ -14,7 +14,10 @@ from runnables.question.needs import AskedQuantity, asked_quantities, states_qua
         ("what is the rate limit", {"count"}),
         ("the biggest file I can send", {"size"}),
         ("备注长度有要求吗", {"length"}),
-        ("发一条要多少钱", {"count", "money"}),
+        ("发一条要多少钱", {"money"}),
+        ("how much is the small plan", {"money"}),
+        ("how much data can I send", {"count"}),
+        ("请求体最大多少", {"count", "size"}),
         ("How do I create an order?", set()),
     ],
 )

@@ -37,7 +37,7 @@ _PATTERNS: Mapping[Need, re.Pattern[str]] = {
         r"返回|出参|响应|回包|\b(?:responses?|returns?|returned|output|comes? back)\b", re.I
     ),
     "parameter": re.compile(
-        r"参数|字段|入参|必填|必传|请求[体头]|传|填|取值|枚举|可选"
+        r"参数|字段|入参|必填|必传|请求[体头]|(?<![上宣流透])传(?![输送递感真统播])|填|取值|枚举|可选"
         r"|\b(?:param(?:eter)?s?|fields?|arguments?|required|optional|mandatory|body|headers?|values?|flags?"
         r"|options?|settings?|default)\b",
         re.I,
@@ -128,6 +128,8 @@ def fits(kind: SectionKind, needs: frozenset[Need]) -> bool:
 _NUMBER_WORD = r"[一二两三四五六七八九十百千万]+|\b(?:one|two|three|five|six|ten|thirty)\b"
 _NUMBER = rf"(?:\d[\d,.]*|{_NUMBER_WORD})\s*(?:个)?\s*"
 
+_PRICE = r"how much (?:is|are|for|does .{1,40} cost)\b"
+
 _ASKED: Mapping[AskedQuantity, re.Pattern[str]] = {
     "time": re.compile(
         r"多久|多长|几(?:秒|分钟|小时|天|个月)|有效期|过期|超时|间隔|每隔|什么时候|何时"
@@ -136,7 +138,8 @@ _ASKED: Mapping[AskedQuantity, re.Pattern[str]] = {
         re.IGNORECASE,
     ),
     "size": re.compile(
-        r"多大|大小|体积|\b(?:how (?:big|large)|sizes?|largest|biggest|too (?:big|large))\b|\d ?[kmg]b\b",
+        r"多大|最大|大小|体积|\d ?[kmg]b\b"
+        r"|\b(?:how (?:big|large)|sizes?|largest|biggest|too (?:big|large))\b",
         re.IGNORECASE,
     ),
     "length": re.compile(
@@ -144,14 +147,14 @@ _ASKED: Mapping[AskedQuantity, re.Pattern[str]] = {
         re.IGNORECASE,
     ),
     "count": re.compile(
-        r"多少|几[个次条张人项层级]|最多|上限|频率|qps|限流|限制"
-        r"|\b(?:how (?:many|often|much|fast)|max(?:imum)?|limits?|limited|rate|quotas?|most|at once"
-        r"|batch)\b",
+        r"多少(?!钱)|几[个次条张人项层级]|最多|上限|频率|qps|限流|限制"
+        rf"|\b(?:how (?:many|often|fast)|(?!{_PRICE})how much|max(?:imum)?|limits?|limited|rate"
+        r"|quotas?|most|at once|batch)\b",
         re.IGNORECASE,
     ),
     "money": re.compile(
         r"多少钱|费用|收费|价格"
-        r"|\b(?:prices?|pricing|costs?|charged?|fees?|how much (?:is|are|for|does .{1,40} cost))\b",
+        rf"|\b(?:prices?|pricing|costs?|charged?|fees?|{_PRICE})\b",
         re.IGNORECASE,
     ),
 }
