@@ -82,9 +82,12 @@ _ASKED_CODE = re.compile(
     r"|\b(?:gets?\s+an?|(?:got|getting|gives?|returns?|returned|throws)(?:\s+an?)?)\s+[45]\d\d\b"
     r"|\b(?:gets?|got|getting|gives?|returns?|returned|throws)(?:\s+an?)?\s+-?\d{4,9}\b(?!\s+[a-z]{3,})"
     r"|\b(?:GET|POST|PUT|PATCH|DELETE|HEAD)\s+[\"'`]?(?:https?:/)?/\S+(?:\s+HTTP/[\d.]+[\"']?)?\s+[45]\d\d\b"
+    r"|\b(?:retry(?:ing)?|returns?|returned|status|an?)\s+(?:an?\s+)?[1-5]\d\d\b"
+    r"(?=\W*\Z|[,;:?!.]\s|\s+(?:or|and|from|if|when|on|in|with|after|while|then|but|by|is|does|do)\b)"
     r"|\bwhy\b.{1,30}?\b[45]\d\d\b|\A\W*(?:(?:and|what about|那)\s*)?\d{3,9}\s*呢?\W*\Z"
     r"|(?<!\d)\d{3,9}\s*(?:是什么|是啥|什么意思|啥意思|代表|表示)"
-    r"|(?:返回|报|出现|提示|遇到)了?\s*(?:[45]\d\d(?!\d)|-?\d{4,9}(?!\d|\s*[个条次人元天秒分小]))",
+    r"|(?:返回|报|出现|提示|遇到|重试)了?\s*(?:[45]\d\d(?!\d|\s*[个条次])"
+    r"|(?:-\d{1,3}|-?\d{4,9})(?!\d|\s*[个条次人元天秒分小]))",
     re.IGNORECASE,
 )
 """A question about the meaning of a number of 3 to 9 digits, or about a code that an API returns."""
