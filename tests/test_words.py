@@ -12,6 +12,7 @@ from ingestion.text.language import RAREST_ZIPF, listed_words, zipf_frequency
 from ingestion.text.words import (
     index_terms,
     index_words,
+    inflected_forms,
     joined_word,
     normalise,
     query_terms,
@@ -86,6 +87,12 @@ def test_identifier_is_indexed_in_joined_form(text: str, joined: str) -> None:
     [
         ("how is the signature made", {"signatur"}, {"the", "is"}),
         ("订单的签名", {"签名"}, {"的"}),
+        ("does the go sdk retry", {"go", "sdk"}, {"the"}),
+        ("sign a token in Go?", {"token", "go"}, {"in"}),
+        ("where does the token go after that", {"token"}, {"go"}),
+        ("work群能解散吗", {"work"}, set()),
+        ("返回 it is not the user 怎么办", {"user"}, {"it", "is", "the"}),
+        ("whats new in the last release", {"releas"}, {"what"}),
     ],
 )
 def test_query_omits_common_words(question: str, kept: set[str], dropped: set[str]) -> None:
@@ -111,6 +118,24 @@ def test_question_finds_the_terms_of_a_document(
 ) -> None:
     indexed = index_terms(document, vocabulary_words(document))
     assert set(query_terms(question)) & set(indexed) == shared
+
+
+@pytest.mark.parametrize(
+    ("word", "forms", "others"),
+    [
+        ("refund", {"refunds", "refunded"}, {"refund"}),
+        ("cancelling", {"cancel", "cancels", "cancelled"}, set()),
+        ("policies", {"policy"}, set()),
+        ("deleted", {"delete", "deletes", "deleting"}, set()),
+        ("important", set(), {"import", "imports"}),
+        ("退款", set(), {"退款"}),
+    ],
+)
+def test_inflected_forms_differ_only_in_the_ending(
+    word: str, forms: set[str], others: set[str]
+) -> None:
+    assert inflected_forms(word) >= forms
+    assert not inflected_forms(word) & others
 
 
 def test_terms_of_a_question_weigh_twice_as_much_as_those_of_its_synonyms() -> None:

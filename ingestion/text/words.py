@@ -44,6 +44,18 @@ _CJK = re.compile("[\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af\uf900-\ufaff]+")
 In this module, "Chinese" means all of these characters.
 """
 
+_LATIN_NAME = re.compile(
+    r"(?<![A-Za-z0-9_./-])(?<![A-Za-z][ ])[A-Za-z]{2,}(?![A-Za-z0-9_./-]|[ ][A-Za-z])", re.ASCII
+)
+"""A Latin word that is not next to another one."""
+
+_LANGUAGE_GO = re.compile(
+    r"\bgo (?:sdks?|clients?|code|examples?|samples?|snippets?|librar(?:y|ies)|packages?|modules?|versions?"
+    r"|apps?|services?|drivers?|bindings?|developers?)\b|\b(?:in|for|using|with) go(?=\W*\Z|[,;:?!.])",
+    re.IGNORECASE,
+)
+"""The programming language Go, as in "the Go SDK" and "sign a token in Go"."""
+
 WordCounts = Callable[[Iterable[str]], dict[str, int]]
 """Returns how often each given word occurs in the documents. Words that do not occur are omitted."""
 
@@ -66,6 +78,15 @@ COMPARISON_WORDS = frozenset(
 They are rare in documents, so a page with such a word in a heading would seem to answer every comparison.
 """
 
+CONTRACTIONS = frozenset(
+    ["whats", "whos", "whens", "wheres", "whys", "hows", "thats", "theres", "dont", "doesnt", "didnt",
+     "cant", "couldnt", "isnt", "arent", "wasnt", "wont", "wouldnt", "shouldnt", "havent", "hasnt"]
+)  # fmt: skip
+"""Function words without their apostrophe, such as "whats" for "what's"."""
+
+_INFLECTIONS = ("s", "es", "d", "ed", "ing")
+"""Endings of English nouns and verbs."""
+
 _NOUN_TAGS = ("n", "vn", "an", "l", "i", "j")
 """Prefixes of jieba's part-of-speech tags for nouns, names, idioms, abbreviations and the like."""
 
@@ -80,9 +101,20 @@ def query_words(question: str) -> list[str]:
 
     A question without words, such as an emoji, is split at spaces.
     """
-    words = vocabulary_words(question)
-    informative = [word for word in words if _is_informative(word)]
+    words, names = vocabulary_words(question), named_words(question)
+    informative = [word for word in words if word in names or _is_informative(word)]
     return [stem(word) for word in informative or words] or normalise(question).split()
+
+
+def named_words(question: str) -> frozenset[str]:
+    """Return the words of `question`, in lower case, that are names even if they are very common words.
+
+    These are single Latin words in a Chinese question, such as `work` in "work群", and the programming
+    language Go.
+    """
+    names = _LATIN_NAME.findall(question) if _CJK.search(question) else []
+    is_language = _LANGUAGE_GO.search(question) is not None
+    return frozenset([*map(str.lower, names), *(["go"] if is_language else [])])
 
 
 def vocabulary_words(text: str) -> list[str]:
@@ -192,6 +224,26 @@ def stem(word: str) -> str:
     return str(Stemmer.Stemmer("english", 0).stemWord(word))
 
 
+@lru_cache(maxsize=10_000)
+def inflected_forms(word: str) -> frozenset[str]:
+    """Return the other forms of an English noun or verb, such as `refunds` for `refund`.
+
+    They differ from `word` only in an ending such as -s or -ing, unlike words with the same stem such as
+    `import` and `important`. Some of them are not words. The result is empty for words in other languages.
+    """
+    if not _LATIN_WORD.fullmatch(word):
+        return frozenset()
+    cut = {word, *(word.removesuffix(ending) for ending in _INFLECTIONS)}
+    undoubled = {base[:-1] for base in cut - {word} if base[-1:] == base[-2:-1]}
+    bases = {*cut, *undoubled, *(f"{base}e" for base in cut), re.sub("ie[sd]$", "y", word)}
+    bases = {base for base in bases if stem(base) == stem(word)}
+    added = {base + ending for base in bases for ending in _INFLECTIONS}
+    replaced = {re.sub("y$", ending, base) for base in bases for ending in ("ies", "ied")}
+    return frozenset(
+        form for form in bases | added | replaced if form != word and stem(form) == stem(word)
+    )
+
+
 def index_terms(text: str, words: Iterable[str]) -> list[str]:
     """Return the terms of `text` in the full-text index; `words` must be `vocabulary_words(text)`.
 
@@ -221,8 +273,8 @@ def query_terms(question: str, synonyms: Iterable[str] = ()) -> Sequence[str]:
 @lru_cache(maxsize=2_000)
 def _informative_terms(question: str) -> tuple[str, ...]:
     """Return the terms of a question or a synonym; cached because many questions have the same synonyms."""
-    words = vocabulary_words(question)
-    informative = [word for word in words if _is_informative(word)]
+    words, names = vocabulary_words(question), named_words(question)
+    informative = [word for word in words if word in names or _is_informative(word)]
     if not informative:
         return tuple(index_terms(question, words))
     runs = "".join(word if _is_informative(word) else " " for word in _chinese_words(question))
@@ -230,7 +282,8 @@ def _informative_terms(question: str) -> tuple[str, ...]:
 
 
 def _is_informative(word: str) -> bool:
-    return zipf_frequency(word) < COMMON_ZIPF and word not in COMPARISON_WORDS
+    is_function_word = word in COMPARISON_WORDS or word in CONTRACTIONS
+    return zipf_frequency(word) < COMMON_ZIPF and not is_function_word
 
 
 def _non_chinese_stems(words: Iterable[str]) -> Iterator[str]:

@@ -15,6 +15,7 @@ import math
 from ingestion.text.language import COMMON_ZIPF, zipf_frequency
 from ingestion.text.words import (
     COMPARISON_WORDS,
+    CONTRACTIONS,
     WordCounts,
     read_word_lists,
     vocabulary_words,
@@ -33,7 +34,7 @@ _WORDS = read_word_lists(__file__, "topic_scorer")
 DEVELOPER_WORDS = _WORDS["developer"]
 """Words that developers use on every platform, whether or not its documents contain them."""
 
-STOP_WORDS = _WORDS["stop"] | COMPARISON_WORDS
+STOP_WORDS = _WORDS["stop"] | COMPARISON_WORDS | CONTRACTIONS
 """Words of questions and requests, and function words; they say nothing about the subject."""
 
 

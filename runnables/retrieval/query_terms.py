@@ -8,7 +8,15 @@ from functools import cached_property
 from itertools import chain
 
 from ingestion.store.collection import NO_FILTERS, Collection
-from ingestion.text.words import may_be_noun, normalise, split_words, stem, with_indexed_versions
+from ingestion.text.words import (
+    inflected_forms,
+    may_be_noun,
+    named_words,
+    normalise,
+    split_words,
+    stem,
+    with_indexed_versions,
+)
 from runnables.question.extract_details import command_flags, error_codes, named_error_code
 from runnables.question.needs import AskedQuantity, Need, asked_quantities, needs_of
 from runnables.question.query_analysis import (
@@ -109,8 +117,16 @@ class QueryTerms:
         text = normalise(part or details.search_query)
         text = with_indexed_versions(text, collection.word_counts)
         asked = with_indexed_versions(details.text, collection.word_counts)
-        words = [word for word in dict.fromkeys(split_words(text)) if is_content_word(word)]
-        counts, total = collection.word_counts(words), max(collection.manifest.words, 2)
+        names_in_text = named_words(text)
+        words = [
+            word
+            for word in dict.fromkeys(split_words(text))
+            if word in names_in_text or is_content_word(word)
+        ]
+        forms = {word: {word, *inflected_forms(word)} for word in words}
+        form_counts = collection.word_counts(set().union(*forms.values()))
+        counts = {word: sum(form_counts.get(form, 0) for form in forms[word]) for word in words}
+        total = max(collection.manifest.words, 2)
         weights = {
             stem(word): math.log(total / (1 + counts.get(word, 0)))
             * (1.0 if may_be_noun(word) else NON_NOUN_FACTOR)
