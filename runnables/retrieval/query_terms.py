@@ -205,8 +205,13 @@ class QueryTerms:
 
     @cached_property
     def is_only_identifiers(self) -> bool:
-        """Whether the question is only about its identifiers, and not about a difference between them."""
-        return "difference" not in self.needs and not self.has_other_words(self.identifiers)
+        """Whether the question is only about its identifiers, and not about a difference between them.
+
+        A question without identifiers and values, such as "get an API key", asks about something else.
+        """
+        has_names = bool(self.identifiers or self.values)
+        is_difference = "difference" in self.needs
+        return has_names and not is_difference and not self.has_other_words(self.identifiers)
 
     @cached_property
     def is_bare(self) -> bool:
@@ -264,11 +269,17 @@ def _documented_names(text: str, collection: Collection) -> Iterator[str]:
 def _equivalents(
     text: str, stems: Iterable[str], lexicons: Iterable[Lexicon | Glossary]
 ) -> dict[str, tuple[str, ...]]:
-    """Return the equivalent terms of each of `stems` that has any."""
+    """Return the equivalent terms of each of `stems` that has any.
+
+    A word of the question is not an equivalent of another one. Otherwise, a text with "limit" would contain
+    two words of "max limit".
+    """
     found: dict[str, tuple[str, ...]] = {}
+    stems = list(stems)
     for term, group in chain.from_iterable(lexicon.groups(text) for lexicon in lexicons):
         of_term = set(map(stem, split_words(term)))
-        others = tuple(stem(other.lower()) for other in group if other.lower() != term)
+        synonyms = (stem(other.lower()) for other in group if other.lower() != term)
+        others = tuple(other for other in synonyms if other in of_term or other not in stems)
         for word in stems:
             if word in of_term or (not word.isascii() and (word in term or term in word)):
                 found[word] = (*found.get(word, ()), *others)
