@@ -70,6 +70,20 @@ def test_term_of_a_letter_and_a_number_is_off_topic_if_it_is_not_documented(
     assert ask(client, "T+1是什么意思")["type"] == "unknown"
 
 
+def test_question_in_other_words_than_the_documents_is_on_topic(tmp_path: Path) -> None:
+    filler = "The index contains vectors of all documents in a collection. " * 60
+    page = f"# Search\n\n{filler}\n\n## Payment\n\nWe accept credit cards from all countries."
+    assert "credit cards" in quoted_page(tmp_path, page, "how can i pay")
+
+
+@pytest.mark.parametrize("question", ["is there a terraform provider?", "有没有 Kafka 连接器"])
+def test_question_about_what_connects_to_the_service_is_not_called_off_topic(
+    tmp_path: Path, question: str
+) -> None:
+    page = "# Plans\n\nWe accept credit cards from all countries."
+    assert "Not about Acme" not in quoted_page(tmp_path, page, question)
+
+
 def test_answer_to_code_is_in_the_language_of_the_conversation_or_platform(
     sample_service: AnswerService,
 ) -> None:

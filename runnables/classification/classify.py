@@ -22,7 +22,12 @@ from runnables.question.extract_details import (
     named_error_code,
     single_letter_terms,
 )
-from runnables.question.query_analysis import Glossary, asks_about_code
+from runnables.question.query_analysis import (
+    Glossary,
+    asks_about_code,
+    general_lexicon,
+    main_languages,
+)
 from runnables.question.topic_scorer import TopicScorer, is_content_word
 from runnables.retrieval.exact_search import (
     ACTION_VERBS,
@@ -180,10 +185,21 @@ def search_candidates(
 ) -> list[Chunk]:
     """Return the chunks that a search for the question finds.
 
+    The glossary's equivalents are searched for as well. The general lexicon is less exact: its synonyms are
+    searched for only if no chunk contains a word of the question. Its translations are not searched for,
+    because more off-topic questions would then find chunks.
+
     This function blocks: call it in a worker thread.
     """
-    expanded = " ".join([details.search_query, *glossary.equivalents(details.text)])
-    return [retrieved.chunk for retrieved in collection.search(expanded, CANDIDATE_CHUNKS)]
+    query = details.search_query
+    expanded = " ".join([query, *glossary.equivalents(details.text)])
+    found = collection.search(expanded, CANDIDATE_CHUNKS)
+    if not found:
+        lexicon = general_lexicon(main_languages(collection))
+        is_english = query.isascii()
+        synonyms = [each for each in lexicon.equivalents(query) if each.isascii() == is_english]
+        found = collection.search(" ".join(synonyms), CANDIDATE_CHUNKS) if synonyms else []
+    return [retrieved.chunk for retrieved in found]
 
 
 def _question_type(

@@ -44,10 +44,15 @@ They are about four times as frequent in general questions as in the questions o
 
 _SERVICE_WORDS = re.compile(
     r"(?<![a-z])(?:slas?|slos?|service[- ]level|uptime|downtime|status page|data residency|data processing"
-    r" agreement|gdpr|hipaa|soc ?2|iso ?27001)(?![a-z])|服务等级|可用性|宕机|停机",
+    r" agreement|gdpr|hipaa|soc ?2|iso ?27001"
+    r"|sdks?|client librar(?:y|ies)|plug-?ins?|connectors?|terraform)(?![a-z])"
+    r"|服务等级|可用性|宕机|停机|插件|连接器",
     re.IGNORECASE,
 )
-"""Words of questions about a service itself. Everyday questions rarely contain these words."""
+"""Words of questions about a service itself and what connects to it.
+
+Everyday questions rarely contain these words.
+"""
 
 
 def estimate_on_topic(
@@ -55,8 +60,8 @@ def estimate_on_topic(
 ) -> float:
     """Return the probability that a question is about the platform.
 
-    It is at least `CLEARLY_OFF_TOPIC` for a question about the service itself, such as "is there an SLA",
-    because its words say nothing about the subject of the documents.
+    It is at least `CLEARLY_OFF_TOPIC` for a question about the service itself, such as "is there an SLA"
+    or "is there a plugin", because its words say nothing about the subject of the documents.
 
     `chunks` are the question's search results. This function blocks: call it in a worker thread.
     """
