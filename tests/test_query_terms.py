@@ -1,4 +1,4 @@
-"""Tests of the terms of a question."""
+"""Tests of the terms of a question, and of the sections that they choose."""
 
 import asyncio
 from pathlib import Path
@@ -9,9 +9,30 @@ from app.service.answer_service import open_answer_service
 from ingestion.store.collection import Collection
 from runnables.question.extract_details import extract_details
 from runnables.question.needs import needs_of
-from runnables.question.query_analysis import Glossary
+from runnables.question.query_analysis import Glossary, heading_numbers
 from runnables.retrieval.query_terms import QueryTerms
-from tests.small_platform import PLATFORM, guides, settings_of
+from tests.small_platform import PLATFORM, guides, quoted_page, settings_of
+
+RELEASES = """# Release notes
+
+## 3.5.6 (2025-06-20)
+
+- An alias binds at most ten devices.
+
+## 3.5.0 (2025-05-12)
+
+- New feature: certificates.
+
+# Use of the console
+
+## 4.2 Callbacks
+
+Enter the address on the page Functions.
+
+## 5.1 Statistics
+
+Updated at ten every day. What was updated is new.
+"""
 
 
 def terms_of(folder: Path, question: str, page: str = "# Guide\n\nSend an order.\n") -> QueryTerms:
@@ -70,3 +91,35 @@ def test_weight_of_a_word_depends_on_all_its_forms(tmp_path: Path) -> None:
 )
 def test_upload_does_not_ask_for_parameters(question: str, is_asked: bool) -> None:
     assert ("parameter" in needs_of(question)) is is_asked
+
+
+@pytest.mark.parametrize(
+    ("question", "numbers"),
+    [
+        ("3.5.6 更新了什么", ["3.5.6"]),
+        ("what is new in v3.5", ["3.5"]),
+        ("changes since version 2.0.1", ["2.0.1"]),
+        ("is TLS 1.2 supported", []),
+        ("python 3.8 ok?", []),
+        ("手续费 0.6%", []),
+        ("1.5 元一条吗", []),
+        ("call 2025.01.02", []),
+    ],
+)
+def test_numbers_of_versions_and_chapters(question: str, numbers: list[str]) -> None:
+    assert heading_numbers(question) == numbers
+
+
+@pytest.mark.parametrize(
+    ("question", "fact"),
+    [
+        ("what was updated in 3.5.6", "ten devices"),
+        ("3.5.6 更新了什么", "ten devices"),
+        ("what is new in 3.5", "certificates"),
+        ("4.2 怎么配置", "page Functions"),
+    ],
+)
+def test_section_with_the_number_of_the_question_is_quoted(
+    tmp_path: Path, question: str, fact: str
+) -> None:
+    assert fact in quoted_page(tmp_path, RELEASES, question)

@@ -13,7 +13,7 @@ from pathlib import Path
 from ingestion.store.collection import Collection
 from ingestion.text.words import normalise, split_words, stem
 from runnables.question.extract_details import command_flags, error_codes, extract_details
-from runnables.question.topic_scorer import DEVELOPER_WORDS
+from runnables.question.topic_scorer import DEVELOPER_WORDS, is_uncommon_word
 from schemas.choices import LANGUAGES, Language
 
 MIN_LANGUAGE_SHARE = 0.1
@@ -91,6 +91,20 @@ _ASKED_CODE = re.compile(
     re.IGNORECASE,
 )
 """A question about the meaning of a number of 3 to 9 digits, or about a code that an API returns."""
+
+_HEADING_NUMBER = re.compile(
+    r"(?:(?<![A-Za-z])(?P<name>[A-Za-z]{2,20}) ?)?"
+    r"(?<![A-Za-z0-9_.,-])[vV]?(?P<number>\d{1,3}(?:\.\d{1,3}){1,3})"
+    r"(?![A-Za-z0-9_%-]|\.\w|,\d| ?(?:[元秒天倍个万亿]|分钟|小时|[kmg]b\b|ms\b|usd\b|seconds\b|hours\b))",
+    re.ASCII,
+)
+"""A number with dots and without a unit, and the Latin word before it."""
+
+_VERSION_WORDS = frozenset(
+    ["version", "release", "section", "chapter", "since", "after", "before", "api", "sdk", "cli"]
+)
+"""Words before the number of a version or chapter."""
+
 _LAST_STATUS = re.compile(
     r"(?:\b(?:conflict|fail(?:s|ed|ure)?|denied|reject(?:s|ed)?|refused|unauthori[sz]ed|forbidden|invalid)"
     r"|冲突|失败|拒绝|无效|被拒)\s?(?:4(?:0[1-9]|1[0-7]|2[1-9]|31|51)|50[1-8])\W*\Z",
@@ -292,6 +306,22 @@ def names_of_fields(question: str) -> list[str]:
     """
     names = map(str.lower, _ASKED_FIELD.findall(question))
     return [name for name in names if name not in DEVELOPER_WORDS]
+
+
+def heading_numbers(question: str) -> list[str]:
+    """Return the numbers such as `3.2` in `question` that may be versions or chapters of the documents.
+
+    The number after another name, as in "TLS 1.2", is not returned.
+    """
+    return [
+        match["number"]
+        for match in _HEADING_NUMBER.finditer(question)
+        if not match["name"] or _is_before_version(match["name"].lower())
+    ]
+
+
+def _is_before_version(word: str) -> bool:
+    return word in _VERSION_WORDS or not is_uncommon_word(word)
 
 
 def asks_about_code(question: str) -> bool:

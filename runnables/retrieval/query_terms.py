@@ -24,13 +24,18 @@ from runnables.question.query_analysis import (
     Lexicon,
     camel_case_names,
     general_lexicon,
+    heading_numbers,
     main_languages,
     names_of_fields,
     numeric_codes,
     specific_identifiers,
 )
 from runnables.question.topic_scorer import DEVELOPER_WORDS, is_content_word
-from runnables.retrieval.exact_search import MAX_IDENTIFIERS, chunks_by_path
+from runnables.retrieval.exact_search import (
+    MAX_IDENTIFIERS,
+    chunks_by_heading_number,
+    chunks_by_path,
+)
 from runnables.retrieval.path_patterns import chunks_with_pattern, matching_patterns, unescaped_body
 from schemas.question import ExtractedDetails, StructuredQuestion
 
@@ -140,6 +145,13 @@ class QueryTerms:
         codes = [code.lower() for code in error_codes(details.text)]
         code = named_error_code(details.prose)
         parameters = [name.lower() for name in details.request_param]
+        numbers = [
+            number
+            for number in heading_numbers(asked)
+            if chunks_by_heading_number(collection, number, NO_FILTERS)
+        ]
+        # A number in a heading identifies the section like the rarest word.
+        weights |= dict.fromkeys(numbers, math.log(total))
         return cls(
             weights=weights,
             stems=list(map(stem, split_words(text))),
@@ -147,7 +159,7 @@ class QueryTerms:
                 text, weights, (general_lexicon(main_languages(collection)), glossary)
             ),
             ngrams=_ngrams(text),
-            identifiers=frozenset([*names, *codes, *parameters]),
+            identifiers=frozenset([*names, *codes, *parameters, *numbers]),
             values=_values(asked),
             error_number=code if code and code.isdecimal() else None,
             has_pasted_call=bool(details.request_param) or details.response is not None,
@@ -194,7 +206,7 @@ class QueryTerms:
         `DEVELOPER_WORDS` and `REMEDY_WORDS` do not count.
         """
         texts = chain(names, DEVELOPER_WORDS, REMEDY_WORDS)
-        known = {stem(word) for text in texts for word in split_words(text)}
+        known = {word for text in texts for word in (text, *map(stem, split_words(text)))}
         return len(self.weights.keys() - known) >= MIN_OTHER_WORDS
 
     @cached_property
@@ -217,7 +229,7 @@ class QueryTerms:
     def is_bare(self) -> bool:
         """Whether the question has no words besides its identifiers."""
         known = {stem(word) for name in self.identifiers for word in split_words(name)}
-        return self.weights.keys() <= known
+        return self.weights.keys() - self.identifiers <= known
 
     def contains_phrase(self, stems: Sequence[str]) -> bool:
         """Return whether the question contains words with these stems, one after the other."""
@@ -315,5 +327,7 @@ def _pattern(word: str) -> str:
     """Return the string by which a word with this stem is found in a text with single spaces."""
     if not word.isascii():
         return word
+    if "." in word:  # a number such as 3.2, which is also a part of 3.2.0
+        return f" {word.replace('.', ' ')} "
     # The stemmer turns a final y into i. A word of up to three letters matches only as a whole.
     return f" {word.removesuffix('i')}" if len(word) > 3 else f" {word} "

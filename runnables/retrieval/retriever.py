@@ -20,7 +20,12 @@ from ingestion.store.collection import ChunkHit, Collection
 from ingestion.store.schema import Vector
 from runnables.models.chat_model import ModelCircuit
 from runnables.question.query_analysis import extract_identifiers
-from runnables.retrieval.exact_search import DEFINED, definition_strength, find_definitions
+from runnables.retrieval.exact_search import (
+    DEFINED,
+    chunks_by_heading_number,
+    definition_strength,
+    find_definitions,
+)
 from runnables.retrieval.ranking import (
     dense_weight,
     diversify,
@@ -203,6 +208,10 @@ class HybridSearch:
             found = {ChunkHit.from_chunk(chunk): chunk for chunk in exact}
             chunks = found | self._read(hit for hit in candidates if hit not in found)
             candidates = _definitions_first(identifiers, chunks, found, ranking, candidates)
+        if numbered := chunks_by_heading_number(self.collection, query, filters):
+            # With the score 0, they count as chunks that were added on purpose (see `relative_scores`).
+            first = {ChunkHit.from_chunk(c): 0.0 for c in numbered[:MAX_LEADING_DEFINITIONS]}
+            candidates = first | {h: s for h, s in candidates.items() if h not in first}
         return self._read_best(candidates, k, chunks)
 
     def _read_best(
