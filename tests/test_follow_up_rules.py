@@ -257,6 +257,8 @@ def test_follow_up_is_rewritten_with_what_it_refers_to(
         (["what is the rate limit on Team?", "and on Enterprise?"], "what is the rate limit on Enterprise?"),
         (["how do i set a timeout in node?", "and in python?", "and in go?"], "how do i set a timeout in go?"),
         (["how do i set a timeout in node?", "and in v2?"], "how do i set a timeout in node: in v2?"),
+        (["sign a token in go", "same for java?"], "sign a token in java"),
+        (["how many users on free", "the same on business?"], "how many users on business"),
         (["ruby sdk", "and php?", "and rust?"], "rust sdk"),
         (["does Team have SSO?", "and Business?", "and SCIM?"], "does Business have SCIM?"),
         (["does Apple Pay support refunds?", "and Enterprise?"], "does Apple Pay support refunds: Enterprise?"),

@@ -37,7 +37,8 @@ _OPENER = re.compile(
     r"[\s，,、：:]*"
     r"|(?:谢谢|多谢|好的)(?:你|您|啦|了)*[\s，,]*"
     r"|(?:ok|okay|thanks|thx)(?![A-Za-z])[\s,]*"
-    r"|(?:and|but|then|also|so|or|well|now|what about|how about)\b[\s,]*",
+    r"|(?:and|but|then|also|so|or|well|now|what about|how about|(?:the )?same(?= (?:for|in|on|with)\b))\b"
+    r"[\s,]*",
     re.I,
 )
 """What may precede the question itself, such as "and" or 那."""
