@@ -60,7 +60,7 @@ def _matrix_row(terms: QueryTerms, segment: Segment) -> MatrixRow | None:
     columns = [
         (words, cell)
         for title, cell in segment.cells
-        if plain_text(cell) != segment.name and (words := _words_in(terms, title) - of_name)
+        if (words := _words_in(terms, title) - of_name) and plain_text(cell) != segment.name
     ]
     is_stated = any(states_quantity(cell, terms.quantities) for _, cell in columns)
     if not columns or not (of_name or is_stated):

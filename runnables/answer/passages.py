@@ -116,7 +116,7 @@ class Candidate(RankedChunk):
         `Segment.names` contains the names. In a table of errors, a code such as `not_found` may be anywhere
         in the row.
         """
-        return bool(self._asked_names(self.segments[index]) or self._described_codes(index))
+        return bool(self._asked_names[index] or self._described_codes(index))
 
     def mentions_code(self, index: int) -> bool:
         """Return whether the question is about an error number, which the segment contains."""
@@ -162,17 +162,22 @@ class Candidate(RankedChunk):
         is_asked = "meaning" in needs or self.is_named_identifier(index)
         return kind == "bullet" and self.is_named(index) and is_asked and "difference" not in needs
 
-    def _asked_names(self, segment: Segment) -> set[str]:
-        """Return the names of a segment that are identifiers, values or words of the question.
+    @cached_property
+    def _asked_names(self) -> Sequence[Set[str]]:
+        """For each segment, its names that are identifiers, values or words of the question.
 
         Words that are only in flags do not count: a row `draft` does not describe `--draft`.
         """
-        names = segment.names.keys() & (self.terms.identifiers | self.terms.values)
-        name = segment.name.lower()
-        stems = set(map(stem, split_words(name)))
-        is_word = stems <= self.terms.weights.keys() - self.name_words
-        is_word = is_word and not stems <= self.terms.flag_words
-        return names | {name} if name in segment.names and is_word else names
+        terms = self.terms
+        values, words = terms.identifiers | terms.values, terms.weights.keys() - self.name_words
+
+        def asked(segment: Segment) -> Set[str]:
+            names, name = segment.names.keys() & values, segment.name.lower()
+            stems = set(map(stem, split_words(name))) if name in segment.names else None
+            is_word = stems is not None and stems <= words and not stems <= terms.flag_words
+            return names | {name} if is_word else names
+
+        return list(map(asked, self.segments))
 
     def defined_codes(self, index: int) -> Set[str]:
         """Return the error codes of the question that the segment, a table row or list item, defines.
@@ -181,11 +186,11 @@ class Candidate(RankedChunk):
         meaning. The values in a pasted request are not codes.
         """
         terms, segment = self.terms, self.segments[index]
-        names = self._asked_names(segment)
+        names = self._asked_names[index]
         if not terms.needs & {"error", "meaning"}:
-            names &= terms.identifiers | terms.values
+            names = names & (terms.identifiers | terms.values)
         if terms.has_pasted_call:
-            names -= terms.values - terms.identifiers
+            names = names - (terms.values - terms.identifiers)
         if self.chunk.kind == "error_codes" and self.is_named(index):
             is_explained = sum(bool(cell) for _, cell in segment.cells) > 1
             return self._described_codes(index) | (names if is_explained else set())

@@ -205,8 +205,7 @@ class QueryTerms:
 
         `DEVELOPER_WORDS` and `REMEDY_WORDS` do not count.
         """
-        texts = chain(names, DEVELOPER_WORDS, REMEDY_WORDS)
-        known = {word for text in texts for word in (text, *map(stem, split_words(text)))}
+        known = _with_stems(names) | _GENERAL_WORDS
         return len(self.weights.keys() - known) >= MIN_OTHER_WORDS
 
     @cached_property
@@ -331,3 +330,12 @@ def _pattern(word: str) -> str:
         return f" {word.replace('.', ' ')} "
     # The stemmer turns a final y into i. A word of up to three letters matches only as a whole.
     return f" {word.removesuffix('i')}" if len(word) > 3 else f" {word} "
+
+
+def _with_stems(texts: Iterable[str]) -> frozenset[str]:
+    """Return `texts` and the stems of their words."""
+    return frozenset(word for text in texts for word in (text, *map(stem, split_words(text))))
+
+
+_GENERAL_WORDS = _with_stems(DEVELOPER_WORDS | REMEDY_WORDS)
+"""Words that say nothing about the subject of a question."""
