@@ -8,8 +8,6 @@ A chunk defines an identifier in each of these cases:
 - The identifier starts a line, and is in code, in bold or followed by a colon.
 - The identifier is the name, path, last path segment or operation id of the chunk's API.
 
-The number of a version or chapter is found at the start of headings (see `chunks_by_heading_number`).
-
 A chunk also defines a path if it defines a pattern that matches the path, such as `/devices/${id}/state`.
 
 Some other mentions count as weaker definitions (see `LISTED`). The rest are left to full-text search.
@@ -32,7 +30,7 @@ from ingestion.text.words import (
     with_indexed_versions,
 )
 from runnables.question.extract_details import error_codes
-from runnables.question.query_analysis import heading_numbers, hexadecimal, specific_identifiers
+from runnables.question.query_analysis import hexadecimal, specific_identifiers
 from runnables.retrieval.path_patterns import (
     SEARCH_DEPTH,
     api_url_candidates,
@@ -67,12 +65,6 @@ DEFINED, LISTED = 2, 1
 code span or a number of more than three digits outside tables, or a word in a table cell. Numbers in table
 cells do not count.
 """
-
-MAX_NUMBERED_DOCUMENTS = 3
-"""Maximum number of documents in which headings with a number of the question are looked for."""
-
-_VERSION_PREFIX = "(?:[vV]|[Vv]ersion |[Rr]elease |版本 ?)?"
-"""What may precede the number of a version at the start of a heading."""
 
 STATUS_DIGITS = 3
 """Number of digits of an HTTP status."""
@@ -134,41 +126,6 @@ def find_definitions(
         for chunk in _candidates(collection, identifier, question, filters):
             found.setdefault(chunk.id, chunk)
     return list(found.values())
-
-
-def chunks_by_heading_number(
-    collection: Collection, question: str, filters: Filters
-) -> list[Chunk]:
-    """Return the chunks below headings that begin with a version or chapter number of `question`.
-
-    For example, the heading "3.2.0 (2024-10-15)" for 3.2, and "4.2 Callbacks" for 4.2. If a heading has
-    exactly the number of the question, it precedes the others.
-
-    This function blocks: call it in a worker thread.
-    """
-    numbers = heading_numbers(question)
-    documents = [
-        (entry.source, entry.document_id)
-        for entry in (collection.catalogue() if numbers else ())
-        if any(_numbered_depth(path, numbers) for path in entry.outline)
-    ]
-    found = collection.chunks_of_documents(documents[:MAX_NUMBERED_DOCUMENTS]) if documents else []
-    depths = {chunk.id: _numbered_depth(chunk.section, numbers) for chunk in found}
-    chunks = [chunk for chunk in found if depths[chunk.id] and filters.allow(chunk)]
-    return sorted(chunks, key=lambda chunk: depths[chunk.id])
-
-
-def _numbered_depth(path: str, numbers: Iterable[str]) -> int:
-    """Return how far the path of headings `path` is from having exactly one of `numbers`; 0 if none has.
-
-    The result is 1 for the heading "3.2", 2 for "3.2.0", and more for headings below them.
-    """
-    headings = path.split(" > ")
-    for below, heading in enumerate(reversed(headings)):
-        for number in numbers:
-            if match := re.match(rf"\W*{_VERSION_PREFIX}{re.escape(number)}(?!\d)(\.\d)?", heading):
-                return 1 + 2 * below + (match[1] is not None)
-    return 0
 
 
 def missing_identifiers(

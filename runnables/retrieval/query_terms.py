@@ -33,9 +33,9 @@ from runnables.question.query_analysis import (
 from runnables.question.topic_scorer import DEVELOPER_WORDS, is_content_word
 from runnables.retrieval.exact_search import (
     MAX_IDENTIFIERS,
-    chunks_by_heading_number,
     chunks_by_path,
 )
+from runnables.retrieval.heading_numbers import chunks_by_heading_number
 from runnables.retrieval.path_patterns import chunks_with_pattern, matching_patterns, unescaped_body
 from schemas.question import ExtractedDetails, StructuredQuestion
 

@@ -22,10 +22,10 @@ from runnables.models.chat_model import ModelCircuit
 from runnables.question.query_analysis import extract_identifiers
 from runnables.retrieval.exact_search import (
     DEFINED,
-    chunks_by_heading_number,
     definition_strength,
     find_definitions,
 )
+from runnables.retrieval.heading_numbers import chunks_by_heading_number
 from runnables.retrieval.ranking import (
     dense_weight,
     diversify,
