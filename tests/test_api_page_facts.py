@@ -186,6 +186,8 @@ def test_cell_is_repeated_in_a_table_whose_rows_are_named() -> None:
         ("`boats:read`: Reads boats. Not `boats`.", [("boats:read", "Reads boats. Not boats")]),
         ("`boats:read`. Users: `users:read`.", [("boats:read", ""), ("users:read", "")]),
         ("`reader`. It also needs the role `writer`.", [("reader", ""), ("writer", "")]),
+        ("`admin`. `reader`.", [("admin", ""), ("reader", "")]),
+        ("`write` or higher", [("write", "or higher")]),
     ],
 )
 def test_permissions_end_with_their_sentence(text: str, expected: list[tuple[str, str]]) -> None:

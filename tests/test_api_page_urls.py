@@ -24,6 +24,8 @@ from tests.api_page_lines import read_lines, read_operations
         ("BaseUrl/v4/boats", "/v4/boats"),
         ("your-domain/v4/boats", "/v4/boats"),
         ("域名/v4/boats", "/v4/boats"),
+        ("serverUrl/v4/boats", "/v4/boats"),
+        ("api_host/v4/boats", "/v4/boats"),
         ("none", ""),
     ],
 )
@@ -84,10 +86,19 @@ def test_example_of_a_body_shows_that_a_url_without_a_method_is_posted(tmp_path:
     )
 
 
+def test_sending_a_notification_is_an_operation(tmp_path: Path) -> None:
+    page = WITHOUT_METHOD.format(title="发送通知", heading="请求包字段说明")
+    assert read_lines(page, tmp_path / "page.md")[0].startswith("POST ")
+
+
 @pytest.mark.parametrize(
     ("title", "further"),
-    [("租船之后回调", ""), ("租船", "\n**请求 URL**：https://boats.example/v4/boats/return\n")],
-    ids=["callback", "two URLs"],
+    [
+        ("租船之后回调", ""),
+        ("租船结果通知", ""),
+        ("租船", "\n**请求 URL**：https://boats.example/v4/boats/return\n"),
+    ],
+    ids=["callback", "notification", "two URLs"],
 )
 def test_other_url_without_a_method_is_no_call(title: str, further: str, tmp_path: Path) -> None:
     page = WITHOUT_METHOD.format(title=title, heading="请求包字段说明") + further
@@ -113,10 +124,10 @@ ACTION_ROW = "| Action | 是 | String | 公共参数，本接口取值：RentBoa
 @pytest.mark.parametrize(
     "page",
     [
-        "# 租船\n\n**Action**：`RentBoat`\n" + PARAMETERS.format(row=""),
+        "# 租船\n\n**Action**：`RentBoat`\n\n**接口请求域名**：`boats.example`\n" + PARAMETERS.format(row=""),
         "# 租船\n\n接口请求域名： boats.example 。\n" + PARAMETERS.format(row=ACTION_ROW),
         "# 租船\n" + PARAMETERS.format(row=ACTION_ROW) + "\n```\nPOST / HTTP/1.1\nHost: boats.example\n```\n",
-        "# Rent a boat\n\nAction: RentBoat\n" + PARAMETERS.format(row=""),
+        "# Rent a boat\n\nAction: RentBoat\n\nEndpoint: boats.example\n" + PARAMETERS.format(row=""),
     ],
     ids=["label", "row", "row and example", "English label"],
 )  # fmt: skip
@@ -129,15 +140,17 @@ def test_action_is_the_operation(page: str, tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     "page",
     [
-        "# Actions\n\nAction: Rent a boat\n" + PARAMETERS.format(row=""),
-        "# 租船\n\nAction: RentBoat\n\nAction: SellBoat\n" + PARAMETERS.format(row=""),
-        "# 租船\n\nAction: RentBoat\n",
-        "# 租船\n"
-        + PARAMETERS.format(row="| Action | 是 | String | 取值：Rent、Sell |\n"),
+        "# Actions\n\nAction: Rent a boat\n\n{server}" + PARAMETERS.format(row=""),
+        "# 租船\n\n- Action: RentBoat\n- Action: SellBoat\n\n{server}" + PARAMETERS.format(row=""),
+        "# 租船\n\nAction: RentBoat\n\n{server}",
+        "# Button\n\nAction: Navigate\n" + PARAMETERS.format(row=""),
+        "# 租船\n\n{server}" + PARAMETERS.format(row="| Action | 是 | String | 取值：Rent / Sell |\n"),
+        "# 租船\n\n{server}" + PARAMETERS.format(row="| Action | 是 | String | 取值为 Rent 或 Sell |\n"),
     ],
-    ids=["words", "several", "no parameters", "several values"],
+    ids=["words", "several", "no parameters", "no server", "several values", "two values"],
 )  # fmt: skip
 def test_other_action_is_no_operation(page: str, tmp_path: Path) -> None:
+    page = page.replace("{server}", "接口请求域名：boats.example\n")
     assert not read_operations(page, tmp_path / "page.md")
 
 

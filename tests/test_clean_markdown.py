@@ -159,8 +159,8 @@ def test_markup_is_converted(written: str, plain: str) -> None:
             "| 值 |\n| --- |\n| 枚举：`a`、b（默认） |\n| 甲、乙；完 |\n| - 甲：1 - 乙 |",
         ),
         (
-            "| a |\n| --- |\n| One of<br>- cat<br>&nbsp;- dog |\n| Is - or:<br>- cat. Meows<br>- dog |",
-            "| a |\n| --- |\n| One of: cat, dog |\n| Is - or: - cat. Meows - dog |",
+            "| a |\n| --- |\n| A<br>- cat<br>- dog<br>B<br>- cow<br>- pig |\n| One of<br>- cat<br>&nbsp;- dog |\n| Is - or:<br>- cat. Meows<br>- dog |",
+            "| a |\n| --- |\n| A: cat, dog; B: cow, pig |\n| One of: cat, dog |\n| Is - or: - cat. Meows - dog |",
         ),
     ],
 )

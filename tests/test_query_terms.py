@@ -9,7 +9,8 @@ from app.service.answer_service import open_answer_service
 from ingestion.store.collection import Collection
 from runnables.question.extract_details import extract_details
 from runnables.question.needs import needs_of
-from runnables.question.query_analysis import Glossary, heading_numbers
+from runnables.question.query_analysis import Glossary
+from runnables.retrieval.heading_numbers import heading_numbers
 from runnables.retrieval.query_terms import QueryTerms
 from tests.small_platform import PLATFORM, guides, quoted_page, settings_of
 
@@ -104,6 +105,14 @@ def test_upload_does_not_ask_for_parameters(question: str, is_asked: bool) -> No
         ("手续费 0.6%", []),
         ("1.5 元一条吗", []),
         ("call 2025.01.02", []),
+        ("POST /v1/orders HTTP/1.1", []),
+        ("GET /v2.0/orders", []),
+        ("pip install requests==2.31.0", []),
+        ("amount 1.2 fails", []),
+        ("after 1.5 days", []),
+        ("控制台 4.2 怎么配置", ["4.2"]),
+        ("温度设为 0.7 报错", []),
+        ("2.1.0 2.1.0 2.2.0 2.3.0 2.4.0", ["2.1.0", "2.2.0", "2.3.0"]),
     ],
 )
 def test_numbers_of_versions_and_chapters(question: str, numbers: list[str]) -> None:

@@ -154,7 +154,9 @@ _SECRET_PREFIX = re.compile(
 )
 _PREFIX = re.compile(r"(?:[a-z]{1,12}[0-9]?[_-]){1,3}(?=[A-Za-z0-9]+$)")
 _MIN_CHARS_WITHOUT_TOPIC = 32
-"""Length that a random string of mixed case needs to be a secret whatever its line is about, in characters.
+"""Minimum length, in characters, of a random string that is a secret even in a line about something else.
+
+The string has upper and lower case.
 
 After a prefix such as pi_, it must be longer.
 """

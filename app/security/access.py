@@ -5,9 +5,9 @@ A route can set two options:
 - `needs`: the scope that the route requires, by default `"admin"`; None makes the route public
 - `limited=False`: requests with a valid key do not count towards the rate limits
 
-Public routes have no rate limits. Neither have commands on the same machine (the caller LOCAL) if an API
-key is configured; otherwise, they count as anonymous. While no API key is configured, all routes accept
-only requests from localhost.
+Public routes have no rate limits. Commands on the same machine have none either if an API key is configured
+(the caller LOCAL); otherwise, they count as anonymous callers. While no API key is configured, all routes
+accept only requests from localhost.
 """
 
 from ipaddress import IPv6Address, ip_address, ip_network

@@ -206,6 +206,8 @@ class LinkResolver:
         self._folder = f"{source.path}{os.sep}"
         names = {name for template in source.page_url for name in _NAME.findall(template)}
         self._needs_front_matter = not names <= _PATH_NAMES
+        self._urls: dict[Path, str] = {}
+        """The URLs of linked pages; a page may have many links to another one or to its own sections."""
 
     def resolve(self, markdown: str, path: Path, page: Path) -> str:
         """Return `markdown` with relative links to pages replaced by links to the URLs of the pages.
@@ -232,14 +234,19 @@ class LinkResolver:
         linked = self._page(address, path) if address else page
         if linked is None:
             return ""
+        if linked not in self._urls:
+            self._urls[linked] = self._page_url(linked)
+        url = self._urls[linked]
+        return f"{url}{hash_mark}{fragment}" if url else ""
+
+    def _page_url(self, page: Path) -> str:
+        """Return the URL of a page; empty if it has none."""
         try:
-            front_matter = self._front_matter(linked) if self._needs_front_matter else {}
+            front_matter = self._front_matter(page) if self._needs_front_matter else {}
         except SourceError:
             return ""
-        url = page_url(
-            self._source.page_url, {**front_matter, **path_values(linked, self._source.path)}
-        )
-        return f"{url}{hash_mark}{fragment}" if url else ""
+        values = {**front_matter, **path_values(page, self._source.path)}
+        return page_url(self._source.page_url, values)
 
     def _page(self, address: str, path: Path) -> Path | None:
         """Return the file that `address` names, relative to the page at `path`; None if there is none.

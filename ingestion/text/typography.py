@@ -8,9 +8,9 @@ from ingestion.text.markdown_blocks import outside_code, replace_outside_code
 _CHINESE = re.compile(r"[\u4e00-\u9fff]")
 _FULL_WIDTH_ENDS = ("。", "；", "！", "？", "：", "，", "、", "…")
 _ENDS = (".", ";", "!", "?", ":")
-_LINE_BREAKS = outside_code(r"\s*(?:<br\s*/?>(?:\s|&nbsp;)*)+")
+_LINE_BREAKS = outside_code(r"(?<!\s)\s*(?:<br\s*/?>(?:\s|&nbsp;)*)+")
 _BULLET = r"[-*+•·]\s+(?=\S)"
-_ITEM_BREAKS = outside_code(rf"\s*(?:<br\s*/?>(?:\s|&nbsp;)*)+{_BULLET}")
+_ITEM_BREAKS = outside_code(rf"(?<!\s)\s*(?:<br\s*/?>(?:\s|&nbsp;)*)++(?P<bullet>{_BULLET})?")
 _FIRST_BULLET = re.compile(rf"\A(\s*){_BULLET}")
 _ITEM = re.compile(
     rf"(?:\A\s*|<br\s*/?>(?:\s|&nbsp;)*){_BULLET}((?:(?!<br\b).)+)", re.IGNORECASE | re.DOTALL
@@ -64,7 +64,8 @@ def with_note(text: str, note: str) -> str:
 def join_lines(cell: str) -> str:
     """Return the Markdown of a table cell with a semicolon for each `<br>` that no punctuation replaces.
 
-    A list of short items becomes an enumeration: "one of:<br>- cat<br>- dog" becomes "one of: cat, dog".
+    A list whose items contain no punctuation becomes an enumeration: "one of:<br>- cat<br>- dog" becomes
+    "one of: cat, dog".
     """
     cell = _enumerate_items(cell)
     separator = "；" if has_chinese(cell) else "; "
@@ -91,10 +92,13 @@ def _enumerate_items(cell: str) -> str:
 
     def separate(line_breaks: re.Match[str]) -> str:
         nonlocal is_after_item
+        was_after_item, is_after_item = is_after_item, line_breaks["bullet"] is not None
         end = cell[: line_breaks.start()].rstrip("*_")
-        separator, is_after_item = comma if is_after_item else colon, True
+        if not is_after_item:  # the end of the list
+            return line_breaks[0]
         if end.endswith(_FULL_WIDTH_ENDS):
             return ""
-        return " " if end.endswith((*_ENDS, ",")) else separator
+        is_separated = end.endswith((*_ENDS, ","))
+        return " " if is_separated else (comma if was_after_item else colon)
 
     return replace_outside_code(_ITEM_BREAKS, separate, cell)

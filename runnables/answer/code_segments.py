@@ -1,6 +1,6 @@
 """Finds code that a question does not ask for, and the words in code.
 
-Tabs are code in several languages, or for several systems, each below its label.
+Tabs are blocks of code, each below its label, for example one per language.
 """
 
 import re
@@ -19,7 +19,10 @@ _NOT_WORDS = re.compile(
     r"|(?<=\S)[ \t]+(?:#|//)[ \t].*$",
     re.MULTILINE,
 )
-"""Matches keywords at the start of a statement, and comments at the end of a line."""
+"""Matches `import` and similar keywords at the start of a line, and comments behind code.
+
+In `from x import`, the name of the module is matched, too.
+"""
 
 
 def words_in_segment(terms: QueryTerms, segment: Segment) -> frozenset[str]:
@@ -66,20 +69,23 @@ def unasked_code(
 def _tab_groups(segments: Sequence[Segment]) -> Iterator[list[range]]:
     """Yield each group of tabs that follow each other; a tab is the indices of its label and its code."""
     group: list[range] = []
-    for index, segment in enumerate(segments):
+    index = 0
+    while index < len(segments):
         end = index + 1
         while end < len(segments) and segments[end].kind == "code":
             end += 1
-        if segment.is_label and end > index + 1:
+        if segments[index].is_label and end > index + 1:
             group.append(range(index, end))
-        elif not (group and index in group[-1]):
+        else:
             if len(group) >= MIN_TABS:
                 yield group
             group = []
+        index = end
     if len(group) >= MIN_TABS:
         yield group
 
 
 def _is_label_named(label: Segment, terms: QueryTerms) -> bool:
     stems = list(map(stem, split_words(plain_text(label.text))))
-    return bool(stems) and terms.contains_phrase(stems)
+    is_common = len(stems) == 1 and stems[0] not in terms.weights  # such as the verb "go"
+    return bool(stems) and not is_common and terms.contains_phrase(stems)

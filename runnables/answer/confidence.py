@@ -101,7 +101,8 @@ def quotes_probability(quotes: Quotes, missing_identifiers: Collection[str]) -> 
         has_others = terms.has_other_words(missing_identifiers)
         return min(probability, MAX_PROBABILITY_IF_MISSING) if has_others else 0.0
     defining = [passage for passage in quotes.passages if passage.codes]
-    if not terms.has_other_words(terms.identifiers):
+    names_api = any("/" in name for name in terms.identifiers)
+    if not (names_api or terms.has_other_words(terms.identifiers)):
         defining = [each for each in defining if not _defines_status_of_api(each)]
     names = [*terms.identifiers, *(passage.chunk.api_name for passage in defining)]
     if defining and "difference" not in terms.needs and not terms.has_other_words(names):

@@ -30,7 +30,12 @@ from runnables.answer.write_answer import STEP_NAME
 from runnables.coefficients import PASSAGE_WEIGHTS
 from runnables.models.chat_models import EXTRACTIVE
 from runnables.page_versions import NO_VERSIONS
-from runnables.question.extract_details import details_of, error_codes, extract_details
+from runnables.question.extract_details import (
+    details_of,
+    error_codes,
+    extract_details,
+    named_error_code,
+)
 from runnables.question.query_analysis import Glossary, specific_identifiers, split_question
 from runnables.retrieval.exact_search import is_at_path
 from runnables.retrieval.query_terms import QueryTerms
@@ -275,8 +280,9 @@ def _choose_passages(
     definition = next((passage for passage in others if passage.codes), None)
     if definition and "error" in terms.needs:
         # Below a heading such as "Error 1013", the best passage is about another code.
-        has_other_codes = bool(error_codes(best.chunk.section.rpartition(" > ")[2]))
-        return [definition] if has_other_codes else [best, definition]
+        heading = best.chunk.section.rpartition(" > ")[2]
+        is_about_code = heading.startswith(tuple(error_codes(heading))) or named_error_code(heading)
+        return [definition] if is_about_code else [best, definition]
     chosen, left = [best], MAX_QUOTED_CHARS // part_count - len(best.text)
     if "difference" in terms.needs and (side := _other_side(best, others)):
         chosen.append(side)

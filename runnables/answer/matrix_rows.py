@@ -5,6 +5,7 @@ the row and the column. Every row contains the titles of all columns, so only th
 show which row the question asks about.
 """
 
+import re
 from collections.abc import Mapping, Sequence
 from functools import lru_cache
 from typing import NamedTuple
@@ -20,6 +21,9 @@ MIN_COLUMNS = 3
 
 MIN_NAMED_SHARE = 0.3
 """Minimum weight of the words that name a cell, relative to all words of the question."""
+
+_COUNT = re.compile(r"\d[\d,.]*\s?[kKmM万]?\+?")
+"""A cell that is only a number."""
 
 
 class MatrixRow(NamedTuple):
@@ -66,7 +70,7 @@ def _matrix_row(terms: QueryTerms, segment: Segment) -> MatrixRow | None:
     if not columns or not (of_name or is_stated):
         return None
     # The titles say what a number counts, so the cell may be a bare number.
-    is_count = "count" in terms.quantities and any(cell[:1].isdigit() for _, cell in columns)
+    is_count = "count" in terms.quantities and any(_COUNT.fullmatch(cell) for _, cell in columns)
     words = of_name.union(*(words for words, _ in columns))
     return MatrixRow(words, terms.weight(of_name), is_stated or is_count)
 

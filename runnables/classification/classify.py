@@ -9,8 +9,9 @@ from functools import partial
 
 from langchain_core.runnables import Runnable, RunnableConfig
 
-from ingestion.store.collection import Collection
+from ingestion.store.collection import NO_FILTERS, Collection
 from ingestion.text.markdown_blocks import parse_table, plain_text
+from ingestion.text.typography import has_chinese
 from ingestion.text.words import split_words
 from runnables.classification.topic_gate import CERTAINLY_ON_TOPIC, ON_TOPIC, estimate_on_topic
 from runnables.models.chat_models import ChatModels
@@ -36,6 +37,7 @@ from runnables.retrieval.exact_search import (
     has_flag,
     names_action,
 )
+from runnables.retrieval.heading_numbers import chunks_by_heading_number
 from runnables.run_context import NamedStep, emit, remaining_seconds, with_deadline
 from runnables.state import Classification
 from schemas.answer import DegradedReason, Event
@@ -183,7 +185,7 @@ def _has_indexed_term(text: str, chunks: list[Chunk]) -> bool:
 def search_candidates(
     details: ExtractedDetails, collection: Collection, glossary: Glossary
 ) -> list[Chunk]:
-    """Return the chunks that a search for the question finds.
+    """Return the chunks that a search for the question finds, those of its versions and chapters first.
 
     The glossary's equivalents are searched for as well. The general lexicon is less exact: its synonyms are
     searched for only if no chunk contains a word of the question. Its translations are not searched for,
@@ -192,14 +194,15 @@ def search_candidates(
     This function blocks: call it in a worker thread.
     """
     query = details.search_query
+    numbered = chunks_by_heading_number(collection, details.prose, NO_FILTERS)
     expanded = " ".join([query, *glossary.equivalents(details.text)])
     found = collection.search(expanded, CANDIDATE_CHUNKS)
-    if not found:
+    if not (found or numbered):
         lexicon = general_lexicon(main_languages(collection))
-        is_english = query.isascii()
-        synonyms = [each for each in lexicon.equivalents(query) if each.isascii() == is_english]
+        is_chinese = has_chinese(query)
+        synonyms = [each for each in lexicon.equivalents(query) if has_chinese(each) == is_chinese]
         found = collection.search(" ".join(synonyms), CANDIDATE_CHUNKS) if synonyms else []
-    return [retrieved.chunk for retrieved in found]
+    return [*numbered, *(retrieved.chunk for retrieved in found)][:CANDIDATE_CHUNKS]
 
 
 def _question_type(

@@ -1,1 +1,1 @@
-"""Earlier turns of a conversation: small talk, follow-ups and their subject."""
+"""Small talk, and follow-ups that become standalone questions."""

@@ -13,7 +13,7 @@ from pathlib import Path
 from ingestion.store.collection import Collection
 from ingestion.text.words import normalise, split_words, stem
 from runnables.question.extract_details import command_flags, error_codes, extract_details
-from runnables.question.topic_scorer import DEVELOPER_WORDS, is_uncommon_word
+from runnables.question.topic_scorer import DEVELOPER_WORDS
 from schemas.choices import LANGUAGES, Language
 
 MIN_LANGUAGE_SHARE = 0.1
@@ -82,28 +82,16 @@ _ASKED_CODE = re.compile(
     r"|\b(?:gets?\s+an?|(?:got|getting|gives?|returns?|returned|throws)(?:\s+an?)?)\s+[45]\d\d\b"
     r"|\b(?:gets?|got|getting|gives?|returns?|returned|throws)(?:\s+an?)?\s+-?\d{4,9}\b(?!\s+[a-z]{3,})"
     r"|\b(?:GET|POST|PUT|PATCH|DELETE|HEAD)\s+[\"'`]?(?:https?:/)?/\S+(?:\s+HTTP/[\d.]+[\"']?)?\s+[45]\d\d\b"
-    r"|\b(?:retry(?:ing)?|returns?|returned|status|an?)\s+(?:an?\s+)?[1-5]\d\d\b"
-    r"(?=\W*\Z|[,;:?!.]\s|\s+(?:or|and|from|if|when|on|in|with|after|while|then|but|by|is|does|do)\b)"
+    r"|\b(?:retry(?:ing)?|returns?|returned|status)\s+(?:an?\s+)?[2-5]\d\d\b"
+    r"(?=\W*\Z|[,;:?!.]\s|\s+(?:or|and|from|if|when|on|in|with|after|while|then|but|is|does|do)\b)"
+    r"|\ban?\s+[45]\d\d\b(?=\W*\Z|[,;:?!.]\s|\s+(?:from|if|when|on|after|while|then|but|does|do)\b)"
     r"|\bwhy\b.{1,30}?\b[45]\d\d\b|\A\W*(?:(?:and|what about|那)\s*)?\d{3,9}\s*呢?\W*\Z"
     r"|(?<!\d)\d{3,9}\s*(?:是什么|是啥|什么意思|啥意思|代表|表示)"
-    r"|(?:返回|报|出现|提示|遇到|重试)了?\s*(?:[45]\d\d(?!\d|\s*[个条次])"
+    r"|(?:返回|报|出现|提示|遇到|重试)了?\s*(?:[45]\d\d(?!\d|\s*(?:[个条次秒分]|毫秒))"
     r"|(?:-\d{1,3}|-?\d{4,9})(?!\d|\s*[个条次人元天秒分小]))",
     re.IGNORECASE,
 )
 """A question about the meaning of a number of 3 to 9 digits, or about a code that an API returns."""
-
-_HEADING_NUMBER = re.compile(
-    r"(?:(?<![A-Za-z])(?P<name>[A-Za-z]{2,20}) ?)?"
-    r"(?<![A-Za-z0-9_.,-])[vV]?(?P<number>\d{1,3}(?:\.\d{1,3}){1,3})"
-    r"(?![A-Za-z0-9_%-]|\.\w|,\d| ?(?:[元秒天倍个万亿]|分钟|小时|[kmg]b\b|ms\b|usd\b|seconds\b|hours\b))",
-    re.ASCII,
-)
-"""A number with dots and without a unit, and the Latin word before it."""
-
-_VERSION_WORDS = frozenset(
-    ["version", "release", "section", "chapter", "since", "after", "before", "api", "sdk", "cli"]
-)
-"""Words before the number of a version or chapter."""
 
 _LAST_STATUS = re.compile(
     r"(?:\b(?:conflict|fail(?:s|ed|ure)?|denied|reject(?:s|ed)?|refused|unauthori[sz]ed|forbidden|invalid)"
@@ -306,22 +294,6 @@ def names_of_fields(question: str) -> list[str]:
     """
     names = map(str.lower, _ASKED_FIELD.findall(question))
     return [name for name in names if name not in DEVELOPER_WORDS]
-
-
-def heading_numbers(question: str) -> list[str]:
-    """Return the numbers such as `3.2` in `question` that may be versions or chapters of the documents.
-
-    The number after another name, as in "TLS 1.2", is not returned.
-    """
-    return [
-        match["number"]
-        for match in _HEADING_NUMBER.finditer(question)
-        if not match["name"] or _is_before_version(match["name"].lower())
-    ]
-
-
-def _is_before_version(word: str) -> bool:
-    return word in _VERSION_WORDS or not is_uncommon_word(word)
 
 
 def asks_about_code(question: str) -> bool:

@@ -9,11 +9,14 @@ from xml.parsers import expat
 
 from pydantic import JsonValue
 
+MAX_DEPTH = 50
+"""Maximum number of elements within each other. JSON that is nested deeper is not read either."""
+
 MAX_DOCUMENTS = 5
 """Maximum number of places in a question where a document is looked for. Each may be read to its end."""
 
 _START = re.compile(
-    r"<\?xml\s[^<>]{0,200}\?>\s{0,9}<[A-Za-z]|<[A-Za-z][\w.:-]{0,60}>\s{0,99}<[A-Za-z]"
+    r"<\?xml\s[^<>]{0,200}\?>\s{0,9}<[A-Za-z]|<[A-Za-z][\w.:-]{0,60}(?:\s[^<>]{0,200})?>\s{0,99}<[A-Za-z]"
 )
 """The start of a document: an XML declaration, or two opening tags."""
 
@@ -37,18 +40,25 @@ class _Reader:
         self.end: int | None = None
         """Position in bytes after the document; None if the document is incomplete or invalid."""
         self._open: list[tuple[str, dict[str, JsonValue], list[str]]] = []
-        self._parser = expat.ParserCreate()
-        self._parser.StartElementHandler = lambda name, _: self._open.append((name, {}, []))
+        # The text is in UTF-8 here, whatever encoding the XML declaration names.
+        self._parser = expat.ParserCreate("utf-8")
+        self._parser.StartElementHandler = self._start
         self._parser.EndElementHandler = self._close
         self._parser.CharacterDataHandler = lambda text: self._open[-1][2].append(text)
         self._parser.StartDoctypeDeclHandler = self._reject
 
     def read(self, text: str) -> None:
         """Set `body` and `end`."""
+        self._data = text.encode(errors="replace")
         try:
-            self._parser.Parse(text.encode(errors="replace"), True)
+            self._parser.Parse(self._data, True)
         except (expat.ExpatError, _Done):
             return
+
+    def _start(self, name: str, _: object) -> None:
+        if len(self._open) == MAX_DEPTH:
+            raise _Done
+        self._open.append((name, {}, []))
 
     def _close(self, _: str) -> None:
         name, children, texts = self._open.pop()
@@ -57,7 +67,7 @@ class _Reader:
             self._open[-1][1][name] = value
             return
         self.body = value if name.lower() not in _HTML_ROOTS else None
-        self.end = self._parser.CurrentByteIndex + len(f"</{name}>".encode())
+        self.end = self._data.index(b">", self._parser.CurrentByteIndex) + 1
         raise _Done
 
     def _reject(self, *_: object) -> None:
@@ -65,10 +75,11 @@ class _Reader:
 
 
 def replace_xml(text: str) -> str:
-    """Return `text` with each XML document whose root has elements replaced by a JSON object.
+    """Return `text` with up to `MAX_DOCUMENTS` XML documents replaced by JSON objects.
 
-    Attributes, the name of the root, and all but the last of several elements with the same name are left
-    out. HTML and documents that are incomplete or have a document type stay as they are.
+    The root of such a document has elements. Attributes, the name of the root, and all but the last of
+    several elements with the same name are left out. HTML, and documents that are incomplete or have a
+    document type, stay as they are.
     """
     position = 0
     for _ in range(MAX_DOCUMENTS):

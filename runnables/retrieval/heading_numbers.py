@@ -4,15 +4,73 @@ import re
 from collections.abc import Iterable
 
 from ingestion.store.collection import Collection
-from runnables.question.query_analysis import heading_numbers
 from schemas.document import Chunk
 from schemas.question import Filters
 
+MAX_NUMBERS = 3
+"""Maximum number of numbers in a question that are looked for."""
+
 MAX_NUMBERED_DOCUMENTS = 3
-"""Maximum number of documents in which headings with a number of the question are looked for."""
+"""Maximum number of documents whose sections are returned."""
+
+MAX_READ_DOCUMENTS = 20
+"""Maximum number of documents with such headings that are read, in case the filters exclude some."""
+
+_NUMBER = re.compile(
+    r"(?:(?P<before>[A-Za-z]{2,20}|[\u4e00-\u9fff]) ?)?(?<![A-Za-z0-9_.,:=/$¥€£-])"
+    r"[vV]?(?P<number>\d{1,3}(?:\.\d{1,3}){1,2})(?![A-Za-z0-9_%-]|\.\w|,\d)"
+    r"(?! ?(?:[元秒天倍个万亿度]|分钟|小时"
+    r"|(?i:[kmg]?i?b|ms|px|usd|(?:second|minute|hour|day|week|month|year|time)s?)\b))",
+    re.ASCII,
+)
+"""A number with one or two dots and without a unit, and the word or the Chinese character before it."""
+
+_WORDS_BEFORE = frozenset(
+    ["version", "release", "section", "chapter", "since", "after", "before", "in", "of", "from", "to",
+     "with", "for", "and", "is", "was", "api", "sdk", "cli"]
+)  # fmt: skip
+"""Words that may precede the number of a version or chapter, unlike "TLS" in "TLS 1.2"."""
+
+_NOT_BEFORE = frozenset("为是成约到")
+"""Chinese characters before a value or an amount."""
 
 _VERSION_PREFIX = "(?:[vV]|[Vv]ersion |[Rr]elease |版本 ?)?"
 """What may precede the number of a version at the start of a heading."""
+
+
+def heading_numbers(question: str) -> list[str]:
+    """Return the first numbers such as `3.2` in `question` that may be versions or chapters.
+
+    Each number is returned once. A number with one dot counts at the start of the question, and after a
+    Chinese character or one of `_WORDS_BEFORE`; other numbers are often amounts. A number with two dots
+    also counts elsewhere, but not after another name, as in "python 3.8.1".
+    """
+    numbers = [
+        match["number"]
+        for match in _NUMBER.finditer(question.strip())
+        if _may_be_heading(match["before"] or "", match["number"], is_first=match.start() == 0)
+    ]
+    return list(dict.fromkeys(numbers))[:MAX_NUMBERS]
+
+
+def _may_be_heading(before: str, number: str, *, is_first: bool) -> bool:
+    if before.isascii() and before:
+        return before.lower() in _WORDS_BEFORE
+    return before not in _NOT_BEFORE and (is_first or bool(before) or number.count(".") > 1)
+
+
+def documented_numbers(collection: Collection, question: str) -> list[str]:
+    """Return the numbers of `question` with which a heading begins. This function blocks."""
+    return [
+        number
+        for number in heading_numbers(question)
+        if any(
+            _rank(path, [number])
+            for entry in collection.catalogue()
+            for path in entry.outline
+            if number in path  # much faster than a pattern
+        )
+    ]
 
 
 def chunks_by_heading_number(
@@ -26,25 +84,33 @@ def chunks_by_heading_number(
     This function blocks: call it in a worker thread.
     """
     numbers = heading_numbers(question)
-    documents = [
-        (entry.source, entry.document_id)
-        for entry in (collection.catalogue() if numbers else ())
-        if any(_numbered_depth(path, numbers) for path in entry.outline)
-    ]
-    found = collection.chunks_of_documents(documents[:MAX_NUMBERED_DOCUMENTS]) if documents else []
-    depths = {chunk.id: _numbered_depth(chunk.section, numbers) for chunk in found}
-    chunks = [chunk for chunk in found if depths[chunk.id] and filters.allow(chunk)]
-    return sorted(chunks, key=lambda chunk: depths[chunk.id])
+    documents: dict[tuple[str, str], int] = {}
+    for entry in collection.catalogue() if numbers else ():
+        paths = (path for path in entry.outline if any(number in path for number in numbers))
+        if ranks := list(filter(None, (_rank(path, numbers) for path in paths))):
+            documents[entry.source, entry.document_id] = min(ranks)
+    best = sorted(documents, key=lambda key: documents[key])[:MAX_READ_DOCUMENTS]
+    found = collection.chunks_of_documents(best) if best else []
+    ranks_of = {chunk.id: _rank(chunk.section, numbers) for chunk in found}
+    allowed = [chunk for chunk in found if ranks_of[chunk.id] and filters.allow(chunk)]
+    chunks = sorted(allowed, key=lambda chunk: ranks_of[chunk.id])
+    kept = list(dict.fromkeys(chunk.document_key for chunk in chunks))[:MAX_NUMBERED_DOCUMENTS]
+    return [chunk for chunk in chunks if chunk.document_key in kept]
 
 
-def _numbered_depth(path: str, numbers: Iterable[str]) -> int:
-    """Return how far the path of headings `path` is from having exactly one of `numbers`; 0 if none has.
+def contains_number(text: str, number: str) -> bool:
+    """Return whether `text` contains `number`, such as 3.2 in "3.2.0", but not in "1.3.2"."""
+    return re.search(rf"(?<![\d.]){re.escape(number)}(?!\d)", text) is not None
 
-    The result is 1 for the heading "3.2", 2 for "3.2.0", and more for headings below them.
+
+def _rank(path: str, numbers: Iterable[str]) -> int:
+    """Return the rank of the path of headings `path`, from 1 for the best; 0 if no heading has a number.
+
+    A heading with exactly one of `numbers` is better than one with a longer number. The more headings are
+    below it, the worse is the rank.
     """
-    contained = [number for number in numbers if number in path]  # faster than a pattern
-    for below, heading in enumerate(reversed(path.split(" > ")) if contained else ()):
-        for number in contained:
+    for below, heading in enumerate(reversed(path.split(" > "))):
+        for number in numbers:
             if match := re.match(rf"\W*{_VERSION_PREFIX}{re.escape(number)}(?!\d)(\.\d)?", heading):
                 return 1 + 2 * below + (match[1] is not None)
     return 0

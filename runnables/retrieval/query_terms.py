@@ -24,18 +24,17 @@ from runnables.question.query_analysis import (
     Lexicon,
     camel_case_names,
     general_lexicon,
-    heading_numbers,
     main_languages,
     names_of_fields,
     numeric_codes,
     specific_identifiers,
 )
-from runnables.question.topic_scorer import DEVELOPER_WORDS, is_content_word
+from runnables.question.topic_scorer import DEVELOPER_WORDS, STOP_WORDS, is_content_word
 from runnables.retrieval.exact_search import (
     MAX_IDENTIFIERS,
     chunks_by_path,
 )
-from runnables.retrieval.heading_numbers import chunks_by_heading_number
+from runnables.retrieval.heading_numbers import contains_number, documented_numbers
 from runnables.retrieval.path_patterns import chunks_with_pattern, matching_patterns, unescaped_body
 from schemas.question import ExtractedDetails, StructuredQuestion
 
@@ -126,7 +125,7 @@ class QueryTerms:
         words = [
             word
             for word in dict.fromkeys(split_words(text))
-            if word in names_in_text or is_content_word(word)
+            if (word in names_in_text and word not in STOP_WORDS) or is_content_word(word)
         ]
         forms = {word: {word, *inflected_forms(word)} for word in words}
         form_counts = collection.word_counts(set().union(*forms.values()))
@@ -145,11 +144,7 @@ class QueryTerms:
         codes = [code.lower() for code in error_codes(details.text)]
         code = named_error_code(details.prose)
         parameters = [name.lower() for name in details.request_param]
-        numbers = [
-            number
-            for number in heading_numbers(asked)
-            if chunks_by_heading_number(collection, number, NO_FILTERS)
-        ]
+        numbers = documented_numbers(collection, part or details.prose)
         # A number in a heading identifies the section like the rarest word.
         weights |= dict.fromkeys(numbers, math.log(total))
         return cls(
@@ -174,10 +169,15 @@ class QueryTerms:
         return sum(self.weights.values())
 
     @cached_property
+    def _heading_numbers(self) -> frozenset[str]:
+        """The numbers of versions and chapters among the words."""
+        return frozenset(word for word in self.weights if "." in word)
+
+    @cached_property
     def _patterns(self) -> list[tuple[str, list[str]]]:
         return [
             (word, [_pattern(word), *map(_pattern, self.equivalents.get(word, ()))])
-            for word in self.weights
+            for word in self.weights.keys() - self._heading_numbers
         ]
 
     def found_in(self, text: str) -> frozenset[str]:
@@ -186,11 +186,13 @@ class QueryTerms:
         A Chinese word also counts if it is a part of a longer word.
         """
         spaced = f" {' '.join(_PIECE.findall(normalise(text).lower()))} "
-        return frozenset(
+        found = (
             word
             for word, patterns in self._patterns
             if any(pattern in spaced for pattern in patterns)
         )
+        numbers = (number for number in self._heading_numbers if contains_number(text, number))
+        return frozenset([*found, *numbers])
 
     def weight(self, words: Iterable[str]) -> float:
         """Return the weight of `words`, which are stems of the question."""
@@ -254,7 +256,8 @@ class QueryTerms:
         A single word such as `reason` must be a whole word: `diff_reason` does not contain it.
         """
         patterns = self._identifier_patterns.items()
-        return frozenset(name for name, pattern in patterns if pattern.search(text))
+        names = frozenset(name for name, pattern in patterns if pattern.search(text))
+        return names - {n for n in self._heading_numbers & names if not contains_number(text, n)}
 
     def identifier_share(self, text: str) -> float:
         """Return the share of `identifiers` that `text` contains, 0 to 1. `text` is in lower case."""
@@ -286,7 +289,7 @@ def _equivalents(
     two words of "max limit".
     """
     found: dict[str, tuple[str, ...]] = {}
-    stems = list(stems)
+    stems = dict.fromkeys(stems)
     for term, group in chain.from_iterable(lexicon.groups(text) for lexicon in lexicons):
         of_term = set(map(stem, split_words(term)))
         synonyms = (stem(other.lower()) for other in group if other.lower() != term)
@@ -326,8 +329,6 @@ def _pattern(word: str) -> str:
     """Return the string by which a word with this stem is found in a text with single spaces."""
     if not word.isascii():
         return word
-    if "." in word:  # a number such as 3.2, which is also a part of 3.2.0
-        return f" {word.replace('.', ' ')} "
     # The stemmer turns a final y into i. A word of up to three letters matches only as a whole.
     return f" {word.removesuffix('i')}" if len(word) > 3 else f" {word} "
 

@@ -30,7 +30,7 @@ ASKED_SECTIONS: Mapping[SectionKind, Need] = {
     "request_url": "endpoint",
     "response_parameters": "returned",
 }
-"""The need (see `query_terms`) of the questions that a section of an API answers, by kind of section."""
+"""The need (see `needs`) of the questions that a section of an API answers, by kind of section."""
 
 CODE_WORDS = frozenset(["code", "exampl", "sampl", "snippet", "代码", "例子", "样例", "示例"])
 """The stems of words that ask for code."""
@@ -132,7 +132,10 @@ class RankedChunk:
         return (is_request or kind in RARELY_ASKED) and not fits(kind, needs)
 
     def _is_code_unasked(self, text: str) -> bool:
-        """Return whether the question is about a request, or about a name that the code `text` uses."""
+        """Return whether the question is about a request, or about a name in the code or its heading.
+
+        `text` is the code with its heading.
+        """
         terms = self.terms
         has_name = any(value in text and not value.isdecimal() for value in terms.values)
         asks_for_code = "steps" in terms.needs or not CODE_WORDS.isdisjoint(terms.stems)

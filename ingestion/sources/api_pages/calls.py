@@ -49,7 +49,7 @@ _MAY_BE_METHOD = re.compile(
 """A possible method. In lower case, a method counts only before a URL or at the end of a clause or line."""
 TARGET_ALONE = re.compile(TARGET)
 _RELATIVE_PATH = (
-    r"(?<![A-Za-z0-9_.:/-])(?!(?:(?i:localhost|host|domain|base_?url|your[\w-]*)|[A-Z_]+)/)"
+    r"(?<![A-Za-z0-9_.:/-])(?!(?:(?i:localhost|ip|\w*(?:host|domain|endpoint|url)|your[\w-]*)|[A-Z_]+)/)"
     r"[A-Za-z][A-Za-z0-9_-]*(?:\.(?:php|do|aspx?|jsp|cgi))?(?=/[\w{:<])"
 )
 """The first segment of a path without a leading slash, such as `v4` in `v4/group/create`.

@@ -230,8 +230,9 @@ def columns_of(header: Sequence[str], rows: TableRows = ()) -> Columns:
     If several columns have the same kind, the first is used. Of several columns of names, such as 字段名
     and 变量名, the one with the most identifiers in `rows` is used.
 
-    A column of marks such as `required` is recognised by its cells, whatever its title. In a table that
-    says what is required, names in the first column are recognised by their form.
+    A column of marks such as `required` is recognised by its cells, whatever its title. In a table with
+    types and such marks, names in the first column are recognised by their form, if no title announces
+    names.
     """
     at: dict[str, int] = {}
     for index, cell in enumerate(header):
@@ -247,7 +248,7 @@ def columns_of(header: Sequence[str], rows: TableRows = ()) -> Columns:
         if required is not None:
             at["required"] = required
     has_marks = "required" in at or "optional" in at
-    may_be_names = "name" not in at and has_marks and 0 not in at.values()
+    may_be_names = "name" not in at and "type" in at and has_marks and 0 not in at.values()
     if may_be_names and rows and _count_identifiers(rows, 0) == len(rows):
         at["name"] = 0
     return Columns(at, header)

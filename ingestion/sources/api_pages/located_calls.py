@@ -60,7 +60,12 @@ _CODE_LANGUAGE = re.compile(r"\A\s*(?:`{3,}|~{3,})[ \t]*\{?(?!https?\b|te?xt\b|p
 _METHOD_BLOCK = re.compile(rf"[*`\s]*({ANY_METHOD})[*`\s]*")
 _ONLY_CALL = re.compile(rf"[`*\s]*{CALL.pattern}[`*\s]*")
 _EXAMPLE = re.compile(r"\b(?:examples?|samples?)\b|示例|样例|举例|范例|例子", re.IGNORECASE)
-_CALLBACK = re.compile(r"回调|通知|\b(?:webhook|callback|notification)s?\b", re.IGNORECASE)
+_CALLBACK = re.compile(
+    r"回调|\b(?:webhook|callback)s?\b"
+    r"|^(?!.*(?:发送|推送|创建|查询|删除|\b(?:send|create|list|get|delete)\b)).*(?:通知|\bnotifications?\b)",
+    re.IGNORECASE,
+)
+"""A heading about requests that the platform sends, but not 发送通知 ("send a notification")."""
 _FACT_IN_CODE = re.compile(rf"`(?:(?P<method>{ANY_METHOD})|(?P<url>{TARGET}))`")
 """A method or URL in code. A labelled line may give both: "Method: `POST`, path `/v1/x`"."""
 
@@ -73,7 +78,7 @@ class LocatedCall:
     block: int
     """Index of the block."""
     is_stated: bool = True
-    """False if the call is from an example, or if the page states the URL but not the method."""
+    """False if the call is from an example, or if the page does not state its method."""
     is_declared: bool = False
     """Whether the front matter states the call. If so, the page is the reference of this operation."""
     listed: tuple[ListedCall, ...] = ()

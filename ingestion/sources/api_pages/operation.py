@@ -76,7 +76,7 @@ class PageOperation:
     A mark says whether a parameter is required.
     """
     is_stated: bool = True
-    """False if the call is from an example, or if the page states the URL but not the method."""
+    """False if the call is from an example, or if the page does not state its method."""
 
     def document(self, api_id: str, service_id: str, language: Language) -> ApiDocument:
         """Return the operation as an API document. The origin of the URL, if any, becomes the server."""
@@ -141,13 +141,17 @@ class PageOperation:
 
     @property
     def _description(self) -> str:
-        """The description of the operation, with its code spans and absolute links; may be empty."""
+        """The description of the operation, with its code spans and absolute links; may be empty.
+
+        It has at most `MAX_DESCRIPTION_CHARS` characters.
+        """
         text = description_of(_without_bullet(self._description_block))
         if len(text) <= MAX_DESCRIPTION_CHARS:
             return text
         cut = text[:MAX_DESCRIPTION_CHARS]
-        is_open = cut.count("`") % 2 == 1 or cut.rfind("[") > cut.rfind(")")
-        return _OPEN_MARKUP.sub("", cut).rstrip() if is_open else cut
+        if cut.count("`") % 2 == 1:
+            cut = cut[: cut.rfind("`")]
+        return _OPEN_LINK.sub("", cut).rstrip()
 
     @property
     def _description_block(self) -> MarkdownBlock:
@@ -222,8 +226,8 @@ def _fact_values(block: MarkdownBlock) -> list[tuple[str, str]]:
 
 
 _BULLET = re.compile(r"\s*[-*+]\s+")
-_OPEN_MARKUP = re.compile(r"(?:`[^`]*|\[[^\]]*(?:\](?:\([^)]*)?)?)\Z")
-"""A code span or a link without its end, at the end of a text."""
+_OPEN_LINK = re.compile(r"\[[^\[\]]*(?:\]\([^)]*)?\Z")
+"""A link without its end, at the end of a text."""
 _DESCRIPTION_LABEL = re.compile(
     r"(?:简要|接口|功能)?(?:描述|说明)|简介|(?:brief )?description|summary", re.IGNORECASE
 )

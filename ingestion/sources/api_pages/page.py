@@ -7,7 +7,6 @@ table of parameters (see `_is_evident`). Blocks that belong to no operation stay
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
-from html import unescape
 
 from ingestion.sources.api_pages.actions import stated_action
 from ingestion.sources.api_pages.calls import (
@@ -305,7 +304,7 @@ def _add_query_parameters(
     ]
     described = {normal_name(parameter.name) for parameter in known}
     operation_name = operation.url.partition("?")[2]  # `Action=CreateOrder` is part of the URL
-    for pair in unescape(query[1]).split("&"):
+    for pair in query[1].replace("&amp;", "&").split("&"):
         name, _, value = pair.partition("=")
         is_new = _QUERY_NAME.fullmatch(name) and normal_name(name) not in described
         if is_new and pair != operation_name:

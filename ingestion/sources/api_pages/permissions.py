@@ -63,7 +63,7 @@ _CONSTANT_SCOPE = re.compile(
 """A name in capitals right next to a word for permissions: "needs the permission FILE_READ"."""
 _SEPARATOR = re.compile(r"<br\s*/?>|\n|[;；、,，]\s*(?=`)|</li>|\s[·•|]\s")
 _NEXT_NAME = re.compile(
-    r"\s*(?:[.。]|[,，、/|&]?\s*(?:\b(?:and|or)\b|[或和及与])|[,，、/&]\s*`)", re.IGNORECASE
+    r"\s*(?:[.。]|(?:[,，、/|&]\s*)?(?:\b(?:and|or)\b|[或和及与]|[,，、/&])\s*`)", re.IGNORECASE
 )
 _WORD = re.compile(r"(?!(?:none|any)$)[A-Za-z][\w.:*-]{2,79}", re.IGNORECASE)
 _COLON_NAME = re.compile(r"`([a-z][\w.-]*(?::[a-z*][\w.*-]*)+)`")
@@ -111,7 +111,8 @@ def scopes_in(text: str) -> list[PermissionPackage]:
         start, is_named = 0, False
         for sentence in split_sentences(line):
             end = start + len(sentence)
-            is_stated = not is_named or _STATEMENT.search(sentence) is not None
+            begins_with_name = sentence.lstrip(" *_").startswith("`")
+            is_stated = not is_named or begins_with_name or _STATEMENT.search(sentence) is not None
             for match in _NAME.finditer(line, start, end):
                 name = match[1] or match[2]
                 if is_stated or _COLON.search(name):
