@@ -196,10 +196,15 @@ def cut_text(text: str, max_chars: int) -> str:
     if _ends_in_table(cut) and not is_code:
         rows, _, _ = cut.rpartition("\n")
         has_row = rows.rpartition("\n\n")[2].count("\n|") > 1  # besides header and delimiter
-        return f"{rows}\n| … |" if has_row else f"{cut.rstrip(' |')} … |"
-    end = max(cut.rfind(mark) for mark in ("\n", " ", "。"))
-    cut = cut[: end if end > max_chars // 2 else max_chars].rstrip()
+        return f"{rows}\n| … |" if has_row else f"{_without_part_of_word(cut).rstrip(' |')} … |"
+    cut = _without_part_of_word(cut)
     return f"{cut}\n```" if is_code else f"{cut} …"
+
+
+def _without_part_of_word(text: str) -> str:
+    """Return `text` up to its last whole line, word or sentence, if that ends in its second half."""
+    end = max(text.rfind(mark) for mark in ("\n", " ", "。"))
+    return text[: end if end > len(text) // 2 else len(text)].rstrip()
 
 
 def cite(text: str, number: int) -> str:
