@@ -76,7 +76,7 @@ def test_question_in_other_words_than_the_documents_is_on_topic(tmp_path: Path) 
     assert "credit cards" in quoted_page(tmp_path, page, "how can i pay")
 
 
-@pytest.mark.parametrize("question", ["is there a terraform provider?", "有没有 Kafka 连接器"])
+@pytest.mark.parametrize("question", ["is there a Zapier plugin?", "有没有 Kafka 连接器"])
 def test_question_about_what_connects_to_the_service_is_not_called_off_topic(
     tmp_path: Path, question: str
 ) -> None:

@@ -45,7 +45,7 @@ They are about four times as frequent in general questions as in the questions o
 _SERVICE_WORDS = re.compile(
     r"(?<![a-z])(?:slas?|slos?|service[- ]level|uptime|downtime|status page|data residency|data processing"
     r" agreement|gdpr|hipaa|soc ?2|iso ?27001"
-    r"|sdks?|client librar(?:y|ies)|plug-?ins?|connectors?|terraform)(?![a-z])"
+    r"|sdks?|client librar(?:y|ies)|plug-?ins?|connectors?)(?![a-z])"
     r"|服务等级|可用性|宕机|停机|插件|连接器",
     re.IGNORECASE,
 )
