@@ -418,18 +418,7 @@ def _passage(
     quoted = [candidate.segments[i] for i in indices if not _is_pasted(candidate, i)]
     words = candidate.heading_words.union(*(candidate.words[i] for i in indices))
     text = "\n".join(segment.text for segment in segments)
-    is_code = all(segment.kind == "code" for segment in segments)
-    asked = frozenset() if terms.has_pasted_call else terms.identifiers | terms.values
-    is_named = any(segment.names.keys() & asked for segment in segments)
-    matrix = [candidate.matrix_rows[i] for i in indices if i in candidate.matrix_rows]
-    features = candidate.features(text, words, is_code=is_code, is_named=is_named)
-    features["ngrams"] = terms.ngram_share(f"{candidate.heading}\n{text}".lower())
-    if matrix:
-        # The name of a row and the title of a column are the headings of their cell.
-        named = candidate.heading_words.union(*(row.words for row in matrix))
-        features["headings"] = terms.share(named)
-        is_stated = any(row.states_quantity for row in matrix)
-        features["quantity"] = max(features["quantity"], float(is_stated))
+    features = _features(candidate, indices, text, words)
     row_codes = set().union(*map(candidate.defined_codes, indices))
     codes = candidate.heading_codes | row_codes
     is_definition = (bool(codes) and {"error", "meaning"} <= terms.needs) or any(
@@ -449,3 +438,25 @@ def _passage(
         features=features,
         relevance=relevance_of(features, weights),
     )
+
+
+def _features(
+    candidate: Candidate, indices: Sequence[int], text: str, words: frozenset[str]
+) -> dict[str, float]:
+    """Return the features of the passage of the segments at `indices`.
+
+    `text` is the text of the segments, and `words` are the words of the question in it and in the heading.
+    """
+    terms, segments = candidate.terms, [candidate.segments[i] for i in indices]
+    is_code = all(segment.kind == "code" for segment in segments)
+    asked = frozenset() if terms.has_pasted_call else terms.identifiers | terms.values
+    is_named = any(segment.names.keys() & asked for segment in segments)
+    features = candidate.features(text, words, is_code=is_code, is_named=is_named)
+    features["ngrams"] = terms.ngram_share(f"{candidate.heading}\n{text}".lower())
+    if matrix := [candidate.matrix_rows[i] for i in indices if i in candidate.matrix_rows]:
+        # The name of a row and the title of a column are the headings of their cell.
+        named = candidate.heading_words.union(*(row.words for row in matrix))
+        features["headings"] = terms.share(named)
+        is_stated = any(row.states_quantity for row in matrix)
+        features["quantity"] = max(features["quantity"], float(is_stated))
+    return features

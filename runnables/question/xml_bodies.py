@@ -39,7 +39,9 @@ class _Reader:
         self.body: JsonValue = None
         self.end: int | None = None
         """Position in bytes after the document; None if the document is incomplete or invalid."""
+        self._data = b""
         self._open: list[tuple[str, dict[str, JsonValue], list[str]]] = []
+        """The name, the children and the texts of each open element."""
         # The text is in UTF-8 here, whatever encoding the XML declaration names.
         self._parser = expat.ParserCreate("utf-8")
         self._parser.StartElementHandler = self._start
