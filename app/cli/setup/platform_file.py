@@ -55,9 +55,10 @@ class PlatformDraft:
         return distinct_hosts((*servers, self.page_url))
 
     def page_url_of(self, source: SourceConfig) -> str:
-        """Return the URL template for `source`; empty if it fits only the other kind of source.
+        """Return the URL template for `source`; empty if the template does not fit.
 
-        For example, a template with `{operationId}` does not fit Markdown pages next to an OpenAPI source.
+        If there are OpenAPI sources and other sources, the template fits only one kind. A template with a
+        placeholder such as `{operationId}` fits OpenAPI sources; any other template fits the other sources.
         """
         is_openapi = isinstance(source, OpenApiSourceConfig)
         kinds = {isinstance(other, OpenApiSourceConfig) for other in self.survey.sources}

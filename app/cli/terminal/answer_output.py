@@ -85,8 +85,8 @@ def _print_list(console: Console, heading: str, lines: Sequence[Text]) -> None:
 def _footer(answer: Answer) -> str:
     """Return the line with the FOOTER_FIELDS and the duration of the answer.
 
-    The confidence is included only if there are sources. The type is left out if the answer says that the
-    documents do not cover the question, and not that it is off-topic.
+    The confidence is left out if there are no sources. The type is left out if the documents do not cover
+    an on-topic question: its type is `unknown`, which would be shown as "off topic".
     """
     labels = user_text(answer.language).answer.fields
     is_uncovered = answer.type == "unknown" and bool(answer.nearest)

@@ -189,7 +189,9 @@ async def open_local_answerer(settings: Settings) -> AsyncIterator[LocalAnswerer
 def open_terminal_answerer(
     settings: Settings, custom_model: bool
 ) -> AbstractAsyncContextManager[TerminalAnswerer]:
-    """Connect to the server that uses the index file in `settings`, or open an answer service in-process.
+    """Connect to the running server that uses the index file in `settings`.
+
+    If there is no such server, open an answer service in this process.
 
     `custom_model` means that the command line names a model. In this case, this process answers, because
     the server would use its own model. Raises ApideskError when the context is entered.

@@ -100,7 +100,8 @@ async def _run(job: IngestionJob, trigger: Trigger, options: IngestionOptions) -
 async def _changes(settings: Settings) -> AsyncGenerator[None]:
     """Yield once when watching begins, and then after each change in the watched paths.
 
-    Watching continues while the caller processes a change. Changes in `_own_paths` are ignored.
+    Watching continues while the caller processes a change. Changes in `_own_paths` are ignored. If a change
+    adds or removes paths, for example of a source in platform.toml, the new set of paths is watched.
     """
     from watchfiles import Change, DefaultFilter, awatch
 

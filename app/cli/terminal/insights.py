@@ -155,7 +155,9 @@ def _print(console: Console, insights: Insights, table: TableName | None) -> Non
             console.print()
     if table is None:
         console.print(
-            Text("a complete section: --table NAME; as CSV: --table NAME --csv", style="dim")
+            Text(
+                "to print a complete section: --table NAME; as CSV: --table NAME --csv", style="dim"
+            )
         )
 
 
