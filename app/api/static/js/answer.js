@@ -15,7 +15,7 @@ export function outcome(answer) {
   return answer.sources.length ? "answered" : "uncovered";
 }
 
-/** Whether to collapse all steps but the first, because quotes with low confidence are often about something else. */
+/** Whether to collapse all steps but the first. Quotes with low confidence are often about something else. */
 export function foldsQuotes(answer) {
   return outcome(answer) === "answered" && answer.confidence === "low" && answer.answeredBy === "extractive";
 }

@@ -15,8 +15,8 @@ export class Conversation {
   #abort = null;
   #announce;
 
-  /** Show the turns in `container`. `announce` informs screen readers; `onChange` is called when a
-   *  question starts or ends. */
+  /** Show the turns in `container`. `announce` informs screen readers; `onChange` is called when an
+   *  answer starts or ends, and when the conversation is cleared. */
   constructor(container, announce, onChange) {
     this.#container = container;
     this.#announce = announce;

@@ -29,7 +29,7 @@ export function renderDetails(answer) {
   );
 }
 
-/** Whether the answer says that the documents do not cover the question, and not that it is off-topic. */
+/** Whether the documents do not cover an on-topic question. Its type, `unknown`, would be shown as "off topic". */
 function isUncovered(answer) {
   return answer.type === "unknown" && answer.nearest.length > 0;
 }

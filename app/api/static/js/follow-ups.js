@@ -12,7 +12,8 @@ export function followUps(answer, onAsk) {
 }
 
 async function fill(section, sources, onAsk) {
-  await null; // when a conversation is restored, its later turns are added first
+  // A restored conversation adds its later turns before this continues. Only its last answer has follow-up questions.
+  await null;
   if (section.closest(".turn").nextElementSibling) return;
   const [{ source, documentId }] = sources;
   const seen = sources.filter((each) => each.documentId === documentId).map((each) => ["seen", each.section]);

@@ -29,7 +29,7 @@ export function has(name) {
   return Object.hasOwn(TEXTS[language], name);
 }
 
-/** The text called `name`, with `{…}` filled in. */
+/** The text called `name`, with placeholders such as `{count}` replaced by `values`. */
 export function t(name, values = {}) {
   return TEXTS[language][name].replace(/\{(\w+)\}/g, (_, key) => values[key]);
 }

@@ -5,7 +5,7 @@ import MarkdownIt from "../vendor/markdown-it/markdown-it.esm.min.mjs";
 import { copyButton } from "./copy.js";
 import { el, link } from "./dom.js";
 
-// Without references, `[1]` in an answer is always a citation.
+// Link references are disabled, because `[1]` in an answer is always a citation.
 const parser = new MarkdownIt({ html: false, linkify: true }).disable(["reference"]);
 parser.linkify.set({ fuzzyLink: false, fuzzyEmail: false });
 

@@ -13,7 +13,8 @@ export function renderPages(heading, { sources = [], relatedUrl = [], relatedPag
   return items.length ? el("section", { class: "pages" }, el("h3", {}, heading), el("ul", {}, ...items)) : null;
 }
 
-/** A page with its cited sections. A section URL may be a URL of `pageUrls` with an anchor. */
+/** A page with its cited sections. If `pageUrls` contains the URL of the first section without its anchor, the title
+ *  of the page links there: to `…/guide`, for example, if the section is `…/guide#errors`. */
 function citedPage(sources, pageUrls) {
   const [{ title, pageUrl }] = sources;
   const sections = sources.map((source) =>

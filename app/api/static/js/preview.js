@@ -37,7 +37,7 @@ function show(node, source) {
   place(shown, node.getBoundingClientRect());
 }
 
-/** Place the preview above its link, or below it if there is more room. */
+/** Place the preview above or below its link, wherever there is more room. */
 function place(preview, anchor) {
   const above = anchor.top > innerHeight - anchor.bottom;
   const left = Math.max(16, Math.min(anchor.left, innerWidth - preview.offsetWidth - 16));

@@ -23,6 +23,7 @@ async function* lines(body) {
     for (;;) {
       const { done, value } = await reader.read();
       if (done) return;
+      // A "\r" at the end of a piece is kept, because it may be the first half of "\r\n".
       const parts = (rest + value).split(/\r\n|\n|\r(?=.)/s);
       rest = parts.pop();
       yield* parts;

@@ -7,8 +7,9 @@ import { renderProblem } from "./problem.js";
 import { renderStep } from "./steps.js";
 import { StreamedAnswer } from "./streamed-answer.js";
 
-/** Delay before the first steps are shown. Quotes are complete by then, so further doubtful quotes can be collapsed at once. */
-const QUOTES_MS = 400;
+/** Time from the first step until steps are shown. An answer of quotes is usually complete by then, so its doubtful
+ *  quotes are collapsed before the user sees them. */
+const SHOW_STEPS_AFTER_MS = 400;
 
 let count = 0;
 
@@ -54,7 +55,7 @@ export class Turn {
       this.#steps.replaceChildren();
       this.#progress.textContent = data.sources.length ? t("writing", { count: data.sources.length }) : "";
     } else if (name === "step") {
-      if (!this.#steps.childElementCount) setTimeout(() => (this.#steps.hidden = false), QUOTES_MS);
+      if (!this.#steps.childElementCount) setTimeout(() => (this.#steps.hidden = false), SHOW_STEPS_AFTER_MS);
       this.#steps.append(renderStep(data, this.#streamed.sources));
     } else if (name === "answer") {
       this.finish(data);

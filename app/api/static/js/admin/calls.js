@@ -41,7 +41,7 @@ async function withKey(call) {
       return await call();
     } catch (problem) {
       if (problem.status !== 401) throw problem;
-      if (tab.get("key") !== used) continue;
+      if (tab.get("key") !== used) continue; // a concurrent call has removed or replaced the key
       tab.remove("key");
       if (!(await changeKey(problem.message))) throw new Problem({ detail: t("noKey"), status: 401 });
     }

@@ -6,6 +6,8 @@ import { stackedBars } from "./chart.js";
 import { day, number, share } from "./format.js";
 import { table } from "./table.js";
 
+const DAY_MS = 24 * 60 * 60 * 1000;
+
 const TYPES = ["api_call", "general", "unknown", "failed"];
 
 export function questionsByDay({ days, byType: rows }) {
@@ -47,9 +49,9 @@ function dayTable(counted, types) {
 
 /** Every day of the period with its counts, including days without questions. */
 function byDay(days, rows) {
-  const first = Math.min(Date.now() - (days - 1) * 864e5, ...rows.map((row) => Date.parse(row.day)));
+  const first = Math.min(Date.now() - (days - 1) * DAY_MS, ...rows.map((row) => Date.parse(row.day)));
   const counted = new Map();
-  for (let date = isoDay(first); date <= isoDay(Date.now()); date = isoDay(Date.parse(date) + 864e5)) {
+  for (let date = isoDay(first); date <= isoDay(Date.now()); date = isoDay(Date.parse(date) + DAY_MS)) {
     counted.set(date, { date, parts: TYPES.map(() => 0) });
   }
   for (const { day: date, type, questions } of rows) {

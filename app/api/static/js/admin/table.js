@@ -1,4 +1,4 @@
-// Tables.
+// The tables of the admin page.
 
 import { el } from "../dom.js";
 
