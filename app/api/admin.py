@@ -49,9 +49,8 @@ REPORT_RESPONSE = ResponseSpec(
 class IngestionRequest(IngestionOptions):
     """The body of `POST /ingestions`: the options of the run."""
 
-    model_config = ConfigDict(
-        populate_by_name=False
-    )  # accept only the names in the OpenAPI schema: `dryRun`, not `dry_run`
+    # Accept only the names in the OpenAPI schema: `dryRun`, not `dry_run`.
+    model_config = ConfigDict(populate_by_name=False)
 
 
 class IngestionRuns(ApiModel):

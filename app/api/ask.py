@@ -131,7 +131,10 @@ class AskRequest(ApiModel):
     """`tools`: a model looks up documents with tools before it answers."""
 
     def to_command(self) -> AskCommand:
-        """Return the command. The handler sets `owner` and `account`, which are not in the body."""
+        """Return the command without `owner`, `account` and `fresh`.
+
+        The handler sets these fields, because they do not come from the body.
+        """
         return AskCommand(
             self.question, self.k, self.language, self.filters, self.mode, self.session
         )

@@ -56,6 +56,10 @@ async def _prepend(first: Event | None, events: Events) -> Events:
 
 
 async def _stream_answer(ask: Callable[[EventSink], Awaitable[Answer]]) -> Events:
+    """Yield the events that `ask` sends, with heartbeats between them.
+
+    When the answer is complete, yield the events that `ask` did not send, and finally `answer`.
+    """
     queue: asyncio.Queue[Event | None] = asyncio.Queue()
     streamed = StreamedAnswer()
 

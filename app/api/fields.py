@@ -1,6 +1,7 @@
 """Types of request fields, and functions that read ids, query parameters and the header Accept."""
 
 import re
+from itertools import chain
 from typing import Annotated, Any, get_args
 from uuid import UUID
 
@@ -55,7 +56,8 @@ def validate_whole_number(value: object) -> int:
 def validate_session_id(session: str) -> str:
     """Return `session` if it is a valid session id; otherwise raise PydanticCustomError.
 
-    An id of dots alone is invalid, because clients remove "." and ".." from paths.
+    An id that consists only of dots is invalid, because HTTP clients remove the segments "." and ".." from
+    URL paths.
     """
     if len(session) > SESSION_SCHEMA["maxLength"] or not _SESSION_PATTERN.fullmatch(session):
         message = (
@@ -67,7 +69,10 @@ def validate_session_id(session: str) -> str:
 
 
 def parse_id(text: str, resource: str) -> UUID:
-    """Convert the id of a resource in a path to a UUID. Raises NotFoundException if it is not a UUID."""
+    """Convert `text`, an id from a URL path, to a UUID.
+
+    If `text` is not a UUID, raises `not_found(resource)`.
+    """
     try:
         return UUID(text)
     except ValueError:
@@ -84,6 +89,7 @@ def not_found(resource: str) -> NotFoundException:
 
 def prefers(request: Request[Any, Any, Any], media_type: str) -> bool:
     """Return whether the header Accept prefers `media_type` to JSON."""
+    # The client refuses media types with `q=0`, but `best_match` would accept them.
     accepted = [name for name in request.accept if MediaTypeHeader(name).priority[0] > 0]
     return Accept(",".join(accepted)).best_match([MediaType.JSON, media_type]) == media_type
 
@@ -105,7 +111,10 @@ async def check_query(
 def invalid_request(
     request: Request[Any, Any, Any], error: ValidationException
 ) -> Response[dict[str, Any]]:
-    """Return the problem for an invalid request. Messages about query parameters list valid values."""
+    """Return a response with the problem details (RFC 9457) of an invalid request.
+
+    A message about a query parameter lists its valid values.
+    """
     parameters = _query_parameters(request.route_handler)
     for item in error.extra if isinstance(error.extra, list) else ():
         if item.get("source") == ParamType.QUERY:
@@ -125,7 +134,9 @@ def _expected_message(field: FieldDefinition) -> str:
     assert isinstance(definition, QueryParameter)
     if field.annotation is int:
         return f"Input should be a whole number from {definition.ge} to {definition.le}"
-    *values, last = (repr(v) for kind in get_args(field.annotation) for v in get_args(kind))
+    # The annotation is an optional literal, such as `Literal["json", "csv"] | None`.
+    choices = chain.from_iterable(map(get_args, get_args(field.annotation)))
+    *values, last = map(repr, choices)
     return f"Input should be {', '.join(values)} or {last}"
 
 

@@ -23,7 +23,10 @@ from schemas.errors import ApideskError, ModelError
 HealthState = Literal["ok", "degraded", "failed"]
 
 PROBE_INTERVAL_S = 30.0
-"""Seconds after a failed call before a readiness check probes the model again."""
+"""Minimum time between a failed call to a model and its next probe, in seconds.
+
+A probe is a small call with which a readiness check tests the model.
+"""
 
 CHECK_TIMEOUT_S = 2.0
 """Seconds that a readiness check waits for the database, or for the probe of a model."""
@@ -140,6 +143,8 @@ async def _check_models(answer_service: AnswerService) -> dict[str, Check]:
     """Check the chat models.
 
     A model that does not work is `degraded` if questions can still be answered, and `failed` if not.
+    Questions can be answered if APIDESK_ON_MODEL_FAILURE is `extractive`, or if at least one model for
+    answers and at least one for extraction work.
     """
     models = answer_service.models
     if models is None:

@@ -69,6 +69,7 @@ _CODES = {
     408: "request_timeout",
     413: "too_large",
 }
+"""The `code` in the problem for a Litestar error, by status. Other statuses have the code `http_error`."""
 
 NOT_JSON = "body: not a valid JSON document in UTF-8"
 

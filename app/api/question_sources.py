@@ -2,7 +2,10 @@
 
 Logged questions are suggested only to users of the same key. These users may not know each other. A logged
 question is therefore suggested only if it is frequent, and if its text is unlikely to reveal anything about
-the person who asked it. The grammatical form of a heading determines how it is rewritten.
+the person who asked it.
+
+The grammatical form of a heading determines how it is rewritten. For example, "Refresh a token" becomes
+"How do I refresh a token?", and "Signing requests" becomes "How does signing requests work?".
 """
 
 import re
@@ -49,7 +52,7 @@ _PRIVATE_TEXT = re.compile(
     |\bwww[.。]|\w[.。](?:com|net|org|edu|gov|cn|cc|ru|xyz|example)(?![\w.。-])  # the name of a host
     |\w[.。][a-z]+/                              # the name of a host before a path
     |\d{7}                                       # a number that may identify an order or a person
-    |[<>‹›«»"“”„`「」『』《》]                     # a mask, or a quoted value
+    |[<>‹›«»"“”„`「」『』《》]                     # a mask such as ‹phone›, or a quoted value
     |(?<!\w)['‘’]                                # a quotation mark that is not an apostrophe
     |[\ufffc\ufffd]                              # a replacement character
     """,
@@ -67,16 +70,21 @@ Such a word usually names a status or a button, so it is not treated as a privat
 """
 
 _LONG_TOKEN = re.compile(r"(?<![A-Za-z\d])(?=[A-Za-z]*\d)[A-Za-z\d]{8,}")
+"""Matches a token of at least eight letters and digits, at least one of which is a digit.
+
+It is either a value, such as an id or a key, or a term, such as HMACSHA256 (see `_is_value`).
+"""
+
 _RUN = re.compile(r"\d+|[A-Za-z]+")
+"""Matches a run of digits or of letters: `a1b2` has four runs."""
+
 _VOWEL = re.compile("[aeiou]", re.IGNORECASE)
+
 _MIN_VALUE_DIGITS = 3
-"""Minimum number of digits in a token that is a value, such as an id or a key."""
+"""Minimum number of digits in a value."""
 
 _MIN_VALUE_RUNS = 3
-"""Minimum number of runs in a token that is a value although it contains vowels.
-
-A run consists only of digits or only of letters: `a1b2` has four runs.
-"""
+"""Minimum number of runs in a value that contains a vowel."""
 
 _INVISIBLE_CATEGORIES = {"Cc", "Cf", "Cn", "Co", "Cs", "Zl", "Zp"}
 """Unicode categories of invisible characters.
@@ -156,7 +164,10 @@ def _is_public(text: str) -> bool:
 
 
 def _is_value(token: str) -> bool:
-    """Return whether a long token of letters and digits is a value, and not a term such as HMACSHA256."""
+    """Return whether `token`, a match of `_LONG_TOKEN`, is a value and not a term.
+
+    HMACSHA256 is a term: it contains a vowel, and consists of only two runs.
+    """
     digits = sum(map(str.isdigit, token))
     is_mixed = len(_RUN.findall(token)) >= _MIN_VALUE_RUNS
     return digits >= _MIN_VALUE_DIGITS and (is_mixed or not _VOWEL.search(token))
@@ -175,6 +186,7 @@ _Form = Literal["question", "how", "works"]
 _STEP = re.compile(
     r"(?:第[一二三四五六七八九十\d]+[步章节]|step \d+|\d+(?:\.\d+)*\.?)[：:、\s]+", re.I
 )
+"""Matches the number of a step or section at the start of a heading, such as `Step 2: `."""
 
 _VERBS = (
     "add|authenticate|authorize|build|call|choose|configure|connect|convert|create|delete|deploy|disable|"
@@ -182,21 +194,31 @@ _VERBS = (
     "publish|receive|refresh|register|remove|retrieve|revoke|rotate|run|send|sign|start|subscribe|"
     "switch|upload|use|validate|verify"
 )
+"""First words of headings that name an action."""
+
 _NOT_VERBS = (
     "about|after|all|and|as|at|before|by|for|from|how|if|in|is|not|of|on|or|see|the|to|what|when|why|"
     "with|without"
 )
+"""First words of headings that do not name an action although an article follows, as in "About the API"."""
+
 _NOT_GERUNDS = "existing|following|missing|pending|remaining|string|thing|warning"
+"""Words that end in `ing` but do not name a process."""
 
 _CHINESE_VERBS = (
     "获取|取得|拉取|申请|创建|新建|注册|配置|设置|调用|接入|使用|处理|查询|刷新|计算|检查|校验|验证|"
     "排查|订阅|"
     "发送|接收|上传|下载|删除|更新|修改|添加|安装|启用|开通|绑定|对接|生成|导出|导入|升级|迁移|编写|选择|实现|部署|提交|切换"
 )
+"""First words of Chinese headings that name an action."""
+
 _CHINESE_NOUNS = (
     "准备|时限|限制|说明|指南|清单|要求|列表|记录|状态|接口|参数|示例|日志|前|后|时|工具|权限|页面"
 )
+"""Last words of Chinese headings that begin with a verb but do not name an action, such as 配置说明."""
+
 _PROCESSES = "流程|步骤|顺序|方式|方法|规则|算法|机制|过程"
+"""Last words of Chinese headings that name a process."""
 
 _FORMS: dict[Language, tuple[tuple[_Form, re.Pattern[str]], ...]] = {
     "en": (
@@ -234,8 +256,10 @@ In a language without an entry, headings are not rewritten.
 _LINKS = re.compile(
     r"see also|related|next steps?|further|references?\b|相关|下一步|参考|另见", re.I
 )
+"""Matches the start of a heading above a list of links."""
 
 _CAPITALISED = re.compile(r"\b[A-Z][a-z]*\b(?![A-Z])")
+"""Matches a capitalised word such as `Token`, but not `API` or `OAuth`."""
 
 
 def as_question(heading: str, language: Language) -> str | None:

@@ -63,7 +63,7 @@ class SuggestedQuestions:
         self._cache: dict[Language, tuple[list[CatalogueEntry], tuple[str, ...]]] = {}
 
     def get(self, language: Language) -> tuple[str, ...]:
-        """Return up to four questions of several kinds.
+        """Return up to four questions to start with: about APIs, pages, error codes and sections.
 
         This method blocks: call it in a worker thread. Raises StoreError or CollectionMismatch.
         """
@@ -107,7 +107,7 @@ class SuggestedQuestions:
 def suggest_questions(
     catalogue: list[CatalogueEntry], collection: Collection, language: Language
 ) -> tuple[str, ...]:
-    """Return up to four questions of several kinds, at most one per document.
+    """Return up to four questions about APIs, pages, error codes and sections, at most one per document.
 
     The order of the documents is pseudo-random, but the same on every call. Raises StoreError or
     CollectionMismatch.
@@ -134,8 +134,9 @@ def suggest_questions(
 def _alternate_kinds(
     entries: list[CatalogueEntry], collection: Collection, language: Language
 ) -> Iterator[DocumentQuestion]:
-    """Yield questions lazily, and alternate between the kinds.
+    """Yield a question about an API, a page, an error code and a section in turn, until there are no more.
 
+    The questions are made lazily, because finding error codes requires reading chunks.
     Questions about error codes and sections start with the last document, because the first documents
     already have questions about APIs and pages.
     """

@@ -24,7 +24,7 @@ from tests.openai_api.openai_client import QUESTION, complete, open_client, user
         ({"model": "gpt-5"}, 404, "model", "model_not_found", "model: gpt-5 does not exist; available: apidesk"),
         ({"model": "apidesk-tools"}, 404, "model", "model_not_found", "model: apidesk-tools does not exist"),
         ({"n": 2}, 400, "n", "invalid_input", "n: Input should be 1"),
-        ({"messages": []}, 400, "messages", "invalid_input", "messages: no message is from the user"),
+        ({"messages": []}, 400, "messages", "invalid_input", "messages: no message has the role user"),
         ({"messages": [user(" ")]}, 400, "messages", "invalid_input", "question: must not be blank"),
         ({"messages": [user("问" * 20_001)]}, 413, "messages", "too_large", "question: 20001 characters"),
         ({"messages": [user([{"type": "image_url", "image_url": {"url": "data:"}}])]}, 400, "messages",

@@ -266,7 +266,10 @@ async def read_body(receive: Receive, max_bytes: int) -> bytes:
 
 
 def is_jsonrpc_message(body: bytes) -> bool:
-    """Return whether `body` is one JSON-RPC message, or invalid JSON, which the SDK then rejects."""
+    """Return False if `body` is JSON but not one JSON-RPC message, for example a batch.
+
+    For invalid JSON, returns True, because the SDK rejects it.
+    """
     try:
         jsonrpc_message_adapter.validate_json(body, by_name=False)
     except ValidationError as error:

@@ -209,7 +209,9 @@ async def unmetered() -> AsyncIterator[TokenMeter]:
 
 
 def lookup_question(tool: BaseTool, arguments: Mapping[str, Any], settings: Settings) -> Question:
-    """Return the question that a lookup is based on, with the default `k` and without filters.
+    """Return the question for `look_up`, with the default `k` and without filters.
+
+    Its text is the arguments of the tool call, joined by spaces.
 
     Raises QuestionError if an argument is blank or too long; optional arguments may be empty.
     """
@@ -281,7 +283,7 @@ class Toolbox:
 
 def _lookup_reply(name: str, result: PassagesResult | OutlineResult) -> ToolReply:
     if isinstance(result, OutlineResult):
-        is_outline = name == "outline"
+        is_outline = name == "outline"  # otherwise, `open` lists headings instead of passages
         listed = Documents.of(result.documents) if is_outline else Passages.of(result)
         return ToolReply(result.text, listed)
     passages = Passages.of(result)

@@ -79,8 +79,8 @@ class StreamedText:
     """Converts the events of an answer to text.
 
     Text cannot be changed after it was sent. If a `sources` event follows steps, no more text is sent until
-    the final answer. If the final answer does not begin with the steps that were sent, a correction notice
-    precedes it.
+    the final answer. If the final answer does not begin with the steps that were sent, all of its steps are
+    sent, after a correction notice.
     """
 
     def __init__(self) -> None:
@@ -108,9 +108,9 @@ class StreamedText:
         return ""
 
     def _rest(self, answer: Answer) -> list[str]:
-        """Return the paragraphs to send after the steps that were sent.
+        """Return the paragraphs of the final answer that are still to be sent, except the lists of links.
 
-        If no step was sent, the note on doubts comes first.
+        The note on doubts comes before the steps if no step was sent, and after them otherwise.
         """
         notes, count = list(doubt_notes(answer)), len(self._sent_steps)
         if answer.answer[:count] != self._sent_steps:

@@ -59,7 +59,7 @@ def _to_parts(content: object) -> object:
 def expect_list(value: object) -> object:
     """Return `value` if it is a list; otherwise raise PydanticCustomError.
 
-    The message also allows a string, because callers convert strings to lists first.
+    The error message also mentions a string, because callers convert strings to lists first.
     """
     if not isinstance(value, list):
         raise PydanticCustomError("text_or_list", "Input should be a string or a list")
@@ -144,7 +144,7 @@ def read_conversation(
     """
     questions = [index for index, message in enumerate(messages) if message.role == "user"]
     if not questions:
-        raise QuestionError(f"{field}: no message is from the user", field=field)
+        raise QuestionError(f"{field}: no message has the role user", field=field)
     question = messages[questions[-1]]
     for part in question.content:
         if part.type not in TEXT_PARTS:
