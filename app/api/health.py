@@ -177,8 +177,8 @@ async def _model_problem(
     """
     last = model.last_called_at
     probe = probes.get(model.role)
-    is_old = last is None or (model.last_error and time.monotonic() - last > PROBE_INTERVAL_S)
-    if is_old and (probe is None or probe.done()):
+    needs_probe = last is None or (model.last_error and time.monotonic() - last > PROBE_INTERVAL_S)
+    if needs_probe and (probe is None or probe.done()):
         probe = probes[model.role] = asyncio.create_task(_probe(model))
     if probe is not None:
         await asyncio.wait({probe}, timeout=CHECK_TIMEOUT_S)

@@ -55,6 +55,7 @@ class JsonRequest(Request[Any, Any, Any]):
 
 
 def _decode(body: bytes) -> Any:
+    # Unlike `decode_json`, `json.loads` accepts unpaired surrogates.
     text = json.dumps(json.loads(body.decode()), ensure_ascii=False)
     return decode_json(replace_surrogates(text))
 

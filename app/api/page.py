@@ -121,7 +121,7 @@ def _logo_name(logo: Path) -> str:
     return f"logo{logo.suffix}"
 
 
-PAGE_POLICY = page_policy(cache_control=None)
+PAGE_POLICY = page_policy(cache_control=None)  # `PageFiles.response` sets Cache-Control
 
 
 class PageController(Controller):

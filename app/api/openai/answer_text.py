@@ -152,9 +152,9 @@ def url_citations(text: str, answer: Answer) -> list[dict[str, Any]]:
     citations = []
     for sources in sources_by_number(answer):
         label, link = f"- [{sources[0].number}] ", source_link(sources)
-        listed = text.rfind(label + link)
-        if listed >= 0:
-            start = listed + len(label)
+        position = text.rfind(label + link)
+        if position >= 0:
+            start = position + len(label)
             citations.append(
                 {
                     "start_index": start,

@@ -198,7 +198,7 @@ def stream_error(error: Exception) -> dict[str, str | None]:
     return _error_fields(to_problem(error), param=None)
 
 
-def _handle(request: Request[Any, Any, Any], error: Exception) -> Response[dict[str, Any]]:
+def _error_response(request: Request[Any, Any, Any], error: Exception) -> Response[dict[str, Any]]:
     problem = to_problem(error)
     is_responses_request = request.scope["path"].endswith(RESPONSES_PATH)
     param = _error_param(error, "input" if is_responses_request else "messages")
@@ -211,10 +211,10 @@ def _handle(request: Request[Any, Any, Any], error: Exception) -> Response[dict[
 
 
 OPENAI_EXCEPTION_HANDLERS: ExceptionHandlersMap = {
-    ApideskError: _handle,
-    HTTPException: _handle,
-    ValidationException: _handle,
-    Exception: _handle,
+    ApideskError: _error_response,
+    HTTPException: _error_response,
+    ValidationException: _error_response,
+    Exception: _error_response,
 }
 """Exception handlers for the routes under /v1."""
 
@@ -222,7 +222,7 @@ OPENAI_EXCEPTION_HANDLERS: ExceptionHandlersMap = {
 def handle_unrouted(request: Request[Any, Any, Any], error: HTTPException) -> Response[Any]:
     """Return the response to an unknown path or method, in OpenAI's format for paths under /v1."""
     if request.scope["path"].startswith(OPENAI_PREFIX):
-        return _handle(request, error)
+        return _error_response(request, error)
     return to_problem(error).to_response(request)
 
 

@@ -215,9 +215,9 @@ class ResponseBuilder:
 
     def start(self) -> Iterator[ServerSentEventMessage]:
         """Yield the events before the text."""
-        begun = self._response("in_progress", [])
-        yield self._event("response.created", response=begun)
-        yield self._event("response.in_progress", response=begun)
+        response = self._response("in_progress", [])
+        yield self._event("response.created", response=response)
+        yield self._event("response.in_progress", response=response)
         item = self._message("in_progress", [])
         yield self._event("response.output_item.added", output_index=0, item=item)
         yield self._part_event("response.content_part.added", part=self._part(""))

@@ -73,7 +73,7 @@ def init(
         check_overwrite,
         draft_from_openapi,
         interview,
-        restored_after_refusal,
+        restore_on_error,
         write_platform_file,
     )
     from app.telemetry.progress import ingestion_progress
@@ -86,7 +86,7 @@ def init(
     answers = InterviewAnswers(openapi or documents, name, about, language, page_url)
     build_draft = interview if openapi is None else draft_from_openapi
     draft = build_draft(answers, SourceLimits.from_settings(settings))
-    with restored_after_refusal(file), ingestion_progress(summary=False) as progress:
+    with restore_on_error(file), ingestion_progress(summary=False) as progress:
         write_platform_file(draft, file)
         click.echo(f"written: {file}")
         trial = asyncio.run(run_trial(settings, progress))

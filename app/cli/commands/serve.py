@@ -45,7 +45,7 @@ KEYS_WIDTH = 1_000
 @platform_option
 @report_errors
 def serve(host: str, port: int, workers: int | None, platform: Path | None) -> None:
-    """Serve the HTTP API. The platform is indexed first if it has never been indexed."""
+    """Serve the HTTP API and the web page. A platform that has never been indexed is indexed first."""
     from app.serving.gc_tuning import pause_gc
 
     settings = load_settings(platform, workers=workers)
@@ -107,7 +107,9 @@ def keys() -> None:
     required=True,
     help="Scope of the key; can be repeated. admin includes all others.",
 )
-@click.option("--days", type=click.IntRange(1, 36_500), help="Days until the key expires.")
+@click.option(
+    "--days", type=click.IntRange(1, 36_500), help="Days until the key expires.  [default: never]"
+)
 @click.option("--json", "as_json", is_flag=True, help="Print the key and its properties as JSON.")
 @report_errors
 def add(name: str, scopes: tuple[Scope, ...], days: int | None, as_json: bool) -> None:

@@ -61,7 +61,7 @@ async def check_models(settings: Settings) -> list[ModelCheck]:
                     vectors = await embeddings.aembed_documents(EMBEDDED_PROBES)
                 check_vectors(vectors, len(EMBEDDED_PROBES), role)
 
-        checks.append(_timed(role, embed()))
+        checks.append(_run_check(role, embed()))
     return list(await asyncio.gather(*checks))
 
 
@@ -72,11 +72,11 @@ async def _check_chat_model(model: ChatModel) -> ModelCheck:
                 f"{model.role.setting}: the model answered, but not in JSON as requested"
             )
 
-    check = await _timed(model.role, probe())
+    check = await _run_check(model.role, probe())
     return replace(check, output=next(iter(model.output_modes), ""))
 
 
-async def _timed(role: ModelRole, call: Awaitable[None]) -> ModelCheck:
+async def _run_check(role: ModelRole, call: Awaitable[None]) -> ModelCheck:
     started = time.monotonic()
     problem: str | None = None
     try:

@@ -135,7 +135,7 @@ def write_platform_file(draft: PlatformDraft, path: Path) -> None:
 
 
 @contextmanager
-def restored_after_refusal(path: Path) -> Iterator[None]:
+def restore_on_error(path: Path) -> Iterator[None]:
     """Restore the previous content of `path` if a ConfigurationError ends the block.
 
     If the file did not exist before, the new file is kept.
@@ -199,26 +199,26 @@ def interview(given: InterviewAnswers, limits: SourceLimits) -> PlatformDraft:
 
     After an invalid answer, the question is repeated. Raises ApideskError for an invalid answer in `given`.
     """
-    surveyed = _prompt(
+    survey = _prompt(
         "Where are the documents? A folder, or the file or URL of an OpenAPI description",
         given.documents,
         lambda where: survey_documents(where, limits),
         "docs",
     )
-    click.echo(f"found: {'; '.join(surveyed.contents)}", err=True)
-    if surveyed.left_out:
-        click.echo(f"left out: {surveyed.left_out}", err=True)
-    title = surveyed.summary.title if surveyed.summary else None
+    click.echo(f"found: {'; '.join(survey.contents)}", err=True)
+    if survey.left_out:
+        click.echo(f"left out: {survey.left_out}", err=True)
+    title = survey.summary.title if survey.summary else None
     return PlatformDraft(
-        survey=surveyed,
+        survey=survey,
         name=_prompt("What is the platform called?", given.name, _one_line, title),
         about=_prompt(
             "What is the platform for, and what do the developers who use it ask about?",
             given.about,
             _one_line,
-            describe_platform(surveyed),
+            describe_platform(survey),
         ),
-        language=given.language or _prompt_language(surveyed),
+        language=given.language or _prompt_language(survey),
         page_url=_prompt(
             "URL template of pages, such as https://docs.example.com/{page_path} (press Enter for none)",
             given.page_url,
@@ -233,25 +233,25 @@ def draft_from_openapi(given: InterviewAnswers, limits: SourceLimits) -> Platfor
 
     Raises ApideskError if the OpenAPI description cannot be used, or if an answer is invalid or missing.
     """
-    surveyed = survey_documents(given.documents or "", limits)
-    if surveyed.summary is None:
+    survey = survey_documents(given.documents or "", limits)
+    if survey.summary is None:
         raise ConfigurationError(
             f"{given.documents}: not an OpenAPI description; for a folder, use --documents instead of "
             "--openapi"
         )
-    name = given.name or surveyed.summary.title
+    name = given.name or survey.summary.title
     if not name.strip():
         raise ConfigurationError("the OpenAPI description has no title: pass --name")
-    about = given.about or describe_platform(surveyed)
+    about = given.about or describe_platform(survey)
     if not about:
         raise ConfigurationError(
             "the OpenAPI description says nothing about the platform: pass --about"
         )
     return PlatformDraft(
-        survey=surveyed,
+        survey=survey,
         name=_one_line(name),
         about=_one_line(about),
-        language=given.language or surveyed.language,
+        language=given.language or survey.language,
         page_url=check_page_url(given.page_url or ""),
     )
 
@@ -273,10 +273,10 @@ def _prompt(question: str, given: str | None, parse: Callable[[str], T], default
     return answer
 
 
-def _prompt_language(surveyed: DocumentSurvey) -> Language:
+def _prompt_language(survey: DocumentSurvey) -> Language:
     languages: click.Choice[Language] = click.Choice(LANGUAGES)
     language: Language = click.prompt(
-        "Language of the platform?", default=surveyed.language, type=languages, err=True
+        "Language of the platform?", default=survey.language, type=languages, err=True
     )
     return language
 

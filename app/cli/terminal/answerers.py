@@ -95,7 +95,7 @@ class RemoteAnswerer:
         """
         with self._translate_errors():
             response = await self._client.post("/retrieve", json=_body(command))
-            return _read(Sources, _checked(response)).sources
+            return _read(Sources, _json_or_raise(response)).sources
 
     async def _stream_answer(
         self, body: Mapping[str, object], on_event: EventSink | None
@@ -103,15 +103,15 @@ class RemoteAnswerer:
         async with aconnect_sse(self._client, "POST", "/ask", json=body) as stream:
             if "json" in stream.response.headers.get("content-type", ""):
                 await stream.response.aread()
-                return _read(Answer, _checked(stream.response))
-            async for sent in stream.aiter_sse():
-                if sent.event == "error":
-                    raise ApideskError(_read(ReportedError, sent.json()).detail)
-                if sent.event == "answer":
-                    return _read(Answer, sent.json())
-                if on_event is not None and sent.event in EVENT_MODELS:
-                    data = _read(EVENT_MODELS[sent.event], sent.json())
-                    await on_event(Event(sent.event, data))
+                return _read(Answer, _json_or_raise(stream.response))
+            async for message in stream.aiter_sse():
+                if message.event == "error":
+                    raise ApideskError(_read(ReportedError, message.json()).detail)
+                if message.event == "answer":
+                    return _read(Answer, message.json())
+                if on_event is not None and message.event in EVENT_MODELS:
+                    data = _read(EVENT_MODELS[message.event], message.json())
+                    await on_event(Event(message.event, data))
         raise SSEError("the events ended before the answer")
 
     @contextmanager
@@ -134,7 +134,7 @@ def _read(model: type[ModelT], content: object) -> ModelT:
     return model.model_validate(content, extra="ignore")
 
 
-def _checked(response: httpx.Response) -> object:
+def _json_or_raise(response: httpx.Response) -> object:
     """Return the JSON of `response`. Raises ApideskError if the response is an error."""
     content: object = response.json()
     if response.is_error:

@@ -209,12 +209,12 @@ def _sparkline(days: Mapping[date, int], span: int) -> Text:
 def _gaps(insights: Insights, limit: int | None) -> list[RenderableType]:
     grid = _grid(1)
     for gap in insights.gaps[:limit]:
-        grid.add_row(str(gap.size), Group(*_gap(gap)))
+        grid.add_row(str(gap.size), Group(*_gap_lines(gap)))
         grid.add_row()
     return _section("Gaps in the documentation", grid, len(insights.gaps), limit)
 
 
-def _gap(gap: Gap) -> list[Text]:
+def _gap_lines(gap: Gap) -> list[Text]:
     """Return lines with the gap's name and question, other wordings, missing words and the nearest page."""
     nearest, missing = gap.nearest, ", ".join(gap.missing[:MAX_MISSING_WORDS])
     title = f"{gap.name}: {gap.question}" if gap.name else gap.question
@@ -258,13 +258,13 @@ def _errors(insights: Insights, limit: int | None) -> list[RenderableType]:
 def _feedback(insights: Insights, limit: int | None) -> list[RenderableType]:
     grid = _grid(1)
     for rated in insights.feedback[:limit]:
-        grid.add_row("+" if rated.score > 0 else "-", Group(*_rated(rated)))
+        grid.add_row("+" if rated.score > 0 else "-", Group(*_rating_lines(rated)))
     helped = sum(rated.score > 0 for rated in insights.feedback)
     heading = f"Feedback: {helped} helped, {len(insights.feedback) - helped} did not"
     return _section(heading, grid, len(insights.feedback), limit)
 
 
-def _rated(rated: RatedAnswer) -> list[Text]:
+def _rating_lines(rated: RatedAnswer) -> list[Text]:
     day = f"{rated.asked_at:%m-%d}  confidence {rated.confidence}"
     lines = [_single_line(rated.question, "bold" if rated.score < 0 else "")]
     if rated.comment:
