@@ -141,7 +141,11 @@ def _expected_message(field: FieldDefinition) -> str:
 
 
 PathId = Annotated[str, PathParameter(schema_extra={"format": "uuid"})]
-"""A UUID in a path. The handler parses the text with `parse_id`, after the guard has checked access."""
+"""A UUID in a path, received as text.
+
+The handler converts it with `parse_id`. A caller without access therefore gets 401 or 403 even if the id is
+invalid.
+"""
 
 QuestionText = Annotated[
     str,
