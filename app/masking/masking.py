@@ -29,7 +29,10 @@ from app.masking.text_spans import TextSpan, blank_out, has_digit
 from app.masking.values_before_names import find_values_before_names
 
 _MIN_REPEATED_CHARS = 8
-"""Minimum length, in characters, of a named secret that is also masked where it occurs without a name."""
+"""Minimum length, in characters, of a secret that is masked wherever it is repeated.
+
+The secret was found by its name, as in `token=…`, and contains a digit. Repetitions may lack the name.
+"""
 
 _MIN_KNOWN_CHARS = 4
 """Minimum length, in characters, of the secrets in `SecretScan.secrets`."""
@@ -47,10 +50,10 @@ _NORMAL_FORMS = str.maketrans(
     f"{_WIDE}{_TRADITIONAL}\u3000\u00a0",
     f"@-_.{string.ascii_letters}{string.digits}{_SIMPLIFIED}  ",
 )
-"""Maps variants of characters to the characters that names and patterns contain.
+"""Maps variants of characters to the characters in the patterns.
 
-The variants are full-width characters, special spaces, and the traditional Chinese characters in names of
-secrets.
+Full-width characters become ASCII, and special spaces become spaces. The traditional Chinese characters in
+names of secrets, such as 密碼, become simplified ones.
 """
 _VARIANT = re.compile(f"[{_WIDE}{_TRADITIONAL}\u3000\u00a0]")
 _LABEL = re.compile(r"‹[^‹›\n]{1,80}›")
@@ -76,7 +79,7 @@ def is_masked(text: str) -> bool:
 
 
 class _PlainText:
-    """A text as it is scanned: without zero-width characters, and with one form of each character."""
+    """A text without zero-width characters, in which `_NORMAL_FORMS` replace variants of characters."""
 
     def __init__(self, text: str) -> None:
         self.text = _plain(text)
@@ -90,7 +93,7 @@ class _PlainText:
             self.text = visible
 
     def locate(self, spans: Iterable[TextSpan]) -> list[TextSpan]:
-        """Return `spans` of `text` as spans of the original text. None of them may be empty."""
+        """Convert `spans` of `text` to spans of the original text. An empty span is not allowed."""
         return [
             span._replace(start=self._positions[span.start], end=self._positions[span.end - 1] + 1)
             for span in spans
@@ -117,8 +120,8 @@ class SecretScan:
     def secrets(self) -> Mapping[str, str]:
         """Maps each secret to its label, for masking other texts that quote this text.
 
-        A quotation may lack the syntax by which the secret was recognised. Secrets shorter than
-        `_MIN_KNOWN_CHARS` are left out.
+        For example, the other text may contain a token without the `token=` by which it was recognised.
+        Secrets shorter than `_MIN_KNOWN_CHARS` are left out.
         """
         found = _labels(self._plain.text, self._spans)
         return {secret: label for secret, label in found.items() if len(secret) >= _MIN_KNOWN_CHARS}

@@ -26,7 +26,7 @@ from app.masking.text_spans import (
     QUOTE,
     TextSpan,
     find_enclosed,
-    is_chosen,
+    is_chosen_password,
     is_random,
     match_end,
 )
@@ -38,8 +38,8 @@ _VERB = (
     r"|(?:(?!code|id\b|num|order|trace|request)[a-z]{1,12} ){0,7}(?:is|was|be|equals|set to)(?=[ :]):?"
     r"|(?:for|of|on|in) [a-z0-9 _.-]{1,30}:"
 )
-# Each separator is a group, and the keys of `_CONFIDENCE` are the names of these groups. The comment for a
-# group shows an example of the separator, with the name `token`.
+# Each named group from `pair` to `verb`, except `level` and `broken`, is one syntax of separators. The
+# comments show an example of each syntax, in which the name is `token`. `_CONFIDENCE` rates each syntax.
 _SEPARATOR = re.compile(
     rf"(?P<closed>{QUOTE}|\*\*|[”’」』])?\]?(?:{_SPACE}[（(][^()（）\n]{{0,30}}[)）])?{_SPACE}(?:"
     rf"(?P<pair>,?\s{{0,40}}{QUOTE}?value{QUOTE}?\s{{0,4}}[:=])"  # {"name": "token", "value": "…"}
@@ -114,7 +114,8 @@ _GAP = re.compile(
 )
 """The text between a name and its value if there is no separator.
 
-It is any of the full stop of "no.", closing marks, spaces and a dash, in this order.
+It consists of these parts in this order, each of which is optional: the full stop of "no.", closing
+quotation marks or brackets, spaces, and a dash.
 """
 _BELOW = re.compile(
     r"[\"'`*”’」』】]{0,2}[ \t]{0,4}(?:[:：是为]|is)?[*`]{0,2}"
@@ -144,7 +145,7 @@ _TO = re.compile(
     r"[ ]?(?:(?:back )?(?:in)?to[ ]|->|→"
     r"|(?:改|换|变|更新|更换|修改|切换|重置|设置?|调整)[回成为到了]{1,2})[ ]?"
 )
-"""`_FROM` and `_TO` precede the values in "token from … to …" and "密码从 … 改成 …"."""
+"""`_FROM` precedes the old value, and `_TO` the new one: "token from … to …", "密码从 … 改成 …"."""
 _CHANGE_VERB = re.compile(
     r"\b(?:set|reset|(?:chang|updat|rotat|switch|renew)(?:e|ed|es|ing)?)(?: [\w-]{1,15}){0,4} $",
     re.IGNORECASE,
@@ -207,8 +208,9 @@ def _may_follow(syntax: str, text: str, start: int, end: int, closing_quote: str
     if syntax == "element":
         return bool(closing_quote) or text[max(start - 1, 0) : start] in ("<", ":")
     if syntax == "colon":
-        in_key = text[max(start - 1, 0) : start] == ":" and text[end + 1 : end + 2].isalnum()
-        return not in_key and _KEY_SEGMENT.match(text, end) is None
+        # The name is a part of a key of a cache entry, such as shop:token:42 or token:42:lock.
+        is_in_key = text[max(start - 1, 0) : start] == ":" and text[end + 1 : end + 2].isalnum()
+        return not is_in_key and _KEY_SEGMENT.match(text, end) is None
     return True
 
 
@@ -263,7 +265,10 @@ def _word_end(text: str, position: int, kind: SecretKind) -> int:
 
 
 def _percent_encoded(level: str) -> re.Pattern[str]:
-    """Return a pattern for a value that ends at the next delimiter encoded at `level`, such as %26 (&)."""
+    """Return a pattern for a value that ends before the next percent-encoded delimiter, such as %26 (&).
+
+    `level` is the level of percent-encoding (see `_ValueStart.level`).
+    """
     return re.compile(rf"(?:(?!%{level}(?:26|22|27|2C|7D|0A))[A-Z0-9%.~+/=_!*@-])+", re.IGNORECASE)
 
 
@@ -345,7 +350,8 @@ def _is_plausible_at(
 ) -> bool:
     """Return whether `value` can be a secret.
 
-    After "to" and "as", only a password may be as simple as hunter22.
+    After "to" and "as", a value other than a password must meet stricter rules. For example, hunter22 can
+    be a password, but not a token.
     """
     if value_start.syntax == "change" and kind is not SecretKind.PASSWORD:
         return is_plausible_without_separator(kind, value)
@@ -413,7 +419,7 @@ def _secret_without_separator(text: str, start: int, end: int, kind: SecretKind)
     if kind is SecretKind.ONE_TIME and _is_error_or_duration(text, position, value, name):
         return None
     if name.lower() == "pass" and not (
-        is_chosen(value)
+        is_chosen_password(value)
         and _USER_BEFORE.search(text, max(start - _MAX_CHARS_BEFORE_NAME, 0), start)
     ):
         return None  # "pass" is a verb here
@@ -479,7 +485,10 @@ def _changed_secrets(text: str, start: int, end: int, kind: SecretKind) -> list[
 
 
 def _word_at(text: str, position: int) -> tuple[int, int, int]:
-    """Return the start and end of the word at `position`, and where its closing mark, if any, ends."""
+    """Return the start and end of the word at `position`, and the position after its closing mark.
+
+    If the word is not in quotation marks or brackets, this position is the end of the word.
+    """
     if enclosed := find_enclosed(text, position):
         return *enclosed, enclosed[1] + 1
     end = match_end(_BARE, text, position)

@@ -7,7 +7,7 @@ import re
 from enum import Enum, IntEnum
 from functools import lru_cache
 
-from app.masking.text_spans import ENCODED, has_digit, is_chosen, is_random
+from app.masking.text_spans import ENCODED, has_digit, is_chosen_password, is_random
 
 
 class SecretKind(Enum):
@@ -113,8 +113,8 @@ def secret_kind(name: str) -> SecretKind | None:
     """Return the kind of value that `name` stands for, or None if the name is not known.
 
     Case and separators usually do not matter: app_key, appKey, X-App-Key and config.APPKEY have the same
-    kind. The ids and numbers of people, such as user_id, have no kind instead of PUBLIC. They may be
-    telephone numbers, which are then found by their format.
+    kind. For the ids and numbers of people, such as user_id, the result is None instead of PUBLIC, because
+    they may be telephone numbers, and the values of PUBLIC names are not searched for these.
     """
     if (chinese := _CHINESE_KINDS.get(name)) is not None:
         return chinese
@@ -214,7 +214,7 @@ _MAX_CHECKED_CHARS = 256
 """Maximum length of a value that is checked in detail, in characters."""
 
 _MIN_LETTERS_ONLY_CHARS = 8
-"""Minimum length, in characters, of an assigned secret without digits. Not for `_WORD_KINDS`."""
+"""Minimum length, in characters, of an assigned secret without digits; does not apply to `_WORD_KINDS`."""
 
 _WORD_KINDS = {SecretKind.SECRET, SecretKind.PASSWORD}
 """The kinds of secrets for which people choose words."""
@@ -276,8 +276,9 @@ def is_plausible_without_separator(kind: SecretKind, value: str) -> bool:
 def is_plausible_enclosed(kind: SecretKind, value: str, opening: str) -> bool:
     """Return whether `value` can be a secret of `kind` between `opening` and its closing mark.
 
-    The name or a separator is right before the mark, as in `password "hunter22"`. In round brackets and
-    book title marks, explanations such as (RFC-6749) are frequent, so the rules are stricter.
+    The name or a separator is right before the opening mark, as in `password "hunter22"`. In round brackets
+    and Chinese book title marks (《》), explanations such as (RFC-6749) are frequent, so the rules are
+    stricter.
     """
     if kind is SecretKind.ONE_TIME:
         return _ENCLOSED_CODE.fullmatch(value) is not None
@@ -291,7 +292,7 @@ def is_plausible_enclosed(kind: SecretKind, value: str, opening: str) -> bool:
         return True
     if opening in "{<":
         return False  # a placeholder
-    if kind in _WORD_KINDS and is_chosen(value):
+    if kind in _WORD_KINDS and is_chosen_password(value):
         return True
     return (opening not in "（(《〈" or value.isdigit()) and is_plausible_without_separator(
         kind, value
@@ -302,12 +303,12 @@ def is_plausible_below(kind: SecretKind, value: str) -> bool:
     """Return whether `value` can be a secret of `kind` if it is alone on a line below its name.
 
     The text may be a list of field names, in which the next word is another name. The value must therefore
-    be random, or look like a password that a person chose and not be all lower case.
+    be random. A password may instead look as if a person chose it, but must then contain a capital letter.
     """
     if not is_plausible(kind, value, SyntaxConfidence.SENTENCE):
         return False
     return is_random(value, min_chars=12) or (
-        kind is SecretKind.PASSWORD and is_chosen(value) and not value.islower()
+        kind is SecretKind.PASSWORD and is_chosen_password(value) and not value.islower()
     )
 
 

@@ -4,7 +4,7 @@ import re
 from collections.abc import Iterator
 
 from app.masking.secret_names import NAME_TOKENS, is_placeholder, names_secret
-from app.masking.text_spans import QUOTE, TextSpan, blank_out, is_product, is_random, match_end
+from app.masking.text_spans import QUOTE, TextSpan, blank_out, is_product_name, is_random, match_end
 
 _PEM_GAP = r"(?:\s|\\{1,4}[nr]|[\"'`+,>|\\])"
 
@@ -118,11 +118,14 @@ _SIGNED_STRING = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.&=:+-]{23,4000}")
 _WORD = re.compile(r"[A-Za-z]{4}")
 _MIN_WRAPPER_CHARS = 8
 _MAX_WRAPPER_CHARS = 128
-"""Minimum and maximum length, in characters, of a secret that begins and ends a string to sign."""
-_MAX_MEAN_RUN_OF_WRAPPER_CHARS = 2.2
-"""Maximum mean length of the runs in such a secret; parameters have longer runs.
+"""Minimum and maximum length, in characters, of a secret that begins and ends a string to sign.
 
-For a secret with three or more numbers, `is_random` allows longer runs.
+For example, a1b2c3d4 in the string a1b2c3d4page1size2a1b2c3d4.
+"""
+_MAX_MEAN_RUN_OF_WRAPPER_CHARS = 2.2
+"""Maximum mean length, in characters, of the runs (see `is_random`) in such a secret.
+
+Parameters have longer runs. For a secret with three or more numbers, `is_random` allows longer runs.
 """
 
 _CONTENT_DIGEST = re.compile(
@@ -144,9 +147,9 @@ _SECRET_TOPIC = re.compile(
 """A word that suggests that a random string in the same line is a secret."""
 
 _KEY_WORD = re.compile(r"(?<![A-Za-z])(?:bearer|jwt|hmac[.\w]{0,20}[( ])", re.IGNORECASE)
-"""A word that suggests a key. A random string in its line or the next one does not count as a digest.
+"""A word that suggests a key. A random string in the same line or the next one does not count as a digest.
 
-The digest of a text or a file (`_CONTENT_DIGEST`) is recognised even after such a word.
+The exception is the digest of a text or a file (`_CONTENT_DIGEST`).
 """
 
 _SECRET_PREFIX = re.compile(
@@ -156,9 +159,8 @@ _PREFIX = re.compile(r"(?:[a-z]{1,12}[0-9]?[_-]){1,3}(?=[A-Za-z0-9]+$)")
 _MIN_CHARS_WITHOUT_TOPIC = 32
 """Minimum length, in characters, of a random string that is a secret even in a line about something else.
 
-The string has upper and lower case.
-
-After a prefix such as pi_, it must be longer.
+Without a prefix, the string must also contain several capitals and several lower-case letters. After a
+prefix such as pi_, the rest of the string must be longer than this minimum.
 """
 
 _PUBLIC_BLOCK = re.compile(
@@ -184,7 +186,10 @@ _ARGUMENT = re.compile(rf"{QUOTE}(?P<value>(?=[A-Za-z_-]{{0,60}}\d)[A-Za-z0-9_-]
 
 
 def find_secrets_by_shape(text: str) -> Iterator[TextSpan]:
-    """Yield each secret in `text` that its format or the words around it reveal; spans may overlap."""
+    """Yield each secret in `text` that is recognisable by its format or the words around it.
+
+    Spans may overlap.
+    """
     for label, pattern in _SHAPES:
         positions = [match.span(match.lastgroup or 0) for match in pattern.finditer(text)]
         spans = [
@@ -220,7 +225,7 @@ def _typed_passwords(text: str) -> Iterator[TextSpan]:
         if (
             is_password_like
             and not _VERSION.fullmatch(value)
-            and not is_product(value)
+            and not is_product_name(value)
             and _LOGIN.search(_lines_around(text, match))
         ):
             yield TextSpan(*match.span("value"), "password")
@@ -250,9 +255,10 @@ def _is_wrapper(wrapper: str, parameters: str) -> bool:
 
 
 def _is_digest(text: str, match: re.Match[str]) -> bool:
-    """Return whether the words before `match`, its line or the line before say that it is a digest.
+    """Return whether `match` is a digest. One of these conditions is sufficient:
 
-    The two lines must name a digest, and must not name a secret.
+    - The words right before it say that it is the digest of a text or a file.
+    - Its line or the line before names a digest, and neither line names a secret.
     """
     before = _CONTENT_DIGEST.search(text, max(match.start() - 60, 0), match.start())
     if before and not _SECRET_TOPIC.search(before[0]):

@@ -127,7 +127,10 @@ def _csv_headers(row: str, delimiter: str) -> list[str]:
 
 
 def _header_kind(header: str) -> SecretKind | None:
-    """Return the kind of secrets in a column, or None. A header may end with a name, as 登录密码 does."""
+    """Return the kind of secrets in the column under `header`, or None.
+
+    If the whole header is not a known name, a name at its end counts, such as 密码 in 登录密码.
+    """
     header = _NOTE.sub("", header)
     kind = secret_kind(header)
     for name in NAME_TOKENS.finditer(header):

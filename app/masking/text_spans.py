@@ -75,9 +75,11 @@ def blank_out(text: str, spans: Iterable[TextSpan]) -> str:
 def find_enclosed(text: str, position: int) -> tuple[int, int] | None:
     """Return the start and end of the word in quotation marks or brackets at `position`, or None.
 
-    The word consists of printable ASCII characters, and may be padded with a space. If the opening mark is
-    not ASCII, the word ends at the first character that is not printable ASCII. The closing mark may differ
-    or be missing, because people confuse such marks.
+    The word consists of printable ASCII characters. A space may separate it from the marks.
+
+    - After an ASCII mark, such as " or (, the matching closing mark must follow the word.
+    - After any other mark, such as “ or （, the word ends at the first character that is not printable
+      ASCII. The closing mark may differ or be missing, because people confuse such marks.
     """
     opening = text[position : position + 1]
     if opening not in CLOSING or (word := _ENCLOSED_WORD.match(text, position + 1)) is None:
@@ -92,22 +94,22 @@ def find_enclosed(text: str, position: int) -> tuple[int, int] | None:
     return (start, end) if end > start and text[start] not in ",:;=" else None
 
 
-def is_chosen(text: str) -> bool:
+def is_chosen_password(text: str) -> bool:
     """Return whether `text` looks like a password that a person chose, such as Maple-River27.
 
-    It has at least eight characters, lower-case letters and two digits. It does not look like a version or
-    the name of a product.
+    Such a password has at least eight characters, at least two of them digits, and a lower-case letter. It
+    does not look like a version or the name of a product.
     """
     return (
         len(text) >= 8
         and any(map(str.islower, text))
         and sum(map(str.isdigit, text)) >= 2
         and _VERSION.fullmatch(text) is None
-        and not is_product(text)
+        and not is_product_name(text)
     )
 
 
-def is_product(text: str) -> bool:
+def is_product_name(text: str) -> bool:
     """Return whether `text` looks like the name of a product, such as iPhone15Pro."""
     return _PRODUCT.fullmatch(text) is not None
 

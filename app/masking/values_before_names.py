@@ -13,7 +13,7 @@ from app.masking.secret_names import (
     secret_kind,
     unqualified_name,
 )
-from app.masking.text_spans import TextSpan, is_chosen, match_end
+from app.masking.text_spans import TextSpan, is_chosen_password, match_end
 
 _VALUE_AND_LINK = re.compile(
     r"(?<![!-~])[\"'`(<\[]?"
@@ -62,7 +62,10 @@ def find_values_before_names(text: str) -> Iterator[TextSpan]:
 
 
 def _name_at(text: str, position: int) -> str:
-    """Return the name of a secret at `position` or after at most `_MAX_WORDS` words, or ""."""
+    """Return the name of a secret that starts at `position`, or at most `_MAX_WORDS` words later.
+
+    Returns "" if no name starts there, or if the name is part of another term such as "token endpoint".
+    """
     for _ in range(_MAX_WORDS + 1):
         name = NAME_TOKENS.match(text, position)
         if name and name["name"] and secret_kind(name["name"]):
@@ -78,5 +81,5 @@ def _is_secret(kind: SecretKind, value: str) -> bool:
     if _NOT_SECRET.fullmatch(value):
         return False
     if kind is SecretKind.PASSWORD and not value.isdigit():
-        return is_plausible_without_separator(kind, value) and is_chosen(value)
+        return is_plausible_without_separator(kind, value) and is_chosen_password(value)
     return is_plausible_without_separator(kind, value)
