@@ -3,11 +3,11 @@
 A route can set two options:
 
 - `needs`: the scope that the route requires, by default `"admin"`; None makes the route public
-- `limited=False`: requests with a valid key do not count towards the rate limits
+- `limited=False`: requests do not count towards the rate limits, unless a required key is missing or wrong
 
-Public routes have no rate limits. Commands on the same machine have none either if an API key is configured
-(the caller LOCAL); otherwise, they count as anonymous callers. While no API key is configured, all routes
-accept only requests from localhost.
+Public routes have no rate limits. If an API key is configured, commands such as `apidesk ask` on this
+machine are the caller `LOCAL`, which has no rate limits either. While no API key is configured, all callers
+are anonymous, and all routes accept only requests from localhost.
 """
 
 from ipaddress import IPv6Address, ip_address, ip_network
@@ -24,7 +24,7 @@ from app.security.rate_limits import RateLimiter
 from schemas.choices import Scope
 from schemas.errors import Forbidden, RateLimited, Unauthorized
 
-CREATE_KEY_HINT = "create one with `apidesk keys add`, or set APIDESK_ADMIN_KEY"
+CREATE_KEY_HINT = "create a key with `apidesk keys add`, or set APIDESK_ADMIN_KEY"
 
 PROXY_HEADERS = ("forwarded", "x-forwarded-for", "x-real-ip")
 
@@ -41,8 +41,8 @@ class AuthGuard:
     async def check(self, connection: Connection, handler: BaseRouteHandler) -> None:
         """Litestar guard: check a request and set `connection.user` to its caller.
 
-        On a public route, the user is None if API keys are configured but the request has no valid key. For
-        an OPTIONS request, the user is not set. Raises Unauthorized, Forbidden or RateLimited.
+        On a public route, the user can be None (see `_check_public_caller`). For an OPTIONS request, the
+        user is not set. Raises Unauthorized, Forbidden or RateLimited.
         """
         address = _rate_limited_address(connection)
         caller = self._identify(connection, address)
@@ -58,9 +58,8 @@ class AuthGuard:
     def _identify(self, connection: Connection, address: str) -> Caller | None:
         """Return the caller, or None if a key is required but no valid key was sent.
 
-        The key of LOCAL is valid only on this machine.
-
-        Raises Forbidden for a remote request while no API key is configured.
+        The key of LOCAL is valid only on this machine. Raises Forbidden for a remote request while no API
+        key is configured.
         """
         if not self._keyring.is_key_required:
             check_local(connection)
@@ -71,13 +70,12 @@ class AuthGuard:
     async def _check_public_caller(
         self, connection: Connection, caller: Caller | None, address: str
     ) -> Caller | None:
-        """Return the caller of a public route; may be None.
+        """Return the caller of a public route.
 
-        It is None if its address has sent too many wrong keys, or if API keys are configured and the
-        request has no valid key.
+        The result is None in two cases: API keys are configured but the request has no valid key, or the
+        address has sent too many wrong keys. In both cases, the route still answers the request.
 
-        Wrong keys are counted, so that public routes cannot be used to guess keys. If an address has sent
-        too many wrong keys, its requests are still answered, but all its keys are ignored.
+        Wrong keys are counted, so that public routes cannot be used to guess keys.
         """
         if caller is LOCAL or not _api_key(connection):
             return caller

@@ -171,7 +171,7 @@ class Caller:
 ADMIN = Caller("environment", "APIDESK_ADMIN_KEY", SCOPES, "environment")
 
 LOCAL = Caller("local", "a command on this machine", SCOPES, "local")
-"""A command on this machine, with the temporary key that a running server stores for commands."""
+"""A command on this machine. It sends the temporary key that the server stores in a file for commands."""
 
 
 def anonymous(account: str) -> Caller:
