@@ -199,7 +199,9 @@ def test_replay_is_neither_recorded_nor_traced(site: Site, monkeypatch: pytest.M
 def test_replay_without_recorded_questions_fails(site: Site) -> None:
     found = site.replay("--days", "7")
     assert (found.exit_code, found.stdout) == (2, "")
-    assert found.stderr == "apidesk: no answered questions were recorded in the last 7 days\n"
+    assert found.stderr == (
+        "apidesk: no answered questions were recorded in the last 7 days; pass a larger --days\n"
+    )
 
 
 # --- which questions ----------------------------------------------------------------------------

@@ -81,7 +81,7 @@ class ReplayOutcome(ApiModel):
         return cls(
             type=record.type,
             verdict=_verdict(record),
-            pages=_distinct(record.pages),
+            pages=_distinct_pages(record.pages),
             steps=list(record.answer),
             answered_by=record.answered_by,
             failure=record.failure,
@@ -105,9 +105,9 @@ class ReplayedQuestion(ApiModel):
     before: ReplayOutcome
     after: ReplayOutcome
     grade: Grade | None = None
-    """The judge's grade of the new answer, which should state what the recorded answer states.
+    """The judge's grade of the new answer; None if the judge failed or was not asked.
 
-    None if the judge failed or was not asked.
+    `correct` means that the new answer states everything that the recorded answer states.
     """
     judge_failure: str | None = None
     """Why the judge gave no grade; None if the judge gave a grade or was not asked."""
@@ -176,7 +176,7 @@ def _verdict(record: QuestionRecord) -> ReplayVerdict:
     return "off-topic" if record.type == "unknown" else record.confidence
 
 
-def _distinct(pages: Iterable[Page]) -> list[Page]:
+def _distinct_pages(pages: Iterable[Page]) -> list[Page]:
     plain = (Page(title=page.title, page_url=page.page_url) for page in pages)
     return list({page_key(page): page for page in plain}.values())
 
@@ -189,7 +189,7 @@ class ReplayOptions:
     limit: int
     """Maximum number of questions to ask, newest first."""
     k: int | None = None
-    """Number of chunks to retrieve; None means the recorded k or, without one, APIDESK_TOP_K."""
+    """Number of chunks to retrieve; None means the recorded k or, if none was recorded, APIDESK_TOP_K."""
     judge: str | None = None
     """`provider:model` of the judge; None means APIDESK_JUDGE_MODEL."""
 
@@ -213,7 +213,7 @@ async def replay(settings: Settings, options: ReplayOptions, progress: QuestionP
     recorded = await asyncio.to_thread(_read_questions, settings, options.days)
     if not recorded:
         raise ConfigurationError(
-            f"no answered questions were recorded in {time_span(options.days)}"
+            f"no answered questions were recorded in {time_span(options.days)}; pass a larger --days"
         )
     with tracing_context(enabled=False):
         async with open_answer_service(settings) as answer_service:

@@ -23,7 +23,7 @@ MAX_TEXT_CHARS = 160
 """Maximum length of a question or of a line of an answer, in characters; longer texts are truncated."""
 
 MAX_LINES = 5
-"""Maximum number of lines of a reworded answer."""
+"""Maximum number of lines that are shown of a reworded answer."""
 
 STYLES: dict[ReplayChange, str] = {"failed": "red", "lost": "red", "won": "green", "same": "dim"}
 
@@ -31,7 +31,8 @@ STYLES: dict[ReplayChange, str] = {"failed": "red", "lost": "red", "won": "green
 def print_replay(replay: Replay) -> None:
     """Print the number of questions per kind of change, then the changed questions.
 
-    They are in the order of `CHANGES`, and the most frequently asked come first.
+    The changed questions are in the order of `CHANGES`. Within a kind of change, the most frequently asked
+    questions come first.
     """
     console = Console(highlight=False)
     console.print(_heading(replay))
@@ -102,13 +103,15 @@ def _changed_question(replayed: ReplayedQuestion) -> Group:
 def _outcome_text(
     replayed: ReplayedQuestion, outcome: ReplayOutcome, changed: set[str], style: str
 ) -> Text:
-    """Return the details of `outcome` to show.
+    """Return the details to show of `outcome`, which is one of the two outcomes of `replayed`:
 
-    These are its error code, its differing lines, its question type or, for other changes, the pages that
-    it cites.
+    - the error code, if answering failed
+    - the lines that differ, if the answer was reworded
+    - the question type, if it has changed
+    - otherwise, the pages that the answer cites
 
-    `outcome` is one of the two outcomes of `replayed`. Pages in `changed` have the style `style`, and show
-    their URL if the other answer cites another page with the same title.
+    `changed` contains the keys of the pages that only this answer cites. These pages have the style
+    `style`. They show their URL if the other answer cites a different page with the same title.
     """
     if outcome.failure:
         return Text(outcome.failure, style="red")

@@ -40,9 +40,10 @@ def _cut(lines: Sequence[str], others: Sequence[str], max_chars: int) -> list[st
 
 
 def _context_start(line: str, difference: int) -> int:
-    """Return the index at which to start, at most `CONTEXT_CHARS` characters before the index `difference`.
+    """Return the index at which the shown part of `line` starts.
 
-    If a word starts soon after that index, return the start of the word.
+    The part contains at most `CONTEXT_CHARS` characters before the index `difference`. If possible, it
+    begins with a whole word.
     """
     earliest = difference - CONTEXT_CHARS
     if earliest <= 0:
@@ -62,5 +63,5 @@ def count_of(number: int, noun: str) -> str:
 
 
 def time_span(days: int) -> str:
-    """Return the time span of the last `days` days in words."""
+    """Return the time span of the last `days` days in words, such as "the last 7 days"."""
     return "the last day" if days == 1 else f"the last {days} days"

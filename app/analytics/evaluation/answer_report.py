@@ -65,7 +65,7 @@ class AnswerComparison(NamedTuple):
 
     questions: int
     setups: tuple[tuple[str, str], ...]
-    """Properties of the setup that differ, as texts before and after, such as `14 documents`."""
+    """The differences between the setups, as pairs such as ("14 documents", "15 documents")."""
     by_grade: bool
     """Whether answers are compared by a judge's grades, instead of by the facts that they state."""
     before: AnswerScores
@@ -190,7 +190,10 @@ def _changed(label: str, answers: Sequence[AnswerPair]) -> list[Group]:
 
 
 def _changed_answer(label: str, before: ScoredAnswer, after: ScoredAnswer) -> Group:
-    """Return a question, the grade (or label, if not graded) of both answers, and the lines that differ."""
+    """Return a question, the grades of both answers, and the lines that differ.
+
+    If an answer has no grade, its confidence or outcome is shown (see `_label`).
+    """
     old, new = differing_lines(before.steps, after.steps, MAX_LINE_CHARS)
     return Group(
         Text.assemble((f"{label}: ", "bold"), before.question),
@@ -303,7 +306,7 @@ def _wrong_answers(results: Sequence[ScoredAnswer]) -> list[Group]:
 
 
 def _wrong_answer(result: ScoredAnswer) -> Group:
-    answer = "\n\n".join(result.steps)  # Markdown: a table must not follow another line
+    answer = "\n\n".join(result.steps)  # in Markdown, a table needs a blank line before it
     lines = [Text(f"{_label(result)}:", "dim"), Text(answer)]
     if result.missing_facts:
         all_retrieved = set(result.missing_facts).isdisjoint(result.missing_evidence)

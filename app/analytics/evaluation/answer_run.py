@@ -1,8 +1,8 @@
 """Evaluates answers: asks every question through the answer service, and scores the answers.
 
-If a judge model is configured, it also grades the answers that cite a source, by comparing them with the
-facts of the question, if there are any. If LangSmith is configured, the results are stored there as an
-experiment.
+If a judge model is configured, it also compares each answer that cites a source with the facts of the
+question, and grades the answer. Answers to questions without facts are not graded. If LangSmith is
+configured, the results are stored there as an experiment.
 """
 
 import asyncio
@@ -92,7 +92,7 @@ async def evaluate_answers(
         run = _AnswerRun(AnswerProbe(answer_service, documents), judge, questions, progress)
         if experiments:
             metadata = {"answered_by": answered_by, "judge": judge.name if judge else None}
-            results = await experiments.run("answers", run.logged, metadata, CONCURRENCY)
+            results = await experiments.run("answers", run.logged_result, metadata, CONCURRENCY)
         else:
             results = await run.all()
     return AnswerEvaluation(
@@ -134,7 +134,7 @@ class _AnswerRun:
 
         return await asyncio.gather(*map(ask, range(len(self._questions))))
 
-    async def logged(self, number: int) -> LoggedResult[ScoredAnswer]:
+    async def logged_result(self, number: int) -> LoggedResult[ScoredAnswer]:
         """Return the result of one question, with the outputs and scores for LangSmith."""
         result = await self._ask(number)
         outputs = result.model_dump(

@@ -1,4 +1,4 @@
-"""The questions of an evaluation, and the documents that their gold names refer to."""
+"""Reads the questions of an evaluation, and finds their gold documents by name."""
 
 import re
 from collections import defaultdict
@@ -59,42 +59,42 @@ _METHOD = re.compile(r"`(GET|PUT|POST|DELETE|OPTIONS|HEAD|PATCH|TRACE|QUERY)`")
 """The HTTP method in the `request_url` section of an API page."""
 
 _PLACE_IN_JSON = re.compile(r" at line 1 column (\d+)$")
-"""The place that an error of the JSON parser names; the parser reads one line of the file at a time."""
+"""The place in a message of the JSON parser, which calls each line 1 because it gets one line at a time."""
 
 _OPERATION = re.compile(r"([A-Z]+) +(/\S*)")
 """An operation, written as method and path."""
 
 
-def _list(value: object) -> object:
+def _as_list(value: object) -> object:
     if value is None:
         return []
     return [value] if isinstance(value, str) else value
 
 
-def _text(value: object) -> str:
+def _as_text(value: object) -> str:
     return "" if value is None else str(value)
 
 
-Fact = Annotated[tuple[NonEmptyStr, ...], BeforeValidator(_list), Field(min_length=1)]
+Fact = Annotated[tuple[NonEmptyStr, ...], BeforeValidator(_as_list), Field(min_length=1)]
 """A fact as alternative strings. A text that contains one of the strings states the fact."""
 
 
 class EvaluationQuestion(BaseModel):
     """A question and its gold documents.
 
-    Unknown keys, such as those of public datasets, are ignored. An unknown key is refused if it looks like
-    a misspelling of a known key that the question lacks.
+    Unknown keys are ignored, because public datasets contain additional keys. An unknown key is refused
+    only if it looks like a misspelling of a known key that the question lacks, such as `fact` for `facts`.
     """
 
     model_config = ConfigDict(frozen=True, extra="ignore", populate_by_name=True)
 
     question: NonEmptyStr = Field(validation_alias=AliasChoices("question", "query"))
-    gold: Annotated[tuple[NonEmptyStr, ...], BeforeValidator(_list)] = ()
+    gold: Annotated[tuple[NonEmptyStr, ...], BeforeValidator(_as_list)] = ()
     """The name of each document that answers the question.
 
     A name is an id, page url, api url, api name, file path or operation such as `POST /orders`.
     """
-    facts: Annotated[tuple[Fact, ...], BeforeValidator(_list)] = ()
+    facts: Annotated[tuple[Fact, ...], BeforeValidator(_as_list)] = ()
     """The facts that a right answer states."""
     kind: str = ""
     """The kind of information that the question asks for, such as `limit`.
@@ -102,7 +102,7 @@ class EvaluationQuestion(BaseModel):
     Without gold documents and facts, the kind must be `unanswerable`, `off-topic` or empty. Empty means
     off-topic.
     """
-    id: Annotated[str, BeforeValidator(_text)] = ""
+    id: Annotated[str, BeforeValidator(_as_text)] = ""
     type: QuestionType | None = None
     generated_from: GeneratedFrom | None = Field(default=None, alias="made")
     """The part of a document from which the question was generated; None if a person wrote it."""
@@ -164,10 +164,10 @@ def _refuse_misspelt_keys(line: dict[str, Any]) -> dict[str, Any]:
 
 
 def _did_you_mean(text: str, known: Iterable[str]) -> str:
-    """Return a hint at the entry of `known` that `text` resembles, or an empty text.
+    """Return a hint such as "; did you mean 'facts'?", or "" if `text` resembles no entry of `known`.
 
-    Both must start with the same letter. Otherwise, `qtype` would be taken for `type`, and `answerable` for
-    its opposite, `unanswerable`.
+    The text and the entry must start with the same letter. Otherwise, `qtype` would be taken for `type`,
+    and `answerable` for its opposite, `unanswerable`.
     """
     text = text.casefold()
     candidates = sorted(name for name in known if name[:1] == text[:1])
@@ -199,7 +199,7 @@ def read_questions(path: Path) -> list[EvaluationQuestion]:
 
 
 def distinct_questions(questions: Iterable[EvaluationQuestion]) -> list[EvaluationQuestion]:
-    """Return `questions` without those that repeat an earlier one; only the id may differ."""
+    """Return `questions` without repetitions. A question repeats an earlier one if only the id differs."""
     first: dict[str, EvaluationQuestion] = {}
     for question in questions:
         first.setdefault(question.model_dump_json(exclude={"id"}), question)

@@ -43,6 +43,7 @@ class ExperimentLog:
         self, client: Client, dataset: UUID, questions: Sequence[EvaluationQuestion]
     ) -> None:
         self.names: list[str] = []
+        """Names of the finished experiments."""
         self._client = client
         self._dataset = dataset
         self._questions = questions
@@ -91,6 +92,7 @@ class ExperimentLog:
             scores = result.scores if result else {}
             return {"results": [{"key": key, "score": score} for key, score in scores.items()]}
 
+        # `aevaluate` prints to stdout, which must contain only the report.
         with _langsmith_errors(), redirect_stdout(sys.stderr):
             experiment = await aevaluate(
                 target,

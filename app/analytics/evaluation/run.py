@@ -222,14 +222,14 @@ async def _run_probe(
         await probe.run(questions[0])  # warm up
     if experiments:
 
-        async def logged(number: int) -> LoggedResult[ProbeResult]:
+        async def logged_result(number: int) -> LoggedResult[ProbeResult]:
             result, gold = await probe.run(questions[number]), data.golds[number]
             best = [
                 document.model_dump(by_alias=True) for document in best_documents(result, gold, k)
             ]
             return LoggedResult(result, {"documents": best}, question_scores(result, gold, k))
 
-        return await experiments.run(probe.mode, logged, {"mode": probe.mode, "k": k})
+        return await experiments.run(probe.mode, logged_result, {"mode": probe.mode, "k": k})
     console = Console(stderr=True)
     tracked = track(
         questions,
@@ -257,7 +257,11 @@ def _prepare_input(
     documents.check_gold(questions)
     with_gold = [documents.deduplicate_gold(question) for question in questions if question.gold]
     if not with_gold:
-        raise QuestionError("gold: no question names a document", field="questions")
+        raise QuestionError(
+            "gold: no question names a document, so retrieval cannot be measured; add gold documents, or "
+            "measure answers with --answers",
+            field="questions",
+        )
     if dataset is None:
         slug = _platform_slug(settings.platform)
         path = options.save or Path("data", "evaluation", f"{slug}.jsonl")

@@ -276,8 +276,7 @@ def reciprocal_rank(ranking: Ranking, gold: GoldDocuments) -> float:
 
 
 def wilson_interval(share: float, count: int) -> tuple[float, float]:
-    """Return the 95% confidence interval (Wilson score) of a mean. `share` is the mean of `count` values,
-    each from 0 to 1.
+    """Return the 95% confidence interval (Wilson score) of `share`, the mean of `count` values from 0 to 1.
 
     Wilson, Probable Inference, the Law of Succession, and Statistical Inference, 1927. The interval is
     meant for values of 0 or 1, and slightly too wide for values in between, such as recall.

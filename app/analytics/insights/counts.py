@@ -59,20 +59,23 @@ class DocumentedOperation(NamedTuple):
 
 
 OperationKey = tuple[str, str, str]
-"""Path, methods and name.
+"""Path, methods (separated by commas) and name. Questions with equal keys are about the same operation.
 
-The methods are those documented for this path and name, separated by commas, or the only one documented for
-the path. If the path has several methods and none of its operations has this name, the methods are empty.
-The name is set only in this case.
+The methods and the name depend on the documentation:
+
+- If the name is documented for the path, the key has the methods of this name, and an empty name.
+- Otherwise, if the path has only one documented method, the key has this method, and an empty name.
+- If the path has several documented methods, the methods are empty, and the name tells operations apart.
+- If the path is not documented, the methods and the name are empty.
 """
 
 
 class ApiQuestionCounts:
     """Counts questions per API and day.
 
-    Questions about the same operation (method and path) are counted together, whatever name they use,
-    unless the name is needed to tell operations apart (see `OperationKey`). A name without a path is
-    resolved to the path that it most often occurs with or, if there is none, to its only documented path.
+    Questions about the same operation (see `OperationKey`) are counted together, even if they use different
+    names for it. A question that names an API without its path counts for the path that occurs most often
+    with this name in other questions or, if there is none, for the only documented path of this name.
     """
 
     def __init__(self) -> None:
@@ -275,8 +278,9 @@ def day_of(record: QuestionRecord) -> date:
 def is_unanswered(record: QuestionRecord) -> bool:
     """Return whether the question got an answer that does not help.
 
-    If the caller rated the answer, the rating decides. If answering failed (`type` is None), the result is
-    False, because the failure says nothing about the documentation.
+    If the caller rated the answer, the rating decides. Otherwise, an answer with low confidence or without
+    citations does not help. If answering failed (`type` is None), the result is False, because the failure
+    says nothing about the documentation.
     """
     if record.type is None:
         return False

@@ -28,8 +28,8 @@ from schemas.question import QuestionType
 MIN_ANSWER_COVERAGE = 0.7
 """Coverage (see `GapQuestion.coverage`) below which an unrated question is a candidate.
 
-Measured: three quarters of the questions about gaps have a coverage below 0.57. Of the questions that the
-documentation answers, only a quarter do. The limit is higher than 0.57, so that fewer gaps are missed.
+Measured: the coverage is below 0.57 for three quarters of the questions about gaps, and for a quarter of
+the questions that the documentation answers. The limit is higher than 0.57, so that fewer gaps are missed.
 Answered questions among the candidates do no harm, because each group is checked later.
 """
 

@@ -94,7 +94,10 @@ Common Chinese words are not split into characters, and terms of common words ar
 """
 
 DISCOUNT_BASE = 50
-"""A term that is common in the documents is discounted if more than one in this many questions has it."""
+"""Determines when a term that is common in the documents is discounted.
+
+It is discounted if more than 1 / `DISCOUNT_BASE` of the questions contain it.
+"""
 
 MIN_DISCOUNT_TEXTS = 100
 """The discount is computed as if there were at least this many questions.
@@ -119,7 +122,7 @@ class TopicTerm:
     expected_share: float
     """Expected share of this term among the words of questions."""
     document_share: float
-    """The share of the documents' words that are the word from which the term was derived.
+    """Frequency in the documents of the word from which the term was derived, as a share of all words.
 
     If the term was derived from several words, the most frequent one counts.
     """
@@ -292,6 +295,7 @@ def _term_matrix(terms: Sequence[Sequence[TopicTerm]]) -> Any:
     matrix = sparse.csr_array((np.asarray(weight, np.float32), (row, column)), shape=shape)
     lengths = np.sqrt(matrix.multiply(matrix).sum(axis=1))
     factors = _discount_factors(terms)
+    # A similarity multiplies the cells of two texts, so each cell gets the square root of the factor.
     roots = np.sqrt([factors[term] for term in columns] or [1.0]).astype(np.float32)
     unit = sparse.diags_array(1 / np.where(lengths > 0, lengths, 1)) @ matrix
     return unit @ sparse.diags_array(roots)

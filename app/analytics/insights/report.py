@@ -35,6 +35,7 @@ from runnables.question.query_analysis import Glossary
 from schemas.answer import Page
 from schemas.base import ApiModel
 from schemas.choices import TableName
+from schemas.document import Chunk
 from schemas.errors import CollectionMismatch, ModelError, ModelOutputInvalid, StoreError
 from schemas.insights import (
     ApiCount,
@@ -94,9 +95,8 @@ ROW_MODELS: dict[TableName, type[ApiModel]] = {
 class DocumentationContext:
     """What a report uses besides the records: the documents, the glossary and models.
 
-    Most fields are functions.
-
-    A part that is not available is None.
+    Most fields are functions that read the documents or call a model. A field is None if its part is not
+    available.
     """
 
     words: WordShares | None = None
@@ -167,10 +167,11 @@ def _operation_finder(collection: Collection) -> FindOperations:
         apis = list(apis)
         urls = {url for _, url in apis if url}
         names = {name for name, url in apis if not url}
-        chunks = [
-            *(c for each in batches(urls, API_BATCH) for c in collection.chunks_by_api(each, [])),
-            *(c for each in batches(names, API_BATCH) for c in collection.chunks_by_api([], each)),
-        ]
+        chunks: list[Chunk] = []
+        for url_batch in batches(urls, API_BATCH):
+            chunks += collection.chunks_by_api(url_batch, [])
+        for name_batch in batches(names, API_BATCH):
+            chunks += collection.chunks_by_api([], name_batch)
         return [
             DocumentedOperation(chunk.api_name, chunk.api_url, api_method(chunk))
             for chunk in chunks
@@ -219,9 +220,10 @@ async def build_report(
     """Build the report on the last `days` days; without `documentation`, no gaps are detected.
 
     The records are read as a stream, and most of them are not kept in memory. If the embedding model or the
-    document store fails, the report is made without it, and contains a note on the failure. If `table` is
-    given, the documents are read only for this table. The other tables are still built, but `gaps` is then
-    empty, and `byApi` is counted by path.
+    document store fails, the report is made without it, and contains a note on the failure.
+
+    If `table` is given, the documents are read only for this table. The report still contains the other
+    tables, but without documents, `gaps` is empty and `byApi` is counted by path.
 
     Raises StoreUnavailable if the database fails.
     """
@@ -325,7 +327,7 @@ class InsightsReports:
         self._lock = asyncio.Lock()
 
     async def build(self, days: int, table: TableName | None = None) -> Insights:
-        """Build the report; the documents are read for `table`, or for all tables if it is None.
+        """Build the report on the last `days` days. `build_report` explains `table`.
 
         Raises StoreUnavailable.
         """
