@@ -84,6 +84,7 @@ _OPENING = re.compile(
     rf"(?P<quote>{QUOTE}|[“‘「『])"
 )
 _BARE = re.compile(r"(?:(?!\#/|&quot;|[.](?:\s|$)|[\"'`<>,;&|)}\]\\])[!-~])+")
+"""An unquoted value. It ends before a space, a quotation mark, a closing bracket, a comma and the like."""
 _GROUPED = re.compile(r"\d{3,6}(?:[ -]\d{3,8}){1,5}[Xx]?(?![A-Za-z0-9])")
 """A number with spaces or dashes, such as 110105 19491231 002X."""
 _ELEMENT = re.compile(r"(?:<!\[CDATA\[)?(?P<value>[^<\]\n]{1,4096})")
@@ -108,6 +109,7 @@ In `put("token", "x")`, "x" is the last argument and therefore the value. In a l
 `("token", "page", "size")`, "page" is not the last argument and therefore not a value.
 """
 _END = re.compile(r"[ \t]*(?:$|[\n\r,;&|)}\]<>\"'`\\，。；、）#])")
+"""What may follow a value. Any other text shows that the value is a word of a sentence."""
 _GAP = re.compile(
     r"(?:(?<=no)\.)?(?:(?:[\"'`*”’」』】]{1,2})(?=[ \t]))?[ \t]{0,4}(?:[—–]{1,2}[ \t]{0,4}|--?[ \t]{1,4})?",
     re.IGNORECASE,

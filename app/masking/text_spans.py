@@ -122,9 +122,9 @@ def has_digit(text: str) -> bool:
 def is_random(text: str, min_chars: int = 20, max_mean_run: float = _MAX_MEAN_RUN_CHARS) -> bool:
     """Return whether `text` looks random.
 
-    A random text has at least `min_chars` ASCII letters and digits. Its runs are at most `max_mean_run`
-    characters long on average; texts with few or many numbers have other limits. A text with repeated
-    words, such as key1value1key2value2, is not random.
+    A random text has at least `min_chars` ASCII letters and digits. Its runs (see `_MAX_MEAN_RUN_CHARS`)
+    are at most `max_mean_run` characters long on average; texts with few or many numbers have other limits.
+    A text with repeated words, such as key1value1key2value2, is not random.
     """
     runs = _RUN.findall(text)
     length = sum(map(len, runs))

@@ -59,7 +59,7 @@ _METHOD = re.compile(r"`(GET|PUT|POST|DELETE|OPTIONS|HEAD|PATCH|TRACE|QUERY)`")
 """The HTTP method in the `request_url` section of an API page."""
 
 _PLACE_IN_JSON = re.compile(r" at line 1 column (\d+)$")
-"""The place in a message of the JSON parser, which calls each line 1 because it gets one line at a time."""
+"""The position in a message of the JSON parser, which always says line 1: it gets one line at a time."""
 
 _OPERATION = re.compile(r"([A-Z]+) +(/\S*)")
 """An operation, written as method and path."""

@@ -76,8 +76,8 @@ def repeated_line(repeated: int) -> list[Text]:
     return [Text(f"left out: {count_of(repeated, 'repeated question')}")] if repeated else []
 
 
-def _metrics_table(evaluation: Evaluation) -> Table:
-    """Return a table of the metrics and latencies, with one row per route."""
+def _metrics_table(evaluation: Evaluation) -> Group:
+    """Return a table of metrics and latencies, with one row per route, and a note on the marked route."""
     k = evaluation.k
     table = new_table("route", f"hit@{k}", f"recall@{k}", "95% CI", "MRR", "p50 ms", "p95 ms")
     for route in evaluation.routes:
@@ -90,7 +90,9 @@ def _metrics_table(evaluation: Evaluation) -> Table:
             _milliseconds(route.p50_ms),
             _milliseconds(route.p95_ms),
         )
-    return table
+    if len(evaluation.routes) == 1:
+        return Group(table)
+    return Group(table, Text("* the route that APIDESK_RETRIEVAL selects", style="dim"))
 
 
 def _by_k(evaluation: Evaluation) -> Group:

@@ -278,9 +278,9 @@ def day_of(record: QuestionRecord) -> date:
 def is_unanswered(record: QuestionRecord) -> bool:
     """Return whether the question got an answer that does not help.
 
-    If the caller rated the answer, the rating decides. Otherwise, an answer with low confidence or without
-    citations does not help. If answering failed (`type` is None), the result is False, because the failure
-    says nothing about the documentation.
+    If answering failed (`type` is None), the result is False, because the failure says nothing about the
+    documentation. If the caller rated the answer, the rating decides. Without a rating, an answer with low
+    confidence or without citations does not help.
     """
     if record.type is None:
         return False

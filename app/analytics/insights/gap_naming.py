@@ -107,7 +107,7 @@ def join_groups(groups: Sequence[TextGroup], topics: Sequence[QuestionTopic]) ->
 
 def _join_parts(parts: Sequence[TextGroup], name: str) -> TextGroup:
     largest = max(parts, key=lambda part: len(part.members))
-    # If several parts are joined, those with one question are skipped: it shares its words with no other.
+    # Of several parts, those with one question are skipped, because no other question shares their words.
     shared = [part.undocumented for part in parts if len(part.members) > 1 or len(parts) == 1]
     return replace(
         largest,
