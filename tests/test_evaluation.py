@@ -486,7 +486,9 @@ def test_embedding_model_adds_dense_and_hybrid_routes(
     assert {"full text", "dense", "hybrid", "Recall over k", "k, number of documents"} <= texts
     assert "recall@k, share of the gold names found" in texts
     assert any((text or "").startswith("k = 5: ") for text in texts)
-    assert "hybrid *" in evaluate_with_embeddings(questions).stdout
+    report = evaluate_with_embeddings(questions).stdout
+    assert "hybrid *" in report
+    assert "* the route that APIDESK_RETRIEVAL selects" in report
 
     def down(request: Recorded) -> Reply:
         return Reply(status=503)

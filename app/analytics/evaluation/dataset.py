@@ -90,7 +90,7 @@ class EvaluationQuestion(BaseModel):
 
     question: NonEmptyStr = Field(validation_alias=AliasChoices("question", "query"))
     gold: Annotated[tuple[NonEmptyStr, ...], BeforeValidator(_as_list)] = ()
-    """The name of each document that answers the question.
+    """The gold names: one name for each document that answers the question.
 
     A name is an id, page url, api url, api name, file path or operation such as `POST /orders`.
     """

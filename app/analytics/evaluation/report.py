@@ -156,7 +156,8 @@ def _worst(evaluation: Evaluation) -> list[Group]:
     route, k = evaluation.primary_route, evaluation.k
     missed = [question for question in route.questions if question.recall < 1]
     if not missed:
-        return [Group(Text(f"Every gold name has a document among the first {k} ({route.label})."))]
+        line = f"All gold documents are among the first {k} documents (route: {route.label})."
+        return [Group(Text(line))]
     missed.sort(key=lambda question: (question.recall, -(question.rank or MAX_K + 1)))
     lines = [_missed_question(question) for question in missed[:MAX_WORST_QUESTIONS]]
     subject = "1 question has" if len(missed) == 1 else f"{len(missed)} questions have"

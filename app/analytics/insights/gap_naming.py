@@ -38,7 +38,7 @@ log = logging.getLogger(__name__)
 class TopicFinder:
     """Asks a model which groups have the same topic.
 
-    Uses the structure model if one is configured, otherwise the chat model.
+    The model is APIDESK_STRUCTURE_MODEL if it is set, otherwise APIDESK_CHAT_MODEL.
     """
 
     def __init__(
