@@ -1,7 +1,8 @@
 """Retrieval for a question, and the steps that choose the chunks for its answer.
 
 Retrieval splits the question into parts, adds equivalent terms, searches, and reranks. The steps then
-search again with translated terms, put the chunks of a named API first, and add evidence.
+search again with translated terms, put the chunks of a named API first, and append further chunks that a
+model can read.
 """
 
 import asyncio
@@ -49,15 +50,16 @@ from schemas.document import Chunk, RetrievedChunk
 from schemas.question import Question, StructuredQuestion
 
 _CLASS_NAME = re.compile(r"(?:[A-Z][a-z0-9]+){2,}")
+"""A class name of two or more words, such as `CardError`."""
 
 SUFFICIENT_WORD_SHARE = 0.8
-"""Minimum share of the question's words in one chunk at which the second retrieval may be skipped."""
+"""Share of the question's words in one chunk from which `build_expand_query` may skip its retrieval."""
 
 EVIDENCE_DEPTH = 50
-"""Number of best chunks from which further evidence for a model is selected."""
+"""Number of chunks to retrieve if a model answers. `fill_evidence` selects from them."""
 
 MAX_NAMED_DOCUMENTS = 2
-"""Maximum number of documents to boost.
+"""Maximum number of documents that come first because the question names their API.
 
 A question may name several documents, because the versions of an API can share a URL or a name.
 """
@@ -83,8 +85,9 @@ class ChunkSearch:
     ) -> list[RetrievedChunk]:
         """Return the `question.k` best chunks, or `depth` chunks if that is more.
 
-        `terms` are additional search terms. Traces show a run of the type `retriever`, with the
-        `question.k` best chunks as documents.
+        If `depth` is 0 and there is no reranker, the last chunk is chosen by its relevance (see
+        `with_relevant_chunk`). `terms` are additional search terms. Traces show a run of the type
+        `retriever`, with the `question.k` best chunks as documents.
         """
         config, query = ensure_config(config), details_of(question).search_query
         run = await get_async_callback_manager_for_config(config).on_retriever_start(
@@ -103,9 +106,10 @@ class ChunkSearch:
     async def find(
         self, question: Question, terms: str, config: RunnableConfig
     ) -> list[RetrievedChunk]:
-        """Return the best chunks for a list of terms instead of the text of `question`.
+        """Return the `question.k` best chunks for `terms`, which are separated by spaces.
 
-        In mode `hybrid`, only full text is searched. Traces do not show this search as a run.
+        The text of `question` is not searched. In mode `hybrid`, only full text is searched. Traces do not
+        show this search as a run.
         """
         return await self._search.search(
             terms, question.k, question.filters, config, terms_only=True
@@ -159,11 +163,12 @@ class ChunkSearch:
     ) -> list[RetrievedChunk]:
         """Search for `query` with its extra terms, and for the extra terms alone; interleave the results.
 
-        The extra terms are `terms` and the glossary's equivalents of `query`. They are also searched alone,
-        because the words of `query` outweigh extra terms in another language.
+        The extra terms are `terms` and the glossary's equivalents of `query`. They are also searched for
+        alone, because the words of `query` outweigh extra terms in another language.
 
         Without extra terms, `query` is searched for with synonyms from the general lexicon, which is less
-        exact than the glossary.
+        exact than the glossary. The request parameters of the best chunk's API are then among the
+        first three chunks (see `add_request_parameters`).
         """
         extra_terms = " ".join([*self._glossary.equivalents(query), *terms])
         filters = question.filters
@@ -185,7 +190,7 @@ class ChunkSearch:
 class RetrieveStep(Runnable[Question, list[RetrievedChunk]]):
     """Returns the `k` best chunks for a question, or `depth` chunks if that is more.
 
-    `ChunkSearch.retrieve` starts the run that traces show.
+    The step starts no run of its own, because `ChunkSearch.retrieve` starts the run that traces show.
     """
 
     name = "retrieve"
@@ -210,11 +215,15 @@ class RetrieveStep(Runnable[Question, list[RetrievedChunk]]):
 def build_expand_query(search: ChunkSearch, depth: int = 0) -> StateFunction:
     """Return the function that retrieves again with the search terms of the classification.
 
-    It finds `k` chunks, or `depth` chunks if that is more. The terms are in the other language: English for
-    a Chinese question, and Chinese for an English one.
+    It retrieves `k` chunks, or `depth` chunks if that is more. The terms are in the other language: English
+    for a Chinese question, and Chinese for an English one.
 
-    The second retrieval is skipped if it can hardly find better chunks, for example because all documents
-    are in the language of the question.
+    The function keeps the chunks of the first retrieval in each of these cases:
+
+    - The classification has no search terms.
+    - All documents are in the language of the question.
+    - One of these chunks contains at least `SUFFICIENT_WORD_SHARE` of the question's words, and each chunk
+      found for the terms alone contains a smaller share of the terms.
     """
 
     async def expand_query(state: PipelineState, config: RunnableConfig) -> PipelineState:
@@ -234,7 +243,10 @@ def build_expand_query(search: ChunkSearch, depth: int = 0) -> StateFunction:
 
 
 def best_word_share(question: Question, chunks: Sequence[RetrievedChunk]) -> float:
-    """Return the largest share of the content words of `question` that a single chunk contains, 0 to 1."""
+    """Return the largest share of the words of `question` that a single chunk contains, 0 to 1.
+
+    Common words such as "the" do not count.
+    """
     words = set(query_words(details_of(question).search_query))
     if not words:
         return 0.0
@@ -275,6 +287,11 @@ def _boost_named_api(
 def _missing_identifiers(
     collection: Collection, question: Question, chunks: Sequence[RetrievedChunk]
 ) -> dict[str, Sequence[str]]:
+    """Return the identifiers that no document contains, each with similar ones from the documents.
+
+    An identifier is not missing if a chunk in `chunks` contains its class or a hyphenated form, such as
+    `CardError` for `acme.CardError`, or `400-CODE` for `400`.
+    """
     details, filters = details_of(question), question.filters
     searched = [retrieved.chunk for retrieved in chunks]
     text = "\n".join(chunk.body for chunk in searched).lower()
@@ -290,7 +307,7 @@ def _missing_identifiers(
 
 
 def _class_name(identifier: str) -> str:
-    """Return the class of a qualified name, `CardError` for `acme.CardError`; empty for other names.
+    """Return the class in a qualified name, such as `CardError` in `acme.CardError`; empty for other names.
 
     Documents often name classes without their package.
     """
@@ -319,9 +336,10 @@ def find_named_api_chunks(
 
 
 def _boost(named: list[Chunk], retrieved: list[RetrievedChunk]) -> list[RetrievedChunk]:
-    """Return the chunks of at most `MAX_NAMED_DOCUMENTS` named documents, then all other retrieved chunks.
+    """Return the chunks in `named`, then all other chunks in `retrieved`.
 
-    Of the chunks of the named documents, the retrieved ones come first.
+    Of `named`, only the chunks of the first `MAX_NAMED_DOCUMENTS` documents are returned. Those that are
+    also in `retrieved` come first, in the order of `retrieved`.
     """
     documents = list(dict.fromkeys(chunk.document_key for chunk in named))[:MAX_NAMED_DOCUMENTS]
     scores = {r.chunk.id: r.score for r in retrieved}

@@ -31,10 +31,11 @@ class Reranker(BaseDocumentCompressor, ABC):
     async def rank(
         self, question: str, passages: Sequence[str], config: RunnableConfig
     ) -> dict[int, float | None]:
-        """Return the scores of the ranked passages by index, best first. A score may be None.
+        """Return the scores of `passages` by index, best passage first.
 
-        The deadline of `config` applies. Raises ModelError. A `CompressorReranker` also raises the errors
-        of its compressor.
+        The score is None for a passage that is ordered without a score. Passages may be left out. The
+        deadline of `config` applies. Raises ModelError. A `CompressorReranker` also raises the errors of
+        its compressor.
         """
 
     async def acompress_documents(
@@ -72,7 +73,8 @@ class CompressorReranker(Reranker):
         """Return a reranker with the compressor class that APIDESK_RERANK names.
 
         The fields `model` and `top_n` of the class, if it has them, are set to APIDESK_RERANK_MODEL and
-        RERANK_DEPTH. Raises ConfigurationError.
+        RERANK_DEPTH. Raises ConfigurationError if the class is missing, is not a compressor or cannot be
+        created.
         """
         setting = f"{PREFIX}RERANK={settings.rerank}"
         module, _, name = settings.rerank.rpartition(".")
@@ -80,7 +82,7 @@ class CompressorReranker(Reranker):
             compressor_class = getattr(import_module(module), name)
         except (ImportError, AttributeError):
             raise ConfigurationError(
-                f"{setting}: there is no such class; is it installed?"
+                f"{setting}: there is no such class; check its name, and install its package"
             ) from None
         if not (
             isinstance(compressor_class, type)
@@ -97,7 +99,9 @@ class CompressorReranker(Reranker):
             return cls(compressor_class(**known))
         except Exception as error:  # its message may contain a key
             problem = f"cannot be created ({type(error).__name__})"
-            raise ConfigurationError(f"{setting}: {problem}; check its key and model") from None
+            raise ConfigurationError(
+                f"{setting}: {problem}; check its API key and APIDESK_RERANK_MODEL"
+            ) from None
 
     async def rank(
         self, question: str, passages: Sequence[str], config: RunnableConfig
@@ -117,7 +121,7 @@ class CompressorReranker(Reranker):
                 )
         except TimeoutError:
             name = type(self._compressor).__name__
-            raise ModelTimeout(f"{name}: no answer in time") from None
+            raise ModelTimeout(f"{name}: no answer in time; check APIDESK_RERANK_TIMEOUT") from None
         return {
             document.metadata[_INDEX_KEY]: finite_float(document.metadata.get(SCORE_KEY))
             for document in ranked

@@ -2,15 +2,16 @@
 
 A chunk defines an identifier in each of these cases:
 
-- The identifier is in a column of codes in a table, or is the name of a row (see `row_name`). In a table
-  with a column of codes, names in capitals in a column of names count as well.
+- The identifier is in a column of codes in a table, or is the name of a row (see `table_rows.row_name`).
+  In a table with a column of codes, names in capitals in a column of names count as well.
 - The identifier starts a list item or a heading.
 - The identifier starts a line, and is in code, in bold or followed by a colon.
+- The identifier follows the label "Operation ID:" at the start of a line.
 - The identifier is the name, path, last path segment or operation id of the chunk's API.
 
 A chunk also defines a path if it defines a pattern that matches the path, such as `/devices/${id}/state`.
 
-Some other mentions count as weaker definitions (see `LISTED`). The rest are left to full-text search.
+Some other mentions count as weaker definitions (see `LISTED`). All others are left to full-text search.
 """
 
 import re
@@ -35,7 +36,7 @@ from runnables.retrieval.path_patterns import (
     SEARCH_DEPTH,
     api_url_candidates,
     chunks_with_pattern,
-    matching_literals,
+    count_matching_segments,
     matching_patterns,
     unescaped_body,
 )
@@ -82,7 +83,11 @@ _LOCAL_FILE = re.compile(
 )
 """A file with source code, as in an error message."""
 _VALUE = re.compile(r"[a-z].*\d|\d.*[a-z]")
+"""A name with letters and digits, such as `ord_1`."""
+
 _LAST_WORD = re.compile(r"\s*(?:(?<![a-z0-9_])api|接口)$")
+"""A word at the end of many names of APIs, which questions often omit."""
+
 _COMPOUND = re.compile(
     r"(?<![\w./-])[A-Za-z]+(?:[A-Z][a-z0-9]|[_.-][A-Za-z])[\w.-]*(?![\w/])", re.ASCII
 )
@@ -108,8 +113,11 @@ ACTION_VERBS = frozenset(_SYNONYMS).union(*_SYNONYMS.values())
 """Words that begin the names of APIs on most platforms."""
 
 _ITEM = re.compile(r"\s*(?:[>#*+-]+\s+|\d+[.)]\s+)+[*_`\[]*|\s*[*_`]+")
+"""Markup at the start of a line: of a list item, heading or quote, of bold text, or of code."""
+
 _OPERATION_LABEL = re.compile(r"\W*operation(?: ?id)?\W*[:：]\W*")
 _CONTINUATION = re.compile(r"[\w-]|\.\w")
+"""Characters after an identifier that is only the start of a longer one."""
 
 
 def find_definitions(
@@ -136,9 +144,11 @@ def missing_identifiers(
     A code, path or name counts as contained if it is in a chunk that `filters` allow.
 
     Products are the well-known platforms in products.toml. A product counts as contained if each of its
-    words occurs in some document. In pasted JSON, only the error code and the error message are considered,
-    because all other values are the caller's data. Source files, and ids in that message, are ignored for
-    the same reason.
+    words occurs in some document.
+
+    In pasted JSON, only the error code and the error message are considered, because all other values are
+    the caller's data. For the same reason, source files such as `app.py`, and ids in the error message such
+    as `ord_1`, are ignored.
 
     This function blocks: call it in a worker thread.
     """
@@ -156,7 +166,7 @@ def missing_identifiers(
 
 
 def _values_in_message(details: ExtractedDetails) -> set[str]:
-    """Return the names with digits that only the message of a pasted response contains, such as `ord_1`."""
+    """Return the names such as `ord_1` that occur only in the error message of a pasted response."""
     if details.response is None or not details.error:
         return set()
     stated = " ".join([details.prose, *details.paths]).lower()
@@ -177,9 +187,9 @@ def similar_identifiers(
     """Return the identifiers most similar to `identifier`, best first.
 
     `identifier` is in lower case; the result is as written in the documents. A path is compared with the
-    paths of all APIs. Any other identifier is compared with the identifiers in `chunks` and in the tables
-    of error codes. These tables are searched for separately, because a search for an unknown code does not
-    find them.
+    paths of all APIs. Any other identifier is compared with the identifiers in `chunks` and in tables of
+    error codes. This function searches for these tables, because a search for an unknown code does not find
+    them.
 
     This function blocks: call it in a worker thread.
     """
@@ -250,7 +260,9 @@ def _exists(collection: Collection, identifier: str, filters: Filters) -> bool:
     if "/" in identifier and any(map(filters.allow, chunks_by_path(collection, identifier))):
         return True
     word = joined_word(identifier)
-    if identifier.startswith("--"):  # more than the word, unless that is in too many chunks
+    if identifier.startswith("--"):
+        # The word is indexed without dashes, so chunks with it may lack the flag. If there are too many
+        # chunks to read them all, the flag counts as existing.
         chunks = _search(collection, word, filters)
         return len(chunks) == SEARCH_DEPTH or any(
             has_flag(chunk.body, identifier) for chunk in chunks
@@ -265,10 +277,7 @@ def _exists(collection: Collection, identifier: str, filters: Filters) -> bool:
 
 
 def _with_nested_name(collection: Collection, identifier: str, filters: Filters) -> list[Chunk]:
-    """Return chunks that contain `identifier` with `[]` after some of its parts.
-
-    For example, `items[].id` stands for `items.id`.
-    """
+    """Return chunks in which `identifier` is written with brackets: `items[].id` for `items.id`."""
     parent, _, last = identifier.rpartition(".")
     word = joined_word(last) if parent else ""
     chunks = _search(collection, word, filters) if word else []
@@ -281,9 +290,10 @@ def has_flag(text: str, flag: str) -> bool:
 
 
 def chunks_by_path(collection: Collection, path: str, question: str = "") -> list[Chunk]:
-    """Return the chunks of the APIs at `path`, such as `/orders/42` for the URL `/orders/{id}`.
+    """Return the chunks of the APIs at `path`.
 
-    If `question` states the HTTP method of one of these APIs, only the chunks of that API are returned.
+    For example, the API with the URL `/orders/{id}` is at `/orders/42`. If `question` states the HTTP
+    method of one of these APIs, only the chunks of that API are returned.
 
     This function blocks: call it in a worker thread.
     """
@@ -297,8 +307,8 @@ def chunks_by_name(collection: Collection, question: str) -> list[Chunk]:
     """Return the chunks of the API whose whole name or operation id is in `question`.
 
     In names, articles, the form of the verb and a last word such as API are ignored: "creating booking"
-    names "Create a booking". A name must have two or more words besides such a last word. If the question
-    contains several names, the longest one counts.
+    names "Create a booking". A name that has only one word besides such a last word is not found. If the
+    question contains several names, the longest one counts.
 
     This function blocks: call it in a worker thread.
     """
@@ -317,7 +327,7 @@ def chunks_by_name(collection: Collection, question: str) -> list[Chunk]:
 def _chunks_by_operation_id(collection: Collection, question: str) -> list[Chunk]:
     """Return the chunks of the API whose id, such as `createBooking`, is in `question`.
 
-    Numbers and plain words are not ids of operations.
+    An id that is a plain word, such as `list`, is not found, because a question may use it as a word.
     """
     identifiers = {word.lower() for word in _COMPOUND.findall(question)}
     documents = [
@@ -371,6 +381,10 @@ def _contains_whole(text: str, phrase: str) -> bool:
 
 
 def _chunks_with_any_method(collection: Collection, path: str) -> list[Chunk]:
+    """Return the chunks of the APIs at `path`, whatever their HTTP method.
+
+    An API whose URL equals the path, or a suffix of it, takes precedence over an API with placeholders.
+    """
     if chunks := collection.chunks_by_api(api_url_candidates(path), []):
         longest = max(len(chunk.api_url) for chunk in chunks)
         return [chunk for chunk in chunks if len(chunk.api_url) == longest]
@@ -379,7 +393,7 @@ def _chunks_with_any_method(collection: Collection, path: str) -> list[Chunk]:
 
     def match(url: str) -> tuple[int, int]:
         """Return how well a URL matches: its equal segments, and the negated difference in length."""
-        return matching_literals(path, url), -abs(url.count("/") - segments)
+        return count_matching_segments(path, url), -abs(url.count("/") - segments)
 
     matches = {url: match(url) for url in urls}
     best = max(matches.values(), default=(0, 0))
@@ -392,10 +406,11 @@ def is_at_path(url: str, path: str) -> bool:
 
     For example, the API with the URL `/orders/{id}` is at `/gateway/orders/42`.
     """
-    return matching_literals(path, url) > 0
+    return count_matching_segments(path, url) > 0
 
 
 def _strength(chunk: Chunk, identifier: str) -> int:
+    """Return the strength with which `chunk` defines `identifier`; 0 if it does not define it."""
     heading = chunk.section.rpartition(" > ")[2]
     if _names_api(chunk, identifier) or _starts_with(heading, identifier):
         return DEFINED

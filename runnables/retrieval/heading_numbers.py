@@ -8,13 +8,13 @@ from schemas.document import Chunk
 from schemas.question import Filters
 
 MAX_NUMBERS = 3
-"""Maximum number of numbers in a question that are looked for."""
+"""Maximum number of versions and chapters to look for. Further ones in the question are ignored."""
 
 MAX_NUMBERED_DOCUMENTS = 3
 """Maximum number of documents whose sections are returned."""
 
 MAX_READ_DOCUMENTS = 20
-"""Maximum number of documents with such headings that are read, in case the filters exclude some."""
+"""Maximum number of documents to read; more than `MAX_NUMBERED_DOCUMENTS`, as filters may exclude some."""
 
 _NUMBER = re.compile(
     r"(?:(?P<before>[A-Za-z]{2,20}|[\u4e00-\u9fff]) ?)?(?<![A-Za-z0-9_.,:=/$¥€£-])"
@@ -31,19 +31,20 @@ _WORDS_BEFORE = frozenset(
 )  # fmt: skip
 """Words that may precede the number of a version or chapter, unlike "TLS" in "TLS 1.2"."""
 
-_NOT_BEFORE = frozenset("为是成约到")
-"""Chinese characters before a value or an amount."""
+_CHARACTERS_BEFORE_VALUE = frozenset("为是成约到")
+"""Chinese characters that precede a value or an amount, as in 值为 1.5."""
 
 _VERSION_PREFIX = "(?:[vV]|[Vv]ersion |[Rr]elease |版本 ?)?"
-"""What may precede the number of a version at the start of a heading."""
+"""Words that may precede the number of a version at the start of a heading."""
 
 
 def heading_numbers(question: str) -> list[str]:
     """Return the first numbers such as `3.2` in `question` that may be versions or chapters.
 
-    Each number is returned once. A number with one dot counts at the start of the question, and after a
-    Chinese character or one of `_WORDS_BEFORE`; other numbers are often amounts. A number with two dots
-    also counts elsewhere, but not after another name, as in "python 3.8.1".
+    Each number is returned once. A number with one dot counts only at the start of the question, after one
+    of `_WORDS_BEFORE`, or after a Chinese character that is not in `_CHARACTERS_BEFORE_VALUE`. Elsewhere,
+    it is often an amount. A number with two dots also counts elsewhere, but not after another word, as in
+    "python 3.8.1".
     """
     numbers = [
         match["number"]
@@ -56,7 +57,9 @@ def heading_numbers(question: str) -> list[str]:
 def _may_be_heading(before: str, number: str, *, is_first: bool) -> bool:
     if before.isascii() and before:
         return before.lower() in _WORDS_BEFORE
-    return before not in _NOT_BEFORE and (is_first or bool(before) or number.count(".") > 1)
+    if before in _CHARACTERS_BEFORE_VALUE:
+        return False
+    return is_first or bool(before) or number.count(".") > 1
 
 
 def documented_numbers(collection: Collection, question: str) -> list[str]:
@@ -78,8 +81,8 @@ def chunks_by_heading_number(
 ) -> list[Chunk]:
     """Return the chunks below headings that begin with a version or chapter number of `question`.
 
-    For example, the heading "3.2.0 (2024-10-15)" for 3.2, and "4.2 Callbacks" for 4.2. If a heading has
-    exactly the number of the question, it precedes the others.
+    For example, 3.2 finds the heading "3.2.0 (2024-10-15)", and 4.2 finds "4.2 Callbacks". The chunks are
+    sorted by `_rank`, and come from at most `MAX_NUMBERED_DOCUMENTS` documents.
 
     This function blocks: call it in a worker thread.
     """
@@ -104,10 +107,11 @@ def contains_number(text: str, number: str) -> bool:
 
 
 def _rank(path: str, numbers: Iterable[str]) -> int:
-    """Return the rank of the path of headings `path`, from 1 for the best; 0 if no heading has a number.
+    """Return the rank of a path of headings, such as "Changelog > 3.2.0 > Fixes".
 
-    A heading with exactly one of `numbers` is better than one with a longer number. The more headings are
-    below it, the worse is the rank.
+    The best rank is 1. The rank is 0 if no heading begins with one of `numbers`. The more headings follow
+    the heading with the number, the worse is the rank. At the same place in the path, a heading with a
+    longer number, such as 3.2.0 for 3.2, has a worse rank than one with exactly the number.
     """
     for below, heading in enumerate(reversed(path.split(" > "))):
         for number in numbers:

@@ -136,7 +136,7 @@ class _IndexedDocument:
     names: tuple[ParsedName, ...]
     versions: frozenset[str]
     """The versions in the titles or, if there are none, in the address, with their parent versions."""
-    has_titled_version: bool
+    has_version_in_title: bool
 
 
 class NameIndex:
@@ -227,7 +227,11 @@ class NameIndex:
         return {number: matched[number] / total for number in numbers} if total else {}
 
     def _query_terms(self, name: ParsedName) -> list[str]:
-        """Return the terms of `name`; two Latin words are joined if only the compound is indexed."""
+        """Return the terms of `name`, without those compounds of two Latin words that are not needed.
+
+        If a compound is indexed but neither of its words is, such as `webhook` for "web hook", the compound
+        replaces the words. Otherwise, the words are returned and the compound is not.
+        """
         terms = dict.fromkeys(name.terms())
         for first, second in pairwise(name.words):
             compound = first + second
@@ -305,7 +309,7 @@ def _version_adjustment(name: ParsedName, document: _IndexedDocument) -> float:
     adjustment = 0.0
     if name.versions & document.versions:
         adjustment += VERSION_BONUS / (len(name.words) + VERSION_BONUS)
-    if document.has_titled_version and not name.versions:
+    if document.has_version_in_title and not name.versions:
         adjustment -= UNREQUESTED_VERSION_PENALTY
     return adjustment
 

@@ -1,7 +1,8 @@
-"""Comparison of paths and topics with the patterns that documents have for them.
+"""Compares the paths and MQTT topics in a question with the patterns in documents.
 
-In a pattern, a segment such as `{id}`, `${id}`, `:id`, `<id>` or `+` stands for one segment of a path. A
-last segment `#` stands for any number of segments, as in the topic filters of MQTT.
+A pattern is a path with placeholders, such as `/devices/${id}/state`. A segment `{id}`, `${id}`, `:id`,
+`<id>` or `+` stands for one segment of a path. A last segment `#` stands for any number of segments, as in
+the topic filters of MQTT.
 """
 
 import re
@@ -44,7 +45,7 @@ def chunks_with_pattern(collection: Collection, path: str, filters: Filters) -> 
 
 
 def unescaped_body(chunk: Chunk) -> str:
-    """Return the body of `chunk` without the escapes that identifiers may contain."""
+    r"""Return the body of `chunk` without the backslashes in identifiers: `order_id` for `order\_id`."""
     return _ESCAPE.sub(r"\1", chunk.body) if "\\" in chunk.body else chunk.body
 
 
@@ -59,12 +60,14 @@ def api_url_candidates(url: str) -> list[str]:
 
 
 @lru_cache(maxsize=20_000)
-def matching_literals(path: str, url: str) -> int:
-    """Compare `url` and `path` from their last segments, and return the number of equal segments.
+def count_matching_segments(path: str, url: str) -> int:
+    """Return the number of segments of `path` that equal the segments of `url`; 0 if they do not match.
 
-    The number is 0 if they do not match. A placeholder in `url` matches any segment of `path`, but does not
-    count. The longer of the two may have further segments at its start, such as the prefix of a gateway or
-    the server's base path. If `path` has only one segment, the segments that it lacks must be a base path
+    The two are aligned at their ends: the number is 1 for the path `/gw/orders/42` and the URL
+    `/orders/{id}`. A placeholder in `url` matches any segment of `path`, but does not count.
+
+    The longer of the two may have further segments at its start, such as the prefix of a gateway or the
+    base path of the server. If `path` has only one segment, the segments that it lacks must be a base path
     such as `/api/v2`.
 
     Cached, because several steps compare the path of a question with all APIs.
@@ -76,7 +79,7 @@ def matching_literals(path: str, url: str) -> int:
         missing, expected = expected[: -len(given)], expected[-len(given) :]
         if given[0] != expected[0] or (len(given) == 1 and not _is_base(missing)):
             return 0
-    return _equal_segments(expected, given)
+    return _count_equal_segments(expected, given)
 
 
 def matching_patterns(text: str, path: str) -> list[str]:
@@ -94,7 +97,11 @@ def _is_match(pattern: str, path: str) -> bool:
         expected = expected[:-1]
         given = given[: len(expected)]
     extra = len(given) - len(expected)
-    return extra >= 0 and _is_base(given[:extra]) and _equal_segments(expected, given[extra:]) > 0
+    return (
+        extra >= 0
+        and _is_base(given[:extra])
+        and _count_equal_segments(expected, given[extra:]) > 0
+    )
 
 
 @lru_cache(maxsize=1_000)
@@ -116,8 +123,8 @@ def _is_base(segments: list[str]) -> bool:
     return all(map(_BASE_SEGMENT.fullmatch, segments))
 
 
-def _equal_segments(expected: list[str], given: list[str]) -> int:
-    """Return the number of equal segments; 0 if any other segment has no placeholder that matches it."""
+def _count_equal_segments(expected: list[str], given: list[str]) -> int:
+    """Return the number of equal segments; 0 if an expected segment differs and is not a placeholder."""
     equal = 0
     for segment, value in zip(expected, given, strict=True):
         if segment == value:

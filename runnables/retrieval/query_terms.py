@@ -1,4 +1,7 @@
-"""The terms of a question to look for in chunks: weighted words, identifiers, needs and quantities."""
+"""The terms of a question: weighted words and identifiers to look for in chunks, needs and quantities.
+
+`runnables.question.needs` explains needs and quantities.
+"""
 
 import math
 import re
@@ -42,7 +45,7 @@ NON_NOUN_FACTOR = 0.5
 """Factor for the weight of a word that is not a noun: questions and documents use different verbs."""
 
 MIN_OTHER_WORDS = 2
-"""Minimum number of other words in a question that is about more than its codes and names.
+"""A question with at least this number of other words is about more than its codes and names.
 
 Words that developers use on every platform, such as "error", and `REMEDY_WORDS` do not count.
 """
@@ -63,11 +66,15 @@ _MARKED_WORD = re.compile(
     r"(?<![\w.-])(?!\d{3}\b(?![.-]\w))-?(?=\w*[\d._-]|\w+[A-Z])[A-Za-z\d]+(?:[._-][A-Za-z\d]+)*(?![\w-])",
     re.ASCII,
 )
+"""A word with a digit, `.`, `_`, `-` or an inner capital, such as `order_id`; not a three-digit number."""
+
 _SHORT_VALUE = re.compile(
     r"(?:[为是=:：]|等于|错误|报错|码|返回|状态|类型|\b(?:is|equals|errors?|codes?|status|returns|value))"
     r"\s?[\"'`“]?(-?[A-Za-z\d]{1,2})(?![\w.-])",
     re.ASCII | re.IGNORECASE,
 )
+"""A value of one or two characters, such as `5` in "status is 5"."""
+
 _WORD_CHAR = "[a-z0-9_]"
 _PIECE = re.compile(r"[a-z0-9]+|[^\x00-\x7f]+")
 
@@ -79,14 +86,15 @@ class QueryTerms:
     weights: Mapping[str, float]
     """Information content of each stem in nats, from the frequency of its word in the documents.
 
-    The weight of a word that is not a noun is multiplied by `NON_NOUN_FACTOR`.
+    The weight of a word that is not a noun is multiplied by `NON_NOUN_FACTOR`. The numbers of versions and
+    chapters with which headings begin also have weights.
     """
     stems: Sequence[str]
     """The stem of each word of the question, in order."""
     equivalents: Mapping[str, Sequence[str]]
     """The equivalent terms of each stem that has any, stemmed and in lower case."""
     ngrams: Sequence[str]
-    """Sequences of two Chinese or three other characters; most of them match despite a typo."""
+    """Overlapping sequences of two Chinese or three other characters; most of them match despite a typo."""
     identifiers: frozenset[str]
     """Names, paths and codes, and the names of parameters in a pasted request, in lower case."""
     values: frozenset[str]
@@ -97,7 +105,7 @@ class QueryTerms:
     error_number: str | None
     """The number that the question names as an error, such as 61055 in "error 61055"."""
     has_pasted_call: bool
-    """Whether the question contains the parameters of a request, or a response."""
+    """Whether the question contains the pasted parameters of a request, or a pasted response."""
     lines: frozenset[str]
     """The long lines of a question of several lines, without indentation; most are pasted."""
     needs: frozenset[Need]
@@ -116,28 +124,14 @@ class QueryTerms:
     ) -> "QueryTerms":
         """Return the terms of a question. This method blocks: call it in a worker thread.
 
-        If `part` is given, words, equivalents and n-grams come only from this part of the question's text.
+        `structured` is the classified question, or None before classification. If `part` is given, words,
+        equivalents, n-grams and numbers of headings come only from this part of the question's text.
         """
         text = normalise(part or details.search_query)
         text = with_indexed_versions(text, collection.word_counts)
         asked = with_indexed_versions(details.text, collection.word_counts)
-        names_in_text = named_words(text)
-        words = [
-            word
-            for word in dict.fromkeys(split_words(text))
-            if (word in names_in_text and word not in STOP_WORDS) or is_content_word(word)
-        ]
-        forms = {word: {word, *inflected_forms(word)} for word in words}
-        form_counts = collection.word_counts(set().union(*forms.values()))
-        counts = {word: sum(form_counts.get(form, 0) for form in forms[word]) for word in words}
-        total = max(collection.manifest.words, 2)
-        weights = {
-            stem(word): math.log(total / (1 + counts.get(word, 0)))
-            * (1.0 if may_be_noun(word) else NON_NOUN_FACTOR)
-            for word in words
-        }
         names = [
-            *_documented_names(asked, collection),
+            *_identifiers_and_patterns(asked, collection),
             *camel_case_names(asked),
             *names_of_fields(text),
         ]
@@ -145,8 +139,7 @@ class QueryTerms:
         code = named_error_code(details.prose)
         parameters = [name.lower() for name in details.request_param]
         numbers = documented_numbers(collection, part or details.prose)
-        # A number in a heading identifies the section like the rarest word.
-        weights |= dict.fromkeys(numbers, math.log(total))
+        weights = _weights(text, numbers, collection)
         return cls(
             weights=weights,
             stems=list(map(stem, split_words(text))),
@@ -175,6 +168,7 @@ class QueryTerms:
 
     @cached_property
     def _patterns(self) -> list[tuple[str, list[str]]]:
+        """Each stem, with the strings that `found_in` looks for."""
         return [
             (word, [_pattern(word), *map(_pattern, self.equivalents.get(word, ()))])
             for word in self.weights.keys() - self._heading_numbers
@@ -265,10 +259,31 @@ class QueryTerms:
         return len(found) / len(self.identifiers) if self.identifiers else 0.0
 
 
-def _documented_names(text: str, collection: Collection) -> Iterator[str]:
+def _weights(text: str, numbers: Iterable[str], collection: Collection) -> dict[str, float]:
+    """Return the weights of the stems in `text` and of `numbers`, with which headings begin."""
+    names = named_words(text)
+    words = [
+        word
+        for word in dict.fromkeys(split_words(text))
+        if (word in names and word not in STOP_WORDS) or is_content_word(word)
+    ]
+    forms = {word: {word, *inflected_forms(word)} for word in words}
+    form_counts = collection.word_counts(set().union(*forms.values()))
+    counts = {word: sum(form_counts.get(form, 0) for form in forms[word]) for word in words}
+    total = max(collection.manifest.words, 2)
+    weights = {
+        stem(word): math.log(total / (1 + counts[word]))
+        * (1.0 if may_be_noun(word) else NON_NOUN_FACTOR)
+        for word in words
+    }
+    # A number in a heading identifies its section as well as the rarest word does.
+    return weights | dict.fromkeys(numbers, math.log(total))
+
+
+def _identifiers_and_patterns(text: str, collection: Collection) -> Iterator[str]:
     """Yield the specific identifiers of a question.
 
-    A path that belongs to no API is followed by the patterns in the documents that match it.
+    A path that belongs to no API is followed by the patterns that match it, such as `/devices/{id}/state`.
     """
     for name in specific_identifiers(text)[:MAX_IDENTIFIERS]:
         is_path = "/" in name and not chunks_by_path(collection, name)
@@ -285,8 +300,8 @@ def _equivalents(
 ) -> dict[str, tuple[str, ...]]:
     """Return the equivalent terms of each of `stems` that has any.
 
-    A word of the question is not an equivalent of another one. Otherwise, a text with "limit" would contain
-    two words of "max limit".
+    Words of the question are not equivalents of each other. Otherwise, a text that contains only "limit"
+    would seem to contain both words of "max limit".
     """
     found: dict[str, tuple[str, ...]] = {}
     stems = dict.fromkeys(stems)
@@ -301,7 +316,11 @@ def _equivalents(
 
 
 def _values(text: str) -> frozenset[str]:
-    """Return the values of a question. Numbers of three digits do not count: most are HTTP statuses."""
+    """Return the values of a question.
+
+    A number of three digits counts only after the name of a code, as in `code=142`, or if it is negative.
+    Most others are HTTP statuses.
+    """
     marked = (word for word in _MARKED_WORD.findall(text) if len(word) > MAX_SHORT_VALUE_CHARS)
     values = *marked, *_SHORT_VALUE.findall(text), *numeric_codes(text), *command_flags(text)
     return frozenset(value.lower() for value in values)

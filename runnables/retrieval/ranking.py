@@ -20,7 +20,7 @@ UNCALIBRATED_DENSE_WEIGHT = 0.3
 """Weight of the dense route if the routes have not been calibrated."""
 
 MIN_DENSE_WEIGHT = 0.1
-"""Minimum weight of the dense route. Below it, only full text is searched, which needs no embedding."""
+"""Minimum weight of the dense route. A smaller weight becomes 0, so that no question has to be embedded."""
 
 MAX_DENSE_WEIGHT = 0.45
 """Weight of a dense route that is at least as good as full text; a weaker dense route gets less.
@@ -53,8 +53,9 @@ Item = TypeVar("Item", ChunkHit, RetrievedChunk)
 def dense_weight(calibration: RouteCalibration | None) -> float:
     """Return the weight of the dense route: 0, or from `MIN_DENSE_WEIGHT` to `MAX_DENSE_WEIGHT`.
 
-    `calibration` contains the mean reciprocal ranks of the two routes. The better the dense route compares
-    to full text, the greater its weight. docs/explanation/retrieval.md has the measurements.
+    `calibration` contains the mean reciprocal rank of each route. The weight grows with the ratio of the
+    dense route's value to that of full text. Without a calibration, the weight is
+    `UNCALIBRATED_DENSE_WEIGHT`. docs/explanation/retrieval.md has the measurements.
     """
     if calibration is None:
         return UNCALIBRATED_DENSE_WEIGHT
@@ -85,7 +86,7 @@ def fuse(full_text: Iterable[Key], dense: Iterable[Key], weight: float) -> dict[
 def interleave(rankings: Sequence[Sequence[object]]) -> list[RetrievedChunk]:
     """Merge rankings round robin, without duplicates: the first chunk of each, then the second of each.
 
-    Other objects, such as catalogue entries, are dropped.
+    Objects that are not chunks, such as catalogue entries, are dropped.
     """
     return without_duplicates(chain.from_iterable(zip_longest(*rankings)))
 
@@ -164,7 +165,7 @@ def weigh_sections(hits: Mapping[ChunkHit, float], question: str) -> dict[ChunkH
 def lacks_request_parameters(ranking: Sequence[RetrievedChunk]) -> bool:
     """Return whether the first three chunks lack the request parameters of the first chunk's API.
 
-    False if the first chunk is not of an API.
+    False if `ranking` is empty, or if its first chunk does not belong to an API.
     """
     if not ranking or ranking[0].chunk.kind == "prose":
         return False
@@ -175,10 +176,11 @@ def lacks_request_parameters(ranking: Sequence[RetrievedChunk]) -> bool:
 def add_request_parameters(
     ranking: Sequence[RetrievedChunk], collection: Collection, filters: Filters
 ) -> list[RetrievedChunk]:
-    """Return `ranking` with the request parameters of the first chunk's API, if any, in third place.
+    """Return `ranking` with the request parameters of the first chunk's API in third place.
 
     A caller of the API needs its parameters, even if the words of the question are in another section.
-    `lacks_request_parameters(ranking)` must be true.
+    `lacks_request_parameters(ranking)` must be true. If the API has no request parameters, or `filters`
+    exclude them, `ranking` is unchanged.
 
     This function blocks: call it in a worker thread.
     """

@@ -30,7 +30,7 @@ ASKED_SECTIONS: Mapping[SectionKind, Need] = {
     "request_url": "endpoint",
     "response_parameters": "returned",
 }
-"""The need (see `needs`) of the questions that a section of an API answers, by kind of section."""
+"""The need that shows that a question asks for a section of this kind (see `runnables.question.needs`)."""
 
 CODE_WORDS = frozenset(["code", "exampl", "sampl", "snippet", "代码", "例子", "样例", "示例"])
 """The stems of words that ask for code."""
@@ -93,8 +93,9 @@ class RankedChunk:
     ) -> dict[str, float]:
         """Return the features of `text`, a part of the chunk's body.
 
-        `words` are the words of the question in `text` and in the heading. `is_code` says whether `text` is
-        only code, and `is_named` whether the question contains an identifier that a row describes.
+        `words` are the words of the question that are in `text` or in the heading. `is_code` says whether
+        `text` is only code. `is_named` says whether `text` contains a table row or list item whose name is
+        an identifier or value of the question.
         """
         terms = self.terms
         whole = f"{self.heading}\n{text}".lower()
@@ -121,9 +122,10 @@ class RankedChunk:
     def _is_unasked(self, *, is_named: bool) -> bool:
         """Return whether the section rarely answers a question, and this question does not ask for it.
 
-        A question that names an error code or a header asks for its section (`is_named`). The name of a
-        field does not ask for the fields of a response, because other sections contain it too. A question
-        about what an API returns does not ask for the parameters of the request.
+        A question that names a row of the section (`is_named`), such as an error code or a header, asks for
+        the section. This does not apply to the name of a request or response field, because other sections
+        contain this name too. A question about what an API returns does not ask for the parameters of the
+        request.
         """
         kind, needs = self.chunk.kind, self.terms.needs
         if is_named and kind not in ("request_parameters", "response_parameters"):
@@ -132,9 +134,10 @@ class RankedChunk:
         return (is_request or kind in RARELY_ASKED) and not fits(kind, needs)
 
     def _is_code_unasked(self, text: str) -> bool:
-        """Return whether the question is about a request, or about a name in the code or its heading.
+        """Return whether code is no answer to the question, although it may contain words of the question.
 
-        `text` is the code with its heading.
+        This is the case if the question contains a pasted call, or if it contains a name that is in `text`
+        and does not ask for code or steps. `text` is the code with its heading.
         """
         terms = self.terms
         has_name = any(value in text and not value.isdecimal() for value in terms.values)

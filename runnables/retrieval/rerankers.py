@@ -3,8 +3,8 @@
 Requests to the endpoint have the format of Jina, Cohere and vLLM; `_parse_results` lists the formats of
 replies. The chat model reads all passages at once and writes their order. This is the permutation
 generation of RankGPT (Sun et al., "Is ChatGPT Good at Search? Investigating Large Language Models as
-Re-Ranking Agents", 2023, arXiv 2304.09542). It needs no sliding window, because the passages, at most
-`RERANK_DEPTH`, are truncated so that they fit into one prompt.
+Re-Ranking Agents", 2023, arXiv 2304.09542). RankGPT's sliding window is not needed, because the passages,
+at most `RERANK_DEPTH`, are truncated so that they fit into one prompt.
 """
 
 import asyncio
@@ -64,6 +64,7 @@ _NUMBER_SEQUENCE = re.compile(r"(?<![0-9])\[?[0-9]{1,3}\]?(?:[\s,>;，、；＞]
 """Numbers with nothing but separators between them, such as `[2] > [1] > [3]`."""
 
 _SETTING = "APIDESK_RERANK_URL"
+_CHECK_TIMEOUT = "check APIDESK_RERANK_TIMEOUT"
 
 _REFUSALS = {
     401: "the server refuses the key; check APIDESK_RERANK_API_KEY",
@@ -113,7 +114,7 @@ class EndpointReranker(Reranker):
             async with deadline_timeout(config):
                 response = await self._post(body)
         except TimeoutError:
-            raise ModelTimeout(f"{_SETTING}: no answer in time") from None
+            raise ModelTimeout(f"{_SETTING}: no answer in time; {_CHECK_TIMEOUT}") from None
         except (httpx.HTTPError, httpx.InvalidURL, OSError, ValueError) as error:
             # Only the type is reported, because the message about an invalid header contains the key.
             name = type(error).__name__
@@ -223,7 +224,8 @@ class ListwiseReranker(Reranker):
         count = min(len(passages), available // (MIN_PASSAGE_TOKENS + TAG_TOKENS))
         if count < 2:
             raise ModelError(
-                f"{self._model.role.setting}: its context window is too small to rerank"
+                f"{self._model.role.setting}: the context window is too small to rerank; "
+                "set APIDESK_RERANK to another reranker"
             )
         tokens = min(MAX_PASSAGE_TOKENS, available // count - TAG_TOKENS)
         return [_truncate(passage, tokens) for passage in passages[:count]]
@@ -267,7 +269,7 @@ class CrossEncoderReranker(Reranker):
             async with deadline_timeout(config):
                 logits = await self._score(question, truncated)
         except TimeoutError:
-            raise ModelTimeout(f"{self._setting}: not ready in time") from None
+            raise ModelTimeout(f"{self._setting}: not ready in time; {_CHECK_TIMEOUT}") from None
         except Exception as error:  # onnxruntime raises its own errors
             name = type(error).__name__
             raise ModelUnavailable(f"{self._setting}: the model failed ({name})") from error

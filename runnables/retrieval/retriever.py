@@ -122,7 +122,7 @@ class QueryEmbeddings:
                 )
             if not 0 < math.hypot(*vector) < math.inf:  # NaN fails both comparisons
                 raise ModelOutputInvalid(
-                    f"{self.role.setting}: the server returned a vector without a direction"
+                    f"{self.role.setting}: the server returned a vector that is zero or not finite"
                 )
             return array("f", vector)
 
@@ -154,7 +154,7 @@ class HybridSearch:
         """Return the `k` best chunks. Full text is also searched for `extra_terms` and `synonyms`.
 
         Extra terms weigh as much as the words of `query`; synonyms weigh less (see
-        `ingestion.text.words.query_terms`). If there is no vector, only full text is searched.
+        `ingestion.text.words.query_terms`). If `query` cannot be embedded, only full text is searched.
 
         If `terms_only` is true, `query` consists of search terms instead of a question, and mode
         `hybrid` searches full text only.

@@ -26,9 +26,10 @@ _LAST_PART = re.compile(r"[^.\[\]]+(?=(?:\[\])?$)")
 
 
 def row_name(header: Sequence[str], cells: Sequence[str]) -> str:
-    """Return the name of a table row: its first cell or, if that is the row's number, another one.
+    """Return the name of a table row, which is usually its first cell.
 
-    Of several columns of names, such as 字段名 and 标识, the one with an identifier counts.
+    If the first column has the numbers of the rows, the name is the first identifier in a column of names,
+    such as 字段名 and 标识. If there is no such identifier, it is the second cell.
     """
     if len(cells) < 2 or not header or not is_row_number_column(header[0]):
         return cells[0] if cells else ""
@@ -38,7 +39,11 @@ def row_name(header: Sequence[str], cells: Sequence[str]) -> str:
 
 
 def row_defines(header: Sequence[str], cells: Sequence[str], identifier: str) -> bool:
-    """Return whether the lower-case `identifier` is the name of a row, or one of its codes."""
+    """Return whether a row defines the lower-case `identifier` by its name or as one of its codes.
+
+    The name `items[].id` also defines `items.id` and `id`. A name with flags, such as "-d, --draft", also
+    defines these flags.
+    """
     name = row_name(header, cells).lower()
     names = name, name.replace("[]", ""), _last_part(name), *command_flags(name)
     return identifier in (*names, *cell_parts(named_codes(header, cells)))
@@ -50,25 +55,31 @@ def cell_parts(cells: Iterable[str]) -> set[str]:
 
 
 def named_codes(header: Sequence[str], cells: Sequence[str]) -> dict[str, str]:
-    """Return the codes in a table row, in lower case, each with the title of the table's column of codes.
+    """Return the codes in a table row, in lower case, each with the title of its column.
 
-    These are the cells of a column of codes and, in a table with such a column, identifiers in capitals in
-    a column of names. The phrase of an HTTP status, such as "Conflict" in the row of 409, does not count.
+    Codes are the cells in columns of codes. If there is such a column, identifiers in capitals in a column
+    of names are codes as well. Their title is that of the first column of codes.
+
+    The phrase of an HTTP status, such as "Conflict" in the row of 409, is no code.
     """
     titles = [title for title in header if CODE_COLUMN.search(title)]
+    if not titles:
+        return {}
     phrases = {_status_phrase(cell) for cell in cells if cell.isdecimal() and len(cell) == 3}
+    pairs = [pair for pair in zip(header, cells, strict=False) if pair[1] not in phrases]
     return {
         cell.lower(): title if title in titles else titles[0]
-        for title, cell in zip(header, cells, strict=False)
-        if titles
-        and cell not in phrases
-        and (title in titles or (_NAME_COLUMN.fullmatch(title) and _CAPITALS.fullmatch(cell)))
+        for title, cell in pairs
+        if title in titles or (_NAME_COLUMN.fullmatch(title) and _CAPITALS.fullmatch(cell))
     }
 
 
 @cache
 def _status_phrase(status: str) -> str:
-    """Return the phrase of an HTTP status, which the reader of OpenAPI documents adds to the status."""
+    """Return the phrase of an HTTP status, which the reader of OpenAPI documents writes after the status.
+
+    The result is empty if `status` is not an HTTP status.
+    """
     try:
         return HTTPStatus(int(status)).phrase
     except ValueError:  # not a status
