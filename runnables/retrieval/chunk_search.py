@@ -115,7 +115,7 @@ class ChunkSearch:
             terms, question.k, question.filters, config, terms_only=True
         )
 
-    async def is_only_language(self, question: Question) -> bool:
+    async def has_only_language_of(self, question: Question) -> bool:
         """Return whether all documents are in the language of `question`."""
         collection = self._search.collection
         return await collection.run(collection.languages) == {question.language}
@@ -128,12 +128,12 @@ class ChunkSearch:
         depth: int,
         config: RunnableConfig,
     ) -> list[RetrievedChunk]:
-        candidates = max(question.k, RERANK_DEPTH if self._reranker else MAX_COMPARED_CHUNKS)
-        deeper = question.model_copy(update={"k": max(candidates, depth)})
+        compared = max(question.k, RERANK_DEPTH if self._reranker else MAX_COMPARED_CHUNKS)
+        deeper = question.model_copy(update={"k": max(compared, depth)})
         chunks = await self._search_parts(query, deeper, terms, config)
         if self._reranker is not None:
-            reranked = await self._reranker.rerank(query, chunks[:candidates], config)
-            chunks = [*reranked, *chunks[candidates:]]
+            reranked = await self._reranker.rerank(query, chunks[:compared], config)
+            chunks = [*reranked, *chunks[compared:]]
         chunks = diversify(chunks, deeper.k)
         if self._reranker is not None or depth:
             return chunks[: max(question.k, depth)]
@@ -228,7 +228,7 @@ def build_expand_query(search: ChunkSearch, depth: int = 0) -> StateFunction:
 
     async def expand_query(state: PipelineState, config: RunnableConfig) -> PipelineState:
         question, terms = state["question"], state["classification"].structured.search_terms
-        if not terms or await search.is_only_language(question):
+        if not terms or await search.has_only_language_of(question):
             return state
         share = best_word_share(question, state["retrieved"])
         if share >= SUFFICIENT_WORD_SHARE:

@@ -134,10 +134,10 @@ class RankedChunk:
         return (is_request or kind in RARELY_ASKED) and not fits(kind, needs)
 
     def _is_code_unasked(self, text: str) -> bool:
-        """Return whether code is no answer to the question, although it may contain words of the question.
+        """Return whether code does not answer the question, although it may contain words of the question.
 
-        This is the case if the question contains a pasted call, or if it contains a name that is in `text`
-        and does not ask for code or steps. `text` is the code with its heading.
+        This is so if the question contains a pasted call. It is also so if the question contains a name in
+        `text`, but does not ask for code or steps. `text` is the code with its heading.
         """
         terms = self.terms
         has_name = any(value in text and not value.isdecimal() for value in terms.values)

@@ -201,6 +201,7 @@ class HybridSearch:
                     diversify(candidates, count), diversify(dense, count), self._dense_weight
                 )
                 candidates = dict(islice(fused.items(), count))
+                # The hits after the candidates only break ties (see `DEFINITION_DEPTH`).
                 ranking = fused | {hit: 0.0 for hit in ranking if hit not in fused}
         chunks: dict[ChunkHit, Chunk] = {}
         if identifiers:
