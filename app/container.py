@@ -26,8 +26,8 @@ from app.telemetry.metrics import measure_loop_lag
 class Container:
     """Contains the objects that the routes use. The stores share the database of the answer service.
 
-    The constructor blocks. It raises ConfigurationError for invalid settings, and StoreUnavailable if the
-    database cannot be used.
+    The constructor blocks. `local_key` is described in `create_app`. Raises ConfigurationError for invalid
+    settings, and StoreUnavailable if the database cannot be used.
     """
 
     def __init__(self, answer_service: AnswerService, local_key: str | None = None) -> None:
@@ -49,7 +49,8 @@ class Container:
     async def running(self) -> AsyncIterator[None]:
         """Run the background tasks within the block; at its end, close the stores and the database.
 
-        If the store is embedded, scheduled ingestions run in this process.
+        With Milvus Lite, this process also runs the scheduled ingestions. With a Milvus server, `apidesk
+        schedule` runs them.
         """
         answer_service = self.answer_service
         is_embedded = answer_service.settings.embedded
@@ -69,7 +70,7 @@ class Container:
 
     @property
     def dependencies(self) -> Mapping[str, object]:
-        """The objects that Litestar injects into routes, by parameter name."""
+        """The attributes of this container that Litestar injects into routes, by parameter name."""
         return {
             "answerer": self.answerer,
             "answer_service": self.answer_service,

@@ -158,7 +158,7 @@ def mcp_route(services: Container) -> ASGIRouteHandler:
     """Return the route of the MCP server. The guard of the application also checks its requests.
 
     The guard does not count these requests towards the rate limit, because clients list the tools before
-    each call. Instead, each tool call, and each list or read of resources, counts as a request.
+    each call. Instead, each tool call and each request that lists or reads resources is counted.
     """
 
     @asgi("/mcp", copy_scope=True, needs="ask", limited=False)

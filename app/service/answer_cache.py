@@ -70,11 +70,11 @@ class DocumentedPages:
     def __init__(self, collection: Collection) -> None:
         self._collection = collection
         self._catalogue: list[CatalogueEntry] = []
-        """The catalogue that `_known` was built from.
+        """The catalogue that `_known_urls` was built from.
 
         After an ingestion run, the collection returns a new list.
         """
-        self._known: frozenset[str] = frozenset()
+        self._known_urls: frozenset[str] = frozenset()
 
     def has_all(self, urls: Iterable[str]) -> bool:
         """Return whether each of `urls` is the URL of a document, with or without an anchor.
@@ -83,11 +83,11 @@ class DocumentedPages:
         `Collection.catalogue`.
         """
         if (catalogue := self._collection.catalogue()) is not self._catalogue:
-            urls_of_documents = {entry.page_url for entry in catalogue}
-            self._known = frozenset(urls_of_documents | set(map(strip_anchor, urls_of_documents)))
+            page_urls = {entry.page_url for entry in catalogue}
+            self._known_urls = frozenset(page_urls | set(map(strip_anchor, page_urls)))
             self._catalogue = catalogue
         return not catalogue or all(
-            url in self._known or strip_anchor(url) in self._known for url in urls
+            url in self._known_urls or strip_anchor(url) in self._known_urls for url in urls
         )
 
 

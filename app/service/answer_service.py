@@ -146,7 +146,7 @@ class AnswerService:
     async def repeat(self, command: AskCommand, answer: Answer, milliseconds: int) -> Answer:
         """Return a copy of `answer`, an earlier answer to this question, with a new id.
 
-        The copy is traced and counted. `milliseconds` is the total time that the copy reports.
+        The copy gets its own trace and is counted in the metrics. Its total time is `milliseconds`.
         """
         question = self.build_question(command)
         observer = RunObserver(self.metrics)
@@ -180,9 +180,9 @@ class AnswerService:
     async def retrieve_chunks(
         self, question: Question, config: RunnableConfig
     ) -> list[RetrievedChunk]:
-        """Return the best chunks, in a run with `config`. `add_neighbours` extends short chunks.
+        """Return the best chunks, in a run with `config`.
 
-        Raises ApideskError.
+        Short chunks are extended with the text of the chunks next to them. Raises ApideskError.
         """
         observer = RunObserver(self.metrics)
         chunks = await self._retrieve.ainvoke(
@@ -328,6 +328,7 @@ async def open_answer_service(
 
 
 def _warn_of_foreign_documents(answer_service: AnswerService) -> None:
+    """Log a warning if no source of the indexed documents is in platform.toml."""
     indexed = answer_service.collection.indexed_sources().keys()
     if indexed and indexed.isdisjoint(each.name for each in answer_service.platform.sources):
         log.warning("%s", foreign_documents_error(indexed, str(answer_service.settings.platform)))

@@ -33,13 +33,13 @@ class AskCommand:
     owner: str = ""
     """Id of the caller, which owns the session and the record; empty if no API key is required."""
     account: str = ""
-    """The account that is charged for the tokens."""
+    """The account under which the tokens are counted (see `Caller.account`)."""
     fresh: bool = False
     """Whether to ignore a cached answer. The new answer is still cached."""
     question: Question | None = field(default=None, repr=False)
-    """The question for the pipeline; None until a middleware or the answer service builds it."""
-    secrets: "SecretScan | None" = field(default=None, repr=False)
-    """The secrets in `text`; None until a middleware scans it."""
+    """The question that CachingAnswerer built; None means that the answer service builds it from `text`."""
+    secret_scan: "SecretScan | None" = field(default=None, repr=False)
+    """The scan of `text` for secrets; None before RecordingAnswerer adds it."""
     history: tuple[Turn, ...] = ()
     """The earlier turns of the session, oldest first."""
     callbacks: "tuple[BaseCallbackHandler, ...]" = field(default=(), repr=False)

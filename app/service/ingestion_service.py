@@ -121,16 +121,19 @@ class IngestionService:
     def _on_end(self, run: IngestionRun, task: asyncio.Task[IngestionRun]) -> None:
         self._tasks.discard(task)
         if not task.cancelled():
-            task.exception()  # otherwise, asyncio would log the exception
+            task.exception()  # asyncio logs an exception that is never retrieved
         log_ingestion_run(run)
 
 
 async def run_scheduler(settings: Settings) -> None:
-    """Run the job on the schedule of platform.toml until cancelled. Raises ApideskError."""
+    """Run ingestion on the schedule in platform.toml until cancelled. Raises ApideskError."""
     configure_logging(settings.log_level, settings.log_format)
     schedule = read_platform(settings.platform).ingestion
     if not schedule.schedule:
-        raise ConfigurationError(f"{settings.platform}: [ingestion] has no schedule")
+        raise ConfigurationError(
+            f"{settings.platform}: [ingestion] has no schedule: add one, such as "
+            'schedule = "0 3 * * *"'
+        )
     job = await asyncio.to_thread(IngestionJob.connect, settings, long_lived=True)
 
     async def run_job() -> None:

@@ -56,7 +56,7 @@ class RecordingAnswerer:
     async def ask(self, command: AskCommand, on_event: EventSink | None = None) -> Answer:
         """Answer and record the question. Raises ApideskError."""
         started = time.monotonic()
-        command = replace(command, secrets=SecretScan(command.text))
+        command = replace(command, secret_scan=SecretScan(command.text))
         try:
             answer = await self._answerer.ask(command, on_event)
         except BaseException as error:
@@ -192,9 +192,9 @@ class CachingAnswerer:
             log.warning("answer not cached: %s", error)
 
     async def _store_if_current(self, key: str, answer: Answer) -> None:
-        """Cache the answer if every source and suggested page is still in the collection.
+        """Cache the answer, unless an ingestion run has made it out of date while it was written.
 
-        The sources must be unchanged since they were retrieved.
+        The collection must still contain every source unchanged, and every suggested page.
         """
         documents = {(source.source, source.document_id) for source in answer.sources}
         chunks = await self._chunks_of_documents(documents)
@@ -225,9 +225,10 @@ class CachingAnswerer:
 
 
 class MeteringAnswerer:
-    """Charges the tokens of each answer to the caller's account when the answer is complete or has failed.
+    """Counts the tokens of each answer towards the token limit of the caller's account.
 
-    If callers share an answer, all tokens are charged to the first caller, even if it has disconnected.
+    The tokens are counted when the answer is complete or has failed. If several callers share an answer,
+    all of its tokens are counted for the first caller, even if that caller has disconnected.
     """
 
     def __init__(self, answer_service: AnswerService, limits: RateLimiter) -> None:
@@ -235,13 +236,13 @@ class MeteringAnswerer:
         self._limits = limits
 
     async def ask(self, command: AskCommand, on_event: EventSink | None = None) -> Answer:
-        """Answer and charge the tokens. Raises ApideskError."""
+        """Answer the question, and count the tokens. Raises ApideskError."""
         async with self._limits.meter_tokens(command.account) as meter:
             metered = replace(command, callbacks=(*command.callbacks, meter))
             return await self._answer_service.ask(metered, on_event)
 
     async def retrieve(self, command: AskCommand) -> list[Source]:
-        """Return the best chunks as sources, and charge the tokens. Raises ApideskError."""
+        """Return the best chunks as sources, and count the tokens. Raises ApideskError."""
         async with self._limits.meter_tokens(command.account) as meter:
             metered = replace(command, callbacks=(*command.callbacks, meter))
             return await self._answer_service.retrieve(metered)
@@ -256,7 +257,7 @@ def _failure_code(error: BaseException) -> str:
 def _build_turn(command: AskCommand, answer: Answer, asked_at: datetime) -> Turn:
     """Return the turn to store. Secrets in the question and the answer are masked.
 
-    The turn has an API only if the question contains its name, or if the answer cites it.
+    The API name is left out if the question does not contain its words and no cited source has this name.
     """
     masked = partial(mask, known_secrets=scan_secrets(command).secrets)
     structured, api_name = answer.structured, answer.structured.api_name
@@ -276,7 +277,7 @@ def _is_cacheable(command: AskCommand, answer: Answer) -> bool:
     """Return whether to store the answer.
 
     Answers without sources or with low confidence may improve when documents are added. Degraded answers
-    may improve within minutes.
+    may improve within minutes. Answers to questions that contain secrets are never stored.
     """
     is_sound = bool(answer.sources) and answer.confidence != "low" and not answer.degraded
     return not answer.cached and is_sound and not scan_secrets(command).has_secret

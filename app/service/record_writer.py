@@ -1,4 +1,4 @@
-"""Writes question records: first to an outbox, then to the database.
+"""Writes question records to an outbox, and delivers them from the outbox to the database.
 
 The outbox consists of local files, so a record is not lost if the process is killed or the database is
 down. Each process has its own files in the outbox folder: record files, and a file that the process locks
@@ -102,7 +102,7 @@ class Outbox:
             self.problem = UNWRITABLE
             return False
         if self.problem:
-            log.info("questions are recorded again")
+            log.info("the recording of questions has resumed")
             self.problem = None
         return True
 
@@ -202,6 +202,7 @@ class RecordWriter:
         self._outbox = Outbox(self.folder) if self.folder else None
         self._max_age_days = settings.keep_days
         self._max_delay_s = settings.request_timeout + TAKE_OVER_INTERVAL_S
+        """Seconds after a question within which its record normally reaches the database."""
         self._has_records = asyncio.Event()
         self._delivery_problem: str | None = None
         self._on_loss = on_loss
@@ -294,7 +295,7 @@ class RecordWriter:
         if problem and problem != self._delivery_problem:
             log.error("records wait in the outbox: %s", reason)
         elif self._delivery_problem and not problem:
-            log.info("the records in the outbox are delivered again")
+            log.info("the delivery of records has resumed")
         self._delivery_problem = problem
         return problem is None
 
@@ -308,7 +309,7 @@ class RecordWriter:
 def _outbox_folder(spool: Path, engine: Engine) -> Path:
     """Return the outbox folder of a database.
 
-    Databases have separate folders, so that records are not delivered to another installation.
+    Each database has its own folder, so that records are not delivered to another installation.
     """
     url = engine.url.render_as_string(hide_password=True)
     return spool / hashlib.sha256(url.encode()).hexdigest()[:16]

@@ -25,7 +25,7 @@ MAX_TEXT_CHARS = 20_000
 """Maximum length of a recorded text, in characters; longer texts are truncated."""
 
 MAX_SECRET_CHARS = 5_000
-"""Number of characters after MAX_TEXT_CHARS that are scanned for secrets: a secret may cross that limit.
+"""Number of characters beyond MAX_TEXT_CHARS that are also scanned, because a secret may cross that limit.
 
 A private key of 4,096 bits has about 3,200 characters.
 """
@@ -66,16 +66,17 @@ def build_record(command: AskCommand, answer: Answer, milliseconds: int) -> Ques
 
 def build_failed_record(command: AskCommand, code: str, milliseconds: int) -> QuestionRecord:
     """Return the record of a question that has just failed; `code` is the error's code, or `abandoned`."""
-    masked = mask(_scanned_part(command.text))  # the question may be longer than allowed
+    # The whole text is not scanned, because a question that is refused can have any length.
+    masked = mask(_scanned_part(command.text))
     return _build_base(command, masked, milliseconds).model_copy(update={"failure": code})
 
 
 def scan_secrets(command: AskCommand) -> SecretScan:
-    """Return the command's scan of its question for secrets, or a new scan if it has none.
+    """Return `command.secret_scan` or, if it is None, a new scan of the question for secrets.
 
     RecordingAnswerer stores a scan in the command, so that a question is scanned only once.
     """
-    return command.secrets or SecretScan(command.text)
+    return command.secret_scan or SecretScan(command.text)
 
 
 def _build_base(command: AskCommand, masked: str, milliseconds: int) -> QuestionRecord:
@@ -94,22 +95,28 @@ def _build_base(command: AskCommand, masked: str, milliseconds: int) -> Question
 
 
 def _documented_api(answer: Answer) -> Source | None:
-    """Return a source of the API that the question is about, or None if there is no such source.
+    """Return a source that describes the API that the question is about; None if there is no such source.
 
-    Without a source of the API that the question names, the question is about an API if all sources are
-    sections of this API, the confidence is not low and the question names no other API. A name without a
-    path that a model copied from the question may be another name of the same API.
+    If the structured question has an API name or path, a source with this name and path is returned.
+    Without such a source, the first source is returned if all sources describe the same API, because the
+    question is then usually about this API. The result is None in these cases:
+
+    - The confidence is low.
+    - The structured question has a path, which is then the path of another API.
+    - The structured question has a name, and no model wrote the answer. The name is then that of another
+      API. A model, in contrast, may have copied an unusual name of the same API from the question.
     """
     name, url = answer.structured.api_name, answer.structured.api_url
     if name or url:
         for source in answer.sources:
-            if (name or source.api_name) == source.api_name and (
-                url or source.api_url
-            ) == source.api_url:
+            has_name = not name or name == source.api_name
+            has_path = not url or url == source.api_url
+            if has_name and has_path:
                 return source
-    names_other = url or (name and answer.answered_by == EXTRACTIVE)
+    names_other_api = url or (name and answer.answered_by == EXTRACTIVE)
     apis = {(source.api_name, source.api_url) for source in answer.sources}
-    if names_other or len(apis) != 1 or apis == {("", "")} or answer.confidence == "low":
+    is_one_api = len(apis) == 1 and apis != {("", "")}
+    if names_other_api or not is_one_api or answer.confidence == "low":
         return None
     return answer.sources[0]
 
@@ -130,9 +137,9 @@ def _nearest_page(answer: Answer) -> Page | None:
 
 
 def _question_coverage(answer: Answer) -> float:
-    """Return the `coverage` of the question by the cited texts, 0 to 1.
+    """Return the weighted share (0 to 1) of the question's words that the sources contain; see `coverage`.
 
-    The record does not contain these texts, so the coverage cannot be computed later.
+    It cannot be computed later, because the record does not contain the texts of the sources.
     """
     cited = " ".join(f"{source.title} {source.section} {source.text}" for source in answer.sources)
     question = extract_details(answer.question[:MAX_QUESTION_CHARS])
@@ -153,10 +160,10 @@ def _api_identity(text: str | None, secrets: Mapping[str, str]) -> str | None:
     Returns None if `text` is empty, is part of a secret, or consists only of secrets. Insights count
     questions by API, and a mask such as ‹secret› is not an API.
     """
-    masked = _mask_name(text, secrets)
-    if not text or not masked or is_masked(masked) or any(text in secret for secret in secrets):
+    if not text or any(text in secret for secret in secrets):
         return None
-    return masked
+    masked = _mask_name(text, secrets)
+    return masked if masked and not is_masked(masked) else None
 
 
 def _mask_name(text: str | None, secrets: Mapping[str, str]) -> str | None:

@@ -1,4 +1,7 @@
-"""Stores the turns of sessions in the database. Their number, size and age are limited."""
+"""Stores the turns of sessions in the database. A turn is a question with its answer.
+
+The number, size and age of the turns are limited.
+"""
 
 import asyncio
 import time
@@ -25,7 +28,7 @@ MAX_THREADS = 8
 """Number of threads of the store. Nothing else uses them, so a slow database blocks only the store."""
 
 DATABASE_TIMEOUT_S = 2.0
-"""Seconds that a question waits for the database, once before its answer and once after it."""
+"""Maximum seconds that a question waits for the database: once before its answer, and once after it."""
 
 MAX_NAME_CHARS = 200
 """Maximum length of an API name or path, in characters; longer ones are not stored."""
@@ -70,9 +73,9 @@ class SessionStore:
         self._threads.shutdown()
 
     async def _limit_time(self, work: Callable[[], T]) -> T:
-        """Return the result of `work`. Raises StoreUnavailable if it fails or takes longer than the limit.
+        """Return the result of `work`. Raises StoreUnavailable if it fails or exceeds DATABASE_TIMEOUT_S.
 
-        Work that has started is finished in its thread.
+        After a timeout, work that has already started continues in its thread.
         """
         try:
             async with asyncio.timeout(DATABASE_TIMEOUT_S):
