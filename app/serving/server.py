@@ -46,7 +46,8 @@ async def run_server(settings: Settings, host: str, port: int) -> None:
     warn_of_unknown_settings()
     engine = await asyncio.to_thread(open_engine, settings)
     needs_key = await asyncio.to_thread(check_bind_address, settings, engine, host)
-    # uvicorn raises the signal again after it has stopped. SystemExit then closes the stack below.
+    # After stopping, uvicorn raises the signal again. This handler turns it into SystemExit, which closes
+    # the stack below.
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(0))
     async with AsyncExitStack() as stack:
         with first_ingestion_progress(settings) as progress:
@@ -135,7 +136,7 @@ def graceful_timeout_s(settings: Settings) -> int:
 
 
 def first_ingestion_progress(settings: Settings) -> AbstractContextManager[ProgressCallback]:
-    """Return a context manager that yields a callback for a first ingestion.
+    """Return a context manager that yields a callback for the first ingestion of a platform.
 
     The callback shows the progress or, if the log is JSON, logs the result.
     """

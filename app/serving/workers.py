@@ -41,7 +41,8 @@ METRICS_DIRECTORY_VARIABLE = "PROMETHEUS_MULTIPROC_DIR"
 HEALTH_CHECK_TIMEOUT_S = 30
 """Seconds after which uvicorn kills a worker process that does not answer its ping.
 
-The ping is not GET /health: a worker answers it even while it opens its answer service.
+The ping is a message from the parent process, not an HTTP request. A worker answers it even while it opens
+its answer service.
 """
 
 STORE_TIMEOUT_S = 300
@@ -185,8 +186,8 @@ class _Supervisor(Multiprocess):
     def restart_all(self) -> None:
         """Replace the workers.
 
-        If a new worker cannot start, uvicorn only logs that it was not ready in time. This method then logs
-        that the worker could not start, and that the old workers continue.
+        If a new worker cannot start, uvicorn logs only that the worker was not ready in time. This method
+        then also logs that it could not start, and that the old workers continue.
         """
         before = list(self.processes)
         super().restart_all()
