@@ -247,7 +247,7 @@ class IngestionMetrics(Collector):
 
 
 async def collect_ingestion_metrics(job: IngestionJob) -> IngestionMetrics:
-    """Return the metrics of `job`. After an error or a timeout, the remaining fields are None."""
+    """Return the metrics of `job`. If the collection cannot be read, the runs are not read either."""
     runs: Sequence[IngestionRun] | None = None
     chunks: int | None = None
     try:

@@ -52,7 +52,7 @@ class _LineDisplay:
         pass
 
     def show(self, run: IngestionRun) -> None:
-        """Print the sources that have started since the last call and, if it is due, a line of progress."""
+        """Print each new source, and a line of progress every LINE_INTERVAL_S seconds."""
         self.last = run
         for source in run.sources:
             if source.name not in self._started:

@@ -95,7 +95,7 @@ class RequestLog(ASGIMiddleware):
 
 
 def _loggable_path(path: str, route: str) -> str:
-    """Return `path` for the log: quoted, and with labels instead of API keys and other secrets."""
+    """Return `path` for the log: percent-encoded, with labels such as ‹api_key› in place of secrets."""
     if path == route:  # contains no text of the caller
         return path
     masked = _masked_path(_API_KEY.sub("‹api_key›", path[:MAX_SCANNED_PATH_CHARS]))
@@ -108,7 +108,8 @@ def _loggable_path(path: str, route: str) -> str:
 def _masked_path(path: str) -> str:
     """Return `path` with its segments masked one by one, so that the words around a secret are kept.
 
-    The whole path is scanned too, because a segment such as `hooks` may show that the next is a secret.
+    To find the secrets, the path is scanned as a whole, because a segment such as `hooks` may show that the
+    next segment is a secret.
     """
     known = {
         segment: label

@@ -75,7 +75,7 @@ def _summarise(value: Any) -> Any:
 
 
 def _dump(value: Any) -> Any:
-    """Return a model or a dataclass as LangSmith's client would send it, and any other value unchanged."""
+    """Return a pydantic model or a dataclass as LangSmith's client sends it, and other values unchanged."""
     if isinstance(value, BaseModel):
         try:
             return value.model_dump(mode="json", exclude_none=True, warnings=False)
@@ -89,8 +89,8 @@ def _dump(value: Any) -> Any:
 class SecretMask:
     """Shortens the inputs or outputs of a run as `summarise_chunks` does, and masks secrets in them.
 
-    Documents are not masked: they are long, and everyone who asks may read them. Results are cached,
-    because LangSmith's client calls this function on the event loop.
+    Documents are not masked: they are long, and every caller may read them. Results are cached, because
+    LangSmith's client calls this function on the event loop.
     """
 
     def __init__(self) -> None:
@@ -103,19 +103,22 @@ class SecretMask:
         A secret in one field is also masked where another field quotes it.
         """
         shown = summarise_chunks(fields)
-        known = {
-            secret: label
-            for key, value in shown.items()
-            for text in _texts({key: value})
-            for part in _split(key, text)[::2]
-            for secret, label in self._scan(part).secrets.items()
-        }
+        known = self._find_secrets(shown)
         return {
             key: _map_texts(value, partial(self._mask, key, known)) for key, value in shown.items()
         }
 
+    def _find_secrets(self, fields: dict[str, Any]) -> dict[str, str]:
+        """Return the secrets in the fields, except those in documents, with their labels."""
+        secrets: dict[str, str] = {}
+        for key, value in fields.items():
+            for text in _texts({key: value}):
+                for part in _split_at_documents(key, text)[::2]:
+                    secrets.update(self._scan(part).secrets)
+        return secrets
+
     def _mask(self, field: str, known: Mapping[str, str], text: str) -> str:
-        parts = _split(field, text)
+        parts = _split_at_documents(field, text)
         parts[::2] = [self._mask_part(part, known) for part in parts[::2]]
         return "".join(parts)
 
@@ -124,7 +127,7 @@ class SecretMask:
         return self._mask_known(part, quoted) if quoted else self._scan(part).masked
 
 
-def _split(field: str, text: str) -> list[str]:
+def _split_at_documents(field: str, text: str) -> list[str]:
     """Return the parts of a text in `field`; every second part consists of documents."""
     return _PROMPTED_DOCUMENTS.split(text) if field in PROMPT_FIELDS else [text]
 
@@ -141,7 +144,8 @@ def mask_error(error: str) -> str:
 def _texts(value: Any) -> Iterator[str]:
     """Yield the texts in the JSON value of a run.
 
-    A value with the name of a secret is also yielded with its name, as in `"token": "…"`.
+    If the name of a value shows that it is a secret, the value is also yielded with its name, for example
+    as `"token": "…"`. The name is the key of the value, or the item `name` next to an item `value`.
     """
     match value:
         case str():

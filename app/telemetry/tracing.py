@@ -51,7 +51,7 @@ log = logging.getLogger(__name__)
 class AnswerTracer(LangChainTracer):
     """Adds the ANSWER_METADATA of an answer to its trace, so that LangSmith can filter traces by them.
 
-    It also masks errors, because LangSmith's client offers no function for errors alone.
+    It also masks errors, because LangSmith's client has no option that changes only the errors.
     """
 
     def _on_chain_end(self, run: Run) -> None:
