@@ -42,9 +42,9 @@ def open(
     """Return an Apidesk for the documents of `platform`, to be used in a `with` or `async with` block.
 
     `platform` is the path of a platform.toml, `model` is the chat model, and `reranker` orders the
-    retrieved chunks; None means that the settings choose. `settings` override
-    environment variables: `top_k=3` overrides APIDESK_TOP_K. If the platform has never been indexed, it is
-    indexed at the start of the block. This function and the start of the block raise ApideskError.
+    retrieved chunks. If one of them is None, the settings determine it. `settings` override environment
+    variables: `top_k=3` overrides APIDESK_TOP_K. If the platform has never been indexed, it is indexed at
+    the start of the block. This function and the start of the block raise ApideskError.
     """
     if not isinstance(model, BaseChatModel | None):
         raise ConfigurationError(

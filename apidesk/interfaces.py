@@ -131,7 +131,7 @@ def describe_problems(error: ValidationError) -> str:
 
 
 class AnswerPipeline(Runnable[QuestionInput, Answer]):
-    """Answers questions. In a trace, the steps in `runnables.pipeline` are child runs of its run.
+    """Answers questions. In a trace, the pipeline is a run, and its steps are the child runs of this run.
 
     The run dispatches the custom events `structured`, `sources` and `step`, but no `structured` event for
     small talk. With `stream`, `astream` and `astream_events`, `step` events are dispatched while the answer
@@ -178,7 +178,7 @@ class AnswerPipeline(Runnable[QuestionInput, Answer]):
 
     async def _answer(self, input: QuestionInput, config: RunnableConfig) -> Answer:
         question = _read_question(self._answer_service, input)
-        if not isinstance(config.get("callbacks"), BaseCallbackManager):  # the root of a trace
+        if not isinstance(config.get("callbacks"), BaseCallbackManager):  # there is no parent run
             traced = self._answer_service.tracing.config(question.id, "pipeline")
             config = merge_configs(traced, config)
         return await self._answer_service.answer(question, config)
