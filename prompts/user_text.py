@@ -33,7 +33,7 @@ def _complete(*keys: str) -> AfterValidator:
     return AfterValidator(check)
 
 
-def _answer_fields_only(labels: Mapping[str, str]) -> Mapping[str, str]:
+def _check_answer_fields(labels: Mapping[str, str]) -> Mapping[str, str]:
     """Return `labels`. Raises ValueError if a key is not the name of a field of `Answer`."""
     if unknown := [name for name in labels if name not in Answer.model_fields]:
         raise ValueError(f"no field of Answer: {', '.join(unknown)}")
@@ -55,7 +55,7 @@ class AnswerText(ConfigModel):
     degraded: NonEmptyStr
     correction_notice: NonEmptyStr
     """Follows streamed text that is not part of the final answer."""
-    fields: Annotated[dict[str, NonEmptyStr], AfterValidator(_answer_fields_only)]
+    fields: Annotated[dict[str, NonEmptyStr], AfterValidator(_check_answer_fields)]
     """Labels of an answer's fields, without a colon. The keys are names of fields of `Answer`.
 
     If a field in `schemas.answer.FOOTER_FIELDS` has no label, only its value is printed.
@@ -152,7 +152,7 @@ class UserText(ConfigModel):
     chat: ChatText
     api_document: SectionLabels
     admonitions: dict[str, str]
-    """Titles of admonitions that have no title of their own, by kind; an empty text is no title."""
+    """Titles of admonitions that have no title of their own, by kind; an empty text means no title."""
     languages: Annotated[dict[Language, NonEmptyStr], _complete(*LANGUAGES)]
     """The names of the languages, for prompts and API descriptions."""
     setup: SetupText

@@ -39,7 +39,7 @@ The pattern is strict, because the value is copied into the header Content-Secur
 
 
 ModelUse = Annotated[str, Field(pattern="^(chat|chat_fallback|structure|judge|embedding)$")]
-"""Use of a model, as in the names of its settings."""
+"""What a model is used for. The settings of a model begin with its use, as in `chat_model`."""
 
 
 def _parse_json(value: object) -> object:
@@ -137,7 +137,8 @@ class Settings(BaseSettings):
     or `remove` the sentences that contain them."""
 
     synthesis: Literal["fit", "refine"] = "fit"
-    """If the chunks exceed the context window: `fit` uses those that fit, `refine` makes further calls."""
+    """If the chunks exceed the context window: `fit` uses those that fit; `refine` makes further calls that
+    add the other chunks to the answer."""
 
     embedding_model: str | None = None
     """`provider:model`, or `local:model` (extra `local`), for dense retrieval; default: full text only."""
@@ -178,7 +179,8 @@ class Settings(BaseSettings):
     """URL of a rerank server compatible with Jina, Cohere and vLLM, with or without `/rerank`."""
 
     rerank_model: str | None = None
-    """Model name, sent to the rerank server (optional if it has only one) or passed to the compressor."""
+    """Model name, sent to the rerank server (optional if that has only one model) or passed to the
+    compressor."""
 
     rerank_api_key: SecretStr | None = None
     """API key of the rerank server."""
@@ -259,7 +261,7 @@ class Settings(BaseSettings):
     """Whether `GET /suggestions` returns frequent recorded questions, to users of the same API key."""
 
     spool: Path = Path("./data/spool")
-    """Folder for question records that are not yet in the database; it should outlive the process."""
+    """Folder for question records that are not yet in the database. It should be kept across restarts."""
 
     website_cache: Path = Path("./data/websites.db")
     """File with pages of web sites, so that unchanged ones are not downloaded again; at most 1 GB."""
@@ -280,7 +282,8 @@ class Settings(BaseSettings):
     process."""
 
     queue_timeout: float = Field(default=5, ge=0)
-    """Seconds that a question over `APIDESK_MAX_CONCURRENCY` waits before it is refused with 503."""
+    """Seconds that a question waits if `APIDESK_MAX_CONCURRENCY` is reached. After that, it is refused with
+    503."""
 
     workers: int = Field(default=1, ge=1, le=64)
     """Number of `apidesk serve` processes."""
@@ -315,7 +318,7 @@ class Settings(BaseSettings):
     """Target size of a chunk of prose in tokens."""
 
     admin_key: SecretStr | None = None
-    """API key with every scope, at least 32 characters; it creates the first keys and stays valid."""
+    """API key with every scope, at least 32 characters. Use it to create the first keys; it stays valid."""
 
     rate_limit: str | None = None
     """Request limit per API key, such as `60/minute`; separate several with `;`. Default: unlimited."""
