@@ -26,7 +26,7 @@ class DegradedReason(StrEnum):
     MODEL_BUSY = "model_busy"
     MODEL_OUTPUT_INVALID = "model_output_invalid"
     QUESTION_NOT_CLASSIFIED = "question_not_classified"
-    """No model could classify the question, so it was answered as a general one."""
+    """No model could classify the question, so it was answered as a general question."""
     ANSWER_INCOMPLETE = "answer_incomplete"
     """The model's reply was cut off, or a call that refines the answer with further chunks failed."""
     ANSWER_UNSUPPORTED = "answer_unsupported"
@@ -63,7 +63,7 @@ def _drop_blank_steps(value: object) -> object:
     return [step for step in steps if not isinstance(step, str) or step.strip()]
 
 
-def _urls(value: object) -> object:
+def _to_urls(value: object) -> object:
     if isinstance(value, str):
         return [value]
     return [url for url in value if isinstance(url, str)] if isinstance(value, list) else []
@@ -92,7 +92,7 @@ class AnswerDraft(ApiModel):
     introduction: Annotated[str, BeforeValidator(_empty_if_null)] = Field(
         default="", description="one sentence of greeting in the platform's tone"
     )
-    related_url: Annotated[list[str], BeforeValidator(_urls)] = Field(
+    related_url: Annotated[list[str], BeforeValidator(_to_urls)] = Field(
         default_factory=list, description="page urls of the chunks that the answer used"
     )
 

@@ -1,8 +1,8 @@
 """Source documents, their sections, the chunks in the collection, the catalogue, and API documents.
 
 An API document is a JSON file of a source with `kind = "api_docs"`. It describes one operation, that is, a
-method with a URL; the fields of the format call an operation an API. Platform teams export their reference
-to this format; see `samples/api` for examples.
+method with a URL. In the names of fields, such as `api_id`, an operation is called an API. Platform teams
+export their reference to this format; see `samples/api` for examples.
 """
 
 from typing import Literal
@@ -92,7 +92,7 @@ class Chunk(ApiModel):
     body: str
     """The Markdown of the section, or of its part."""
     text: str
-    """The text given to models: front matter, heading and body."""
+    """The text given to models: YAML front matter (ids, API, URL, metadata), headings and body."""
     content_hash: str
     """SHA-256 of the fields above except `id`, in hexadecimal."""
     fingerprint: str = ""
@@ -167,7 +167,7 @@ class Parameter(ApiModel):
     name: str = Field(min_length=1)
     type: str = "string"
     required: Requirement = Field(default=False, union_mode="left_to_right")
-    """A JSON file may omit it if it is false."""
+    """A JSON file may omit this field if its value is false."""
     description: str = ""
     example: str = ""
     values: tuple[AllowedValue, ...] = ()

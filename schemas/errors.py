@@ -228,7 +228,7 @@ class StoreError(ApideskError):
 
 
 class StoreUnavailable(StoreError):
-    """Milvus, a snapshot or the database cannot be reached or used."""
+    """Milvus, the snapshot of the collection, or the database cannot be reached or used."""
 
     code = "store_unavailable"
     retryable = True

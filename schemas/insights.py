@@ -120,7 +120,7 @@ class Gap(ApiModel):
     missing: tuple[str, ...]
     """Words that the questions share, but the documents do not contain in any form."""
     nearest: Page | None
-    """The most frequent nearest page of the questions that is still documented."""
+    """The page that is most often the nearest page of these questions. Deleted pages are skipped."""
     first_asked: datetime
     last_asked: datetime
     name: str = ""

@@ -74,14 +74,14 @@ class PassageOrder(ModelOutput):
     )
 
 
-def _one_line(name: str) -> str:
+def _to_one_line(name: str) -> str:
     return " ".join(name.split())[:MAX_NAME_CHARS].strip()
 
 
 class QuestionTopic(ModelOutput):
     """Groups of questions about the same topic, and its name."""
 
-    name: Annotated[str, AfterValidator(_one_line)] = Field(
+    name: Annotated[str, AfterValidator(_to_one_line)] = Field(
         description="what the questions are about, in two to five words of their language"
     )
     groups: PassageNumbers = Field(description="the numbers of the groups that ask for it")

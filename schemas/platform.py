@@ -26,7 +26,10 @@ class SourceLimits:
     """Limits and a cache for reading source documents. A document above a maximum size is refused."""
 
     file_bytes: int = 50_000_000
-    """Maximum size of a file, a download, or an OpenAPI description with all its documents, in bytes."""
+    """Maximum size in bytes of a file or a download.
+
+    For an OpenAPI description, the documents that it refers to are included.
+    """
     unpacked_bytes: int = 200_000_000
     """Maximum unpacked size of a docx or pdf file or a compressed sitemap, in bytes."""
     values: int = 2_000_000
@@ -51,11 +54,11 @@ class SourceLimits:
         )
 
 
-def _one_or_several(value: object) -> object:
+def _to_tuple(value: object) -> object:
     return (value,) if isinstance(value, str) else value
 
 
-PageUrl = Annotated[tuple[str, ...], BeforeValidator(_one_or_several)]
+PageUrl = Annotated[tuple[str, ...], BeforeValidator(_to_tuple)]
 """Templates of a document's URL; the first one with values for all of its placeholders is used.
 
 Only `{page_path}`, `{folder}` and `{anchor}` may have an empty value.
@@ -71,11 +74,11 @@ recognised. `description` and `keywords` in the metadata of `markdown` pages are
 Pattern = Annotated[re.Pattern[str], Field(description="a regular expression with named groups")]
 
 
-def _line_by_line(pattern: re.Pattern[str]) -> re.Pattern[str]:
+def _make_multiline(pattern: re.Pattern[str]) -> re.Pattern[str]:
     return re.compile(pattern.pattern, pattern.flags | re.MULTILINE)
 
 
-LinePattern = Annotated[Pattern, AfterValidator(_line_by_line)]
+LinePattern = Annotated[Pattern, AfterValidator(_make_multiline)]
 """A pattern in which `^` and `$` match at every line."""
 
 
@@ -106,7 +109,7 @@ class OpenApiSourceConfig(ConfigModel):
     """The language of the descriptions; default: detected."""
 
     @model_validator(mode="after")
-    def _file_or_url(self) -> Self:
+    def _check_path_or_url(self) -> Self:
         if (self.path is None) == (self.url is None):
             raise PydanticCustomError("file_or_url", "must name either a path or a url")
         if self.url is not None and not self.url.startswith(("http://", "https://")):
@@ -127,7 +130,7 @@ class PageSourceConfig(ConfigModel):
     skip: tuple[str, ...] = ()
     """Names of values, such as `draft`. A page is skipped if one of these values is true."""
     metadata: dict[str, str] = Field(default_factory=dict)
-    """For each metadata name, the name of the value that it is read from."""
+    """Maps each metadata name to the page value that supplies it, for example to a front matter key."""
     api_pages: bool = True
     """Whether pages that describe API operations are read as such instead of as prose."""
 
@@ -193,6 +196,8 @@ class RemoteSourceConfig(PageSourceConfig):
 
 
 _REFERENCES = ({"env"}, {"import"}, {"search"})
+"""Keys of the tables that stand for another value in `LoaderSourceConfig.arguments`."""
+
 _SECRET_NAME = re.compile(r"(token|secret|password|passwd|api_?key|private_?key)$", re.IGNORECASE)
 
 
@@ -255,7 +260,7 @@ class WebsiteSourceConfig(RemoteSourceConfig):
     max_errors: int = Field(default=20, ge=0)
 
     @model_validator(mode="after")
-    def _url_or_sitemap(self) -> Self:
+    def _check_url_or_sitemap(self) -> Self:
         if (self.url is None) == (self.sitemap is None):
             raise PydanticCustomError("url_or_sitemap", "must name either a url or a sitemap")
         if not self.start.startswith(("http://", "https://")):
@@ -288,11 +293,11 @@ class LocalizedText(RootModel[dict[Language, NonEmptyStr]]):
 
     @model_validator(mode="before")
     @classmethod
-    def _one_for_all(cls, value: object) -> object:
+    def _copy_to_all_languages(cls, value: object) -> object:
         return dict.fromkeys(LANGUAGES, value) if isinstance(value, str) else value
 
     @model_validator(mode="after")
-    def _at_least_one(self) -> Self:
+    def _check_not_empty(self) -> Self:
         if not self.root:
             raise PydanticCustomError("missing", "must contain a text in at least one language")
         return self
@@ -345,7 +350,7 @@ class PlatformInfo(ConfigModel):
         return self.descriptions.get(language, self.description)
 
 
-GlossaryEntry = Annotated[tuple[NonEmptyStr, ...], BeforeValidator(_one_or_several)]
+GlossaryEntry = Annotated[tuple[NonEmptyStr, ...], BeforeValidator(_to_tuple)]
 
 
 class IngestionSchedule(ConfigModel):

@@ -129,7 +129,7 @@ class ExtractedDetails:
     question: str
     """The question from which the details were extracted."""
     text: str
-    """The question without the frames of stack traces, and with JSON in place of XML."""
+    """The question without the frames of stack traces, and with pasted XML converted to JSON."""
     prose: str
     """The text around the details, on one line."""
     paths: list[str] = field(default_factory=list)
@@ -170,7 +170,7 @@ class ExtractedDetails:
 
 
 def _words_in(value: JsonValue, *, with_names: bool) -> Iterator[str]:
-    """Yield the strings within `value` that are one word and, if wanted, the compound names of fields.
+    """Yield the strings in `value` that are one word and, if `with_names`, the compound names of fields.
 
     Words that say only whether a call succeeded are left out.
     """
@@ -193,7 +193,7 @@ class Question(ApiModel):
     id: UUID = Field(default_factory=uuid7)
     """Also the id of its answer and its trace."""
     text: str
-    """The standalone question: a follow-up is condensed with its history."""
+    """The question. The step `condense` replaces a follow-up by a standalone question."""
     k: int
     """Maximum number of chunks to retrieve."""
     language: Language
