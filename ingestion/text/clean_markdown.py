@@ -67,7 +67,7 @@ _INSERTION_LINE = re.compile(
 )
 """A line that inserts a file (`{{fragments/code.md}}`) or is a shortcode of Hugo (`{{< note >}}`).
 
-Yuque writes a link in place of an embedded card, and the text of the link says so.
+Also a link that Yuque writes in place of an embedded card. Its text begins with "此处为语雀".
 """
 _MACRO_LINE = re.compile(
     r"^[ \t>]*+(?:(?:<%(?:(?!%>).)*+%>[ \t]*+)+|\{\{[ \t]*+[\w:.-]++>[^{}\n]*+\}\}[ \t]*+)$\n?",
@@ -177,7 +177,7 @@ _CELL_BORDER = re.compile(r"(?<!\\)\|")
 _LINE_START = re.compile(r"[ \t>]*(?:(?:[-*+]|\d{1,9}[.)])[ \t]+)*")
 """The indentation of a line, marks of block quotes, and the marks of list items."""
 _OTHER_BLOCK = re.compile(r"[-=]{2,}\s*(?:\Z|<br)|#{1,6}\s|[>|]|```|~~~")
-"""Text that would not be part of the paragraph if it began a line."""
+"""Text that would begin another block, such as a heading or a table, if it began a line."""
 _ANGLES = re.compile(r"<(?!br\s*/?>)(/?[A-Za-z][^<>\n`]{0,60})>", re.IGNORECASE)
 _AUTOLINK = re.compile(r"(?:https?|mailto|ftp):")
 _SPACES = outside_code(r"(?<=[^\s|])[ \t]{2,}(?=[^\s|])")
@@ -385,13 +385,13 @@ def _break_line(line: str, following: str) -> str:
     start = _LINE_START.match(line)
     indent = re.sub(r"[^\s>]", " ", start[0]) if start else ""
 
-    def break_line(line_breaks: re.Match[str]) -> str:
+    def replacement(line_breaks: re.Match[str]) -> str:
         before, after = line[len(indent) : line_breaks.start()], line[line_breaks.end() :]
         if not after:
             return "  " if before and following.strip() else ""
         return " " if not before or _OTHER_BLOCK.match(after) else f"  \n{indent}"
 
-    return replace_outside_code(_LINE_BREAKS, break_line, line)
+    return replace_outside_code(_LINE_BREAKS, replacement, line)
 
 
 def _clean_characters(text: str) -> str:

@@ -22,7 +22,7 @@ def _braces(depth: int) -> str:
 
 _BRACES = _braces(6)
 ATTRIBUTES = rf"(?:\s+[\w:@.-]+(?:\s*=\s*(?:{_QUOTED}|{_BRACES}|[^\s\"'>{{]+))?)*"
-"""Pattern of the attributes of a tag. A value may be an expression in braces, nested up to seven deep."""
+"""Pattern of the attributes of a tag. A value may be an expression with up to seven levels of braces."""
 
 _ATTRIBUTE = re.compile(
     rf"(?P<name>[\w:@.-]+)(?:\s*=\s*(?:(?P<quoted>{_QUOTED})|(?P<braces>{_BRACES})|(?P<bare>[^\s\"'>{{]+)))?"
@@ -91,8 +91,8 @@ def call_in(values: Mapping[str, object]) -> str:
 def scopes_of(values: Mapping[str, str], *, is_scope: bool = False) -> str:
     """Return the permissions in an attribute such as `scope` as code spans; empty if there are none.
 
-    `is_scope` says whether the component stands for permissions. If so, they may also be in an attribute
-    such as `name`.
+    `is_scope` says whether the component itself stands for permissions, as `<Scope name="read">` does. Then
+    the permissions may also be in an attribute such as `name`.
     """
     pattern = _SCOPES_OR_NAMES if is_scope else _SCOPES
     named = next((value for name, value in values.items() if pattern.fullmatch(name)), "")
@@ -176,7 +176,7 @@ def text_of_expression(expression: str) -> str:
 
 
 def objects_of(text: str) -> list[dict[str, str]]:
-    """Return the properties of each object in a list of objects; empty for anything else."""
+    """Return the properties of each object in a list literal of objects; empty for anything else."""
     text = text.strip()
     if not (text.startswith("[") and text.endswith("]")):
         return []

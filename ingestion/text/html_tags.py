@@ -69,12 +69,14 @@ _ANY_TAG = re.compile(r"<[^<>]*>")
 _PERMISSIONS = re.compile(
     r"(?:Required|OAuth2?|Api|API)?(?:Scopes?|Permissions?|Privileges?)(?:Badge|List|Tag)?"
 )
-_SIDE = re.compile(
+_CALL_PART = re.compile(
     r"(?:Request|Response|Query|Path|Header|Body|Form|Error|Err|Failure|Fault|Exception|Problem|Return|Reply"
     r"|Answer|Result|Output|Input)s?(?:Body|Params|Parameters|Headers|Fields|Schema|Codes|List|Table)?"
 )
 """Names of components that contain the fields of a request or of a response, or the errors."""
-_SIDE_VALUE = re.compile(r"request|response|query|path|headers?|body|form|errors?", re.IGNORECASE)
+_CALL_PART_VALUE = re.compile(
+    r"request|response|query|path|headers?|body|form|errors?", re.IGNORECASE
+)
 """Values of attributes that say what a component contains, as in `<Fields of="body">`."""
 _HTTP_STATUS = re.compile(r"[1-5]\d\d(?::? +[A-Z].*)?")
 _ERROR_STATUS = re.compile(r"[45](?:\d\d|xx)\b.*", re.IGNORECASE)
@@ -112,10 +114,10 @@ _LINK = re.compile(
 
 @dataclass(frozen=True)
 class PageMarkup:
-    """What the meaning of a tag on a page depends on."""
+    """The properties of a page on which the conversion of its tags depends."""
 
     language: Language
-    """The language of the page's text, and so of added titles."""
+    """The language of the page's text. Added titles, such as "Note", are in this language."""
     closed_tags: Set[str]
     """The names of the page's closing tags, in lower case."""
 
@@ -127,7 +129,7 @@ def closing_tags(text: str) -> Iterator[str]:
 
 
 def replace_tags(text: str, page: PageMarkup) -> str:
-    """Return `text` with Markdown instead of tags and components; rows of tables stay on one line."""
+    """Return `text` with Markdown instead of tags and components. Each row of a table stays on one line."""
     if "<summary" in text:
         text = replace_outside_code(_SUMMARY, _summary, text)
     # Most paragraphs have no tags. A code span cannot contain a blank line, so paragraphs can be converted
@@ -146,9 +148,10 @@ def _replace_in(text: str, page: PageMarkup) -> str:
 
 
 def replace_annotations(text: str) -> str:
-    """Return `text` with each object in double braces replaced by the call that it names.
+    """Return `text` with each object in double braces replaced by the method and path in it.
 
-    An object that names no call is removed. Anything else in double braces, such as a variable, stays.
+    `{{ tag: 'POST', label: '/v1/x' }}` becomes a code span with `POST /v1/x`. An object without a method
+    and path is removed. Anything else in double braces, such as a variable, stays.
     """
     return replace_outside_code(_ANNOTATION, _annotation, text)
 
@@ -158,18 +161,20 @@ def _annotation(match: re.Match[str]) -> str:
     call = call_in(values)
     if call:
         return f"`{call}`"
-    is_object = bool(values) and None not in values.values()  # {{ name }} is a variable
+    # YAML reads the variable `{{ name }}` as an object with the value None.
+    is_object = bool(values) and None not in values.values()
     return "" if is_object else match[0]
 
 
 def outdent_components(text: str) -> str:
-    """Return `text` without the indentation of the content of MDX components and HTML containers.
+    """Return `text` with the content of MDX components and HTML containers no longer indented.
 
     Markdown parsers would treat lines that are indented by four spaces as code. If a blank line follows the
     opening tag of an HTML container, its content stays indented, because the indentation then marks code.
     """
     lines: list[str] = []
-    indents: list[int | None] = []  # of the content of each open element; None until known
+    # The indentation of the content of each open element; None before the first line of the content.
+    indents: list[int | None] = []
     is_html = False  # whether the line above opens an HTML container
     for line in text.split("\n"):
         line = line.expandtabs(4) if indents else line
@@ -222,7 +227,7 @@ def _summary(match: re.Match[str]) -> str:
 
 
 def _replace_in_row(line: str, page: PageMarkup) -> str:
-    """Return a table row with its tags replaced; paragraphs and lists begin on a new line in their cell."""
+    """Return a table row with its tags replaced. In a cell, `<br>` precedes paragraphs and list items."""
     if "|" not in line or "<" not in line:
         return line
     line = replace_outside_code(_TAG, partial(_replace_row_tag, page=page), line)
@@ -243,8 +248,8 @@ def _replace_row_tag(match: re.Match[str], page: PageMarkup) -> str:
 def _replace_tag(match: re.Match[str], page: PageMarkup) -> str:
     """Return the replacement of a tag; a placeholder such as `<token>` stays.
 
-    A tag that is neither HTML nor a component is a placeholder if it has no attributes and is never closed.
-    In code that is marked by indentation, such tags without attributes stay as well.
+    The names of most components begin with a capital letter. A tag that is neither HTML nor a component is
+    a placeholder if it has no attributes, and the page never closes it or its line is indented like code.
     """
     name = match["tag"].lower()
     values = attributes_of(match["attributes"]) if match["attributes"] else {}
@@ -303,9 +308,9 @@ def is_alone_on_line(match: re.Match[str]) -> bool:
 
 
 def image_text(alt: str, *, is_alone: bool) -> str:
-    """Return the text that replaces an image: `alt`, or nothing if it only says that there is an image.
+    """Return the text that replaces an image: its `alt` text; empty if this only says that it is an image.
 
-    If the image is alone on its line, a single word such as `settings_page` says no more than that.
+    Examples are "image", `a.png` and, if the image is alone on its line, a word such as `settings_page`.
     """
     is_name = is_alone and _NAME_OF_IMAGE.fullmatch(alt.strip())
     return "" if is_name or _UNDESCRIBED.fullmatch(alt.strip()) else alt
@@ -325,8 +330,8 @@ def _html_tag(match: re.Match[str], values: Mapping[str, str]) -> str:
 def _lead(match: re.Match[str], values: Mapping[str, str]) -> str:
     """Return the text to write before a component's content.
 
-    This is a label for permissions, a method if a URL follows, or the status, code and message of an error.
-    For other components, the result is empty.
+    This is a label for permissions, an HTTP method if a URL follows, or the status, code and message of an
+    error. For other components, the result is empty.
     """
     if _PERMISSIONS.fullmatch(match["tag"]):
         return f"**Permissions:** {scopes_of(values, is_scope=True)}".strip()
@@ -376,10 +381,10 @@ def _component_title(name: str, values: Mapping[str, str], language: Language) -
         )
     elif not title:
         words = re.sub(r"(?<=[a-z])(?=[A-Z])", " ", name)
-        side = next(filter(_SIDE_VALUE.fullmatch, values.values()), "")
-        if side:
-            title = f"{side.capitalize()} {words}"
-        elif _SIDE.fullmatch(name):
+        part = next(filter(_CALL_PART_VALUE.fullmatch, values.values()), "")
+        if part:
+            title = f"{part.capitalize()} {words}"
+        elif _CALL_PART.fullmatch(name):
             title = f"{words} {values.get('status', '')}".strip()
     return bold_title(name, title, language)
 

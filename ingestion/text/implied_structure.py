@@ -55,20 +55,22 @@ class _Line:
     """A line of a paragraph, or any other block as a whole."""
 
     block: int
+    """Index of the block on the page."""
     index: int
+    """Index of the line in its block."""
     title: str = ""
     level: int = 0
     """The level of the heading that the line may be, else 0."""
     number: int = 0
+    """The value of the line's Chinese number, else 0."""
 
 
 def with_numbered_headings(blocks: Sequence[MarkdownBlock]) -> list[MarkdownBlock]:
     """Return the blocks of a page with its lines that begin with Chinese numbers turned into headings.
 
-    `一、` begins a section and `（一）` a subsection.
-
-    The numbers must begin at one and be consecutive, and text must follow each line. Otherwise, the lines
-    are a list or a table of contents. The blocks are unchanged if the page has a heading below its title.
+    `一、` begins a section and `（一）` a subsection. The numbers must begin at one and be consecutive, and
+    text must follow each line. Otherwise, the lines are a list or a table of contents. The blocks are
+    unchanged if the page has a heading below its title.
     """
     may_have_headings = any(
         block.kind == "paragraph" and _FIRST.search(block.text) for block in blocks
@@ -110,7 +112,7 @@ def _number(text: str) -> int:
 
 
 def _headings(lines: list[_Line]) -> list[_Line]:
-    """Return the lines that are headings, by their numbers and by what follows them."""
+    """Return the lines that are headings, judged by their numbers and by the lines after them."""
     followed = [
         line
         for line, following in pairwise(lines)
@@ -119,11 +121,11 @@ def _headings(lines: list[_Line]) -> list[_Line]:
     upper = [line for line in followed if line.level == 2]
     upper = upper if _is_sequence(upper) else []
 
-    def section(line: _Line) -> int:
+    def sections_before(line: _Line) -> int:
         return sum((heading.block, heading.index) < (line.block, line.index) for heading in upper)
 
     lower = (line for line in followed if line.level == 3)
-    groups = (list(group) for _, group in groupby(lower, section))
+    groups = (list(group) for _, group in groupby(lower, sections_before))
     return [*upper, *(line for group in groups if _is_sequence(group) for line in group)]
 
 
@@ -163,12 +165,12 @@ _BOLD = re.compile(
     r"(?:[ \t]*(?:\\|<br\s*/?>))?[ \t]*"
 )
 """A line that is entirely bold, possibly with a line break at its end."""
-_MARK = re.compile(
+_QUESTION_LABEL = re.compile(
     r"(?:Q(?:uestion)?[ \t]*\d*|问题?[ \t]*\d*)[ \t]*[:：.．、][ \t]*(?=\S)", re.IGNORECASE
 )
 """The start of a question, such as "Q:", "Q1." or 问："""
 _ANSWER = r"(?:A(?:nswer)?[ \t]*\d*|答案?|回答)[ \t]*"
-_ANSWER_MARK = re.compile(
+_ANSWER_LABEL = re.compile(
     rf"\s*(?:(?P<bold>\*\*|__){_ANSWER}(?:[:：](?P=bold)|(?P=bold)[:：])"
     rf"|(?P<open>(?:\*\*|__)?){_ANSWER}[:：])[ \t]*(?=\S)(?!\*\*|__)",
     re.IGNORECASE,
@@ -181,14 +183,15 @@ _OPTIONS = re.compile(r"\s*A[:：].*\bB[:：]", re.DOTALL)
 def with_question_headings(blocks: Sequence[MarkdownBlock]) -> list[MarkdownBlock]:
     """Return the blocks of a page with its questions turned into headings.
 
-    A question is a line in bold that ends with a question mark or begins with a mark such as "Q:". Its
-    answer must follow. The new heading has `QUESTION_LEVEL` and the anchor of the heading above it. A mark
+    A question is a line in bold that ends with a question mark or begins with a label such as "Q:". Its
+    answer must follow. The new heading has `QUESTION_LEVEL` and the anchor of the heading above it. A label
     before the answer, such as "A:", is removed. Such lines are unchanged if the page has fewer than
     `MIN_QUESTIONS` of them.
 
-    If a heading is a question with a mark, the marks of the question and of its answer are removed.
+    If a heading has such a label and ends with a question mark, the label is removed. The label of the
+    answer below the heading is removed as well.
     """
-    blocks = list(_without_question_marks(blocks))
+    blocks = list(_without_question_labels(blocks))
     parts = [part for block in blocks for part in _split_questions(block)]
     answered = {
         index
@@ -206,36 +209,36 @@ def with_question_headings(blocks: Sequence[MarkdownBlock]) -> list[MarkdownBloc
             title = question_of(part)
             part = MarkdownBlock("heading", part.text, QUESTION_LEVEL, title, anchor)
         elif index - 1 in answered and part.kind == "paragraph":
-            part = MarkdownBlock("paragraph", _without_mark(part.text))
+            part = MarkdownBlock("paragraph", _without_answer_label(part.text))
         found.append(part)
     return found
 
 
-def _without_question_marks(blocks: Iterable[MarkdownBlock]) -> Iterator[MarkdownBlock]:
-    """Yield the blocks without the marks of headings that are questions, and of the answers below them."""
+def _without_question_labels(blocks: Iterable[MarkdownBlock]) -> Iterator[MarkdownBlock]:
+    """Yield the blocks without labels such as "Q:" in headings and "A:" in the answers below them."""
     is_answer = False
     for block in blocks:
         if is_answer and block.kind == "paragraph":
-            block = replace(block, text=_without_mark(block.text))
-        mark = _MARK.match(block.title)
-        is_answer = mark is not None and block.title.endswith(("?", "？"))
-        yield replace(block, title=block.title[mark.end() :]) if mark and is_answer else block
+            block = replace(block, text=_without_answer_label(block.text))
+        label = _QUESTION_LABEL.match(block.title)
+        is_answer = label is not None and block.title.endswith(("?", "？"))
+        yield replace(block, title=block.title[label.end() :]) if label and is_answer else block
 
 
 def question_of(block: MarkdownBlock) -> str:
-    """Return the question of a block that is only a question, without its mark; empty for other blocks."""
+    """Return the question of a block that is only a question, without its label; empty for other blocks."""
     line = _BOLD.fullmatch(block.text) if block.kind == "paragraph" else None
     if line is None or len(line["text"]) > MAX_HEADING_CHARS:
         return ""
     text = " ".join(unescape(plain_text(line["text"] + line["end"])).split())
-    mark = _MARK.match(text)
-    is_question = mark is not None or text.endswith(("?", "？"))
-    return text[mark.end() if mark else 0 :] if is_question else ""
+    label = _QUESTION_LABEL.match(text)
+    is_question = label is not None or text.endswith(("?", "？"))
+    return text[label.end() if label else 0 :] if is_question else ""
 
 
-def _without_mark(answer: str) -> str:
-    mark = None if _OPTIONS.match(answer) else _ANSWER_MARK.match(answer)
-    return (mark["open"] or "") + answer[mark.end() :] if mark else answer
+def _without_answer_label(answer: str) -> str:
+    label = None if _OPTIONS.match(answer) else _ANSWER_LABEL.match(answer)
+    return (label["open"] or "") + answer[label.end() :] if label else answer
 
 
 def _split_questions(block: MarkdownBlock) -> Iterator[MarkdownBlock]:
@@ -268,7 +271,7 @@ MIN_TERMS = 2
 """Minimum number of terms of a definition list. A single line that begins with a colon may be anything."""
 
 MAX_DEPTH = 5
-"""Maximum depth of definition lists in definitions. Deeper ones stay as they are."""
+"""Maximum depth of nested definition lists. Deeper lists stay as they are."""
 
 _DEFINITION = re.compile(r"^ {0,3}:[ \t]+(?=\S)", re.MULTILINE)
 _PANDOC_DEFINITION = re.compile(r"^:   \S", re.MULTILINE)

@@ -73,10 +73,10 @@ def detect_language(text: str) -> Language:
 
 
 def remove_pasted_text(question: str) -> str:
-    """Return `question` without fenced code blocks and without other text that its author did not write.
+    """Return `question` without fenced code blocks and other text that its author pasted.
 
-    Such text is a line of a log or of code, an error message after the name of an exception, or JSON. In a
-    question with an English interrogative, only fenced code blocks are removed.
+    Pasted text is a line of a log or of code, an error message after the name of an exception, or JSON. In
+    a question with an English interrogative, only fenced code blocks are removed.
     """
     text = _CODE_BLOCK.sub(" ", question)
     return text if _ENGLISH_INTERROGATIVE.search(text) else _PASTED.sub(" ", text)

@@ -62,9 +62,10 @@ def with_note(text: str, note: str) -> str:
 
 
 def join_lines(cell: str) -> str:
-    """Return the Markdown of a table cell with a semicolon for each `<br>` that no punctuation replaces.
+    """Return the Markdown of a table cell with each `<br>` replaced by a semicolon.
 
-    A list whose items contain no punctuation becomes an enumeration: "one of:<br>- cat<br>- dog" becomes
+    No semicolon is added after punctuation, or before a list item or text in parentheses. A list whose
+    items contain no punctuation becomes an enumeration: "one of:<br>- cat<br>- dog" becomes
     "one of: cat, dog".
     """
     cell = _enumerate_items(cell)

@@ -1,4 +1,4 @@
-"""Versions of a documentation: finds them in paths and questions, and compares them.
+"""Versions of documentation: finds them in paths and questions, and compares them.
 
 A version is a folder such as `v1`, `version-2.x`, `1.0` or `next` in the path of a file, in the URL of a
 page, or in the path of an API.
@@ -32,20 +32,20 @@ _IN_QUESTION = re.compile(
     r")(?![a-z0-9_]|\.\w)",
     re.IGNORECASE,
 )
-"""A version in a question. A number such as `1.0` may also be something else."""
+"""A version in a question. A bare number such as `1.0` (group `dotted`) may also mean something else."""
 
 
 class Version(NamedTuple):
-    """The order of versions: unreleased ones, then by number, then the current one."""
+    """A version that can be compared: unreleased versions sort first, and the current version last."""
 
     stage: int
-    """0 for an unreleased version, 1 for a number, 2 for the current version, also without a name."""
+    """0 for an unreleased version, 1 for a numbered one, 2 for the current version or an empty name."""
     numbers: tuple[int, ...]
 
 
 @lru_cache(maxsize=1_000)
 def parse_version(name: str) -> Version:
-    """Return the version with this name. Pages that have no version are the current ones."""
+    """Return the version with this name. An empty name stands for the current version."""
     numbers = tuple(map(int, re.findall(r"\d{1,9}", name)))
     if _IS_UNRELEASED.fullmatch(name):
         return Version(0, numbers)
@@ -65,16 +65,17 @@ def version_of_paths(paths: Iterable[str]) -> str:
 
 @lru_cache(maxsize=10_000)
 def path_without_version(path: str) -> str:
-    """Return `path` without the folders that are versions. Pages have it in common with other versions."""
+    """Return `path` without the folders that are versions: `a/x.md` for `a/v1/x.md` and `a/v2/x.md`."""
     *folders, last = path.split("/")
     return "/".join([*(folder for folder in folders if not _FOLDER.fullmatch(folder)), last])
 
 
 def asked_versions(question: str, names: Iterable[str]) -> dict[str, str]:
-    """Return those of the versions `names` that `question` names, each with the words that name it.
+    """Return the versions in `names` that `question` mentions, each with the words that mention it.
 
-    Version 2 is also each of its releases, such as `v2.3`, and release 2.3 belongs to version `2.x`. The
-    version after the newest released one is the unreleased one.
+    "v2" mentions `2.x` and all its releases, such as `v2.3`. "v2.3" mentions `v2.3` and `2.x`, but a bare
+    "2.3" mentions only `v2.3`. If no version matches, the next major version, such as "v4" after `v3`,
+    means the unreleased version in `names`, such as `next`.
     """
     names = list(names)
     mentions = list(_IN_QUESTION.finditer(question))

@@ -47,7 +47,7 @@ In this module, "Chinese" means all of these characters.
 _LATIN_NAME = re.compile(
     r"(?<![A-Za-z0-9_./-])(?<![A-Za-z][ ])[A-Za-z]{2,}(?![A-Za-z0-9_./-]|[ ][A-Za-z])", re.ASCII
 )
-"""A Latin word that is not next to another one."""
+"""A Latin word without another Latin word before or after it."""
 
 _LANGUAGE_GO = re.compile(
     r"\bgo (?:sdks?|clients?|code|examples?|samples?|snippets?|librar(?:y|ies)|packages?|modules?|versions?"
@@ -73,7 +73,7 @@ COMPARISON_WORDS = frozenset(
         "versus",
     ]
 )
-"""Words that say only that a question compares.
+"""Words that only say that a question compares two things.
 
 They are rare in documents, so a page with such a word in a heading would seem to answer every comparison.
 """
@@ -124,7 +124,7 @@ def vocabulary_words(text: str) -> list[str]:
 
 
 def with_indexed_versions(text: str, word_counts: WordCounts) -> str:
-    """Return `text` with names and versions as the documents have them: `TLS 1.2` for `TLS1.2`.
+    """Return `text` with names and versions written as in the documents: `TLS 1.2` for `TLS1.2`.
 
     A name and its version are separated if the documents contain the name but not the joined form. They are
     joined if the documents contain the joined form but not the name. Otherwise, they stay as they are.
@@ -298,7 +298,7 @@ def _character_terms(text: str) -> Iterator[str]:
 
 
 def _chinese_words(text: str) -> Iterator[str]:
-    """Yield the Chinese words of `text`, and a space for everything between them."""
+    """Yield the Chinese words of `text`, and a space where other text separates them."""
     for piece in _PIECE.findall(normalise(text).lower()):
         yield " "
         if not piece.isascii():
