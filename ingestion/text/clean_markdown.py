@@ -278,6 +278,7 @@ def _needs_conversion(text: str) -> bool:
 
 
 def _convert(text: str, page: PageMarkup, table_to_markdown: Callable[[str], str] | None) -> str:
+    """Convert a part of a page that contains no fenced code (see `to_plain_markdown`)."""
     if "<!--" in text or "{/*" in text:
         text = replace_outside_code(_COMMENT, lambda _: "", text)
     text = _LABEL_BELOW_TABLE.sub(r"\1\n\n\2", _BREAK_LINE.sub("", text))
@@ -366,6 +367,7 @@ def clean_text(markdown: str) -> str:
 
 
 def _clean(text: str) -> str:
+    """Clean a part of a block that contains no fenced code (see `clean_text`)."""
     text = change_outside_code(_clean_characters, text)
     if "<br" in text.lower():
         lines = text.split("\n")

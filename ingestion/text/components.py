@@ -16,6 +16,7 @@ _QUOTED = r"\"[^\"]*\"|'[^']*'"
 
 
 def _braces(depth: int) -> str:
+    """Return the pattern of an expression in braces with up to `depth` levels of braces inside it."""
     inner = "" if depth == 0 else f"|{_braces(depth - 1)}"
     return rf"\{{(?:\"(?:[^\"\\]|\\.)*+\"|[^{{}}\"]{inner})*+\}}"
 

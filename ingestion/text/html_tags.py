@@ -265,6 +265,7 @@ def _replace_tag(match: re.Match[str], page: PageMarkup) -> str:
 
 
 def _replace_component(match: re.Match[str], values: Mapping[str, str], language: Language) -> str:
+    """Return the replacement of an opening or closing tag of a component; `values` are its attributes."""
     name = match["tag"]
     if match["closing"]:
         return "" if _is_inline(match) else "\n"

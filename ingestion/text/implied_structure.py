@@ -106,6 +106,7 @@ def _read_line(text: str, block: int, index: int) -> _Line:
 
 
 def _number(text: str) -> int:
+    """Return the value of a Chinese number from 一 to 九十九."""
     tens, ten, units = text.rpartition("十")
     value = 10 * (_DIGITS.find(tens or "一") + 1) if ten else 0
     return value + _DIGITS.find(units or " ") + 1

@@ -97,6 +97,7 @@ def _repair(text: str, has_unspaced_headings: bool) -> str:
 
 
 def _joined_row(match: re.Match[str]) -> str:
+    """Return a table row of several lines as one line, with `<br>` between the former lines."""
     lines = (_LIST_MARK.sub("- ", line).strip() for line in match["rest"].splitlines())
     return "<br>".join([match["start"], *filter(None, lines)]) + " |"
 

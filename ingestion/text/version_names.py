@@ -83,7 +83,7 @@ def asked_versions(question: str, names: Iterable[str]) -> dict[str, str]:
         name: mention[0].strip()
         for name in names
         for mention in mentions
-        if _is_version(mention, name)
+        if _is_mentioned(name, mention)
     }
     majors = [version.numbers[0] for version in map(parse_version, names) if version.numbers]
     if asked or not majors:
@@ -98,9 +98,10 @@ def asked_versions(question: str, names: Iterable[str]) -> dict[str, str]:
     }
 
 
-def _is_version(match: re.Match[str], name: str) -> bool:
-    asked, numbers = _numbers(match[0]), parse_version(name).numbers
-    if match["dotted"]:
+def _is_mentioned(name: str, mention: re.Match[str]) -> bool:
+    """Return whether `mention`, a match of `_IN_QUESTION`, means the version `name`."""
+    asked, numbers = _numbers(mention[0]), parse_version(name).numbers
+    if mention["dotted"]:
         return asked == numbers
     return bool(numbers) and all(a == b for a, b in zip(asked, numbers, strict=False))
 

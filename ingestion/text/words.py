@@ -336,6 +336,7 @@ def _forms(text: str) -> Iterator[str]:
 
 
 def _join(identifier: str) -> str:
+    """Return a lower-case identifier without separators: `cancelpickup` for `cancel_pick_up`."""
     return re.sub(r"[^a-z0-9]", "", identifier)
 
 
