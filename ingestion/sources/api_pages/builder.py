@@ -50,8 +50,8 @@ class OperationBuilder:
         """Add error codes. `block` is the block's name in the evidence. Return False if `found` is empty.
 
         The errors may be below a title such as "404 Not Found", from which an error was read. They replace
-        this error if one of their codes is `404`, or if all their codes are names such as `not_found`. The
-        message of a name also gets the status: "No such order (HTTP 404)".
+        this error if one of their codes is `404`, or if all their codes are names such as `not_found`. If
+        the codes are names, their messages also get the status: "No such order (HTTP 404)".
         """
         if not found:
             return False

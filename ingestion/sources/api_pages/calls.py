@@ -34,6 +34,7 @@ It is also the maximum length of a block that is read as a URL, or as a call wit
 _BASE_VARIABLE = r"\$?\{\{?[\w.-]+\}?\}(?=/)"
 """A variable for the address of the server, as in Postman: `{{baseUrl}}/v1/x`."""
 TARGET = rf"(?:(?:https?://|{_BASE_VARIABLE}|/)(?:<(?!br>)[\w-]+>|[^\s`|<>\"')，。])*)"
+"""A URL, or a path that begins with a slash or with a variable for the server."""
 CALL = re.compile(
     rf"(?<![\w/])(?:[\[【(（]\s*)?({ANY_METHOD})(?:\*\*|[`\s:|\]】)）]|→|[-=]>|&nbsp;|<(?=https?:)|<[^>]{{0,200}}>)+({TARGET})"
 )

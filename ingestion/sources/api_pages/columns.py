@@ -90,7 +90,9 @@ _COLUMNS: Mapping[str, re.Pattern[str]] = MappingProxyType(
     }
 )
 _MEANINGS = ("description", "cause", "remedy")
+"""The kinds of columns that explain a code."""
 _TEXT_KINDS = ("name", *_MEANINGS)
+"""The kinds of columns whose titles add nothing to their texts."""
 _ROW_NUMBER = header_pattern("序号", r"no\.?", "#", "index")
 _REQUIRED_WORDS = r"必填|必选|必传|可选|选填|非必填|required|optional|mandatory"
 _REQUIRED_MARK = re.compile(_REQUIRED_WORDS, re.IGNORECASE)
@@ -304,8 +306,8 @@ def is_error_table(columns: Columns) -> bool:
 def is_status_table(columns: Columns, role: str) -> bool:
     """Return whether a table lists HTTP statuses. `role` is the role of its section; empty if unknown.
 
-    A column "Status" may also contain something else, such as the states of an order. It counts if `role`
-    is known and the table has no column `type`, or if the table has a description, cause or remedy.
+    A column "Status" may also contain something else, such as the states of an order. The table must
+    therefore have a description, cause or remedy, unless `role` is known and there is no column `type`.
     """
     if "http_status" not in columns or role not in ("errors", "response", ""):
         return False

@@ -1,7 +1,7 @@
 """Reads the error codes that API pages state in tables, lists, titles and sentences."""
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 from ingestion.sources.api_pages.columns import (
     Columns,
@@ -31,6 +31,8 @@ _NO_ERROR_TEXT = re.compile(rf"{_SUCCESS_TEXT}(?:\s?{_SUCCESS_TEXT})?[.。!！]?
 _NO_ERROR_STATUS = re.compile(r"[123](?:\d\d|xx)\b.*", re.IGNORECASE)
 
 _SUCCESS_CODE = re.compile(r"20\d(?!\w).*")
+_READ_KINDS = ("code", "http_status", "description", "cause", "remedy")
+"""The kinds of columns that are read one by one. The texts of other columns are added to the cause."""
 
 
 def errors_of_rows(
@@ -41,54 +43,67 @@ def errors_of_rows(
     Codes that mean success are left out, such as `0` with the message "ok".
     """
     key = "code" if "code" in columns else "http_status"
-    message_at = next(
-        (
-            i
-            for i, cell in enumerate(header)
-            if i not in (columns.at[key], columns.at.get("http_status"))
-            and _MESSAGE.fullmatch(text_of(cell))
-        ),
-        -1,
-    )
-    kinds = ("code", "http_status", "description", "cause", "remedy")
-    read = {message_at, *(index for kind, index in columns.at.items() if kind in kinds)}
-    found: list[ErrorCode] = []
+    message_at = _message_column(header, columns, key)
     are_all_statuses = are_statuses(rows, columns, key)
+    found: list[ErrorCode] = []
     for row in rows:
-        code = text_of(columns.cell(row, key)).strip("`") or text_of(
-            columns.cell(row, "http_status")
-        )
-        if not code or len(code) > 300 or _NO_CODE.match(code.replace("-", "")):
-            continue
-        if (key == "http_status" and _NO_ERROR_STATUS.fullmatch(code)) or (
-            are_all_statuses and _SUCCESS_CODE.fullmatch(code)
-        ):
-            continue
-        message = description_of(row[message_at]) if 0 <= message_at < len(row) else ""
-        description = description_of(columns.cell(row, "description"))
-        status = text_of(columns.cell(row, "http_status")) if key == "code" else ""
-        cause = description_of(columns.cell(row, "cause"))
-        if key == "http_status" and (phrase := _STATUS_PHRASE.fullmatch(code)):
-            code, message = phrase[1], message or phrase[2]
-        if not message:
-            message, description = description, ""
-        elif description and description.replace("`", "") != message.replace("`", ""):
-            cause = cause or description
-        cause = join_texts([cause, *columns.further_texts(row, read)])
-        if _NO_ERROR_TEXT.fullmatch(message.strip("`")):
-            continue
-        cell = columns.cell(row, key)
-        codes = re.findall(r"`([^`\s]{2,60})`", cell) if cell.startswith("`") else []
-        found += (
-            ErrorCode(
-                code=each,
-                message=with_status(message, "" if status == code else status),
-                cause=cause,
-                remedy=description_of(columns.cell(row, "remedy")),
-            )
-            for each in (codes or [code])
-        )
+        code = _code_of_row(row, columns, key)
+        is_success = are_all_statuses and _SUCCESS_CODE.fullmatch(code)
+        if code and not is_success:
+            found += _errors_of_row(row, columns, key, code, message_at)
     return tuple(found)
+
+
+def _message_column(header: Sequence[str], columns: Columns, key: str) -> int:
+    """Return the index of the column of messages, or -1 if there is none.
+
+    `key` is the kind of the column with the codes, which cannot be the column of messages.
+    """
+    codes_at = (columns.at[key], columns.at.get("http_status"))
+    titles = enumerate(map(text_of, header))
+    return next((i for i, t in titles if i not in codes_at and _MESSAGE.fullmatch(t)), -1)
+
+
+def _code_of_row(row: Sequence[str], columns: Columns, key: str) -> str:
+    """Return the code of a row, or its HTTP status if the cell with the code is empty.
+
+    The result is empty if the row has neither, or if the codes are statuses and this one is below 400.
+    """
+    code = text_of(columns.cell(row, key)).strip("`") or text_of(columns.cell(row, "http_status"))
+    is_code = len(code) <= 300 and not _NO_CODE.match(code.replace("-", ""))
+    is_no_error = key == "http_status" and _NO_ERROR_STATUS.fullmatch(code)
+    return code if is_code and not is_no_error else ""
+
+
+def _errors_of_row(
+    row: Sequence[str], columns: Columns, key: str, code: str, message_at: int
+) -> Iterator[ErrorCode]:
+    """Yield an error for each code span in the row's cell of the code, or for `code` if there is none.
+
+    Yields nothing if the message means success. `message_at` is the index of the column of messages, or -1.
+    """
+    message = description_of(row[message_at]) if 0 <= message_at < len(row) else ""
+    description = description_of(columns.cell(row, "description"))
+    status = text_of(columns.cell(row, "http_status")) if key == "code" else ""
+    cause = description_of(columns.cell(row, "cause"))
+    if key == "http_status" and (phrase := _STATUS_PHRASE.fullmatch(code)):
+        code, message = phrase[1], message or phrase[2]
+    if not message:
+        message, description = description, ""
+    elif description and description.replace("`", "") != message.replace("`", ""):
+        cause = cause or description
+    if _NO_ERROR_TEXT.fullmatch(message.strip("`")):
+        return
+    read = {message_at, *(index for kind, index in columns.at.items() if kind in _READ_KINDS)}
+    cell = columns.cell(row, key)
+    codes = re.findall(r"`([^`\s]{2,60})`", cell) if cell.startswith("`") else []
+    for each in codes or [code]:
+        yield ErrorCode(
+            code=each,
+            message=with_status(message, "" if status == code else status),
+            cause=join_texts([cause, *columns.further_texts(row, read)]),
+            remedy=description_of(columns.cell(row, "remedy")),
+        )
 
 
 def are_statuses(rows: TableRows, columns: Columns, kind: str) -> bool:

@@ -1,4 +1,4 @@
-"""Finds where a Markdown page states the method and path of an API operation.
+"""Finds where a Markdown page states a call: the method and the path of an API operation.
 
 A statement is a heading (`POST /v1/x`), a table or labelled lines (`Method: POST`), a line that begins with
 the call, or a code block of request lines. Examples of a call, such as curl commands, count only if nothing
@@ -46,7 +46,7 @@ from ingestion.sources.api_pages.operation import ListedCall, listed_calls
 from ingestion.sources.api_pages.roles import location_of, role_of_title
 from ingestion.sources.api_pages.servers import (
     PRODUCTION_URL,
-    is_on_servers,
+    are_one_operation,
     merge_servers,
     pair_of_row,
 )
@@ -96,13 +96,13 @@ def locate_calls(blocks: Sequence[MarkdownBlock], declared: str) -> list[Located
     match = DECLARED_CALL.search(declared)
     found = [LocatedCall(call_of(match[1], match[2]), 0, is_declared=True)] if match else []
     if may_have_calls(blocks):
-        found += _stated(blocks)
-        found += _in_lists(blocks, {located.call.key for located in found})
-        found += _in_overviews(blocks)
-        found += _in_requests(blocks) if found else _in_examples(blocks)
-    found = _with_action(found or _without_method(blocks), blocks)
+        found += _calls_in_statements(blocks)
+        found += _calls_in_lists(blocks, {located.call.key for located in found})
+        found += _calls_in_overviews(blocks)
+        found += _calls_in_requests(blocks) if found else _calls_in_examples(blocks)
+    found = _with_action(found or _calls_without_method(blocks), blocks)
     located_calls = _without_examples(found, blocks)
-    declared_keys = _stated_again(located_calls)
+    declared_keys = _repeated_declaration(located_calls)
     first: dict[tuple[str, str], LocatedCall] = {}
     for located in located_calls:
         known = first.setdefault(declared_keys.get(located.call.key, located.call.key), located)
@@ -112,7 +112,9 @@ def locate_calls(blocks: Sequence[MarkdownBlock], declared: str) -> list[Located
     return sorted(first.values(), key=lambda located: located.block)
 
 
-def _stated_again(located_calls: Sequence[LocatedCall]) -> dict[tuple[str, str], tuple[str, str]]:
+def _repeated_declaration(
+    located_calls: Sequence[LocatedCall],
+) -> dict[tuple[str, str], tuple[str, str]]:
     """Map the key of a call to the key of the declared call that it repeats with a base path.
 
     For example, the front matter declares `POST /messages`, and the only other call on the page is
@@ -126,7 +128,8 @@ def _stated_again(located_calls: Sequence[LocatedCall]) -> dict[tuple[str, str],
     return {other: key} if other[0] == key[0] and other[1].endswith(key[1]) else {}
 
 
-def _stated(blocks: Sequence[MarkdownBlock]) -> Iterator[LocatedCall]:
+def _calls_in_statements(blocks: Sequence[MarkdownBlock]) -> Iterator[LocatedCall]:
+    """Yield the calls that headings, lines, code blocks or labelled values (`Method: POST`) state."""
     facts = _LabelledFacts()
     for index, block in enumerate(blocks):
         is_heading = block.kind == "heading"
@@ -134,7 +137,7 @@ def _stated(blocks: Sequence[MarkdownBlock]) -> Iterator[LocatedCall]:
             facts = _LabelledFacts()
         calls = stated_calls(block)
         method = _METHOD_BLOCK.fullmatch(block.text) if block.kind == "paragraph" else None
-        if len(calls) == 1 or is_on_servers(calls):
+        if len(calls) == 1 or are_one_operation(calls):
             yield LocatedCall(calls[0], index)
         elif method:  # only a method; the path follows
             yield from facts.read([("method", method[1])], index)
@@ -156,7 +159,7 @@ def _path_alone(block: MarkdownBlock) -> str:
     return text if TARGET_ALONE.fullmatch(text) else ""
 
 
-def _in_overviews(blocks: Sequence[MarkdownBlock]) -> Iterator[LocatedCall]:
+def _calls_in_overviews(blocks: Sequence[MarkdownBlock]) -> Iterator[LocatedCall]:
     """Yield each call in a table of contents, placed at the heading that the call's row names."""
     headings = _headings(blocks)
     for block in blocks:
@@ -168,7 +171,7 @@ def _in_overviews(blocks: Sequence[MarkdownBlock]) -> Iterator[LocatedCall]:
                     yield LocatedCall(call_of(call[1], call[2]), named)
 
 
-def _in_lists(
+def _calls_in_lists(
     blocks: Sequence[MarkdownBlock], stated: Collection[tuple[str, str]]
 ) -> Iterator[LocatedCall]:
     """Yield the calls of blocks with several calls.
@@ -204,13 +207,14 @@ def _calls_of_code(block: MarkdownBlock) -> list[ListedCall]:
     return [ListedCall(call) for call in stated_calls(block)] if block.kind == "fence" else []
 
 
-def _in_requests(blocks: Sequence[MarkdownBlock]) -> Iterator[LocatedCall]:
+def _calls_in_requests(blocks: Sequence[MarkdownBlock]) -> Iterator[LocatedCall]:
+    """Yield the calls of code blocks that show a whole request (see `labelled_request`)."""
     for index, (above, block) in enumerate(pairwise(blocks), 1):
         if call := labelled_request(block, above):
             yield LocatedCall(call, index)
 
 
-def _in_examples(blocks: Sequence[MarkdownBlock]) -> list[LocatedCall]:
+def _calls_in_examples(blocks: Sequence[MarkdownBlock]) -> list[LocatedCall]:
     """Return the calls in examples if all examples call the same operation.
 
     If they call several operations, as in a tutorial, only the HTTP messages right below headings such as
@@ -226,11 +230,12 @@ def _in_examples(blocks: Sequence[MarkdownBlock]) -> list[LocatedCall]:
     return [located for located in examples if _is_below_request(blocks, located.block)]
 
 
-def _without_method(blocks: Sequence[MarkdownBlock]) -> list[LocatedCall]:
-    """Return a call of the only labelled URL of a page that describes the body of a request.
+def _calls_without_method(blocks: Sequence[MarkdownBlock]) -> list[LocatedCall]:
+    """Return a `POST` call of the URL of a page that states one URL and no method.
 
-    Such a page does not name the method, because it is `POST` for all operations of the platform. The
-    result is empty for other pages, and for pages about requests that the platform sends.
+    The page must describe the body of a request, and give the URL after a label. Such a page may omit the
+    method because all operations of the platform use `POST`. The result is empty for other pages, and for
+    pages about requests that the platform sends.
     """
     if not (may_omit_method(blocks) and _describes_body(blocks)):
         return []
@@ -253,9 +258,10 @@ def _without_method(blocks: Sequence[MarkdownBlock]) -> list[LocatedCall]:
 
 
 def _with_action(found: list[LocatedCall], blocks: Sequence[MarkdownBlock]) -> list[LocatedCall]:
-    """Return `found` with the name of the operation in its URL, if the path is only `/`.
+    """Return the calls in `found` with the action of the page in their URLs, if all paths are empty or `/`.
 
-    Without a call, the result is a call of the action that the page states.
+    For example, `https://a.example/` becomes `https://a.example/?Action=CreateRoom`. If `found` is empty,
+    the result is a `POST` call of the action. If the page states no action, `found` is returned.
     """
     if any(located.call.key[1] for located in found):
         return found
@@ -334,8 +340,9 @@ def _pairs(
 ) -> list[tuple[str, str]]:
     """Return the pairs of a label and a value in a block, such as "URL" and a path.
 
-    The label may also be above the block. The URLs of one operation on several servers become one pair. It
-    is left out if a path follows, because the URLs are then only the addresses of the servers.
+    The label may also be above the block. The URLs of one operation on several servers become one pair.
+    This pair is left out if a later block gives a labelled path, because the URLs are then only the
+    addresses of the servers.
     """
     pairs = _pairs_of_block(blocks[index], facts, blocks[index + 1 : index + 2])
     if any(label == PRODUCTION_URL for label, _ in pairs) and _gives_path(blocks[index + 1 :]):
@@ -359,7 +366,10 @@ def _gives_path(blocks: Iterable[MarkdownBlock]) -> bool:
 def _pairs_of_block(
     block: MarkdownBlock, facts: "_LabelledFacts", below: Sequence[MarkdownBlock]
 ) -> list[tuple[str, str]]:
-    """Return the pairs of a block. `below` contains the next block, which may give another server."""
+    """Return the pairs of a block.
+
+    `below` contains the next block, which may give the URL on another server; empty for the last block.
+    """
     if block.kind == "heading":
         return labelled_pairs(MarkdownBlock("other", block.title))
     if block.kind == "fence" and _CODE_LANGUAGE.match(block.text):
@@ -373,7 +383,7 @@ def _pairs_of_block(
         merged = merge_servers([*pairs, *labelled_pairs(below[0])])
         pairs = merged if len(merged) == 1 else pairs
     pairs = merge_servers(pairs)
-    if not has_label:  # only the URLs of several servers need no label such as "URL"
+    if not has_label:  # without a label such as "URL", only the URLs of several servers count
         pairs = [pair for pair in pairs if pair[0] == PRODUCTION_URL]
     if is_fact_label(facts.label) and not any(is_fact_label(label) for label, _ in pairs):
         return [(facts.label, block.text)]
@@ -410,7 +420,7 @@ class _LabelledFacts:
             elif is_method and (method := METHOD_ALONE.search(value)):
                 self._method, self._url = method[1], _only_code(value, "url") or self._url
             elif is_url and (target := labelled_target(value)):
-                if not is_on_servers([call_of("GET", url) for url in (self._url, target)]):
+                if not are_one_operation([call_of("GET", url) for url in (self._url, target)]):
                     self._url, self._url_block = target, block
                 self._method = _only_code(value, "method") or self._method
             if self._method and self._url:

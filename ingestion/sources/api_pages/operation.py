@@ -112,19 +112,19 @@ class PageOperation:
         for block in self.prose:
             above = kept[-1] if kept else MarkdownBlock("heading", "")
             is_labelled = _is_label_of_fact(above)
-            is_value = above.kind not in ("paragraph", "other") or is_labelled
+            stands_alone = above.kind not in ("paragraph", "other") or is_labelled
             is_description = is_whole and block is described
-            if not is_description and not self._is_call(block, is_value=is_value):
+            if not is_description and not self._is_call(block, stands_alone=stands_alone):
                 kept.append(block)
             elif is_labelled:
                 kept.pop()
         return kept
 
-    def _is_call(self, block: MarkdownBlock, *, is_value: bool) -> bool:
+    def _is_call(self, block: MarkdownBlock, *, stands_alone: bool) -> bool:
         """Return whether a block contains only the method, the URL or both, possibly after labels.
 
-        `is_value` is False if the block may continue the text above it. Then each line must have a label.
-        A paragraph such as `GET /v1/x` needs no label.
+        `stands_alone` is False if the block may continue the text above it. Then each line must have a
+        label, except in a paragraph such as `GET /v1/x`.
         """
         call = CALL.fullmatch(block.text.strip("`* \n")) if block.kind == "paragraph" else None
         if call is not None:
@@ -136,7 +136,7 @@ class PageOperation:
         )
         stated = _fact_values(block) if may_state else []
         return bool(stated) and all(
-            value in facts and (label or is_value) for label, value in stated
+            value in facts and (label or stands_alone) for label, value in stated
         )
 
     @property
@@ -296,7 +296,7 @@ def listed_operations(first: PageOperation, listed: Sequence[ListedCall]) -> lis
     - The permissions are copied to calls without a name. Other calls get the permissions in their `scopes`.
 
     If the method of `first` has no body, its body parameters move to the first operation whose method has
-    one. If the first call has `scopes`, they replace the permissions of `first`.
+    a body. If the first call has `scopes`, they replace the permissions of `first`.
     """
     if listed and listed[0].scopes:
         first.permissions = scopes_of_value(listed[0].scopes)

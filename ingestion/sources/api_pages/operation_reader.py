@@ -298,7 +298,7 @@ def _final_labels(block: MarkdownBlock) -> list[str]:
 
 
 def _max_label_chars(text: str) -> int:
-    """Return the maximum length of `text` as a label, in characters.
+    """Return the number of characters up to which `text` counts as a label.
 
     Sentences that announce permissions or error codes may be longer than other labels.
     """

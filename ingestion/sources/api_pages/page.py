@@ -67,13 +67,14 @@ class _Section:
     """Index after the last block."""
     operation: PageOperation
     tables: list[ParameterTable]
+    """The tables and lists of parameters in the blocks."""
 
 
 def read_operations(blocks: Sequence[MarkdownBlock], title: str, declared: str = "") -> ApiPage:
     """Return the operations that the blocks of a page describe.
 
-    `title` is the page's title; `declared` is the operation that its front matter names, such as
-    `POST /v1/messages`.
+    `title` is the title of the page. `declared` is the operation that the front matter of the page names,
+    such as `POST /v1/messages`; empty if it names none.
     """
     has_calls = may_have_calls(blocks) or may_omit_method(blocks) or stated_action(blocks)
     if not (declared or has_calls):
@@ -143,7 +144,7 @@ def _accepted(blocks: Sequence[MarkdownBlock], sections: Sequence[_Section]) -> 
     """Return the sections that describe an operation.
 
     At least one section must be evident on its own (see `_is_evident`); otherwise, the result is empty. For
-    the other sections, less is enough, such as a call below a heading.
+    the other sections, it is enough to be plausible (see `_is_plausible`).
     """
     evident = [_is_evident(blocks, section) for section in sections]
     if not any(evident):
@@ -151,21 +152,14 @@ def _accepted(blocks: Sequence[MarkdownBlock], sections: Sequence[_Section]) -> 
     return [
         section
         for section, is_evident in zip(sections, evident, strict=True)
-        if is_evident
-        or (
-            section.located.is_stated
-            and (
-                blocks[section.start].kind == "heading"
-                or section.operation.permissions
-                or _has_json(blocks[section.start : section.end])
-            )
-        )
+        if is_evident or _is_plausible(blocks, section)
     ]
 
 
 def _read_section(
     blocks: Sequence[MarkdownBlock], found: Range, title: str, located_calls: Sequence[LocatedCall]
 ) -> _Section:
+    """Read the operation of one call from its range of blocks, and name the operation."""
     located, start, end = found
     section = blocks[start:end]
     operation = PageOperation(
@@ -202,9 +196,12 @@ def _read_around(
 ) -> tuple[list[ParameterTable], list[ErrorCode], list[PermissionPackage]]:
     """Read the blocks outside the operations.
 
-    Returns three lists: the parameter tables, which may describe structures; the error codes below the last
-    operation; and the permission above the first operation. The third list is empty if there are several
-    permissions, because such a list is about the whole platform.
+    Returns three lists:
+
+    - The parameter tables. They may contain the fields of objects (see `structures`).
+    - The error codes below the last operation.
+    - The permission above the first operation. If there are several permissions, the list is empty, because
+      they are then those of the whole platform.
     """
     bounds = [0, *(bound for _, start, end in ranges for bound in (start, end)), len(blocks)]
     tables: list[ParameterTable] = []
@@ -237,7 +234,7 @@ def _is_evident(blocks: Sequence[MarkdownBlock], section: _Section) -> bool:
     has_parameters = bool(operation.request_parameters or operation.response_parameters)
     if located.is_declared:
         return True
-    if len(located.listed) > 1:  # a table of calls alone may list their rate limits
+    if len(located.listed) > 1:  # without parameters, a table of calls may list only rate limits
         return any(table.position > located.block for table in section.tables)
     if not located.is_stated:
         return operation.has_labelled_parameters and bool(operation.request_parameters)
@@ -247,6 +244,17 @@ def _is_evident(blocks: Sequence[MarkdownBlock], section: _Section) -> bool:
     if _has_example(own, located.block - section.start):
         return True
     return _has_json(own) and _has_permission(blocks, located.block)
+
+
+def _is_plausible(blocks: Sequence[MarkdownBlock], section: _Section) -> bool:
+    """Return whether a section describes an operation, given that another section is evident.
+
+    The page must state the call of the section. The section must begin with a heading, or contain a
+    permission or a JSON example.
+    """
+    begins_with_heading = blocks[section.start].kind == "heading"
+    has_content = section.operation.permissions or _has_json(blocks[section.start : section.end])
+    return section.located.is_stated and (begins_with_heading or bool(has_content))
 
 
 def _has_json(blocks: Sequence[MarkdownBlock]) -> bool:
@@ -278,7 +286,7 @@ def _has_example(blocks: Sequence[MarkdownBlock], position: int) -> bool:
 
 
 def _has_permission(blocks: Sequence[MarkdownBlock], position: int) -> bool:
-    """Return whether the block with a call, or the block below that, states a permission."""
+    """Return whether the block with a call, or the next block, states a permission."""
     operation = PageOperation("GET", "", "")
     OperationReader(operation).read(blocks[position : position + 2], position)
     return bool(operation.permissions)
@@ -287,7 +295,7 @@ def _has_permission(blocks: Sequence[MarkdownBlock], position: int) -> bool:
 def _add_query_parameters(
     operation: PageOperation, blocks: Sequence[MarkdownBlock], position: int
 ) -> None:
-    """Add the parameters in the query of the operation's URL that no table describes.
+    """Add the query parameters of the operation's URL that no table describes.
 
     `position` is the index of the block with the URL. For example, `GET /v1/suggest?prefix=ket` has the
     query parameter `prefix` with the example "ket".
@@ -318,7 +326,8 @@ def _add_query_parameters(
 def _drop_parts_of_url(operation: PageOperation) -> None:
     """Remove the parameters whose names are the host or the path of the URL.
 
-    A table may explain each part of the URL. A path of one segment may also be the name of a parameter.
+    Such parameters come from a table that explains the parts of the URL. A path of one segment, such as
+    `/orders`, is not compared, because a parameter may have this name.
     """
     origin, path = split_origin(operation.url)
     host, path = origin.partition("://")[2], path.strip("/")

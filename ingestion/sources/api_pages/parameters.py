@@ -196,33 +196,43 @@ _BULLET = re.compile(r"^(?P<indent>\s*)(?:[-*+•]|\d+[.)])\s+(?P<text>.*)$")
 
 
 def _nested_items(markdown: str) -> list[tuple[int, str]]:
-    """Return the indentation and the text of each item of a list, on all levels."""
+    """Return the indentation and the text of each item of a list, on all levels.
+
+    Other forms of a name with a type are rewritten as "`name` (type): text".
+    """
     items: list[tuple[int, str]] = []
     for line in markdown.split("\n"):
         if match := _BULLET.match(line.expandtabs(4)):
             text = _HEADED_ITEM.sub(lambda found: f"`{text_of(found[1])}`", match["text"], count=1)
-            text = _TYPE_FIRST.sub(_name_first, text, count=1) if _TYPE_FIRST.match(text) else text
+            if _TYPE_FIRST.match(text):
+                text = _TYPE_FIRST.sub(_rewrite_type_first, text, count=1)
             if text.startswith("`"):
-                text = _SIGNATURE.sub(_separate_type, text, count=1)
+                text = _SIGNATURE.sub(_rewrite_signature, text, count=1)
                 text = _BRACKETED_TYPE.sub(r"`\1` (\2) \3", text, count=1)
-                text = _TYPE_AND_DEFAULT.sub(_without_default, text, count=1)
+                text = _TYPE_AND_DEFAULT.sub(_rewrite_default, text, count=1)
             items.append((len(match["indent"]), text.strip()))
         elif items and line.strip():
             items[-1] = (items[-1][0], f"{items[-1][1]}\n{line.strip()}")
     return items
 
 
-def _without_default(typed: re.Match[str]) -> str:
+def _rewrite_default(typed: re.Match[str]) -> str:
+    """Return "`limit` (int, default 10)" for "`limit` `(int: 10)`".
+
+    "`id` `(string: <required>)`" becomes "`id` (string, required)".
+    """
     default = (typed[3] or "").strip("\"'")
     fact = default.strip("<>") if default.startswith("<") else f"default {default}"
     return f"`{typed[1]}` ({', '.join(filter(None, [typed[2], default and fact]))})"
 
 
-def _name_first(typed: re.Match[str]) -> str:
+def _rewrite_type_first(typed: re.Match[str]) -> str:
+    """Return "`app_id` (integer, required)" for "integer `app_id` (required)"."""
     return f"{typed[2]} ({', '.join(filter(None, [typed[1], typed[3]]))})"
 
 
-def _separate_type(signature: re.Match[str]) -> str:
+def _rewrite_signature(signature: re.Match[str]) -> str:
+    """Return "`name` (string, optional)" for "`name?: string`"."""
     kind = signature[3].translate({ord("("): "[", ord(")"): "]"})
     return f"`{signature[1]}` ({kind}{', optional' if signature[2] else ''})"
 

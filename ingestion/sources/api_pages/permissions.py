@@ -33,6 +33,7 @@ _STATEMENT = re.compile(
     r"|\A\W{0,3}(?:roles?|角色)\W{0,3}[:：]\W{0,4}`",
     re.IGNORECASE,
 )
+"""A text about permissions that a call needs, such as "需要 … 权限", "requires the scope" or "Scope: `"."""
 _NAME = re.compile(
     r"`((?=[^`]*[A-Za-z])(?!\\|https?:/*`)[^`\s\[\](){}]{2,80})`|(?<![\w./:@-])([a-z][\w-]*(?:[:.](?:[\w-]+|\*(?!\*)))+)(?![\w/])"
 )

@@ -1,4 +1,4 @@
-"""Reads whether a parameter is required, from the cells of a column and from marks in texts."""
+"""Reads whether a parameter is required, from cells such as "yes" and from marks such as "(required)"."""
 
 import re
 from collections.abc import Collection, Sequence
@@ -73,7 +73,11 @@ def _words(text: str) -> list[str]:
 
 
 def by_contrast(states: Collection[Requirement]) -> bool | None:
-    """Return what parameters without a mark are, if all marks among `states` say the opposite."""
+    """Return whether the parameters without a mark are required, judged by the marks of the others.
+
+    The result is False if all marks in `states` say "required", and True if all say "optional". It is None
+    if there are no marks, or marks of both kinds.
+    """
     if (True in states) == (False in states):
         return None
     return False in states
@@ -82,7 +86,7 @@ def by_contrast(states: Collection[Requirement]) -> bool | None:
 def fill_required(
     flat: Sequence[tuple[int, Parameter]], default: bool | None
 ) -> list[tuple[int, Parameter]]:
-    """Return `flat` with `default` for the parameters that state nothing.
+    """Return `flat` with `default` as the `required` of the parameters that have none.
 
     `flat` contains each parameter with its indentation in characters.
     """

@@ -1,4 +1,4 @@
-"""Decides from headings and labels what a table or list of an API page holds."""
+"""Decides from headings and labels what a table or list of an API page contains: its role."""
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
@@ -26,7 +26,7 @@ _PATTERNS: Mapping[Role, str] = MappingProxyType(
         r"|<param(?:eter)?s?>|<args?>|<arguments?>|<inputs?>|<form>|<payload>|<fields?>",
     }
 )
-"""Words that announce what a table holds.
+"""Words that announce what a table contains.
 
 The first role that matches is used. Therefore, "Error response" is about errors.
 """

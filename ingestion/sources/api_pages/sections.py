@@ -82,15 +82,15 @@ def split_by_call(
         return [(located, 0, len(blocks)) for located in located_calls]
     # Levels of the headings after the title, up to the first call. All operations are assumed to begin at
     # one of these levels, so headings of other levels are inside an operation.
-    known = {block.level for block in blocks[after_title(blocks) : located_calls[0].block + 1]} - {
-        0
-    }
+    outer_levels = {
+        block.level for block in blocks[after_title(blocks) : located_calls[0].block + 1]
+    } - {0}
     starts = [
-        _start(blocks, before.block + 1, located.block, known)
+        _start(blocks, before.block + 1, located.block, outer_levels)
         for before, located in pairwise(located_calls)
     ]
-    levels = [blocks[start].level for start in starts if blocks[start].kind == "heading"]
-    starts.insert(0, _first_start(blocks, located_calls[0].block, min(levels, default=0)))
+    start_levels = [blocks[start].level for start in starts if blocks[start].kind == "heading"]
+    starts.insert(0, _first_start(blocks, located_calls[0].block, min(start_levels, default=0)))
     ends = [*starts[1:], len(blocks)]
     levels = [_level_of_section(blocks, starts[: index + 1]) for index in range(len(starts))]
     is_flat = _is_flat(blocks, starts)

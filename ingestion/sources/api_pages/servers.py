@@ -57,8 +57,11 @@ def merge_servers(pairs: Sequence[tuple[str, str]]) -> list[tuple[str, str]]:
     return list(pairs)
 
 
-def is_on_servers(calls: Sequence[Call]) -> bool:
-    """Return whether there are several calls, all of one operation with a path, each on another server."""
+def are_one_operation(calls: Sequence[Call]) -> bool:
+    """Return whether several calls are those of one operation on different servers.
+
+    False for calls without a path, because such URLs are only the addresses of servers.
+    """
     servers = {split_origin(call.url)[0] for call in calls}
     keys = {call.key for call in calls}
     are_servers = len(servers) == len(calls) > 1 and "" not in servers

@@ -1,8 +1,9 @@
-"""Nests structures from separate tables of a page below the parameters that refer to them.
+"""Nests structures below the parameters that refer to them.
 
-The caption of such a table contains the name of the structure ("Address object"), the name of the
-parameter ("表 4 address 字段数据结构说明") or a number ("Table 4"). A parameter refers to the table by its
-type ("Array of Address objects"), in its description ("see Table 4") or by its own name.
+A structure is a table of its own that describes the fields of an object. Its caption contains the name of
+the structure ("Address object"), the name of the parameter ("表 4 address 字段数据结构说明") or a number
+("Table 4"). A parameter refers to a structure by its type ("Array of Address objects"), in its description
+("see Table 4") or by its own name.
 """
 
 import re
@@ -60,7 +61,7 @@ class Caption:
     """What the text above a table says about the structure in it."""
 
     name: str
-    """Name of the structure or of the parameter, normalised; empty if there is none."""
+    """Name of the structure or of the parameter, as `normal_name` returns it; empty if there is none."""
     number: str
     """Number of the table, such as `4` or `2-1`; may be empty."""
 
@@ -177,6 +178,7 @@ class _OperationTables:
             for structure in self._structures
             if structure not in above and self._is_possible(structure, above[0])
         ]
+        # Prefer tables of this operation, of the same role, below `table`, and near it, in this order.
         return min(
             _clearest_references(parameter, path, above[0], candidates),
             key=lambda structure: (
@@ -236,6 +238,7 @@ def _relative(name: str, parent: str) -> str:
 
 
 def _with_children(parameter: Parameter, children: Sequence[Parameter]) -> Parameter:
+    """Return a parameter with the fields of a structure as its children. Each child gets its location."""
     placed = [
         child.model_copy(
             update={"name": _relative(child.name, parameter.name), "location": parameter.location}

@@ -80,6 +80,7 @@ class TableReader:
         role = self._above.role()
         columns = _with_codes(columns_of(header, rows), header, rows, role)
         is_codes = is_error_table(columns) or (role == "errors" and "code" in columns)
+        # If all statuses are HTTP statuses, the table may be in any section, such as "Request".
         is_unrelated = role not in ("errors", "response")
         status_role = "" if is_unrelated and are_statuses(rows, columns, "http_status") else role
         is_statuses = is_status_table(columns, status_role) and has_statuses(rows, columns)
@@ -111,6 +112,7 @@ class TableReader:
     def _add_parameter_table(
         self, header: Sequence[str], rows: TableRows, columns: Columns, role: Role
     ) -> bool:
+        """Add the parameters of a table. Return False if it has none and stays prose."""
         if role == "errors":
             return False  # the fields of an error response
         is_announced = role in PARAMETER_ROLES
@@ -238,7 +240,10 @@ _PARAMETER_COLUMNS = (
 The texts of other columns are added to the description, except yes and no in a column such as "Optional".
 """
 _NO_MARKS = ("name", "default", "example", "values")
-"""The kinds of columns that `_is_required` does not search for marks. `_names_of` searches the names."""
+"""The kinds of columns in which `_is_required` does not look for marks such as "required".
+
+`_names_of` looks for the marks in names.
+"""
 _INDENT = re.compile(
     r"^(?:\s|&nbsp;|&emsp;|&ensp;|&#160;|\u00a0|\u2003|\u3000|&gt;|[└├│─┗┣╰∟↳»›>＞|·•▸\-–—+]|\.(?=[.\s]*\w)|└─)+"
 )
@@ -249,7 +254,7 @@ _OBJECT_TITLE = re.compile(
     r"(?:\b(?:object|model|resource)\W*|对象|实体)$",
     re.IGNORECASE,
 )
-"""The heading of the fields of a resource."""
+"""A heading above the fields of a resource, such as "The order object"."""
 _NESTING = re.compile(r"(?<=[\w\]])(?:>{1,2}|->|=>|»|→)(?=[A-Za-z_$@])")
 """The separator of a nested name: `data>>id`, `data->id`."""
 _SEVERAL_NAMES = re.compile(
@@ -269,8 +274,8 @@ def parameters(
 
     Rows without a name are left out. `location` is the location of each parameter whose row states none.
 
-    `is_required` says whether a text above the table announces parameters that are required or optional.
-    See `_default` for the parameters whose row does not say whether they are required.
+    `is_required` is True if a text above the table announces required parameters, False for optional ones,
+    and None if no text says so. `_default` decides for the rows that state neither.
     """
     flat: list[tuple[int, Parameter]] = []
     for row in rows:
@@ -284,10 +289,12 @@ def parameters(
 def _default(
     states: Sequence[Requirement], columns: Columns, is_required: bool | None
 ) -> bool | None:
-    """Return whether the parameters of a table are required whose row does not say; None if unknown.
+    """Return the `required` of the parameters whose rows do not state it; None if it is unknown.
 
-    They are what a text above the table says (`is_required`), or the opposite of all marks in the table. In
-    a column such as "Required", an empty cell says no if the other cells say yes.
+    `states` contains the `required` of all parameters. In a column such as "Required", an empty cell means
+    no if the other cells say yes. In a table without this column, the text above the table decides
+    (`is_required`). Without such a text, or with a column such as "Optional", the other rows decide (see
+    `by_contrast`).
     """
     contrast = by_contrast(states)
     if "required" in columns:
@@ -314,7 +321,8 @@ def _is_required(row: Sequence[str], columns: Columns, mark: bool | None) -> Req
         return required_cell(columns.cell(row, "required"))
     if "optional" in columns:
         cell = columns.cell(row, "optional")
-        if (named := required_mark(text_of(cell))) is not None:  # "required" instead of "no"
+        # The cell may say "required" or "optional" instead of "no" or "yes".
+        if (named := required_mark(text_of(cell))) is not None:
             return named
         is_optional = required_cell(cell)
         return not is_optional if isinstance(is_optional, bool) else None
@@ -336,6 +344,28 @@ def _names_of(cell: str) -> tuple[int, list[str], bool | None]:
     """
     if placeholder := _PLACEHOLDER.fullmatch(cell):
         cell = placeholder[1]
+    width, rest = _split_indentation(cell)
+    is_required = _REQUIRED_IN_NAME.search(rest) is not None
+    marked = is_required if is_required or _OPTIONAL_IN_NAME.search(rest) else None
+    named = _OPTIONAL_IN_NAME.sub("", _REQUIRED_IN_NAME.sub("", rest))
+    text = _plain_name(named) or text_of(rest)  # a field may have the name `required`
+    text = text.removeprefix("[].")
+    if _NOTHING.fullmatch(text) or (_WORDS.fullmatch(text) and "`" not in cell):
+        return width, [], marked
+    if _SEVERAL_NAMES.fullmatch(text):
+        first, *others = _NAME_SEPARATOR.split(text)
+        prefix = first[: first.rfind(".") + 1]
+        return width, [first, *(n if "." in n else prefix + n for n in others)], marked
+    found = NAME.match(text)
+    return width, [name] if found and (name := found[0].rstrip(".:")) else [], marked
+
+
+def _split_indentation(cell: str) -> tuple[int, str]:
+    """Return the indentation of a cell in characters, and the text after it.
+
+    Only the first line of the cell is read. Tags and the marks of bold text and code are removed.
+    `data>>id` becomes `data.id`.
+    """
     text = re.sub(r"<br\s*/?>.*", "", cell, flags=re.IGNORECASE | re.DOTALL).strip("\n")
     text = re.sub(
         r"</?(?:code|b|strong|em|i|span|sup|sub|font|a|p|div)\b[^>]*>",
@@ -351,20 +381,7 @@ def _names_of(cell: str) -> tuple[int, list[str], bool | None]:
     inner = rest.strip("`*~ ")
     if not indent and (inset := _INDENT.match(inner)):
         width, rest = _width(inset[0]), inner[inset.end() :]
-    rest = _NESTING.sub(".", rest.replace("**", "").replace("~~", "").replace("`", ""))
-    is_required = _REQUIRED_IN_NAME.search(rest) is not None
-    marked = is_required if is_required or _OPTIONAL_IN_NAME.search(rest) else None
-    named = _OPTIONAL_IN_NAME.sub("", _REQUIRED_IN_NAME.sub("", rest))
-    text = _plain_name(named) or text_of(rest)  # a field may have the name `required`
-    text = text.removeprefix("[].")
-    if _NOTHING.fullmatch(text) or (_WORDS.fullmatch(text) and "`" not in cell):
-        return width, [], marked
-    if _SEVERAL_NAMES.fullmatch(text):
-        first, *others = _NAME_SEPARATOR.split(text)
-        prefix = first[: first.rfind(".") + 1]
-        return width, [first, *(n if "." in n else prefix + n for n in others)], marked
-    found = NAME.match(text)
-    return width, [name] if found and (name := found[0].rstrip(".:")) else [], marked
+    return width, _NESTING.sub(".", rest.replace("**", "").replace("~~", "").replace("`", ""))
 
 
 def _plain_name(text: str) -> str:
@@ -381,6 +398,7 @@ def _width(indent: str) -> int:
 def _parameter(
     row: Sequence[str], columns: Columns, name: str, required: Requirement, location: str
 ) -> Parameter:
+    """Return the parameter `name` of a row. `location` is used if the row states no location."""
     kind = text_of(columns.cell(row, "type"))
     about, fields = split_fields(columns.cell(row, "description"), kind)
     description = without_final_mark(description_of(about))

@@ -95,6 +95,7 @@ def convert_templates(blocks: Sequence[MarkdownBlock]) -> list[MarkdownBlock]:
 
 
 def _converted(block: MarkdownBlock) -> Sequence[MarkdownBlock]:
+    """Return the blocks that replace a block; only the block itself if it follows no template."""
     if is_fact_heading(block):  # a line about the operation, not the start of a section
         return [MarkdownBlock("paragraph", block.title)]
     if block.kind == "paragraph" and (label := _ITALIC_LABEL.fullmatch(block.text.strip())):
