@@ -181,7 +181,7 @@ class Announcements:
         """Return the role and the location of a paragraph about a parameter.
 
         A label such as "Query" also counts if it is not right above the paragraph, because several
-        paragraphs may describe the parameters below it.
+        paragraphs below the label may describe its parameters.
         """
         role = role_of_title(self._section) or self.role()
         return role, location_of(self._section) or self.location(role)
@@ -210,7 +210,7 @@ class Announcements:
     def is_about_fields(self) -> bool:
         """Return whether the nearest text may announce the fields of an object, such as "Fields" or "User".
 
-        Texts about parameters, requests, responses or errors do not.
+        The result is False for texts about parameters, requests, responses or errors.
         """
         text = next(iter(self.texts()), "")
         return (
