@@ -1,4 +1,4 @@
-"""Finds code that a question does not ask for, and the words in code.
+"""Finds code that a question does not ask for, and the words of a question in code.
 
 Tabs are blocks of code, each below its label, for example one per language.
 """
@@ -47,11 +47,11 @@ def without_other_tabs(segments: Sequence[Segment], terms: QueryTerms) -> list[S
 def unasked_code(
     segments: Sequence[Segment], terms: QueryTerms, heading_words: Set[str]
 ) -> set[int]:
-    """Return the indices of code, and of its labels, that is not quoted as a neighbour of other segments.
+    """Return the indices of the segments that are not quoted as neighbours of other segments.
 
-    This is all code if the question contains a request: it describes something in the request. Otherwise,
-    it is tabs, unless the question asks how, or for words in the code. Words in the heading do not count,
-    because the heading may be about the code.
+    If the question contains a request, these are all code segments, because the asker already has code.
+    Otherwise, these are the tabs with their labels. Tabs are kept if the question asks how something is
+    done, or if they contain words of the question that the heading (`heading_words`) does not contain.
     """
     if terms.has_pasted_call:
         return {index for index, segment in enumerate(segments) if segment.kind == "code"}

@@ -59,7 +59,7 @@ def matrix_rows(terms: QueryTerms, segments: Sequence[Segment]) -> Mapping[int, 
 
 
 def _matrix_row(terms: QueryTerms, segment: Segment) -> MatrixRow | None:
-    """Return the segment, a table row, as a row that the question asks about; None if it is none."""
+    """Return the row of `segment`, a table row, or None if the question does not ask about a cell of it."""
     of_name = _words_in(terms, segment.name)
     columns = [
         (words, cell)

@@ -151,8 +151,8 @@ class Candidate(RankedChunk):
     def stands_alone(self, index: int) -> bool:
         """Return whether a row or list item answers without its neighbours.
 
-        This is the definition of a code, the row whose name is a phrase of the question, the row of a cell
-        that it asks about, or the list item of a term or identifier that the question is about.
+        Such a row defines a code, has a name that is a phrase of the question, or has a cell that the
+        question asks about. Such a list item explains a term or an identifier that the question is about.
         """
         kind, needs = self.segments[index].kind, self.terms.needs
         if index in self.matrix_rows or self.defined_codes(index) or self.explains_term(index):
@@ -166,7 +166,7 @@ class Candidate(RankedChunk):
     def _asked_names(self) -> Sequence[Set[str]]:
         """For each segment, its names that are identifiers, values or words of the question.
 
-        Words that are only in flags do not count: a row `draft` does not describe `--draft`.
+        The words in flags do not count: for `--draft` in the question, `draft` is not the name of a row.
         """
         terms = self.terms
         values, words = terms.identifiers | terms.values, terms.weights.keys() - self.name_words
@@ -219,7 +219,8 @@ class Candidate(RankedChunk):
         """Return the non-numeric codes of the question that the segment, a row of an error table, contains.
 
         The codes may be in any cell, because in some tables the row of an HTTP status describes several
-        codes. The row of another code only mentions them: "2014: only orders that are `PART_PAID`".
+        codes. A row that begins with a code defines only this code, so the result is empty: the row "2014:
+        only orders that are `PART_PAID`" does not define `PART_PAID`.
         """
         segment = self.segments[index]
         has_code = len(segment.name) > STATUS_DIGITS and error_codes(segment.name)
@@ -296,7 +297,8 @@ def _passages(candidate: Candidate, weights: Mapping[str, float]) -> Iterator[Ra
 def _relevance(candidate: Candidate, index: int) -> float:
     """Return the weight of the question's words in the segment; words in the heading count less.
 
-    The words of the API's name do not count. The result is higher if the question names the segment.
+    The words of the API's name do not count. If the question names the segment, the weight of all words of
+    the question is added.
     """
     terms, words = candidate.terms, candidate.words[index] - candidate.name_words
     in_heading = terms.weight(words & candidate.heading_words)
@@ -309,9 +311,9 @@ def _choose_segments(
 ) -> tuple[int, ...]:
     """Return the indices of the segments of the passage around `anchor`, in document order.
 
-    If the anchor needs context, its neighbouring segments are added, up to `MAX_CHARS`. The row of an error
-    code, for example, needs none. `_further_rows` alone chooses the rows of the anchor's table. Code that
-    the question contains does not count towards `MAX_CHARS`.
+    The passage has up to `MAX_CHARS` characters; code that the question contains is not counted. If the
+    anchor is a table row, `_further_rows` chooses other rows of its table. Then the segments before and
+    after are added, unless the anchor needs no context, such as the row of an error code.
     """
     segments = candidate.segments
     chosen: dict[int, int] = {}
@@ -341,7 +343,7 @@ def _choose_segments(
 def _introduces(segments: Sequence[Segment], index: int) -> bool:
     """Return whether the segment announces what follows, and so must not end a passage.
 
-    A label at the end of a chunk announces the next chunk.
+    A label that is the last segment of its chunk announces the next chunk.
     """
     segment, following = segments[index], segments[index + 1 : index + 2]
     next_kind = following[0].kind if following else ""

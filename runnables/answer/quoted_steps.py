@@ -73,7 +73,8 @@ class _Quoter:
         """Return the steps that quote `passages` of the document of one API.
 
         The first step begins with the API's name, method and address. `is_best` says whether the document
-        has the best passage for a part of the question. If so, the steps of `_steps_for_call` may follow.
+        has the best passage for the question or for a part of it. If so, the steps of `_steps_for_call` may
+        follow.
         """
         passages = sorted(passages, key=lambda passage: passage.chunk.kind != "request_url")
         first = passages[0].chunk

@@ -175,8 +175,8 @@ def _split_block(context: _RowContext, index: int, block: MarkdownBlock) -> Iter
 def _name_of_item(item: str) -> str:
     """Return the name that an item such as "`433`: resource expired" describes; empty if there is none.
 
-    The name is the code span, the numeric code or the bold term at the start of the item. A code span or
-    code must be followed by a colon, an opening bracket or a dash, and a bold term by a colon.
+    The name is at the start of the item. It is a code span or a number before a colon, an opening bracket
+    or a dash, or a bold term before a colon.
     """
     if match := _ITEM_NAME.match(item):
         return match["span"] or match["code"]
