@@ -89,6 +89,7 @@ MASKED: list[tuple[str, list[str]]] = [
     (f'"app_key";"app_secret"\n"62109284";"{KEY}"', [KEY]),
     ("账号,登录密码\nlily,Falcon3391", ["Falcon3391"]),
     (f"应用,应用密钥,初始密码\n店铺,{KEY},Falcon3392", [KEY, "Falcon3392"]),
+    ("密码\n“Maple-River27\nnext line", ["Maple-River27"]),
     (f"| 应用 | 应用密钥 |\n|---|---|\n| 店铺 | {KEY} |", [KEY]),
     (f"| app | App Secret (prod) |\n|---|---|\n| shop | {KEY} |", [KEY]),
     (f"app,App Secret (prod)\nshop,{KEY}", [KEY]),

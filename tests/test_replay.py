@@ -35,6 +35,7 @@ from tests.model_script import Reply as Refusal
 from tests.model_server import ModelServer
 from tests.otlp_server import collector
 from tests.question_records import record
+from tests.serving_process import wait_until
 
 TOKENS = "how many tokens may a workspace create?"
 FILES = "how large may an uploaded file be?"
@@ -186,6 +187,7 @@ def test_replay_is_neither_recorded_nor_traced(site: Site, monkeypatch: pytest.M
         return count
 
     site.ask(TOKENS, session="s")
+    wait_until(lambda: rows()[1] == 1, "the answer is in the cache")
     before = rows()
     with langsmith_server(tracing=True) as langsmith, collector() as spans:
         monkeypatch.setenv("OTEL_EXPORTER_OTLP_ENDPOINT", spans.url)

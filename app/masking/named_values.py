@@ -136,6 +136,7 @@ _MIN_CODE_IN_BRACKETS_CHARS = 6
 _STATUS = re.compile(r"\d{3}")
 _CARD_CODE = re.compile(r"cv[cv]2?|安全码", re.IGNORECASE)
 """The name of the code on a bank card. This code can have three digits, like an HTTP status."""
+_CLOSING_MARK = re.compile(rf"[ ]?[{re.escape(''.join(CLOSING.values()))}]")
 _LINE_END = re.compile(r"[ \t]{0,8}(?:\r?\n|$)")
 _FROM = re.compile(
     r"(?:[ ](?:for|of|on|in)(?:[ ][\w.-]{1,20}){1,3}?)?"
@@ -492,6 +493,6 @@ def _word_at(text: str, position: int) -> tuple[int, int, int]:
     If the word is not in quotation marks or brackets, this position is the end of the word.
     """
     if enclosed := find_enclosed(text, position):
-        return *enclosed, enclosed[1] + 1
+        return *enclosed, match_end(_CLOSING_MARK, text, enclosed[1])
     end = match_end(_BARE, text, position)
     return position, end, end
