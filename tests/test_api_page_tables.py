@@ -69,6 +69,17 @@ def test_code_in_cells_keeps_its_backticks(tmp_path: Path) -> None:
     assert (error.message, error.remedy) == ("`to` is missing", "Pass `to` or `a*b*`.")
 
 
+@pytest.mark.parametrize(("last_row", "is_prose"), [("`cc` | worse", False), ("`0` | ok", True)])
+def test_table_of_errors_stays_prose_only_if_a_row_has_no_error(
+    last_row: str, is_prose: bool, tmp_path: Path
+) -> None:
+    table = f"| Code | Message |\n| --- | --- |\n| `aa`, `bb` | bad |\n| {last_row} |\n"
+    page = f"# Start a call\n\n`POST /calls`\n\n## Errors\n\n{table}"
+    (operation,) = read_operations(page, tmp_path / "page.md")
+    assert [error.code for error in operation.error_codes][:2] == ["aa", "bb"]
+    assert any(block.kind == "table" for block in operation.prose) == is_prose
+
+
 DEVICES = """# Devices
 
 ## Read a device

@@ -9,6 +9,7 @@ import collections
 import platform
 from collections import deque
 from collections.abc import Iterable, Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from importlib.metadata import version
 from typing import TYPE_CHECKING
@@ -247,14 +248,13 @@ class IngestionMetrics(Collector):
 
 
 async def collect_ingestion_metrics(job: IngestionJob) -> IngestionMetrics:
-    """Return the metrics of `job`. If the collection cannot be read, the runs are not read either."""
+    """Return the metrics of `job`, without those of a store that cannot be read."""
     runs: Sequence[IngestionRun] | None = None
     chunks: int | None = None
-    try:
+    with suppress(ApideskError):
         chunks = job.collection.manifest.rows
+    with suppress(ApideskError):
         runs = await job.runs.latest_within(DATABASE_TIMEOUT_S)
-    except ApideskError:
-        pass
     return IngestionMetrics(runs, chunks)
 
 

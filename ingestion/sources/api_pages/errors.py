@@ -37,21 +37,24 @@ _READ_KINDS = ("code", "http_status", "description", "cause", "remedy")
 
 def errors_of_rows(
     rows: TableRows, header: Sequence[str], columns: Columns
-) -> tuple[ErrorCode, ...]:
-    """Return the error codes of a table. An HTTP status in the same row becomes part of the message.
+) -> list[list[ErrorCode]]:
+    """Return the error codes of each row. An HTTP status in the same row becomes part of the message.
 
-    Codes that mean success are left out, such as `0` with the message "ok".
+    A row without a code has none, and neither has a row whose code means success, such as `0` with the
+    message "ok".
     """
     key = "code" if "code" in columns else "http_status"
     message_at = _message_column(header, columns, key)
     are_all_statuses = are_statuses(rows, columns, key)
-    found: list[ErrorCode] = []
-    for row in rows:
+
+    def errors_of(row: Sequence[str]) -> list[ErrorCode]:
         code = _code_of_row(row, columns, key)
         is_success = are_all_statuses and _SUCCESS_CODE.fullmatch(code)
-        if code and not is_success:
-            found += _errors_of_row(row, columns, key, code, message_at)
-    return tuple(found)
+        if not code or is_success:
+            return []
+        return list(_errors_of_row(row, columns, key, code, message_at))
+
+    return list(map(errors_of, rows))
 
 
 def _message_column(header: Sequence[str], columns: Columns, key: str) -> int:

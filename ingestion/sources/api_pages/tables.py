@@ -3,6 +3,7 @@
 import html
 import re
 from collections.abc import Iterator, Sequence
+from itertools import chain
 
 from ingestion.sources.api_pages.builder import OperationBuilder, table_name
 from ingestion.sources.api_pages.columns import (
@@ -85,9 +86,9 @@ class TableReader:
         status_role = "" if is_unrelated and are_statuses(rows, columns, "http_status") else role
         is_statuses = is_status_table(columns, status_role) and has_statuses(rows, columns)
         if is_codes or is_statuses:
-            found = errors_of_rows(rows, header, columns)
-            self._builder.add_errors(found, table_name(header))
-            return bool(found) and len(found) == len(rows)
+            by_row = errors_of_rows(rows, header, columns)
+            self._builder.add_errors([*chain.from_iterable(by_row)], table_name(header))
+            return bool(by_row) and all(by_row)
         if role == "permissions" and self._builder.add_permissions(scopes_of_rows(rows, columns)):
             self._builder.add_evidence(table_name(header), "permissions")
             return True
