@@ -65,12 +65,14 @@ MIN_SHARE_KEPT = 0.5
 A model may correct a word or replace it by a synonym, but not ask about something else.
 """
 
-_BODY = "{…}"
-"""Placeholder for a pasted JSON object."""
+_JSON_PLACEHOLDER = "{…}"
+"""Stands for a pasted JSON object in the text that the model rewrites."""
 
 _NAME = re.compile(
     r"[A-Za-z][A-Za-z0-9]*(?:[_-][A-Za-z0-9]+)*_[A-Za-z0-9_]+|\b[a-z]+[A-Z]\w*", re.ASCII
 )
+"""A name in snake_case or camelCase, such as the name of a parameter."""
+
 _NUMBER = re.compile(r"(?<![A-Za-z0-9_])\d{4,}(?![A-Za-z0-9_])")
 _INTERROGATIVE = re.compile(
     r"[?？呢吗]|怎|如何|什么|哪|多少|为何|为啥|咋|是否|能否|可否"
@@ -135,10 +137,10 @@ class _Condenser:
     ) -> CondensedQuestion | None:
         """Return the standalone question with its pasted details; None if the rules have to be used.
 
-        If the follow-up is small talk, only `small_talk` of the result counts. Raises ModelError if all
-        models fail.
+        If the follow-up is small talk, `small_talk` of the result is true and its `question` is not used.
+        Raises ModelError if all models fail.
         """
-        bodies, text = take_json(question.text, _BODY)
+        bodies, text = take_json(question.text, _JSON_PLACEHOLDER)
         if len(text) > MAX_FOLLOW_UP_CHARS:
             return None
         timed = with_deadline(config, TIME_SHARE * remaining_seconds(config))
@@ -146,19 +148,19 @@ class _Condenser:
         reply = (await self._output.ask_first(self._models, variables, timed)).value
         if reply.small_talk and may_be_small_talk(details_of(question)):
             return reply
-        condensed = " ".join(unescape_data(reply.question).replace(_BODY, " ").split())
+        condensed = " ".join(unescape_data(reply.question).replace(_JSON_PLACEHOLDER, " ").split())
         details = extract_details(text)
         problem = await asyncio.to_thread(_problem, condensed, text, details, question.history)
         if problem is not None:
             log.warning("%s: the model's question is %s; using rules", STEP_NAME, problem)
             return None
-        if condensed == " ".join(text.replace(_BODY, " ").split()):
+        if condensed == " ".join(text.replace(_JSON_PLACEHOLDER, " ").split()):
             return CondensedQuestion(question=question.text)
         pasted = (body for body, _ in bodies)
         return CondensedQuestion(question=_with_details(condensed, text, details, pasted))
 
     def _variables(self, question: Question, text: str) -> PromptVariables:
-        """Return the prompt's variables, with as much of the history as fits the smallest window."""
+        """Return the prompt's variables, with as many turns as fit the smallest window of the models."""
         variables: PromptVariables = {
             "platform_info": self._platform_info,
             "question": text,
@@ -230,7 +232,10 @@ def _names(text: str) -> set[str]:
 def _with_details(
     condensed: str, text: str, details: ExtractedDetails, bodies: Iterable[str]
 ) -> str:
-    """Return `condensed`, followed by the details of `text` that it lacks and the pasted JSON `bodies`."""
+    """Return `condensed`, followed by the details that it lacks and by the pasted JSON objects `bodies`.
+
+    Details are the URLs, paths, error codes, parameters and the trace id in `text`.
+    """
     values = [*URL.findall(text), *details.paths, *error_codes(text), *_NAME.findall(text)]
     if details.trace_id:
         values.append(f"trace_id: {details.trace_id}")

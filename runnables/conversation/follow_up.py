@@ -1,12 +1,17 @@
 """Rewrites a follow-up as a standalone question, without a model.
 
-A follow-up such as "which parameters are required" omits its subject, which is then taken from the
-conversation. A text with new content words has a subject of its own, and stays unchanged, so that an
-off-topic question does not inherit the topic of the conversation. If the text contains a pronoun, as in
-"can I schedule it for midnight", a few new words are allowed (see `MAX_NEW_WORDS`).
+A follow-up may omit its subject. The subject is then taken from the conversation: after "how do I create a
+shipment", "which parameters are required" becomes "create a shipment: which parameters are required". A
+text omits its subject if its only content words are words for parts of an API, such as "parameters". Any
+other text has a subject of its own and stays unchanged, so that an off-topic question does not inherit the
+topic of the conversation. If a text contains a pronoun, as in "can I schedule it for midnight", it may also
+contain a few other words (see `MAX_NEW_WORDS`).
 
-A follow-up such as "and for create shipment?" only names something. It becomes the latest question, asked
-about the named thing. A complaint such as "still doesn't work" is about the problem of the conversation.
+A follow-up such as "and Apple Pay?" only names something. The latest question is then repeated about the
+named thing: "how does Google Pay work" becomes "how does Apple Pay work".
+
+A complaint such as "still doesn't work" is preceded by the problem of the conversation, as in "rotate a
+secret: still doesn't work".
 """
 
 import re
@@ -43,9 +48,10 @@ from runnables.retrieval.exact_search import ACTION_VERBS
 from schemas.question import ExtractedDetails, Turn
 
 MAX_NEW_WORDS = 2
-"""Maximum number of new content words in a follow-up such as "can I cancel it".
+"""Maximum number of new content words in a follow-up with a pronoun, such as "can I cancel it".
 
-A word is new if it is in no earlier question. "Can I schedule it for midnight" has two new words.
+A word is new if neither an earlier question nor its API's name contains it. "Can I schedule it for
+midnight" has two new words.
 """
 
 _LEADING_PRONOUN = re.compile(
@@ -61,7 +67,7 @@ _PRONOUN = re.compile(
     r"|\bthat(?= (?:for|in|on|at|to|with)\b|[?!. ]*$)",
     re.I,
 )
-"""A pronoun that refers back, unlike the "that" of a clause and "it" in "is it possible"."""
+"""A pronoun that refers back, unlike "that" before a clause and "it" in "is it possible"."""
 
 _REFERENCE = re.compile(
     r"(?:[这那][个些种]|该|此|上述)(?:接口|错误码?|报错|异常|失败|问题|参数|字段)"
@@ -70,7 +76,7 @@ _REFERENCE = re.compile(
     r"|\b(?:this|that|these|those) [a-z]+|\b[a-z]+n['’]t\b",
     re.I,
 )
-"""A pronoun with its noun, such as "that endpoint", "the second one", or a negation such as "isn't"."""
+"""Words that name no new subject: "that endpoint", "the second one", or a negation such as "isn't"."""
 
 _BARE_VERB = re.compile(
     r"(?:should|must|can|may|do|shall) (?:i|we) (?:(?:need|have) to )?(?:also )?(\w+)[?!. ]*", re.I
@@ -80,10 +86,15 @@ _BARE_VERB = re.compile(
 _ASKED_NOUN = re.compile(
     r"(?:which|what) \S+ (?=(?:(?:can|could|may|should|must|will) )?\S+ $)", re.I
 )
-"""The noun of a question such as "which role can do that", to which the pronoun cannot refer."""
+"""The interrogative and its noun before a pronoun, such as "which role" in "which role can do that".
+
+The pronoun cannot refer to this noun.
+"""
 
 _END_MARKS = "？?。.!！ "
 _ELLIPSIS_END = re.compile(r"\s?(?:的?呢|也[^，,。]{0,6}吗|,? (?:too|as well|instead))$", re.I)
+"""Words at the end of a follow-up that only names something."""
+
 _BEFORE_ACTION = re.compile(r"\b(?:i|we|you|to)\s+(?:an?\s+|the\s+)?$", re.I)
 
 _PREPOSITION = re.compile(
@@ -91,6 +102,8 @@ _PREPOSITION = re.compile(
     r"|^(?:(?:for|with|about|the|an?|(?:in|on)(?= (?:the )?\S*(?-i:[A-Z0-9])))\b\s*)+",
     re.I,
 )
+"""Prepositions and articles before a name. "In" and "on" match only before a capital letter or a digit."""
+
 _PHRASE_START = re.compile(r"^(in|on|at|for|with|from|via|using|by)\s+", re.I)
 _ARTICLE_START = re.compile(r"^(?:an?|the)\s+", re.I)
 _AUXILIARY_END = re.compile(
@@ -104,7 +117,9 @@ _DEFINITION = re.compile(
 )
 """A question that asks only what something is or means."""
 
-_PLACE = re.compile(r"^(?:in|on) |(?:[端版]|环境|平台)$", re.I)
+_ENVIRONMENT = re.compile(r"^(?:in|on) |(?:[端版]|环境|平台)$", re.I)
+"""An environment to which a question applies, such as "on iOS" or 测试环境 ("test environment")."""
+
 _INDEFINITE_ARTICLE = re.compile(r"\ban?\s+$", re.I)
 
 _NOT_ONLY_A_NAME = re.compile(
@@ -127,7 +142,7 @@ _NAME_FORMS = tuple(
 """The forms of names, numbers and acronyms. A name can replace another one of the same form."""
 
 _PROPER_NAME = re.compile(r"\b[A-Z][a-z]+\b(?: [A-Z]\w*)*")
-"""A capitalised word or several ones. Such a name can replace another one of as many words."""
+"""One or more capitalised words. Such a name can replace another one with as many words."""
 
 _NAME = re.compile("|".join(form.pattern for form in _NAME_FORMS[: len(_IDENTIFIER_FORMS)]))
 """A name that is not only a number or an acronym."""
@@ -136,7 +151,7 @@ _NAME = re.compile("|".join(form.pattern for form in _NAME_FORMS[: len(_IDENTIFI
 def make_standalone(
     text: str, history: Sequence[Turn], details: ExtractedDetails | None = None
 ) -> str:
-    """Return `text` with the subject of the conversation inserted if `text` has no subject of its own.
+    """Return `text` as a standalone question (see the top of this module), or unchanged if it is one.
 
     `details` are the details of `text`, if they have been extracted already.
     """
@@ -161,61 +176,65 @@ def make_standalone(
     return _insert_subject(inserted, rest) if inserted else text
 
 
-def _repeat_about(text: str, history: Sequence[Turn], is_complete: bool) -> str:
+def _repeat_about(text: str, history: Sequence[Turn], names_subject: bool) -> str:
     """Return the latest question, asked about what `text` names.
 
-    The named thing replaces a similar name, similar words or the API's name in the question. If there is
-    nothing to replace, it follows the question, as "iOS" follows 怎么创建订单.
+    The result is empty if `text` does more than name something.
 
-    The result is empty if `text` does more than name something. If the question contains nothing similar,
-    the result is also empty if `text` identifies its subject (`is_complete`), or names a part of an API,
-    such as "the parameters".
+    The named thing replaces a similar name, similar words or the API's name in the question. If the
+    question contains none of these, the named thing is appended, as in 怎么创建订单：iOS呢.
+
+    If `text` identifies its subject (`names_subject`) or names a part of an API, such as "the parameters",
+    nothing is appended and the result is empty.
     """
     base, aspect = split_aspect(history)
-    question = base if _is_name(_without_preposition(_named(aspect))) else history[-1].question
+    question = (
+        base if _is_name(_without_preposition(_strip_ending(aspect))) else history[-1].question
+    )
     rest = without_openers(text)
     if max(len(question), len(rest)) > MAX_CLAUSE_CHARS:
         return ""
-    about, words = _named(rest), words_with_positions(question)
-    if place := _similar_phrase(question, words, about):
-        return _replace(question, place, about.split(maxsplit=1)[1])
-    is_plain = rest == text and about == rest.rstrip(_END_MARKS)
-    if is_plain or not _is_name(other := _PREPOSITION.sub("", about)):
+    about, words = _strip_ending(rest), words_with_positions(question)
+    if span := _similar_phrase(question, words, about):
+        return _replace(question, span, about.split(maxsplit=1)[1])
+    is_elliptical = rest != text or about != rest.rstrip(_END_MARKS)
+    if not is_elliptical or not _is_name(other := _PREPOSITION.sub("", about)):
         return ""
     last = split_words(other)[-1]
-    place = _similar_name(question, other) or _similar_words(question, words, other)
-    if not place and (is_complete or (stem(last) in API_STEMS and may_be_noun(last))):
+    span = _similar_name(question, other) or _similar_words(question, words, other)
+    if not span and (names_subject or (stem(last) in API_STEMS and may_be_noun(last))):
         return ""
-    if place := place or _place_of_subject(history[-1], question, about, other):
-        return _replace(question, place, other)
+    if span := span or _span_of_subject(history[-1], question, about, other):
+        return _replace(question, span, other)
     return _insert_subject(without_openers(base).rstrip(_END_MARKS), rest)
 
 
-def _place_of_subject(
-    latest: Turn, question: str, about: str, other: str
-) -> tuple[int, int] | None:
-    """Return the place of what `question` is about, if `other` can replace it.
+def _span_of_subject(latest: Turn, question: str, about: str, other: str) -> tuple[int, int] | None:
+    """Return the span of what `question` is about, if `other` can replace it.
 
-    `about` is `other` with its preposition or article. The name of a place replaces nothing.
+    `about` is `other` with its preposition or article. An environment, such as "on iOS", replaces nothing.
     """
-    if _PLACE.search(about):
+    if _ENVIRONMENT.search(about):
         return None
     words = words_with_positions(question)
     if not _PHRASE_START.match(about):
-        place = _similar_noun(question, words, about) or _defined_term(question)
-        if place:
-            return place
-    return _api_place(latest, words, other)
+        span = _similar_noun(question, words, about) or _defined_term(question)
+        if span:
+            return span
+    return _api_span(latest, words, other)
 
 
 def _add_compared(subject: str, history: Sequence[Turn]) -> str:
-    """Return `subject`, preceded by what the latest question has replaced in the one before it."""
+    """Return `subject`, preceded by what the latest question has replaced in the question before it.
+
+    After "how do I create a booking" and "how do I cancel a booking", the subject "cancel a booking"
+    becomes "create, cancel a booking". The subject is unchanged unless one phrase was replaced by another.
+    """
     question = history[-2].question
     words, latest = map(words_with_positions, (question, history[-1].question))
     texts = ([word.text for word in words], [word.text for word in latest])
-    match [
-        change for change in SequenceMatcher(None, *texts).get_opcodes() if change[0] != "equal"
-    ]:
+    opcodes = SequenceMatcher(None, *texts).get_opcodes()
+    match [change for change in opcodes if change[0] != "equal"]:
         case [("replace", start, end, new_start, new_end)] if end - start < len(words):
             replaced = question[words[start].start : words[end - 1].end]
             new = history[-1].question[latest[new_start].start : latest[new_end - 1].end]
@@ -224,7 +243,7 @@ def _add_compared(subject: str, history: Sequence[Turn]) -> str:
     return subject
 
 
-def _named(text: str) -> str:
+def _strip_ending(text: str) -> str:
     """Return `text` without punctuation and words such as 呢 and "too" at its end."""
     return _ELLIPSIS_END.sub("", text.rstrip(_END_MARKS))
 
@@ -233,23 +252,24 @@ def _without_preposition(phrase: str) -> str:
     return _ARTICLE_START.sub("", _PHRASE_START.sub("", phrase))
 
 
-def _replace(question: str, place: tuple[int, int], other: str) -> str:
-    start, end = place
+def _replace(question: str, span: tuple[int, int], other: str) -> str:
+    start, end = span
     return _INDEFINITE_ARTICLE.sub("the ", question[:start]) + other + question[end:]
 
 
 def _similar_phrase(question: str, words: Sequence[Word], about: str) -> tuple[int, int] | None:
-    """Return the place of the phrase in `question` after the preposition with which `about` begins.
+    """Return the span of the phrase in `question` that follows the same preposition as in `about`.
 
-    "In go" is similar to "in node", but not to "in the sandbox" or "in v2".
+    The phrase must be of the same kind (see `_kind`): "in go" is similar to "in node", but not to "in the
+    sandbox" or "in v2". The span does not include the preposition.
     """
     phrase = _PHRASE_START.match(about)
     if not phrase or not _is_name(_without_preposition(about)):
         return None
     for found in reversed(list(re.finditer(rf"\b{phrase[1]}\s+", question, re.I))):
-        place = found.end(), _phrase_end(question, words, found.end())
-        if place[0] < place[1] and _kind(question[slice(*place)]) == _kind(about):
-            return place
+        span = found.end(), _phrase_end(question, words, found.end())
+        if span[0] < span[1] and _kind(question[slice(*span)]) == _kind(about):
+            return span
     return None
 
 
@@ -259,7 +279,7 @@ def _kind(text: str) -> tuple[bool, bool]:
 
 
 def _phrase_end(question: str, words: Iterable[Word], start: int) -> int:
-    """Return the end of the noun phrase at `start`: punctuation, a preposition or a verb follows it."""
+    """Return the end of the noun phrase at `start`: the next punctuation, preposition or verb ends it."""
     end = start
     for word in words:
         if word.start < start:
@@ -273,22 +293,27 @@ def _phrase_end(question: str, words: Iterable[Word], start: int) -> int:
 
 
 def _similar_noun(question: str, words: Sequence[Word], about: str) -> tuple[int, int] | None:
-    """Return the place of the first noun with "a" or "an" in `question` if `about` begins with one, too.
+    """Return the span of the first noun with "a" or "an" in `question` if `about` also has this article.
 
-    "An admin" is similar to "a sender". The place does not include the article.
+    "An admin" is similar to "a sender". The span does not include the article.
     """
     if not re.match(r"an?\s", about, re.I):
         return None
     for found in re.finditer(r"\ban?\s+", question, re.I):
         end = _phrase_end(question, words, found.end())
-        is_cut = _AUXILIARY_END.search(question[: found.start()]) and not question[end:].strip("? ")
-        if found.end() < end and not is_cut:
+        # In "can a sender unpublish?", the phrase includes the verb, because it is not a known verb.
+        follows_auxiliary = _AUXILIARY_END.search(question[: found.start()])
+        includes_verb = follows_auxiliary and not question[end:].strip("? ")
+        if found.end() < end and not includes_verb:
             return found.end(), end
     return None
 
 
 def _defined_term(question: str) -> tuple[int, int] | None:
-    """Return the place of the term if `question` only asks what a term means."""
+    """Return the span of the term if `question` only asks what a term means.
+
+    Words for parts of an API, such as "limit", are not terms.
+    """
     if not (asked := _DEFINITION.match(question)):
         return None
     group = asked.lastindex or 0
@@ -298,12 +323,12 @@ def _defined_term(question: str) -> tuple[int, int] | None:
 
 
 def _similar_name(question: str, other: str) -> tuple[int, int] | None:
-    """Return the place of the name in `question` that has the form of `other` and is most similar."""
+    """Return the span of the name in `question` that has the form of `other` and is most similar to it."""
     form = next((form for form in _NAME_FORMS if form.fullmatch(other)), None)
     if form:
         names = list(form.finditer(question))
     elif _PROPER_NAME.fullmatch(other):
-        first = re.match(r"\w+\s", question)  # capitalised in any case
+        first = re.match(r"\w+\s", question)  # may be capitalised without being a name
         proper = _PROPER_NAME.finditer(question, first.end() if first else 0)
         names = [name for name in proper if name[0].count(" ") == other.count(" ")]
     else:
@@ -316,10 +341,11 @@ def _similar_name(question: str, other: str) -> tuple[int, int] | None:
 
 
 def _similar_words(question: str, words: Sequence[Word], other: str) -> tuple[int, int] | None:
-    """Return the place of a phrase in `question` that is as long as `other` and begins or ends like it.
+    """Return the span of a phrase in `question` that shares its first or last word with `other`.
 
-    "Apple Pay" is similar to "Google Pay". If `other` has two Chinese characters, the second one must be
-    the same: 群聊 is similar to 单聊. A part of a hyphenated word such as "Wi-Fi" is not replaced.
+    The phrase has as many words as `other`: "Apple Pay" is similar to "Google Pay". If `other` has two
+    Chinese characters, the phrase must have two with the same second one: 群聊 is similar to 单聊. A part
+    of a hyphenated word such as "Wi-Fi" is never similar.
     """
     others = split_words(other)
     is_pair = len(other) == 2 and not other.isascii()
@@ -336,15 +362,15 @@ def _similar_words(question: str, words: Sequence[Word], other: str) -> tuple[in
     return None
 
 
-def _api_place(latest: Turn, words: Sequence[Word], other: str) -> tuple[int, int] | None:
-    """Return where the question contains the API's name or a part of it; None if `other` cannot replace it.
+def _api_span(latest: Turn, words: Sequence[Word], other: str) -> tuple[int, int] | None:
+    """Return the span of the name of the API of `latest` in its question, if `other` can replace it.
 
-    A part has at least two English words or two Chinese characters.
+    A part of the name also counts, from two English words or two Chinese characters.
 
-    An English name after a word such as "I" or "to" is an action, as in "how do I create a booking", which
-    only `_similar_words` can replace. A Chinese name is an action if one of its words is not a noun. Only
-    another action can replace it: at least two words, not all of them nouns. A single word that is not a
-    noun may be a place or a time, such as 海外.
+    An English name after a word such as "I" or "to" is an action, as in "how do I create a booking". Such a
+    name can only be replaced by `_similar_words`. A Chinese name is an action if one of its words is not a
+    noun. It can only be replaced by another action, which has at least two words, not all of them nouns,
+    because a single word that is not a noun may be a place or a time, such as 海外.
     """
     name = [word.text for word in words_with_positions(latest.api_name or "")]
     run = SequenceMatcher(None, [word.text for word in words], name).find_longest_match()
@@ -361,9 +387,9 @@ def _api_place(latest: Turn, words: Sequence[Word], other: str) -> tuple[int, in
 
 
 def _is_name(text: str) -> bool:
-    """Return whether `text` only names something, without asking anything about it.
+    """Return whether `text` only names something that the platform may have, and asks nothing about it.
 
-    Text with words about private life or general knowledge names nothing on a platform.
+    The result is false if `text` contains words about private life or general knowledge.
     """
     if any(form.fullmatch(text) for form in (*_NAME_FORMS, LANGUAGE)):
         return True
@@ -405,20 +431,24 @@ def history_text(history: Iterable[Turn]) -> str:
 
 
 def _omits_subject(rest: str, subject: str, history: Iterable[Turn]) -> bool:
-    """Return whether `rest` (opener removed) cannot be understood without `subject`."""
+    """Return whether `rest`, a follow-up without openers such as "and", is unclear without `subject`."""
     words = set(all_stems(rest))
     if not words or set(all_stems(subject)) <= words or private_words(rest) or "那个人" in rest:
         return False
     pronoun = _PRONOUN.search(rest)
-    own = _ASKED_NOUN.sub("", rest[: pronoun.start()]) if pronoun else ""
-    before = split_words(own)[:-1]  # without its verb
-    if pronoun and not (_NAME.search(rest, 0, pronoun.start()) or new_stems(" ".join(before), "")):
+    if pronoun and not _has_antecedent(rest, pronoun.start()):
         asked = "\n".join(f"{turn.question}\n{turn.api_name or ''}" for turn in history)
         return len(new_stems(_NAME.sub(" ", rest), asked)) <= MAX_NEW_WORDS
     if verb := _BARE_VERB.fullmatch(rest):
         answers = (all_stems(turn.answer) for turn in history)
         return stem(verb[1].lower()) in (PROBLEM_STEMS | API_STEMS).union(*answers)
     return not (_NAME.search(rest) or new_stems(rest, ""))
+
+
+def _has_antecedent(rest: str, pronoun_start: int) -> bool:
+    """Return whether `rest` contains something before its pronoun to which the pronoun may refer."""
+    before = split_words(_ASKED_NOUN.sub("", rest[:pronoun_start]))[:-1]  # without the verb
+    return bool(_NAME.search(rest, 0, pronoun_start) or new_stems(" ".join(before), ""))
 
 
 def _names_subject(details: ExtractedDetails) -> bool:

@@ -46,7 +46,7 @@ _OPENER = re.compile(
 _ARTICLE = re.compile(r"\b(?:an?|the)\s+", re.I)
 
 _APPENDED = re.compile(r"：|: |的")
-"""What `make_standalone` writes between a question or a subject and what it appends."""
+"""The separator after a base in a question that `make_standalone` has rewritten (see `split_aspect`)."""
 
 _STATE = re.compile(r"了\s*$")
 """The end of a clause that describes what has happened, such as 过期了 ("has expired")."""
@@ -61,6 +61,8 @@ _QUESTION_FRAME = re.compile(
     r"|(?:\s+means?)?[?\s]*$",
     re.I,
 )
+"""The words around the subject of a question, such as "how do I" at the start and 怎么用 at the end."""
+
 _AUXILIARY = r"(?:is|are|was|were|do|does|did|can|could|may|might|must|should|will|would)"
 
 _ASKED_NOUN = re.compile(
@@ -80,6 +82,8 @@ _ABOUT_NOUN = re.compile(
 _ASKED_CHINESE_NOUN = re.compile(
     r"^(?:(?:支持|提供|需要|可用|能用|有)*(?:哪些|哪几[个种]|什么|多少|几[个种])是?|谁(?:能|可以|有权)*)(?=\S{2})"
 )
+"""The words before the noun of a Chinese question, such as 支持哪些 in 支持哪些货币."""
+
 _CHINESE_INTERROGATIVE = re.compile("多[久少长大]|怎|什么|哪|几")
 _SUBJECT_PRONOUN = re.compile(r"它|这个|\b(?:it|they|them|this|these|those)\b", re.I)
 _WORDS = read_word_lists(__file__, "subject")
@@ -91,19 +95,19 @@ _NOUNS = _WORDS["noun"]
 _STEMS = {name: frozenset(map(stem, words)) for name, words in _WORDS.items()}
 
 API_STEMS = _STEMS["api"]
-"""Words for the parts of an API, such as "parameter"."""
+"""Stems of words for the parts of an API and for actions on it, such as "parameter" and "cancel"."""
 
 FRAME_STEMS = _STEMS["frame"]
-"""Words that only frame a question, such as "please" and "explain"."""
+"""Stems of words that only frame a question, such as "please" and "explain"."""
 
 PROBLEM_STEMS = _STEMS["problem"]
-"""Words about an unnamed problem and what to do about it, such as "fix"."""
+"""Stems of words about the cause or the remedy of an unnamed problem, such as "fix"."""
 
 ERROR_STEMS = _STEMS["error"]
-"""Words for errors."""
+"""Stems of words that refer to a problem without naming it, such as "error"."""
 
 IGNORED_STEMS = API_STEMS | FRAME_STEMS
-"""Words that name no subject."""
+"""Stems of words that name no subject."""
 
 
 class Word(NamedTuple):
@@ -123,10 +127,11 @@ def conversation_subject(history: Sequence[Turn]) -> str:
 
 
 def split_aspect(history: Sequence[Turn]) -> tuple[str, str]:
-    """Split the latest question into an earlier one or its subject, and what has been appended to it.
+    """Split the latest question into its base and the aspect that `make_standalone` has appended.
 
-    "How do I create a shipment: iOS?" is split at the colon if an earlier question contains the first part.
-    The second part is empty if nothing has been appended.
+    The base is an earlier question or its subject: "how do I create a shipment: iOS?" has the base "how do
+    I create a shipment" if an earlier question contains it, and the aspect "iOS?". If nothing was appended,
+    the base is the whole question, and the aspect is empty.
     """
     question = history[-1].question
     known = "\n".join(f"{turn.question}\n{turn.api_name or ''}" for turn in history[:-1])
@@ -138,19 +143,19 @@ def split_aspect(history: Sequence[Turn]) -> tuple[str, str]:
     return question, ""
 
 
-def _subject_after(history: Sequence[Turn], subject: str) -> str:
-    """Return the subject of the latest turn; `subject` is that of the turns before it.
+def _subject_after(history: Sequence[Turn], previous: str) -> str:
+    """Return the subject of the latest turn; `previous` is the subject of the turns before it.
 
-    The subject of a turn is its API or, if it has none, the subject of its question. If a question begins
-    with the previous subject, that subject is kept.
+    The subject of a turn is its API or, if it has none, the subject of its question. The previous subject
+    is kept if the question begins with it, has no subject, or only describes a state (see `_is_state`).
     """
     turn = history[-1]
     if turn.api_name:
         return turn.api_name
-    if subject and turn.question.startswith(subject):
-        return subject
+    if previous and turn.question.startswith(previous):
+        return previous
     own = _subject(split_aspect(history)[0])
-    return subject if _is_state(own) else own or subject
+    return previous if _is_state(own) else own or previous
 
 
 def _is_state(clause: str) -> bool:
@@ -172,11 +177,11 @@ def without_openers(text: str) -> str:
 
 
 def _subject(question: str) -> str:
-    """Return the subject of `question`: its first clause with content words, without interrogatives."""
+    """Return the subject in the first clause of `question` that has content words; empty without one."""
     prose = without_openers(extract_details(question).prose[:MAX_FOLLOW_UP_CHARS])
     for clause in CLAUSE_END.split(prose):
         if any(word not in FRAME_STEMS for word in uncommon_stems(clause)):
-            return _shorten_subject(clause.strip()[:MAX_CLAUSE_CHARS])
+            return _subject_of_clause(clause.strip()[:MAX_CLAUSE_CHARS])
     return ""
 
 
@@ -195,9 +200,9 @@ def conversation_problem(history: Sequence[Turn]) -> str:
 
 
 def _problem(question: str, subject: str) -> str:
-    """Return what `question` is about, with `subject` and the error codes of the question.
+    """Return `subject`, the subject of `question` and the error codes of `question`, without repetition.
 
-    Articles do not matter: "create a shipment" is the same as "Create shipment".
+    Articles and case do not matter: "create a shipment" is the same as "Create shipment".
     """
     problem = _subject(question)
     own, known = (_ARTICLE.sub("", text).lower() for text in (problem, subject))
@@ -209,7 +214,11 @@ def _problem(question: str, subject: str) -> str:
     return " ".join(filter(None, [problem, *codes]))
 
 
-def _shorten_subject(clause: str) -> str:
+def _subject_of_clause(clause: str) -> str:
+    """Return the subject in `clause`; empty if it contains a pronoun.
+
+    A subject with more than `MAX_SUBJECT_WORDS` words is reduced to the first of its uncommon words.
+    """
     subject = _noun_phrase(clause)
     if _SUBJECT_PRONOUN.search(subject):
         return ""
@@ -220,7 +229,7 @@ def _shorten_subject(clause: str) -> str:
 
 
 def _noun_phrase(clause: str) -> str:
-    """Return what the question `clause` asks about, without interrogatives and without its verb.
+    """Return what the question `clause` asks about, without interrogatives and the verb that follows.
 
     For example, "currencies" in "which currencies are supported", "reminders" in "how do reminders work",
     and "cancel a booking" in "how do I cancel a booking". The verb is kept in a question about a reason
@@ -254,6 +263,7 @@ def _strip_aspect(subject: str) -> str:
 
 
 def _strip_frame(clause: str) -> str:
+    # The second call removes words that are at the start or the end only after the first call.
     return _QUESTION_FRAME.sub("", _QUESTION_FRAME.sub("", clause)).strip(" ：:，,")
 
 
