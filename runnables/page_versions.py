@@ -1,8 +1,8 @@
 """Selects between the versions of a page, if the index contains several versions of it.
 
-A question may name a version, as in "the file size limit in v1". Then the pages of this version replace
-their other versions. Otherwise, the newest released version of a page replaces the others, unless these
-contain words of the question that the newest one lacks.
+A question may name a version, as in "the file size limit in v1". Then chunks of this version replace those
+of the other versions of a page. Otherwise, chunks of the newest released version replace the others. A
+chunk of another version is kept if it contains words of the question that the newest version lacks.
 """
 
 from collections import defaultdict
@@ -27,21 +27,21 @@ from schemas.question import Question
 MAX_SAME_TITLES = 8
 """Maximum number of documents with the same title that may be versions of one page.
 
-A title that more documents have, such as "Overview", does not identify a page.
+If more documents share a title, such as "Overview", the title does not identify a page.
 """
 
 _Versions = Mapping[str, Sequence[Chunk]]
-"""The chunks of the versions of a page, by the name of the version. The version of a page may be empty."""
+"""The chunks of each version of a page, by version name. A page without a version has an empty name."""
 
 
 @dataclass(frozen=True)
 class PageVersions:
-    """The documents among the retrieved ones that exist in several versions."""
+    """The retrieved pages that exist in several versions, and what the question says about versions."""
 
     pages: Mapping[DocumentKey, _Versions]
-    """For each of these documents, all versions of its page."""
+    """All versions of a page, under the key of the document of each version."""
     asked: Mapping[str, str]
-    """The versions that the question names, each with the words that name it."""
+    """The versions that the question names, each mapped to the words in the question that name it."""
     words: Set[str]
     """The words of the question."""
 
@@ -50,16 +50,19 @@ class PageVersions:
         return version_of(chunk) if self._versions_of(chunk) else ""
 
     def is_selected(self, chunk: Chunk) -> bool:
-        """Return whether `chunk` is of the version to read, or has only one version."""
+        """Return whether the version of `chunk` is selected, or its page has only one version."""
         versions = self._versions_of(chunk)
         return not versions or version_of(chunk) in self._selected(chunk, versions)
 
     def asked_name_of(self, chunk: Chunk) -> str:
-        """Return the words with which the question names the version of `chunk`; may be empty."""
+        """Return the words with which the question names the version of `chunk`; empty if it does not."""
         return self.asked.get(version_of(chunk), "")
 
     def select(self, ranking: Iterable[RetrievedChunk]) -> list[RetrievedChunk]:
-        """Return `ranking` with each chunk replaced by that of the version to read, without duplicates."""
+        """Return `ranking` with the chunks of unselected versions replaced, without duplicates.
+
+        Each of them is replaced by the most similar chunk of every selected version.
+        """
         selected: dict[str, RetrievedChunk] = {}
         for retrieved in ranking:
             for each in self._replacements(retrieved):
@@ -81,22 +84,27 @@ class PageVersions:
         return self.pages.get(chunk.document_key, {})
 
     def _selected(self, chunk: Chunk, versions: _Versions) -> Set[str]:
-        """Return the versions that the question names or, without such a version, the newest one.
+        """Return the versions that the question names or, if it names none of `versions`, the newest one.
 
-        The version of `chunk` is returned if it contains words of the question that the newest one lacks.
+        If `chunk` contains words of the question that the newest version lacks, the version of `chunk` is
+        returned instead of the newest one.
         """
         if asked := self.asked.keys() & versions.keys():
             return asked
-        newest = max(versions, key=lambda name: _order(name, versions[name]))
+        newest = max(versions, key=lambda name: _version_order(name, versions[name]))
         known = set[str]().union(*(self._words_of(each) for each in versions[newest]))
         return {newest if self._words_of(chunk) <= known else version_of(chunk)}
 
     def _counterpart(self, chunk: Chunk, others: Sequence[Chunk]) -> Chunk:
-        """Return the chunk of another version that is most like `chunk`, or else answers best."""
+        """Return the chunk in `others` that is most similar to `chunk`.
+
+        Chunks of the same kind are preferred, then those under the same heading, then those with more
+        words of the question.
+        """
 
         def likeness(other: Chunk) -> tuple[bool, bool, int]:
-            is_same = other.section.lower() == chunk.section.lower()
-            return other.kind == chunk.kind, is_same, len(self._words_of(other))
+            has_same_heading = other.section.lower() == chunk.section.lower()
+            return other.kind == chunk.kind, has_same_heading, len(self._words_of(other))
 
         return max(others, key=likeness)
 
@@ -118,7 +126,8 @@ def is_deprecated(chunk: Chunk) -> bool:
     return chunk.metadata.get("deprecated") == "true"
 
 
-def _order(name: str, chunks: Sequence[Chunk]) -> tuple[bool, Version]:
+def _version_order(name: str, chunks: Sequence[Chunk]) -> tuple[bool, Version]:
+    """Return the sort key of a version. It is largest for the newest version that is not deprecated."""
     return not is_deprecated(chunks[0]), parse_version(name)
 
 
@@ -130,7 +139,7 @@ class VersionFinder:
         self._index: tuple[Sequence[CatalogueEntry], _Index, _Index] | None = None
 
     def find(self, question: Question, chunks: Iterable[Chunk]) -> PageVersions:
-        """Return the versions of the documents of `chunks`."""
+        """Return the versions of the documents of `chunks`, except chunks that the filters exclude."""
         documents = {chunk.document_key: chunk for chunk in chunks}
         others = {key: self._other_documents(chunk) for key, chunk in documents.items()}
         keys = {key for found in others.values() for key in found}
@@ -155,7 +164,8 @@ class VersionFinder:
     def _other_documents(self, chunk: Chunk) -> list[DocumentKey]:
         """Return the documents that may be other versions of the document of `chunk`.
 
-        They have the same path without the version or, if there are none, the same title.
+        These have the same path, apart from the version. If there are none, the documents with the same
+        title and the same API path are returned.
         """
         by_name, by_title = self._indexes()
         entries = by_name[_last_part(chunk.document_id)]
@@ -189,7 +199,7 @@ def _last_part(document_id: str) -> str:
 
 
 def _is_same_page(chunk: Chunk, entry: CatalogueEntry) -> bool:
-    """Return whether two documents have the same path, apart from the version."""
+    """Return whether two documents have the same path or page URL, apart from the version."""
     if chunk.source == entry.source and _has_same_path(chunk.document_id, entry.document_id):
         return True
     url, other_url = strip_anchor(chunk.page_url), strip_anchor(entry.page_url)
