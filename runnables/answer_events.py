@@ -1,7 +1,8 @@
 """The events that a run dispatches while it makes an answer, and the answer assembled from them.
 
-A run dispatches `structured`, `sources` and `step` as LangChain custom events. Callback handlers and
-`astream_events` receive their data as models of `schemas`, not as dictionaries.
+A run dispatches three LangChain custom events: `structured` (the structured question), `sources`, and
+`step` (a text of the list `Answer.answer`). Callback handlers and `astream_events` receive the data of
+these events as models of `schemas`, not as dictionaries.
 """
 
 from collections.abc import Iterator
@@ -20,7 +21,8 @@ ANSWER_EVENTS = {"structured", "sources", "step"}
 class StreamedAnswer:
     """Assembles an answer from its events.
 
-    The steps follow a `sources` event. A second `sources` event discards the steps received so far.
+    The steps follow a `sources` event. A second `sources` event means that the answer starts again, so the
+    steps received so far are discarded.
     """
 
     def __init__(self) -> None:

@@ -166,10 +166,8 @@ class PipelineFactory:
         A search with a given `mode` has its own cache of query embeddings, so that each mode in a
         comparison starts with an empty cache.
         """
-        cached = self.query_embeddings
-        if mode:
-            cached = self._query_cache(self._embeddings)
-        search = open_search(mode or self._settings.retrieval, self._collection, cached)
+        embeddings = self._query_cache(self._embeddings) if mode else self.query_embeddings
+        search = open_search(mode or self._settings.retrieval, self._collection, embeddings)
         return ChunkSearch(search=search, glossary=self._glossary, reranker=self._rerank)
 
     def _query_cache(self, embeddings: Embeddings | None) -> QueryEmbeddings | None:

@@ -9,10 +9,11 @@ brackets depend on the question, on the settings or on the caller.
       structured-question      classifies the question, in parallel with `retrieve`
       retrieve                 finds the k best chunks
         [retrieve/rerank]
-                               An off-topic question gets a fixed reply. If the rules are not sure that it
-                               is off-topic, `ground` replies that the documents do not cover it, and
-                               names the nearest pages.
-      [expand-query]           retrieves again with terms in the documents' language
+                               An off-topic question gets a fixed reply, which ends the run. If the rules
+                               are not sure that it is off-topic, only `ground` follows. The reply then
+                               says that the documents do not cover the question, and names the nearest
+                               pages.
+      [expand-query]           retrieves again with search terms in the other language, Chinese or English
       boost-named-api          selects between versions of a page, then moves the chunks of the API that the
                                question names to the top
       [research]               in mode `tools`: a chat model looks up further chunks
@@ -70,7 +71,7 @@ class PipelineSteps:
     refuse: AnswerFunction[PipelineState]
     """Returns the fixed reply to a question that is clearly off-topic."""
     expand_query: StateFunction
-    """Retrieves again with search terms in the documents' language, where that helps."""
+    """Retrieves again with search terms in the other language, Chinese or English, if that may help."""
     boost_named_api: StateStep
     """Sets `chunks`, starting with the chunks of the API that the question names."""
     research: StateStep | None = None
@@ -82,7 +83,7 @@ class PipelineSteps:
     write: StateStep | None = None
     """Drafts an answer with a model; None without a chat model."""
     classify_by_rules: Runnable[Question, Classification] | None = None
-    """Classifies by rules if no model could classify; None if a failure of all models is an error."""
+    """Classifies by rules if no model could; None if the settings make a failure of all models an error."""
     quote: StateStep
     """Drafts an answer from quoted passages; used without a model, or if every model fails."""
     decline: StateFunction
@@ -147,14 +148,14 @@ def _build_draft_answer(steps: PipelineSteps) -> StateFunction:
         return steps.quote.ainvoke
 
     async def draft_answer(state: PipelineState, config: RunnableConfig) -> PipelineState:
-        extended = state  # the fallback uses `state`: the added chunks are for a model only
+        extended = state  # the fallback uses `state`, without the chunks that are added for a model
         try:
             if steps.search_web is not None:
                 extended = await steps.search_web(extended, config)
             extended = await steps.add_evidence(extended, config)
             return await write.ainvoke(extended, config)
         except ModelError as error:
-            if classify_by_rules is None:  # a failure of all models is an error
+            if classify_by_rules is None:  # the settings make a failure of all models an error
                 raise
             quoted = await _answer_without_model(steps, classify_by_rules, state, config)
             return mark_degraded(quoted, DegradedReason.from_error(error))
