@@ -1,4 +1,4 @@
-"""Extracts URLs and paths with their HTTP methods from a text, and indexes those in documents."""
+"""Extracts addresses (URLs and paths) with their HTTP methods, and indexes the addresses in documents."""
 
 import re
 from collections import defaultdict
@@ -193,7 +193,7 @@ def _methods_in(line: str) -> set[str]:
 
 
 def _split_address(address: str) -> tuple[str, _Path]:
-    """Return the host and the path segments. The host is empty if there is none."""
+    """Return the host, which may be empty, and the path segments. An invalid URL is a single segment."""
     try:
         parts = urlsplit(address.rstrip(_TRAILING_PUNCTUATION))
     except ValueError:  # such as an unclosed bracket

@@ -148,6 +148,10 @@ class FactIndex:
         return mention.is_explicit or _code_prefix(mention.text) in self._code_prefixes
 
     def _contains_name(self, mention: Mention) -> bool:
+        """Return whether a name with `.`, `:` or `-` is indexed, consists of fields, or is external.
+
+        The variable before a field, such as `response` in `response.data.total`, is ignored.
+        """
         name = _strip_brackets(mention.text)
         if name in self._names or ("." not in name and name.lower() in self._lower_names):
             return True
@@ -310,7 +314,8 @@ def _is_header(text: str, name: str, start: int, in_code: bool) -> bool:
 def _is_name(text: str, word: str, start: int) -> bool:
     """Return whether `word` is a name: snake_case, camelCase or a long word in capitals.
 
-    A shorter word in capitals is a name if the text before it introduces a value.
+    A shorter word in capitals is a name if it is quoted, or follows words such as "set to". In both cases,
+    it has at least three letters.
     """
     if is_standard(word) or word.startswith("__"):
         return False

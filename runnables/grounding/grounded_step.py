@@ -1,4 +1,8 @@
-"""Checks each step of an answer against the chunks that the model was shown."""
+"""Checks the steps of an answer against the chunks that the model was shown.
+
+A step is a text in the list `answer`. A fact is a name that the platform defines, such as a path, a field
+or an error code (see `facts.py`).
+"""
 
 import re
 from collections.abc import Sequence
@@ -74,12 +78,15 @@ class Grounder:
         self._chunks = [retrieved.chunk for retrieved in chunks]
         self._rules = rules
         self._cited = set[int]()
-        self._facts, self._indexed = FactIndex([self._question]), set[int]()
+        """Numbers of the chunks that the checked steps cite."""
+        self._facts = FactIndex([self._question])
+        self._indexed = set[int]()
+        """Numbers of the chunks in `_facts`, which also contains the question."""
         self._links = LinkPolicy(
-            (url for c in self._chunks for url in (c.page_url, strip_anchor(c.page_url))),
-            self._question,
-            rules.hosts,
-            (chunk.text for chunk in self._chunks),
+            pages=(url for c in self._chunks for url in (c.page_url, strip_anchor(c.page_url))),
+            question=self._question,
+            hosts=rules.hosts,
+            texts=(chunk.text for chunk in self._chunks),
         )
 
     def check_step(self, text: str) -> GroundedStep:
@@ -157,8 +164,8 @@ class Grounder:
     def _unverified_facts(self, cited: CitedText) -> list[str]:
         """Return the facts of `cited` that neither the question nor the chunks cited so far contain.
 
-        The index of the last call is extended. It is rebuilt if it contains a chunk whose only citation was
-        removed together with an unverified fact.
+        The index of the last call is extended. It is rebuilt if it contains a chunk that is no longer
+        cited, because the sentence that cited it also contained an unverified fact and was removed.
         """
         numbers = self._cited.union(cited.numbers)
         if not self._indexed <= numbers:

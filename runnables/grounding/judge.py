@@ -62,8 +62,9 @@ class Judge:
     ) -> list[bool | None] | None:
         """Return a verdict for each statement, or None if the judge fails or times out. Never raises.
 
-        The verdict is None for a statement that cannot be judged, such as one that cites nothing. If no
-        statement cites anything, the result is None, and the model is not called.
+        A verdict is true if the cited chunks support the statement, and None if the statement cannot be
+        judged, for example because it cites nothing. If no statement cites anything, the result is None,
+        and the model is not called.
         """
         if not any(cited for _, cited in statements):
             return None

@@ -165,8 +165,8 @@ class LinkPolicy:
         """Allow `pages`, the URLs in `question`, and documented endpoints of the platform.
 
         `hosts` are the platform's own hosts; their subdomains count as well. An endpoint on one of the
-        hosts is documented if its path occurs in `texts`, the texts of the chunks behind the answer. A
-        host without a path is always allowed.
+        hosts is documented if its path occurs in `texts`, the texts of the chunks behind the answer. The
+        URL of one of the hosts without a path is always allowed.
         """
         self._allowed = {_normalise(page) for page in pages if page}
         self._allowed |= {_normalise(url) for url in extract_urls(question)}
@@ -194,7 +194,7 @@ class LinkPolicy:
                 return f"[{label}]"  # a citation mark written as a link
             if is_allowed:
                 return match[0]
-            return _REMOVED + punctuation if label is None else label or _REMOVED
+            return _REMOVED + punctuation if label is None else (label or _REMOVED)
 
         replaced = _LINK.sub(replace, text.replace(_REMOVED, ""))
         return _AROUND_REMOVED.sub("", replaced), removed

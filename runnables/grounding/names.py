@@ -21,10 +21,14 @@ from typing import Literal
 from ingestion.text.words import dictionary_words, read_word_lists
 
 MentionKind = Literal["target", "name", "word", "number", "permission"]
-"""`target`: a URL or path; `name`: a name with `.`, `:` or `-`; `word`: any other name, such as `order_id`;
-`number`: an error code; `permission`: the name of a permission.
+"""The kind of a mention.
 
-The keys of JSON objects and of `key=value` pairs are usually of kind `word`, even if they contain `.`.
+- `target`: a URL or path.
+- `name`: a name with `.`, `:` or `-`.
+- `word`: any other name, such as `order_id`. A key of a JSON object is always a `word`. A key of a
+  `key=value` pair is a `word` unless it contains `-`.
+- `number`: an error code.
+- `permission`: the name of a permission.
 """
 
 CONTEXT_CHARS = 20
@@ -107,7 +111,7 @@ _RETURN_BEFORE = re.compile(
     r"answers?|returns?|gives?|with|as|in|by))"
     r"[\s`\"'“的是为了到]{0,4}$"
 )
-"""Words before a number that may be a code or a count."""
+"""Words such as "returns", after which a number may be an error code or a count."""
 
 
 @dataclass(frozen=True)

@@ -48,12 +48,13 @@ and without it.
 """
 
 MIN_SENTENCE_WORDS = 5
-"""Minimum number of content words of a sentence that is compared with the chunks by itself."""
+"""Minimum number of content words of a sentence to which `MIN_SENTENCE_SHARE` applies."""
 
-MIN_INFERRED_SHARE, MIN_INFERRED_WORDS = 0.6, 3
-"""Minimum share of a statement that a chunk must contain, and minimum number of content words in the
-statement, to add a missing citation.
-"""
+MIN_INFERRED_SHARE = 0.6
+"""Minimum share of a statement that a chunk must contain if a missing citation of the chunk is added."""
+
+MIN_INFERRED_WORDS = 3
+"""Minimum number of content words of a statement to which a missing citation is added."""
 
 _CODE_SPAN = re.compile(r"`[^`]*`")
 _URL = re.compile(r"https?://[!-~]+")
@@ -138,10 +139,13 @@ def word_share(statement: str, text: str) -> float:
 def inferred_support(statement: str, chunk: Chunk, question: str) -> float:
     """Return the share of `statement` that `chunk` contains, 0 to 1, to find a missing citation.
 
-    The share is that of content words or, if the chunk is in another language, of identifiers. If the share
-    is too small to infer a citation, the result is 0. It is also 0 if the chunk does not support the
-    statement (see `is_supported`). For a chunk in the same language, it is also 0 for a statement with few
-    content words, such as "the documentation does not say", because many pages contain these words.
+    The share is that of content words or, if the chunk is in another language, of identifiers. The result
+    is 0 if no citation can be inferred:
+
+    - The share is less than `MIN_INFERRED_SHARE`.
+    - The chunk does not support the statement (see `is_supported`).
+    - The chunk is in the language of the statement, and the statement has fewer than `MIN_INFERRED_WORDS`
+      content words, as in "the documentation does not say". Many pages contain such words.
     """
     if not is_supported(statement, [chunk], question):
         return 0.0
@@ -162,12 +166,14 @@ def _content_words(text: str) -> set[str]:
 
 
 def _shares_words_or_identifier(statement: str, cited: Sequence[Chunk]) -> bool:
-    """Return whether the chunks in the language of `statement` contain enough of its words.
+    """Return whether `cited` contains enough of the words of `statement`.
 
-    If a chunk is in another language, a shared identifier is enough (see `_shares_identifier`). Otherwise,
-    no sentence may be about another topic (see `_has_unrelated_sentence`). The language is detected in the
-    text of each chunk, because `Chunk.language` is that of the whole document, whose sections may be in
-    several languages.
+    Words are compared with the chunks in the language of the statement. If all chunks are in this language,
+    no sentence may be about another topic (see `_has_unrelated_sentence`). If a chunk is in another
+    language, a shared identifier is also enough (see `_shares_identifier`).
+
+    The language is detected in the text of each chunk, because `Chunk.language` is that of the whole
+    document, whose sections may be in several languages.
     """
     language = detect_language(_prose(statement))
     same_language = [chunk for chunk in cited if detect_language(_chunk_text(chunk)) == language]
@@ -178,7 +184,10 @@ def _shares_words_or_identifier(statement: str, cited: Sequence[Chunk]) -> bool:
 
 
 def _has_unrelated_sentence(statement: str, text: str) -> bool:
-    """Return whether `statement` has a sentence of which `text` contains almost no words."""
+    """Return whether `statement` has a long sentence of which `text` contains almost no words.
+
+    Code fences are not compared.
+    """
     blocks = split_markdown(statement)
     sentences = [_prose(block) for block in blocks if not block.lstrip().startswith(("```", "~~~"))]
     return any(
@@ -219,8 +228,8 @@ def _contains_numbers(text: str, prose: str) -> bool:
 def _is_checked(quantity: "Quantity") -> bool:
     """Return whether a number must be supported.
 
-    Some numbers in words may be part of an idiom (一次, 十分) or count parts of the answer (两个参数). They
-    are checked only if they are greater than 1 and have a unit of time, size or percentage (十天).
+    A number in words may be part of an idiom (一次, 十分) or count parts of the answer (两个参数). Such a
+    number is checked only if it is greater than 1 and has a unit of time, size or percentage (十天).
     """
     if not quantity.may_be_idiom:
         return True
@@ -336,7 +345,8 @@ _NUMBER = re.compile(
 )
 _UNIT = re.compile(
     rf"[\s\-]*(?:(?P<latin>{_alternatives(_UNITS, ascii_only=True)})s?(?![A-Za-z])"
-    rf"|个?(?P<han>{_alternatives(_UNITS, ascii_only=False)})(?![素志期击支别组]))",  # 元素, 日志, 周期 …
+    # not the start of another word, such as 元素, 日志 or 周期
+    rf"|个?(?P<han>{_alternatives(_UNITS, ascii_only=False)})(?![素志期击支别组]))",
     re.IGNORECASE,
 )
 _HALF_HOUR = re.compile(r"(?<!个)(?<!\d)半个?小时|\bhalf an hour\b", re.IGNORECASE)
@@ -349,9 +359,9 @@ class Quantity:
     """A number in a text."""
 
     value: str
-    """The number in digits, without thousands separators and multipliers: `20` for `20k` (see `parts`).
+    """The number in digits, such as `1000` for `1,000`, `30000` for `3 万` and `20` for `20k`.
 
-    `2026-1-31` for a date, `9:30` for a time.
+    A suffix such as `k` is applied only in `parts`. A date is written as `2026-1-31`, a time as `9:30`.
     """
     amount: tuple[QuantityKind, Decimal] | None = None
     """Kind of unit, and amount in seconds, bytes, fen (0.01 yuan), per cent, or minutes after 12 o'clock.
@@ -363,7 +373,7 @@ class Quantity:
     may_be_idiom: bool = False
     """Whether the number is written in words that may mean something else, such as `一` or `千万`."""
     parts: tuple[str, ...] = ()
-    """The numbers in a date or a time of day; 20000 for `20k` and `20 thousand`."""
+    """The numbers in a date or a time of day; `20000` for `20k` and `20 thousand`; empty otherwise."""
 
 
 def extract_quantities(text: str) -> list[Quantity]:
