@@ -89,12 +89,12 @@ RECOVERY_TIMEOUT_S = 10
 """Seconds for which an open circuit rejects calls before the model is called again."""
 
 FALLBACK_TIME_SHARE = 0.5
-"""Share of the remaining time that is kept for the fallback while a streaming model sends nothing."""
+"""Share of the remaining time that is kept for the fallback model while a streaming model is silent."""
 
 FALLBACK_TIME_SHARE_OF_REPLY = 0.25
 """`FALLBACK_TIME_SHARE` for a reply that is not streamed.
 
-It is smaller, because such a model sends nothing until the whole reply is complete.
+It is smaller, because without streaming a model is silent until the whole reply is complete.
 """
 
 MODE_ERRORS = (500, 501, 502)
@@ -138,7 +138,7 @@ class ChatModel:
     last_error: ModelError | None = None
     """The error of the last call; None if the call succeeded, or if there was no call.
 
-    Calls that the limiter or the open circuit rejected do not count.
+    Calls that were not sent, because of the limiter, the open circuit or the deadline, do not count.
     """
     last_called_at: float | None = None
     """`time.monotonic()` of the last call; None before the first."""
@@ -200,7 +200,10 @@ class ChatModel:
         )
 
     def _learn_window(self, window: int) -> None:
-        """Use the provider's `window` if it is smaller; otherwise raise the correction of token counts."""
+        """Use the size of the context window that the provider states in an error, in tokens.
+
+        If it is not smaller than assumed, the prompt was longer than estimated: the correction is raised.
+        """
         if window < self.window:
             self.window = window
             lower_output_limit(self.client, window)
@@ -314,7 +317,8 @@ class ChatModel:
 
         Raises ModelBusy if the limiter does not admit the call before the deadline.
         """
-        async with AsyncExitStack() as stack:  # only a timeout in `acquire` raises ModelBusy
+        # The stack keeps `yield` outside of `try`: only a timeout in `acquire` raises ModelBusy.
+        async with AsyncExitStack() as stack:
             try:
                 await stack.enter_async_context(self.limiter.acquire(remaining_seconds(config)))
             except TimeoutError:
@@ -352,7 +356,7 @@ class _Call:
 
     @property
     def max_silence_s(self) -> float:
-        """Seconds to wait for a reply or, while it is streamed, for its next chunk."""
+        """Maximum number of seconds to wait for the reply or, if it is streamed, for each of its chunks."""
         share = FALLBACK_TIME_SHARE if self.on_text else FALLBACK_TIME_SHARE_OF_REPLY
         if not run_context(self.config).has_fallback:
             share = 0.0

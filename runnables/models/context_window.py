@@ -75,8 +75,8 @@ def split_chunks(
 ) -> list[list[RetrievedChunk]]:
     """Split `chunks` into at most `MAX_CONTEXT_PARTS` parts, each of which fits the window.
 
-    The second and later parts leave room for the previous answer in the prompt. Chunks that fit in none of
-    the parts are omitted.
+    Later parts get less room than the first, because their prompts also contain the answer so far. Chunks
+    that fit in none of the parts are omitted.
     """
     parts = [fit_chunks(chunks, window, prompt_tokens)]
     remaining = _without(chunks, parts[0])

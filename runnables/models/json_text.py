@@ -70,9 +70,9 @@ def strip_thinking(text: str) -> str:
 
 
 def partial_object(text: str) -> dict[str, Any] | None:
-    """Return the JSON object that starts at the first brace of `text` and may be unfinished, or None.
+    """Return the JSON object at the first brace of `text`, which may be unfinished; None without an object.
 
-    A string that is unfinished is left out.
+    An unfinished string in the object is left out.
     """
     text = strip_thinking(text)
     try:
@@ -169,9 +169,10 @@ def _encodable_value(value: object) -> Any:
 
 
 def _unwrap(value: dict[str, Any], schema: type[BaseModel]) -> dict[str, Any]:
-    """Return the object with the fields of the schema: `value`, or the only such object inside it.
+    """Return `value`, or the only object inside it that has fields of the schema.
 
-    Raises _SchemaEchoed if `value` is a JSON Schema.
+    For a schema with the field `ok`, `{"result": {"ok": true}}` becomes `{"ok": true}`. Raises
+    _SchemaEchoed if `value` is a JSON Schema.
     """
     if "$defs" in value or ("properties" in value and value.get("type") == "object"):
         raise _SchemaEchoed

@@ -7,10 +7,10 @@ The best output mode that the model supports is used. The modes, best first:
 3. `json_mode`: the provider's JSON mode, with the schema in the prompt.
 4. `plain`: no mode of the provider; the prompt asks for JSON.
 
-If the reply contains no valid object, these methods are tried:
+If the reply contains no valid object, these methods are tried in order:
 
 5. `cut`: if the reply ends within the JSON, the incomplete end is left out.
-6. `repair`: other broken JSON is repaired.
+6. `repair`: JSON that is broken in another way is repaired.
 7. `re-ask`: one more call shows the model its own reply and the problem with it.
 8. `text`: `from_text`, if the call has it, converts the text of the first reply to an object.
 
@@ -166,9 +166,10 @@ class StructuredOutputCall(Generic[T]):
         config: RunnableConfig,
         on_text: OnText | None,
     ) -> tuple[T, OutputMethod] | None:
-        """Show the model its reply and the problem.
+        """Show the model its reply and the problem with it.
 
-        Returns the corrected object and its method, `re-ask` or `cut`, or None on failure.
+        Returns the corrected object and its method (`re-ask` or `cut`), or None if the call fails or the
+        second reply is not valid either.
         """
         request = load_prompt("repair", self.language).format_messages(problem=problem)
         quoted = text[:MAX_QUOTED_REPLY_CHARS] or "…"
@@ -178,7 +179,7 @@ class StructuredOutputCall(Generic[T]):
             value, method = await self._parse(model, text, "re-ask", config)
             return value, "cut" if method == "cut" else "re-ask"
         except (ModelError, UnreadableReply) as error:
-            log.info("%s: asking again failed: %s", self.step, type(error).__name__)
+            log.info("%s: no valid second reply: %s", self.step, type(error).__name__)
             return None
 
     async def reply(
@@ -343,9 +344,9 @@ def bind_output_mode(
 
 
 def may_be_about_mode(error: Exception) -> bool:
-    """Return whether another mode may avoid `error`.
+    """Return whether another output mode may avoid `error`.
 
-    Another mode does not help if the prompt is too long, or the key, model or address is wrong.
+    Another mode does not help if the prompt is too long, or if the key, model or address is wrong.
     """
     if isinstance(error, ContextExceeded):
         return False
