@@ -51,9 +51,7 @@ LookupTool = Callable[..., Awaitable[PassagesResult | OutlineResult]]
 
 
 async def outline(
-    name: Annotated[
-        str, "a service, a guide or an API, as people call it; an id or a path will do"
-    ],
+    name: Annotated[str, "a service, a guide or an API: its usual name, id or path"],
     runtime: ToolContextRuntime,
 ) -> OutlineResult:
     """List the documents of a service, a guide or an API with the headings that can be read."""
@@ -98,7 +96,7 @@ async def open_section(
     document: Annotated[str, "the document: its title, API name or path"],
     runtime: ToolContextRuntime,
     section: Annotated[
-        str, "its heading or a part of that, as `outline` and passages show it; empty to list all"
+        str, "a heading or a part of one, as in `outline` and passages; empty lists all sections"
     ] = "",
 ) -> PassagesResult | OutlineResult:
     """Read one section of a document in full, or list its sections."""
@@ -186,9 +184,9 @@ def _group_name(entry: CatalogueEntry) -> str:
 
 
 def _find_service(library: DocumentLibrary, name: str, question: Question) -> str | None:
-    """Return `name` if it is a service id, otherwise the service id of the best match that has one.
+    """Return `name` if it is a service id, otherwise the service id of the best-matching document.
 
-    Returns None if no matching document has a service id.
+    Documents without a service id are ignored. Returns None if no other document matches.
     """
     documents = library.find_documents(name, CANDIDATE_COUNT, question.filters)
     ids = [entry.service_id for entry in documents if entry.service_id]
