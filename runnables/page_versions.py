@@ -145,16 +145,16 @@ class VersionFinder:
         keys = {key for found in others.values() for key in found}
         if not keys:  # most questions
             return NO_VERSIONS
-        read: defaultdict[DocumentKey, list[Chunk]] = defaultdict(list)
+        by_document: defaultdict[DocumentKey, list[Chunk]] = defaultdict(list)
         for chunk in self._collection.chunks_of_documents([*keys, *documents]):
             if question.filters.allow(chunk):
-                read[chunk.document_key].append(chunk)
+                by_document[chunk.document_key].append(chunk)
         pages: dict[DocumentKey, _Versions] = {}
         for key, found in others.items():
             versions: dict[str, list[Chunk]] = {}
             for each in (key, *found):
-                if read[each]:
-                    versions.setdefault(version_of(read[each][0]), read[each])
+                if own := by_document[each]:
+                    versions.setdefault(version_of(own[0]), own)
             if len(versions) > 1:
                 pages |= {each[0].document_key: versions for each in versions.values()}
         names = dict.fromkeys(name for versions in pages.values() for name in versions)

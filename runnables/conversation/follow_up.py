@@ -433,7 +433,9 @@ def history_text(history: Iterable[Turn]) -> str:
 def _omits_subject(rest: str, subject: str, history: Iterable[Turn]) -> bool:
     """Return whether `rest`, a follow-up without openers such as "and", is unclear without `subject`."""
     words = set(all_stems(rest))
-    if not words or set(all_stems(subject)) <= words or private_words(rest) or "那个人" in rest:
+    contains_subject = set(all_stems(subject)) <= words
+    is_private = private_words(rest) or "那个人" in rest
+    if not words or contains_subject or is_private:
         return False
     pronoun = _PRONOUN.search(rest)
     if pronoun and not _has_antecedent(rest, pronoun.start()):
