@@ -96,6 +96,7 @@ _ELLIPSIS_END = re.compile(r"\s?(?:的?呢|也[^，,。]{0,6}吗|,? (?:too|as we
 """Words at the end of a follow-up that only names something."""
 
 _BEFORE_ACTION = re.compile(r"\b(?:i|we|you|to)\s+(?:an?\s+|the\s+)?$", re.I)
+"""The word before an action, such as "I" in "how do I create a booking"."""
 
 _PREPOSITION = re.compile(
     r"^(?:对于?|关于|换成|(?:如果|要是)是)\s*"
@@ -128,6 +129,8 @@ _NOT_ONLY_A_NAME = re.compile(
     r"|i|we|you|me|my|of|for|in|on|at|to|from|with|about|without|one|ones|that|there)\b",
     re.I,
 )
+"""A word or mark by which a text does more than name something."""
+
 _IDENTIFIER_FORMS = (
     r"[a-z0-9]+(?:_[a-z0-9]+)+",  # create_charge
     r"[A-Z0-9]+(?:_[A-Z0-9]+)+",  # SIGN_ERROR
@@ -188,9 +191,8 @@ def _repeat_about(text: str, history: Sequence[Turn], names_subject: bool) -> st
     nothing is appended and the result is empty.
     """
     base, aspect = split_aspect(history)
-    question = (
-        base if _is_name(_without_preposition(_strip_ending(aspect))) else history[-1].question
-    )
+    is_repeated = _is_name(_without_preposition(_strip_ending(aspect)))  # "create an order: iOS?"
+    question = base if is_repeated else history[-1].question
     rest = without_openers(text)
     if max(len(question), len(rest)) > MAX_CLAUSE_CHARS:
         return ""
@@ -198,21 +200,23 @@ def _repeat_about(text: str, history: Sequence[Turn], names_subject: bool) -> st
     if span := _similar_phrase(question, words, about):
         return _replace(question, span, about.split(maxsplit=1)[1])
     is_elliptical = rest != text or about != rest.rstrip(_END_MARKS)
-    if not is_elliptical or not _is_name(other := _PREPOSITION.sub("", about)):
+    if not is_elliptical or not _is_name(new_name := _PREPOSITION.sub("", about)):
         return ""
-    last = split_words(other)[-1]
-    span = _similar_name(question, other) or _similar_words(question, words, other)
+    last = split_words(new_name)[-1]
+    span = _similar_name(question, new_name) or _similar_words(question, words, new_name)
     if not span and (names_subject or (stem(last) in API_STEMS and may_be_noun(last))):
         return ""
-    if span := span or _span_of_subject(history[-1], question, about, other):
-        return _replace(question, span, other)
+    if span := span or _span_of_subject(history[-1], question, about, new_name):
+        return _replace(question, span, new_name)
     return _insert_subject(without_openers(base).rstrip(_END_MARKS), rest)
 
 
-def _span_of_subject(latest: Turn, question: str, about: str, other: str) -> tuple[int, int] | None:
-    """Return the span of what `question` is about, if `other` can replace it.
+def _span_of_subject(
+    latest: Turn, question: str, about: str, new_name: str
+) -> tuple[int, int] | None:
+    """Return the span of what `question` is about, if `new_name` can replace it.
 
-    `about` is `other` with its preposition or article. An environment, such as "on iOS", replaces nothing.
+    `about` is `new_name` with its preposition or article. An environment such as "on iOS" replaces nothing.
     """
     if _ENVIRONMENT.search(about):
         return None
@@ -221,7 +225,7 @@ def _span_of_subject(latest: Turn, question: str, about: str, other: str) -> tup
         span = _similar_noun(question, words, about) or _defined_term(question)
         if span:
             return span
-    return _api_span(latest, words, other)
+    return _api_span(latest, words, new_name)
 
 
 def _add_compared(subject: str, history: Sequence[Turn]) -> str:
@@ -252,9 +256,9 @@ def _without_preposition(phrase: str) -> str:
     return _ARTICLE_START.sub("", _PHRASE_START.sub("", phrase))
 
 
-def _replace(question: str, span: tuple[int, int], other: str) -> str:
+def _replace(question: str, span: tuple[int, int], new_name: str) -> str:
     start, end = span
-    return _INDEFINITE_ARTICLE.sub("the ", question[:start]) + other + question[end:]
+    return _INDEFINITE_ARTICLE.sub("the ", question[:start]) + new_name + question[end:]
 
 
 def _similar_phrase(question: str, words: Sequence[Word], about: str) -> tuple[int, int] | None:
@@ -284,9 +288,9 @@ def _phrase_end(question: str, words: Iterable[Word], start: int) -> int:
     for word in words:
         if word.start < start:
             continue
-        is_next = not re.search(r"[^\s\w/-]", question[end : word.start])
+        follows_punctuation = re.search(r"[^\s\w/-]", question[end : word.start])
         is_verb = word.text in PREDICATES or word.text in ACTION_VERBS
-        if not is_next or is_verb or _NOT_ONLY_A_NAME.fullmatch(word.text):
+        if follows_punctuation or is_verb or _NOT_ONLY_A_NAME.fullmatch(word.text):
             break
         end = word.end
     return end
@@ -322,48 +326,52 @@ def _defined_term(question: str) -> tuple[int, int] | None:
     return None if is_part or _NOT_ONLY_A_NAME.search(asked[group]) else asked.span(group)
 
 
-def _similar_name(question: str, other: str) -> tuple[int, int] | None:
-    """Return the span of the name in `question` that has the form of `other` and is most similar to it."""
-    form = next((form for form in _NAME_FORMS if form.fullmatch(other)), None)
+def _similar_name(question: str, new_name: str) -> tuple[int, int] | None:
+    """Return the span of the name in `question` that is most similar to `new_name`, and has its form."""
+    form = next((form for form in _NAME_FORMS if form.fullmatch(new_name)), None)
     if form:
         names = list(form.finditer(question))
-    elif _PROPER_NAME.fullmatch(other):
+    elif _PROPER_NAME.fullmatch(new_name):
         first = re.match(r"\w+\s", question)  # may be capitalised without being a name
         proper = _PROPER_NAME.finditer(question, first.end() if first else 0)
-        names = [name for name in proper if name[0].count(" ") == other.count(" ")]
+        names = [name for name in proper if name[0].count(" ") == new_name.count(" ")]
     else:
-        names = [name for name in LANGUAGE.finditer(question) if LANGUAGE.fullmatch(other)]
+        names = [name for name in LANGUAGE.finditer(question) if LANGUAGE.fullmatch(new_name)]
     ratios = [
-        (len(name[0]) == len(other), SequenceMatcher(None, name[0], other).ratio(), name.span())
+        (
+            len(name[0]) == len(new_name),
+            SequenceMatcher(None, name[0], new_name).ratio(),
+            name.span(),
+        )
         for name in names
     ]
     return max(ratios)[-1] if ratios else None
 
 
-def _similar_words(question: str, words: Sequence[Word], other: str) -> tuple[int, int] | None:
-    """Return the span of a phrase in `question` that shares its first or last word with `other`.
+def _similar_words(question: str, words: Sequence[Word], new_name: str) -> tuple[int, int] | None:
+    """Return the span of a phrase in `question` that shares its first or last word with `new_name`.
 
-    The phrase has as many words as `other`: "Apple Pay" is similar to "Google Pay". If `other` has two
-    Chinese characters, the phrase must have two with the same second one: 群聊 is similar to 单聊. A part
-    of a hyphenated word such as "Wi-Fi" is never similar.
+    The phrase has as many words as `new_name`: "Apple Pay" is similar to "Google Pay". Two Chinese
+    characters are similar to two others if the second ones are equal, as in 群聊 and 单聊. A part of a
+    hyphenated word such as "Wi-Fi" is never similar.
     """
-    others = split_words(other)
-    is_pair = len(other) == 2 and not other.isascii()
-    for size in range(len(others), 0, -1):
+    new_words = split_words(new_name)
+    is_pair = len(new_name) == 2 and not new_name.isascii()
+    for size in range(len(new_words), 0, -1):
         for part in zip(*(words[start:] for start in range(size)), strict=False):
             found = question[part[0].start : part[-1].end]
-            same = part[0].text == others[0] or part[-1].text == others[-1]
-            is_similar = same and size == len(others) > 1
+            same = part[0].text == new_words[0] or part[-1].text == new_words[-1]
+            is_similar = same and size == len(new_words) > 1
             if is_pair:
-                is_similar = len(found) == 2 and found[1] == other[1]
+                is_similar = len(found) == 2 and found[1] == new_name[1]
             around = question[part[0].start - 1 : part[0].start] + question[part[-1].end :][:1]
             if is_similar and "-" not in around and not _NOT_ONLY_A_NAME.search(found):
                 return part[0].start, part[-1].end
     return None
 
 
-def _api_span(latest: Turn, words: Sequence[Word], other: str) -> tuple[int, int] | None:
-    """Return the span of the name of the API of `latest` in its question, if `other` can replace it.
+def _api_span(latest: Turn, words: Sequence[Word], new_name: str) -> tuple[int, int] | None:
+    """Return the span of the name of the API of `latest` in its question, if `new_name` can replace it.
 
     A part of the name also counts, from two English words or two Chinese characters.
 
@@ -381,7 +389,7 @@ def _api_span(latest: Turn, words: Sequence[Word], other: str) -> tuple[int, int
     if named[0].isascii():
         is_action = _BEFORE_ACTION.search(latest.question[:start])
         return None if is_action or len(named) == 1 else (start, end)
-    nouns = list(map(may_be_noun, split_words(other)))
+    nouns = list(map(may_be_noun, split_words(new_name)))
     may_replace = all(map(may_be_noun, named)) or (len(nouns) > 1 and not all(nouns))
     return (start, end) if may_replace and end - start > 1 else None
 
