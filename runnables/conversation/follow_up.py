@@ -373,7 +373,7 @@ def _similar_words(question: str, words: Sequence[Word], new_name: str) -> tuple
 def _api_span(latest: Turn, words: Sequence[Word], new_name: str) -> tuple[int, int] | None:
     """Return the span of the name of the API of `latest` in its question, if `new_name` can replace it.
 
-    A part of the name also counts, from two English words or two Chinese characters.
+    A part of the name also counts if it has at least two English words or two Chinese characters.
 
     An English name after a word such as "I" or "to" is an action, as in "how do I create a booking". Such a
     name can only be replaced by `_similar_words`. A Chinese name is an action if one of its words is not a
