@@ -96,7 +96,9 @@ async def open_section(
     document: Annotated[str, "the document: its title, API name or path"],
     runtime: ToolContextRuntime,
     section: Annotated[
-        str, "a heading or a part of one, as in `outline` and passages; empty lists all sections"
+        str,
+        "the heading of the section or a part of it, as in `outline` and passages; "
+        "if empty, all sections are listed",
     ] = "",
 ) -> PassagesResult | OutlineResult:
     """Read one section of a document in full, or list its sections."""
