@@ -165,7 +165,7 @@ class VersionFinder:
         """Return the documents that may be other versions of the document of `chunk`.
 
         These have the same path, apart from the version. If there are none, the documents with the same
-        title and the same API path are returned.
+        title are returned if their API paths are also equal apart from the version.
         """
         by_name, by_title = self._indexes()
         entries = by_name[_last_part(chunk.document_id)]

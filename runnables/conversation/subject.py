@@ -217,7 +217,7 @@ def _problem(question: str, subject: str) -> str:
 def _subject_of_clause(clause: str) -> str:
     """Return the subject in `clause`; empty if it contains a pronoun.
 
-    A subject with more than `MAX_SUBJECT_WORDS` words is reduced to the first of its uncommon words.
+    A subject with more than `MAX_SUBJECT_WORDS` words is reduced to at most that many uncommon words.
     """
     subject = _noun_phrase(clause)
     if _SUBJECT_PRONOUN.search(subject):
