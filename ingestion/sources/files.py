@@ -1,7 +1,7 @@
 """Reads folders of text, HTML, PDF, Word and CSV files, and splits the files into sections at headings.
 
-Each chunk names the headings of its section. LangChain's community loaders for these formats drop headings;
-the readers in `formats` keep them.
+The readers in `formats` keep the headings, because each chunk names the headings of its section.
+LangChain's community loaders for these formats drop headings.
 """
 
 from collections.abc import Callable

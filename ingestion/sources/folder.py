@@ -25,7 +25,7 @@ from schemas.platform import ApiDocsSourceConfig, PageFolderConfig, SourceLimits
 READER_VERSION = 54
 """Version of the source readers, part of the fingerprint of each file.
 
-Increment it after a change that makes the same file yield a different document. Then indexed files are read
+Increment it after a change that makes the same file yield a different document. All files are then read
 again.
 """
 
@@ -53,8 +53,8 @@ _PROPER_NAME = re.compile(r"\.|[a-z][A-Z]|\Av?\d[\d_-]*\Z")
 """Matches names that are shown unchanged: names with a dot or in camel case, versions and dates."""
 
 _OPTIONAL_NAMES = ("page_path", "folder", "anchor")
-"""Values that may be empty in a complete `page_url`: `page_path` for the index page of the top folder,
-`folder` for a page at the top level, and `anchor` for text above the first heading of a page.
+"""Placeholders that a `page_url` template may leave empty: `page_path` for the index page of the top
+folder, `folder` for a page at the top level, and `anchor` for text above the first heading of a page.
 """
 
 FolderSource = ApiDocsSourceConfig | PageFolderConfig
@@ -66,7 +66,7 @@ class FolderReader(Generic[FolderT]):
 
     `suffixes` returns the suffixes that a source accepts, in lower case with the dot. `parse` returns
     the documents of a file, an empty list for a file without content, and None for a file that the
-    source skips. If it raises SourceError for a file, the run continues with the next file.
+    source skips. If `parse` raises SourceError for a file, the run continues with the next file.
     """
 
     def __init__(
@@ -107,7 +107,7 @@ class FolderReader(Generic[FolderT]):
     def fingerprints(self, source: FolderT, limits: SourceLimits) -> list[str]:
         """Return a digest for each file, of its content, its name and the result of `_reader_version`.
 
-        The content of the files that a file includes is part of its digest. Raises SourceError as `tasks`
+        If a file includes other files, their content is part of the digest. Raises SourceError as `tasks`
         does, and if a file is unreadable or too large.
         """
         version = _reader_version(source, limits)
@@ -154,7 +154,10 @@ def _is_skipped(folder_name: str) -> bool:
 
 
 def _reader_version(source: FolderSource, limits: SourceLimits) -> str:
-    """Return the reader's version, the unpacking limit, and the source's version and configuration."""
+    """Return the part of a fingerprint that all files of `source` share.
+
+    It contains the reader's version, the unpacking limit, and the source's version and configuration.
+    """
     configuration = source.model_dump_json(exclude={"path"})
     version = folder_version(source.path)
     return f"{READER_VERSION}\0{limits.unpacked_bytes}\0{version}\0{configuration}"
@@ -215,7 +218,10 @@ def read_text(path: Path) -> str:
 
 
 def path_values(path: Path, folder: Path) -> dict[str, object]:
-    """Return the values derived from a file's path below `folder`. All but `suffix` are percent-encoded."""
+    """Return the values derived from a file's path below `folder`; `PageFolderConfig` describes them.
+
+    All values except `suffix` are percent-encoded.
+    """
     relative = path.relative_to(folder).with_suffix("")
     page = relative.parent if relative.name.lower() in _INDEX_NAMES else relative
     return {

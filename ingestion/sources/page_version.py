@@ -14,16 +14,17 @@ _DEPRECATED_TEXT = re.compile(
     r"|(?:[该此本](?:接口|页面|文档|版本|方法|\s*API))?\s*已(?:经)?(?:被)?(?:废弃|弃用))",
     re.IGNORECASE,
 )
-"""The start of a remark that what the page describes is deprecated."""
+"""Matches the start of a remark such as "Deprecated since 2.0" or "该接口已废弃"."""
 _DEPRECATED_TITLE = re.compile(r"[(\[（【](?:deprecated|已?(?:废弃|弃用))[)\]）】]", re.IGNORECASE)
 
 
 def document_version(
     document_id: str, page_url: str, source_path: Path | None, source_name: str, api_url: str = ""
 ) -> str:
-    """Return the version that the first of the arguments with a version names; empty if there is none.
+    """Return the first version that the arguments, in their order, contain; empty if there is none.
 
-    `source_path` is the folder or file of the document's source; None if its pages are downloaded.
+    For the id `v2/quotas`, the version is `v2`. `source_path` is the folder or file of the document's
+    source; None if its pages are downloaded.
     """
     return (
         version_of_paths([document_id, page_url])
@@ -33,10 +34,10 @@ def document_version(
 
 
 def folder_version(folder: Path | None) -> str:
-    """Return the version of all documents at the path of a source; empty if the path names none.
+    """Return the version that the path of a source contains; empty if it contains none.
 
-    Only the last two folders of the path count. In a site made with Docusaurus that has
-    `versioned_docs`, the folder `docs` has the unreleased version.
+    Only the last two parts of the path count. In a Docusaurus site with a folder `versioned_docs`, the
+    version of the folder `docs` is `next`, because its pages are not released yet.
     """
     if folder is None:
         return ""
@@ -46,10 +47,10 @@ def folder_version(folder: Path | None) -> str:
 
 
 def is_deprecated(blocks: Sequence[MarkdownBlock], title_level: int = 6) -> bool:
-    """Return whether the title, or a remark below it, says that what the blocks describe is deprecated.
+    """Return whether a title, or a remark below it, says that the page or the API is deprecated.
 
-    The title is the first heading, unless its level is greater than `title_level`. Only the blocks before
-    the next heading count.
+    The title is the first heading, if its level is at most `title_level`. Blocks from the next heading on
+    are ignored.
     """
     has_title = False
     for block in blocks:

@@ -1,4 +1,9 @@
-"""The interface of source readers, and functions that read sources of any kind."""
+"""The interface of source readers, and functions that read sources of any kind.
+
+A page of a web site and a document of a LangChain loader count as files, too. The fingerprint of a file is
+a digest of its content and of everything else from which its documents are made, such as its name and the
+source's configuration.
+"""
 
 import hashlib
 import logging
@@ -46,14 +51,17 @@ class RefusedFile(SourceError):
 
 @dataclass(frozen=True)
 class Waiting:
-    """Yielded by a reader while it waits for a result, so that the run can be stopped."""
+    """Yielded by a reader at short intervals while it waits, so that the caller can stop the run."""
 
 
 FileResult = SourceDocument | UnchangedFile | EmptyFile | SourceError | Waiting
-"""The result of reading a file; a SourceError states in one line why the file was refused."""
+"""A result of reading a file. A SourceError states in one line why the file was refused."""
 
 FileTask = Callable[[], Sequence[FileResult]]
-"""Reads one file. Returns its documents, or why it has none. Can run in another process."""
+"""Reads one file. Returns its documents, or one result that says why there are none.
+
+A task can run in another process.
+"""
 
 RunTasks = Callable[[Iterator[FileTask | FileResult]], Iterator[FileResult]]
 """Takes an iterator of tasks and results, runs the tasks, and yields all results in order."""
@@ -77,9 +85,9 @@ def file_results(
 ) -> Sequence[FileResult]:
     """Return the documents that `read` returns, with the fingerprint of their file.
 
-    If there are none, the result says why. `read` returns None if the source skips the file, and raises
-    SourceError to refuse the file. A ConfigurationError, such as for a malformed `page_url`, is not caught
-    because it concerns the whole source.
+    If there are no documents, return one result that says why. `read` returns None if the source skips the
+    file, and raises SourceError to refuse the file. A ConfigurationError, such as for a malformed
+    `page_url`, is not caught because it concerns the whole source.
     """
     try:
         documents = read()
@@ -129,7 +137,7 @@ class FileTaskReader(Protocol[ConfigT]):
         ...
 
     def fingerprints(self, source: ConfigT, limits: SourceLimits) -> list[str]:
-        """Return the fingerprint of each file. Raises SourceError if one cannot be read."""
+        """Return the fingerprint of each file. Raises SourceError if a file cannot be read."""
         ...
 
     def tasks(
@@ -192,7 +200,7 @@ def _document_ids(result: FileResult) -> frozenset[str]:
 
 
 def count_files(source: SourceConfig) -> int | None:
-    """Return the number of files that `read_source` will read; None when it is unknown in advance.
+    """Return the number of files that `read_source` will read; None if the number is not known in advance.
 
     Raises SourceError for a folder without matching files.
     """
@@ -215,7 +223,7 @@ def digest_source(source: SourceConfig, limits: SourceLimits) -> str:
 
 
 def combine_fingerprints(fingerprints: Sequence[str]) -> str:
-    """Return one digest of several files' fingerprints; empty when any of them is empty.
+    """Return one digest of several fingerprints; empty if any of them is empty.
 
     A fingerprint that occurs several times counts once, because callers may pass one fingerprint per
     document, and a file may have several documents.
