@@ -75,7 +75,10 @@ def api_document(
 
 
 def _metadata(api: ApiDocument, found_version: str) -> dict[str, str]:
-    """Return the version, `found_version` unless `api` states one, and whether `api` is deprecated."""
+    """Return the metadata `version` (that of `api`, or else `found_version`) and `deprecated`.
+
+    A key without a value is left out.
+    """
     name = api.version or found_version
     version = {"version": name} if name else {}
     return version | ({"deprecated": "true"} if api.deprecated else {})
@@ -109,7 +112,10 @@ def api_method(chunk: Chunk) -> str:
 def _tables(
     api: ApiDocument, labels: SectionLabels
 ) -> Iterator[tuple[SectionKind, list[TableRow]]]:
-    """Yield each kind of section with the rows of its table, the header first; empty without a table."""
+    """Yield each kind of section with the rows of its table, the header first.
+
+    If the section has no table, the list of rows is empty.
+    """
     yield "request_headers", _table_rows(api.request_headers, labels)
     yield "request_url", []
     yield "public_parameters", _table_rows(api.public_parameters, labels)
@@ -122,7 +128,7 @@ def _tables(
 
 
 def _table_rows(parameters: tuple[Parameter, ...], labels: SectionLabels) -> list[TableRow]:
-    """Return the rows of a table, the header first; empty without parameters.
+    """Return the rows of a table, the header first; empty if there are no parameters.
 
     The columns "required" and "location" are left out if they are empty in every row.
     """

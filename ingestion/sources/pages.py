@@ -42,10 +42,10 @@ MAX_TITLE_CHARS = 500
 MAX_SHORT_NAME_CHARS = 3
 """Maximum length of a short name that is not ASCII, in characters; see `_is_short_name`."""
 MAX_TOPIC_OPERATIONS = 10
-"""If a page has more operations, its title does not become part of their names."""
+"""If a page has more operations, its title does not become part of their names; see `_full_name`."""
 
 TITLE_NAMES = ("sidebarTitle", "sidebar_label", "linkTitle", "nav_title")
-"""Front matter keys that title pages without `title`, such as `sidebar_label` of Docusaurus."""
+"""Front matter keys that contain the title of a page without `title`. Docusaurus has `sidebar_label`."""
 
 
 @dataclass(frozen=True)
@@ -85,6 +85,7 @@ class ParsedPage:
     url: str
     values: PageValues
     parts: Sequence[tuple[PagePart, list[MarkdownBlock]]]
+    """The parts of the page, each with its blocks."""
     api: ApiPage
     """The page's API operations. If there are none, all blocks are prose."""
     url_at: Callable[[str], str]
@@ -264,15 +265,18 @@ def _operation_document(
 
 
 def _full_name(page: ParsedPage, operation: PageOperation) -> str:
-    """Return the name of an operation. It may begin with the page's title, as in "Members - List".
+    """Return the name of an operation, after the page's title if the name alone may be unclear.
 
-    The title is added if at least half of the names on the page are too short to be clear alone, such as
-    "List" or "删除".
+    "List" on the page "Members" becomes "Members - List". The title is added if all of these are true:
+
+    - The page has 2 to `MAX_TOPIC_OPERATIONS` operations.
+    - At least half of their names are as short as "List" or "删除".
+    - The title is not generic, such as "Overview", and not already part of the name.
     """
     names = [each.name for each in page.api.operations]
     is_topic = 1 < len(names) <= MAX_TOPIC_OPERATIONS and not is_generic_heading(page.title)
-    are_short = 2 * sum(map(_is_short_name, names)) >= len(names)
-    if is_topic and are_short and page.title not in operation.name:
+    are_mostly_short = 2 * sum(map(_is_short_name, names)) >= len(names)
+    if is_topic and are_mostly_short and page.title not in operation.name:
         return f"{page.title} - {operation.name}"
     return operation.name
 
@@ -329,20 +333,23 @@ def _metadata(source: PageSourceConfig, values: PageValues) -> dict[str, str]:
 def _document_metadata(
     source: PageSourceConfig, page: ParsedPage, operation: PageOperation | None = None
 ) -> dict[str, str]:
-    """Return the configured metadata of a page or of one of its operations, its version and its state."""
+    """Return the configured metadata of a page, and the keys `version` and `deprecated` if they apply.
+
+    If `operation` is given, both keys also depend on the operation's URL and text.
+    """
     metadata = _metadata(source, page.values)
     path = source.path if isinstance(source, PageFolderConfig) else None
     url = split_origin(operation.url)[1] if operation else ""
     version = metadata.get("version") or document_version(
         page.document_id, page.url, path, source.name, url
     )
-    is_old = (
+    deprecated = (
         _is_true(page.values.get("deprecated"))
         or is_deprecated(page.parts[0][1], title_level=1)
         or (operation is not None and is_deprecated(operation.prose))
     )
     version_metadata = {"version": version} if version else {}
-    return metadata | version_metadata | ({"deprecated": "true"} if is_old else {})
+    return metadata | version_metadata | ({"deprecated": "true"} if deprecated else {})
 
 
 def _apply_part_values(
@@ -352,7 +359,10 @@ def _apply_part_values(
     section: Section,
     document_url: str,
 ) -> Section:
-    """Return `section` with the metadata and the URL of `part` that differ from the document's."""
+    """Return `section` with the metadata and the URL that result from the values of `part`.
+
+    Metadata and a URL that are equal to those of the document are left out.
+    """
     if not part.values:
         return section
     merged = {**values, **part.values}
@@ -367,7 +377,8 @@ def _apply_part_values(
 def _first_heading(parsed: Iterable[tuple[PagePart, list[MarkdownBlock]]], name: str) -> str:
     """Return the first heading of a page. A heading that is only the URL of the original page is skipped.
 
-    The result is empty if there is no heading, or if the file name `name` says more than the heading.
+    The result is empty if there is no heading. It is also empty if the heading is generic, such as
+    "Request" or "1 概述", and the file name `name` is not.
     """
     headings = (block for _, blocks in parsed for block in blocks if block.kind == "heading")
     first = next((block for block in headings if not _ORIGIN.fullmatch(block.title)), None)
@@ -388,8 +399,9 @@ def _sections(
     """Yield a section for the blocks below each heading or question, with the headings that lead to it.
 
     `parents` are the headings above those of `blocks`. A section's headings include neither `title` nor
-    empty headings. If `is_markup` is true, text other than code is cleaned with `clean_text`. `url_at`
-    returns the URL of the section that has the given anchor.
+    empty headings. If `is_markup` is true, questions and definition lists are recognised, and text other
+    than code is cleaned with `clean_text`. `url_at` returns the URL of the section that has the given
+    anchor.
     """
     headings: list[tuple[int, str]] = []
     body: list[str] = []
@@ -464,7 +476,7 @@ def lead_blocks(values: Mapping[str, object], title: str) -> list[MarkdownBlock]
 def with_lead(
     blocks: Sequence[MarkdownBlock], lead: Sequence[MarkdownBlock]
 ) -> list[MarkdownBlock]:
-    """Return a page's blocks with the paragraphs of `lead` inserted below its title.
+    """Return a page's blocks with the paragraphs of `lead` inserted below the page's title.
 
     Paragraphs that the page already contains are not inserted.
     """
