@@ -1,6 +1,6 @@
 """Reads folders of Markdown pages (.md, .mdx), with or without front matter.
 
-Relative links become the URLs of the pages that they name. Components of MDX pages that describe a field,
+Relative links become links to the URLs of the linked pages. Components of MDX pages that describe a field,
 such as `<ParamField>`, become tables; a field inside another one is indented below it.
 """
 
@@ -57,8 +57,9 @@ _CONTENTS_LINE = re.compile(
     r"\s*+(?:#{1,6}\s.*|(?:(?:[-*+]|\d+[.)])\s+)?\[.*\]\(.*\)\s*|-{3,}\s*)?"
 )
 """A line of a table of contents: blank, a heading, a link, an item that is a link, or a thematic break."""
-_NAME = re.compile(r"\{(\w+)")
-_PATH_NAMES = {"path", "page_path", "folder", "stem", "suffix", "anchor"}
+_PLACEHOLDER = re.compile(r"\{(\w+)")
+_PATH_PLACEHOLDERS = {"path", "page_path", "folder", "stem", "suffix", "anchor"}
+"""Placeholders of `page_url` templates whose values do not come from front matter."""
 _COMPONENT = re.compile(
     rf"<(?P<closing>/?)(?P<tag>[A-Z][\w.]*)(?P<attributes>{ATTRIBUTES})\s*(?P<empty>/?)>"
 )
@@ -74,6 +75,7 @@ _COLLAPSED = re.compile(
 _ELEMENT_TEXT = re.compile(r">\s*([^<>]+?)\s*<")
 _FIELD_NAME = re.compile(r"[A-Za-z_$@][\w.$@\[\]-]*")
 _GROUP_TAGS = ("Expandable", "Properties")
+"""Components that only contain the fields of an object. Their tags are removed."""
 _TAG = re.compile(r"</?[a-z][\w.]*\s*/?>|</[A-Z][\w.]*\s*>")
 _CODE = re.compile(r"^[ \t]*(`{3,}|~{3,}).*?(?:^[ \t]*\1|\Z)|`[^`\n]+`", re.MULTILINE | re.DOTALL)
 _LOCATIONS = ("path", "query", "body", "header")
@@ -108,7 +110,8 @@ def read_content(source: MarkdownSourceConfig, _limits: SourceLimits, path: Path
     If the page is a table of contents, `parts` is empty. Otherwise, the text of the Markdown files that the
     page imports is inserted.
 
-    Raises SourceError if the file is unreadable or its front matter is malformed.
+    Raises SourceError if the file is unreadable, its front matter is malformed, or it contains HTML that
+    exceeds a limit.
     """
     values, body = _split_front_matter(read_text(path))
     if path.stem.lower() == _CONTENTS_NAME and _is_contents(body):
@@ -131,7 +134,7 @@ def markdown_content(text: str) -> PageContent:
     """Return the front matter and the plain Markdown of a downloaded or converted page.
 
     A relative link to another page is replaced by its label. Raises SourceError if the front matter is
-    malformed.
+    malformed or the page contains HTML that exceeds a limit.
     """
     values, body = _split_front_matter(text)
     body = inline_links(replace_magic_blocks(body))
@@ -204,10 +207,10 @@ class LinkResolver:
         self._source = source
         self._front_matter = front_matter
         self._folder = f"{source.path}{os.sep}"
-        names = {name for template in source.page_url for name in _NAME.findall(template)}
-        self._needs_front_matter = not names <= _PATH_NAMES
+        names = {name for template in source.page_url for name in _PLACEHOLDER.findall(template)}
+        self._needs_front_matter = not names <= _PATH_PLACEHOLDERS
         self._urls: dict[Path, str] = {}
-        """The URLs of linked pages; a page may have many links to another one or to its own sections."""
+        """Cache of the URLs of linked pages, because pages often have many links to one page."""
 
     def resolve(self, markdown: str, path: Path, page: Path) -> str:
         """Return `markdown` with relative links to pages replaced by links to the URLs of the pages.
@@ -269,8 +272,11 @@ class _Field:
     values: Mapping[str, str]
     """Properties of the field, such as `type`, from the component's attributes and the objects in them."""
     location: str
+    """Where the field is sent, such as `query`; empty if the component does not say it."""
     depth: int
+    """Number of fields that contain this one."""
     text: list[str] = field(default_factory=list)
+    """The text inside the component, in parts."""
 
     @property
     def name(self) -> str:
@@ -300,10 +306,10 @@ def convert_fields_to_tables(text: str) -> str:
 
 
 def _expanded(match: re.Match[str]) -> str:
-    """Return a component with the name, type and `required` of its summary as attributes.
+    """Return a component with the name, type and `required` from its `<summary>` as attributes.
 
-    The documentation generator Docusaurus OpenAPI describes a field in a `<summary>`. A component whose
-    summary is only a title is returned unchanged.
+    Docusaurus OpenAPI, a documentation generator, describes fields in this way. A component whose summary
+    is only a title is returned unchanged.
     """
     name, *others = _ELEMENT_TEXT.findall(f">{match['summary']}<") or [""]
     if not others or not _FIELD_NAME.fullmatch(name):
@@ -349,6 +355,11 @@ class _FieldReplacer:
                 yield match
 
     def _add_text(self, text: str) -> None:
+        """Add the text between two components.
+
+        Inside a field, the text becomes part of the field's description. Elsewhere, it follows a table of
+        the pending fields. Text that consists only of tags is dropped, so that it does not split a table.
+        """
         if self._open:
             self._open[-1].text.append(text)
         elif _TAG.sub("", text).strip():
@@ -357,7 +368,10 @@ class _FieldReplacer:
 
 
 def _parse_fields(match: re.Match[str], depth: int) -> list[_Field]:
-    """Return the fields that a component describes: one, or those of the objects in its attributes."""
+    """Return the fields that a component describes: a single one, or those in its attributes.
+
+    The list is empty if the component describes no field.
+    """
     attributes = attributes_of(match["attributes"])
     if field_of_component := _parse_field(match["tag"], attributes, depth):
         return [field_of_component]
@@ -369,10 +383,10 @@ def _parse_fields(match: re.Match[str], depth: int) -> list[_Field]:
 
 
 def _fields_of_object(text: str) -> Mapping[str, Mapping[str, str]]:
-    """Return the fields that an object literal describes: the properties of each field, by its name.
+    """Return the fields that an object literal describes: the properties of each field, by field name.
 
-    The result is empty if a field has no `type`. Fumadocs describes fields in this way:
-    `<TypeTable type={{ id: { type: 'string', required: true } }} />`.
+    For `{ id: { type: 'string', required: true } }`, the field is `id`. Fumadocs writes such literals in
+    `<TypeTable type={...} />`. The result is empty if a field has no `type`.
     """
     fields = {name: properties_of(value) for name, value in properties_of(text).items()}
     if not all("type" in values for values in fields.values()):
@@ -384,7 +398,7 @@ def _fields_of_object(text: str) -> Mapping[str, Mapping[str, str]]:
 
 
 def _parse_field(tag: str, attributes: Mapping[str, str], depth: int) -> _Field | None:
-    """Return the field that a component with these attributes describes, or None.
+    """Return the field that a component with these attributes describes; None if it describes none.
 
     A component describes a field if its tag says so, such as `ParamField`, or if it has a `name` together
     with a type or `required`.
@@ -402,20 +416,20 @@ def _parse_field(tag: str, attributes: Mapping[str, str], depth: int) -> _Field 
     return _Field(tag, values, location, depth)
 
 
-def _field_tables(run: Sequence[_Field]) -> Iterator[str]:
+def _field_tables(fields: Sequence[_Field]) -> Iterator[str]:
     """Yield a table per kind of field, such as headers, request parameters and response fields."""
     groups: dict[str, list[_Field]] = {}
     title = ""
-    for found in run:
+    for found in fields:
         title = found.column_title if found.depth == 0 else title
         groups.setdefault(title, []).append(found)
-    for title, fields in groups.items():
+    for title, group in groups.items():
         states_required = title not in ("Name", "Response field") or any(
-            "required" in found.values for found in fields
+            "required" in found.values for found in group
         )
         columns = [title, "Type", *(["Required"] if states_required else [])]
         header = f"| {' | '.join((*columns, 'Description', 'Default', 'In'))} |"
-        rows = (_field_row(found, states_required) for found in fields if found.name)
+        rows = (_field_row(found, states_required) for found in group if found.name)
         yield "\n".join(["\n", header, "|" + " --- |" * (len(columns) + 3), *rows, "\n"])
 
 

@@ -70,7 +70,7 @@ def included_files(path: Path, folder: Path) -> list[Path]:
 
 
 def _imports(text: str, path: Path, folder: Path) -> dict[str, Path]:
-    """Return the Markdown files that a page imports, by the name of the component."""
+    """Return the Markdown files that a page imports, by the names of their components."""
     found: dict[str, Path] = {}
     for is_code, part in split_code(text) if "import" in text else ():
         for match in () if is_code else _IMPORT.finditer(part):
@@ -143,8 +143,8 @@ class _Inserter:
 def _fit_to_place(inserted: str, component: re.Match[str]) -> str:
     """Return `inserted` in the form that fits the place of `component`.
 
-    The form is one line in a table row, and for a single line that follows other text. Elsewhere it is a
-    block, indented like the component.
+    In a table row, `inserted` becomes one line. After other text on the line, a single line stays in that
+    line. In all other places, `inserted` becomes a block that is indented like the component.
     """
     start = component.string.rfind("\n", 0, component.start()) + 1
     before = component.string[start : component.start()]

@@ -43,11 +43,11 @@ _TAG_WITH_TEXT = re.compile(
     r"(?P<text>[^{]{0,300}+)\{%[ \t]*+endapi-method-(?P=name)[ \t]*+%\}"
 )
 """A tag, and the tag after it that contains its summary or description."""
-_OTHER_TAGS = re.compile(
+_REMOVED_TAGS = re.compile(
     r"tabs|code|content-ref|file|stepper|step|columns?|updates?|(?:swagger|api-method|openapi)(?:-[a-z-]+)?"
 )
 """Tags that are removed. Their content stays."""
-_GROUP = re.compile(r"api-method-(path|query|body|form-data|headers)(?:-parameters)?")
+_PARAMETER_GROUP = re.compile(r"api-method-(path|query|body|form-data|headers)(?:-parameters)?")
 _LOCATIONS = {"form-data": "body", "headers": "header"}
 
 
@@ -76,7 +76,7 @@ class _TagReplacer:
 
     def __init__(self) -> None:
         self._level = MIN_LEVEL
-        """Level of the next operation's heading: that of the last heading before it, at least MIN_LEVEL."""
+        """Level of the next operation's heading: the level of the last heading, but at least MIN_LEVEL."""
         self._location = ""
         """Where the parameters of the current group are sent."""
 
@@ -86,7 +86,7 @@ class _TagReplacer:
             self._level = max(len(match["heading"]), MIN_LEVEL)
             return match[0]
         tag = match["tag"]
-        if group := _GROUP.fullmatch(tag):
+        if group := _PARAMETER_GROUP.fullmatch(tag):
             self._location = "" if match["end"] else _LOCATIONS.get(group[1], group[1])
         values = attributes_of(match["attributes"])
         if tag in ("swagger", "api-method", "openapi", "openapi-operation"):
@@ -95,10 +95,13 @@ class _TagReplacer:
         if component:
             attributes = " ".join(_attribute(name, value) for name, value in values.items())
             return f"\n</{component}>\n" if match["end"] else f"\n<{component} {attributes}>\n"
-        return "" if _OTHER_TAGS.fullmatch(tag) else match[0]
+        return "" if _REMOVED_TAGS.fullmatch(tag) else match[0]
 
     def _operation(self, values: Mapping[str, str]) -> str:
-        """Return an operation's summary as a heading, then its method and URL; empty without a method."""
+        """Return an operation's summary as a heading, then its method and URL.
+
+        The result is empty if `values` contain no valid method.
+        """
         method = values.get("method", "")
         if not METHOD.fullmatch(method):
             return ""
@@ -171,11 +174,10 @@ def _with_tables(component: re.Match[str]) -> str:
 
 
 def _table(component: str, attribute: str, value: str) -> str:
-    """Return a list of objects as a table.
+    """Return the list of objects in `value` as a table; empty if it lists no fields, errors or permissions.
 
-    The result is empty if the objects do not describe fields, errors or permissions. The label of the table
-    is the name of the attribute or else of the component. A name for which `role_of_title` finds no role is
-    not used.
+    The label above the table is the name of the attribute or, if `role_of_title` finds no role for this
+    name, the name of the component. If neither name has a role, the table has no label.
     """
     rows = list(_rows(objects_of(value), 0))
     names = list(dict.fromkeys(name for row in rows for name in row))

@@ -1,7 +1,7 @@
 """Replaces the magic blocks of ReadMe.com, `[block:callout] {"body": "..."} [/block]`, by Markdown.
 
-A magic block contains a JSON object whose strings are Markdown or HTML. Replace magic blocks before escapes
-or links in the page are resolved, which could damage the JSON.
+A magic block contains a JSON object whose strings are Markdown or HTML. Call `replace_magic_blocks` before
+escapes or links in the page are resolved, because resolving them could damage the JSON.
 """
 
 import json
@@ -85,7 +85,7 @@ def _code(values: _Json) -> str:
 
 
 def _example(values: _Json) -> Iterator[str]:
-    """Yield a code example as fenced code, after its name if this is not only that of the language."""
+    """Yield the name of a code example in bold, unless it is the language, then the code in a fence."""
     code, language, name = _text(values, "code"), _line(values, "language"), _line(values, "name")
     if name.lower() not in ("", language.lower()):
         yield f"**{name}**"
