@@ -480,7 +480,7 @@ def test_start_page_behind_a_login_is_reported(crawler: Crawler) -> None:
     assert (report.added, report.kept) == (0, 6)
     assert report.refused == [
         f"{site.url}/guide/ redirects to {site.url}/login?next=/guide/, "
-        "which is not a page of the source and leads to none"
+        "which is not a page of the source and does not link to one; check url and include"
     ]
 
 

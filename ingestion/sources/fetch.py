@@ -62,10 +62,11 @@ class TransientError(SourceError):
 
 
 class Downloader:
-    """Downloads a description and the documents it refers to, or one page of a web site.
+    """Downloads an OpenAPI description and the documents it refers to, or one page of a web site.
 
-    `limits.file_bytes` and `limits.fetch_seconds` limit all downloads together. `cache` is a SQLite file of
-    responses. If it is set, each download asks the server whether the cached response is still valid.
+    `limits.file_bytes` and `limits.fetch_seconds` limit all downloads of a Downloader together. `cache` is
+    a SQLite file of responses. If it is set, each download asks the server whether the cached response is
+    still valid.
     """
 
     def __init__(self, url: str, limits: SourceLimits, cache: Path | None = None) -> None:
@@ -107,7 +108,7 @@ class _DownloadThread:
     def run(self, url: str) -> Download:
         thread = threading.Thread(target=self._work, args=(url,), daemon=True, name="fetch")
         thread.start()
-        thread.join(max(0.0, self.remaining))
+        thread.join(max(0.0, self.seconds_left))
         if thread.is_alive():
             self._close_connections()
             raise self._too_slow()
@@ -116,7 +117,7 @@ class _DownloadThread:
         return self.result
 
     @property
-    def remaining(self) -> float:
+    def seconds_left(self) -> float:
         return self.deadline - time.monotonic()
 
     def _too_slow(self) -> TransientError:
@@ -155,7 +156,7 @@ class _DownloadThread:
                 raise CrossOriginError(
                     "leads to another origin: scheme, host and port must be those of the source"
                 )
-            timeout = max(0.001, self.remaining)
+            timeout = max(0.001, self.seconds_left)
             trace = {"trace": self._record_stream}
             with client.stream("GET", url, timeout=timeout, extensions=trace) as response:
                 if response.status_code not in _REDIRECT_STATUSES:
@@ -177,7 +178,7 @@ class _DownloadThread:
             if len(body) > self.downloader.bytes_left:
                 megabytes = self.downloader.limits.file_bytes / 1_000_000
                 raise SourceError(f"larger than {megabytes:g} MB (APIDESK_MAX_FILE_BYTES)")
-            if self.remaining <= 0:
+            if self.seconds_left <= 0:
                 raise self._too_slow()
         self.downloader.bytes_left -= len(body)
         return bytes(body)

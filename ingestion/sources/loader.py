@@ -50,7 +50,7 @@ class _Failure:
     is_transient: bool
     """Whether the loader may succeed if it is started again."""
     retry_after_s: float = 0.0
-    """Seconds that the server asks to wait before a retry; 0 if it does not ask."""
+    """Seconds to wait before a retry, from the header `Retry-After`; 0 if it is not a whole number."""
 
 
 class LoaderReader:

@@ -34,7 +34,7 @@ MAX_RETRY_DELAY_S = 60.0
 
 @dataclass(frozen=True)
 class RemotePage:
-    """The content of a page as it was received."""
+    """A page as it was received."""
 
     id: str
     format: PageFormat
@@ -93,7 +93,7 @@ class SourceAbandoned(SourceError):
 
 
 class Deadline:
-    """Limits the time for reading a source. The time in `sleep` and the time reported to `spend` count."""
+    """Limits the time for reading a source: the time in `sleep` plus the time reported to `spend`."""
 
     def __init__(self, seconds: float) -> None:
         self._seconds = seconds

@@ -1,7 +1,7 @@
-"""Reads the pages of a web site, which it finds by links from a start page or in a sitemap.
+"""Reads the pages of a web site, which are found by following links from a start page or in a sitemap.
 
-Requests go to one origin, at a limited rate and as its robots.txt allows. Pages that the server declares
-unchanged (ETag, Last-Modified) come from a cache.
+Requests go to one origin, at a limited rate and according to the robots.txt of the site. Pages that the
+server declares unchanged (ETag, Last-Modified) come from a cache.
 """
 
 import logging
@@ -54,11 +54,9 @@ _ENCODED_DOT = re.compile("%2e", re.IGNORECASE)
 
 MIN_REDIRECTS = 6
 MAX_REDIRECTED_SHARE = 0.3
-"""Limits from which redirects to the same page are suspicious.
-
-The redirects are suspicious if at least MIN_REDIRECTS pages, and more than this share of the requested
-pages, redirect to one page. The site is then probably faulty or asks for a login. An error is reported, and
-the target is indexed only if a link or the sitemap names it.
+"""Redirects to one page are suspicious if they come from at least MIN_REDIRECTS pages, and from more than
+this share of the requested pages. The site is then probably faulty or asks for a login. An error is
+reported, and the target is indexed only if a link or the sitemap names it.
 """
 
 MAX_HELD_PAGES = 100
@@ -102,18 +100,22 @@ READER = WebsiteReader()
 
 
 class _Crawl:
+    """Reads the pages of one site. Contains the state of the crawl."""
+
     def __init__(self, source: WebsiteSourceConfig, limits: SourceLimits) -> None:
         self._source = source
         self._limits = limits
         self._start = httpx.URL(source.start)
         path = self._start.raw_path.decode("ascii").partition("?")[0]
         self._folder = path.rpartition("/")[0] + "/"
+        """The folder of the start page. Without `include` and `sitemap`, only pages below it are read."""
         self._cache = _usable_cache(limits)
         self._deadline = Deadline(source.timeout_seconds)
         self._robots = Protego.parse("")
         self._interval_s = 1 / source.requests_per_second
         self._last_request_at = -self._interval_s
         self._queue: deque[tuple[str, int]] = deque()
+        """Pages to request: pairs of a URL and the number of links that lead to it from the start page."""
         self._found_urls: set[str] = set()
         """All URLs that were passed to `_enqueue`, without fragments."""
         self._seen_page_ids: set[str] = set()
@@ -171,7 +173,7 @@ class _Crawl:
         if self._start_target and not self._has_pages:
             raise SourceError(
                 f"{self._source.start} redirects to {self._start_target}, "
-                "which is not a page of the source and leads to none"
+                "which is not a page of the source and does not link to one; check url and include"
             )
 
     def _hold(self, page: RemotePage, url: str) -> Iterator[RemotePage]:
@@ -220,7 +222,7 @@ class _Crawl:
             self._has_pages = True
 
     def _count_redirect(self, url: str, final: str) -> bool:
-        """Count the redirect from `url` to `final`, if any, and return whether it leads to another path."""
+        """Return whether `url` redirects to `final`, which has another path. If so, count the redirect."""
         target = _without_query(final)
         if _page_id(target) == _page_id(_without_query(url)):
             return False
