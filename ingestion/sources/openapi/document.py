@@ -103,7 +103,7 @@ class ApiDocumentBuilder:
         """Return the description and a link to `externalDocs`.
 
         A description that only repeats the name is replaced by the exact name, so that answers do not quote
-        both. It is left out for deprecated operations, webhooks and callbacks.
+        both. For deprecated operations, webhooks and callbacks, such a description is left out.
         """
         node, item = path_operation.node, path_operation.item
         text = node.text("description") or item.text("description") or node.text("summary")
@@ -117,7 +117,8 @@ class ApiDocumentBuilder:
     def _request_tables(self, operation: Operation) -> tuple[tuple[Parameter, ...], ...]:
         """Return three tables: headers, common parameters, and all other parameters including the body."""
         credentials = credential_parameters(operation)
-        is_event = operation.path_operation.event is not None  # its sender is the platform
+        # The platform sends the request of an event, so its fields are described like those of a response.
+        is_event = operation.path_operation.event is not None
         rows = RowBuilder(self.reader, self.labels, "response" if is_event else "request")
         header_credentials = [row for row in credentials if row.location == "header"]
         other_credentials = [row for row in credentials if row.location != "header"]
@@ -181,7 +182,8 @@ class ApiDocumentBuilder:
     def _examples(self, media: Sequence[MediaContent]) -> tuple[Example, ...]:
         """Return the examples of the bodies or, if there are none, the example in the first body's schema.
 
-        Examples of errors are omitted if there are other examples.
+        Examples of errors are omitted if there are other examples. At most `MAX_SHOWN_EXAMPLES` are
+        returned.
         """
         named = [example for body in media for example in body.examples]
         successes = [example for example in named if not is_error_example(example)] or named
@@ -205,9 +207,9 @@ def first_tag(node: Node) -> str:
 def operation_name(path_operation: PathOperation) -> str:
     """Return the name of an operation: its summary, the summary of its path item, or its operationId.
 
-    A name that only repeats the end of the path says little. If there is a description, its first sentence
-    is used instead. An operationId in camel case is written as words. Without any text, the name is the
-    method and path.
+    A name that only repeats the end of the path, such as `create` for `/group/create`, is replaced by the
+    first sentence of the description, if there is one. An operationId in camel case is written as words. If
+    the operation has none of these texts, its name is the method and path.
 
     The name of a webhook or callback is its summary, or its name in the OpenAPI description.
     """
@@ -249,7 +251,7 @@ def _content_type_header(types: tuple[str, ...], declared: Iterable[Parameter]) 
 
 
 def _distinct_schemas(media: Iterable[MediaContent]) -> list[MediaContent]:
-    """Return one of `media` for each distinct schema, because several media types often share a schema.
+    """Return the first of `media` for each distinct schema, because media types often share a schema.
 
     Media without a schema are omitted.
     """
@@ -264,7 +266,7 @@ def _distinct_schemas(media: Iterable[MediaContent]) -> list[MediaContent]:
 # --- security requirements ------------------------------------------------------------------------
 
 MAX_REQUIREMENTS = 50
-"""Maximum number of alternative requirements of an operation, and of security schemes in each."""
+"""Maximum number of alternative requirements of an operation, and of security schemes in one of them."""
 
 _URL_KEYS = ("authorizationUrl", "tokenUrl", "openIdConnectUrl")
 _TOKEN_PARAMETERS = {"authorization", "token", "accesstoken", "bearertoken"}
@@ -298,7 +300,8 @@ def permission_packages(
     """Return a package for each required scope.
 
     Each package has the description of its scope. If there are alternative requirements, every description
-    lists them. If a call without credentials is allowed, the last description says so. Raises SourceError.
+    lists the alternatives. If a call without credentials is allowed, the last description says so. Raises
+    SourceError.
     """
     alternatives = list(_alternatives(operation))
     distinct = dict.fromkeys(filter(None, map(_alternative_text, alternatives)))
@@ -369,7 +372,7 @@ def _scope_text(scheme: Node, scope: str) -> str:
 
 
 def _scheme_label(scheme: Node) -> str:
-    """Return the kind of a scheme with its URLs, such as `HTTP bearer` or `oauth2, https://…`."""
+    """Return the kind of a scheme, with its URLs if it has any: `HTTP bearer` or `oauth2, https://…`."""
     flows = [scheme, *(flow for _, flow in scheme["flows"].items())]
     urls = dict.fromkeys(filter(None, (flow.text(key) for flow in flows for key in _URL_KEYS)))
     has_urls = scheme.text("type") not in ("apiKey", "http", "basic")

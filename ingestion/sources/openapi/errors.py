@@ -23,12 +23,13 @@ _NESTED_KEYS = ("error", "errors", "data", "response")
 _CODE_LIST_ITEM = re.compile(
     r"^\s*(?:[-*+]\s+)?[`'\"]([^\s`'\"]+)[`'\"]\s*(?:[:：]|--?|—|–)\s*(\S.*)$"
 )
+"""A line of a description that explains a code: "- `name_taken`: Choose another name"."""
 _ERROR_NAME = re.compile(r"err|fail|错误|失败|异常", re.IGNORECASE)
 
 
 @dataclass
 class _CollectedError:
-    """Message and causes of one code, collected from descriptions, examples and schemas."""
+    """Message and causes of one error code, collected from descriptions, examples and schemas."""
 
     message: str = ""
     causes: list[str] = field(default_factory=list)
@@ -42,8 +43,9 @@ class _CollectedError:
 def errors_of_operation(operation: Operation, reader: SchemaReader) -> tuple[ErrorCode, ...]:
     """Return the error codes of `operation`. Raises SourceError.
 
-    Each error status is followed by the codes in its description, examples and schema. A success response
-    contributes the codes of its error examples. Responses with a 1xx or 3xx status are ignored.
+    Each error status is followed by the codes in the description, examples and schema of its response. A
+    success response contributes the codes of its error examples. Responses with a 1xx or 3xx status are
+    ignored.
     """
     errors: dict[str, _CollectedError] = {}
     successes = operation.success_responses
@@ -69,18 +71,18 @@ def is_error_example(named: NamedExample) -> bool:
 def _add_response(
     errors: dict[str, _CollectedError], response: OperationResponse, reader: SchemaReader
 ) -> None:
-    """Add the status of `response`, then the codes in the response.
+    """Add the status of `response`, then the platform's codes in the response.
 
     The status `default` is added only if the response contains no codes.
     """
-    items = [
+    code_lines = [
         match
         for line in response.description.splitlines()
         if (match := _CODE_LIST_ITEM.match(line))
     ]
     codes: dict[str, _CollectedError] = {}
     status = "" if response.status == "default" else f"HTTP {response.status}"
-    for match in items:
+    for match in code_lines:
         codes.setdefault(match[1][:MAX_CODE_CHARS], _CollectedError()).add(
             "", _with_status(status, match[2].strip())
         )
@@ -89,36 +91,38 @@ def _add_response(
         for code in _enumerated_codes(reader.read(media.schema), reader):
             error = codes.setdefault(code, _CollectedError())
             error.add("", "" if error.causes else status)
-    # A code that repeats the status, such as 404, does not get an entry of its own.
+    # A code that repeats the status, such as 404, is part of the entry of the status.
     status_as_code = codes.pop(response.status, _CollectedError())
     if status or not codes:
         entry = errors.setdefault(response.status, _CollectedError())
         entry.add(
             _status_phrase(response.status) or status_as_code.message,
-            _explanation(response, items),
+            _explanation(response, code_lines),
         )
     for code, error in codes.items():
         for cause in error.causes or [""]:
             errors.setdefault(code, _CollectedError()).add(error.message, cause)
 
 
-def _explanation(response: OperationResponse, items: list[re.Match[str]]) -> str:
+def _explanation(response: OperationResponse, code_lines: list[re.Match[str]]) -> str:
     """Return the cause to show for the status of `response`: usually the whole description.
 
-    `items` match the lines of the description that explain a code. If every line explains a code, only the
-    explanation of the status is kept. Other codes are only listed, because each gets an entry of its own.
+    `code_lines` match the lines of the description that explain a code. If every line explains a code, the
+    result is the explanation of the status itself and a list of the other codes. The explanations of these
+    codes are left out, because each code has an entry of its own.
     """
     lines = [line for line in response.description.splitlines() if line.strip()]
-    if not items or len(items) < len(lines):
+    if not code_lines or len(code_lines) < len(lines):
         return response.description
-    explanations = [item[2].strip() for item in items if item[1] == response.status]
-    others = dict.fromkeys(item[1] for item in items if item[1] != response.status)
+    explanations = [line[2].strip() for line in code_lines if line[1] == response.status]
+    others = dict.fromkeys(line[1] for line in code_lines if line[1] != response.status)
     return "; ".join(filter(None, [*explanations, ", ".join(f"`{code}`" for code in others)]))
 
 
 def _add_examples(
     errors: dict[str, _CollectedError], examples: Iterable[NamedExample], status: str
 ) -> None:
+    """Add the code in each example. Its cause is `status`, unless the code already has a cause."""
     for _, example in examples:
         code_and_message = _code_and_message(example.value)
         if code_and_message is not None:
@@ -144,7 +148,10 @@ def _code_and_message(value: object, depth: int = 0) -> tuple[str, str] | None:
 
 
 def _normalise_code(value: object) -> str:
-    """Return `value` as text if it can be a code (one word or an integer, except 0), otherwise empty."""
+    """Return `value` as text if it can be a code; otherwise, return an empty string.
+
+    A code is one word or an integer other than 0, and has at most MAX_CODE_CHARS.
+    """
     if isinstance(value, bool) or not isinstance(value, str | int) or value in (0, "0"):
         return ""
     code = str(value).strip()

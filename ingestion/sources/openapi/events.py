@@ -1,6 +1,7 @@
 """Webhooks and callbacks: the requests that the platform sends.
 
-Their documents have no API id, API name or URL, so that they do not look like operations to call.
+The documents about these requests have no API id, API name or API URL, so that they do not look like
+operations that a developer can call.
 """
 
 from collections.abc import Iterable, Iterator, Sequence
@@ -23,13 +24,16 @@ from schemas.errors import SourceError
 from schemas.platform import OpenApiSourceConfig
 
 MAX_CALLBACKS = 50
-"""Maximum number of callbacks of an operation, and of their requests. Further ones are ignored."""
+"""Maximum number of callbacks of an operation, and of requests of all its callbacks.
+
+Further ones are ignored.
+"""
 
 MAX_CALLERS = 10
 """Maximum number of operations that the document of a callback lists."""
 
 MAX_FIELDS = 100
-"""Maximum number of headers and fields of an event; the most deeply nested ones are left out first.
+"""Maximum number of headers and fields of an event. The most deeply nested fields are left out first.
 
 Without this limit, GitHub's webhooks would have more chunks than its operations, because each event repeats
 large objects such as the repository.

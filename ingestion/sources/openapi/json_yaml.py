@@ -34,7 +34,7 @@ def parse_json_or_yaml(data: bytes, limits: SourceLimits) -> object:
     """Parse JSON or YAML, in UTF-8 or in UTF-16 with a BOM.
 
     Only the first of several YAML documents is parsed. If a key occurs more than once, the last value is
-    used. Raises SourceError.
+    used. Raises SourceError if `data` is malformed, has another encoding or exceeds a limit.
     """
     text = _decode(data)
     if text.lstrip()[:1] not in ("{", "["):
@@ -99,10 +99,10 @@ def _children(outer: object) -> Iterator[object]:
 
 
 def parse_yaml(text: str, limits: SourceLimits) -> object:
-    """Return the first YAML document in `text`. Raises SourceError.
+    """Return the first YAML document in `text`.
 
-    Plain scalars are null, booleans or decimal numbers if YAML 1.2 defines them as such. Other scalars,
-    including dates, are text.
+    Unquoted scalars are null, booleans or decimal numbers if YAML 1.2 defines them as such. Other scalars,
+    including dates, are text. Raises SourceError if `text` is malformed or exceeds a limit.
     """
     try:
         return _ValueBuilder(limits).build(yaml.parse(text, Loader=_Loader))
@@ -144,6 +144,7 @@ class _OpenCollection:
     key: str | None = None
     """Key of the next value; None for the key `<<`."""
     has_key: bool = False
+    """Whether the key of the next value was parsed. Always false for a list."""
     merged: list[dict[str, object]] = field(default_factory=list)
     """The values of the key `<<`: objects to merge into this one."""
 
@@ -254,14 +255,17 @@ def _put(outer: _OpenCollection, value: object) -> None:
 
 
 def _key_text(value: object) -> str:
-    """Return a key as text, because the keys of JSON objects are strings. Raises SourceError."""
+    """Return a key as text, because the keys of JSON objects are strings.
+
+    Raises SourceError if the key is a list or an object.
+    """
     if isinstance(value, dict | list):
         raise SourceError("a key is a list or an object, but must be text")
     return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
 
 
 def _parse_scalar(event: yaml.ScalarEvent) -> object:
-    """Return null, a boolean or a decimal number; anything else is text, including dates."""
+    """Return the value of a scalar: null, a boolean, a decimal number or, for anything else, text."""
     text = event.value
     if not event.implicit[0]:
         return text

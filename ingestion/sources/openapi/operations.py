@@ -77,7 +77,7 @@ def make_example(value: object, title: str) -> Example | None:
 
 
 def as_text(value: object) -> str:
-    """Return `value` as text: a string unchanged, anything else as JSON."""
+    """Return a string unchanged, and any other value as JSON."""
     return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
 
 
@@ -112,9 +112,9 @@ class OperationParameter:
     node: Node
     schema: Node
     is_common: bool = False
-    """Whether the parameter is declared once for several operations.
+    """Whether one declaration of the parameter applies to several operations.
 
-    Documents list common parameters in a table of their own.
+    Documents list common parameters in a separate table.
     """
 
 
@@ -172,9 +172,11 @@ class PathOperation:
 
     method: str
     path: str
-    """For a webhook, its name; for a callback, an expression for the URL."""
+    """A path such as `/users/{id}`; for a webhook, its name; for a callback, an expression for the URL."""
     item: Node
+    """The path item that contains the operation."""
     node: Node
+    """The operation."""
     event: PlatformEvent | None = None
     """Set if the platform sends the request; None if developers call the operation."""
 
@@ -258,7 +260,8 @@ def path_operations(paths: Node) -> Iterator[PathOperation | SourceError]:
 def _operations_of_path(path: str, item: Node, target: Node) -> Iterator[PathOperation]:
     """Yield the operations of a path item and of the target of its `$ref`.
 
-    If both have an operation with the same method, only the path item's own operation is yielded.
+    If the path item and the target have an operation with the same method, only the operation of the path
+    item is yielded.
     """
     methods: set[str] = set()
     for holder in (item, target):

@@ -37,7 +37,7 @@ MAX_PATH_CHARS = 400
 """Maximum length of a path or an operationId, in characters. Both are used in ids of documents."""
 
 MAX_URL_BYTES = 4_000
-"""Maximum length of a document's URL in bytes. Longer ones are omitted."""
+"""Maximum length of a document's URL in bytes. Longer URLs are omitted."""
 
 MAX_PARAMETERS = 500
 """Maximum number of entries in the `parameters` list of a path or of an operation."""
@@ -89,7 +89,10 @@ class DescriptionSummary:
 
 
 def summarise_openapi(source: OpenApiSourceConfig, limits: SourceLimits) -> DescriptionSummary:
-    """Summarise a description without reading all its operations. Raises SourceError."""
+    """Summarise a description without reading all its operations.
+
+    Raises SourceError if the description cannot be read.
+    """
     return _Description(source, limits).summary()
 
 
@@ -308,16 +311,16 @@ def _detect_description_language(root: Node) -> Language:
 OVERVIEW_ID = "overview"
 """Id of the document about the whole API. An operation with this operationId gets another id."""
 
-MIN_CHARS = 80
-"""Minimum length of a description in characters. Shorter ones usually only repeat a name."""
+MIN_DESCRIPTION_CHARS = 80
+"""Minimum length of a `description` in the overview, in characters. Shorter ones usually repeat a name."""
 
 
 def overview_documents(source: OpenApiSourceConfig, root: Node) -> list[SourceDocument]:
     """Return a list of one document, which contains the descriptions of the API and of its tags.
 
-    Descriptions that are shorter than `MIN_CHARS` are left out. If none remains, the list is empty. The
-    heading of a tag's description is the tag's `x-displayName` or, if it has none, its name. Raises
-    SourceError.
+    Descriptions that are shorter than `MIN_DESCRIPTION_CHARS` are left out. If none remains, the list is
+    empty. The heading of a tag's description is the tag's `x-displayName` or, if it has none, its name.
+    Raises SourceError as `markdown_content` does.
     """
     text = "\n\n".join(_texts(root))
     if not text:
@@ -330,8 +333,8 @@ def overview_documents(source: OpenApiSourceConfig, root: Node) -> list[SourceDo
 
 
 def _texts(root: Node) -> Iterator[str]:
-    if len(text := root["info"].text("description")) >= MIN_CHARS:
+    if len(text := root["info"].text("description")) >= MIN_DESCRIPTION_CHARS:
         yield text
     for tag in root["tags"].elements():
-        if len(text := tag.text("description")) >= MIN_CHARS:
+        if len(text := tag.text("description")) >= MIN_DESCRIPTION_CHARS:
             yield f"# {tag.text('x-displayName') or tag.text('name')}\n\n{text}"

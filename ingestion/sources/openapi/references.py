@@ -1,4 +1,7 @@
-"""Loads the documents of a description and resolves their `$ref`s, within limits."""
+"""Loads the documents of an OpenAPI description and resolves their `$ref`s, within limits.
+
+A description consists of a main document and the documents to which its `$ref`s lead.
+"""
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
@@ -40,7 +43,7 @@ class Node:
     documents: "DescriptionDocuments"
 
     def __getitem__(self, key: str) -> "Node":
-        """Return the node of `key`; a node of None if there is no such key."""
+        """Return the node of `key`; a node of None if there is no such key or the value is no object."""
         return Node(self._get(key), self.base, self.documents)
 
     def _get(self, key: str) -> object:
@@ -118,7 +121,7 @@ class DescriptionDocuments:
         self.registry: Registry[object] = Registry(retrieve=self._retrieve)  # type: ignore[call-arg]
 
     def root(self) -> Node:
-        """Load the main document. Raises SourceError."""
+        """Load the main document. Raises SourceError if it cannot be loaded or parsed."""
         data, address = self.loader.main_document()
         contents = parse_json_or_yaml(data, self.limits)
         self.loaded[address] = _OPAQUE.create_resource(contents)
@@ -175,9 +178,9 @@ class _FileLoader:
         self.bytes_loaded = 0
 
     def main_document(self) -> tuple[bytes, str]:
-        """Load the main file.
+        """Load the main file, and return its content and URL.
 
-        It may be outside the folder, because its path comes from platform.toml and can be trusted.
+        The file may be outside the folder, because its path comes from platform.toml and can be trusted.
         """
         path = self.path.resolve()
         return self._data(path), path.as_uri()

@@ -53,13 +53,13 @@ class _Row:
     """Ids of all schemas that contain `schema`; see `Schema.structure_ids`."""
     depth: int = 0
     dimensions: int = 0
-    """Number of nested arrays around the elements."""
+    """Number of nested arrays around the elements: 2 for `array<array<string>>`."""
     inner: Schema = field(default_factory=Schema)
     """The schema of the innermost elements, if `schema` is an array; otherwise `schema` itself."""
     is_alternative: bool = False
     """Whether the row is one of several alternative schemas."""
     mark: str = ""
-    """A note if rows below are omitted because of a limit, or because an ancestor already shows them."""
+    """A note if rows below are omitted, because of a limit or because an ancestor shows the same schema."""
     children: list["_Row"] = field(default_factory=list)
     variants: list["_Row"] = field(default_factory=list)
 
@@ -100,9 +100,10 @@ class RowBuilder:
         )
 
     def body_rows(self, media: MediaContent, name: str, location: str) -> tuple[Parameter, ...]:
-        """Return a row per property and variant of a body, or a row `[]` for an array. Raises SourceError.
+        """Return a row per property and variant of a body. Raises SourceError.
 
-        Any other body has one row with the name `name`, or none if it has neither a type nor a description.
+        An array has one row with the name `[]`. Any other body has one row with the name `name`, or no row
+        if the body has neither a type nor a description.
         """
         root = _Row("", self.reader.read(media.schema), self.is_request or None, location)
         self._expand(root)
@@ -141,9 +142,9 @@ class RowBuilder:
         self.rows_left -= len(row.children) + len(row.variants)
 
     def _unwrap(self, row: _Row) -> frozenset[int]:
-        """Set `row.inner` to the schema of the innermost array elements.
+        """Set `row.inner` and `row.dimensions`, and return the ancestors of the row's children.
 
-        Sets `row.mark` if rows below must be omitted. Returns the ancestors of the row's children.
+        Sets `row.mark` if rows below must be omitted.
         """
         row.inner, ancestors = row.schema, row.ancestors
         while True:
@@ -163,9 +164,9 @@ class RowBuilder:
 
     def _children(self, row: _Row, ancestors: frozenset[int]) -> Iterator[_Row]:
         required = row.inner.required
-        is_stated = self.is_request or bool(
-            required
-        )  # in a request, fields are optional by default
+        # If no field is listed as required, all fields of a request are optional. Those of a response may
+        # be either.
+        is_stated = self.is_request or bool(required)
         named = [
             *row.inner.properties.items(),
             *((name, [node]) for name, node in row.inner.additional_properties),
@@ -183,7 +184,10 @@ class RowBuilder:
                 )
 
     def _variants(self, row: _Row, ancestors: frozenset[int]) -> Iterator[_Row]:
-        """Yield a row per alternative schema; none if all are scalar, because the row's type lists them."""
+        """Yield a row per alternative schema.
+
+        Yields nothing if all alternatives are scalar, because the type of `row` lists them.
+        """
         choices = row.inner.variants
         if not any(self.reader.read(node).structure_ids for node in choices):
             return

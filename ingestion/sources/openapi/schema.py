@@ -172,7 +172,7 @@ class SchemaReader:
         for base in node["allOf"].elements():
             yield from self._parts(base, seen)
         alternatives = list(_informative_alternatives(node))
-        if len(alternatives) == 1:  # it always applies
+        if len(alternatives) == 1:  # a single alternative always applies
             yield from self._parts(alternatives[0], seen)
         yield node
 
@@ -309,7 +309,7 @@ def _meaning(meanings: Node | None, number: int, value: str) -> str:
 def describe_schema(
     labels: SectionLabels, schema: Schema, inner: Schema, parameter: Node | None
 ) -> str:
-    """Return the text for a value: a note if it is deprecated, its description, and its constraints.
+    """Return the description and the constraints of a value, marked if the value is deprecated.
 
     `inner` is the schema of the elements of an array; for other values, it is `schema` itself. The
     description is that of `parameter`, `schema` or `inner`, or else the title of `schema`.

@@ -157,7 +157,10 @@ class Swagger2:
 
 
 def reader_for_version(root: Node) -> OpenApi3 | Swagger2:
-    """Return the reader for the version that a description declares. Raises SourceError."""
+    """Return the reader for the OpenAPI version that a description declares.
+
+    Raises SourceError if the version is not supported.
+    """
     if root.text("swagger").startswith("2"):
         return Swagger2(root)
     if root.text("openapi").startswith("3"):
@@ -166,7 +169,7 @@ def reader_for_version(root: Node) -> OpenApi3 | Swagger2:
 
 
 def _declared(path_operation: PathOperation, root: Node, key: str) -> Node:
-    """Return the operation's value of `key`, or else the root's, which applies to all operations."""
+    """Return the operation's value of `key` or, if it has none, the root's, which is the default."""
     return path_operation.node[key] if key in path_operation.node else root[key]
 
 
