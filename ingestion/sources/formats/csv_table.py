@@ -17,22 +17,23 @@ SAMPLE_ROWS = 50
 """Number of rows from which the delimiter is recognised."""
 
 MAX_LINE_BREAKS = 20
-"""Maximum number of line breaks in a cell of a file whose quotes may be unbalanced."""
+"""Maximum plausible number of line breaks in a cell. If there are more, a quote is probably not closed."""
 
 _DELIMITERS = ("\t", ";", ",")
 """In order of preference: texts contain commas, but seldom tabs."""
 _NO_DELIMITER = "\x1f"
-"""A character that no file contains, because `decode_text` refuses it."""
+"""The delimiter of a file with one column. No file contains it, because `decode_text` refuses it."""
 _STATED_DELIMITER = re.compile(r"\s*\"?sep=([,;|\t])\"?[ \t]*(?:\n|\Z)", re.IGNORECASE)
 """Matches a first line that states the delimiter, such as `sep=;`. Spreadsheet programs write it."""
 _QUOTING: Sequence[dict[str, Any]] = ({}, {"strict": True}, {"quoting": csv.QUOTE_NONE})
+"""Options of `csv.reader` in the order in which `_parse` tries them."""
 _MARK = re.compile(
     r"(?P<code>(?P<ticks>`++)[^`]++(?P=ticks)(?!`))"
     r"|(?P<tag></?[A-Za-z][^<>`\n]{0,60}>)"
     r"|[*`]|<(?=[^>]{0,200}>)|(?<![^\W_])_|_(?![^\W_])|\](?=\()|\{(?=#)"
     r"|\\(?=[!-/:-@\[-`{-~])"
 )
-"""Code spans, and what Markdown would take for tags, emphasis, links or escapes."""
+"""Matches code spans, and text that Markdown would take for tags, emphasis, links or escapes."""
 
 
 def read_csv(data: bytes, delimiter: str = "") -> PageContent:
@@ -57,8 +58,17 @@ def read_csv(data: bytes, delimiter: str = "") -> PageContent:
 
 
 def _delimiter(text: str) -> str:
+    """Return the delimiter with which the most rows of the sample have the same number of cells.
+
+    The result is `_NO_DELIMITER` if the text has one column or looks like prose.
+    """
+
     # csv.Sniffer fails on files with one column or few rows, and may take a letter in words for a quote.
     def fit(delimiter: str) -> tuple[int, int]:
+        """Return the number of rows with the usual number of cells, and this number of cells.
+
+        Both are 0 if `delimiter` does not separate cells.
+        """
         try:
             rows = _parse(text, delimiter, SAMPLE_ROWS)
         except csv.Error:  # a line without this delimiter is longer than a cell may be
@@ -75,7 +85,7 @@ def _delimiter(text: str) -> str:
 def _is_spaced(text: str, delimiter: str) -> bool:
     """Return whether whitespace follows each delimiter in the first 10,000 characters, as in prose.
 
-    The result is false for tabs.
+    The result is false if the delimiter is a tab.
     """
     sample = text[:10_000]
     spaced = re.findall(rf"{re.escape(delimiter)}(?=\s|\Z)", sample)
@@ -85,8 +95,8 @@ def _is_spaced(text: str, delimiter: str) -> bool:
 def _parse(text: str, delimiter: str, limit: int | None = None) -> list[list[str]]:
     """Return the rows of `text`, at most `limit`. A row without cells stands for a blank line.
 
-    A very long cell or one with many line breaks suggests that a quote is not closed. Then the text is
-    parsed in strict mode. If that fails, quotes are read as ordinary characters. Raises csv.Error if a cell
+    If a cell is very long or has many line breaks, a quote is probably not closed. The text is then parsed
+    in strict mode. If strict mode fails, quotes are read as ordinary characters. Raises csv.Error if a cell
     is too long even then.
     """
     has_spaced_quotes = f'{delimiter} "' in text
@@ -112,8 +122,8 @@ def _parse(text: str, delimiter: str, limit: int | None = None) -> list[list[str
 def _markdown(rows: list[list[str]], delimiter: str) -> str:
     """Return the rows as text and a table.
 
-    The table is as wide as its header, or as most rows if they are wider. If a row has more cells, its last
-    cell contains unquoted delimiters: the extra cells are joined to the last cell.
+    The table is as wide as its header, or as most rows if they are wider. If a row has more cells, the
+    extra cells are joined to the cell in the last column, which probably contains unquoted delimiters.
     """
     start = _header_index(rows)
     separator = f"{delimiter.strip()} "
@@ -135,8 +145,8 @@ def _markdown(rows: list[list[str]], delimiter: str) -> str:
 def _header_index(rows: Sequence[Sequence[str]]) -> int:
     """Return the index of the header: the first row with at least as many cells as most rows.
 
-    If rows directly above it have several cells too, the first of them is the header. Some of its column
-    names are missing.
+    If rows directly above this row also have several cells, the uppermost of them is the header. It lacks
+    some column names.
     """
     counts = [_count_cells(row) for row in rows]
     usual = mode(filter(None, counts)) if any(counts) else 0

@@ -1,4 +1,7 @@
-"""Reads Word documents: checks the package against limits, and converts its text to Markdown via HTML."""
+"""Reads Word documents: checks the package against limits, and converts its text to Markdown via HTML.
+
+The package of a document is a ZIP file. Its parts are the files in it, most of them XML.
+"""
 
 import io
 import zipfile
@@ -103,7 +106,7 @@ def _checked_parts(data: bytes, limits: SourceLimits) -> Iterator[tuple[str, byt
 
 
 class _Budget:
-    """The numbers of bytes and XML elements that may still be read from a package."""
+    """Counts the bytes and XML elements that may still be read from a package."""
 
     def __init__(self, limits: SourceLimits) -> None:
         self.max_bytes = limits.unpacked_bytes
@@ -149,7 +152,7 @@ class _XmlCheck:
         self.depth += 1
         self.budget.elements_left -= 1 + len(attributes) // 4
         if self.budget.elements_left < 0:
-            raise SourceError(f"contains more than {MAX_ELEMENTS} elements")
+            raise SourceError(f"contains more than {MAX_ELEMENTS} XML elements")
         if self.depth > MAX_DEPTH:
             raise SourceError(f"nests more than {MAX_DEPTH} elements deep")
 
@@ -158,7 +161,7 @@ class _XmlCheck:
 
 
 def _package(parts: dict[str, bytes]) -> io.BytesIO:
-    """Return a package that contains only the checked parts, so that mammoth cannot read others."""
+    """Return a package that contains only `parts`, so that mammoth cannot read unchecked parts."""
     file = io.BytesIO()
     with zipfile.ZipFile(file, "w") as package:
         for name, part in parts.items():

@@ -29,8 +29,8 @@ class Examples:
     def end(self, start: int) -> int:
         """Return the index after the example that begins at `start`; `start` if none begins there.
 
-        An example ends where its brackets or tags are closed. If they are never closed, it ends before the
-        first line that is neither XML nor JSON.
+        An example ends where its brackets or tags are closed. If they are never closed, the example ends
+        before the first paragraph that looks like neither XML nor JSON.
         """
         text = self._texts[start]
         if _XML_START.match(text):
@@ -49,18 +49,26 @@ class Examples:
         return end if end > start + 1 else start
 
     def _closed(self, start: int, opened: list[int], ends: tuple[str, ...]) -> int:
+        """Return the index after the paragraph in which everything opened since `start` is closed.
+
+        `opened` has, for each paragraph, the number of opening minus closing marks. The closing paragraph
+        ends in one of `ends`. The result is `start` if there is no such paragraph, or if the paragraphs up
+        to it look like prose.
+        """
         depth = 0
         for index in range(start, min(len(self._texts), start + MAX_EXAMPLE_LINES)):
             text = self._texts[index].rstrip()
             depth += opened[index]
             if depth <= 0 and text.endswith(ends) and not text.endswith("?>"):
-                lines = self._texts[start : index + 1]
-                markup = any(
-                    mark in line for line in lines for mark in (":", "：", "</", "/>", "{")
-                )
-                likely = sum(1 for line in lines if _CODE_LINE.match(line)) * 2 >= len(lines)
-                return index + 1 if markup and likely else start
+                return start if _is_prose(self._texts[start : index + 1]) else index + 1
         return start
+
+
+def _is_prose(lines: Sequence[str]) -> bool:
+    """Return whether the lines contain no markup, or most of them do not look like XML or JSON."""
+    text = "\n".join(lines)
+    has_markup = any(mark in text for mark in (":", "：", "</", "/>", "{"))
+    return not has_markup or sum(1 for line in lines if _CODE_LINE.match(line)) * 2 < len(lines)
 
 
 def is_code(lines: Sequence[str]) -> bool:

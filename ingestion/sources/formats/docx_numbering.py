@@ -1,4 +1,8 @@
-"""Computes the automatic numbers of the headings of a Word document, such as 2.3."""
+"""Computes the automatic numbers of the headings of a Word document, such as 2.3.
+
+An abstract list defines the start and the format of the numbers on each of its levels. Paragraphs refer to
+lists, and several lists may use one abstract list.
+"""
 
 import re
 from xml.etree import ElementTree
@@ -21,15 +25,19 @@ class HeadingNumbers:
             num.get(f"{WORD}numId", ""): value(num, "abstractNumId")
             for num in root.iter(f"{WORD}num")
         }
+        """Maps the id of each list to the id of its abstract list."""
         self._levels = {
             (abstract.get(f"{WORD}abstractNumId", ""), level.get(f"{WORD}ilvl", "")): level
             for abstract in root.iter(f"{WORD}abstractNum")
             for level in abstract.iter(f"{WORD}lvl")
         }
+        """Maps the id of an abstract list and a level, from "0", to the element that defines the level."""
         self._linked = {
             (key[0], value(level, "pStyle")): key[1] for key, level in self._levels.items()
         }
+        """Maps the id of an abstract list and a paragraph style to the level that has this style."""
         self._counts: dict[str, list[int]] = {}
+        """The current count on each level of an abstract list: [2, 3] after the heading 2.3."""
 
     def next_number(self, paragraph: ElementTree.Element) -> str:
         """Count `paragraph`, and return its number.
@@ -50,6 +58,7 @@ class HeadingNumbers:
         if value(self._levels[name, str(index)], "numFmt") in ("bullet", "none"):
             return ""
         numbers = [self._formatted(name, index, level, count) for level, count in enumerate(counts)]
+        # `text` is a template such as `%1.%2`, in which `%1` stands for the number on level 0.
         used = [int(digit) - 1 for digit in re.findall("%([1-9])", text)]
         if any(level > index or not numbers[level] for level in used):
             return ""
@@ -76,8 +85,8 @@ class HeadingNumbers:
     def _formatted(self, name: str, index: int, level: int, count: int) -> str:
         """Return `count` in the number format of `level`; empty for an unsupported format.
 
-        The number of a paragraph of level `index` contains `count`. If this level has the element `isLgl`,
-        the format is always decimal.
+        `count` is a component of the number of a paragraph on the level `index`. If that level has the
+        element `isLgl`, all components are decimal.
         """
         own = self._levels[name, str(index)]
         number_format = value(self._levels.get((name, str(level))), "numFmt")

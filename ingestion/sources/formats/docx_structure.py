@@ -55,7 +55,7 @@ def restructure(document: bytes, styles: WordStyles, numbers: HeadingNumbers) ->
 
 
 def _blocks(container: _Element) -> Iterator[_Element]:
-    """Yield the paragraphs and tables, also those in content controls."""
+    """Yield the paragraphs and tables, also those in content controls, except a table of contents."""
     for block in container:
         content = block.find(f"{WORD}sdtContent") if block.tag == f"{WORD}sdt" else None
         if content is None:
@@ -90,6 +90,7 @@ def _without_contents(blocks: list[_Element], styles: WordStyles) -> list[_Eleme
     kept: list[_Element] = []
     lines: list[_Element] = []  # may belong to the table of contents
     title: _Element | None = None  # the last of `kept`, if it is the title "Contents"
+    # The element at the end is not in a table of contents. It makes the loop decide about the last lines.
     for block in [*blocks, ElementTree.Element("end")]:
         text = _text(block) if block.tag == f"{WORD}p" else "-"
         if block.tag == f"{WORD}p" and _CONTENTS_STYLE.fullmatch(
@@ -113,17 +114,16 @@ def _without_contents(blocks: list[_Element], styles: WordStyles) -> list[_Eleme
 
 
 def _mark_heading(paragraph: _Element, styles: WordStyles, numbers: HeadingNumbers) -> None:
-    """Give a paragraph with an outline level the style of a heading, and put the number before its text."""
+    """Give a paragraph with an outline level the style of a heading.
+
+    Puts the automatic number of a heading before its text, unless the text begins with the number.
+    """
     number = numbers.next_number(paragraph)
     outline = value(paragraph, "pPr/outlineLvl")
     text = _text(paragraph).strip()
     properties = paragraph.find(f"{WORD}pPr")
-    if (
-        properties is not None
-        and outline in tuple("012345678")
-        and not _level(paragraph, styles)
-        and 0 < len(text) <= MAX_HEADING_CHARS
-    ):
+    has_outline_level = outline in tuple("012345678") and not _level(paragraph, styles)
+    if properties is not None and has_outline_level and 0 < len(text) <= MAX_HEADING_CHARS:
         for style in properties.findall(f"{WORD}pStyle"):
             properties.remove(style)
         level = min(int(outline) + 1, 6)
@@ -143,6 +143,7 @@ def _join_examples(blocks: list[_Element], styles: WordStyles) -> Iterator[_Elem
 
     A table whose only cell contains an example or code becomes a paragraph of code, too.
     """
+    # "#" stands for headings and tables, because it is neither XML nor JSON.
     texts = [
         _text(block) if block.tag == f"{WORD}p" and not _level(block, styles) else "#"
         for block in blocks
@@ -181,7 +182,8 @@ def _code(lines: list[str]) -> _Element:
 def _split_table(table: _Element) -> list[_Element]:
     """Split a table at the rows with a single cell, which become paragraphs between the parts.
 
-    Each part has the header of the table.
+    Each part begins with the header of the table. A table is not split if copies of its header could have
+    more than MAX_COPIED_ELEMENTS.
     """
     rows = table.findall(f"{WORD}tr")
     columns = max(map(_width, rows), default=0)

@@ -6,13 +6,16 @@ MAX_HEADING_STYLES = 200
 """Maximum number of heading styles. Limited because mammoth matches each style against each paragraph."""
 
 CODE_STYLE = "ApideskCode"
-"""Id of the style of paragraphs that are code. Documents do not define it."""
+"""Id of the style that `docx_structure` gives to paragraphs of code. Documents do not define it."""
 
 OUTLINE_STYLE = "ApideskOutline"
-"""Prefix of the style id of headings that only have an outline level: `ApideskOutline2` for level 2."""
+"""Prefix of the style ids that `docx_structure` gives to paragraphs that only have an outline level.
+
+The id for level 2 is `ApideskOutline2`.
+"""
 
 WORD = "{http://schemas.openxmlformats.org/wordprocessingml/2006/main}"
-"""Namespace of the elements and attributes."""
+"""Namespace of the elements and attributes, in the notation of ElementTree."""
 
 _HEADING_STYLE_LEVELS = {
     name: level

@@ -188,7 +188,7 @@ def _read_values(tree: Tag) -> Iterator[tuple[str, object]]:
 
 
 def _short_title(title: str, heading: Tag | None, link_texts: Set[str]) -> str:
-    """Return the part of `title` that names the page and not the site; empty if it is not recognised.
+    """Return the part of `title` that names the page, without the site; empty if it is not recognised.
 
     For "Orders | Shop", the result is "Orders" if this is the text of `heading`, or if "Shop" is in
     `link_texts`: pages link to the home page with the name of the site.

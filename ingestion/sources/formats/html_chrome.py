@@ -6,7 +6,7 @@ Many sites mark chrome only with a class. The same words occur in the classes of
 - One of its classes contains a word of `_CHROME`, and otherwise only words of `_GENERIC`.
 - It stands next to the content: its parent contains the heading of the page.
 - It contains no heading, table, definition list or code.
-- If the word is one of `_AMBIGUOUS_WORDS`, at least half of its text is in links and buttons.
+- If the word is one of `_AMBIGUOUS_WORDS`, at least half of the element's text is in links and buttons.
 
 Ids are ignored: generators make the id of a section, such as "share", from its heading.
 """
@@ -25,7 +25,7 @@ _CHROME = frozenset(
 _AMBIGUOUS_WORDS = frozenset(
     ["header", "toolbar", "cookie", "cookies", "share", "sharing", "related"]
 )  # fmt: skip
-"""Words that pages also use for content. Such elements are chrome only if they are mostly controls."""
+"""Words that pages also use for content; see the docstring of this module."""
 _GENERIC = frozenset(
     ["app", "bar", "block", "box", "buttons", "consent", "container", "content", "doc", "docs", "global",
      "info", "inner", "layout", "links", "list", "main", "notice", "page", "panel", "site", "top", "bottom",
@@ -45,7 +45,8 @@ def site_chrome(content: Tag) -> Iterator[Tag]:
     """Yield the headers, footers and similar elements of the site in `content`.
 
     Yields nothing if the page has no heading, because the position of chrome is relative to the heading.
-    Yields a header only if it stands before an `<h1>`: without one, the header may contain the title.
+    Yields a header only if it stands before an `<h1>`, because the header of a page without `<h1>` may
+    contain the title.
     """
     heading = content.find("h1") or content.find(_HEADINGS)
     if not isinstance(heading, Tag):
@@ -55,7 +56,11 @@ def site_chrome(content: Tag) -> Iterator[Tag]:
     counts = _text_children(content)
     for tag in content.find_all(_ELEMENTS):
         word = _chrome_word(tag)
-        if not word or not _is_beside(tag, around, counts) or tag.find(_CONTENT) is not None:
+        if (
+            not word
+            or not _is_next_to_content(tag, around, counts)
+            or tag.find(_CONTENT) is not None
+        ):
             continue
         if word in _AMBIGUOUS_WORDS and not _is_mostly_controls(tag):
             continue
@@ -75,7 +80,7 @@ def _word_of_name(name: str) -> str:
 
 
 def _text_children(content: Tag) -> Mapping[int, int]:
-    """Return the number of children that contain text, by the Python object id of their parent."""
+    """Return, for each element, its number of children that contain text. Keys are Python object ids."""
     counts: Counter[int] = Counter()
     seen = {id(content)}
     for string in content.strings:
@@ -87,12 +92,13 @@ def _text_children(content: Tag) -> Mapping[int, int]:
     return counts
 
 
-def _is_beside(tag: Tag, around: Set[int], counts: Mapping[int, int]) -> bool:
-    """Return whether `tag` stands next to the content: whether its parent is in `around`.
+def _is_next_to_content(tag: Tag, around: Set[int], counts: Mapping[int, int]) -> bool:
+    """Return whether the parent of `tag` contains the heading of the page.
 
-    Parents that contain nothing else are skipped. The result is false for an element directly after a
-    subheading, because it is the content of that section. `around` contains the Python object ids of the
-    page's heading and its ancestors. `counts` is the result of `_text_children`.
+    Parents that contain no text outside `tag` are skipped. The result is false for an element directly
+    after a subheading, because such an element is the content of the subheading's section. `around`
+    contains the Python object ids of the page's heading and of its ancestors. `counts` is the result of
+    `_text_children`.
     """
     if id(tag) in around:
         return False

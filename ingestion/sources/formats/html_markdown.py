@@ -59,7 +59,7 @@ def _separate_labels(content: Tag) -> None:
 
 
 def _number_list_items(content: Tag) -> None:
-    """Store the number of each list item: markdownify would count the preceding items for each one."""
+    """Store the number of each list item, because markdownify would count all items before it each time."""
     for items in content.find_all("ol"):
         start = str(items.get("start", "1"))
         first = int(start) if start.isdecimal() and len(start) < 10 else 1
@@ -203,7 +203,10 @@ def _is_in_heading(parent_tags: set[str]) -> bool:
 
 
 def _code_language(pre: Tag) -> str:
-    """Return the language named by the classes and attributes of the code or the elements around it."""
+    """Return the language of a code block, from the classes and attributes of the code and of its parents.
+
+    The result is empty if they name no language.
+    """
     candidates: list[Any] = [pre.find("code"), pre, pre.parent, pre.parent and pre.parent.parent]
     for tag in filter(None, candidates):
         names = list(tag.get("class") or ())

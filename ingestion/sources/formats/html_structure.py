@@ -47,7 +47,7 @@ MAX_SPANNED_CELLS = 20_000
 MAX_REPEATED_CHARS = 200
 """Maximum length, in characters, of a cell's text that is repeated in each row and column that it spans.
 
-A longer text appears only in the first of them.
+A longer text appears only in the first of these rows and columns.
 """
 _LAYOUT_CONTENT = ["table", "h1", "h2", "h3", "h4", "h5", "h6"]
 _TABLE_PARTS = ["thead", "tbody", "tfoot", "tr", "td", "th"]
@@ -126,8 +126,9 @@ def mark_fields(content: Tag) -> None:
 def _head_and_rest(element: Tag) -> tuple[list[str], list[Tag]]:
     """Split `element` into the texts of a field's head and the blocks after the head.
 
-    The head ends before the first block whose text is more than a flag such as "required". Both lists are
-    empty if `element` does not contain the head of a field.
+    The head consists of a name, a type and possibly labels. It ends before the first block, such as a
+    `<div>`, whose text is more than a flag such as "required". Both lists are empty if `element` does not
+    contain the head of a field.
     """
     tags = [part for part in element.children if isinstance(part, Tag)]
     pairs = [(tag, text) for tag in tags if (text := _line(tag))]
@@ -136,19 +137,19 @@ def _head_and_rest(element: Tag) -> tuple[list[str], list[Tag]]:
         return [], []
     if any(text.strip() for text in element.find_all(string=True, recursive=False)):
         return [], []
-    rest_flags = (
+    is_after_head = (
         part.name in _TEXT_BLOCKS and not _FLAG.fullmatch(text)
         for part, text in zip(parts[2:], texts[2:], strict=True)
     )
-    end = next((i for i, found in enumerate(rest_flags, 2) if found), len(parts))
+    end = next((i for i, is_after in enumerate(is_after_head, 2) if is_after), len(parts))
     return (texts[:end], parts[end:]) if end <= MAX_HEAD_PARTS else ([], [])
 
 
 def _parent_name(head: Tag, names: dict[int, str]) -> str:
     """Return the full name of the field that contains the field of `head`; empty if there is none.
 
-    The containing field's head is a preceding sibling of an ancestor of `head`. `names` maps the Python
-    object id of each head to the full name of its field.
+    The head of the containing field is a preceding sibling of an ancestor of `head`. `names` maps the
+    Python object id of each head before `head` to the full name of its field.
     """
     element = head.parent
     while element is not None:
@@ -243,7 +244,7 @@ def _add_empty_header(row: Tag) -> Tag:
 
 
 def _is_layout(table: Tag) -> bool:
-    """Return whether the table only positions other content."""
+    """Return whether the table only positions other content, such as headings, tables or a code block."""
     return table.find(_LAYOUT_CONTENT) is not None or (
         table.find("pre") is not None and len(table.find_all("tr", limit=2)) <= 1
     )
@@ -279,7 +280,8 @@ class _TableNormaliser:
 
         A cell that spans several columns is repeated in each column that has a title of its own, or in all
         columns of a table without titles. The only cell of a row is not repeated, because it is the title
-        of the rows below. `titles` is None for a row of the header, in which nothing is repeated.
+        of the rows below. `titles` are the titles of the columns. In rows of the header, `titles` is None
+        and nothing is repeated.
         """
         cells = row.find_all(["td", "th"], recursive=False)
         if len(cells) == 1 and not self.spanning:
@@ -343,8 +345,8 @@ def _span(cell: Tag, name: str) -> int:
 def _merge_spacers(table: Tag) -> None:
     """Replace the empty cells before the name of a nested field by a style that indents the name's cell.
 
-    A titled column is merged with the untitled columns after it if each row has text in at most one of
-    these columns.
+    To do so, a titled column is merged with the untitled columns after it, if each row has text in at most
+    one of these columns and the untitled columns are not all empty.
     """
     rows = [row.find_all(["td", "th"], recursive=False) for row in table.find_all("tr")]
     header = [_line(cell) for cell in rows[0]] if rows else []

@@ -82,7 +82,7 @@ def _read(reader: "PdfReader", limits: SourceLimits) -> PageContent:
 
 
 class _WorkBudget:
-    """The cost and bytes that the limits still allow, and the number of characters on the current page."""
+    """Counts the cost and bytes that the limits still allow, and the characters on the current page."""
 
     def __init__(self, limits: SourceLimits) -> None:
         self.cost_left = MAX_WORK
@@ -164,7 +164,7 @@ def _unpacked_size(item: Any) -> int:
 
 
 def _read_outline(reader: "PdfReader") -> Iterator[tuple[tuple[str, int], int]]:
-    """Yield the title and page of each bookmark, with its level; pages and levels are counted from 1."""
+    """Yield the title and page of each bookmark, and its level. Pages and levels are counted from 1."""
     pending: list[tuple[Any, int]] = [(item, 1) for item in reversed(_bookmarks(reader))]
     while pending:
         item, level = pending.pop()
@@ -193,7 +193,7 @@ def _properties(reader: "PdfReader") -> dict[str, object]:
 
 
 def _is_real_title(text: str) -> bool:
-    """Return whether an author wrote the title. Many programs write the file name or a default instead."""
+    """Return whether an author wrote the title. Many programs write a file name or "Untitled" instead."""
     name = text.lower()
     return (
         len(text) > 1

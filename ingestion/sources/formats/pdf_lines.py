@@ -15,7 +15,7 @@ _BOLD = re.compile(r"bold|black|heavy|cmbx|-demi|medi\b", re.IGNORECASE)
 _PAGE_NUMBER = re.compile(r"^\W{0,3}(\d{1,4})(?!\S)|(?<!\S)(\d{1,4})\W{0,3}$")
 _TOC_LEADER = re.compile(r"(?:(?:\.|·)\s{0,3}){4,}(?:\d{1,4}|[ivxlc]{1,6})\s*$|…{2,}\s*\d{1,4}\s*$")
 _TOC_LINE_CHARS = 400
-"""Number of characters at the end of a line in which dots and a page number are searched."""
+"""Number of characters at the end of a line that are searched for dots and a page number."""
 _TOC_TITLE = re.compile(r"\s*(?:目\s*[录錄次]|(?:table of )?contents)\s*", re.IGNORECASE)
 _NUMBER = re.compile(r"\d+|\b[ivxlc]+\b")
 
@@ -145,8 +145,8 @@ def remove_page_furniture(pages: list[list[PdfLine]]) -> list[PdfLine]:
     """Return the lines of `pages` without headers, footers, page numbers and tables of contents.
 
     A header or footer is at the same height on many pages and has, apart from numbers, the same text. The
-    first and last rows of pages are also removed if they begin or end with a number that grows by one from
-    page to page.
+    first or last row of a page is also removed if it begins or ends with a number that, on many pages,
+    grows by one from page to page.
     """
     margins = [_margin_lines(lines) for lines in pages]
     repeated = Counter(key for page in margins for key in {line.key for line in page.values()})
@@ -174,7 +174,8 @@ def remove_page_furniture(pages: list[list[PdfLine]]) -> list[PdfLine]:
 def _without_contents(lines: list[PdfLine]) -> list[tuple[int, PdfLine]]:
     """Return the lines of a page with their indexes, without those of a table of contents.
 
-    Its lines end in dots and a page number. The dots may be a separate PdfLine at the height of the entry.
+    Lines of a table of contents end in dots and a page number. The dots and the number may be a PdfLine of
+    their own, at the height of the entry.
     """
     heights = {round(line.y) for line in lines if _TOC_LEADER.search(line.text[-_TOC_LINE_CHARS:])}
     return [

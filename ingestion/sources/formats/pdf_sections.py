@@ -10,15 +10,15 @@ from ingestion.sources.formats.pdf_lines import PdfLine
 from ingestion.sources.formats.text import escape_markdown
 
 PageWidths = Mapping[int, int]
-"""The typical width of a line by page number."""
+"""Width of a full line by page number, in Latin characters; see `typical_widths`."""
 
 PdfOutline = Mapping[tuple[str, int], int]
-"""Levels of the bookmarks by title and page; levels and pages are counted from 1."""
+"""Levels of the bookmarks by title and page. Levels and pages are counted from 1."""
 
 FULL_LINE_SHARE = 0.7
 """Minimum width of a full line, as a share of the typical width.
 
-A paragraph continues after a full line. A shorter line ends where the author broke it.
+After a full line, the paragraph continues. After a shorter line, the author began a new line.
 """
 
 MAX_HEADING_CHARS = 150
@@ -28,7 +28,7 @@ MAX_HEADING_LINES = 3
 """Maximum number of lines of a heading."""
 
 MAX_CELL_LINES = 5
-"""Maximum number of lines of a table's cell. More lines below each other are a column of text."""
+"""Maximum number of lines in a cell of a table. More lines below each other are a column of text."""
 
 MAX_NUMBERED_WIDTH = 80
 """Maximum width, in Latin characters, of a numbered heading that is only slightly larger than body text."""
@@ -74,8 +74,8 @@ class _LineRun:
 def typical_widths(lines: list[PdfLine]) -> PageWidths:
     """Return the width of a full line on each page: the 90th percentile of the line widths.
 
-    Pages with several columns have their own width, all others that of the document. The unit is the width
-    of a Latin character; Chinese characters are twice as wide.
+    A page with several columns has a width of its own. All other pages have the width of the document. The
+    unit is the width of a Latin character. Chinese characters are twice as wide.
     """
     width = _typical_width(lines)
     pages = [list(group) for _, group in groupby(lines, key=lambda line: line.page)]
@@ -96,7 +96,7 @@ def _has_columns(lines: list[PdfLine]) -> bool:
 
 
 def lines_to_markdown(lines: list[PdfLine], widths: PageWidths) -> str:
-    """Return the lines of a section as Markdown; `widths` are the typical widths of a line."""
+    """Return the lines of a section as Markdown; `widths` is the result of `typical_widths`."""
     # A long section entirely in a monospaced font is text, not code.
     is_monospaced_text = all(line.is_monospaced for line in lines) and len(lines) > 50
     blocks: list[str] = []
@@ -136,31 +136,29 @@ def _text_to_markdown(lines: list[PdfLine], widths: PageWidths) -> str:
 def _merge_cells(lines: list[PdfLine]) -> list[PdfLine]:
     """Join the lines of each table cell. Lines that are not part of a cell are unchanged.
 
-    Lines below each other are a cell if the cell to the left or right is at the height of their middle.
-    They are also a cell if their first line is at the height of two cells to the left, or of one cell to
-    the right.
+    Lines directly below each other are a cell in two cases:
+
+    - The cell to the left or right is at the height of their middle.
+    - Their first line is at the height of two cells to the left, or of one cell to the right.
     """
     stacks = list(_group_stacks(lines))
     cells: list[PdfLine] = []
     for index, stack in enumerate(stacks):
         first = stack[0]
         middle = (first.y + stack[-1].y) / 2
-        before = [cell for cell in cells[-2:] if cell.page == first.page and cell.x < first.x]
-        after = [
-            line
-            for following in stacks[index + 1 : index + 2]
-            for line in following[:1]
-            if line.page == first.page and line.x > first.x
-        ]
+        left = [cell for cell in cells[-2:] if cell.page == first.page and cell.x < first.x]
+        following = [other[0] for other in stacks[index + 1 : index + 2]]
+        right = [line for line in following if line.page == first.page and line.x > first.x]
 
         def near(line: PdfLine, y: float, size: float = first.size) -> bool:
             return abs(line.y - y) < 0.2 * size
 
-        centred = any(near(line, middle) for line in [*before[-1:], *after])
-        at_top = [line for line in [*before, *after, *after] if near(line, first.y)]
-        if 1 < len(stack) <= MAX_CELL_LINES and (centred or len(at_top) > 1):
+        is_centred = any(near(line, middle) for line in [*left[-1:], *right])
+        lefts_at_top = [line for line in left if near(line, first.y)]
+        is_at_top = len(lefts_at_top) == 2 or any(near(line, first.y) for line in right)
+        if 1 < len(stack) <= MAX_CELL_LINES and (is_centred or is_at_top):
             text = join_lines([line.text.strip() for line in stack])
-            cells.append(replace(first, text=text, y=middle if centred else first.y))
+            cells.append(replace(first, text=text, y=middle if is_centred else first.y))
         else:
             cells += stack
     return cells
@@ -228,7 +226,7 @@ def _paragraphs(lines: list[PdfLine], widths: PageWidths) -> list[str]:
 
 
 def _split_paragraphs(lines: list[PdfLine], widths: PageWidths) -> Iterator[list[list[PdfLine]]]:
-    """Yield paragraphs. A paragraph is a list of parts; a part ends where the author broke the line."""
+    """Yield paragraphs. A paragraph is a list of parts, which end where the author began a new line."""
     block: list[list[PdfLine]] = []
     for line in lines:
         if not block:
@@ -332,7 +330,7 @@ def _demote_long_heading(run: _LineRun) -> _LineRun:
 
 
 def _continues_heading(line: PdfLine, following: PdfLine) -> bool:
-    """Return whether two consecutive lines of the same level belong to the same heading."""
+    """Return whether two consecutive lines with the same heading level belong to the same heading."""
     near = 0 <= line.y - following.y <= 1.7 * line.size
     return line.page == following.page and near and not _SECTION_NUMBER.match(following.text)
 

@@ -21,7 +21,7 @@ _BOMS = (
 )
 _CANDIDATE_ENCODINGS = ("big5", "shift_jis", "euc_jp", "cp1252", "cp1251", "koi8_r", "iso8859_2")
 _SAMPLE_BYTES = 64_000
-"""Number of bytes, or of decoded characters, from which the encoding is detected."""
+"""Number of bytes, or of decoded characters, that are examined to detect the encoding."""
 
 _CONTROL = re.compile(r"[\x00-\x08\x0e-\x1a\x1c-\x1f]")
 _HEADING = re.compile(r" {0,3}#{1,6}(?:[ \t]|$)")
@@ -32,8 +32,8 @@ _FENCE = re.compile(r" {0,3}(`{3,}|~{3,})")
 def read_txt(data: bytes, source: FilesSourceConfig) -> PageContent:
     """Return the values in the header, and the rest of the text in parts.
 
-    The values are the named groups of `source.header`. The first part is the text before the first match of
-    `source.section`. Each match begins another part.
+    The header is the first match of `source.header`, and its named groups are the values. The first part is
+    the text before the first match of `source.section`. Each match begins another part.
 
     Raises SourceError if `data` is not text.
     """
@@ -66,8 +66,9 @@ def _groups(match: re.Match[str]) -> dict[str, object]:
 def decode_text(data: bytes, declared: str | None = None) -> str:
     """Return `data` as text with `\\n` line ends.
 
-    The encoding is that of the byte order mark. Without one, `declared`, UTF-8 and GB18030 are tried
-    before the encoding is guessed. Raises SourceError if `data` is not text.
+    The encoding is that of the byte order mark. Without a mark, `declared`, UTF-8 and GB18030 are tried in
+    this order. If none fits, the encoding is guessed. Raises SourceError if `data` is not text or its
+    encoding is unknown.
     """
     candidates = _candidate_encodings(data, declared)
     text = next(filter(None, starmap(_try_decode, candidates)), "")
