@@ -67,7 +67,7 @@ def _delimiter(text: str) -> str:
     def fit(delimiter: str) -> tuple[int, int]:
         """Return the number of rows with the usual number of cells, and this number of cells.
 
-        Both are 0 if `delimiter` does not separate cells.
+        Both are 0 if `delimiter` does not occur, or separates parts of sentences instead of cells.
         """
         try:
             rows = _parse(text, delimiter, SAMPLE_ROWS)

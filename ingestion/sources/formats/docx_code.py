@@ -65,7 +65,10 @@ class Examples:
 
 
 def _is_prose(lines: Sequence[str]) -> bool:
-    """Return whether the lines contain no markup, or most of them do not look like XML or JSON."""
+    """Return whether the lines are not code.
+
+    Prose contains no mark such as `</` or `{`, or most of its lines do not look like XML or JSON.
+    """
     text = "\n".join(lines)
     has_markup = any(mark in text for mark in (":", "：", "</", "/>", "{"))
     return not has_markup or sum(1 for line in lines if _CODE_LINE.match(line)) * 2 < len(lines)

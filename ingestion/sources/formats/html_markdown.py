@@ -59,7 +59,7 @@ def _separate_labels(content: Tag) -> None:
 
 
 def _number_list_items(content: Tag) -> None:
-    """Store the number of each list item, because markdownify would count all items before it each time."""
+    """Store the number of each list item. To find it, markdownify would count all preceding items."""
     for items in content.find_all("ol"):
         start = str(items.get("start", "1"))
         first = int(start) if start.isdecimal() and len(start) < 10 else 1
