@@ -26,7 +26,7 @@ def run_in_child(
 
 
 def exit_with_parent() -> None:
-    """Make this child process end when its parent dies. By default, it would wait forever."""
+    """Make this child process end when its parent dies. By default, it would wait for work forever."""
     parent = multiprocessing.parent_process()
     assert parent is not None, "this must be called in a child process"
 

@@ -1,9 +1,9 @@
 """Documents that a run compares, so that it writes only what has changed.
 
 `StoredDocuments` are the documents that the collection contains. `HeldDocuments` are new versions of these
-documents, held back until the whole source has been read. Only then is it known whether many of them are
-the same login or error page. If a site starts to ask for a login, every page becomes the login page, and
-the first of these looks like any changed page.
+documents, held back until the whole source has been read. If a site starts to ask for a login, it returns
+the login page in place of every page. The first of these pages looks like any changed page. Only the whole
+source shows that many pages have become the same page.
 """
 
 import hashlib
@@ -19,10 +19,13 @@ from ingestion.worker_processes import ChunkedDocument
 from schemas.document import Chunk
 
 MIN_IDENTICAL_DOCUMENTS = 6
-"""Minimum number of documents with the same new text for which the new versions may be refused."""
+"""Minimum size of a group of documents that is refused because their new versions have the same text.
+
+Smaller groups are indexed like any other change.
+"""
 
 MAX_MEMORY_BYTES = 10_000_000
-"""Maximum size of the held documents in memory, in bytes. Larger ones are kept in a temporary file."""
+"""Total size of the held documents, in bytes, above which all of them are kept in a temporary file."""
 
 _LINK_TARGET = re.compile(r"\]\([^)\s]*")
 
@@ -63,8 +66,9 @@ class StoredDocuments:
 
         A file whose chunks have different fingerprints is omitted, because its current fingerprint is
         unknown. This happens on a Milvus server, where unchanged chunks keep the fingerprint of an earlier
-        version of their file. The ids of documents from the same file differ only after `#`.
+        version of their file.
         """
+        # The ids of documents from the same file differ only after `#`: `orders.md`, `orders.md#create`.
         by_file: dict[str, set[str]] = defaultdict(set)
         known: dict[str, set[str]] = defaultdict(set)
         stored = self._fingerprints.get(source, {})
@@ -83,7 +87,7 @@ class HeldDocuments:
         # The file is deleted when this object is freed.
         self._file = SpooledTemporaryFile(max_size=MAX_MEMORY_BYTES)  # noqa: SIM115
         self._ids: dict[str, set[str]] = defaultdict(set)
-        """Ids of the documents by the digest of their text."""
+        """Ids of the held documents, by the digest of their text."""
 
     def add(self, document: ChunkedDocument) -> None:
         """Add the new version of a document."""
@@ -103,9 +107,10 @@ class HeldDocuments:
 
 
 def text_digest(chunks: Iterable[Chunk]) -> str:
-    """Return a digest of a document's title and text without link targets.
+    """Return a digest of the title and the text of a document, which consists of `chunks`.
 
-    Link targets may contain the address of the document itself, as in `/login?next=/guide`.
+    Link targets are left out, because they may contain the address of the document itself, as in
+    `/login?next=/guide`.
     """
     digest = hashlib.sha256()
     for chunk in chunks:

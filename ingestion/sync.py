@@ -7,13 +7,14 @@ of its files are the same as in the last run.
 
 import logging
 from collections.abc import Callable, Iterable, Iterator, Sequence, Set
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from itertools import groupby
 
 from ingestion.embeddings import ChunkEmbedder
 from ingestion.route_calibration import calibrate_routes, is_calibration_due
 from ingestion.sources.registry import (
     EmptyFile,
+    FileResult,
     KnownFiles,
     RefusedFile,
     UnchangedFile,
@@ -50,8 +51,8 @@ MAX_VANISHED_SHARE = 0.3
 """Maximum share of a source's documents that a run deletes because they have vanished from the source.
 
 The loss of a larger share is usually a mistake. In this case, the documents are kept unless `allow_deletes`
-is set. The same limit applies if documents of a web site or a loader become identical to each other: their
-indexed versions are kept.
+is set. The same limit applies if many pages of a web site or a loader get the same text, such as that of a
+login page: if they are more than this share, their indexed versions are kept.
 """
 
 READ_BATCH = 100
@@ -94,19 +95,19 @@ class Sync:
         self._unchanged_sources: dict[str, IndexedSource] = {}
         """Sources whose files are the same as in the last run."""
         self._digests: dict[str, str] = {}
-        """Digest of the files of each configured source."""
+        """Digest of the files of each configured source; empty if the next run must read them again."""
         self._dropped_ids: set[str] = set()
         """Ids of the stored chunks to delete."""
         self._new_fingerprints: dict[DocumentKey, str] = {}
         """File fingerprints of the documents that have at least one unchanged chunk."""
         self._was_interrupted = False
-        """Whether the stored manifest is `incomplete`: the last run may have died during a write."""
+        """Whether the stored manifest is `incomplete`, for example because the last run died."""
 
     def run(self, sources: Sequence[SourceConfig], platform: str = "platform.toml") -> None:
         """Update the collection to match `sources`; a dry run only fills `reports`.
 
-        `platform` is the name of the file with the sources, for an error message. Raises ApideskError.
-        After an error, the collection can still be searched, and the next run completes the update.
+        `platform` is the name of the file with the sources, for an error message. Raises ApideskError. An
+        error leaves a collection that can be searched, and the next run completes the update.
         """
         if not self._options.dry_run:
             self._collection.recover(self._options.rebuild)
@@ -144,7 +145,8 @@ class Sync:
     def _check_sources(self, sources: Sequence[SourceConfig], platform: str) -> None:
         """Raise ConfigurationError if documents are stored, but none of them is from one of `sources`.
 
-        They probably belong to another platform. `allow_deletes` confirms that they are to be deleted.
+        The stored documents probably belong to another platform. With `allow_deletes`, no error is raised
+        and this run deletes them.
         """
         if self._unchanged_sources or self._options.allow_deletes:
             return
@@ -182,7 +184,7 @@ class Sync:
             self._calibrate(self._embedder)
 
     def _indexed_sources(self) -> dict[str, IndexedSource]:
-        """Return the state of each configured source, and of each removed one whose documents are kept."""
+        """Return the state of each configured source, and of removed sources whose documents are kept."""
         return {
             report.name: IndexedSource(
                 digest="" if report.kept else self._digests[report.name],
@@ -197,7 +199,7 @@ class Sync:
         }
 
     def _calibrate(self, embedder: ChunkEmbedder) -> None:
-        """Calibrate the search routes if that is due. If the model fails, the next run retries."""
+        """Calibrate full-text and dense search if that is due. If the model fails, the next run retries."""
         manifest = self._collection.stored_manifest()
         if manifest is None or not is_calibration_due(manifest):
             return
@@ -206,7 +208,9 @@ class Sync:
             self._collection.save_calibration(calibrate_routes(self._collection, embedder))
         except ModelError as error:
             log.warning(
-                "the search routes could not be calibrated (%s); the next run will try again", error
+                "the weights of full-text and dense search could not be measured (%s); "
+                "the next run tries again",
+                error,
             )
 
     def _with_vectors(
@@ -218,7 +222,7 @@ class Sync:
             yield from ((batch, None) for batch in batches(chunks))
 
     def _changed_chunks(self, sources: Iterable[SourceConfig]) -> Iterator[Chunk]:
-        """Yield the chunks to write; fill the reports and `_dropped_ids` on the way."""
+        """Yield the chunks to write. After the last one, the reports and `_dropped_ids` are complete."""
         names = set()
         for source in sources:
             names.add(source.name)
@@ -227,6 +231,7 @@ class Sync:
             else:
                 yield from self._source_chunks(source)
         for name in sorted(self._stored.sources() - names):
+            # `expected` is 0 only for sources that were removed from platform.toml.
             report = SourceReport(name=name, expected=0)
             self.reports.append(report)
             self._drop_vanished(report, set())
@@ -247,50 +252,53 @@ class Sync:
         self._on_progress()
 
     def _source_chunks(self, source: SourceConfig) -> Iterator[Chunk]:
+        """Read `source` and add its report. Yield its chunks to write."""
         report = SourceReport(name=source.name)
         self.reports.append(report)
-        seen_ids: set[str] = set()
-        fingerprints: list[str] = []
-        is_pages = isinstance(source, PageSourceConfig)
-        is_remote = isinstance(source, RemoteSourceConfig)
-        held = HeldDocuments()
-        has_links = False
+        reading = _SourceReading(source, report)
         try:
             report.expected = count_files(source)
             known_files = self._known_files(source.name)
             for result in read_source(
                 source, self._read_options.limits, known_files, self._workers.run
             ):
-                if isinstance(result, SourceDocument) and not isinstance(result, ChunkedDocument):
-                    result = to_chunked_document(result, self._read_options.chunk_tokens)
-                match result:
-                    case ChunkedDocument():
-                        report.operations += is_pages and bool(result.api_url)
-                        fingerprints.append(result.fingerprint)
-                        has_links = has_links or _has_link(result)
-                        is_held = is_remote and self._hold_new_version(result, held)
-                        chunks = self._document_chunks(report, result, seen_ids)
-                        yield from () if is_held else chunks
-                    case UnchangedFile():
-                        has_links = True  # unknown; without links, an earlier run has warned
-                        seen_ids |= result.ids
-                        fingerprints.append(result.fingerprint)
-                        self._count_unchanged(report, result)
-                    case EmptyFile():
-                        fingerprints.append(result.fingerprint)
-                        report.empty += [] if result.is_skipped else [result.name]
-                    case SourceError():
-                        fingerprint = result.fingerprint if isinstance(result, RefusedFile) else ""
-                        fingerprints.append(fingerprint)
-                        report.refused.append(str(result))
+                yield from self._result_chunks(reading, result)
                 self._on_progress()
-        except SourceError as error:
-            fingerprints.append("")
+        except SourceError as error:  # the source cannot be read at all, or not to its end
+            reading.fingerprints.append("")
             report.refused.append(str(error))
-        yield from self._held_chunks(report, held, seen_ids)
-        report.warnings += _link_warnings(source, bool(report.documents) and not has_links)
-        self._digests[source.name] = combine_fingerprints(fingerprints)
-        self._drop_vanished(report, seen_ids)
+        yield from self._held_chunks(reading)
+        report.warnings += reading.link_warnings()
+        self._digests[source.name] = combine_fingerprints(reading.fingerprints)
+        self._drop_vanished(report, reading.seen_ids)
+
+    def _result_chunks(self, reading: "_SourceReading", result: FileResult) -> Iterator[Chunk]:
+        """Count `result` in the report. Yield its chunks to write, unless the document is held back."""
+        report = reading.report
+        if isinstance(result, SourceDocument) and not isinstance(result, ChunkedDocument):
+            result = to_chunked_document(result, self._read_options.chunk_tokens)
+        match result:
+            case ChunkedDocument():
+                if result.api_url and isinstance(reading.source, PageSourceConfig):
+                    report.operations += 1
+                reading.fingerprints.append(result.fingerprint)
+                reading.has_links = reading.has_links or _has_link(result)
+                if not self._hold_new_version(reading, result):
+                    yield from self._document_chunks(reading, result)
+            case UnchangedFile():
+                # Whether the documents of an unchanged file have links is not known. If they have none, the
+                # run that read the file has warned.
+                reading.has_links = True
+                reading.seen_ids |= result.ids
+                reading.fingerprints.append(result.fingerprint)
+                self._count_unchanged(report, result)
+            case EmptyFile():
+                reading.fingerprints.append(result.fingerprint)
+                report.empty += [] if result.is_skipped else [result.name]
+            case SourceError():
+                fingerprint = result.fingerprint if isinstance(result, RefusedFile) else ""
+                reading.fingerprints.append(fingerprint)
+                report.refused.append(str(result))
 
     def _known_files(self, source: str) -> KnownFiles:
         """Return the files of `source` that need not be parsed again.
@@ -310,10 +318,11 @@ class Sync:
         )
 
     def _document_chunks(
-        self, report: SourceReport, document: ChunkedDocument, seen_ids: set[str]
+        self, reading: "_SourceReading", document: ChunkedDocument
     ) -> Iterator[Chunk]:
-        """Yield the new and changed chunks of `document`, or all of them for a rebuild."""
-        seen_ids.add(document.id)
+        """Count `document` in the report. Yield its new and changed chunks, or all for a rebuild."""
+        report = reading.report
+        reading.seen_ids.add(document.id)
         before = self._stored.chunk_hashes(document.source, document.id)
         chunks = document.chunks
         changed = [chunk for chunk in chunks if before.get(chunk.id) != chunk.content_hash]
@@ -331,22 +340,26 @@ class Sync:
             report.unchanged += 1
         yield from chunks if self._options.rebuild else changed
 
-    def _hold_new_version(self, document: ChunkedDocument, held: HeldDocuments) -> bool:
-        """Add the document to `held` if a different version is indexed; return whether it was added.
+    def _hold_new_version(self, reading: "_SourceReading", document: ChunkedDocument) -> bool:
+        """Hold back a document of a web site or loader if another version of it is indexed.
 
-        With `allow_deletes`, no document is held back.
+        Returns whether the document is held back. With `allow_deletes`, the result is always False.
         """
+        if not isinstance(reading.source, RemoteSourceConfig):
+            return False
         before = self._stored.chunk_hashes(document.source, document.id)
         hashes = {chunk.id: chunk.content_hash for chunk in document.chunks}
         if self._options.allow_deletes or not before or before == hashes:
             return False
-        held.add(document)
+        reading.held.add(document)
         return True
 
-    def _held_chunks(
-        self, report: SourceReport, held: HeldDocuments, seen_ids: set[str]
-    ) -> Iterator[Chunk]:
-        """Yield the chunks of the held documents, except those of large groups that became identical."""
+    def _held_chunks(self, reading: "_SourceReading") -> Iterator[Chunk]:
+        """Yield the chunks to write of the documents that were held back.
+
+        Large groups of documents that had different texts, but now have the same, are refused instead.
+        """
+        report, held = reading.report, reading.held
         stored = len(self._stored.document_ids(report.name))
         limit = max(MIN_IDENTICAL_DOCUMENTS - 1, MAX_VANISHED_SHARE * stored)
         refused: set[str] = set()
@@ -360,14 +373,14 @@ class Sync:
                 )
         for document in held:
             if document.id not in refused:
-                yield from self._document_chunks(report, document, seen_ids)
+                yield from self._document_chunks(reading, document)
                 self._on_progress()
 
     def _has_more_texts(self, source: str, ids: Set[str], limit: float) -> bool:
-        """Return whether the indexed versions of documents have more than `limit` different texts.
+        """Return whether the indexed versions of these documents have more than `limit` different texts.
 
-        The result is False if they cannot be read, for example because the collection is rebuilt with other
-        settings.
+        The result is False if the indexed versions cannot be read, for example because the collection is
+        rebuilt with other settings.
         """
         digests: set[str] = set()
         names = sorted(ids)
@@ -381,7 +394,11 @@ class Sync:
                 if len(digests) > limit:
                     return True
         except ApideskError as error:
-            log.warning("the indexed documents of %s cannot be compared: %s", source, error)
+            log.warning(
+                "%s: pages with the same text replace their indexed versions, which cannot be read: %s",
+                source,
+                error,
+            )
         return False
 
     def _drop_vanished(self, report: SourceReport, seen_ids: set[str]) -> None:
@@ -391,7 +408,7 @@ class Sync:
         if not vanished:
             return
         if report.refused:
-            # The vanished documents may be among those that could not be read.
+            # A document that seems to have vanished may be one that could not be read.
             report.kept = len(vanished)
             return
         too_many = len(vanished) > MAX_VANISHED_SHARE * len(stored_ids)
@@ -414,7 +431,7 @@ class Sync:
             )
 
     def _empty_message(self) -> str:
-        refused = [f"{r.name}: {line}" for r in self.reports for line in r.refused]
+        refused = [f"{report.name}: {line}" for report in self.reports for line in report.refused]
         more = f" (and {len(refused) - 1} more)" if len(refused) > 1 else ""
         return "the sources contain no documents" + (f": {refused[0]}{more}" if refused else "")
 
@@ -422,14 +439,39 @@ class Sync:
         return next(report for report in self.reports if report.name == source)
 
 
-def _vanished_line(report: SourceReport, stored: int) -> str:
-    """Return the line about the vanished documents that are kept. `stored` counts the indexed documents.
+@dataclass
+class _SourceReading:
+    """What a run has found in `source` so far."""
 
-    A configured source without any documents is probably faulty. In this case, the line does not suggest
-    deleting the indexed documents.
+    source: SourceConfig
+    report: SourceReport
+    seen_ids: set[str] = field(default_factory=set)
+    """Ids of the documents found, except those that are held back or refused."""
+    fingerprints: list[str] = field(default_factory=list)
+    """Fingerprints of the files; an empty one if the next run must read the file again."""
+    held: HeldDocuments = field(default_factory=HeldDocuments)
+    has_links: bool = False
+    """Whether a document has a link, as far as known."""
+
+    def link_warnings(self) -> list[str]:
+        """Return a warning if the source has a `page_url`, but none of its documents has a link."""
+        if not self.source.page_url or not self.report.documents or self.has_links:
+            return []
+        templates = " or ".join(map(repr, self.source.page_url))
+        return [
+            "no document has a link, because no document has a value for every name in braces in "
+            f"page_url = {templates}"
+        ]
+
+
+def _vanished_line(report: SourceReport, stored: int) -> str:
+    """Return the line of the report that says why documents are kept, though they have vanished.
+
+    `stored` is the number of indexed documents. A source in platform.toml without any documents is probably
+    faulty. In this case, the line does not suggest deleting the indexed documents.
     """
-    is_removed = report.expected == 0
-    if not report.documents and not is_removed:
+    is_configured = report.expected != 0
+    if is_configured and not report.documents:
         return (
             f"no documents were found, so the {report.kept} indexed ones are kept: check the source"
         )
@@ -441,16 +483,6 @@ def _vanished_line(report: SourceReport, stored: int) -> str:
 
 def _has_link(document: ChunkedDocument) -> bool:
     return any(chunk.page_url for chunk in document.chunks)
-
-
-def _link_warnings(source: SourceConfig, lacks_links: bool) -> list[str]:
-    """Return a warning if `source` has a `page_url`, but its documents lack links."""
-    if not source.page_url or not lacks_links:
-        return []
-    templates = " or ".join(map(repr, source.page_url))
-    return [
-        f"no document has a link, because none has a value for each name in page_url = {templates}"
-    ]
 
 
 def foreign_documents_error(sources: Iterable[str], platform: str) -> ConfigurationError:

@@ -39,7 +39,7 @@ class ChunkedDocument(SourceDocument):
 
 
 class WorkerProcesses:
-    """Processes that read and split files for one run. The first source with many files starts them."""
+    """Processes that read and split the files of one run. The first source with many files starts them."""
 
     def __init__(self, chunk_tokens: int) -> None:
         self._chunk_tokens = chunk_tokens
@@ -56,7 +56,8 @@ class WorkerProcesses:
     def run(self, tasks: Iterator[FileTask | FileResult]) -> Iterator[FileResult]:
         """Run `tasks` and split their documents into chunks; yield all results in order.
 
-        Without a second core, or for fewer than `MIN_TASKS` files, the work is done in this process.
+        An item of `tasks` that is not callable is a result already. Without a second core, or for fewer
+        than `MIN_TASKS` files, the work is done in this process.
         """
         head, task_count = list[FileTask | FileResult](), 0
         for task in tasks:
@@ -118,7 +119,7 @@ def to_chunked_document(
 ) -> "ChunkedDocument | SourceError":
     """Return `document` with its chunks and without its sections, which are no longer needed.
 
-    If it cannot be split, return a SourceError with the reason.
+    If the document cannot be split, return a SourceError with the reason.
     """
     try:
         chunks = tuple(chunk_document(document, chunk_tokens))

@@ -222,8 +222,8 @@ class TestIngest:
         result = run(tmp_path / "milvus.db", "ingest", "--platform", platform)
         assert result.exit_code == 0
         assert (
-            "guides: no document has a link, because none has a value for each name in "
-            f"page_url = '{template}'\n" in result.stdout
+            "guides: no document has a link, because no document has a value for every name in braces "
+            f"in page_url = '{template}'\n" in result.stdout
         )
         right = template.replace("pagepath", "page_path")
         platform.write_text(text.replace(folder, f'{folder}page_url = "{right}"\n'))
