@@ -1,6 +1,7 @@
 """Runs ingestions. A lock allows one run of a collection at a time, and every run stores a report.
 
-The lock is a file; with PostgreSQL, the database also excludes runs on other machines.
+The lock is a file, which excludes other runs on the same machine. With PostgreSQL, a lock in the database
+also excludes runs on other machines.
 """
 
 import asyncio
@@ -36,11 +37,12 @@ SAVE_INTERVAL_S = 1.0
 LOCK_TIMEOUT_S = 0.2
 """Seconds that a run waits for the lock.
 
-Processes that read the reports hold the lock briefly to check whether a run has ended without a report.
+A process that reads the reports also takes the lock for a moment, to check whether the process of a run has
+died.
 """
 
 SCHEDULE_POLL_S = 30.0
-"""Seconds after which a process checks again whether another process starts the scheduled runs."""
+"""Seconds between two attempts of a process to take over the schedule from another process."""
 
 ProgressCallback = Callable[[IngestionRun], None]
 """Callback that receives the report when a run begins, after each document or batch, and when it ends."""
@@ -81,6 +83,7 @@ class IngestionJob:
         """
         embeddings = open_embeddings(settings)
         collection = Collection.connect(settings, long_lived=long_lived)
+        # The collection may have the default name of an earlier version; see `former_collection`.
         settings = settings.model_copy(update={"collection": collection.alias})
         runs = IngestionRunStore.open(settings, engine)
         return cls(settings, collection, embeddings, runs)
@@ -109,7 +112,8 @@ class IngestionJob:
     async def scheduling(self) -> AsyncIterator[None]:
         """Wait until no other process on this machine schedules runs of the collection, then run the block.
 
-        Therefore, only one worker of a server starts scheduled runs. If it dies, another worker takes over.
+        Therefore, only one worker process of a server starts scheduled runs. If this process dies, another
+        one takes over.
         """
         path = lock_path(self._settings.collection_id).with_suffix(".schedule")
         lock = FileLock(path, timeout=0, thread_local=False)
@@ -126,11 +130,16 @@ class IngestionJob:
     def run(self, run: IngestionRun, progress: ProgressCallback = lambda run: None) -> IngestionRun:
         """Execute `run` and return it. This method blocks until the run ends.
 
-        During the run, `run` is updated, and stored as the report. Raises IngestionRunning if another run
-        is in progress, and IngestionStopped after `stop`. Raises ConfigurationError if platform.toml is
-        invalid, or if documents are stored but none is from a source in platform.toml. Raises
-        CollectionMismatch if the collection was built with other settings. Raises ModelError, StoreError or
-        DeletionsRefused if the run fails.
+        `run` is also the report: it is updated during the run, and saved at the beginning, regularly, and
+        at the end. Raises:
+
+        - IngestionRunning if another run is in progress
+        - IngestionStopped after `stop`
+        - ConfigurationError if platform.toml is invalid, or if documents are stored but none is from a
+          source in platform.toml
+        - CollectionMismatch if the collection was built with other settings
+        - DeletionsRefused if a rebuild would lose documents
+        - ModelError or StoreError if the embedding model or a store fails
         """
         with (
             run_lock(self._settings, run),
@@ -162,7 +171,7 @@ class IngestionJob:
 async def run_in_thread(
     job: IngestionJob, run: IngestionRun, progress: ProgressCallback = lambda run: None
 ) -> IngestionRun:
-    """Execute `run` in a worker thread. When cancelled, stop `job` and wait until the run has ended.
+    """Execute `run` in a worker thread. If this task is cancelled, stop `job` and wait for the run to end.
 
     Raises the same errors as `IngestionJob.run`.
     """
@@ -179,9 +188,10 @@ async def run_in_thread(
 
 @contextmanager
 def run_lock(settings: Settings, run: IngestionRun) -> Iterator[None]:
-    """Hold the lock of the collection in `settings`. If the process dies, the operating system releases it.
+    """Hold the file lock of the collection in `settings` during the block.
 
-    Raises IngestionRunning if another run holds the lock; the message describes that run if possible.
+    If the process dies, the operating system releases the lock. Raises IngestionRunning if another run
+    holds the lock; the message describes that run if possible.
     """
     path = lock_path(settings.collection_id)
     holder_path = path.with_suffix(".json")
@@ -210,7 +220,7 @@ def _describe_holder(path: Path) -> str:
 
 
 class _RunReporter:
-    """Updates and stores the report of a run."""
+    """Updates and saves the report of a run, and passes it to the `progress` callback."""
 
     def __init__(
         self,

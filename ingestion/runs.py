@@ -48,7 +48,7 @@ MAX_SLEEP_S = 30.0
 """Maximum number of seconds per sleep, so that a change of the system clock takes effect soon."""
 
 ORPHANED = "the process ended before the run finished"
-"""The error of a run whose process has ended during the run."""
+"""The error that is reported for a run whose process has ended during the run."""
 
 log = logging.getLogger(__name__)
 
@@ -65,8 +65,8 @@ def lock_path(collection: str) -> Path:
 class IngestionRunStore:
     """Stores the runs of one collection. Its methods block; call them in a worker thread.
 
-    Methods that use the database raise StoreUnavailable if it cannot be used. A run in the state `running`
-    whose process has ended is returned as `failed`.
+    Methods that use the database raise StoreUnavailable if the database cannot be used. If the process of a
+    run has died, the stored state is still `running`, but the run is returned as `failed`.
     """
 
     def __init__(self, engine: Engine, collection: str) -> None:
@@ -75,7 +75,7 @@ class IngestionRunStore:
         self._collection = collection
         self._thread = ThreadPoolExecutor(1, "runs")
         self._read: Future[list[IngestionRun]] | None = None
-        """The last call of `latest` that `latest_within` started."""
+        """The read that concurrent calls of `latest_within` share."""
 
     @classmethod
     def open(cls, settings: Settings, engine: Engine | None = None) -> "IngestionRunStore":
@@ -117,6 +117,7 @@ class IngestionRunStore:
         if self._read is None or self._read.done():
             self._read = self._thread.submit(self.latest)
         read = asyncio.wrap_future(self._read)
+        # After a timeout, nothing awaits the read. Without this callback, asyncio would log its error.
         read.add_done_callback(lambda done: done.cancelled() or done.exception())
         try:
             async with asyncio.timeout(timeout_s):
@@ -139,9 +140,10 @@ class IngestionRunStore:
     def exclusive_run(self) -> Iterator[None]:
         """Hold the collection's ingestion lock in PostgreSQL, which all machines with this database share.
 
-        The server releases the lock if the process ends or loses its connection. With SQLite, this method
-        does nothing: `run_lock` (ingestion/job.py) suffices on one machine.
-        Raises IngestionRunning if another run holds the lock.
+        The server releases the lock if the process ends or loses its connection. Raises IngestionRunning if
+        another run holds the lock.
+
+        With SQLite, this method does nothing: `run_lock` (ingestion/job.py) suffices on one machine.
         """
         if self.engine.dialect.name != "postgresql":
             yield
@@ -165,15 +167,15 @@ class IngestionRunStore:
         return int.from_bytes(digest[:8], "big", signed=True)
 
     def _has_ended(self, run: IngestionRun) -> bool:
-        """Return whether a `running` run is known to have ended, because no process holds the lock.
+        """Return whether no process holds the lock of `run`, whose state is `running`.
 
-        With SQLite, the lock is a file on one machine. The end of a run on another machine is not detected.
+        With SQLite, the lock is a file. For a run on another machine, the result is therefore always False.
         """
         if self.engine.dialect.name == "postgresql":
             with database_errors(), self.engine.connect() as connection:
                 return not connection.scalar(_COUNT_LOCKS, {"key": self._lock_key})
         path = lock_path(self._collection)
-        # Without the file, the run's process may use another temporary folder.
+        # If the file is missing, the run's process may use another temporary folder.
         if run.host == socket.gethostname() and path.exists():
             with suppress(OSError), FileLock(path, timeout=0):
                 return True
@@ -184,10 +186,10 @@ class IngestionRunStore:
         return running.describe() if running else "no details are available"
 
     def _select_checked(self, *where: object, limit: int = 1) -> list[IngestionRun]:
-        """Return the selected runs. Runs whose process has ended are `failed`.
+        """Return the selected runs, newest first. Runs whose process has died are returned as `failed`.
 
-        A run stores its final state before it releases the lock. Therefore, the runs are read again after
-        the lock was found free. If a run is still `running` then, its process has ended during the run.
+        A run that ends normally stores its final state before it releases the lock. Therefore, if the lock
+        is free, the runs are read again: a run that is still `running` then did not end normally.
         """
         runs = self._select(*where, limit=limit)
         ended = {run.id for run in runs if run.state == "running" and self._has_ended(run)}
