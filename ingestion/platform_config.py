@@ -27,7 +27,7 @@ def read_platform(path: Path) -> PlatformConfig:
     try:
         platform = PlatformConfig.model_validate(tables)
     except ValidationError as error:
-        raise ConfigurationError(f"{path}: {_describe(error, tables)}") from None
+        raise ConfigurationError(f"{path}: {_describe_errors(error, tables)}") from None
     _check_source_names(path, platform)
     _check_schedule(path, platform)
     return platform.model_copy(
@@ -38,19 +38,22 @@ def read_platform(path: Path) -> PlatformConfig:
     )
 
 
-def _describe(error: ValidationError, tables: dict[str, Any]) -> str:
+def _describe_errors(error: ValidationError, tables: dict[str, Any]) -> str:
     messages = {
         "missing": "is missing",
         "extra_forbidden": "is not a known key",
     }
     return "; ".join(
-        f"{_place(problem['loc'], tables)} {messages.get(problem['type'], '- ' + problem['msg'])}"
+        f"{_describe_key(problem['loc'], tables)} {messages.get(problem['type'], '- ' + problem['msg'])}"
         for problem in error.errors()
     )
 
 
-def _place(location: tuple[int | str, ...], tables: dict[str, Any]) -> str:
-    """Return the key at `location`, with the name of its source if it has one."""
+def _describe_key(location: tuple[int | str, ...], tables: dict[str, Any]) -> str:
+    """Return the key at `location`, such as ``source `guides`: path`` or `platform.logo`.
+
+    For a source without a name, the result contains its index and kind: `sources.0.markdown.path`.
+    """
     match location:
         case ("sources", int(index), *rest) if name := _source_name(tables["sources"][index]):
             key = ".".join(map(str, rest[1:]))  # `rest` begins with the kind

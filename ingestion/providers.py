@@ -25,7 +25,7 @@ from schemas.settings import PREFIX
 Client = TypeVar("Client")
 
 AZURE = "azure_openai"
-"""The provider whose clients take the server's address as `azure_endpoint`, not as `base_url`."""
+"""The provider whose clients call the server's address `azure_endpoint` instead of `base_url`."""
 
 PROVIDER_EXTRAS = {"anthropic", "deepseek", "ollama"}
 """Providers whose package is installed by an apidesk extra of the same name."""
@@ -86,7 +86,7 @@ class ModelRole:
 
 
 def open_client(factory: Callable[..., Client], role: ModelRole, options: dict[str, Any]) -> Client:
-    """Return a client of the role's model, created by `factory` with `options`.
+    """Return a client for the model of `role`, created by `factory` with `options`.
 
     `factory` is LangChain's init_chat_model or init_embeddings. A client with a `base_url` needs no key,
     except for Azure. Raises ConfigurationError if the client cannot be created; its message names the

@@ -5,8 +5,8 @@ measured on the collection itself. A sentence is taken from each of about 64 chu
 it, and the rank of the document that contains it is recorded. This is the inverse cloze task of Lee, Chang
 and Toutanova, "Latent Retrieval for Weakly Supervised Open Domain Question Answering", 2019.
 
-Only about half of the words of each sentence are used. With the whole sentence, any embedding would find
-the exact copy, while real questions are worded differently from documents. See
+Only about half of the words of each sentence are used, because real questions are worded differently from
+documents. With the whole sentence, any embedding would find the exact copy. See
 docs/explanation/retrieval.md.
 """
 
@@ -28,7 +28,7 @@ With 64 queries, the standard error of a mean reciprocal rank is at most about 0
 """
 
 SEARCH_DEPTH = 10
-"""Number of hits per query. A document that has none of these hits counts as not found."""
+"""Number of hits per query. If none of them is in the expected document, the reciprocal rank is 0."""
 
 RECALIBRATION_GROWTH = 2
 """A collection is calibrated again when its number of rows has grown by more than this factor."""
@@ -38,15 +38,15 @@ MIN_SENTENCE_CHARS, MAX_SENTENCE_CHARS = 12, 200
 
 
 def is_calibration_due(manifest: CollectionManifest) -> bool:
-    """Return whether the collection was never calibrated, or has grown too much since."""
+    """Return whether the collection was never calibrated, or has grown too much since the calibration."""
     calibration = manifest.calibration
     return calibration is None or manifest.rows > RECALIBRATION_GROWTH * calibration.rows
 
 
 def calibrate_routes(collection: Collection, embedder: ChunkEmbedder) -> RouteCalibration:
-    """Measure the mean reciprocal rank of each route in `collection`.
+    """Return the mean reciprocal rank of full-text and of dense search in `collection`.
 
-    `embedder` embeds the queries of the dense route. Raises ModelError.
+    `embedder` embeds the queries for dense search. Raises ModelError.
     """
     probes = [
         (_draw_half(sentence), chunk)
