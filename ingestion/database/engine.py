@@ -22,7 +22,7 @@ from schemas.errors import ConfigurationError, StoreUnavailable
 from schemas.settings import Settings
 
 HEAD = "0004"
-"""The newest revision. Alembic is imported only if a database has another revision."""
+"""The newest revision. Alembic is imported only if the database has another revision."""
 
 LOCK_KEY = 7_242_017
 """Key of the PostgreSQL advisory lock that is held during an upgrade."""
@@ -43,8 +43,8 @@ LIVENESS_OPTIONS = {
 """Default options that close a PostgreSQL connection soon after the server's machine becomes unreachable.
 
 Without them, a thread waits for a reply for 15 minutes or more. `keepalives_idle` and `keepalives_interval`
-are in seconds, `tcp_user_timeout` is in milliseconds. The options are not part of the URL, because the name
-of the outbox folder is a hash of the URL.
+are in seconds, `tcp_user_timeout` is in milliseconds. The options are not added to the URL, because a hash
+of the URL names the folder of the records that wait for the database (`app/service/record_writer.py`).
 """
 
 WAL_TIMEOUT_S = 5.0
@@ -105,7 +105,8 @@ def _upgrade(connection: Connection) -> None:
         upgrade(config, HEAD)
     except CommandError as error:
         raise ConfigurationError(
-            f"{DATABASE_SETTING}: the database was changed by a newer apidesk ({error})"
+            f"{DATABASE_SETTING}: the database was changed by a newer apidesk ({error}): "
+            "upgrade apidesk or use another database"
         ) from None
 
 
@@ -157,7 +158,9 @@ def _parse_url(text: str) -> URL:
     try:
         url = make_url(text)
     except (ArgumentError, ValueError):  # the error's own message may contain a part of the URL
-        raise ConfigurationError(f"{DATABASE_SETTING}: not a database URL") from None
+        raise ConfigurationError(
+            f"{DATABASE_SETTING}: not a database URL; an example is sqlite:///apidesk.db"
+        ) from None
     if url.drivername in ("postgres", "postgresql"):
         url = url.set(drivername=PSYCOPG)
     if url.get_backend_name() not in ("sqlite", "postgresql"):
@@ -205,8 +208,8 @@ def _create_in_memory_engine(url: URL) -> Engine:
 def _enable_wal(engine: Engine) -> None:
     """Enable the write-ahead log, so that reads continue during a write. The mode is stored in the file.
 
-    The change of mode fails immediately if another process opens the new file at the same time. It is
-    retried here, because SQLite's own timeout does not apply to it.
+    Enabling it fails immediately if another process opens the new file at the same time. SQLite's own
+    timeout does not apply here, so this function retries.
     """
     for attempt in Retrying(
         retry=retry_if_exception(_is_busy),

@@ -57,6 +57,7 @@ ingestion_runs_table = Table(
     Column("started_at", DateTime(timezone=True), nullable=False, index=True),
     Column("report", Text, nullable=False),
 )
+"""`report` is an `IngestionRun` as JSON."""
 
 turns_table = Table(
     "turns",
@@ -71,6 +72,7 @@ turns_table = Table(
     Column("api_url", Text),
     Index("turns_of_a_session", "owner", "session", "asked_at"),
 )
+"""Turns of conversations. `owner` is the id of a caller; empty if no API key is required."""
 
 questions_table = Table(
     "questions",
@@ -82,6 +84,7 @@ questions_table = Table(
     Column("score", SmallInteger),
     Column("comment", Text),
 )
+"""`record` is a `QuestionRecord` as JSON. `score` and `comment` are the feedback about the answer."""
 
 cached_answers_table = Table(
     "cached_answers",
@@ -91,6 +94,7 @@ cached_answers_table = Table(
     Column("answer", Text, nullable=False),
     Column("documents", Text, nullable=False),
 )
+"""`documents` are digests of the cited documents, as JSON. An answer is outdated if one of them differs."""
 
 api_keys_table = Table(
     "api_keys",
@@ -104,3 +108,4 @@ api_keys_table = Table(
     Column("revoked_at", UtcDateTime),
     Column("last_used_at", UtcDateTime),
 )
+"""`digest` is the SHA-256 of the secret, in hexadecimal. `scopes` are separated by spaces."""

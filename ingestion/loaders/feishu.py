@@ -36,7 +36,6 @@ _KINDS: dict[str, ContentKind] = {
 }
 _DOCUMENT_TYPE = "docx"
 
-
 TRANSIENT_CODES = {BUSY_CODE, 1500, 131001, 1771001}
 """BUSY_CODE, and the codes for server errors: 1500 (all APIs), 131001 (wikis) and 1771001 (documents)."""
 
@@ -95,7 +94,7 @@ class FeishuWikiLoader(BaseLoader):
             )
 
     def _nodes(self, parent_token: str) -> Iterator[ApiObject]:
-        """Yield all nodes below a node, parents first. An empty token stands for the whole space."""
+        """Yield all nodes below a node, parents first. `parent_token` is empty for the whole space."""
         path = f"wiki/v2/spaces/{self._space_id}/nodes"
         for node in self._items(path, NODE_PAGE_SIZE, parent_node_token=parent_token):
             yield node
@@ -136,7 +135,7 @@ def _block(block: ApiObject, blocks: Mapping[str, ApiObject]) -> ContentBlock:
     runs = [_run(element) for element in (block.get(name) or {}).get("elements", ())]
     children = _children(block, blocks)
     level = name.removeprefix("heading")
-    if level.isdecimal():
+    if level.isdecimal():  # level 1 is the page's title, so `heading1` becomes level 2
         return ContentBlock("heading", runs, children, level=int(level) + 1)
     kind: ContentKind = next((_KINDS[key] for key in block if key in _KINDS), "text")
     return ContentBlock(kind, runs, children)

@@ -74,7 +74,11 @@ class NotionLoader(BaseLoader):
             metadata: dict[str, Any] = {
                 name: _property_value(value) for name, value in properties.items()
             }
-            titles = (_property_value(v) for v in properties.values() if v.get("type") == "title")
+            titles = (
+                _property_value(value)
+                for value in properties.values()
+                if value.get("type") == "title"
+            )
             metadata |= {"id": page["id"], "title": next(titles, None) or "", "url": page["url"]}
             blocks = self._blocks(page["id"])
             yield Document(page_content=blocks_to_markdown(blocks), metadata=metadata)
@@ -106,15 +110,19 @@ class NotionLoader(BaseLoader):
         content = block.get(kind) or {}
         if kind == "table":
             rows = (row.get("table_row", {}) for row in self._children(block["id"]))
-            cells = [[inline_markdown(_runs(c)) for c in row.get("cells", ())] for row in rows]
-            return ContentBlock("table", rows=cells)
+            return ContentBlock("table", rows=[_cells(row) for row in rows])
         return ContentBlock(
             _KINDS.get(kind, "text"),
             _runs(content.get("rich_text") or content.get("caption") or ()),
             self._blocks(block["id"]) if block.get("has_children") else (),
+            # Level 1 is the page's title.
             level=int(kind[-1]) + 1 if kind.startswith("heading_") else 1,
             language=str(content.get("language", "")).replace("plain text", ""),
         )
+
+
+def _cells(table_row: ApiObject) -> list[str]:
+    return [inline_markdown(_runs(cell)) for cell in table_row.get("cells", ())]
 
 
 def _runs(rich_text: Any) -> list[TextRun]:
@@ -129,7 +137,10 @@ def _runs(rich_text: Any) -> list[TextRun]:
 
 
 def _property_value(value: ApiObject) -> object:
-    """Return a property as text, a number, a boolean or a list; None if it is empty or of another type."""
+    """Return a property as text, a number, a boolean or a list of names.
+
+    Returns None for an empty property and for a property of another type, such as a date.
+    """
     content = value.get(value.get("type", ""))
     match content:
         case [{"plain_text": _}, *_]:

@@ -32,8 +32,8 @@ class JsonApi:
     `timeout_s` is the timeout of httpx: the maximum seconds to connect, and to wait for each part of a
     response. It does not limit a request as a whole.
 
-    A request is repeated after a transient status, such as 429, and after status 400 with `busy_code` in
-    the body.
+    A request is repeated after a transient status, such as 429. It is also repeated after status 400 if the
+    body contains `busy_code`, the API's own code for too many requests.
     """
 
     def __init__(
@@ -82,10 +82,12 @@ def read_pages(
 ) -> Iterator[ApiObject]:
     """Yield the items of all pages of a paginated list. The last page is the one with a false `has_more`.
 
-    `request` takes the parameters of a request, which are empty for the first page, and returns the page.
-    The other arguments are names of fields and parameters. Example with "results", "start_cursor" and
-    "next_cursor": after the page `{"results": [...], "has_more": true, "next_cursor": "abc"}`, the next
-    call is `request({"start_cursor": "abc"})`.
+    `request` takes the parameters that select a page, which are empty for the first page, and returns the
+    page. `items` and `next_cursor` name fields of a page, and `cursor` names a parameter.
+
+    Example: `items` is "results", `cursor` is "start_cursor" and `next_cursor` is "next_cursor". After the
+    page `{"results": [...], "has_more": true, "next_cursor": "abc"}`, the next call is
+    `request({"start_cursor": "abc"})`.
     """
     parameters: ApiObject = {}
     while True:
