@@ -20,7 +20,7 @@ CHECK_INTERVAL_S = 1.0
 
 
 class ReadThroughCache(Generic[CacheValue]):
-    """Caches values by key and reads the missing ones. A key without a value is cached as None."""
+    """Caches values by key, and reads those that are missing. For a key without a value, None is cached."""
 
     def __init__(
         self, read: Callable[[list[str]], Mapping[str, CacheValue]], max_keys: int
@@ -57,7 +57,7 @@ class CollectionReloader:
     """Reloads a collection when its version in the store differs from the loaded one."""
 
     def __init__(self, read_version: Callable[[], str | None], load: Callable[[], None]) -> None:
-        """Start without a loaded version.
+        """Create a reloader. The first call of `refresh` loads the collection.
 
         `read_version` returns None if there is no collection. `load` must call `mark_loaded`.
         """
@@ -95,7 +95,10 @@ class CollectionReloader:
 
     @contextmanager
     def exclusive_load(self) -> Iterator[None]:
-        """Run the block while no other thread can load. Raises Milvus's errors as StoreUnavailable."""
+        """Run the block, which loads the collection, while no other thread can load it.
+
+        Raises Milvus's errors as StoreUnavailable.
+        """
         with self._loading, self.store_errors():
             yield
 

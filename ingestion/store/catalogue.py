@@ -30,7 +30,7 @@ CATALOGUED_FIELDS = ["source", "document_id", "title", "section", "position", "l
 """Fields of a chunk's row from which the catalogue is built."""
 
 MAX_OUTLINE_CHUNKS = 1_024
-"""Number of chunks, from the start of a document, whose headings are part of its outline."""
+"""Number of chunks, from the start of a document, whose headings are in `CatalogueEntry.outline`."""
 
 MAX_OUTLINE_BYTES = 8_000
 """Maximum size of an outline in bytes. Milvus limits a JSON field, including escapes, to 65,536 bytes."""
@@ -59,9 +59,11 @@ def move_alias(client: "MilvusClient", alias: str, name: str) -> None:
 def drop_leftovers(client: "MilvusClient", alias: str) -> None:
     """Drop the collections that earlier or interrupted runs have left without an alias.
 
-    Call this function only while holding the ingestion lock. A run moves the alias of the chunks last. If
-    a run died before that, the aliases of the vocabulary and the catalogue are first moved back to the
-    collections that belong to the current chunks.
+    Call this function only while holding the ingestion lock.
+
+    A run moves the alias of the chunks last. If a run died before that, the aliases of the vocabulary and
+    the catalogue may already point to its collections. They are first moved back to the collections that
+    belong to the current chunks.
     """
     pattern = re.compile(rf"{re.escape(alias)}(_words|_catalogue)?_\d{{19}}")
     owned = [name for name in client.list_collections() if pattern.fullmatch(name)]
@@ -90,10 +92,7 @@ class _DocumentRows:
 
 
 class CatalogueBuilder:
-    """Builds catalogue entries from rows of chunks, which may be added in any order.
-
-    Stores one row and the headings of each document.
-    """
+    """Builds catalogue entries from rows of chunks, which may be added in any order."""
 
     def __init__(self) -> None:
         self._documents: dict[DocumentKey, _DocumentRows] = {}

@@ -30,13 +30,13 @@ PAGE_ROWS = 4_096
 """Maximum number of rows in a page of `row_pages`; Milvus allows 16,384."""
 
 KEEPALIVE_MS = 3_600_000
-"""Milliseconds between pings to the embedded server."""
+"""Milliseconds between pings to Milvus Lite, which the client runs as a local server."""
 
 CONNECT_TIMEOUT_S = 5.0
-"""Timeout of the first connection to a server, and of each reconnection."""
+"""Timeout in seconds of the first connection to a server, and of each reconnection."""
 
 READ_TIMEOUT_S = 10.0
-"""Timeout of each call of `READ_METHODS`."""
+"""Timeout in seconds of each call of one of the `READ_METHODS`."""
 
 READ_METHODS = (
     "Search",
@@ -78,7 +78,7 @@ def open_milvus(settings: Settings) -> "MilvusClient":
         make_folder(Path(settings.milvus_uri).parent)
         _use_system_memory_pool()
     token = settings.milvus_token.get_secret_value() if settings.milvus_token else ""
-    # The embedded server rejects frequent pings: it closes the connection and logs to stderr.
+    # Milvus Lite rejects frequent pings: it closes the connection and logs to stderr.
     options = {"grpc.keepalive_time_ms": KEEPALIVE_MS} if settings.embedded else _server_options()
     timeout = None if settings.embedded else CONNECT_TIMEOUT_S
     try:

@@ -68,7 +68,7 @@ class StoredChunk(NamedTuple):
 
 
 class CollectionWriter(ABC):
-    """Writes the chunks of one ingestion run. Searches find dropped chunks until `finish` deletes them."""
+    """Writes the chunks of one ingestion run, and deletes the chunks that are no longer in the sources."""
 
     @abstractmethod
     def put(self, chunks: Sequence[Chunk], vectors: Sequence[Vector] | None) -> None:
@@ -76,20 +76,23 @@ class CollectionWriter(ABC):
 
     @abstractmethod
     def finish(self, dropped: AbstractCollection[str]) -> CollectionManifest:
-        """Delete the chunks with the ids `dropped`, complete the collection and return its manifest."""
+        """Delete the chunks with the ids `dropped`, complete the collection and return its manifest.
+
+        Until then, searches still find these chunks.
+        """
 
     @abstractmethod
     def abandon(self) -> None:
-        """Clean up after a failure."""
+        """Clean up after an error in the run, whether or not `finish` was called."""
 
 
 class Collection(ABC):
     """The chunks of a platform, searchable by words and, with an embedding model, by vectors.
 
-    All methods except `run` block: call them with `run` or in a worker thread. Reads raise
-    CollectionMissing if nothing has been indexed, CollectionMismatch if the collection was created with
-    other settings, and StoreUnavailable if the store does not answer. Writes by other processes are visible
-    at once or, on a Milvus server, within a second.
+    All methods except `run` block: call them with `run` or in a worker thread. Methods that search or read
+    raise CollectionMissing if nothing has been indexed, CollectionMismatch if the collection was created
+    with other settings, and StoreUnavailable if the store does not answer. They see writes of other
+    processes at once or, on a Milvus server, within a second.
     """
 
     def __init__(self, alias: str, expected: CollectionManifest) -> None:
@@ -182,7 +185,7 @@ class Collection(ABC):
     def neighbours(self, chunks: Iterable[Chunk], distance: int) -> list[Chunk]:
         """Return the chunks at most `distance` positions from one of `chunks` in the same document.
 
-        They include `chunks` themselves, and are sorted by document and position.
+        The result includes `chunks`, and is sorted by document and position.
         """
 
     @abstractmethod
@@ -254,8 +257,8 @@ class Collection(ABC):
     def save_fingerprints(self, fingerprints: Mapping[DocumentKey, str]) -> None:
         """Store the file fingerprints of documents with unchanged chunks.
 
-        The next run then does not parse these files again. Does nothing on a Milvus server, which can only
-        write whole rows.
+        The next run then does not parse these files again. On a Milvus server, this method does nothing,
+        because only whole rows can be written there.
         """
 
     @abstractmethod
@@ -267,17 +270,16 @@ class Collection(ABC):
         """Complete or remove what an interrupted run has left, and restore a missing snapshot.
 
         Call this at the start of a run; `rebuild` says whether that run rebuilds the collection. May raise
-        CollectionMismatch for the same reasons as `writer`.
+        the same errors as `writer`.
         """
 
     @abstractmethod
     def writer(self, rebuild: bool) -> CollectionWriter:
         """Return the writer of one run.
 
-        With `rebuild`, the caller must write all chunks; without it, only new and changed ones.
-
-        Raises CollectionMismatch if apidesk did not create the collection. Without `rebuild`, also raises
-        it if the collection was created with other settings.
+        With `rebuild`, the caller must write all chunks; without it, only new and changed ones. Raises
+        CollectionMismatch if apidesk did not create the collection or, without `rebuild`, if it was created
+        with other settings.
         """
 
     def check(self) -> None:

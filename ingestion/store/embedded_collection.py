@@ -1,4 +1,7 @@
-"""A collection in files. Searches read the snapshot, an SQLite file that several processes can open."""
+"""A collection in files: the snapshot, which searches read, and its copy in Milvus Lite.
+
+The snapshot is an SQLite file that several processes can open.
+"""
 
 import sqlite3
 import time
@@ -69,6 +72,9 @@ MAX_CACHED_CHUNKS = 1_000
 
 MAX_MASKS = 64
 """Maximum number of filters whose matching chunks are cached; a filter takes a byte per chunk."""
+
+NO_SIMILARITY = -2.0
+"""Score of a chunk without a vector, less than any cosine similarity."""
 
 _SOURCES = TypeAdapter(dict[str, IndexedSource])
 
@@ -145,8 +151,8 @@ class EmbeddedCollection(Collection):
             return vector_dimension(connection)
 
     async def run(self, read: Callable[[], T]) -> T:
-        # A read takes a few milliseconds, and running it in a thread would add up to half of that time. The
-        # read runs in a thread only if another thread, such as that of an ingestion run, holds the lock.
+        # A read takes a few milliseconds, and running it in a thread would add up to half of that time.
+        # Therefore, the read uses a thread only if another thread, such as that of a run, holds the lock.
         if not self._lock.acquire(blocking=False):
             return await super().run(partial(self._in_one_transaction, read))
         try:
@@ -173,7 +179,7 @@ class EmbeddedCollection(Collection):
                 scores = documents.full_text.scores(connection, terms)
                 minimum = 0.0
             else:
-                scores, minimum = _similarities(connection, documents, vector), -2.0
+                scores, minimum = _similarities(connection, documents, vector), NO_SIMILARITY
         numbers = best_numbers(scores, k, mask, minimum)
         best: list[float] = scores[numbers].tolist()
         return {documents.hits[number]: score for number, score in zip(numbers, best, strict=True)}
@@ -243,7 +249,8 @@ class EmbeddedCollection(Collection):
         manifest = self.manifest.model_copy(update={"calibration": calibration})
         with self._writing() as connection:
             set_manifest(connection, manifest)
-            set_state(connection, VERSION_KEY, str(time.time_ns()))  # tells other processes
+            # The new version makes other processes read the manifest again.
+            set_state(connection, VERSION_KEY, str(time.time_ns()))
 
     def indexed_sources(self) -> dict[str, IndexedSource]:
         with self._reading() as (connection, _):
@@ -311,7 +318,10 @@ class EmbeddedCollection(Collection):
 
     @contextmanager
     def _reading(self) -> Iterator[tuple[sqlite3.Connection, _LoadedState]]:
-        """Run the block in one transaction. If the snapshot has changed, first replace the loaded state."""
+        """Run the block in one transaction. Yields the connection and the state that is kept in memory.
+
+        If the snapshot has changed, the state is replaced first.
+        """
         with self._lock, snapshot_errors(self._path):
             if self._connection.in_transaction:  # within another read of this thread
                 yield self._connection, self._state
@@ -324,9 +334,10 @@ class EmbeddedCollection(Collection):
 
     @contextmanager
     def _reading_documents(self) -> Iterator[tuple[sqlite3.Connection, _LoadedDocuments]]:
-        """Run the block as `_reading` does, but yield the documents. Loads them first if needed.
+        """Run the block as `_reading` does, but yield the documents instead of the state.
 
-        Raises CollectionMissing, and CollectionMismatch if the collection was created with other settings.
+        The documents are loaded first if needed. Raises CollectionMissing, and CollectionMismatch if the
+        collection was created with other settings.
         """
         with self._reading() as (connection, state):
             self._check_manifest(require_manifest(state.manifest))
@@ -400,13 +411,16 @@ def _mask(connection: sqlite3.Connection, documents: _LoadedDocuments, filters: 
 def _similarities(
     connection: sqlite3.Connection, documents: _LoadedDocuments, vector: Vector
 ) -> Scores:
-    """Return the cosine similarity of `vector` to each chunk number; -2 for numbers without a vector."""
+    """Return the cosine similarity of `vector` to each chunk's vector, by chunk number.
+
+    The result for a number without a vector is `NO_SIMILARITY`.
+    """
     if documents.vectors is None:
         documents.vectors = _read_vectors(connection, len(documents.full_text), len(vector))
     query = np.array(vector, dtype=np.float32)
     length = float(np.linalg.norm(query)) or 1.0
     similarities: Scores = documents.vectors @ (query / length)
-    similarities[~documents.vectors.any(axis=1)] = -2.0
+    similarities[~documents.vectors.any(axis=1)] = NO_SIMILARITY
     return similarities
 
 

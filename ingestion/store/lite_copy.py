@@ -104,7 +104,10 @@ class LiteCopy:
                     check_manifest(self.alias, manifest, expected)
 
     def stored_rows(self, with_vectors: bool) -> Iterator[tuple[list[Chunk], list[Vector] | None]]:
-        """Yield all chunks and, if `with_vectors`, their vectors, in batches."""
+        """Yield all chunks in batches, to restore a missing snapshot.
+
+        With `with_vectors`, each batch has one vector per chunk; otherwise, its vectors are None.
+        """
         with self._open_existing() as client:
             if client is None:
                 return
@@ -164,7 +167,7 @@ class ChildLiteCopy(LiteCopy):
     """A LiteCopy that uses Milvus Lite in a child process, except to restore a snapshot."""
 
     def replay_journal(self, connection: sqlite3.Connection, manifest: CollectionManifest) -> None:
-        """Replay the journal as LiteCopy does. The child process opens its own connection."""
+        """Replay the journal as LiteCopy does. The child process opens a connection of its own."""
         self._run_in_child(_replay_journal, self._settings, manifest)
 
     def check_manifest(self, expected: CollectionManifest | None) -> None:

@@ -1,4 +1,7 @@
-"""Reads and writes the manifest and other state that Milvus stores as properties of a collection."""
+"""Reads and writes the manifest and other state of a collection, stored as properties of the collection.
+
+The manifest says with which settings the collection was created, for example the embedding model.
+"""
 
 import time
 from typing import TYPE_CHECKING
@@ -66,10 +69,10 @@ class IndexedSource(_StoredModel):
 
 
 class IndexedSources(_StoredModel):
-    """State of every source in a collection."""
+    """State of every source in a collection, as stored in `SOURCES_PROPERTY`."""
 
     catalogue_version: str = Field(alias="stamp")
-    """Version of the catalogue when the state was stored. A later write makes the state obsolete."""
+    """Version of the catalogue when the state was stored. If it differs now, the state is obsolete."""
     sources: dict[str, IndexedSource]
 
 
@@ -95,7 +98,7 @@ class CollectionManifest(_StoredModel):
     """
 
     def difference(self, other: "CollectionManifest") -> str:
-        """Describe the settings in which the manifests differ; empty if all settings are equal."""
+        """Return how the settings differ, such as `chunker 3/500 instead of 3/400`; empty if equal."""
         names = ("embedding_model", "embedding_chars", "metric", "analyzer", "chunker")
         return ", ".join(
             f"{name} {getattr(self, name) or 'none'!s} instead of {getattr(other, name) or 'none'!s}"
@@ -105,7 +108,7 @@ class CollectionManifest(_StoredModel):
 
     @property
     def tokenizer(self) -> str:
-        """The tokenizer of the indexed words; `apidesk` if Milvus's index is not used."""
+        """The tokenizer of the indexed words; see `expected_manifest`."""
         return self.analyzer.partition("/")[0]
 
 
@@ -113,7 +116,7 @@ def expected_manifest(settings: Settings, tokenizer: str) -> CollectionManifest:
     """Return the manifest of a collection created with `settings`. Its counts are 0.
 
     `tokenizer` names the tokenizer of the indexed text: `whitespace` on a Milvus server, `standard` on a
-    Milvus Lite server, which has no other, and `apidesk` for embedded collections.
+    Milvus Lite server, which supports no other one, and `apidesk` for embedded collections.
     """
     return CollectionManifest(
         embedding_model=settings.embedding_model or "",
@@ -163,9 +166,9 @@ def write_finished_manifest(
 
 
 def read_sources(client: "MilvusClient", name: str) -> dict[str, IndexedSource]:
-    """Return the state of each source after the last write of the collection `name`, by source name.
+    """Return the state of each source in the collection `name`, by source name.
 
-    The result is empty if the state is unknown.
+    The result is empty if no state was stored since the last write of the collection.
     """
     properties = _properties(client, name)
     try:

@@ -113,7 +113,7 @@ class MilvusCollection(Collection):
             self._check_manifest(manifest)
             self._client.load_collection(self.alias)
             self._client.load_collection(words_name(self.alias))
-            if self._is_damaged(manifest):
+            if self._has_lost_rows(manifest):
                 raise CollectionMissing(
                     f"the collection {self.alias} is damaged ({manifest.rows} rows were written, "
                     "none are left): run `apidesk ingest`"
@@ -189,8 +189,8 @@ class MilvusCollection(Collection):
         return self._query_chunks(apis_filter(urls, names)) if urls or names else []
 
     def sample(self, count: int) -> list[Chunk]:
-        # Ids are hashes, so the chunks with the lowest ids are a uniform sample. `g` sorts after all
-        # hexadecimal digits, so the sample includes the ids that begin with the bound.
+        # Ids are hashes in hexadecimal, so the chunks with the lowest ids are a uniform sample. `g` sorts
+        # after all hexadecimal digits, so the filter also matches the ids that begin with the bound.
         share = min(1.0, count / max(1, self.manifest.rows))
         bound = f"{int(share * 0xFFFFFFFF):08x}"
         return self._query_chunks(f"id <= {literal(bound + 'g')}")
@@ -262,7 +262,7 @@ class MilvusCollection(Collection):
     def indexed_sources(self) -> dict[str, IndexedSource]:
         manifest = self.stored_manifest()
         with milvus_errors():
-            if manifest is None or manifest.incomplete or self._is_damaged(manifest):
+            if manifest is None or manifest.incomplete or self._has_lost_rows(manifest):
                 return {}
             return read_sources(self._client, self.alias)
 
@@ -293,21 +293,21 @@ class MilvusCollection(Collection):
             self.check()
         stored = self.stored_manifest()
         with milvus_errors():
-            if stored is not None and self._is_damaged(stored):
+            if stored is not None and self._has_lost_rows(stored):
                 stored = None
         if stored is not None and self._in_place and not rebuild:
             return InPlaceWriter(self._client, self.alias, stored)
         previous = None if rebuild else stored
         return NextCollectionWriter(self._client, self.alias, self._expected, previous)
 
-    def _is_damaged(self, manifest: CollectionManifest) -> bool:
-        """Return whether the rows are lost: Milvus Lite opens a damaged store as an empty one."""
+    def _has_lost_rows(self, manifest: CollectionManifest) -> bool:
+        """Return whether all rows are lost. `milvus-lite server` opens a damaged store as an empty one."""
         rows = int(self._client.get_collection_stats(self.alias)["row_count"])
         return bool(manifest.rows) and not rows
 
 
 def _alias(client: "MilvusClient", settings: Settings) -> str:
-    """Return the alias in `settings`, or the former default alias if only the former one exists."""
+    """Return the alias in `settings`, or the default alias of earlier versions if only that exists."""
     name, former = settings.collection, settings.former_collection
     with milvus_errors():
         if former and not client.has_collection(name) and client.has_collection(former):

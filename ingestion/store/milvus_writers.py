@@ -115,7 +115,7 @@ class NextCollectionWriter(CollectionWriter):
             if self._previous is not None:
                 self._copy_rows(dropped, self._previous)
             self._insert()
-            self._words = +self._words  # drops counts that are not positive
+            self._words = +self._words  # removes words with a count of 0 or less
             manifest = self._expected.model_copy(
                 update={
                     "rows": self._row_count,
@@ -234,7 +234,10 @@ class InPlaceWriter(CollectionWriter):
             self._has_begun = True
 
     def _subtract_rows(self, ids: Sequence[str]) -> None:
-        """Subtract the words of the stored rows with these ids; record their documents as changed."""
+        """Subtract the words of the stored rows with these ids from the counts of words.
+
+        The documents of these rows are recorded as changed.
+        """
         rows = self._client.query(self._alias, filter=ids_filter(ids), output_fields=CHUNK_FIELDS)
         for row in rows:
             self._word_changes.subtract(chunk_words(chunk_from_row(row)))
@@ -263,7 +266,10 @@ class InPlaceWriter(CollectionWriter):
         return words
 
     def _write_catalogue(self) -> None:
-        """Update the entries of the changed documents, or of all documents after an incomplete run."""
+        """Update the entries of the changed documents, or of all documents if the manifest is incomplete.
+
+        A manifest is also incomplete if there is no catalogue of the current format.
+        """
         if not catalogue_version(self._client, self._alias):
             self._replace_catalogue()
         if self._manifest.incomplete:
@@ -293,7 +299,7 @@ class InPlaceWriter(CollectionWriter):
         return builder
 
     def _write_entries(self, builder: CatalogueBuilder, before: Sequence[DocumentKey]) -> None:
-        """Write the builder's entries; delete those of documents in `before` that the builder lacks."""
+        """Write the entries of `builder`; delete the entries of documents in `before` that it lacks."""
         name = catalogue_name(self._alias)
         for rows in batches(entry_rows(builder.entries())):
             self._client.upsert(name, rows)

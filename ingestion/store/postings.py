@@ -1,8 +1,8 @@
 """The full-text index of a snapshot: posting lists in SQLite, scored by BM25 with NumPy.
 
 The formula is that of Lucene's BM25 before version 8 (with the factor k1 + 1). The parameters are those of
-the Milvus index, so both stores rank alike. The snapshot contains no scores, because all scores change when
-the average length of the chunks changes.
+the index on a Milvus server, so both kinds of collection rank alike. The snapshot contains no scores,
+because all scores change when the average length of the chunks changes.
 """
 
 import math
@@ -26,7 +26,7 @@ MAX_COUNT = 2**16 - 1
 """Maximum stored number of occurrences of a term in a chunk."""
 
 MAX_CACHED_POSTINGS = 4_000_000
-"""Maximum number of postings to keep in memory with their scores, 16 bytes each."""
+"""Maximum number of postings whose scores are kept in memory, 16 bytes each."""
 
 Numbers = npt.NDArray[np.uint32]
 Scores = npt.NDArray[np.float32]
@@ -130,14 +130,17 @@ class PostingsUpdate:
     """Collects the terms of added and removed chunks, and writes their posting lists at the end."""
 
     def __init__(self) -> None:
-        self._term_numbers: dict[str, int] = {}
+        self._term_indexes: dict[str, int] = {}
+        """An index, from 0, for each term whose posting list changes."""
+        # Added postings, in three arrays: the term's index, the chunk's number and the occurrences.
         self._terms, self._chunks, self._counts = array("I"), array("I"), array("H")
         self._removed: set[int] = set()
+        """Numbers of removed chunks."""
 
     def add(self, number: int, terms: Sequence[str]) -> None:
         """Add the chunk `number`, whose indexed text consists of `terms`."""
         for term, count in Counter(terms).items():
-            self._terms.append(self._term_numbers.setdefault(term, len(self._term_numbers)))
+            self._terms.append(self._term_index(term))
             self._chunks.append(number)
             self._counts.append(min(count, MAX_COUNT))
 
@@ -145,23 +148,27 @@ class PostingsUpdate:
         """Remove the chunk `number`, which was added with `terms`, from the posting lists of `terms`."""
         self._removed.add(number)
         for term in terms:
-            self._term_numbers.setdefault(term, len(self._term_numbers))
+            self._term_index(term)
+
+    def _term_index(self, term: str) -> int:
+        return self._term_indexes.setdefault(term, len(self._term_indexes))
 
     def write(self, connection: sqlite3.Connection) -> None:
         """Write the posting lists of all terms of added and removed chunks."""
         terms = np.asarray(self._terms)
         order = np.argsort(terms, kind="stable")
-        # The postings of term `i` are `chunks[starts[i]:starts[i + 1]]`, with `counts` in the same order.
-        starts = np.searchsorted(terms[order], np.arange(len(self._term_numbers) + 1))
+        # The chunks of the term with index i are `chunks[starts[i]:starts[i + 1]]`. The same slice of
+        # `counts` has the occurrences of the term in these chunks.
+        starts = np.searchsorted(terms[order], np.arange(len(self._term_indexes) + 1))
         chunks = np.asarray(self._chunks, _CHUNK_TYPE)[order]
         counts = np.asarray(self._counts, _COUNT_TYPE)[order]
         removed = np.fromiter(self._removed, _CHUNK_TYPE)
-        for batch in batches(self._term_numbers.items(), MAX_VARIABLES):
+        for batch in batches(self._term_indexes.items(), MAX_VARIABLES):
             postings = read_postings(connection, [term for term, _ in batch])
             stored = {term: (numbers, occurrences) for term, numbers, occurrences in postings}
             written, emptied = [], []
-            for term, number in batch:
-                added = slice(starts[number], starts[number + 1])
+            for term, index in batch:
+                added = slice(starts[index], starts[index + 1])
                 merged = _merge(stored.get(term), removed, chunks[added], counts[added])
                 if merged is None:
                     emptied.append((term,))

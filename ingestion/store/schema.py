@@ -1,4 +1,9 @@
-"""Creates the Milvus collections, and converts chunks and words to rows and back."""
+"""Creates the Milvus collections, and converts chunks and words to rows and back.
+
+On a Milvus server, a row of the chunk collection has the fields of the chunk, its indexed terms in
+`search_text`, and two vectors: `sparse` for BM25, which Milvus computes from `search_text`, and `dense`,
+the embedding.
+"""
 
 from collections import Counter
 from collections.abc import Iterator, Sequence
@@ -21,7 +26,7 @@ CHUNK_FIELDS = list(Chunk.model_fields)
 """Fields of a row that make up its chunk."""
 
 COPIED_FIELDS = [*CHUNK_FIELDS, "search_text"]
-"""Fields of a row to copy to another collection, besides `dense`. Milvus computes `sparse` again."""
+"""Fields of a row to copy to another collection; `dense` is added if there are embeddings."""
 
 MAX_FIELD_BYTES = {
     "id": 64,
@@ -49,9 +54,13 @@ See docs/explanation/retrieval.md.
 
 
 def create_chunks(client: "MilvusClient", name: str, dimension: int | None, tokenizer: str) -> None:
-    """Create the chunk collection `name`, with vectors of `dimension` if it is not None."""
+    """Create the chunk collection `name`.
+
+    `dimension` is the length of the embeddings; None if there are none. `tokenizer` names the Milvus
+    tokenizer that splits `search_text` into terms.
+    """
     index = client.prepare_index_params()
-    # `params` is nested twice, because pymilvus removes one level and Milvus Lite expects the other.
+    # `params` is nested, because pymilvus removes the outer level and Milvus Lite expects the inner one.
     index.add_index(
         "sparse",
         index_type="SPARSE_INVERTED_INDEX",
@@ -64,9 +73,10 @@ def create_chunks(client: "MilvusClient", name: str, dimension: int | None, toke
 
 
 def create_copied_chunks(client: "MilvusClient", name: str, dimension: int | None) -> None:
-    """Create the collection `name` for `LiteCopy`, with vectors of `dimension` if it is not None.
+    """Create the collection `name` for `LiteCopy`.
 
-    The chunks are not searched. They are read only to restore a missing snapshot.
+    `dimension` is the length of the embeddings; None if there are none. The collection is not searched. It
+    is read only to restore a missing snapshot.
     """
     schema = client.create_schema(auto_id=False, enable_dynamic_field=False)
     _add_chunk_fields(schema)
@@ -82,7 +92,7 @@ def create_copied_chunks(client: "MilvusClient", name: str, dimension: int | Non
 
 
 def dense_dimension(client: "MilvusClient", name: str) -> int | None:
-    """Return the length of the vectors in the chunk collection `name`; None if it has no vectors."""
+    """Return the length of the embeddings in the chunk collection `name`; None if it has none."""
     fields = client.describe_collection(name)["fields"]
     return next((field["params"]["dim"] for field in fields if field["name"] == "dense"), None)
 
@@ -131,7 +141,7 @@ def check_lengths(chunk: Chunk) -> None:
         if length > limit:
             raise StoreError(
                 f"{chunk.source}: {chunk.document_id[:200]}: the {name} of a chunk has {length} bytes, "
-                f"more than {limit}"
+                f"more than the limit of {limit}: shorten it in the document"
             )
 
 

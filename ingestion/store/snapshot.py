@@ -1,10 +1,10 @@
 """The snapshot of an embedded collection: one SQLite file that any number of processes can read.
 
-Milvus Lite lets only one process open its file, and reads every row for each search. Therefore, questions
-are answered from the snapshot instead. It contains the chunks, their full-text index, their vectors, the
-vocabulary and the catalogue. An ingestion run changes the chunks and their indexes in one transaction.
-Readers see the previous state until the commit, and a run that dies before the commit changes no chunks.
-After the commit, `lite_copy.py` copies the changes to Milvus Lite.
+Milvus Lite lets only one process open its file, and reads every row for each search. Therefore, searches
+use the snapshot instead. It contains the chunks, their full-text index, their vectors, the vocabulary (how
+often each word occurs) and the catalogue (an entry per document). An ingestion run changes the chunks and
+their indexes in one transaction. Readers see the previous state until the commit, and a run that dies
+before the commit changes no chunks. After the commit, `lite_copy.py` copies the changes to Milvus Lite.
 
 The file is in SQLite's WAL mode and is memory-mapped. docs/decisions/0014-embedded-snapshot.md compares
 the alternatives.
@@ -39,15 +39,15 @@ MANIFEST_KEY, VERSION_KEY, SOURCES_KEY, REPLACED_KEY = "manifest", "version", "s
 """Keys of the table `state`.
 
 `version` changes whenever a run writes chunks or the manifest. `sources` is the state of the sources after
-the last run. A run that changes chunks deletes this state, and stores the new state at its end. If
-`replaced` is set, the whole Milvus Lite collection must be rebuilt from the snapshot.
+the last run. A run that changes chunks deletes `sources` in its transaction, and stores a new value after
+the transaction. If `replaced` is set, the whole Milvus Lite collection must be rebuilt from the snapshot.
 """
 
 _TABLES = """
 CREATE TABLE state (key TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID;
 
--- `number` identifies a chunk in posting lists, and is its index in the arrays that are kept in memory.
--- `words` is the number of its terms.
+-- `number` identifies the chunk in posting lists, and is the chunk's index in the arrays that are kept in
+-- memory. `words` is the number of terms in the chunk.
 CREATE TABLE chunk (
     number INTEGER PRIMARY KEY, id TEXT NOT NULL UNIQUE, source TEXT NOT NULL,
     document_id TEXT NOT NULL, position INTEGER NOT NULL, kind TEXT NOT NULL, language TEXT NOT NULL,
@@ -81,7 +81,7 @@ def snapshot_path(settings: Settings) -> Path:
 
 
 def with_existing_snapshot(settings: Settings) -> Settings:
-    """Return `settings`, changed to the former default collection if only that one has a snapshot."""
+    """Return `settings`, with the default collection of earlier versions if only that has a snapshot."""
     if settings.former_collection is None or snapshot_path(settings).exists():
         return settings
     former = settings.model_copy(update={"collection": settings.former_collection})
@@ -193,7 +193,10 @@ def _format_version(connection: sqlite3.Connection) -> int:
 
 
 def _create_tables(connection: sqlite3.Connection) -> None:
-    """Create the tables. Tables of another version are dropped; the next run restores their chunks."""
+    """Create the tables. Tables of another version are dropped first.
+
+    The next run then restores the chunks from Milvus Lite.
+    """
     with transaction(connection, "IMMEDIATE"):
         if _format_version(connection) == FORMAT_VERSION:
             return  # another process has just created them

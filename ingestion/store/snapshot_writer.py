@@ -43,8 +43,9 @@ BATCH_DOCUMENTS = 100
 class SnapshotWriter(CollectionWriter):
     """Updates a snapshot; readers see the changes when `finish` commits them.
 
-    The same transaction writes the ids of changed chunks to the table `journal`. These chunks are then
-    copied to Milvus Lite. If the process dies before that, the next run copies them.
+    The same transaction writes the ids of changed chunks to the table `journal`. After the commit, these
+    chunks are copied to Milvus Lite. If the process dies before the copy is complete, the next run copies
+    them again.
     """
 
     def __init__(
@@ -68,7 +69,7 @@ class SnapshotWriter(CollectionWriter):
         self._postings = PostingsUpdate()
         self._words = Counter[str]()
         self._documents: set[DocumentKey] = set()
-        """Documents whose entry in the catalogue must be written."""
+        """Documents whose entry in the catalogue must be written or deleted."""
 
     def put(self, chunks: Sequence[Chunk], vectors: Sequence[Vector] | None) -> None:
         """Write `chunks`; chunks with the same ids are replaced.
@@ -106,7 +107,7 @@ class SnapshotWriter(CollectionWriter):
             self.abandon()
 
     def abandon(self) -> None:
-        """Roll back changes that are not committed, and close the snapshot."""
+        """Close the snapshot. Changes that are not committed are rolled back."""
         if self._connection is not None:
             self._connection.close()
             self._connection = None
@@ -225,7 +226,7 @@ def _clear(connection: sqlite3.Connection) -> None:
 
 
 def _unused_numbers(connection: sqlite3.Connection) -> Iterator[int]:
-    """Return the numbers for new chunks, beginning with the numbers of deleted chunks."""
+    """Return an endless iterator over unused chunk numbers, beginning with those of deleted chunks."""
     used = {number for (number,) in connection.execute("SELECT number FROM chunk")}
     end = max(used, default=-1) + 1
     return chain((number for number in range(end) if number not in used), count(end))
