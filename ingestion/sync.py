@@ -99,7 +99,7 @@ class Sync:
         self._dropped_ids: set[str] = set()
         """Ids of the stored chunks to delete."""
         self._new_fingerprints: dict[DocumentKey, str] = {}
-        """File fingerprints of the documents that have at least one unchanged chunk."""
+        """File fingerprints to store for documents with unchanged chunks, which are not written again."""
         self._was_interrupted = False
         """Whether the stored manifest is `incomplete`, for example because the last run died."""
 
@@ -172,8 +172,9 @@ class Sync:
                 self._report(chunk.source).written += 1
             self._on_progress()
         self._check_rebuild()
-        unchanged = sum(source.chunks for source in self._unchanged_sources.values())
-        if not written and not unchanged and self._stored.chunk_ids() <= self._dropped_ids:
+        skipped = sum(source.chunks for source in self._unchanged_sources.values())
+        has_remaining = skipped > 0 or not self._stored.chunk_ids() <= self._dropped_ids
+        if not written and not has_remaining:
             raise CollectionMissing(self._empty_message())
         if written or self._dropped_ids or self._was_interrupted:
             writer.finish(self._dropped_ids)

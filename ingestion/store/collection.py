@@ -3,6 +3,9 @@
 There are two implementations. `MilvusCollection` is stored and searched by a Milvus server.
 `EmbeddedCollection` is stored and searched in a snapshot file, and copied to Milvus Lite. Both index the
 same words with the same BM25 parameters, so they rank chunks alike.
+
+A collection has a manifest (manifest.py), which says with which settings the collection was created, and a
+catalogue (catalogue.py), which has one entry per document.
 """
 
 import asyncio
