@@ -94,7 +94,7 @@ cached_answers_table = Table(
     Column("answer", Text, nullable=False),
     Column("documents", Text, nullable=False),
 )
-"""`documents` are digests of the cited documents, as JSON. An answer is outdated if one of them differs."""
+"""`documents` are digests of the cited documents, as JSON. They show whether a document has changed."""
 
 api_keys_table = Table(
     "api_keys",
