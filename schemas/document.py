@@ -175,7 +175,10 @@ class Parameter(ApiModel):
     dimensions: int = 0
     """Number of nested arrays around the children. With two, a child is indexed as `items[][].id`."""
     location: str = ""
-    """Location (query, path, body) to show in the indexed table; empty to show none."""
+    """Where a request has the parameter: query, path or body; empty to show no location.
+
+    It is shown in the Markdown table of parameters that is indexed.
+    """
 
 
 class ErrorCode(ApiModel):

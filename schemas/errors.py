@@ -228,7 +228,10 @@ class StoreError(ApideskError):
 
 
 class StoreUnavailable(StoreError):
-    """Milvus, the snapshot of the collection, or the database cannot be reached or used."""
+    """Milvus, the snapshot of the collection, or the database cannot be reached or used.
+
+    The command line also raises it if the local server that holds the embedded store does not answer.
+    """
 
     code = "store_unavailable"
     retryable = True

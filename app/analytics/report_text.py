@@ -17,8 +17,8 @@ def differing_lines(
 ) -> tuple[list[str], list[str]]:
     """Return the lines of each answer that the other one does not have, without blank lines.
 
-    `before` and `after` are the steps of the answers. A line of more than `max_chars` characters is cut, so
-    that its first difference from the other answer is visible.
+    `before` and `after` are the answers, as lists of paragraphs. A line of more than `max_chars` characters
+    is cut, so that its first difference from the other answer is visible.
     """
     lines = [
         [line.strip() for step in steps for line in step.splitlines()] for steps in (before, after)

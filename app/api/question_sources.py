@@ -84,7 +84,7 @@ _MIN_VALUE_DIGITS = 3
 """Minimum number of digits in a value."""
 
 _MIN_VALUE_RUNS = 3
-"""Minimum number of runs in a value that contains a vowel."""
+"""Minimum number of runs in a value that contains a vowel, and so could be the name of a term."""
 
 _INVISIBLE_CATEGORIES = {"Cc", "Cf", "Cn", "Co", "Cs", "Zl", "Zp"}
 """Unicode categories of invisible characters.

@@ -44,9 +44,9 @@ _PRODUCT = re.compile(r"[A-Za-z]{1,20}\d{1,2}[A-Za-z]{1,20}")
 
 
 class TextSpan(NamedTuple):
-    """The position of a value, text[start:end], and the `label` that replaces a secret value.
+    """The position of a value, text[start:end], which may be a secret.
 
-    If `quote` is not empty, it is put before and after the label.
+    If it is a secret, `label` replaces it. If `quote` is not empty, it is put before and after the label.
     """
 
     start: int

@@ -86,9 +86,10 @@ def structured_logger(name: str) -> BoundLogger:
 
 @contextmanager
 def log_context() -> Iterator[dict[str, object]]:
-    """Yield a dict that collects the fields passed to `bind_log_context` within the block.
+    """Yield the dict of a request, which collects the fields passed to `bind_log_context` within the block.
 
-    This includes calls in tasks and in `asyncio.to_thread` that the block starts.
+    The fields become part of the one log line of the request, and of no other line. The dict also collects
+    from calls in tasks and in `asyncio.to_thread` that the block starts.
     """
     fields: dict[str, object] = {}
     token = _fields.set(fields)
@@ -99,7 +100,7 @@ def log_context() -> Iterator[dict[str, object]]:
 
 
 def bind_log_context(**fields: object) -> None:
-    """Add fields to the log line of the current request, if there is one."""
+    """Add fields to the log line of the current request (see `log_context`), if there is one."""
     bound = _fields.get()
     if bound is not None:
         bound.update(fields)

@@ -37,7 +37,8 @@ CACHED_TEXTS = 256
 PROMPT_FIELDS = ("messages", "prompts")
 """Fields of a run that contain prompts.
 
-Tags in the other texts of a prompt are escaped, so `_PROMPTED_DOCUMENTS` matches only the documents.
+The documents in a prompt are between `<documents>` and `</documents>`. In the question and other texts,
+such tags are escaped, so `_PROMPTED_DOCUMENTS` matches only the documents.
 """
 
 _PROMPTED_DOCUMENTS = re.compile(r"(<documents>\n.*?\n</documents>)", re.DOTALL)
@@ -145,7 +146,7 @@ def _texts(value: Any) -> Iterator[str]:
     """Yield the texts in the JSON value of a run.
 
     If the name of a value shows that it is a secret, the value is also yielded with its name, for example
-    as `"token": "…"`. The name is the key of the value, or the item `name` next to an item `value`.
+    as `"token": "…"`. Both `{"token": "abc"}` and `{"name": "token", "value": "abc"}` name the value abc.
     """
     match value:
         case str():

@@ -73,10 +73,11 @@ def create_chunks(client: "MilvusClient", name: str, dimension: int | None, toke
 
 
 def create_copied_chunks(client: "MilvusClient", name: str, dimension: int | None) -> None:
-    """Create the collection `name` for `LiteCopy`.
+    """Create the collection `name` in Milvus Lite for the copy of an embedded collection.
 
-    `dimension` is the length of the embeddings; None if there are none. The collection is not searched. It
-    is read only to restore a missing snapshot.
+    Searches use the snapshot of the embedded collection, an SQLite file. The copy serves to restore the
+    snapshot if it is missing (see `lite_copy.py`). `dimension` is the length of the embeddings; None if
+    there are none.
     """
     schema = client.create_schema(auto_id=False, enable_dynamic_field=False)
     _add_chunk_fields(schema)

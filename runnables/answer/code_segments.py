@@ -35,7 +35,10 @@ def words_in_segment(terms: QueryTerms, segment: Segment) -> frozenset[str]:
 
 
 def without_other_tabs(segments: Sequence[Segment], terms: QueryTerms) -> list[Segment]:
-    """Return `segments` without the tabs next to those whose labels are in the question."""
+    """Return `segments` without the tabs that the question does not ask for.
+
+    If the question contains the label of a tab, such as "Java", the other tabs of its group are left out.
+    """
     others = set[int]()
     for tabs in _tab_groups(segments):
         named = [tab for tab in tabs if _is_label_named(segments[tab[0]], terms)]
@@ -49,9 +52,10 @@ def unasked_code(
 ) -> set[int]:
     """Return the indices of the segments that are not quoted as neighbours of other segments.
 
-    If the question contains a request, these are all code segments, because the asker already has code.
-    Otherwise, these are the tabs with their labels. Tabs are kept if the question asks how something is
-    done, or if they contain words of the question that the heading (`heading_words`) does not contain.
+    If a request or response is pasted into the question, these are all code segments, because the asker
+    already has code. Otherwise, these are the tabs with their labels. A group of tabs is not among them if
+    the question asks how something is done, or if the group contains a word of the question that is not in
+    `heading_words`.
     """
     if terms.has_pasted_call:
         return {index for index, segment in enumerate(segments) if segment.kind == "code"}

@@ -1,8 +1,8 @@
 """Finds the rows of matrix tables that a question asks about.
 
 A matrix table has a column for each plan, role or SDK, for example. A question about one of its cells names
-the row and the column. Every row contains the titles of all columns, so only the words in the row's name
-show which row the question asks about.
+the row and the column. A quoted row repeats the title of each column before its cell. The words of the
+titles therefore occur in every row, and only the row's name shows which row the question asks about.
 """
 
 import re
@@ -30,7 +30,7 @@ class MatrixRow(NamedTuple):
     """A row with a cell that a question asks about."""
 
     words: frozenset[str]
-    """The words of the question in the row's name and in the titles of other columns."""
+    """The words of the question in the row's name and in the titles of the columns after the name."""
     name_weight: float
     """The weight of the words in the row's name."""
     states_quantity: bool

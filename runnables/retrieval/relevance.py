@@ -148,8 +148,8 @@ class RankedChunk:
     def relevance(self) -> float:
         """The relevance of the whole chunk.
 
-        The feature `ngrams` of passages is left out: in long texts, it shows only whether the text is in
-        the language of the question, not whether it is relevant.
+        Passages have a further feature, `ngrams`, which is missing here. In a text as long as a chunk, it
+        shows only whether the text is in the language of the question, not whether it is relevant.
         """
         words = self.heading_words | self.terms.found_in(self.chunk.body)
         return relevance_of(self.features(self.chunk.body, words), PASSAGE_WEIGHTS)

@@ -1,8 +1,8 @@
 """Evaluates answers: asks every question through the answer service, and scores the answers.
 
-If a judge model is configured, it compares each answer that cites a source with the facts of the
-question, and grades the answer. Answers to questions without facts are not graded. If LangSmith is
-configured, the results are stored there as an experiment.
+A question of an evaluation may list the facts that a right answer states. If a judge model is configured,
+it compares each answer that cites a source with these facts, and grades the answer. Answers to questions
+without facts are not graded. If LangSmith is configured, the results are stored there as an experiment.
 """
 
 import asyncio

@@ -78,8 +78,8 @@ class RemoteAnswerer:
     async def ask(self, command: AskCommand, on_event: EventSink | None = None) -> Answer:
         """Ask the server; `on_event` receives the events that the server streams before the answer.
 
-        Raises StoreUnavailable if there is no valid answer, and ApideskError if the server reports an
-        error.
+        Raises StoreUnavailable if the server does not answer or its response is not valid, and ApideskError
+        if the server reports an error.
         """
         body = {**_body(command), "mode": command.mode}
         if command.session is not None:
@@ -90,8 +90,8 @@ class RemoteAnswerer:
     async def retrieve(self, command: AskCommand) -> list[Source]:
         """Return the best chunks, at most k.
 
-        Raises StoreUnavailable if there is no valid answer, and ApideskError if the server reports an
-        error.
+        Raises StoreUnavailable if the server does not answer or its response is not valid, and ApideskError
+        if the server reports an error.
         """
         with self._translate_errors():
             response = await self._client.post("/retrieve", json=_body(command))

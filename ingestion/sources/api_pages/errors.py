@@ -32,7 +32,7 @@ _NO_ERROR_STATUS = re.compile(r"[123](?:\d\d|xx)\b.*", re.IGNORECASE)
 
 _SUCCESS_CODE = re.compile(r"20\d(?!\w).*")
 _READ_KINDS = ("code", "http_status", "description", "cause", "remedy")
-"""The kinds of columns that are read one by one. The texts of other columns are added to the cause."""
+"""The kinds of columns that have a use of their own; texts of other columns are added to the cause."""
 
 
 def errors_of_rows(
@@ -40,8 +40,8 @@ def errors_of_rows(
 ) -> list[list[ErrorCode]]:
     """Return the error codes of each row. An HTTP status in the same row becomes part of the message.
 
-    A row without a code has none, and neither has a row whose code means success, such as `0` with the
-    message "ok".
+    If a row has only an HTTP status, the status is its code. The list is empty for a row with neither, and
+    for a row whose code means success, such as `0` with the message "ok".
     """
     key = "code" if "code" in columns else "http_status"
     message_at = _message_column(header, columns, key)
@@ -81,9 +81,11 @@ def _code_of_row(row: Sequence[str], columns: Columns, key: str) -> str:
 def _errors_of_row(
     row: Sequence[str], columns: Columns, key: str, code: str, message_at: int
 ) -> Iterator[ErrorCode]:
-    """Yield an error for each code span in the row's cell of the code, or for `code` if there is none.
+    """Yield the errors of a row with the code `code`.
 
-    Yields nothing if the message means success. `message_at` is the index of the column of messages, or -1.
+    The cell with the code may list several in backticks, such as `` `aa`, `bb` ``: then each of them is an
+    error. Nothing is yielded if the message means success. `message_at` is the index of the column of
+    messages, or -1.
     """
     message = description_of(row[message_at]) if 0 <= message_at < len(row) else ""
     description = description_of(columns.cell(row, "description"))

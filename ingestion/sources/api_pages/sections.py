@@ -128,9 +128,10 @@ def _start(
 ) -> int:
     """Return the index of the block with which the operation of a call begins.
 
-    Usually, this is a heading between `first_index` and the call whose level is in `levels`. If there are
-    several such headings, it is the last one of the outermost level. If there is none, or if the call is in
-    a heading, the operation begins with the call, or with a heading or label right above the call.
+    Usually, this is a heading between `first_index` and the call. The level of the heading must be in
+    `levels`. If there are several such headings, it is the last one of the outermost level. If there is
+    none, or if the call is in a heading, the operation begins with the call, or with a heading or label
+    right above the call.
     """
     has_block_above = call_index > first_index
     headings = [i for i in range(first_index, call_index + 1) if blocks[i].level in levels]

@@ -280,8 +280,9 @@ class _TableNormaliser:
 
         A cell that spans several columns is repeated in each column that has a title of its own, or in all
         columns of a table without titles. The only cell of a row is not repeated, because it is the title
-        of the rows below. `titles` are the titles of the columns. In rows of the header, `titles` is None
-        and nothing is repeated.
+        of the rows below. `titles` are the titles of the columns. In rows of the header, `titles` is None,
+        and no cell is repeated in further columns. A cell that spans several rows is repeated in the rows
+        below.
         """
         cells = row.find_all(["td", "th"], recursive=False)
         if len(cells) == 1 and not self.spanning:

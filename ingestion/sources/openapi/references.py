@@ -43,7 +43,10 @@ class Node:
     documents: "DescriptionDocuments"
 
     def __getitem__(self, key: str) -> "Node":
-        """Return the node of `key`; a node of None if there is no such key or the value is no object."""
+        """Return the node of the value of `key`.
+
+        The value is None if this node is not an object, or has no such key.
+        """
         return Node(self._get(key), self.base, self.documents)
 
     def _get(self, key: str) -> object:
