@@ -48,7 +48,7 @@ CHANGE_COLOURS: dict[ReplayChange, str] = {
     "won": BETTER,
     "same": SAME,
 }
-"""The bar colours of changes; other changes are drawn in `OTHER`."""
+"""The bar colours of some kinds of change. All other kinds have the colour `OTHER`."""
 
 RC_PARAMS: "dict[RcKeyType, Any]" = {
     "svg.fonttype": "none",

@@ -71,6 +71,7 @@ class ReplayOutcome(ApiModel):
     pages: list[Page]
     """Cited pages, without duplicates."""
     steps: list[str]
+    """The steps of the answer."""
     answered_by: str
     failure: str | None
     """The error code; None if there was an answer."""

@@ -90,6 +90,7 @@ class ScoredAnswer(ApiModel):
     missing_facts: tuple[Fact, ...] = ()
     """The facts that the answer does not state."""
     steps: tuple[str, ...] = ()
+    """The steps of the answer."""
     grounded: bool | None = None
     """Whether no step is `unsupported` and no fact `unverified`; None if the outcome is not `answered`."""
     grade: Grade | None = None
@@ -148,7 +149,7 @@ class AnswerScores(ApiModel):
     """Share of the graded answers for which the judge (`correct`) and the facts (`right`) agree."""
     unanswerable: int
     honest: float | None
-    """Share of the unanswerable questions that were refused, not covered, or have confidence `low`."""
+    """Share of unanswerable questions that were refused, not covered or answered with confidence `low`."""
     unanswerable_high: float | None
     """Share of the unanswerable questions that were answered with confidence `high`."""
     reliability: tuple[Reliability, ...]

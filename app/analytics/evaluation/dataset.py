@@ -1,4 +1,7 @@
-"""Reads the questions of an evaluation, and finds their gold documents by name."""
+"""Reads the questions of an evaluation, and finds their gold documents by name.
+
+The gold documents of a question are those that answer it.
+"""
 
 import re
 from collections import defaultdict
@@ -32,7 +35,7 @@ GeneratedFrom = Literal["title", "link", "error_code", "sentence"]
 """The part of a document that a question was generated from."""
 
 GoldDocuments = Sequence[frozenset[str]]
-"""One set per name in a question's `gold`: the keys of the documents that the name refers to."""
+"""For each name in a question's `gold`, the keys (`source/document_id`) of the documents with this name."""
 
 UNANSWERABLE = "unanswerable"
 """The `kind` of a question that is about the platform, but that the documents do not answer."""
@@ -59,7 +62,10 @@ _METHOD = re.compile(r"`(GET|PUT|POST|DELETE|OPTIONS|HEAD|PATCH|TRACE|QUERY)`")
 """The HTTP method in the `request_url` section of an API page."""
 
 _PLACE_IN_JSON = re.compile(r" at line 1 column (\d+)$")
-"""The position in a message of the JSON parser, which always says line 1: it gets one line at a time."""
+"""The position in an error message of the JSON parser.
+
+The message always says line 1, because the parser gets one line of the file at a time.
+"""
 
 _OPERATION = re.compile(r"([A-Z]+) +(/\S*)")
 """An operation, written as method and path."""

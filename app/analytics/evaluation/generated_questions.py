@@ -141,8 +141,8 @@ def _first_sentence(chunks: list[Chunk], title: str) -> str | None:
 def error_code_rows(chunk: Chunk) -> Iterator[str]:
     """Yield each error code with its meaning, such as "44203 price too low".
 
-    The codes are in the first column of a table. The meaning is the first other cell of the row that is
-    neither empty nor a number.
+    The codes are in the first column of a table. The meaning is the first of the remaining cells
+    that is neither empty nor a number.
     """
     for block in parse_blocks(chunk.body):
         rows = parse_table(block.text) if block.kind == "table" else []

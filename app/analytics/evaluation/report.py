@@ -77,7 +77,7 @@ def repeated_line(repeated: int) -> list[Text]:
 
 
 def _metrics_table(evaluation: Evaluation) -> Group:
-    """Return a table of metrics and latencies, with one row per route, and a note on the marked route."""
+    """Return a table of metrics and latencies, with one row per route, and a note that explains the `*`."""
     k = evaluation.k
     table = new_table("route", f"hit@{k}", f"recall@{k}", "95% CI", "MRR", "p50 ms", "p95 ms")
     for route in evaluation.routes:

@@ -57,9 +57,12 @@ class QuestionResult(ApiModel):
     recall: float
     """Recall at the evaluation's k."""
     rank: int | None
-    """Rank of the first gold document, from 1; None if the first 20 documents contain none."""
+    """Rank of the first gold document, from 1; None if it is not among the first 20 documents."""
     ranks: tuple[int | None, ...]
-    """For each name in `gold`, the rank of its first document, from 1; None if the first 20 have none."""
+    """For each name in `gold`, the rank of the first document that the name refers to, from 1.
+
+    None if this document is not among the first 20 documents.
+    """
     milliseconds: float
     retrieved: tuple[RankedDocument, ...] = Field(alias="found")
     """The first k documents."""
@@ -261,7 +264,7 @@ def recall_at(k: int, ranking: Ranking, gold: GoldDocuments) -> float:
 
 
 def first_rank(ranking: Ranking, gold: GoldDocuments) -> int | None:
-    """Return the rank of the first gold document, from 1; None if `ranking` contains none."""
+    """Return the rank of the first gold document, from 1; None if `ranking` has no gold document."""
     relevant = frozenset[str]().union(*gold)
     return next((rank for rank, document in enumerate(ranking, 1) if document in relevant), None)
 

@@ -59,14 +59,17 @@ class DocumentedOperation(NamedTuple):
 
 
 OperationKey = tuple[str, str, str]
-"""Path, methods (separated by commas) and name. Questions with equal keys are about the same operation.
+"""Path, methods (separated by commas) and name, such as `("/orders", "POST", "")`.
 
-The methods and the name depend on the documentation:
+Questions with equal keys are about the same operation. The key of a question with a name and a path is:
 
-- If the name is documented for the path, the key has the methods of this name, and an empty name.
-- Otherwise, if the path has only one documented method, the key has this method, and an empty name.
-- If the path has several documented methods, the methods are empty, and the name tells operations apart.
-- If the path is not documented, the methods and the name are empty.
+- If the documents use this name for an operation at the path: the path and the method of this operation. If
+  they use the name for several operations at the path, the key has the methods of all of them.
+- Otherwise, if all documented operations at the path have the same method: the path and this method.
+- Otherwise, if the path is documented: the path and the question's name.
+- If the path is not documented: the path alone.
+
+The remaining fields of the key are empty.
 """
 
 
@@ -75,7 +78,8 @@ class ApiQuestionCounts:
 
     Questions about the same operation (see `OperationKey`) are counted together, even if they use different
     names for it. A question that names an API without its path counts for the path that occurs most often
-    with this name in other questions or, if there is none, for the only documented path of this name.
+    with this name in other questions. If no question has this name with a path, it counts for the only
+    documented path of this name.
     """
 
     def __init__(self) -> None:
@@ -250,7 +254,7 @@ class QuestionCounts:
 
 
 def _code_and_message(error: str) -> tuple[str, str]:
-    """Return the first error code in `error`, and the other text as its message.
+    """Return the first error code in `error`, and the rest of `error` as its message.
 
     Labels, braces, quotes and words such as FAIL are removed from the message. A message without letters is
     dropped. If there is no code, return `error` and an empty message.

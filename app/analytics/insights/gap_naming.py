@@ -21,7 +21,7 @@ MAX_GROUPS = 120
 """Maximum number of groups in the prompt; fewer if the context window is small."""
 
 WORDINGS_PER_GROUP = 3
-"""Maximum number of wordings per group in the prompt."""
+"""Maximum number of wordings (texts of questions) per group in the prompt."""
 
 WORDING_TOKENS = 50
 """Maximum length of a wording in the prompt, in tokens; longer wordings are truncated."""
@@ -30,7 +30,7 @@ TIMEOUT_S = 60.0
 """Seconds to wait for the model. A report may take longer than an answer."""
 
 Wordings = Sequence[str]
-"""The texts of one group's questions. The representative question comes first."""
+"""The texts of one group's questions. That of `TextGroup.representative` comes first."""
 
 log = logging.getLogger(__name__)
 
@@ -107,7 +107,7 @@ def join_groups(groups: Sequence[TextGroup], topics: Sequence[QuestionTopic]) ->
 
 def _join_parts(parts: Sequence[TextGroup], name: str) -> TextGroup:
     largest = max(parts, key=lambda part: len(part.members))
-    # Of several parts, those with one question are skipped, because no other question shares their words.
+    # If several parts are joined, skip the words of a part with one question: no two questions share them.
     shared = [part.undocumented for part in parts if len(part.members) > 1 or len(parts) == 1]
     return replace(
         largest,

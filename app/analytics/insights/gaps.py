@@ -26,7 +26,7 @@ from schemas.insights import MAX_QUESTION_CHARS, Gap, QuestionRecord
 from schemas.question import QuestionType
 
 MIN_ANSWER_COVERAGE = 0.7
-"""Coverage (see `GapQuestion.coverage`) below which an unrated question is a candidate.
+"""Coverage (see `GapQuestion.coverage`) below which a question with an unrated answer is a candidate.
 
 Measured: the coverage is below 0.57 for three quarters of the questions about gaps, and for a quarter of
 the questions that the documentation answers. The limit is higher than 0.57, so that fewer gaps are missed.
@@ -70,7 +70,10 @@ class GapQuestion:
     feedback: int | None = None
     """The caller's rating: 1 (helpful) or -1 (not helpful); None if the answer is not rated."""
     coverage: float | None = None
-    """Share (0 to 1) of the question's words in the cited chunks, weighted by rarity; None if unknown."""
+    """Share (0 to 1) of the question's words that the cited chunks contain; rare words count more.
+
+    None if unknown.
+    """
 
 
 def is_gap_candidate(question: GapQuestion) -> bool:
@@ -107,7 +110,8 @@ async def find_gaps(
     A group is a gap if it has at least `MIN_GAP_SIZE` questions, is about the platform, and meets one of
     these conditions:
 
-    - At least half of its on-topic answers have low confidence, no citation or a negative rating.
+    - At least half of the answers to its on-topic questions have low confidence, no citation or a negative
+      rating.
     - Its questions share words that the documents lack, according to `document_word_shares`.
     """
     texts = [question.text for question in questions]
@@ -170,8 +174,8 @@ class GapCandidates:
     """Collects the newest gap candidates, at most `MAX_TEXTS`. Records must be added oldest first.
 
     If one caller repeats a question in the same words on the same day, the question counts once, so that
-    retries and monitors do not create gaps. Sessions with the same API key count as different callers,
-    because many people can share the key of a web page.
+    retries and monitoring scripts do not create gaps. Sessions with the same API key count as different
+    callers, because many people can share the key of a web page.
     """
 
     def __init__(self) -> None:

@@ -70,7 +70,7 @@ MIN_BRIDGE_TERMS = 2
 """Minimum number of terms that groups in different languages must share to be joined."""
 
 MIN_BRIDGE_GROUP_SIZE = 3
-"""Minimum number of questions in a group that is joined with a group in the other language."""
+"""Minimum number of questions in a group that is joined with a group in another language."""
 
 MIN_TERM_SHARE = 0.4
 """A term belongs to a group if at least this share of the group's questions contain it."""
@@ -79,7 +79,11 @@ MAX_UNDOCUMENTED_SHARE = 1e-4
 """Share of the documents' words below which a term counts as undocumented (one word in 10,000)."""
 
 UNSPLIT_WORD_ZIPF = 5.0
-"""Words of at least this Zipf frequency are not split into characters: 商品 does not yield 商 and 品."""
+"""Chinese words of at least this Zipf frequency are not split into characters.
+
+The characters of a rarer word are additional terms. For example, 优惠券 also yields the term 券, but 商品
+does not yield 商 and 品.
+"""
 
 COMMON_CHARACTER_SHARE = 10 ** (COMMON_ZIPF + 0.7 - 9)
 """Share of everyday text above which a character is common and yields no term: 1 in 300.

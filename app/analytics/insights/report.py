@@ -95,8 +95,8 @@ ROW_MODELS: dict[TableName, type[ApiModel]] = {
 class DocumentationContext:
     """What a report uses besides the records: the documents, the glossary and models.
 
-    Most fields are functions that read the documents or call a model. A field is None if its part is not
-    available.
+    Most fields are functions that read the documents or call a model. A field is None if the documents or
+    the model that it needs are not available.
     """
 
     words: WordShares | None = None
@@ -108,7 +108,7 @@ class DocumentationContext:
     topic_finder: TopicFinder | None = None
     """Asks a model which groups have the same topic."""
     notes: tuple[str, ...] = ()
-    """Reasons why parts are not available."""
+    """Notes for the report: which of its parts are missing or limited, and why."""
 
 
 def build_documentation_context(
@@ -146,8 +146,8 @@ def _word_check(collection: Collection) -> IsDocumented:
     def is_documented(word: str) -> bool:
         if collection.word_counts([word]):
             return True
-        # Stems in the full-text index also match other forms of an English word. A Chinese word would match
-        # chunks that contain only one of its characters.
+        # Stems in the full-text index also match other forms of an English word. A Chinese word is not
+        # searched for, because it would match chunks that contain only one of its characters.
         return word.isascii() and bool(collection.search_hits(word, 1))
 
     return is_documented
@@ -222,8 +222,8 @@ async def build_report(
     The records are read as a stream, and most of them are not kept in memory. If the embedding model or the
     document store fails, the report is made without it, and contains a note on the failure.
 
-    If `table` is given, the documents are read only for this table. The report still contains the other
-    tables, but without documents, `gaps` is empty and `byApi` is counted by path.
+    If `table` is given, the documents are read only for this table. The report still contains all tables,
+    but `gaps` is empty unless it is `table`, and `byApi` is counted by path unless it is `table`.
 
     Raises StoreUnavailable if the database fails.
     """
