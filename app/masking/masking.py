@@ -64,8 +64,8 @@ _INVISIBLE = re.compile("[\u00ad\u200b-\u200f\u202a-\u202e\u2060-\u2064\ufeff]")
 def mask(text: str, known_secrets: Mapping[str, str] = MappingProxyType({})) -> str:
     """Replace each secret and each item of personal data in `text` with its label, such as ‹sign›.
 
-    `known_secrets` maps further secrets to their labels, for example the `SecretScan.secrets` of another
-    text. These secrets are replaced as well. Masking a masked text does not change it.
+    `known_secrets` maps secrets that were found in another text to their labels (see `SecretScan.secrets`).
+    They are replaced as well, wherever they occur in `text`. Masking a masked text does not change it.
     """
     plain = _PlainText(text)
     known = _occurrences(plain.text, known_secrets)
@@ -118,9 +118,9 @@ class SecretScan:
 
     @property
     def secrets(self) -> Mapping[str, str]:
-        """Maps each secret to its label, for masking other texts that quote this text.
+        """Maps each secret to its label, for masking texts that quote this text.
 
-        For example, the other text may contain a token without the `token=` by which it was recognised.
+        For example, an answer may quote a token without the `token=` by which it was recognised.
         Secrets shorter than `_MIN_KNOWN_CHARS` are left out.
         """
         found = _labels(self._plain.text, self._spans)

@@ -455,7 +455,7 @@ def _secret_below(text: str, start: int, end: int, kind: SecretKind) -> TextSpan
 def _secret_after_comma(text: str, start: int, end: int, kind: SecretKind) -> TextSpan | None:
     """Return the secret after the name text[start:end] and a comma, or None.
 
-    If other words follow, the secret must be random, because the text may be a list of names.
+    If more words follow in the line, the secret must be random, because the text may be a list of names.
     """
     gap = _COMMA.match(text, end)
     if gap is None or kind is SecretKind.OPAQUE:

@@ -25,7 +25,7 @@ class SecretKind(Enum):
     COOKIE = "cookie"
     PERSONAL = "personal"
     PUBLIC = "public"
-    """Never a secret. Order numbers, trace ids and digests are kept, because support needs them."""
+    """Never a secret. Order numbers, trace ids and digests are not masked, because support needs them."""
 
 
 _LATIN = {
@@ -113,8 +113,8 @@ def secret_kind(name: str) -> SecretKind | None:
     """Return the kind of value that `name` stands for, or None if the name is not known.
 
     Case and separators usually do not matter: app_key, appKey, X-App-Key and config.APPKEY have the same
-    kind. For the ids and numbers of people, such as user_id, the result is None instead of PUBLIC, because
-    they may be telephone numbers, and the values of PUBLIC names are not searched for these.
+    kind. For the ids and numbers of people, such as user_id, the result is None instead of PUBLIC. Their
+    values may be telephone numbers, which are not searched for in the values of PUBLIC names.
     """
     if (chinese := _CHINESE_KINDS.get(name)) is not None:
         return chinese

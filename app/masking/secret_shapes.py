@@ -157,7 +157,7 @@ _SECRET_PREFIX = re.compile(
 )
 _PREFIX = re.compile(r"(?:[a-z]{1,12}[0-9]?[_-]){1,3}(?=[A-Za-z0-9]+$)")
 _MIN_CHARS_WITHOUT_TOPIC = 32
-"""Minimum length, in characters, of a random string that is a secret even in a line about something else.
+"""Minimum length, in characters, of a random string that is a secret without a `_SECRET_TOPIC` in its line.
 
 Without a prefix, the string must also contain several capitals and several lower-case letters. After a
 prefix such as pi_, the rest of the string must be longer than this minimum.

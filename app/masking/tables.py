@@ -1,4 +1,4 @@
-"""Finds secrets in tables by their names: in the row of the name, or in the column below it.
+"""Finds secrets in tables: in the row after a name such as `token`, or in the column below the name.
 
 A table is in Markdown, or has values that are separated by commas, semicolons or tabs (CSV).
 """

@@ -18,7 +18,10 @@ length is about two in random strings, and about five in words.
 """
 
 _MAX_MEAN_RUN_CHARS_OF_LETTERS = 2.5
-"""Maximum mean length of the runs in a string with fewer than two numbers, which may consist of words."""
+"""Maximum mean length of the runs in a string with fewer than two numbers.
+
+It is lower than `_MAX_MEAN_RUN_CHARS`, because such a string may consist of words.
+"""
 
 _MAX_MEAN_RUN_CHARS_WITH_NUMBERS = 5.0
 """Maximum mean length of the runs in a string with at least three numbers and without punctuation."""
@@ -78,8 +81,8 @@ def find_enclosed(text: str, position: int) -> tuple[int, int] | None:
     The word consists of printable ASCII characters. A space may separate it from the marks.
 
     - After an ASCII mark, such as " or (, the matching closing mark must follow the word.
-    - After any other mark, such as “ or （, the word ends at the first character that is not printable
-      ASCII. The closing mark may differ or be missing, because people confuse such marks.
+    - After a mark that is not ASCII, such as “ or （, the word ends at the first character that is not
+      printable ASCII. The closing mark may differ or be missing, because people confuse such marks.
     """
     opening = text[position : position + 1]
     if opening not in CLOSING or (word := _ENCLOSED_WORD.match(text, position + 1)) is None:

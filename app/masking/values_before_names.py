@@ -32,7 +32,7 @@ _UNMASKED_KINDS = (None, SecretKind.PUBLIC, SecretKind.PERSONAL)
 """The kinds that are not masked here. Personal data are recognised by their format."""
 _WORD = re.compile(r"[a-z]{1,12}[ ]")
 _MAX_WORDS = 2
-"""Maximum number of other English words before the name, such as "shop" in "as the shop secret"."""
+"""Maximum number of English words between the qualifiers and the name: "shop" in "as the shop secret"."""
 
 _NOUN = re.compile(
     r"[-_ ]?(?:policy|grant|type|field|header|param|name|endpoint|algorithm|url|rule|hash|manager|format"
