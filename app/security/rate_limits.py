@@ -40,8 +40,8 @@ log = logging.getLogger(__name__)
 class UsageCounter:
     """Counts uses in fixed windows. A window starts with the first use after the previous window.
 
-    Fixed windows need only one number per limit and key. Each process counts in memory if Redis is not
-    configured or does not answer.
+    A key identifies what is counted, for example ("requests", account). Fixed windows need only one number
+    per limit and key. Each process counts in memory if Redis is not configured or does not answer.
     """
 
     def __init__(self, redis_url: SecretStr | None) -> None:
