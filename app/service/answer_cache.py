@@ -197,7 +197,7 @@ class SingleFlight:
         the answer. A caller that arrives while `store` runs waits until it has finished. That caller then
         runs its own `start`, which can find the stored answer.
 
-        `on_event` receives all events of the answer; there are none if the first caller passed no
+        `on_event` receives all events of the answer, but no events if the first caller passed no
         `on_event`. If all waiting callers are cancelled, `start` is cancelled.
 
         Raises the errors of `start`.

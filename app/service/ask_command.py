@@ -37,9 +37,12 @@ class AskCommand:
     fresh: bool = False
     """Whether to ignore a cached answer. The new answer is still cached."""
     question: Question | None = field(default=None, repr=False)
-    """The question that CachingAnswerer built; None means that the answer service builds it from `text`."""
+    """The question that CachingAnswerer (see `middleware.py`) built from `text`.
+
+    None means that the answer service builds it.
+    """
     secret_scan: "SecretScan | None" = field(default=None, repr=False)
-    """The scan of `text` for secrets; None before RecordingAnswerer adds it."""
+    """The scan of `text` for secrets, which RecordingAnswerer adds; None before that."""
     history: tuple[Turn, ...] = ()
     """The earlier turns of the session, oldest first."""
     callbacks: "tuple[BaseCallbackHandler, ...]" = field(default=(), repr=False)

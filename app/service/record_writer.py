@@ -73,7 +73,7 @@ class Outbox:
         self._file: int | None = None
         self._file_number = 0
         self._closed_bytes = 0
-        """Total size of the other files of this process, measured when the current file was opened."""
+        """Total size of this process's earlier files, measured when the current file was opened."""
         self._lock = FileLock(folder / f"{self._name}.lock", thread_local=False)
         self.problem: str | None = None
         """Why the outbox could not be opened, or the last record could not be appended; otherwise None."""
