@@ -58,7 +58,7 @@ DATABASE_TIMEOUT_S = 2.0
 class Metrics:
     """The metrics of one answer service, in their own registry.
 
-    Each label has few values, because the values come from the code and the settings, never from callers.
+    Each label has few values: they come from the program and the settings, never from callers.
     """
 
     def __init__(self) -> None:

@@ -106,7 +106,7 @@ def _loggable_path(path: str, route: str) -> str:
 
 
 def _masked_path(path: str) -> str:
-    """Return `path` with its segments masked one by one, so that the words around a secret are kept.
+    """Return `path` with each segment masked separately, so that the words around a secret are kept.
 
     To find the secrets, the path is scanned as a whole, because a segment such as `hooks` may show that the
     next segment is a secret.
