@@ -171,7 +171,7 @@ class Answer(ApiModel):
     question: str
     introduction: str
     answer: list[str]
-    """The steps; `[n]` in them is the number of a source."""
+    """The steps of the answer; `[n]` in them is the number of a source."""
     related_url: list[str]
     related_pages: list[Page] = Field(default_factory=list)
     """The pages of `related_url` that are not cited, with their titles."""
@@ -230,7 +230,10 @@ class Event(NamedTuple):
 
 
 class Sources(ApiModel):
-    """The numbered chunks from which the answer is written. This event invalidates all earlier steps."""
+    """The numbered chunks from which the answer is written.
+
+    This event invalidates all earlier `step` events.
+    """
 
     sources: list[Source]
 

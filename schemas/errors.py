@@ -56,7 +56,10 @@ class CollectionMismatch(ConfigurationError):
 
 
 class SourceError(ApideskError):
-    """A source or one of its documents cannot be read. Code that catches it adds the name of the file."""
+    """A source or one of its documents cannot be read.
+
+    The function that catches the error adds the name of the file to the message.
+    """
 
     code = "bad_source"
 
@@ -228,7 +231,7 @@ class StoreError(ApideskError):
 
 
 class StoreUnavailable(StoreError):
-    """Milvus, the snapshot of the collection, or the database cannot be reached or used.
+    """Milvus, the snapshot file of an embedded collection, or the database cannot be reached or used.
 
     The command line also raises it if the local server that holds the embedded store does not answer.
     """

@@ -57,7 +57,10 @@ class SourceReport(ApiModel, frozen=False):
     refused: list[str] = Field(default_factory=list)
     """One line per unreadable document and per refused deletion."""
     warnings: list[str] = Field(default_factory=list)
-    """One line per problem that does not prevent indexing, such as a `page_url` that makes no links."""
+    """One line per problem that does not prevent indexing.
+
+    For example, no document has a link, although the source has a `page_url`.
+    """
 
 
 class IngestionRun(ApiModel, frozen=False):

@@ -187,7 +187,7 @@ class RemoteSourceConfig(PageSourceConfig):
     max_errors: int = Field(default=2, ge=0)
     """Maximum number of failed pages of a web site, or of transient failures of a loader.
 
-    After one more, the rest of the source is not read.
+    After one more failure, the rest of the source is not read.
     """
 
     @property

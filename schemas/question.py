@@ -24,7 +24,7 @@ MAX_TERM_CHARS = 60
 
 
 MAX_PASTED_WORDS = 6
-"""Maximum number of words in pasted JSON that are searched for."""
+"""Maximum number of words from pasted JSON that are added to the search query."""
 
 _WORD = re.compile(r"[A-Za-z]+(?:[_-][A-Za-z]+)*")
 GENERAL_OUTCOME = re.compile(
@@ -53,7 +53,7 @@ class Turn(ApiModel):
 
 
 def _parse_object(value: object) -> object:
-    """Parse an object sent as JSON text; null and other text become an empty object."""
+    """Parse an object sent as JSON text. Null, and text that is no JSON object, become an empty object."""
     if isinstance(value, str):
         try:
             value = json.loads(value)
@@ -88,6 +88,7 @@ def _any_of(*types: str) -> WithJsonSchema:
     return WithJsonSchema({"anyOf": [{"type": name} for name in types]}, mode="validation")
 
 
+# Types of the fields that models write. Values of a wrong JSON type are converted.
 ModelObject = Annotated[
     dict[str, JsonValue], BeforeValidator(_parse_object), _any_of("object", "string")
 ]
@@ -97,6 +98,7 @@ ModelText = Annotated[str | None, BeforeValidator(_to_text)]
 ModelTerms = Annotated[tuple[str, ...], BeforeValidator(_parse_terms)]
 
 QuestionType = Literal["api_call", "general", "unknown"]
+"""`api_call`: about one API or a failed call; `unknown`: off-topic; `general`: any other question."""
 
 
 class Filters(ApiModel):
@@ -119,12 +121,12 @@ class Filters(ApiModel):
 
 
 AnswerMode = Literal["pipeline", "tools"]
-"""`tools`: a model researches with tools before the answer is written."""
+"""`tools`: a model researches with tools before the answer is written; `pipeline`: no research."""
 
 
 @dataclass
 class ExtractedDetails:
-    """The details found in a question, and the question without them."""
+    """Technical details in a question, such as paths and pasted JSON, and the question without them."""
 
     question: str
     """The question from which the details were extracted."""
@@ -147,7 +149,7 @@ class ExtractedDetails:
 
     @property
     def asked(self) -> str:
-        """The prose, the API paths and the error; empty if the question has none of them.
+        """The prose, the API paths and the error, as far as the question contains them.
 
         An error that is one word of the prose, such as a code, is not repeated.
         """

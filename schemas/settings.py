@@ -137,8 +137,8 @@ class Settings(BaseSettings):
     or `remove` the sentences that contain them."""
 
     synthesis: Literal["fit", "refine"] = "fit"
-    """If the chunks exceed the context window: `fit` uses those that fit; `refine` makes further calls that
-    add the other chunks to the answer."""
+    """If the chunks exceed the context window: `fit` uses those that fit; `refine` makes more calls, which
+    add the remaining chunks to the answer."""
 
     embedding_model: str | None = None
     """`provider:model`, or `local:model` (extra `local`), for dense retrieval; default: full text only."""
@@ -312,7 +312,8 @@ class Settings(BaseSettings):
     """Time limit in seconds for downloading an OpenAPI description or a page of a web site."""
 
     private_hosts: Annotated[tuple[str, ...], NoDecode] = ()
-    """Comma-separated hosts at private addresses from which descriptions and pages may be downloaded."""
+    """Comma-separated hosts at private addresses from which OpenAPI descriptions and web pages may be
+    downloaded."""
 
     chunk_tokens: int = Field(default=400, ge=50, le=8_000)
     """Target size of a chunk of prose in tokens."""
