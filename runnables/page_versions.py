@@ -24,12 +24,6 @@ from runnables.question.extract_details import details_of
 from schemas.document import CatalogueEntry, Chunk, RetrievedChunk
 from schemas.question import Question
 
-MAX_SAME_TITLES = 8
-"""Maximum number of documents with the same title that may be versions of one page.
-
-If more documents share a title, such as "Overview", the title does not identify a page.
-"""
-
 _Versions = Mapping[str, Sequence[Chunk]]
 """The chunks of each version of a page, by version name. A page without a version has an empty name."""
 
@@ -164,20 +158,20 @@ class VersionFinder:
     def _other_documents(self, chunk: Chunk) -> list[DocumentKey]:
         """Return the documents that may be other versions of the document of `chunk`.
 
-        These have the same path, apart from the version. If there are none, the documents with the same
-        title are returned if their API paths are also equal apart from the version.
+        These have the same path, apart from the version. If an API has none, the APIs with the same title
+        are returned whose API paths are equal apart from the version.
         """
         by_name, by_title = self._indexes()
-        entries = by_name[_last_part(chunk.document_id)]
-        found = [entry for entry in entries if _is_same_page(chunk, entry)]
-        titled = by_title[chunk.title]
-        if not found and version_of(chunk) and len(titled) <= MAX_SAME_TITLES:
+
+        def is_other(entry: CatalogueEntry) -> bool:
+            return entry.language == chunk.language and entry_key(entry) != chunk.document_key
+
+        named = filter(is_other, by_name[_last_part(chunk.document_id)])
+        found = [entry for entry in named if _is_same_page(chunk, entry)]
+        if not found and version_of(chunk) and chunk.api_url:
+            titled = filter(is_other, by_title[chunk.title])
             found = [entry for entry in titled if _has_same_path(chunk.api_url, entry.api_url)]
-        return [
-            entry_key(entry)
-            for entry in found
-            if entry.language == chunk.language and entry_key(entry) != chunk.document_key
-        ]
+        return list(map(entry_key, found))
 
     def _indexes(self) -> tuple["_Index", "_Index"]:
         """Return the documents by the last part of their id, and by their title."""

@@ -26,6 +26,8 @@ SHIFT = """# Create a shift
 | `{name}` | string | Yes | The employee |
 """
 
+SWAP = SHIFT.replace("Create a shift", "Swap two employees").replace("/shifts", "/swaps")
+
 PAGES = {
     "v1/limits.md": "# Limits\n\n| Thing | Limit |\n| --- | --- |\n| File | 10 MB |\n| Requests | 30 |\n",
     "v2/limits.md": "# Limits\n\n## Sizes\n\nA file has at most 25 MB.\n",
@@ -36,6 +38,10 @@ PAGES = {
     "v2/status.md": "# Status\n\n| Version | State |\n| --- | --- |\n| v2 | stable |\n| v1 | supported until June |\n",
     "v1/shifts.md": SHIFT.format(version="v1", name="employee", remark="> **Deprecated.** Use version 2."),
     "v2/shifts.md": SHIFT.format(version="v2", name="employee_id", remark=""),
+    "v1/swap_v1.md": SWAP.format(version="v1", name="employees", remark=""),
+    "v2/swap-new.md": SWAP.format(version="v2", name="employee_ids", remark=""),
+    "v1/breaks.md": "# Rules\n\nA break takes 30 minutes.\n",
+    "v2/payroll.md": "# Rules\n\nThe payroll closes on Friday.\n",
     "v2/export.md": "# Exports\n\nAn export is kept for 90 days.\n",
 }  # fmt: skip
 
@@ -79,6 +85,9 @@ def service(folder: Path, runner: asyncio.Runner) -> Iterator[AnswerService]:
         pytest.param("How do I create a shift?", "**Create a shift** (v2): `POST /v2/shifts`", "/v1/", id="API"),
         pytest.param("create a shift in v1", "**Create a shift** (v1, deprecated): `POST /v1/shifts`", "/v2/", id="old API"),
         pytest.param("Which parameters does POST /v1/shifts need?", "(v1, deprecated)", "/v2/", id="path"),
+        pytest.param("How long does a break take?", "**Rules**\n", "(v1)", id="only the same title"),
+        pytest.param("How do I swap two employees?", "**Swap two employees** (v2): `POST /v2/swaps`", "/v1/", id="renamed page"),
+        pytest.param("swap two employees in v1", "**Swap two employees** (v1): `POST /v1/swaps`", "/v2/", id="renamed old page"),
         pytest.param("怎么用 v1 创建 shift (create a shift)", "（v1，已废弃）：`POST /v1/shifts`", "/v2/", id="old API, Chinese"),
     ],
 )  # fmt: skip
