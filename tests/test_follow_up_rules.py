@@ -252,7 +252,7 @@ def test_follow_up_is_rewritten_with_what_it_refers_to(
         (["退款为什么失败了", "怎么解决"], "退款失败了怎么解决"),
         (["2013是什么", "那查询退款呢"], "查询退款是什么"),
         (["Java SDK 版本", "python的呢"], "python SDK 版本"),
-        (["群聊最多多少人", "单聊呢", "有什么区别"], "群聊、单聊：有什么区别"),
+        (["群聊最多多少人", "单聊呢", "有什么区别"], "单聊最多、群聊最多：有什么区别"),
         (["what is the max file size", "and for v1?", "what about the next version?"], "max file size: the next version?"),
         (["what is the rate limit on Team?", "and on Enterprise?"], "what is the rate limit on Enterprise?"),
         (["how do i set a timeout in node?", "and in python?", "and in go?"], "how do i set a timeout in go?"),
@@ -264,7 +264,9 @@ def test_follow_up_is_rewritten_with_what_it_refers_to(
         (["does Apple Pay support refunds?", "and Enterprise?"], "does Apple Pay support refunds: Enterprise?"),
         (["can a sender create api keys?", "and an admin?"], "can the admin create api keys?"),
         (["what does status expired mean", "and voided?"], "what does status voided mean"),
-        (["what does status expired mean", "and voided?", "whats the difference?"], "expired, status voided: whats the difference?"),
+        (["what does status expired mean", "and voided?", "whats the difference?"], "status expired, status voided: whats the difference?"),
+        (["how do I create a shipment in node", "and in go?", "what is the difference?"], "create a shipment in node, create a shipment in go: what is the difference?"),
+        (["how does Google Pay work", "how does Apple Pay work", "what is the difference?"], "Google Pay, Apple Pay: what is the difference?"),
         (["is cancelEnvelope deprecated?", "since when?"], "cancelEnvelope: since when?"),
         (["is API_TOKEN deprecated?", "since which version?", "what replaced it?"], "API_TOKEN: what replaced it?"),
         (["how do i void an envelope?", "which role can do that?", "and which scope?"], "void an envelope: which scope?"),
@@ -277,6 +279,19 @@ def test_follow_up_keeps_the_first_subject(questions: list[str], expected: str) 
     for text in questions:
         history.append(turn(make_standalone(text, history)))
     assert history[-1].question == expected
+
+
+@pytest.mark.parametrize(
+    ("questions", "api_name", "expected"),
+    [
+        (["How do I create a shipment in node?", "How do I create a shipment in go?"], "Create shipment", "Create shipment: node, go: what is the difference?"),
+        (["How do I create a booking?", "How do I cancel a booking?"], "Cancel a booking", "create a booking, Cancel a booking: what is the difference?"),
+        (["怎么申请退款", "怎么查询退款"], "查询退款", "申请退款、查询退款: what is the difference?"),
+    ],
+)  # fmt: skip
+def test_comparison_names_both_things(questions: list[str], api_name: str, expected: str) -> None:
+    history = [turn(question, "", api_name) for question in questions]
+    assert make_standalone("what is the difference?", history) == expected
 
 
 @pytest.mark.parametrize("history", [PRICE, REFUND_CALL], ids=["en", "zh"])

@@ -32,6 +32,7 @@ from runnables.conversation.subject import (
     PREDICATES,
     PROBLEM_STEMS,
     Word,
+    add_compared,
     all_stems,
     content_stems,
     conversation_problem,
@@ -175,7 +176,7 @@ def make_standalone(
         return text
     inserted = problem if _asks_about_problem(rest) else subject
     if len(history) > 1 and not COMPARISON_WORDS.isdisjoint(split_words(rest)):
-        inserted = _add_compared(inserted, history)
+        inserted = add_compared(inserted, history)
     return _insert_subject(inserted, rest) if inserted else text
 
 
@@ -226,25 +227,6 @@ def _span_of_subject(
         if span:
             return span
     return _api_span(latest, words, new_name)
-
-
-def _add_compared(subject: str, history: Sequence[Turn]) -> str:
-    """Return `subject`, preceded by what the latest question has replaced in the question before it.
-
-    After "how do I create a booking" and "how do I cancel a booking", the subject "cancel a booking"
-    becomes "create, cancel a booking". The subject is unchanged unless one phrase was replaced by another.
-    """
-    question = history[-2].question
-    words, latest = map(words_with_positions, (question, history[-1].question))
-    texts = ([word.text for word in words], [word.text for word in latest])
-    opcodes = SequenceMatcher(None, *texts).get_opcodes()
-    match [change for change in opcodes if change[0] != "equal"]:
-        case [("replace", start, end, new_start, new_end)] if end - start < len(words):
-            replaced = question[words[start].start : words[end - 1].end]
-            new = history[-1].question[latest[new_start].start : latest[new_end - 1].end]
-            separator = "、" if is_chinese(question) else ", "
-            return f"{replaced}{separator}{subject if new in subject else new}"
-    return subject
 
 
 def _strip_ending(text: str) -> str:

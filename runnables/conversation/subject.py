@@ -5,6 +5,7 @@ The subject of "how do reminders work" is "reminders". The words of questions ar
 
 import re
 from collections.abc import Sequence
+from difflib import SequenceMatcher
 from typing import NamedTuple
 
 from ingestion.text.language import COMMON_ZIPF, detect_language, zipf_frequency
@@ -162,6 +163,32 @@ def _is_state(clause: str) -> bool:
     """Return whether `clause` only describes what has happened to a subject, such as 过期了."""
     words = split_words(_STATE.sub("", clause))
     return _STATE.search(clause) is not None and not any(map(may_be_noun, words))
+
+
+def add_compared(subject: str, history: Sequence[Turn]) -> str:
+    """Return `subject` with what the latest question has replaced in the question before it.
+
+    After "how do I create a booking" and "how do I cancel a booking", the subject "cancel a booking"
+    becomes "create a booking, cancel a booking". After "... in node" and "... in go", a subject without
+    these words becomes "create a booking: node, go". The subject is unchanged unless one phrase was
+    replaced by another.
+    """
+    question, latest = history[-2].question, history[-1].question
+    words, new_words = words_with_positions(question), words_with_positions(latest)
+    texts = ([word.text for word in words], [word.text for word in new_words])
+    opcodes = SequenceMatcher(None, *texts).get_opcodes()
+    match [change for change in opcodes if change[0] != "equal"]:
+        case [("replace", start, end, new_start, new_end)] if end - start < len(words):
+            replaced = question[words[start].start : words[end - 1].end]
+            new = latest[new_words[new_start].start : new_words[new_end - 1].end]
+            separator, colon = ("、", "：") if is_chinese(question) else (", ", ": ")
+            for known, other in ((new, replaced), (replaced, new)):
+                name = rf"(?<![A-Za-z0-9_]){re.escape(known)}(?![A-Za-z0-9_])"
+                before, *after = re.split(name, subject, maxsplit=1, flags=re.I)
+                if after:
+                    return f"{before}{other}{after[0]}{separator}{subject}"
+            return f"{subject}{colon if subject else ''}{replaced}{separator}{new}"
+    return subject
 
 
 def content_stems(text: str) -> list[str]:
