@@ -357,10 +357,11 @@ def _api_span(latest: Turn, words: Sequence[Word], new_name: str) -> tuple[int, 
 
     A part of the name also counts if it has at least two English words or two Chinese characters.
 
-    An English name after a word such as "I" or "to" is an action, as in "how do I create a booking". Such a
-    name can only be replaced by `_similar_words`. A Chinese name is an action if one of its words is not a
-    noun. It can only be replaced by another action, which has at least two words, not all of them nouns,
-    because a single word that is not a noun may be a place or a time, such as 海外.
+    An action can only be replaced by another action. An English name after a word such as "I" or "to" is
+    an action, as in "how do I cancel a booking". It can be replaced by words that begin with one of
+    `ACTION_VERBS`, such as "create shipment". A Chinese name is an action if one of its words is not a
+    noun. It can be replaced by at least two words, not all of them nouns, because a single word that is
+    not a noun may be a place or a time, such as 海外.
     """
     name = [word.text for word in words_with_positions(latest.api_name or "")]
     run = SequenceMatcher(None, [word.text for word in words], name).find_longest_match()
@@ -370,7 +371,8 @@ def _api_span(latest: Turn, words: Sequence[Word], new_name: str) -> tuple[int, 
     named = split_words(latest.question[start:end])
     if named[0].isascii():
         is_action = _BEFORE_ACTION.search(latest.question[:start])
-        return None if is_action or len(named) == 1 else (start, end)
+        may_replace = not is_action or split_words(new_name)[0] in ACTION_VERBS
+        return (start, end) if may_replace and len(named) > 1 else None
     nouns = list(map(may_be_noun, split_words(new_name)))
     may_replace = all(map(may_be_noun, named)) or (len(nouns) > 1 and not all(nouns))
     return (start, end) if may_replace and end - start > 1 else None
