@@ -6,12 +6,17 @@ from pathlib import Path
 import pytest
 
 from app.service.answer_service import open_answer_service
+from ingestion.chunking import chunk_document
 from ingestion.store.collection import Collection
 from runnables.question.extract_details import extract_details
 from runnables.question.needs import needs_of
 from runnables.question.query_analysis import Glossary
-from runnables.retrieval.heading_numbers import heading_numbers
+from runnables.retrieval.heading_numbers import chunks_by_heading_number, heading_numbers
 from runnables.retrieval.query_terms import QueryTerms
+from schemas.document import Section, SourceDocument
+from schemas.question import Filters
+from schemas.settings import read_settings
+from tests.collections import open_collection, write
 from tests.small_platform import PLATFORM, guides, quoted_page, settings_of
 
 RELEASES = """# Release notes
@@ -132,3 +137,26 @@ def test_section_with_the_number_of_the_question_is_quoted(
     tmp_path: Path, question: str, fact: str
 ) -> None:
     assert fact in quoted_page(tmp_path, RELEASES, question)
+
+
+def test_filter_finds_the_number_in_any_of_many_documents(tmp_path: Path) -> None:
+    sections = (Section(kind="prose", heading=("4.2 Callbacks",), body="Enter the address."),)
+    editions = [
+        SourceDocument(
+            id=f"manual-{year}",
+            source="guides",
+            title="Manual",
+            language="en",
+            metadata={"edition": str(year)},
+            sections=sections,
+        )
+        for year in range(1990, 2026)
+    ]
+    collection = open_collection(read_settings(milvus_uri=str(tmp_path / "milvus.db")), "embedded")
+    write(collection, [chunk for each in editions for chunk in chunk_document(each, 400)])
+    for year in ("1990", "2025"):
+        found = chunks_by_heading_number(
+            collection, "what is in chapter 4.2", Filters(metadata={"edition": year})
+        )
+        assert [chunk.document_id for chunk in found] == [f"manual-{year}"]
+    collection.close()

@@ -13,8 +13,8 @@ MAX_NUMBERS = 3
 MAX_NUMBERED_DOCUMENTS = 3
 """Maximum number of documents whose sections are returned."""
 
-MAX_READ_DOCUMENTS = 20
-"""Maximum number of documents to read; more than `MAX_NUMBERED_DOCUMENTS`, as filters may exclude some."""
+READ_DOCUMENTS = 20
+"""Number of documents to read at a time. More are read only if filters exclude most of these."""
 
 _NUMBER = re.compile(
     r"(?:(?P<before>[A-Za-z]{2,20}|[\u4e00-\u9fff]) ?)?(?<![A-Za-z0-9_.,:=/$¥€£-])"
@@ -92,11 +92,14 @@ def chunks_by_heading_number(
         paths = (path for path in entry.outline if any(number in path for number in numbers))
         if ranks := list(filter(None, (_rank(path, numbers) for path in paths))):
             documents[entry.source, entry.document_id] = min(ranks)
-    best = sorted(documents, key=lambda key: documents[key])[:MAX_READ_DOCUMENTS]
-    found = collection.chunks_of_documents(best) if best else []
-    ranks_of = {chunk.id: _rank(chunk.section, numbers) for chunk in found}
-    allowed = [chunk for chunk in found if ranks_of[chunk.id] and filters.allow(chunk)]
-    chunks = sorted(allowed, key=lambda chunk: ranks_of[chunk.id])
+    best = sorted(documents, key=lambda key: documents[key])
+    chunks: list[Chunk] = []
+    for start in range(0, len(best), READ_DOCUMENTS):
+        found = collection.chunks_of_documents(best[start : start + READ_DOCUMENTS])
+        chunks += [c for c in found if _rank(c.section, numbers) and filters.allow(c)]
+        if len({chunk.document_key for chunk in chunks}) >= MAX_NUMBERED_DOCUMENTS:
+            break
+    chunks.sort(key=lambda chunk: _rank(chunk.section, numbers))
     kept = list(dict.fromkeys(chunk.document_key for chunk in chunks))[:MAX_NUMBERED_DOCUMENTS]
     return [chunk for chunk in chunks if chunk.document_key in kept]
 
