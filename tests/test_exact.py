@@ -225,6 +225,17 @@ def test_flag_is_missing_if_documents_contain_only_its_word(tmp_path: Path) -> N
     collection.close()
 
 
+def test_field_is_missing_if_documents_contain_only_a_longer_name(tmp_path: Path) -> None:
+    collection = open_collection(read_settings(milvus_uri=str(tmp_path / "milvus.db")), "embedded")
+    write(
+        collection,
+        page("fields", "| `items[].identifier` | The id |\n| `order.lines[].id` | The id |"),
+    )
+    details = extract_details("what are items.id and lines.id?")
+    assert missing_identifiers(collection, details, Filters()) == ["items.id"]
+    collection.close()
+
+
 @pytest.mark.parametrize(
     "question",
     [

@@ -281,7 +281,9 @@ def _with_nested_name(collection: Collection, identifier: str, filters: Filters)
     parent, _, last = identifier.rpartition(".")
     word = joined_word(last) if parent else ""
     chunks = _search(collection, word, filters) if word else []
-    return [each for each in chunks if identifier in each.body.lower().replace("[]", "")]
+    return [
+        each for each in chunks if _contains_whole(each.body.lower().replace("[]", ""), identifier)
+    ]
 
 
 def has_flag(text: str, flag: str) -> bool:
