@@ -261,6 +261,9 @@ _LINKS = re.compile(
 _CAPITALISED = re.compile(r"\b[A-Z][a-z]*\b(?![A-Z])")
 """Matches a capitalised word such as `Token`, but not `API` or `OAuth`."""
 
+_LOWER_CASE = re.compile(rf"\b(?!(?:{_NOT_VERBS}|an?|into|out|up|via|your)\b)[a-z]+\b")
+"""Matches a lower-case word that would be capitalised in a heading in title case."""
+
 
 def as_question(heading: str, language: Language) -> str | None:
     """Return a question in `language` that the section below `heading` answers.
@@ -290,8 +293,14 @@ def about(title: str, language: Language) -> str:
 
 
 def _as_words(heading: str, language: Language) -> str:
-    """Return `heading` as part of a sentence, without the capitals of an English title."""
+    """Return `heading` as part of a sentence, without the capitals of an English heading.
+
+    If the heading is not in title case, only its first word loses its capital, because other capitalised
+    words are names: "Install the Python client" becomes "install the Python client".
+    """
     # Other languages may capitalise nouns within a sentence, so their headings are not changed.
     if not heading.isascii() or language not in _FORMS:
         return heading
-    return _CAPITALISED.sub(lambda match: match[0].lower(), heading)
+    if _LOWER_CASE.search(heading):
+        return _CAPITALISED.sub(lambda word: word[0] if word.start() else word[0].lower(), heading)
+    return _CAPITALISED.sub(lambda word: word[0].lower(), heading)
