@@ -39,7 +39,7 @@ MAX_TURNS = 8
 MAX_ANSWER_CHARS = 800
 """Maximum length of each answer in the prompt, in characters."""
 
-MAX_FOLLOW_UP_CHARS = 2_000
+MAX_MODEL_INPUT_CHARS = 2_000
 """Maximum length of a follow-up that a model rewrites, in characters, without the pasted JSON.
 
 Rules rewrite longer follow-ups.
@@ -51,7 +51,7 @@ MAX_QUESTION_CHARS = 500
 The limit is three times the length of the follow-up if that is more.
 """
 
-OUTPUT_TOKENS = 500
+CONDENSED_QUESTION_TOKENS = 500
 """Number of tokens of the context window that are reserved for the reply."""
 
 TURN_TAG_TOKENS = 20
@@ -141,7 +141,7 @@ class _Condenser:
         Raises ModelError if all models fail.
         """
         bodies, text = take_json(question.text, _JSON_PLACEHOLDER)
-        if len(text) > MAX_FOLLOW_UP_CHARS:
+        if len(text) > MAX_MODEL_INPUT_CHARS:
             return None
         timed = with_deadline(config, TIME_SHARE * remaining_seconds(config))
         variables = self._variables(question, text)
@@ -168,7 +168,7 @@ class _Condenser:
         }
         without_history = count_prompt_tokens(self._output.messages(variables))
         window = min(int(model.window / model.token_correction) for model in self._models)
-        tokens = window - OUTPUT_TOKENS - without_history
+        tokens = window - CONDENSED_QUESTION_TOKENS - without_history
         return variables | {"history": _fit_history(question.history, tokens)}
 
 
