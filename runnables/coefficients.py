@@ -16,7 +16,10 @@ PASSAGE_WEIGHTS = {
     "rank": 1.10,
     "score": 3.34,
 }
-"""Weights of the features by which passages are ranked."""
+"""Weights of the features by which passages are ranked.
+
+`RankedChunk.features` in retrieval/relevance.py computes the features.
+"""
 
 ANSWER_INTERCEPT = -5.89
 """Log-odds that an answer is right, if all features are 0."""
@@ -26,7 +29,10 @@ ANSWER_WEIGHTS = {
     "share": 2.62,
     "found": 1.61,
 }
-"""Weights of the features by which the probability of a right answer is estimated."""
+"""Weights of the features by which the probability of a right answer is estimated.
+
+`answer_features` in answer/confidence.py computes the features.
+"""
 
 TOPIC_INTERCEPT = -1.72
 """Log-odds that a question is about the platform, if all features are 0."""
@@ -38,4 +44,7 @@ TOPIC_WEIGHTS = {
     "personal": -1.98,
     "share": 3.12,
 }
-"""Weights of the features by which the probability that a question is about the platform is estimated."""
+"""Weights of the features by which the probability that a question is about the platform is estimated.
+
+`topic_features` in classification/topic_gate.py computes the features.
+"""

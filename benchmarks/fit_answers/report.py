@@ -27,19 +27,28 @@ A right passage is ranked first for {ranked} of {questions} questions, cross-val
 """
 
 PASSAGE_WEIGHTS = {passage}
-"""Weights of the features by which passages are ranked."""
+"""Weights of the features by which passages are ranked.
+
+`RankedChunk.features` in retrieval/relevance.py computes the features.
+"""
 
 ANSWER_INTERCEPT = {answer_intercept}
 """Log-odds that an answer is right, if all features are 0."""
 
 ANSWER_WEIGHTS = {answer}
-"""Weights of the features by which the probability of a right answer is estimated."""
+"""Weights of the features by which the probability of a right answer is estimated.
+
+`answer_features` in answer/confidence.py computes the features.
+"""
 
 TOPIC_INTERCEPT = {topic_intercept}
 """Log-odds that a question is about the platform, if all features are 0."""
 
 TOPIC_WEIGHTS = {topic}
-"""Weights of the features by which the probability that a question is about the platform is estimated."""
+"""Weights of the features by which the probability that a question is about the platform is estimated.
+
+`topic_features` in classification/topic_gate.py computes the features.
+"""
 '''
 
 INTRODUCTION = """
