@@ -1,5 +1,8 @@
 """Source documents, their sections, the chunks in the collection, the catalogue, and API documents.
 
+The first part of this module defines what ingestion makes of any source. The second part defines the format
+of API documents, which ingestion only reads.
+
 An API document is a JSON file of a source with `kind = "api_docs"`. It describes one operation, that is, a
 method with a URL. In the names of fields, such as `api_id`, an operation is called an API. Platform teams
 export their reference to this format; see `samples/api` for examples.
