@@ -117,7 +117,8 @@ class ApiDocumentBuilder:
     def _request_tables(self, operation: Operation) -> tuple[tuple[Parameter, ...], ...]:
         """Return three tables: headers, common parameters, and all other parameters including the body."""
         credentials = credential_parameters(operation)
-        # The platform sends the request of an event, so its fields are described like those of a response.
+        # The platform sends the request of a webhook or callback. Its fields are therefore described like
+        # those of a response.
         is_event = operation.path_operation.event is not None
         rows = RowBuilder(self.reader, self.labels, "response" if is_event else "request")
         header_credentials = [row for row in credentials if row.location == "header"]

@@ -23,7 +23,7 @@ _NESTED_KEYS = ("error", "errors", "data", "response")
 _CODE_LIST_ITEM = re.compile(
     r"^\s*(?:[-*+]\s+)?[`'\"]([^\s`'\"]+)[`'\"]\s*(?:[:：]|--?|—|–)\s*(\S.*)$"
 )
-"""A line of a description that explains a code: "- `name_taken`: Choose another name"."""
+"""A line of a response's description that explains an error code: "- `name_taken`: Choose another name"."""
 _ERROR_NAME = re.compile(r"err|fail|错误|失败|异常", re.IGNORECASE)
 
 

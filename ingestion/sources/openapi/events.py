@@ -1,4 +1,4 @@
-"""Webhooks and callbacks: the requests that the platform sends.
+"""Events, which are webhooks and callbacks: the requests that the platform sends.
 
 The documents about these requests have no API id, API name or API URL, so that they do not look like
 operations that a developer can call.
@@ -26,7 +26,7 @@ from schemas.platform import OpenApiSourceConfig
 MAX_CALLBACKS = 50
 """Maximum number of callbacks of an operation, and of requests of all its callbacks.
 
-Further ones are ignored.
+Further callbacks and requests are ignored.
 """
 
 MAX_CALLERS = 10

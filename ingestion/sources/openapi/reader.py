@@ -76,7 +76,7 @@ READER = OpenApiReader()
 
 @dataclass(frozen=True)
 class DescriptionSummary:
-    """Summary of a description. Texts that the description does not contain are empty."""
+    """Summary of an OpenAPI description. Texts that the OpenAPI description does not contain are empty."""
 
     title: str
     description: str
@@ -89,15 +89,15 @@ class DescriptionSummary:
 
 
 def summarise_openapi(source: OpenApiSourceConfig, limits: SourceLimits) -> DescriptionSummary:
-    """Summarise a description without reading all its operations.
+    """Summarise an OpenAPI description without reading all its operations.
 
-    Raises SourceError if the description cannot be read.
+    Raises SourceError if the OpenAPI description cannot be read.
     """
     return _Description(source, limits).summary()
 
 
 class _Description:
-    """Reads one description. Contains the state that its operations share."""
+    """Reads one OpenAPI description. Contains the state that its operations share."""
 
     def __init__(self, source: OpenApiSourceConfig, limits: SourceLimits) -> None:
         self.source = source
@@ -306,7 +306,7 @@ def _detect_description_language(root: Node) -> Language:
 
 
 # --- the document about the whole API -------------------------------------------------------------
-# Many descriptions explain authentication, errors and limits only in the texts about the API and its tags.
+# Many platforms explain authentication, errors and limits only in the texts about the API and its tags.
 
 OVERVIEW_ID = "overview"
 """Id of the document about the whole API. An operation with this operationId gets another id."""

@@ -27,7 +27,7 @@ from schemas.document import Parameter
 MAX_ROWS = 600
 """Maximum number of rows in all tables of a request, and in all tables of its responses.
 
-Beyond this limit, inner rows and the rows of later tables are omitted.
+Beyond this limit, the rows of nested fields and of later tables are omitted.
 """
 
 MAX_DEPTH = 10
@@ -100,10 +100,11 @@ class RowBuilder:
         )
 
     def body_rows(self, media: MediaContent, name: str, location: str) -> tuple[Parameter, ...]:
-        """Return a row per property and variant of a body. Raises SourceError.
+        """Return the rows of a body. Raises SourceError.
 
-        An array has one row with the name `[]`. Any other body has one row with the name `name`, or no row
-        if the body has neither a type nor a description.
+        An array has one row with the name `[]`, and its elements are described below this row. A body that
+        is not an array has a row for each property and variant. If there are no properties and variants,
+        the body has one row with the name `name`, or no row if it has neither a type nor a description.
         """
         root = _Row("", self.reader.read(media.schema), self.is_request or None, location)
         self._expand(root)
@@ -164,8 +165,8 @@ class RowBuilder:
 
     def _children(self, row: _Row, ancestors: frozenset[int]) -> Iterator[_Row]:
         required = row.inner.required
-        # If no field is listed as required, all fields of a request are optional. Those of a response may
-        # be either.
+        # If the schema lists no required fields, all fields of a request are optional. It is then unknown
+        # which fields a response always contains.
         is_stated = self.is_request or bool(required)
         named = [
             *row.inner.properties.items(),
