@@ -169,7 +169,7 @@ def labelled_target(value: str) -> str:
 
 
 class CallTemplates:
-    """Calls whose URLs may contain placeholders. `matches` compares other calls with them."""
+    """Calls whose URLs may contain placeholders. `matches` compares a call with these templates."""
 
     def __init__(self, calls: Iterable[Call]) -> None:
         self._parts: dict[tuple[str, int, str], list[list[str]]] = {}

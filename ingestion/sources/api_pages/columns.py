@@ -188,9 +188,10 @@ class Columns:
         return replace(self, at=at)
 
     def further_names(self, row: Sequence[str]) -> dict[int, str]:
-        """Return the Chinese names in other name columns, by column index.
+        """Return the Chinese names of `row` in the columns of names that are not in `at`, by column index.
 
-        For example, the column 字段名 may be next to the column 变量名, which contains the identifiers.
+        For example, a table may have two columns of names: 变量名 with identifiers, which is in `at`, and
+        字段名 with Chinese names.
         """
         texts = {
             index: text_of(row[index])

@@ -32,7 +32,10 @@ _NO_ERROR_STATUS = re.compile(r"[123](?:\d\d|xx)\b.*", re.IGNORECASE)
 
 _SUCCESS_CODE = re.compile(r"20\d(?!\w).*")
 _READ_KINDS = ("code", "http_status", "description", "cause", "remedy")
-"""The kinds of columns that have a use of their own; texts of other columns are added to the cause."""
+"""The kinds of columns that have a use of their own.
+
+The texts of columns of other kinds are added to the cause.
+"""
 
 
 def errors_of_rows(
@@ -40,8 +43,8 @@ def errors_of_rows(
 ) -> list[list[ErrorCode]]:
     """Return the error codes of each row. An HTTP status in the same row becomes part of the message.
 
-    If a row has only an HTTP status, the status is its code. The list is empty for a row with neither, and
-    for a row whose code means success, such as `0` with the message "ok".
+    If a row has only an HTTP status, the status is its code. A row has no error codes if it has neither a
+    code nor a status, or if its code means success, such as `0` with the message "ok".
     """
     key = "code" if "code" in columns else "http_status"
     message_at = _message_column(header, columns, key)
@@ -70,7 +73,8 @@ def _message_column(header: Sequence[str], columns: Columns, key: str) -> int:
 def _code_of_row(row: Sequence[str], columns: Columns, key: str) -> str:
     """Return the code of a row, or its HTTP status if the cell with the code is empty.
 
-    The result is empty if the row has neither, or if the codes are statuses and this one is below 400.
+    The result is empty if the row has neither a code nor a status. It is also empty if the codes are
+    statuses, and that of the row is below 400.
     """
     code = text_of(columns.cell(row, key)).strip("`") or text_of(columns.cell(row, "http_status"))
     is_code = len(code) <= 300 and not _NO_CODE.match(code.replace("-", ""))

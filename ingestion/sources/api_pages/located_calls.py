@@ -90,8 +90,9 @@ def locate_calls(blocks: Sequence[MarkdownBlock], declared: str) -> list[Located
 
     Calls of the same list may share one `LocatedCall` (see `LocatedCall.listed`). `declared` is the
     operation that the front matter names; may be empty. The front matter takes precedence over statements
-    on the page, and statements over lists of calls. Calls in examples count only if there are no others. A
-    page without calls may give the URL or the action of one operation without its method.
+    on the page, and statements over lists of calls. Calls in examples count only if the page has no other
+    calls. A page without calls may give the URL or the action (see `actions`) of one operation without its
+    method.
     """
     match = DECLARED_CALL.search(declared)
     found = [LocatedCall(call_of(match[1], match[2]), 0, is_declared=True)] if match else []
@@ -177,8 +178,10 @@ def _calls_in_lists(
     """Yield the calls of blocks with several calls.
 
     If the name of a call begins with the title of a heading, the call is placed at the heading. The other
-    calls of the block share one `LocatedCall`. A block with a call in `stated` is left out, because it only
-    repeats calls.
+    calls of the block share one `LocatedCall`.
+
+    `stated` contains the keys of calls that were found in other places. A block with one of these calls is
+    left out, because it only repeats calls.
     """
     headings = _headings(blocks)
     for index, block in enumerate(blocks):
@@ -260,8 +263,9 @@ def _calls_without_method(blocks: Sequence[MarkdownBlock]) -> list[LocatedCall]:
 def _with_action(found: list[LocatedCall], blocks: Sequence[MarkdownBlock]) -> list[LocatedCall]:
     """Return the calls in `found` with the action of the page in their URLs, if all paths are empty or `/`.
 
-    For example, `https://a.example/` becomes `https://a.example/?Action=CreateRoom`. If `found` is empty,
-    the result is a `POST` call of the action. If the page states no action, `found` is returned.
+    An action names an operation (see `actions`). For example, `https://a.example/` becomes
+    `https://a.example/?Action=CreateRoom`. If `found` is empty, the result is a `POST` call of the action.
+    If the page states no action, `found` is returned.
     """
     if any(located.call.key[1] for located in found):
         return found

@@ -267,7 +267,7 @@ def _listed_call(row: Sequence[str], scope_at: int, shared_scopes: str) -> Liste
     """Return the call in a row of a table, or None if the row contains none.
 
     The method and the path are in the same cell or in two cells. `scope_at` is the index of the column of
-    permissions, or -1 if there is none. Without a cell in this column, the permissions are `shared_scopes`.
+    permissions, or -1 if there is none. If the row has no such cell, its permissions are `shared_scopes`.
     """
     method = path = name = ""
     for index, cell in enumerate(row):
@@ -293,7 +293,7 @@ def listed_operations(first: PageOperation, listed: Sequence[ListedCall]) -> lis
 
     - The error codes are copied to all operations.
     - The parameters are copied to operations with the same method, and to calls without a name.
-    - The permissions are copied to calls without a name. Other calls get the permissions in their `scopes`.
+    - The permissions are copied to calls without a name. A call with a name gets those in its `scopes`.
 
     If the method of `first` has no body, its body parameters move to the first operation whose method has
     a body. If the first call has `scopes`, they replace the permissions of `first`.

@@ -60,7 +60,10 @@ _DEFINITION = re.compile(r"^: +(?=[`*])", re.MULTILINE)
 
 
 class OperationReader:
-    """Reads the blocks of an operation. `read` returns parameters and adds the rest to the operation."""
+    """Reads the blocks of an operation.
+
+    `read` returns the tables of parameters. It adds error codes, permissions and prose to the operation.
+    """
 
     def __init__(self, operation: PageOperation) -> None:
         self._builder = OperationBuilder(operation)

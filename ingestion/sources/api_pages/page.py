@@ -44,6 +44,7 @@ _QUERY_NAME = re.compile(r"[A-Za-z_][\w.\[\]-]*")
 _QUERY_VALUE = re.compile(r"(?!(?:[xX]+|[A-Z_]+)\Z)(?=.*\w)[\w.,:@%/+-]+")
 """A value that is an example, unlike `...`, `xxx`, `TOKEN` and `{id}`."""
 _OLD = re.compile(r"(?:old|previous|before|旧|之前)", re.IGNORECASE)
+"""The start of a label above an outdated example, such as "Old response"."""
 
 
 @dataclass(frozen=True)
@@ -131,9 +132,9 @@ def _read_sections(
     ranges = split_by_call(blocks, located_calls)
     sections = [_read_section(blocks, found, title, located_calls) for found in ranges]
     operations = [section.operation for section in sections]
-    tables, errors, listed = _read_around(blocks, ranges)
+    tables, errors, permissions = _read_around(blocks, ranges)
     assign_parameters([(section.operation, section.tables) for section in sections], tables)
-    shared = _permissions_above(blocks, ranges) or listed
+    shared = _permissions_above(blocks, ranges) or permissions
     for operation in operations:
         operation.permissions = operation.permissions or list(shared)
         operation.error_codes = operation.error_codes or list(errors)

@@ -30,6 +30,10 @@ LIST_ITEM = re.compile(
     r"\s*(?P<rest>.*)$",
     re.DOTALL,
 )
+"""An item that begins with a name. The name is in code or bold, or is followed by a bracket, colon or type.
+
+The group `typed` matches only a name that is followed by a type.
+"""
 _DESCRIBED = re.compile(
     r"(?:\*\*)?`[A-Za-z_][\w.\[\]-]*`(?:\*\*)?(?:\s*[:：–—-]|[ \t]*\n)|\*\*[A-Za-z_][\w.\[\]-]*\*\*\s*[–—-]"
     r"|\*\*[a-z_][\w.\[\]-]*\*\*\s*[:：]"
@@ -39,6 +43,7 @@ _ITEM_TYPE = re.compile(
     rf"|^[\s—–:：·|,，-]*[*_`]*\b({_TYPE_NAME}(?:\s+or\s+\w+)?)(?!\w)[*_`]*",
     re.IGNORECASE,
 )
+"""What follows a name: the text in brackets (group 1), or a type without brackets (group 2)."""
 _PLAIN_NAME = re.compile(
     r"(?!(?:note|see|warning|example|default|tip|remark|hint|todo)\b)[a-z_][\w.-]*\s*[:：]\s"
 )

@@ -1,7 +1,7 @@
 """Reads the permissions that API pages state in tables, lists, lines and sentences.
 
 Platforms call them permissions, scopes, privileges or roles. A `PermissionPackage` is a single permission,
-whatever the platform calls it.
+whatever the platform calls it. In function names, "scope" stands for a permission.
 """
 
 import re
@@ -104,7 +104,7 @@ def begins_with_permissions(paragraph: str) -> bool:
 def scopes_in(text: str) -> list[PermissionPackage]:
     """Return the permissions in a cell, list or sentence: code spans, and names with dots or colons.
 
-    The rest of the line after a name is its description, unless further names follow, as in "`a` or `b`".
+    The rest of the line after a name is its description, unless another name follows, as in "`a` or `b`".
     After a sentence with names, only sentences that state permissions count.
     """
     found: dict[str, str] = {}

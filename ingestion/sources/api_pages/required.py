@@ -61,7 +61,7 @@ def required_cell(cell: str) -> Requirement:
 
 
 def is_required_text(text: str) -> bool:
-    """Return whether a cell below a title such as "Required" says yes, possibly with further text."""
+    """Return whether a cell below a title such as "Required" says yes, possibly with more text."""
     words = _words(text)
     return any(map(_YES.fullmatch, words)) and not any(map(_NO.fullmatch, words))
 
@@ -73,8 +73,9 @@ def _words(text: str) -> list[str]:
 
 
 def by_contrast(states: Collection[Requirement]) -> bool | None:
-    """Return whether the parameters without a mark are required, judged by the marks of the others.
+    """Return whether the parameters without a mark are required, judged by the existing marks.
 
+    `states` contains the `required` of all parameters of a table or list; None stands for a missing mark.
     The result is False if all marks in `states` say "required", and True if all say "optional". It is None
     if there are no marks, or marks of both kinds.
     """
@@ -86,7 +87,7 @@ def by_contrast(states: Collection[Requirement]) -> bool | None:
 def fill_required(
     flat: Sequence[tuple[int, Parameter]], default: bool | None
 ) -> list[tuple[int, Parameter]]:
-    """Return `flat` with `default` as the `required` of the parameters that have none.
+    """Return `flat` with `default` as the `required` of the parameters whose `required` is None.
 
     `flat` contains each parameter with its indentation in characters.
     """

@@ -118,7 +118,8 @@ def _is_flat(blocks: Sequence[MarkdownBlock], starts: Sequence[int]) -> bool:
 def _level_of_section(blocks: Sequence[MarkdownBlock], starts: Sequence[int]) -> int:
     """Return the level of the last heading among the blocks at `starts`; 0 if there is none.
 
-    A call without a heading of its own belongs to the section of an operation before it.
+    A call without a heading of its own belongs to the section of the last operation above it that begins
+    with a heading.
     """
     return next((blocks[i].level for i in reversed(starts) if blocks[i].kind == "heading"), 0)
 

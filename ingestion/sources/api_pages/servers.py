@@ -46,7 +46,8 @@ def merge_servers(pairs: Sequence[tuple[str, str]]) -> list[tuple[str, str]]:
     """Return labels and values, with one pair in place of the URLs of one operation on several servers.
 
     The new pair has the label `PRODUCTION_URL` and the first URL whose label does not name a test server.
-    Nothing is merged if other values are calls, because the pairs are then a list of operations.
+    Nothing is merged if one of the remaining values is a call, because the pairs are then a list of
+    operations.
     """
     urls = {i: url for i, (label, value) in enumerate(pairs) if (url := _read_url(label, value))}
     for first in sorted(urls.values(), key=lambda url: url.is_for_tests):

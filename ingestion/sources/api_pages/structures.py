@@ -31,7 +31,7 @@ _COMMON_WORD = re.compile(
     r"(?:object|array|list|type|item|element|entr(?:y|ie)|map|data|info|value|member)s?",
     re.IGNORECASE,
 )
-"""Words that name a structure only if its caption has no other name.
+"""Words that name a structure only if no other word in its caption can be a name.
 
 In the type of a parameter, such as `array of objects`, they refer to no structure.
 """
@@ -106,9 +106,9 @@ def assign_parameters(
 ) -> None:
     """Add the parameters of tables to their operations, with structures below the parameters.
 
-    A structure is added below each parameter that refers to it. The other tables of an operation are added
-    to the operation's lists of parameters. `others` are tables of the page that belong to no operation;
-    they are used only as structures.
+    A structure is added below each parameter that refers to it. A table of an operation to which no
+    parameter refers is added to the operation's lists of parameters. `others` are tables of the page that
+    belong to no operation; they are used only as structures.
     """
     page = [*others, *(table for _, tables in operations for table in tables)]
     nested = [_OperationTables(tables, page) for _, tables in operations]
@@ -129,7 +129,7 @@ class _OperationTables:
         """Tables that have been added below a parameter."""
         self.roots: list[tuple[ParameterTable, tuple[Parameter, ...]]] = []
         """Tables in page order, with their nested parameters; some may also be in `used`."""
-        # Tables with a name come last, because parameters of other tables may refer to them.
+        # Tables whose captions have a name come last, because parameters of other tables may refer to them.
         for table in sorted(tables, key=lambda table: bool(table.caption.name)):
             if table not in self.used:
                 self.roots.append((table, self._filled(table.parameters, table, (table,), "")))
@@ -238,7 +238,7 @@ def _relative(name: str, parent: str) -> str:
 
 
 def _with_children(parameter: Parameter, children: Sequence[Parameter]) -> Parameter:
-    """Return a parameter with the fields of a structure as its children. Each child gets its location."""
+    """Return a parameter with the fields of a structure as children, which get the parameter's location."""
     placed = [
         child.model_copy(
             update={"name": _relative(child.name, parameter.name), "location": parameter.location}

@@ -157,9 +157,10 @@ class TableReader:
         )
 
     def _add_rows_of_text(self, header: Sequence[str], rows: TableRows, role: Role) -> bool:
-        """Read rows of a name and a text such as "string, required. The name.", in one cell or several.
+        """Add the parameters of rows with a name and a text such as "string, required. The name.".
 
-        The header of a table with one column is a title. Any other header that is not empty is a row.
+        The name and the text may be in one cell. In a table with one column, the header is only a title. In
+        a table with several columns, a header that is not empty is read as the first row.
         """
         table = [header, *rows] if any(header) else rows
         if not table:
@@ -236,9 +237,10 @@ _PARAMETER_COLUMNS = (
     "values",
     "location",
 )
-"""The kinds of columns that are read one by one.
+"""The kinds of columns that have a use of their own.
 
-The texts of other columns are added to the description, except yes and no in a column such as "Optional".
+The texts of columns of other kinds are added to the description, except yes and no in a column such as
+"Optional".
 """
 _NO_MARKS = ("name", "default", "example", "values")
 """The kinds of columns in which `_is_required` does not look for marks such as "required".
@@ -276,7 +278,8 @@ def parameters(
     Rows without a name are left out. `location` is the location of each parameter whose row states none.
 
     `is_required` is True if a text above the table announces required parameters, False for optional ones,
-    and None if no text says so. `_default` decides for the rows that state neither.
+    and None if no text says so. `_default` decides for the rows that do not say whether their parameters
+    are required.
     """
     flat: list[tuple[int, Parameter]] = []
     for row in rows:

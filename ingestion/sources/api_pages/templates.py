@@ -1,4 +1,4 @@
-"""Converts API pages that follow a common template to a form that other modules read.
+"""Converts API pages that follow a common template to a form that the other modules of the package read.
 
 In this form, a call is a line of its own, and labels are above their content. The main templates are:
 
@@ -197,7 +197,7 @@ def _defined_item(text: str) -> str:
     """
     name, first, *others = (line.lstrip(": \t") for line in text.strip().splitlines())
     if re.fullmatch(f"(?:{_EMPHASIS.pattern})+", first):
-        facts = sorted(_EMPHASIS.findall(first), key=_is_mark)  # a list states the type first
+        facts = sorted(_EMPHASIS.findall(first), key=_is_mark)  # the type before the mark
         first = f"({', '.join(facts)})"
     return " ".join([f"- `{name}`", first, *others])
 
