@@ -85,11 +85,11 @@ class FolderReader(Generic[FolderT]):
         A file with a known fingerprint is not parsed. Raises SourceError if the folder is missing or
         contains no matching files.
         """
-        version = _reader_version(source, limits)
+        source_key = _source_key(source, limits)
         for path in self._list_source_files(source):
             name = _relative_name(path, source.path)
             try:
-                fingerprint = self._fingerprint(source, path, version, limits)
+                fingerprint = self._fingerprint(source, path, source_key, limits)
             except SourceError as error:
                 yield SourceError(f"{name}: {error}")
                 continue
@@ -105,14 +105,14 @@ class FolderReader(Generic[FolderT]):
         return len(self._list_source_files(source))
 
     def fingerprints(self, source: FolderT, limits: SourceLimits) -> list[str]:
-        """Return a digest for each file, of its content, its name and the result of `_reader_version`.
+        """Return a digest for each file, of its content, its name and the result of `_source_key`.
 
         If a file includes other files, their content is part of the digest. Raises SourceError as `tasks`
         does, and if a file is unreadable or too large.
         """
-        version = _reader_version(source, limits)
+        source_key = _source_key(source, limits)
         paths = self._list_source_files(source)
-        return [self._fingerprint(source, path, version, limits) for path in paths]
+        return [self._fingerprint(source, path, source_key, limits) for path in paths]
 
     def _list_source_files(self, source: FolderT) -> list[Path]:
         return list_files(source.path, self.suffixes(source))
@@ -121,10 +121,12 @@ class FolderReader(Generic[FolderT]):
         """Return the other files of the folder whose text becomes part of the file at `path`."""
         return []
 
-    def _fingerprint(self, source: FolderT, path: Path, version: str, limits: SourceLimits) -> str:
-        own = _fingerprint(path, source.path, version, limits)
+    def _fingerprint(
+        self, source: FolderT, path: Path, source_key: str, limits: SourceLimits
+    ) -> str:
+        own = _fingerprint(path, source.path, source_key, limits)
         included = self._included_files(source, path)
-        parts = [own, *(_fingerprint(file, source.path, version, limits) for file in included)]
+        parts = [own, *(_fingerprint(file, source.path, source_key, limits) for file in included)]
         return hashlib.sha256("".join(parts).encode()).hexdigest() if included else own
 
 
@@ -153,10 +155,11 @@ def _is_skipped(folder_name: str) -> bool:
     return folder_name.startswith(".") or folder_name in SKIPPED_FOLDERS
 
 
-def _reader_version(source: FolderSource, limits: SourceLimits) -> str:
+def _source_key(source: FolderSource, limits: SourceLimits) -> str:
     """Return the part of a fingerprint that all files of `source` share.
 
-    It contains the reader's version, the unpacking limit, and the source's version and configuration.
+    It contains `READER_VERSION`, the limit `unpacked_bytes`, the version in the path of the source (see
+    `folder_version`), and the configuration of the source.
     """
     configuration = source.model_dump_json(exclude={"path"})
     version = folder_version(source.path)
@@ -167,7 +170,7 @@ def _relative_name(path: Path, folder: Path) -> str:
     return path.relative_to(folder).as_posix()
 
 
-def _fingerprint(path: Path, folder: Path, version: str, limits: SourceLimits) -> str:
+def _fingerprint(path: Path, folder: Path, source_key: str, limits: SourceLimits) -> str:
     """Return the digest of a file.
 
     Raises SourceError if the file is unreadable or too large, or is a symbolic link out of `folder`.
@@ -177,7 +180,7 @@ def _fingerprint(path: Path, folder: Path, version: str, limits: SourceLimits) -
         raise SourceError("symbolic link points outside the source folder")
     try:
         check_size(path.stat().st_size, limits)
-        key = f"{version}\0{_relative_name(path, folder)}\0".encode()
+        key = f"{source_key}\0{_relative_name(path, folder)}\0".encode()
         return hashlib.sha256(key + path.read_bytes()).hexdigest()
     except OSError as error:
         raise SourceError(f"{error.strerror}") from None

@@ -50,7 +50,7 @@ class _Failure:
     is_transient: bool
     """Whether the loader may succeed if it is started again."""
     retry_after_s: float = 0.0
-    """Seconds to wait before a retry, from the header `Retry-After`; 0 if it is not a whole number."""
+    """Seconds to wait before a retry, from the header `Retry-After`; 0 if it contains no whole number."""
 
 
 class LoaderReader:

@@ -306,10 +306,11 @@ def convert_fields_to_tables(text: str) -> str:
 
 
 def _expanded(match: re.Match[str]) -> str:
-    """Return a component with the name, type and `required` from its `<summary>` as attributes.
+    """Return a component whose attributes state the field that its `<summary>` describes.
 
-    Docusaurus OpenAPI, a documentation generator, describes fields in this way. A component whose summary
-    is only a title is returned unchanged.
+    The attributes are the name of the field, its type and `required`. Docusaurus OpenAPI, a documentation
+    generator, describes fields in such summaries. A component whose summary is only a title is returned
+    unchanged.
     """
     name, *others = _ELEMENT_TEXT.findall(f">{match['summary']}<") or [""]
     if not others or not _FIELD_NAME.fullmatch(name):

@@ -1,4 +1,4 @@
-"""Inserts the Markdown files that MDX pages import, and finds the files that are only parts of pages.
+"""Inserts the Markdown files that MDX pages import, and finds partials: files that are only parts of pages.
 
 `import Note from './_note.mdx'` makes `<Note />` stand for the text of that file.
 """
@@ -143,8 +143,9 @@ class _Inserter:
 def _fit_to_place(inserted: str, component: re.Match[str]) -> str:
     """Return `inserted` in the form that fits the place of `component`.
 
-    In a table row, `inserted` becomes one line. After other text on the line, a single line stays in that
-    line. In all other places, `inserted` becomes a block that is indented like the component.
+    In a table row, `inserted` becomes one line. If the line of the component begins with other text, and
+    `inserted` is a single line, `inserted` continues that line. Otherwise, `inserted` becomes a block that
+    is indented like the component.
     """
     start = component.string.rfind("\n", 0, component.start()) + 1
     before = component.string[start : component.start()]

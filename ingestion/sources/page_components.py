@@ -176,8 +176,9 @@ def _with_tables(component: re.Match[str]) -> str:
 def _table(component: str, attribute: str, value: str) -> str:
     """Return the list of objects in `value` as a table; empty if it lists no fields, errors or permissions.
 
-    The label above the table is the name of the attribute or, if `role_of_title` finds no role for this
-    name, the name of the component. If neither name has a role, the table has no label.
+    The label above the table is the name of the attribute or, if this name does not say what the table
+    contains (see `role_of_title`), the name of the component. If neither name says it, the table has no
+    label.
     """
     rows = list(_rows(objects_of(value), 0))
     names = list(dict.fromkeys(name for row in rows for name in row))

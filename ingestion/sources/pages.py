@@ -1,9 +1,9 @@
 """Converts pages to documents. A page is text, usually Markdown, with values such as its title.
 
-Prose becomes one section per heading; API operations become documents of their own. The readers for
-Markdown folders, other files, web sites and LangChain loaders share this module. The values of a file come
-from its name, its path, and its front matter or document properties. Front matter may follow the
-conventions of Docusaurus, VitePress, Mintlify, MkDocs or Hugo.
+Prose becomes one section per heading; API operations become documents of their own. The readers in
+`markdown`, `files`, `website` and `loader` share this module. The values of a file come from its name, its
+path, and its front matter or document properties. Front matter may follow the conventions of Docusaurus,
+VitePress, Mintlify, MkDocs or Hugo.
 """
 
 import re
@@ -184,9 +184,11 @@ def _parse(source: PageSourceConfig, page: SourcePage) -> ParsedPage | None:
 
 
 def documents_of_page(source: PageSourceConfig, page: SourcePage) -> list[SourceDocument] | None:
-    """Return the documents of `page`: one for the whole page, or those of its API operations and its prose.
+    """Return the documents of `page`.
 
-    Empty when the page has no content; None when it is skipped. Raises ConfigurationError for a malformed
+    If the page describes API operations, there is a document for each of them, and one for the prose that
+    belongs to none of them. Otherwise, one document contains the whole page. The result is empty if the
+    page has no content, and None if the source skips the page. Raises ConfigurationError for a malformed
     `page_url`.
     """
     if _is_skipped(source, page.content.values):
@@ -220,7 +222,7 @@ def _document(
 
 
 def _operation_documents(source: PageSourceConfig, page: ParsedPage) -> Iterator[SourceDocument]:
-    """Yield a document per operation, then one with the page's other prose, if there is any."""
+    """Yield a document per operation, then one with the prose that belongs to no operation, if any."""
     operations = page.api.operations
     seen: set[str] = set()
     for operation in operations:
@@ -307,7 +309,7 @@ def _slug(text: str) -> str:
 def _merge_values(
     source: PageFolderConfig, path: Path, values: PageValues
 ) -> dict[str, object] | None:
-    """Add the values of the file name and path to `values`; None if the name does not match."""
+    """Return `values` with those from the file's name and path; None if `file_name` does not match."""
     groups: dict[str, object] = {}
     if source.file_name is not None:
         match = source.file_name.search(path.stem)

@@ -40,13 +40,13 @@ class RemotePage:
     format: PageFormat
     data: bytes
     values: PageValues
-    """Further values, which take precedence over those in the content."""
+    """Values that came with the page, such as its URL. They take precedence over values in the content."""
 
 
 def read_remote_page(
     source: RemoteSourceConfig, limits: SourceLimits, known: KnownFiles, page: RemotePage
 ) -> Iterator[FileResult]:
-    """Yield the documents of `page`, or why there are none.
+    """Yield the documents of `page`, or one result that says why there are none.
 
     A page whose fingerprint is in `known` is not parsed and yields an UnchangedFile. Raises
     ConfigurationError for a malformed `page_url`.
