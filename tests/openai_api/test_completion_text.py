@@ -75,7 +75,7 @@ def test_citations_are_numbered_by_page() -> None:
         numbers.apply(Event("step", Step(number=1, text=text, unverified=[], supported=True))).data
         for text in steps
     ]
-    numbered = numbers.answer(answer)
+    numbered = numbers.renumber_answer(answer)
     expected = ["x [1], y [1]", "z `[5]` items[2] [2]", "w [9]"]
     assert [step.text for step in streamed if isinstance(step, Step)] == numbered.answer == expected
     assert [(s.number, s.page_url) for s in numbered.sources] == [(1, b), (1, b), (1, b), (2, c)]

@@ -24,8 +24,8 @@ from schemas.document import document_uri
 class PageNumbering:
     """Numbers pages from 1, in the order in which the steps of one answer cite them.
 
-    Clients such as Open WebUI read `[2]` as the second distinct URL among the annotations. In an
-    `Answer`, `[2]` is the second chunk that the model was given. Some chunks are not cited, and several
+    Clients such as Open WebUI read `[2]` as the second distinct URL among the annotations of a message. In
+    an `Answer`, `[2]` is the second chunk that the model was given. Some chunks are not cited, and several
     chunks may belong to one page.
     """
 
@@ -41,16 +41,16 @@ class PageNumbering:
         if isinstance(event.data, Sources):
             self._start(event.data.sources)
         elif isinstance(event.data, Step):
-            text = self._renumber(event.data.text)
+            text = self._renumber_text(event.data.text)
             return Event(event.name, event.data.model_copy(update={"text": text}))
         elif isinstance(event.data, Answer):
-            return Event(event.name, self.answer(event.data))
+            return Event(event.name, self.renumber_answer(event.data))
         return event
 
-    def answer(self, answer: Answer) -> Answer:
+    def renumber_answer(self, answer: Answer) -> Answer:
         """Return `answer` with page numbers in its steps and sources."""
         self._start(answer.sources)
-        steps = list(map(self._renumber, answer.answer))
+        steps = list(map(self._renumber_text, answer.answer))
         sources = [
             source.model_copy(update={"number": self._number(source.number)})
             for source in answer.sources
@@ -62,7 +62,7 @@ class PageNumbering:
         self._pages = {source.number: _page(source) for source in sources}
         self._numbers = {}
 
-    def _renumber(self, text: str) -> str:
+    def _renumber_text(self, text: str) -> str:
         return renumber_citations(text, self._number)
 
     def _number(self, chunk_number: int) -> int | None:
@@ -78,9 +78,9 @@ def _page(source: Source) -> str:
 class StreamedText:
     """Converts the events of an answer to text.
 
-    Text cannot be changed after it was sent. If a `sources` event follows steps, no more text is sent until
-    the final answer. If the final answer does not begin with the steps that were sent, all of its steps are
-    sent, after a correction notice.
+    Text cannot be changed after it was sent. If a `sources` event follows steps, the answer is written
+    again, and no more text is sent until the final answer. If the final answer does not begin with the
+    steps that were sent, all of its steps are sent, after a correction notice.
     """
 
     def __init__(self) -> None:

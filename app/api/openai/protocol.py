@@ -24,8 +24,10 @@ from schemas.question import Turn
 from schemas.settings import Settings
 
 TEXT_PARTS = ("text", "input_text", "output_text")
-"""The types of text parts: `text` in chat messages, and the others in messages of `/v1/responses`."""
+"""The types of the parts of a message that contain text.
 
+Chat messages use `text`; messages of `/v1/responses` use `input_text` and `output_text`.
+"""
 
 ROLES = ("developer", "system", "user", "assistant", "tool", "function")
 """The roles of messages in OpenAI's API."""
@@ -134,7 +136,7 @@ TokenLimit = Annotated[int, Field(ge=1)] | None
 def read_conversation(
     messages: Sequence[ChatMessage], settings: Settings, field: str = "messages"
 ) -> tuple[str, tuple[Turn, ...]]:
-    """Return the question and the earlier turns, oldest first.
+    """Return the question and the earlier turns (questions with their answers), oldest first.
 
     The number and size of the turns are limited as in a session. System messages are ignored. This function
     blocks: call it in a worker thread.
@@ -166,7 +168,7 @@ def _read_turns(messages: Sequence[ChatMessage]) -> Iterator[Turn]:
 
 
 def _make_standalone(turns: Iterator[Turn]) -> tuple[Turn, ...]:
-    """Return the turns with the missing subjects added to follow-up questions."""
+    """Return the turns, with follow-up questions rewritten as standalone questions."""
     standalone: list[Turn] = []
     for turn in turns:
         question = make_standalone(turn.question, standalone)

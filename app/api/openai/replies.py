@@ -59,7 +59,10 @@ class ChatRequest(CommonParameters):
 
 
 class CompletionBuilder:
-    """Builds one completion, at once or as a stream of chunks."""
+    """Builds one completion, at once or as a stream of chunks.
+
+    Here, a chunk is a part of a streamed completion, not of a document.
+    """
 
     def __init__(self, model: str, meter: TokenMeter, stream_ends_with_usage: bool) -> None:
         """Create the builder.

@@ -1,6 +1,6 @@
 """The routes under /v1: chat completions, responses and the models.
 
-There is one model per answer mode.
+Each answer mode is offered as a model: `pipeline` as `apidesk`, and `tools` as `apidesk-tools`.
 """
 
 import asyncio
@@ -123,7 +123,7 @@ class ChatResponder:
             to_messages = partial(_stream_messages, builder=builder)
             ask = partial(self.answerer.ask, command)
             return await stream_response(ask, self.request, to_messages)
-        answer = PageNumbering().answer(await self.answerer.ask(command))
+        answer = PageNumbering().renumber_answer(await self.answerer.ask(command))
         return builder.complete(render_markdown(answer), answer)
 
 
