@@ -131,9 +131,9 @@ class AskRequest(ApiModel):
     """`tools`: a model looks up documents with tools before it answers."""
 
     def to_command(self) -> AskCommand:
-        """Return the command without `owner`, `account` and `fresh`.
+        """Return the request as an AskCommand.
 
-        The handler sets these fields, because they do not come from the body.
+        `owner`, `account` and `fresh` keep their default values, because they do not come from the body.
         """
         return AskCommand(
             self.question, self.k, self.language, self.filters, self.mode, self.session
@@ -213,7 +213,8 @@ async def ask(
 
     With `Accept: text/event-stream`, the answer is sent as events: `structured`, `sources`, one `step` per
     step of the answer, and finally `answer`. A step is sent once it is complete and has been checked
-    against the documents. If a further `sources` event follows, discard the steps received before it.
+    against the documents. If another `sources` event arrives, the answer starts again: discard the steps
+    received before it.
 
     If an error occurs during the stream, the last event is `error`. Its data is a `Problem`, as in the body
     of an error response.

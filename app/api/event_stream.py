@@ -58,7 +58,8 @@ async def _prepend(first: Event | None, events: Events) -> Events:
 async def _stream_answer(ask: Callable[[EventSink], Awaitable[Answer]]) -> Events:
     """Yield the events that `ask` sends, with heartbeats between them.
 
-    When the answer is complete, yield the events that `ask` did not send, and finally `answer`.
+    When the answer is complete, yield the events that `ask` did not send, such as the steps of a cached
+    answer, and finally `answer`.
     """
     queue: asyncio.Queue[Event | None] = asyncio.Queue()
     streamed = StreamedAnswer()

@@ -89,7 +89,7 @@ def not_found(resource: str) -> NotFoundException:
 
 def prefers(request: Request[Any, Any, Any], media_type: str) -> bool:
     """Return whether the header Accept prefers `media_type` to JSON."""
-    # The client refuses media types with `q=0`, but `best_match` would accept them.
+    # `q=0` means that the client refuses the media type, but `best_match` would accept it.
     accepted = [name for name in request.accept if MediaTypeHeader(name).priority[0] > 0]
     return Accept(",".join(accepted)).best_match([MediaType.JSON, media_type]) == media_type
 
@@ -143,8 +143,8 @@ def _expected_message(field: FieldDefinition) -> str:
 PathId = Annotated[str, PathParameter(schema_extra={"format": "uuid"})]
 """A UUID in a path, received as text.
 
-The handler converts it with `parse_id`. A caller without access therefore gets 401 or 403 even if the id is
-invalid.
+The handler converts it with `parse_id`, after the guard has checked the caller. A caller without access
+therefore gets 401 or 403 even if the id is invalid.
 """
 
 QuestionText = Annotated[

@@ -240,7 +240,7 @@ async def _check_ingestion(answer_service: AnswerService) -> Check:
 
 
 def _check_records(record_writer: RecordWriter) -> dict[str, Check]:
-    """Return a check only if question records are lost or wait in the outbox.
+    """Return a check only if question records are lost, or cannot be delivered to the database.
 
     Such a problem is not fatal, because answers do not depend on records.
     """

@@ -40,7 +40,7 @@ def note_start(labels: AnswerText) -> str:
 
 
 def warning_sentences(answer: Answer) -> Iterator[str]:
-    """Yield sentences about unverified facts, unsupported steps and a degraded answer."""
+    """Yield a sentence for each of the fields `unverified`, `unsupported` and `degraded` that is set."""
     texts = user_text(answer.language)
     if answer.unverified:
         yield texts.answer.unverified.format(facts=", ".join(answer.unverified))
@@ -64,9 +64,9 @@ def source_link(sources: Sequence[Source]) -> str:
 
 
 def source_name(sources: Sequence[Source]) -> str:
-    """Return the titles of the documents on the page, each with its cited sections.
+    """Return a name for `sources`, which are all on one page, such as "Ship an Order > Parameters, Errors".
 
-    An example is "Ship an Order > Parameters, Error codes".
+    The name consists of the titles of the documents, each with its cited sections.
     """
     sections: dict[str, list[str]] = {}
     for source in sources:

@@ -156,7 +156,7 @@ class PageController(Controller):
         files: NamedDependency[PageFiles],
         answer_service: NamedDependency[AnswerService],
     ) -> Response[bytes]:
-        """Return the page of the widget, which the sites in APIDESK_EMBED_ORIGINS may frame."""
+        """Return the page that the widget shows. Only sites in APIDESK_EMBED_ORIGINS may frame it."""
         response = files.response(request, "embed.html")
         policy = page_policy(answer_service.settings.embed_origins)
         response.headers["Content-Security-Policy"] = policy.content_security_policy
@@ -166,7 +166,7 @@ class PageController(Controller):
     def widget(
         self, request: Request[Any, Any, Any], files: NamedDependency[PageFiles]
     ) -> Response[bytes]:
-        """Return the script that adds the widget to another site."""
+        """Return the script that adds the widget to a page of a web site."""
         return files.response(request, WIDGET)
 
     @get("/assets/{path:path}", sync_to_thread=False, policy=PAGE_POLICY)

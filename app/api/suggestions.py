@@ -30,7 +30,10 @@ MAX_FOLLOW_UPS = 3
 """Maximum number of questions to ask after an answer."""
 
 MIN_FOLLOW_UPS = 2
-"""If there are fewer follow-up questions, headings that `as_question` cannot rewrite are used as well."""
+"""If there are fewer follow-up questions, headings that `as_question` cannot rewrite are used as well.
+
+For example, "Rate limits" then becomes "What should I know about rate limits?".
+"""
 
 MIN_SAME_LANGUAGE_DOCUMENTS = 4
 """If fewer documents are in the requested language, documents in other languages are used as well."""
@@ -160,7 +163,7 @@ def _api_questions(entries: list[CatalogueEntry], language: Language) -> Iterato
 def _page_questions(
     entries: list[CatalogueEntry], language: Language
 ) -> Iterator[DocumentQuestion]:
-    """Yield a question about each page. Titles that `as_question` can rewrite come first."""
+    """Yield a question about each page. Pages whose title can be rewritten as a question come first."""
     pages = [e for e in entries if e.kind == "page" and 0 < len(e.title) <= MAX_NAME_CHARS]
     for entry in sorted(pages, key=lambda entry: as_question(entry.title, language) is None):
         yield DocumentQuestion(about(entry.title, language), entry)
@@ -238,13 +241,14 @@ async def get_suggestions(
     """Return up to four questions that the documents answer.
 
     Frequent questions come first: those asked in at least three sessions of the caller's API key, or of
-    all callers if no key is required. A frequent question is left out if it contains an address or a value
-    such as an order number, or if the cited pages lack many of its words. Further questions are made from
-    page titles, headings, API names and error codes.
+    all callers if no key is required. A frequent question is left out if it contains a URL, an e-mail
+    address or a value such as an order number, or if the pages that its answers cite lack many of its
+    words. If fewer than four questions remain, more are made from page titles, headings, API names and
+    error codes.
 
     If `source` and `document` are given, return up to three questions about the sections of that document
-    that are not in `seen`. `source` and `document` take the fields `source` and `documentId` of an entry in
-    an answer's `sources`; `seen` takes the fields `section` of the entries.
+    that are not in `seen`. The values come from the entries in an answer's `sources`: pass the `source` of
+    an entry as `source`, its `documentId` as `document`, and the `section` of each entry as `seen`.
     """
     language = language or answer_service.platform.platform.language
     if source is not None and document is not None:

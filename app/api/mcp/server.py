@@ -278,7 +278,7 @@ def is_jsonrpc_message(body: bytes) -> bool:
 
 
 async def handle_request(services: Container, scope: Scope, receive: Receive, send: Send) -> None:
-    """Handle one HTTP request with a new server, so that any worker process can handle the next request.
+    """Handle one HTTP request with a new MCP server, so that any process can handle the next request.
 
     If the client disconnects, the request is cancelled. Raises RequestEntityTooLarge.
     """

@@ -224,7 +224,10 @@ def lookup_question(tool: BaseTool, arguments: Mapping[str, Any], settings: Sett
 
 
 class Toolbox:
-    """The tools for one caller. Creating the first Toolbox in a process is slow: use a worker thread."""
+    """The tools for one caller. Creating the first Toolbox in a process is slow: use a worker thread.
+
+    `AskCommand` describes `owner` and `account`.
+    """
 
     def __init__(
         self,
