@@ -260,14 +260,14 @@ def draw_mermaid(steps: "PipelineSteps") -> str:
 
     graph = Graph()
 
-    def add(name: str, *sources: Node, condition: str | None = None) -> Node:
-        """Add a step after `sources`. `condition` is the label of the edges to a conditional step.
+    def add(name: str, *previous: Node, condition: str | None = None) -> Node:
+        """Add a step after `previous` steps. `condition` is the label of the edges to a conditional step.
 
         The part of `name` before a colon is the title of the box around the step.
         """
         node = graph.add_node(None, name)
-        for source in sources:
-            graph.add_edge(source, node, condition, conditional=condition is not None)
+        for step in previous:
+            graph.add_edge(step, node, condition, conditional=condition is not None)
         return node
 
     question = add("Question")

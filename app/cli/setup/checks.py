@@ -39,11 +39,11 @@ class ModelCheck:
     """An error message that names the setting to check; None if the check succeeded."""
     milliseconds: int
     output: str = ""
-    """The output mode of a chat model, such as `json_schema`; empty if there is none."""
+    """The way in which a chat model is asked for JSON, such as `json_schema`; empty if it is not known."""
 
 
 async def check_models(settings: Settings) -> list[ModelCheck]:
-    """Check the chat, judge and embedding models concurrently. Returns an empty list if there are none.
+    """Check the configured chat, judge and embedding models concurrently. Returns a result for each model.
 
     Raises ConfigurationError for a model name or provider that cannot be used.
     """

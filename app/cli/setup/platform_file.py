@@ -23,7 +23,7 @@ from schemas.errors import ApideskError, ConfigurationError
 from schemas.platform import OpenApiSourceConfig, SourceConfig, SourceLimits
 
 OPERATION_PLACEHOLDERS = frozenset({"operationId", "tag", "method", "apiId", "apiUrl", "serviceId"})
-"""URL placeholders that only operations have."""
+"""Placeholders in URL templates that have a value only for API operations."""
 
 MAX_ABOUT_CHARS = 400
 """Maximum length of the paragraph that `describe_platform` copies, in characters.
@@ -57,8 +57,8 @@ class PlatformDraft:
     def page_url_of(self, source: SourceConfig) -> str:
         """Return the URL template for `source`; empty if the template does not fit.
 
-        If there are OpenAPI sources and other sources, the template fits only one kind. A template with a
-        placeholder such as `{operationId}` fits OpenAPI sources; any other template fits the other sources.
+        If the draft has OpenAPI sources and sources of pages, the template fits only one of the two: the
+        OpenAPI sources if it has a placeholder such as `{operationId}`, otherwise the sources of pages.
         """
         is_openapi = isinstance(source, OpenApiSourceConfig)
         kinds = {isinstance(other, OpenApiSourceConfig) for other in self.survey.sources}
@@ -92,8 +92,8 @@ def check_page_url(template: str) -> str:
 def describe_platform(survey: DocumentSurvey) -> str:
     """Return a text about the platform, such as "API of the Example Shop (orders, refunds)".
 
-    The text is the introduction of the pages, or else taken from the OpenAPI description. It is empty if
-    there is neither.
+    The text is `survey.introduction`. If this is empty, the text is made from the OpenAPI description, if
+    there is one.
     """
     if survey.introduction or survey.summary is None:
         return replace_surrogates(survey.introduction)

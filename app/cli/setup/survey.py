@@ -31,7 +31,7 @@ from schemas.platform import (
 DESCRIPTION_SUFFIXES = (".json", ".yaml", ".yml")
 
 FILE_SUFFIXES = file_suffixes(FilesSourceConfig(name="files", kind="files", path=Path())) - {".txt"}
-"""Suffixes of the files that become a source of kind `files`."""
+"""Suffixes of the files that become a source of kind `files`. Files with the suffix .txt are left out."""
 
 SNIFF_BYTES = 20_000
 """Number of bytes at the start of a file that are searched for `openapi` or `swagger`."""

@@ -52,7 +52,7 @@ def print_answer(answer: Answer) -> None:
 
 
 def print_steps(answer: Answer, console: Console) -> None:
-    """Print the steps of an answer. No numbers are added, because steps of a procedure contain their own.
+    """Print the steps of an answer. No numbers are added, because the steps of procedures contain numbers.
 
     If the output is not a terminal, the Markdown is printed as it is: lines are not wrapped, and links keep
     their URLs.
@@ -85,8 +85,8 @@ def _print_list(console: Console, heading: str, lines: Sequence[Text]) -> None:
 def _footer(answer: Answer) -> str:
     """Return the line with the FOOTER_FIELDS and the duration of the answer.
 
-    The confidence is left out if there are no sources. The type is left out if the documents do not cover
-    an on-topic question: its type is `unknown`, which would be shown as "off topic".
+    The confidence is left out if there are no sources. The type is left out for an on-topic question that
+    the documents do not cover, because its type `unknown` would be shown as "off topic".
     """
     labels = user_text(answer.language).answer.fields
     is_uncovered = answer.type == "unknown" and bool(answer.nearest)

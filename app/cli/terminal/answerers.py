@@ -168,10 +168,11 @@ class LocalAnswerer:
 
 @asynccontextmanager
 async def open_local_answerer(settings: Settings) -> AsyncIterator[LocalAnswerer]:
-    """Open an answer service, and show the progress of a first ingestion. Raises ApideskError.
+    """Open an answer service, and yield an answerer that uses it. Raises ApideskError.
 
-    The imports are inside the function because they take two seconds, and a question that a server answers
-    does not need them.
+    If the platform has never been indexed, it is indexed first, and the progress is shown. The imports are
+    inside the function because they take two seconds, and a question that a server answers does not need
+    them.
     """
     from app.service.answer_service import open_answer_service
     from app.telemetry.progress import ingestion_progress

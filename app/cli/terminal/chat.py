@@ -37,7 +37,7 @@ from schemas.settings import Settings, read_variable
 
 
 def print_with_footnotes(answer: Answer, console: Console) -> None:
-    """Print the steps, the footnotes and the notes of `answer`."""
+    """Print the steps of `answer`, its sources as footnotes, and the notes (see `print_notes`)."""
     print_steps(answer, console)
     if answer.sources:
         console.print(Text("────", style="dim"))
@@ -98,7 +98,7 @@ def read_command(text: str) -> ChatCommand | None:
 class Chat:
     """Answers the questions and runs the commands that a user enters.
 
-    Its own texts are in the language of the last question; before the first question, in `language`.
+    Its messages are in the language of the last question; before the first question, in `language`.
     """
 
     def __init__(

@@ -49,7 +49,7 @@ async def run_ingestion_and_watch(
 
     Arguments:
         settings: the settings of all runs
-        options: the options of the first run; later runs use only `dry_run`
+        options: the options of the first run; later runs ignore all of them except `dry_run`
         on_run: receives each finished run
         on_error: receives the message of an ApideskError in a later run
     """
@@ -100,8 +100,8 @@ async def _run(job: IngestionJob, trigger: Trigger, options: IngestionOptions) -
 async def _changes(settings: Settings) -> AsyncGenerator[None]:
     """Yield once when watching begins, and then after each change in the watched paths.
 
-    Watching continues while the caller processes a change. Changes in `_own_paths` are ignored. If a change
-    adds or removes paths, for example of a source in platform.toml, the new set of paths is watched.
+    Watching continues while the caller processes a change. Changes in `_own_paths` are ignored. If the set
+    of watched paths changes, for example because platform.toml has a new source, the new set is watched.
     """
     from watchfiles import Change, DefaultFilter, awatch
 

@@ -42,10 +42,10 @@ MAX_ROWS = 10
 """Maximum number of rows per section if the whole report is printed."""
 
 MAX_MISSING_WORDS = 10
-"""Maximum number of missing words that are printed per gap."""
+"""Maximum number of missing words (see `Gap.missing`) that are printed per gap."""
 
 EXTRA_WORDINGS = 2
-"""Maximum number of wordings that are printed per gap, in addition to its question."""
+"""Maximum number of wordings that are printed per gap, below its most typical wording."""
 
 BLOCKS = "▁▂▃▄▅▆▇█"
 """The characters of the sparkline, from the lowest value to the highest."""
@@ -54,7 +54,7 @@ MAX_SPARKLINE_CHARS = 40
 """Maximum length of the sparkline, in characters. Longer periods have several days per character."""
 
 FILE_COLUMNS = 1_000
-"""Maximum length of a line in a file, in characters."""
+"""Maximum length of a line if the output is not a terminal, in characters."""
 
 MAX_BAR_WIDTH = 30
 """Maximum width of a bar, in characters."""
@@ -65,6 +65,10 @@ TYPES: Mapping[QuestionType | None, str] = {
     "unknown": "off topic",
     None: "failed",
 }
+"""The names of the question types in the report.
+
+None is the type of questions whose caller got an error instead of an answer.
+"""
 
 
 async def load_insights(settings: Settings, days: int, table: TableName | None) -> Insights:
@@ -85,9 +89,9 @@ async def load_insights(settings: Settings, days: int, table: TableName | None) 
 async def _documentation(
     settings: Settings, table: TableName | None
 ) -> AsyncIterator[DocumentationContext]:
-    """Yield the context of a report. If the documents are not available, it contains only a note.
+    """Yield what a report uses besides the records.
 
-    Raises ConfigurationError.
+    If the documents are not available, the result contains only a note. Raises ConfigurationError.
     """
     platform = read_platform(settings.platform)
     embeddings = open_embeddings(settings)
@@ -130,7 +134,8 @@ def _unavailable(error: ApideskError, table: TableName | None) -> DocumentationC
 def print_insights(insights: Insights, table: TableName | None = None) -> None:
     """Print the whole report with shortened sections or, if `table` is given, this table in full.
 
-    Lines are cut or wrapped at the width of the terminal or, in a file, at FILE_COLUMNS characters.
+    Lines are cut or wrapped at the width of the terminal. If the output is not a terminal, the limit is
+    FILE_COLUMNS.
     """
     terminal = Console(highlight=False)
     if terminal.is_terminal:
@@ -184,7 +189,7 @@ def _types(insights: Insights, limit: int | None) -> list[RenderableType]:
 
 
 def _sparkline(days: Mapping[date, int], span: int) -> Text:
-    """Return a sparkline of the questions over time, with a dot where there are none.
+    """Return a sparkline of the questions over time, with a dot for each period without questions.
 
     The line begins `span` days ago.
     """
