@@ -6,7 +6,8 @@
         print(desk.ask("what does error 44203 mean?").answer)
 
 Questions are answered in this process, without a server. docs/how-to/use-from-langchain.md has examples.
-The names in `__all__` are the public interface; all other modules may change between versions.
+The names in `__all__` and in `apidesk.loaders` are the public interface; everything else may change between
+versions.
 """
 
 from typing import TYPE_CHECKING

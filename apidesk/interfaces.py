@@ -55,7 +55,7 @@ class EventLoopRunner:
         self._loop = asyncio.get_running_loop()
 
     def detach(self) -> None:
-        """Refuse further coroutines."""
+        """Refuse coroutines from now on."""
         self._loop = None
 
     def check_open(self) -> None:
@@ -203,10 +203,10 @@ def _read_question(answer_service: AnswerService, input: QuestionInput) -> Quest
 class DocumentRetriever(BaseRetriever):
     """Retrieves chunks with the step `retrieve` of the pipeline. A configured reranker reorders them.
 
-    Short chunks are extended with the text of the chunks next to them. `k` and `filters` can also be passed
-    to `invoke` and `ainvoke`, and bound with `bind`. The metadata of a document include its `page_url`,
-    `title`, `section` and `score`. The methods raise ApideskError, in particular QuestionError for an
-    invalid query or option, and RuntimeError outside `with apidesk.open()`.
+    Short chunks are extended with the text before and after them in their document. `k` and `filters` can
+    also be passed to `invoke` and `ainvoke`, and bound with `bind`. The metadata of a document include its
+    `page_url`, `title`, `section` and `score`. The methods raise ApideskError, in particular QuestionError
+    for an invalid query or option, and RuntimeError outside `with apidesk.open()`.
     """
 
     model_config = ConfigDict(arbitrary_types_allowed=True)
@@ -216,7 +216,7 @@ class DocumentRetriever(BaseRetriever):
     k: int | None = None
     """Maximum number of chunks; None means APIDESK_TOP_K."""
     filters: Filters = Filters()
-    """Conditions that a chunk must meet; by default none."""
+    """Conditions that a chunk must meet. By default, there are no conditions."""
 
     def _get_relevant_documents(
         self, query: str, *, run_manager: CallbackManagerForRetrieverRun, **options: Any
