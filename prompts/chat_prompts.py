@@ -58,7 +58,7 @@ _ESCAPED_TAG = re.compile(rf"&lt;(?={_NAME}[^<>&]*>)", re.IGNORECASE)
 
 
 def escape_data(text: object) -> str:
-    """Replace each `<` that could start one of PROMPT_TAGS, including full-width forms, with `&lt;`."""
+    """Replace each `<`, `＜` or `﹤` that could start one of PROMPT_TAGS with `&lt;`."""
     return _TAG.sub("&lt;", str(text))
 
 

@@ -46,6 +46,7 @@ class AnswerText(ConfigModel):
     sources: NonEmptyStr
     related: NonEmptyStr
     nearest: NonEmptyStr
+    """Heading of the list of pages that may help."""
     note: NonEmptyStr
     """Label of the doubts and warnings above an answer in Markdown."""
     doubt: dict[Confidence, NonEmptyStr]
@@ -117,9 +118,9 @@ class SectionLabels(ConfigModel):
     without_credentials: str
     authentication: str
     alternative: str
-    """Marks a row as one of several alternative schemas."""
+    """Marks a row of a parameter table as one of several alternative schemas."""
     event: str
-    """Says that the platform sends the request."""
+    """Says, in a webhook or callback, that the platform sends the request."""
     event_kinds: Annotated[dict[str, NonEmptyStr], _complete("webhook", "callback")]
     callback_url: str
     sent_after: str
@@ -141,7 +142,7 @@ class UserText(ConfigModel):
 
     answer: AnswerText
     degraded: Annotated[dict[DegradedReason, NonEmptyStr], _complete(*DegradedReason)]
-    """A sentence for each reason."""
+    """A sentence for each reason why an answer is degraded."""
     suggestions: Annotated[dict[SuggestionKind, NonEmptyStr], _complete(*get_args(SuggestionKind))]
     """Templates of suggested questions. `{name}` is an API, an error code or the subject of a heading.
 
