@@ -16,6 +16,9 @@ MAX_NUMBERED_DOCUMENTS = 3
 READ_DOCUMENTS = 20
 """Number of documents to read at a time. More are read only if filters exclude most of these."""
 
+MAX_READ_DOCUMENTS = 200
+"""Maximum number of documents to read, so that a filter that no document meets does not take seconds."""
+
 _NUMBER = re.compile(
     r"(?:(?P<before>[A-Za-z]{2,20}|[\u4e00-\u9fff]) ?)?(?<![A-Za-z0-9_.,:=/$¥€£-])"
     r"[vV]?(?P<number>\d{1,3}(?:\.\d{1,3}){1,2})(?![A-Za-z0-9_%-]|\.\w|,\d)"
@@ -92,7 +95,7 @@ def chunks_by_heading_number(
         paths = (path for path in entry.outline if any(number in path for number in numbers))
         if ranks := list(filter(None, (_rank(path, numbers) for path in paths))):
             documents[entry.source, entry.document_id] = min(ranks)
-    best = sorted(documents, key=lambda key: documents[key])
+    best = sorted(documents, key=lambda key: documents[key])[:MAX_READ_DOCUMENTS]
     chunks: list[Chunk] = []
     for start in range(0, len(best), READ_DOCUMENTS):
         found = collection.chunks_of_documents(best[start : start + READ_DOCUMENTS])
