@@ -40,45 +40,50 @@ _ERROR_CODE = re.compile(
     r"(?![A-Za-z0-9_]|-(?![\u4e00-\u9fff])|\.\w)"
 )
 """A code, also before its message: `50036-电子凭证已过期`."""
-_ERROR_NAME = re.compile(
+_ERROR_BEFORE = re.compile(
     r"(?:(?:报错|错误码?|异常码?|返回码|状态码|失败)了?[是为]?"
     r"|(?<![A-Za-z_])(?:(?:err(?:or)?|return|result|status|failure)[ _-]?(?:codes?|no|number)?"
     r"|failed with|(?:\A|\b(?:the|an?|with)\s)code)(?:\sis)?)[\s:：=#\"'`“「(（\[]{0,3}\Z",
     re.IGNORECASE,
 )
 """Matches a word for an error or a code at the end of the text before a code: "error 61056", 报错 61056."""
-_RETURNED = re.compile(
+_RETURN_BEFORE = re.compile(
     r"(?:(?:返回|报|出现|提示|遇到)了?"
     r"|(?<![A-Za-z_])(?:gets?|got|getting|gives?|returns?|returned|throws?)(?:\san?)?(?:\scode)?)"
     r"[\s:：=\"'`“「]{0,3}\Z",
     re.IGNORECASE,
 )
 """Matches a word such as "returns" or 返回 at the end of the text before a number."""
-_IS_NAMED = re.compile(
+_ERROR_AFTER = re.compile(
     r"[\s\"'`”」)）\]]{0,2}(?:错误(?!率)|(?:an?\s)?error\b(?!\s(?:logs?|rates?|reports?))"
     r"|什么意思|是什么|啥意思|means?\b)",
     re.IGNORECASE,
 )
-"""Matches the text after a number that is named as an error, as in "what does 61056 mean"."""
-_QUANTITY = re.compile(r"\s?(?:[个条次人元块天秒分小时日月年度笔件单页%％]|[/:.,]\d)")
-"""Matches the text after a number that counts something, or that is part of a date."""
-_COUNTED = re.compile(
+"""Matches the text after a number if it shows that the number is an error: "61056 error", "61056 means"."""
+_UNIT_AFTER = re.compile(r"\s?(?:[个条次人元块天秒分小时日月年度笔件单页%％]|[/:.,]\d)")
+"""Matches the text after a number if the number is an amount or part of a date: `3个`, `50%`, `2024/05`."""
+_COUNTED_AFTER = re.compile(
     r"\s?的|\s(?!(?:when|while|if|on|for|in|from|after|during|and|but|with|is|means?|error)\b)[a-z]{3,}"
 )
-"""Matches 的 or an English word after a number, which may be a counted thing: "returns 5000 items"."""
+"""Matches the text after a number if the number may count what follows: "5000 items", 5000 的.
+
+Words such as "when" do not match, because they continue the sentence: "returns 5000 when".
+"""
 
 _CODE_KEY = re.compile(r"(?:err|fail|reason|result|ret|sub)(?:or|ure)?(?:code|no)$|error$")
-"""Matches the end of a key such as `deliveryErrorCode`, as `plain_key` returns it."""
+"""Matches the end of a key in the form that `plain_key` returns: `deliveryerrorcode`."""
 _VALUE_OF_CODE_KEY = re.compile(
     r"(?:err(?:or)?|sub|ret(?:urn)?|result)_?(?:code|no)[\"']\s{0,9}:\s{0,9}"
     r"[\"']([a-z][\w.-]{1,60})[\"']",
     re.IGNORECASE | re.ASCII,
 )
-"""Matches a word as the value of a key such as `err_code` in JSON."""
+"""Matches a word as the value of a JSON key such as `err_code`: `"err_code": "NoApp"`."""
 
-_JOINED = (
+_SNAKE_CASE = (
     r"(?<![A-Za-z0-9_.{/-])([a-z][a-z0-9]{0,40}(?:_[a-z0-9]{1,40}){1,8})(?![A-Za-z0-9_/-]|\.\w)"
 )
+"""Matches words that are joined by `_`, such as `card_declined`."""
+
 _NOT_A_FIELD = (
     r"(?![\"'`”]?\s?(?:(?:is|are|was|must|has|should|cannot|can't|missing|required|not|needs|per)\b"
     r"|[不必未没缺为非超]|格式|无效|长度|类型))"
@@ -99,26 +104,42 @@ _FAILED_CALL = re.compile(
     rf"|(?:报错|错误码?|状态码)[\s:：=]{{0,3}}({_STATUS})(?!\d){_NOT_A_COUNT}",
     re.IGNORECASE,
 )
-"""Matches an HTTP error status after a method and a path, as in an access log, or after an error word."""
+"""Matches an HTTP error status after a method and a path, or after a word such as "error" or "status".
+
+For example, it matches "GET /orders 404", as in an access log, "status: 404" and 报错 404.
+"""
 
 _GAP = r"[\s:：=,，\"'`“(（]{1,4}"
+"""The characters that may stand before a code, such as spaces, a colon or a quotation mark."""
+
 _BEFORE_CODE = (
     rf"(?<![\d.]){_STATUS}(?:\serror)?{_GAP}|(?<![A-Za-z_])errors?(?:[ _-]?codes?)?(?:\sis)?{_GAP}"
     r"|(?:报错|错误码?|返回码|状态码)[是为]?[\s:：=\"'`“]{0,3}"
 )
+"""What shows that an error code follows: an HTTP error status, or a word such as "error" or 错误码."""
+
 _BEFORE_STATUS = r"[\"'`”]?\s?[,，(（]?\s?"
+"""The characters that may stand between a code and the HTTP status after it."""
+
 _LOWER_CASE_CODE = re.compile(
-    rf"(?:{_BEFORE_CODE}){_JOINED}{_NOT_A_FIELD}"
-    rf"|{_JOINED}{_BEFORE_STATUS}(?:(?:http|status|error)\s{_STATUS}(?![\d.%]){_NOT_A_COUNT}"
+    rf"(?:{_BEFORE_CODE}){_SNAKE_CASE}{_NOT_A_FIELD}"
+    rf"|{_SNAKE_CASE}{_BEFORE_STATUS}(?:(?:http|status|error)\s{_STATUS}(?![\d.%]){_NOT_A_COUNT}"
     rf"|{_STATUS}\serror\b)",
     re.IGNORECASE | re.ASCII,
 )
+"""Matches a code after an error word or a status, or before a status with a word.
+
+For example, "error: slot_unavailable" and "slot_unavailable (HTTP 409)".
+"""
+
 _NAMED_FAILURE = re.compile(
     r"(?:(?<![A-Za-z_])(?:codes?|returns?|returned|returning|gets?|getting|got|gives?|throws?|fails with)"
-    rf"(?:\san?|\sthe)?{_GAP}|(?:返回|遇到|提示|出现)了?[\s:：=\"'`“]{{0,3}}){_JOINED}"
-    rf"|{_JOINED}{_BEFORE_STATUS}{_STATUS}(?![\d.%]){_NOT_A_COUNT}",
+    rf"(?:\san?|\sthe)?{_GAP}|(?:返回|遇到|提示|出现)了?[\s:：=\"'`“]{{0,3}}){_SNAKE_CASE}"
+    rf"|{_SNAKE_CASE}{_BEFORE_STATUS}{_STATUS}(?![\d.%]){_NOT_A_COUNT}",
     re.IGNORECASE | re.ASCII,
 )
+"""Matches a code after a word such as "returns", or before a status alone: "card_declined 402"."""
+
 _FAILURE = re.compile(
     r"^(?:in(?:valid|sufficient|correct|active)|no|not|too|bad|wrong|missing|unknown|duplicate)_"
     r"|(?:^|_)(?:not|too|already|invalid|missing)_"
@@ -133,14 +154,16 @@ Fields and events such as `last_updated` and `order_created` are not errors, unl
 """
 
 _VALUE_IN_FAILURE = re.compile(
-    rf"[\"'](?:error(?:_?code)?|code|type)[\"']\s{{0,9}}:\s{{0,9}}[\"']{_JOINED}[\"']",
+    rf"[\"'](?:error(?:_?code)?|code|type)[\"']\s{{0,9}}:\s{{0,9}}[\"']{_SNAKE_CASE}[\"']",
     re.IGNORECASE | re.ASCII,
 )
+"""Matches a code as the value of a JSON key such as `error` or `type`: `"code": "slot_unavailable"`."""
+
 _FAILURE_KEY = re.compile(
     r"[\"'](?:errors?|error_?code|err_?msg|error_?(?:message|description)|message|msg|detail)[\"']\s{0,9}:",
     re.IGNORECASE,
 )
-"""Matches a key of an error or a message in JSON."""
+"""Matches a JSON key whose value is an error or a message: `"errMsg":`."""
 
 _SINGLE_LETTER_TERM = re.compile(r"(?<![\w+/.-])[A-Za-z][+/-]\d{1,3}(?![\w+/-]|\.\d)", re.ASCII)
 
@@ -150,11 +173,11 @@ _FLAG = re.compile(
 )
 """A flag such as `--draft` or `-f`, but not the dashes within a word or before a number."""
 
-_OTHER_COMMAND = re.compile(
+_GENERAL_COMMAND = re.compile(
     r"(?<![\w./-])(?:curl|wget|npm|npx|yarn|pnpm|pip3?|docker|git|kubectl|helm|brew|openssl|ssh)\s"
     r"(?:\\\n|[^\n])*"
 )
-"""A command of a general tool, with the lines that continue it."""
+"""A command of a tool that every platform uses, such as `curl -X POST`, to the end of its last line."""
 
 _CODE_KEYS = (
     "code", "returncode", "resultcode", "errcode", "errorcode", "retcode", "errno", "error",
@@ -164,7 +187,7 @@ _MESSAGE_KEYS = (
     "message", "msg", "retmsg", "returnmsg",
     "errmsg", "errormsg", "errormessage", "errordescription", "errcodedes", "submsg",
 )  # fmt: skip
-"""Keys of the messages in a response, as `plain_key` returns them.
+"""Keys of the messages in a response, in the form that `plain_key` returns.
 
 `_error_of` reads first the keys in `_CODE_KEYS` and then these, both in the order given here.
 """
@@ -174,13 +197,17 @@ _PROBLEM_KEYS = ("title", "detail")
 
 _STATUS_KEYS = ("status", "statuscode", "httpstatus", "code")
 _HTTP_ERROR = re.compile(_STATUS)
-_PHRASES = frozenset(status.phrase.lower() for status in HTTPStatus)
-_CAMEL_BREAK = re.compile(r"(?<=[a-z0-9])(?=[A-Z])|[-.:/]")
+_STATUS_PHRASES = frozenset(status.phrase.lower() for status in HTTPStatus)
+"""The standard phrases of HTTP statuses, such as "not found"."""
+
+_WORD_BREAK = re.compile(r"(?<=[a-z0-9])(?=[A-Z])|[-.:/]")
+"""Matches the place between two words of a kind of error, as in `cardError` and `card-error`."""
+
 _ERROR_KIND = re.compile(
     r"(?:^|_)(?:err|errors?|exception|fail|failed|failure|fault|invalid|bad|not|missing|denied|exceeded"
     r"|unauthorized|forbidden|conflict)(?:_|$)"
 )
-"""Matches a kind of error, with `_` between its words, such as `card_error` and `not_found`."""
+"""Matches a kind of error, such as `card_error` and `not_found`. `_` separates its words."""
 
 _PROBLEM_TYPE = re.compile(r"(?:https?|urn|about):")
 """The type of an error in the format of RFC 9457, which is a URI."""
@@ -233,8 +260,8 @@ def error_codes(text: str) -> list[str]:
     A code is one of these:
 
     - a number of 4 to 9 digits
-    - lower-case words joined by dots, with a `-` or `_` in the last one, so that domains and methods are
-      not codes
+    - lower-case words joined by dots, with a `-` or `_` in the last one, unlike the domain `example.com`
+      and the method `list.append`
     - words in capitals joined by `_`
     - capitals and then digits, such as `BIL-0017`, `BIL0017` or `SMS-UP-432`
     - in JSON, a word with a capital as the value of a key such as `err_code`: `ORDERPAID`, `NoApp`
@@ -255,10 +282,12 @@ def named_error_code(text: str) -> str | None:
     for match in _ERROR_CODE.finditer(text):
         before, after = text[max(match.start() - 30, 0) : match.start()], text[match.end() :]
         is_number = match[0].lstrip("-").isdigit()
-        if is_number and _QUANTITY.match(after):
+        if is_number and _UNIT_AFTER.match(after):
             continue
-        is_returned = _RETURNED.search(before) and not _COUNTED.match(after)
-        if _ERROR_NAME.search(before) or (is_number and (is_returned or _IS_NAMED.match(after))):
+        is_returned = _RETURN_BEFORE.search(before) and not _COUNTED_AFTER.match(after)
+        if _ERROR_BEFORE.search(before) or (
+            is_number and (is_returned or _ERROR_AFTER.match(after))
+        ):
             return match[0]
     return None
 
@@ -271,8 +300,8 @@ def _lower_case_codes(text: str) -> list[str]:
     - after an HTTP error status, or after a word such as "error" or 错误码
     - before such a status together with a word, as in "error 402" or "402 error"
     - in the JSON of a response with an error or a message
-    - before a status alone, or after another word such as "returns" or 返回, but only if the code says what
-      is wrong (see `_FAILURE`)
+    - before a status alone, as in "card_declined 402", or after a word such as "returns"; in these two
+      places, the code must say what is wrong (see `_FAILURE`)
     """
     if "_" not in text:  # most questions
         return []
@@ -298,7 +327,7 @@ def command_flags(text: str) -> list[str]:
     """
     if "-" not in text:  # most questions
         return []
-    return list(dict.fromkeys(map(str.lower, _FLAG.findall(_OTHER_COMMAND.sub(" ", text)))))
+    return list(dict.fromkeys(map(str.lower, _FLAG.findall(_GENERAL_COMMAND.sub(" ", text)))))
 
 
 def _take(pattern: re.Pattern[str], text: str) -> tuple[list[str], str]:
@@ -382,7 +411,7 @@ def _states_error(fields: JsonObject) -> bool:
     if any(map(_HTTP_ERROR.fullmatch, statuses)):
         return True
     kinds = _texts(fields, ("type", "status")).values()
-    if any(_ERROR_KIND.search(_CAMEL_BREAK.sub("_", kind).lower()) for kind in kinds):
+    if any(_ERROR_KIND.search(_WORD_BREAK.sub("_", kind).lower()) for kind in kinds):
         return True
     is_problem = bool(_texts(fields, _PROBLEM_KEYS))
     return is_problem and _PROBLEM_TYPE.match(str(fields.get("type"))) is not None
@@ -442,14 +471,14 @@ def _texts(fields: JsonObject, keys: Iterable[str]) -> dict[str, str]:
 
 
 def _is_error_name(text: str) -> bool:
-    """Return whether `text` is a name such as `card_error`, but not one such as `api_error`."""
+    """Return whether `text` names a specific error, such as `card_error`, unlike `api_error`."""
     is_name = "_" in text and text.replace("_", "").isalnum()
     return is_name and not GENERAL_OUTCOME.fullmatch(text)
 
 
 def _is_sentence(message: str) -> bool:
     """Return whether `message` says what is wrong, unlike a word, or a phrase such as "Not Found"."""
-    return len(split_words(message)) > 1 and message.lower() not in _PHRASES
+    return len(split_words(message)) > 1 and message.lower() not in _STATUS_PHRASES
 
 
 def _is_specific(code: str) -> bool:

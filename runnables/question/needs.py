@@ -18,6 +18,13 @@ Need = Literal[
     "error", "permission", "parameter", "common", "header", "response", "quantity", "endpoint",
     "comparison", "difference", "steps", "field", "returned", "meaning",
 ]  # fmt: skip
+"""A kind of content that a question asks for. These names are similar:
+
+- `parameter` is a parameter of a request. `field` is a field, column, type or value, also of a response.
+  `common` is a parameter that all calls share.
+- `response` is anything about a response. `returned` is what a call returns: "which fields does it return".
+- `comparison` is any choice or comparison, such as "A or B". `difference` is how two things differ.
+"""
 
 AskedQuantity = Literal["time", "size", "length", "count", "money"]
 
@@ -110,7 +117,7 @@ def needs_of(text: str, structured: StructuredQuestion | None = None) -> frozens
 
 @lru_cache(maxsize=1_000)
 def _needs_in(text: str) -> frozenset[Need]:
-    """Return the needs that the words of a question show; cached, because several steps need them."""
+    """Return the needs that a question's words show. Cached, because several pipeline steps call it."""
     words = _PATH.sub(" ", text)
     needs = {need for need, pattern in _PATTERNS.items() if pattern.search(words)}
     if not _PATTERNS["parameter"].search(_PATTERNS["returned"].sub(" ", words)):
@@ -129,6 +136,7 @@ _NUMBER_WORD = r"[一二两三四五六七八九十百千万]+|\b(?:one|two|thre
 _NUMBER = rf"(?:\d[\d,.]*|{_NUMBER_WORD})\s*(?:个)?\s*"
 
 _PRICE = r"how much (?:is|are|for|does .{1,40} cost)\b"
+"""Asks for a price, unlike "how much" in other questions, which asks for a count."""
 
 _ASKED: Mapping[AskedQuantity, re.Pattern[str]] = {
     "time": re.compile(
@@ -158,6 +166,7 @@ _ASKED: Mapping[AskedQuantity, re.Pattern[str]] = {
         re.IGNORECASE,
     ),
 }
+"""Matches the words of a question that ask for a quantity."""
 
 _STATED: Mapping[AskedQuantity, re.Pattern[str]] = {
     "time": re.compile(
@@ -180,6 +189,7 @@ _STATED: Mapping[AskedQuantity, re.Pattern[str]] = {
     ),
     "money": re.compile(r"[¥$€]\s?\d|\d\s?(?:元|分|美元|usd|cny|rmb|credits?)", re.IGNORECASE),
 }
+"""Matches a quantity in the text of a document."""
 
 
 def asked_quantities(question: str) -> frozenset[AskedQuantity]:

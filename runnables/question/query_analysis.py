@@ -38,6 +38,8 @@ _CHINESE_SEPARATOR = re.compile(
     r"(?:[，,、；;]|(?<!\s))\s*+(?:然后再|然后|之后再|接着再|接着|以及怎么|以及如何|并且怎么|还有怎么|，?同时怎么|另外)\s*|[？?；;]\s*(?=\S)"
 )
 _FIRST_THEN = re.compile(r"先(?P<first>[^，,。？?]{2,30}?)[，,]?再(?P<then>[^。？?]{2,40})")
+"""Matches "first ..., then ..." in Chinese, as in 先登录再下单."""
+
 _PRONOUN = re.compile(
     r"\b(?:it|its|that|this|them|those|these|one|instead)\b|它|这个|那个|该", re.IGNORECASE
 )
@@ -55,10 +57,14 @@ _NAME = re.compile(
     r"(?<![A-Za-z0-9_./:-])(?:[A-Za-z][A-Za-z0-9]*(?:(?:\[\])?[_.-][A-Za-z0-9]+)+(?:\[\])?"
     r"|[a-z]+[0-9]*[A-Z][A-Za-z0-9]*)(?![A-Za-z0-9_/-])"
 )
+"""A name with `_`, `.`, `-` or an inner capital, such as `order_id`, `items[].id` and `skuId`."""
+
 _CAMEL_CASE = re.compile(r"(?<![\w./])[a-z]+[0-9]*[A-Z][A-Za-z0-9]*(?![\w./])", re.ASCII)
 _ABBREVIATION = re.compile(r"[A-Za-z](?:\.[A-Za-z])+")
 """Letters with dots between them, such as `e.g` and `p.m`."""
 _SHORT_CODE = re.compile(r"(?<![A-Za-z0-9_.-])(?:-\d{1,3}|\d{3})(?![A-Za-z0-9_%-]|\.\w)")
+"""A number of three digits, or a negative number of one to three digits, such as `404` and `-1`."""
+
 _HEX_CODE = re.compile(r"(?<![\w.-])-?0x[0-9a-f]{1,8}(?!\w)", re.IGNORECASE | re.ASCII)
 _STATED_NUMBER = re.compile(
     r"(?<![A-Za-z0-9_])(?:(?i:rc|rv|ret|retval|errno|code)\s?[=:：]{1,2}|(?i:reason|return|result|error|err|status|close|exit|response|sub)_?[Cc]ode\s?[=:：]{0,2}|errno)"
@@ -91,25 +97,33 @@ _ASKED_CODE = re.compile(
     r"|(?:-\d{1,3}|-?\d{4,9})(?!\d|\s*[个条次人元天秒分小]))",
     re.IGNORECASE,
 )
-"""A question about the meaning of a number of 3 to 9 digits, or about a code that an API returns."""
+"""A question about the meaning of a number, or about a code that an API returns.
+
+For example, "what does 40014 mean" and "why do I get a 409".
+"""
 
 _LAST_STATUS = re.compile(
     r"(?:\b(?:conflict|fail(?:s|ed|ure)?|denied|reject(?:s|ed)?|refused|unauthori[sz]ed|forbidden|invalid)"
     r"|冲突|失败|拒绝|无效|被拒)\s?(?:4(?:0[1-9]|1[0-7]|2[1-9]|31|51)|50[1-8])\W*\Z",
     re.IGNORECASE,
 )
-"""An HTTP error status after a word for a failure, at the end: "version conflict 409"."""
+"""An HTTP error status at the end of a question, after a word for a failure: "version conflict 409"."""
+
 _WORD = re.compile(r"[A-Za-z][A-Za-z0-9_]*")
 _ASKED_FIELD = re.compile(
     r"(?<![A-Za-z0-9_./-])([A-Za-z]{3,})[ `\"'”]*(?:这?个?(?:字段|参数)|是什么|是啥|什么意思|啥意思"
     r"|有哪些值|有什么值|取值|可选值|必填|必传|要不要[填传]|怎么[填传]|[填传](?:什么|啥)|默认"
     r"|最[多大长小短少高低]|多[少长大]|的?(?:格式|类型|长度|上限|下限|范围|单位|精度)|用什么)"
 )
+"""A word before a Chinese question about a field, such as `attach` in "attach 必填吗"."""
+
 _CODE_WORD = re.compile(
     r"(?:错误码|返回码|状态码|err_?code|error[ _-]?code|\berror)[\s:：=\"'`]{1,3}"
     r"([A-Za-z][A-Za-z0-9_]{2,})",
     re.IGNORECASE,
 )
+"""A word after a term for an error code, such as `QuotaExceeded` in "error code: QuotaExceeded"."""
+
 _ASKS_FOR_MEANING = re.compile(
     r"\bwhat(?:'s|\s+is|\s+are|\s+does)\b|\bmeaning\b|\bmeans?\b|是什么|什么意思|啥意思|含义|指什么|干什么用",
     re.IGNORECASE,
@@ -313,7 +327,7 @@ def numeric_codes(question: str) -> list[str]:
 
 
 def hexadecimal(number: str) -> str:
-    """Return `number` in the notation of status bytes: `0x05` for `5`."""
+    """Return the decimal `number` in hexadecimal, with at least two digits: `0x05` for `5`."""
     return f"0x{int(number):02x}"
 
 

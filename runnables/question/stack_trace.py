@@ -41,16 +41,19 @@ _SYSTEM_ERROR = re.compile(
     r"errno: (?:-?\d+|'\w+'),\s*(code: '\w+'),\s*syscall: '\w+'"
     r"(?:,\s*(?:address|port|hostname|path|dest|fd): [^\s,}]{1,300})*"
 )
-"""The properties of an error of Node.js."""
+"""The properties of a Node.js error: `errno: -111, code: 'ECONNREFUSED', syscall: 'connect'`."""
 
 _QUALIFIED_CLASS = re.compile(r"(?<![\w./])(?:[a-z_]\w{0,60}\.){1,8}(?=[A-Z]\w*: )")
-"""The package of an exception before its message: documents name the class alone."""
+"""The package of an exception, such as `java.net.` in `java.net.ConnectException: refused`.
+
+Documents name only the class.
+"""
 
 
 def remove_frames(text: str) -> str:
     """Return `text` without the frames of stack traces: files, lines, functions and addresses.
 
-    The names and messages of errors stay, an exception without its package. A text of only frames is
+    The names and messages of errors stay, but exceptions lose their package. A text of only frames is
     returned unchanged.
     """
     kept = _FRAMES.sub(" ", text) if _HINT.search(text) else text

@@ -13,7 +13,10 @@ MAX_DEPTH = 50
 """Maximum number of elements within each other. JSON that is nested deeper is not read either."""
 
 MAX_DOCUMENTS = 5
-"""Maximum number of places in a question where a document is looked for. Each may be read to its end."""
+"""Maximum number of places in a question that are parsed as the start of an XML document.
+
+Each attempt may read the whole rest of the question.
+"""
 
 _START = re.compile(
     r"<\?xml\s[^<>]{0,200}\?>\s{0,9}<[A-Za-z]|<[A-Za-z][\w.:-]{0,60}(?:\s[^<>]{0,200})?>\s{0,99}<[A-Za-z]"
@@ -25,7 +28,7 @@ _HTML_ROOTS = frozenset(
      "head", "header", "html", "i", "label", "li", "main", "nav", "ol", "p", "script", "section",
      "select", "span", "strong", "style", "svg", "table", "tbody", "template", "thead", "tr", "ul"]
 )  # fmt: skip
-"""Elements of HTML: a question that contains them is about markup, and they are not data."""
+"""Elements of HTML. A document with one of these as its root is markup, not data."""
 
 
 class _Done(Exception):
@@ -79,9 +82,9 @@ class _Reader:
 def replace_xml(text: str) -> str:
     """Return `text` with up to `MAX_DOCUMENTS` XML documents replaced by JSON objects.
 
-    The root of such a document has elements. Attributes, the name of the root, and all but the last of
-    several elements with the same name are left out. HTML, and documents that are incomplete or have a
-    document type, stay as they are.
+    The root of such a document contains other elements. The JSON has no attributes, no name of the root,
+    and only the last of several elements with the same name. HTML, and documents that are incomplete or
+    have a document type, stay as they are.
     """
     position = 0
     for _ in range(MAX_DOCUMENTS):
