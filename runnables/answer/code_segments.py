@@ -12,7 +12,7 @@ from runnables.answer.segments import Segment
 from runnables.retrieval.query_terms import QueryTerms
 
 MIN_TABS = 2
-"""Minimum number of labels with code, one after the other, that are tabs."""
+"""Minimum number of consecutive labels, each followed by code, that count as tabs."""
 
 _NOT_WORDS = re.compile(
     r"^[ \t]*(?:from[ \t]+\S+[ \t]+)?(?:import|export|require|using|package)\b"
@@ -21,7 +21,7 @@ _NOT_WORDS = re.compile(
 )
 """Matches `import` and similar keywords at the start of a line, and comments behind code.
 
-In `from x import`, the name of the module is matched, too.
+Of `from x import y`, it matches `from x import`.
 """
 
 
@@ -50,12 +50,12 @@ def without_other_tabs(segments: Sequence[Segment], terms: QueryTerms) -> list[S
 def unasked_code(
     segments: Sequence[Segment], terms: QueryTerms, heading_words: Set[str]
 ) -> set[int]:
-    """Return the indices of the segments that are not quoted as neighbours of other segments.
+    """Return the indices of the segments that are not quoted merely because a segment near them is quoted.
 
     If a request or response is pasted into the question, these are all code segments, because the asker
-    already has code. Otherwise, these are the tabs with their labels. A group of tabs is not among them if
-    the question asks how something is done, or if the group contains a word of the question that is not in
-    `heading_words`.
+    already has code. Otherwise, these are the labels and code of each group of tabs that contains no word
+    of the question except those in `heading_words`. If the question asks how something is done, the result
+    is empty.
     """
     if terms.has_pasted_call:
         return {index for index, segment in enumerate(segments) if segment.kind == "code"}

@@ -118,7 +118,8 @@ def _defines_status_of_api(passage: RankedPassage) -> bool:
 def answer_features(quotes: Quotes) -> dict[str, float]:
     """Return the features of an answer that quotes at least one passage.
 
-    - `first`: the probability that the best passage is right; the smallest one if the question has parts
+    - `first`: the probability that the best passage is right; if the question has several parts, each part
+      has a best passage, and the smallest of their probabilities counts
     - `share`: the weighted share of the question's words that the passages contain
     - `found`: the logarithm of 1 plus the number of the question's words and identifiers that they contain
     """

@@ -74,7 +74,7 @@ MIN_NAME_CHARS = 4
 """Minimum length of an API's name that is searched for in prose, in characters."""
 
 _LABEL = re.compile(r"^(?!https?:)([^:：`/]{1,20})[:：]\W*(?=/|https?:|[A-Z]+\b)")
-"""A label before an address, such as "接口地址："."""
+"""A label before an address or an HTTP method, such as "接口地址：" and "Method:"."""
 
 QuotableSection = tuple[Chunk, Sequence[Segment]]
 """A chunk, and its segments that may be quoted (at least one)."""
@@ -158,7 +158,8 @@ def find_quotes(
         ]
         passages = rank_passages(candidates, weights)
         if versions.asked and not part_terms.identifiers:
-            # A row that begins with the name of the version defines nothing that is asked for.
+            # `rank_passages` may put a row that begins with the asked version first, as if the question
+            # asked for its definition. Only the relevance counts here.
             passages.sort(key=lambda passage: -passage.relevance)
         ranked.append(passages)
     chosen = [
@@ -254,7 +255,8 @@ def _quotable(chunk: Chunk, segments: Sequence[Segment]) -> list[Segment]:
 def _is_address(segment: Segment, chunk: Chunk) -> bool:
     """Return whether the segment is only a method, or the URL of the chunk's API, perhaps with a label.
 
-    Other labels, such as "沙箱环境：", name the server of the URL, which the API's own URL does not.
+    The label must be one such as "接口地址：", which says only that a URL follows. With a label such as
+    "沙箱环境：" ("sandbox"), the result is false, because the label says which server has this URL.
     """
     text = segment.text.strip("`*_ -")
     label = _LABEL.match(text)
@@ -271,8 +273,9 @@ def _choose_passages(
 
     If the best passage defines an error code, `_choose_definitions` chooses the passages. Otherwise, the
     best passage comes first. If the question is about an error, only the definition of its code follows. If
-    the question asks for a difference, the best passage about the other side follows. Further passages must
-    be almost as relevant as the best one, and fit into this part's share of `MAX_QUOTED_CHARS`.
+    the question asks how two things differ, the best passage about the other thing follows (see
+    `_other_side`). Further passages must be almost as relevant as the best one, and fit into this part's
+    share of `MAX_QUOTED_CHARS`.
     """
     if not ranked or ranked[0].codes:
         return _choose_definitions(ranked)

@@ -23,7 +23,7 @@ MIN_NAMED_SHARE = 0.3
 """Minimum weight of the words that name a cell, relative to all words of the question."""
 
 _COUNT = re.compile(r"\d[\d,.]*\s?[kKmM万]?\+?")
-"""A cell that is only a number."""
+"""A cell that is only a number, such as `1,000` and `10k+`."""
 
 
 class MatrixRow(NamedTuple):
@@ -76,7 +76,7 @@ def _matrix_row(terms: QueryTerms, segment: Segment) -> MatrixRow | None:
 
 
 def _words_in(terms: QueryTerms, text: str) -> frozenset[str]:
-    """Return the words of the question in `text`. Equivalents do not count: a title is short and exact."""
+    """Return the words of the question in `text`. Synonyms do not count: a title is short and exact."""
     stems = _stems(text)
     return frozenset(
         word for word in terms.weights if word in stems or (not word.isascii() and word in text)

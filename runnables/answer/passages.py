@@ -51,7 +51,7 @@ HEADING_FACTOR = 0.3
 SIMILAR_SHARE = 0.6
 """Minimum relevance of an anchor, relative to the most relevant segment of its chunk.
 
-It is also the minimum relevance of a further row, relative to the anchor.
+If the anchor is a table row, it is also the minimum relevance of other rows, relative to the anchor.
 """
 
 MIN_ASKED_SHARE = 0.3
@@ -126,7 +126,10 @@ class Candidate(RankedChunk):
         return is_about and terms.error_number in found
 
     def is_named_by_phrase(self, index: int) -> bool:
-        """Return whether the question contains the name of a segment, which has several words."""
+        """Return whether the segment's name has several words, and the question contains it as a phrase.
+
+        An identifier such as `order_id` is not a phrase.
+        """
         name = self.segments[index].name
         stems = [stem(word) for word in split_words(name)]
         is_identifier = _IDENTIFIER_MARK.search(name) is not None
@@ -270,8 +273,8 @@ def rank_passages(
 ) -> list[RankedPassage]:
     """Return the passages of all candidates, best first. `weights` are the weights of the features.
 
-    Passages with `is_definition` come first. Among them, definitions of error codes come first. Passages
-    with `mentions_code` come before the others.
+    Definitions of error codes come first, then other passages with `is_definition`, then all others. Within
+    each of these groups, passages with `mentions_code` come first.
     """
     passages = [passage for each in candidates for passage in _passages(each, weights)]
 

@@ -103,7 +103,7 @@ class _Quoter:
         return str(self._templates.interface(name, api_method(chunk), chunk.api_url, *marks))
 
     def _marks(self, chunk: Chunk) -> tuple[str, bool]:
-        """Return the version to name with the title of a document, and whether it is deprecated."""
+        """Return the version to name after the title of a page, and whether the page is deprecated."""
         return self._versions.name_of(chunk), is_deprecated(chunk)
 
     def _steps_for_call(self, sections: dict[SectionKind, Chunk]) -> Iterator[QuotedStep]:

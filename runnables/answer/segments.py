@@ -35,6 +35,8 @@ PARAMETER_KINDS: tuple[SectionKind, ...] = (
 
 _LINK = re.compile(r"(?P<image>!?)\[(?P<label>[^\]]*)\]\((?P<address>[^)\s]*)(?:\s[^)]*)?\)")
 _TAG = re.compile(r"</?[A-Za-z][^>`]*>|\{#[^}]*\}")
+"""An HTML tag, or the id of a heading, such as `{#setup}`."""
+
 _FIRST_NUMBER = re.compile(r"\s*(\d{1,9})")
 _CODE = re.compile(r"(``[^\n]{1,200}?``|`[^`\n]*`)")
 _ITEM_NAME = re.compile(
@@ -65,7 +67,10 @@ class Segment:
     """Number of an item in a numbered list; 0 for other segments."""
     is_parameter: bool = False
     table_rows: int = 0
-    """Number of rows of the segment's table; 0 for error codes, which are quoted one by one."""
+    """Number of rows in the segment's table; 0 for rows of error codes, and for segments that are not rows.
+
+    It shows whether a quoted table leaves rows out. A quoted error code needs no other rows.
+    """
 
     @cached_property
     def names(self) -> Mapping[str, str]:
@@ -259,7 +264,7 @@ def _required_names(context: _RowContext, header: list[str], rows: list[list[str
 
 
 def quotable_markdown(text: str) -> str:
-    """Return `text` without images, tags, blank lines, and links that do not start with `http(s)://`.
+    """Return `text` without images, HTML tags, blank lines, and links that are not `http(s)://` URLs.
 
     Code, emphasis and the labels of removed links are kept.
     """
