@@ -53,7 +53,7 @@ _CLASS_NAME = re.compile(r"(?:[A-Z][a-z0-9]+){2,}")
 """A class name of two or more words, such as `CardError`."""
 
 SUFFICIENT_WORD_SHARE = 0.8
-"""Share of the question's words in one chunk from which `build_expand_query` may skip its retrieval."""
+"""If one chunk contains this share of the question's words, `build_expand_query` may skip its retrieval."""
 
 EVIDENCE_DEPTH = 50
 """Number of chunks to retrieve if a model answers. `fill_evidence` selects from them."""
@@ -108,7 +108,7 @@ class ChunkSearch:
     ) -> list[RetrievedChunk]:
         """Return the `question.k` best chunks for `terms`, which are separated by spaces.
 
-        The text of `question` is not searched. In mode `hybrid`, only full text is searched. Traces do not
+        The text of `question` is not used. In mode `hybrid`, only full text is searched. Traces do not
         show this search as a run.
         """
         return await self._search.search(

@@ -24,7 +24,7 @@ _REST = "#"
 
 _ORIGIN = re.compile(r"https?://[^/\s`\"'|]+", re.IGNORECASE)
 _ESCAPE = re.compile(r"\\([_.*-])")
-"""An escaped character of Markdown that identifiers may contain."""
+r"""A character of identifiers with the backslash by which Markdown escapes it, such as `\_`."""
 
 _SEGMENT = r"(?:[\w.~%-]|\$?\{[^{}/\s]{0,80}\}|<[^<>/\s]{0,80}>|:\w)++"
 _PATTERN = re.compile(
@@ -70,7 +70,7 @@ def count_matching_segments(path: str, url: str) -> int:
     base path of the server. If `path` has only one segment, the segments that it lacks must be a base path
     such as `/api/v2`.
 
-    Cached, because several steps compare the path of a question with all APIs.
+    Cached, because several pipeline steps compare the path of a question with all APIs.
     """
     expected, given = _segments(url), _segments(path.split("?")[0])
     given = given[-len(expected) :]

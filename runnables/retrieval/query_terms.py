@@ -45,7 +45,7 @@ NON_NOUN_FACTOR = 0.5
 """Factor for the weight of a word that is not a noun: questions and documents use different verbs."""
 
 MIN_OTHER_WORDS = 2
-"""A question with at least this number of other words is about more than its codes and names.
+"""A question with at least this number of words besides codes and names is about more than these.
 
 Words that developers use on every platform, such as "error", and `REMEDY_WORDS` do not count.
 """
@@ -86,8 +86,8 @@ class QueryTerms:
     weights: Mapping[str, float]
     """Information content of each stem in nats, from the frequency of its word in the documents.
 
-    The weight of a word that is not a noun is multiplied by `NON_NOUN_FACTOR`. The numbers of versions and
-    chapters with which headings begin also have weights.
+    The weight of a word that is not a noun is multiplied by `NON_NOUN_FACTOR`. A number in the
+    question also has a weight if a heading begins with it, such as that of version or chapter `2.1`.
     """
     stems: Sequence[str]
     """The stem of each word of the question, in order."""
@@ -125,7 +125,7 @@ class QueryTerms:
         """Return the terms of a question. This method blocks: call it in a worker thread.
 
         `structured` is the classified question, or None before classification. If `part` is given, words,
-        equivalents, n-grams and numbers of headings come only from this part of the question's text.
+        equivalents, n-grams and heading numbers come only from this part of the question's text.
         """
         text = normalise(part or details.search_query)
         text = with_indexed_versions(text, collection.word_counts)
@@ -319,7 +319,7 @@ def _values(text: str) -> frozenset[str]:
     """Return the values of a question.
 
     A number of three digits counts only after the name of a code, as in `code=142`, or if it is negative.
-    Most others are HTTP statuses.
+    Most other numbers of three digits are HTTP statuses.
     """
     marked = (word for word in _MARKED_WORD.findall(text) if len(word) > MAX_SHORT_VALUE_CHARS)
     values = *marked, *_SHORT_VALUE.findall(text), *numeric_codes(text), *command_flags(text)
