@@ -169,7 +169,7 @@ def classify_by_rules(
 
 
 def _has_indexed_term(text: str, chunks: list[Chunk]) -> bool:
-    """Return whether `chunks` contain a flag of `text`, or a letter, a sign and a number of it, like `T+1`.
+    """Return whether `chunks` contain a flag in `text`, such as `--draft`, or a term such as `T+1`.
 
     The topic score ignores such terms, because it ignores single letters, numbers and dashes.
     """
@@ -185,7 +185,9 @@ def _has_indexed_term(text: str, chunks: list[Chunk]) -> bool:
 def search_candidates(
     details: ExtractedDetails, collection: Collection, glossary: Glossary
 ) -> list[Chunk]:
-    """Return the chunks that a search for the question finds, those of its versions and chapters first.
+    """Return the chunks that a search for the question finds.
+
+    If the question names a version or a chapter, such as 3.2, the chunks under its heading come first.
 
     The glossary's equivalents are searched for as well. The general lexicon is less exact: its synonyms are
     searched for only if no chunk contains a word of the question. Its translations are not searched for,
@@ -222,7 +224,7 @@ def _question_type(
 
 
 def _shares_word_with_api_name(text: str, chunks: list[Chunk], topic: TopicScorer) -> bool:
-    """Return whether the name of an API among `chunks` contains an on-topic word of `text`."""
+    """Return whether an API's name among `chunks` contains a word of `text` that raises the topic score."""
     words = {word for word, score in topic.word_scores(text).items() if score > 0}
     return any(words & set(split_words(chunk.api_name)) for chunk in chunks)
 

@@ -49,7 +49,7 @@ _SERVICE_WORDS = re.compile(
     r"|服务等级|可用性|宕机|停机|插件|连接器",
     re.IGNORECASE,
 )
-"""Words of questions about a service itself and what connects to it.
+"""Words of questions about the platform as a service, such as its uptime, or about plugins and SDKs for it.
 
 Everyday questions rarely contain these words.
 """
@@ -60,8 +60,8 @@ def estimate_on_topic(
 ) -> float:
     """Return the probability that a question is about the platform.
 
-    It is at least `CLEARLY_OFF_TOPIC` for a question about the service itself, such as "is there an SLA"
-    or "is there a plugin", because its words say nothing about the subject of the documents.
+    It is at least `CLEARLY_OFF_TOPIC` for a question that `_SERVICE_WORDS` matches, such as "is there an
+    SLA" or "is there a plugin", because its words say nothing about the subject of the documents.
 
     `chunks` are the question's search results. This function blocks: call it in a worker thread.
     """
