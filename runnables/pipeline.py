@@ -7,7 +7,7 @@ brackets depend on the question, on the settings or on the caller.
       [condense]               rewrites a follow-up as a standalone question
                                Small talk gets a fixed reply, which ends the run.
       structured-question      classifies the question, in parallel with `retrieve`
-      retrieve                 finds the k best chunks
+      retrieve                 finds the `k` best chunks; `k` is a field of the question
         [retrieve/rerank]
                                An off-topic question gets a fixed reply, which ends the run. If the rules
                                are not sure that it is off-topic, only `ground` follows. The reply then
@@ -67,7 +67,7 @@ class PipelineSteps:
     classify: Runnable[Question, Classification]
     """Classifies the question, and extracts the API, parameters and errors that it names."""
     retrieve: Runnable[Question, list[RetrievedChunk]]
-    """Returns the k best chunks, reranked if the settings name a reranker, and then further ones."""
+    """Returns the `k` best chunks, reranked if the settings name a reranker, then the next best ones."""
     refuse: AnswerFunction[PipelineState]
     """Returns the fixed reply to a question that is clearly off-topic."""
     expand_query: StateFunction

@@ -12,7 +12,7 @@ If the reply contains no valid object, these methods are tried in order:
 5. `cut`: if the reply ends within the JSON, the incomplete end is left out.
 6. `repair`: JSON that is broken in another way is repaired.
 7. `re-ask`: one more call shows the model its own reply and the problem with it.
-8. `text`: `from_text`, if the call has it, converts the text of the first reply to an object.
+8. `text`: `StructuredOutputCall.from_text`, if set, converts the text of the first reply to an object.
 
 Each model has its own list of modes. A mode is not tried again if the model has refused it, or if
 the mode has caused two server errors and has never produced a reply.

@@ -188,7 +188,7 @@ def _group_name(entry: CatalogueEntry) -> str:
 def _find_service(library: DocumentLibrary, name: str, question: Question) -> str | None:
     """Return `name` if it is a service id, otherwise the service id of the best-matching document.
 
-    Documents without a service id are ignored. Returns None if no other document matches.
+    Returns None if no matching document has a service id.
     """
     documents = library.find_documents(name, CANDIDATE_COUNT, question.filters)
     ids = [entry.service_id for entry in documents if entry.service_id]
