@@ -32,6 +32,7 @@ def test_question_asks_for_quantities(question: str, expected: set[AskedQuantity
         ("两个月后删除", "time"),
         ("可每天同步一次", "time"),
         ("refreshed once a day", "time"),
+        ("deleted after seven days", "time"),
         ("at most 30 MB", "size"),
         ("不超过 64 个字符", "length"),
         ("up to 50 per page", "count"),

@@ -65,6 +65,7 @@ from runnables.question.extract_details import (
         ("GET /bookings 200", {"error": None}),
         ("get 500 items", {"error": None}),
         ("GET /orders 500 times per minute", {"error": None}),
+        ("the retry waits on error 500 ms", {"error": None}),
         ("GET /orders 500次会限流吗", {"error": None}),
         ("Is page_size 500 allowed?", {"error": None}),
         ("报错：签名不正确", {"error": "签名不正确"}),

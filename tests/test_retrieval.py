@@ -177,6 +177,7 @@ def test_retrieval_covers_all_parts_of_a_question(client: TestClient[Litestar]) 
     [
         ("how do I ship and then issue an invoice", ["how do I ship", "issue an invoice"]),
         ("先取消揽收再退款要调哪两个接口", ["取消揽收", "退款要调哪两个接口"]),
+        ("首先登录再下单怎么做", ["首先登录再下单怎么做"]),
         ("怎么发货，然后开票？", ["怎么发货", "开票"]),
         (
             "what is the limit, and how do I raise it?",

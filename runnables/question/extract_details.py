@@ -93,8 +93,8 @@ _NOT_A_FIELD = (
 _STATUS = r"(?:4(?:0[0-689]|1[0-7]|2[1-9]|31|51)|50[0-8])"
 """Matches an HTTP error status."""
 
-_NOT_A_COUNT = r"(?!\s?(?:(?:per|items|times|requests|calls)\b|[次条个]))"
-"""Excludes numbers that count something, as in "500 times per minute"."""
+_NOT_A_COUNT = r"(?!\s?(?:(?:per|items|times|requests|calls|ms|seconds|minutes)\b|[次条个秒]))"
+"""Excludes numbers that count something, as in "500 times per minute" and "500 ms"."""
 
 _FAILED_CALL = re.compile(
     r"(?<![A-Za-z])(?:(?:GET|POST|PUT|PATCH|DELETE|HEAD)\s+[\"'`]?(?:https?://|/)\S+"

@@ -132,7 +132,10 @@ def fits(kind: SectionKind, needs: frozenset[Need]) -> bool:
     return bool(_SECTIONS.get(kind, frozenset()) & needs)
 
 
-_NUMBER_WORD = r"[一二两三四五六七八九十百千万]+|\b(?:one|two|three|five|six|ten|thirty)\b"
+_NUMBER_WORD = (
+    r"[一二两三四五六七八九十百千万]+"
+    r"|\b(?:one|two|three|four|five|six|seven|eight|nine|ten|twelve|fifteen|twenty|thirty|sixty|ninety)\b"
+)
 _NUMBER = rf"(?:\d[\d,.]*|{_NUMBER_WORD})\s*(?:个)?\s*"
 
 _PRICE = r"how much (?:is|are|for|does .{1,40} cost)\b"

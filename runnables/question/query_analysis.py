@@ -37,7 +37,9 @@ _ENGLISH_SEPARATOR = re.compile(
 _CHINESE_SEPARATOR = re.compile(
     r"(?:[，,、；;]|(?<!\s))\s*+(?:然后再|然后|之后再|接着再|接着|以及怎么|以及如何|并且怎么|还有怎么|，?同时怎么|另外)\s*|[？?；;]\s*(?=\S)"
 )
-_FIRST_THEN = re.compile(r"先(?P<first>[^，,。？?]{2,30}?)[，,]?再(?P<then>[^。？?]{2,40})")
+_FIRST_THEN = re.compile(
+    r"(?<![首预优])先(?P<first>[^，,。？?]{2,30}?)[，,]?再(?P<then>[^。？?]{2,40})"
+)
 """Matches "first ..., then ..." in Chinese, as in 先登录再下单."""
 
 _PRONOUN = re.compile(
