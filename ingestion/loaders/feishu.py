@@ -16,7 +16,7 @@ from ingestion.loaders.wiki_api import (
     JsonApi,
     TextRun,
     blocks_to_markdown,
-    read_pages,
+    read_paginated,
 )
 
 NODE_PAGE_SIZE = 50
@@ -34,6 +34,8 @@ _KINDS: dict[str, ContentKind] = {
     "callout": "quote",
     "code": "code",
 }
+"""Maps Feishu's types of blocks to kinds of content."""
+
 _DOCUMENT_TYPE = "docx"
 
 TRANSIENT_CODES = {BUSY_CODE, 1500, 131001, 1771001}
@@ -94,7 +96,10 @@ class FeishuWikiLoader(BaseLoader):
             )
 
     def _nodes(self, parent_token: str) -> Iterator[ApiObject]:
-        """Yield all nodes below a node, parents first. `parent_token` is empty for the whole space."""
+        """Yield the nodes of the wiki's page tree below a parent node, each before its children.
+
+        `parent_token` identifies the parent node. If it is empty, all nodes of the space are returned.
+        """
         path = f"wiki/v2/spaces/{self._space_id}/nodes"
         for node in self._items(path, NODE_PAGE_SIZE, parent_node_token=parent_token):
             yield node
@@ -105,10 +110,10 @@ class FeishuWikiLoader(BaseLoader):
         def request(cursor: ApiObject) -> ApiObject:
             reply = self._api.get(path, page_size=page_size, **params, **cursor)
             data: ApiObject = _checked(reply)["data"]
-            # The API omits both fields if the list is empty.
+            # The API omits `items` and `has_more` if the list is empty.
             return {"items": (), "has_more": False, **data}
 
-        return read_pages(request, "items", "page_token", "page_token")
+        return read_paginated(request, "items", "page_token", "page_token")
 
 
 def _checked(reply: ApiObject) -> ApiObject:

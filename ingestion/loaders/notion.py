@@ -17,7 +17,7 @@ from ingestion.loaders.wiki_api import (
     TextRun,
     blocks_to_markdown,
     inline_markdown,
-    read_pages,
+    read_paginated,
 )
 
 NOTION_VERSION = "2022-06-28"
@@ -35,7 +35,10 @@ _KINDS: dict[str, ContentKind] = {
     "callout": "quote",
     "code": "code",
 }
+"""Maps Notion's types of blocks to kinds of content. All other types are text."""
+
 _PAGINATION_FIELDS = ("results", "start_cursor", "next_cursor")
+"""The arguments `items`, `cursor` and `next_cursor` of `read_paginated`."""
 _SEPARATE_PAGES = {"child_page", "child_database"}
 
 
@@ -87,7 +90,7 @@ class NotionLoader(BaseLoader):
         path, body = "search", {"filter": {"property": "object", "value": "page"}}
         if self._database_id:
             path, body = f"databases/{self._database_id}/query", {}
-        return read_pages(
+        return read_paginated(
             lambda cursor: self._api.post(path, {**body, **cursor, "page_size": PAGE_SIZE}),
             *_PAGINATION_FIELDS,
         )
@@ -98,7 +101,7 @@ class NotionLoader(BaseLoader):
 
     def _children(self, parent_id: str) -> Iterator[ApiObject]:
         path = f"blocks/{parent_id}/children"
-        return read_pages(
+        return read_paginated(
             lambda cursor: self._api.get(path, page_size=PAGE_SIZE, **cursor), *_PAGINATION_FIELDS
         )
 

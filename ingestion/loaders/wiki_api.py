@@ -77,7 +77,7 @@ class JsonApi:
         return response.status_code in _TRANSIENT_STATUSES
 
 
-def read_pages(
+def read_paginated(
     request: Callable[[ApiObject], ApiObject], items: str, cursor: str, next_cursor: str
 ) -> Iterator[ApiObject]:
     """Yield the items of all pages of a paginated list. The last page is the one with a false `has_more`.
