@@ -1,1 +1,4 @@
-"""The store: the collection of chunks with its vocabulary and catalogue."""
+"""The store: the collection of chunks, with its vocabulary and its catalogue.
+
+The vocabulary contains how often each word occurs in the chunks, the catalogue one entry per document.
+"""

@@ -1,8 +1,9 @@
 """Names the Milvus collections of an alias, and builds and reads the catalogue.
 
 An alias `docs` points to a collection `docs_<time in ns>`, which contains the chunks. The vocabulary and
-the catalogue are in the collections `docs_words_<time in ns>` and `docs_catalogue_<time in ns>`, which
-have their own aliases. The catalogue contains one row per document, built from the rows of its chunks.
+the catalogue are in the collections `docs_words_<time in ns>` and `docs_catalogue_<time in ns>`, which have
+the aliases `docs_words` and `docs_catalogue`. The vocabulary contains one row per word. The catalogue
+contains one row per document, built from the rows of its chunks.
 """
 
 import hashlib
@@ -62,8 +63,8 @@ def drop_leftovers(client: "MilvusClient", alias: str) -> None:
     Call this function only while holding the ingestion lock.
 
     A run moves the alias of the chunks last. If a run died before that, the aliases of the vocabulary and
-    the catalogue may already point to its collections. They are first moved back to the collections that
-    belong to the current chunks.
+    the catalogue may already point to the new collections of that run. These two aliases are first moved
+    back to the collections that belong to the current chunks.
     """
     pattern = re.compile(rf"{re.escape(alias)}(_words|_catalogue)?_\d{{19}}")
     owned = [name for name in client.list_collections() if pattern.fullmatch(name)]
@@ -166,7 +167,7 @@ def _entry_from_row(row: MilvusRow) -> CatalogueEntry:
 
 
 def _truncate(headings: Sequence[str]) -> list[str]:
-    """Return the headings, from the first one, that fit into MAX_OUTLINE_BYTES."""
+    """Return the first headings, as many as fit into MAX_OUTLINE_BYTES."""
     sizes = accumulate(len(heading.encode()) for heading in headings)
     pairs = zip(headings, sizes, strict=True)
     return [heading for heading, size in pairs if size <= MAX_OUTLINE_BYTES]

@@ -1,8 +1,8 @@
 """The collection of chunks. Ingestion writes it, and retrieval searches it.
 
 There are two implementations. `MilvusCollection` is stored and searched by a Milvus server.
-`EmbeddedCollection` is stored and searched in a snapshot file, and copied to Milvus Lite. Both index the
-same words with the same BM25 parameters, so they rank chunks alike.
+`EmbeddedCollection` is stored and searched in an SQLite file, the snapshot, and copied to Milvus Lite. Both
+index the same words with the same BM25 parameters, so they rank chunks alike.
 
 A collection has a manifest (manifest.py), which says with which settings the collection was created, and a
 catalogue (catalogue.py), which has one entry per document.
@@ -94,12 +94,15 @@ class Collection(ABC):
 
     All methods except `run` block: call them with `run` or in a worker thread. Methods that search or read
     raise CollectionMissing if nothing has been indexed, CollectionMismatch if the collection was created
-    with other settings, and StoreUnavailable if the store does not answer. They see writes of other
-    processes at once or, on a Milvus server, within a second.
+    with settings that differ from the current ones, and StoreUnavailable if the store does not answer. They
+    see writes of other processes at once or, on a Milvus server, within a second.
     """
 
     def __init__(self, alias: str, expected: CollectionManifest) -> None:
-        """`expected` is the manifest that a collection created with the current settings would have."""
+        """Create the interface to the collection that is named `alias`.
+
+        `expected` is the manifest that a collection created with the current settings would have.
+        """
         self.alias = alias
         self._expected = expected
 
@@ -143,7 +146,7 @@ class Collection(ABC):
         """Load the collection for searching.
 
         Raises CollectionMissing if there is no collection or its rows are lost. Raises CollectionMismatch
-        if the collection was created with other settings.
+        if the collection was created with settings that differ from the current ones.
         """
 
     @abstractmethod
@@ -270,7 +273,7 @@ class Collection(ABC):
 
     @abstractmethod
     def recover(self, rebuild: bool) -> None:
-        """Complete or remove what an interrupted run has left, and restore a missing snapshot.
+        """Complete or remove what an interrupted run has left, and restore a missing snapshot file.
 
         Call this at the start of a run; `rebuild` says whether that run rebuilds the collection. May raise
         the same errors as `writer`.
@@ -280,13 +283,13 @@ class Collection(ABC):
     def writer(self, rebuild: bool) -> CollectionWriter:
         """Return the writer of one run.
 
-        With `rebuild`, the caller must write all chunks; without it, only new and changed ones. Raises
-        CollectionMismatch if apidesk did not create the collection or, without `rebuild`, if it was created
-        with other settings.
+        With `rebuild`, the caller must write all chunks; without it, only new and changed chunks. Raises
+        CollectionMismatch if apidesk did not create the collection or, without `rebuild`, if the collection
+        was created with settings that differ from the current ones.
         """
 
     def check(self) -> None:
-        """Raise CollectionMismatch if the stored collection was created with other settings."""
+        """Raise CollectionMismatch if the settings of the collection differ from the current ones."""
         if stored := self.stored_manifest():
             self._check_manifest(stored)
 

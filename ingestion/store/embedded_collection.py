@@ -1,6 +1,7 @@
 """A collection in files: the snapshot, which searches read, and its copy in Milvus Lite.
 
-The snapshot is an SQLite file that several processes can open.
+The snapshot is an SQLite file that several processes can open. It gives each chunk a number, which is also
+the index of the chunk in the arrays that are kept in memory.
 """
 
 import sqlite3
@@ -337,7 +338,7 @@ class EmbeddedCollection(Collection):
         """Run the block as `_reading` does, but yield the documents instead of the state.
 
         The documents are loaded first if needed. Raises CollectionMissing, and CollectionMismatch if the
-        collection was created with other settings.
+        collection was created with settings that differ from the current ones.
         """
         with self._reading() as (connection, state):
             self._check_manifest(require_manifest(state.manifest))

@@ -67,7 +67,7 @@ class LiteCopy:
         self._settings = settings
 
     def replay_journal(self, connection: sqlite3.Connection, manifest: CollectionManifest) -> None:
-        """Copy the changes that the journal lists to Milvus Lite, then empty the journal.
+        """Copy the changes that the snapshot's table `journal` lists to Milvus Lite, then empty the table.
 
         After a rebuild, or if Milvus Lite does not contain the collection, all chunks are copied.
 
@@ -95,7 +95,8 @@ class LiteCopy:
     def check_manifest(self, expected: CollectionManifest | None) -> None:
         """Raise CollectionMismatch if the collection exists, but apidesk did not create it.
 
-        With `expected`, also raise it if the stored manifest has other settings than `expected`.
+        With `expected`, also raise it if the settings in the stored manifest differ from those in
+        `expected`.
         """
         with self._open_existing() as client:
             if client is not None:

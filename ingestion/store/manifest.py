@@ -1,4 +1,4 @@
-"""Reads and writes the manifest and other state of a collection, stored as properties of the collection.
+"""Reads and writes the manifest and other state of a Milvus collection, which are stored as its properties.
 
 The manifest says with which settings the collection was created, for example the embedding model.
 """
@@ -20,7 +20,7 @@ MANIFEST_PROPERTY = "apidesk.contract"
 """Property of a collection that contains its manifest as JSON."""
 
 CATALOGUE_PROPERTY = "apidesk.catalogue"
-"""Property of a collection that contains the version of the catalogue of its documents."""
+"""Property of a collection with a token that changes when the catalogue is written: `catalogue_version`."""
 
 SOURCES_PROPERTY = "apidesk.sources"
 """Property of a collection that contains its IndexedSources as JSON."""
@@ -50,7 +50,7 @@ class RouteCalibration(_StoredModel):
     full_text: float
     dense: float
     rows: int
-    """Number of rows of the collection when it was calibrated."""
+    """Number of chunks in the collection when it was calibrated."""
 
 
 class IndexedSource(_StoredModel):
@@ -72,7 +72,7 @@ class IndexedSources(_StoredModel):
     """State of every source in a collection, as stored in `SOURCES_PROPERTY`."""
 
     catalogue_version: str = Field(alias="stamp")
-    """Version of the catalogue when the state was stored. If it differs now, the state is obsolete."""
+    """`catalogue_version` when the state was stored. If it differs now, the state is obsolete."""
     sources: dict[str, IndexedSource]
 
 
@@ -87,6 +87,7 @@ class CollectionManifest(_StoredModel):
     chunker: str
     """`CHUNKER_VERSION` and the setting `chunk_tokens`, joined by `/`."""
     rows: int = 0
+    """Number of chunks."""
     words: int = 0
     """Number of words in all chunks."""
     calibration: RouteCalibration | None = Field(None, alias="reliability")
@@ -94,7 +95,8 @@ class CollectionManifest(_StoredModel):
     incomplete: bool = Field(False, alias="unfinished")
     """Whether an in-place write was interrupted, or there is no catalogue of the current format.
 
-    If so, the next run reads every source again, counts all words and rebuilds the catalogue.
+    In-place writes are those of `InPlaceWriter`. If the manifest is incomplete, the next run reads every
+    source again, counts all words and rebuilds the catalogue.
     """
 
     def difference(self, other: "CollectionManifest") -> str:
@@ -116,7 +118,7 @@ def expected_manifest(settings: Settings, tokenizer: str) -> CollectionManifest:
     """Return the manifest of a collection created with `settings`. Its counts are 0.
 
     `tokenizer` names the tokenizer of the indexed text: `whitespace` on a Milvus server, `standard` on a
-    Milvus Lite server, which supports no other one, and `apidesk` for embedded collections.
+    Milvus Lite server, which supports no other tokenizer, and `apidesk` for embedded collections.
     """
     return CollectionManifest(
         embedding_model=settings.embedding_model or "",
@@ -127,7 +129,10 @@ def expected_manifest(settings: Settings, tokenizer: str) -> CollectionManifest:
 
 
 def check_manifest(alias: str, stored: CollectionManifest, expected: CollectionManifest) -> None:
-    """Raise CollectionMismatch if the collection `alias` was created with other settings."""
+    """Raise CollectionMismatch if the settings in `stored` differ from those in `expected`.
+
+    `alias` names the collection in the message.
+    """
     if difference := stored.difference(expected):
         raise CollectionMismatch(
             f"the collection {alias} was made with {difference}: "
@@ -158,7 +163,7 @@ def write_manifest(client: "MilvusClient", name: str, manifest: CollectionManife
 def write_finished_manifest(
     client: "MilvusClient", name: str, manifest: CollectionManifest
 ) -> None:
-    """Store `manifest` in the collection `name` and set a new version of its catalogue."""
+    """Store `manifest` in the collection `name`, and change its `catalogue_version`."""
     version = f"{CATALOGUE_VERSION}/{time.time_ns()}"
     client.alter_collection_properties(
         name, properties={MANIFEST_PROPERTY: _json(manifest), CATALOGUE_PROPERTY: version}

@@ -299,7 +299,7 @@ class InPlaceWriter(CollectionWriter):
         return builder
 
     def _write_entries(self, builder: CatalogueBuilder, before: Sequence[DocumentKey]) -> None:
-        """Write the entries of `builder`; delete the entries of documents in `before` that it lacks."""
+        """Write the entries of `builder`; delete the entries of documents that are only in `before`."""
         name = catalogue_name(self._alias)
         for rows in batches(entry_rows(builder.entries())):
             self._client.upsert(name, rows)

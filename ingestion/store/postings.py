@@ -1,9 +1,8 @@
 """The full-text index of a snapshot: posting lists in SQLite, scored by BM25 with NumPy.
 
-The formula is that of Lucene's BM25 before version 8 (with the factor k1 + 1). An embedded collection is
-searched in its snapshot, and any other collection on a Milvus server. The parameters are those of the index
-on the server, so both rank alike. The snapshot contains no scores, because all scores change when the
-average length of the chunks changes.
+The formula is that of Lucene's BM25 before version 8 (with the factor k1 + 1). The parameters are those of
+the full-text index on a Milvus server, so a snapshot and a server rank chunks alike. The snapshot contains
+no scores, because all scores change when the average length of the chunks changes.
 """
 
 import math

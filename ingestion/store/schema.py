@@ -99,7 +99,7 @@ def dense_dimension(client: "MilvusClient", name: str) -> int | None:
 
 
 def create_words(client: "MilvusClient", name: str) -> None:
-    """Create the vocabulary collection `name`."""
+    """Create the collection `name` for the vocabulary: how often each word occurs in the chunks."""
     from pymilvus import DataType
 
     schema = client.create_schema(auto_id=False, enable_dynamic_field=False)
@@ -109,7 +109,7 @@ def create_words(client: "MilvusClient", name: str) -> None:
 
 
 def create_catalogue(client: "MilvusClient", name: str) -> None:
-    """Create the catalogue collection `name`."""
+    """Create the collection `name` for the catalogue, which has one row per document."""
     from pymilvus import DataType
 
     schema = client.create_schema(auto_id=False, enable_dynamic_field=False)

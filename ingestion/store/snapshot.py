@@ -81,7 +81,7 @@ def snapshot_path(settings: Settings) -> Path:
 
 
 def with_existing_snapshot(settings: Settings) -> Settings:
-    """Return `settings`, with the default collection of earlier versions if only that has a snapshot."""
+    """Return `settings`, with the default collection of earlier versions if only its snapshot exists."""
     if settings.former_collection is None or snapshot_path(settings).exists():
         return settings
     former = settings.model_copy(update={"collection": settings.former_collection})

@@ -1,4 +1,4 @@
-"""Writes one ingestion run into a snapshot, in one transaction, and then into Milvus Lite."""
+"""Writes the changes of an ingestion run to a snapshot, in one transaction, and then to Milvus Lite."""
 
 import json
 import sqlite3
