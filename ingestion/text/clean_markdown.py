@@ -1,9 +1,9 @@
 """Turns the Markdown dialects of documentation generators into plain Markdown.
 
-`to_plain_markdown` converts a whole page before it is cut into blocks: comments, MDX, admonitions,
-tabs, HTML and images. `clean_text` cleans the text of a block: entities, escapes, highlights and
-white space. Code stays as it is, with two exceptions: several blank lines become one, and an opening fence
-keeps only its language.
+`to_plain_markdown` converts a whole page before it is cut into blocks: comments, MDX, admonitions, content
+tabs, HTML and images. `clean_text` cleans the text of a block: entities, escapes, highlights and white
+space. Code stays as it is, with two exceptions: several blank lines become one, and an opening fence keeps
+only its language.
 """
 
 import html
@@ -211,9 +211,9 @@ def inline_links(text: str) -> str:
 def to_plain_markdown(text: str, table_to_markdown: Callable[[str], str] | None = None) -> str:
     """Return the page `text` as plain Markdown.
 
-    Comments, the imports and exports of MDX, and lines that insert files are removed; admonitions, tabs,
-    HTML and images are converted. `table_to_markdown` converts the HTML tables that `regular_table` cannot
-    convert. If `table_to_markdown` is None, all tables lose their tags and keep their text.
+    Comments, the imports and exports of MDX, and lines that insert files are removed; admonitions, content
+    tabs, HTML and images are converted. `table_to_markdown` converts the HTML tables that `regular_table`
+    cannot convert. If `table_to_markdown` is None, all tables lose their tags and keep their text.
     """
     text = repair_markdown(text.replace("\r\n", "\n"))
     page = _page_markup(text)

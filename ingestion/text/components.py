@@ -163,8 +163,8 @@ def _tokens(text: str) -> Iterator[tuple[str, bool]]:
 def text_of_expression(expression: str) -> str:
     """Return the text of a string, of strings joined by `+`, or of JSX.
 
-    The tags of JSX fragments (`<>`) and parentheses around the expression are removed. Other tags are kept,
-    and other expressions are returned as they are.
+    Parentheses around an expression are removed. The tags of JSX fragments (`<>`) are removed, and all
+    other tags stay. An expression of any other kind, such as a variable, is returned unchanged.
     """
     if expression.startswith(_QUOTES):
         strings = (token for token in _TOKEN.findall(expression) if token.startswith(_QUOTES))

@@ -33,7 +33,7 @@ _HTML_TAGS = frozenset(
      "thead", "time", "title", "tr", "tt", "u", "ul", "var", "video", "wbr", "path"]
 )  # fmt: skip
 _NOTE_BOXES = frozenset(["callout", "admonition", "alert", "aside", "notice", "banner", "panel"])
-"""Names of components whose attributes say which admonition they are, as in `<Callout type="tip">`."""
+"""Names of components whose attributes say which admonition (note box) they are: `<Callout type="tip">`."""
 _TITLES = ("title", "label", "name", "header", "heading", "tabName", "summary", "text", "value")
 """Attributes of components that may hold their title, the most specific first."""
 _MESSAGES = ("message", "description", "meaning", "when", "text", "title")
@@ -309,9 +309,10 @@ def is_alone_on_line(match: re.Match[str]) -> bool:
 
 
 def image_text(alt: str, *, is_alone: bool) -> str:
-    """Return the text that replaces an image: its `alt` text; empty if this only says that it is an image.
+    """Return the text that replaces an image: its `alt` text; empty if this does not describe the image.
 
-    Examples are "image", `a.png` and, if the image is alone on its line, a word such as `settings_page`.
+    "image" and `a.png` are not descriptions. If the image is alone on its line (`is_alone`), a single word
+    such as `settings_page` is not a description either.
     """
     is_name = is_alone and _NAME_OF_IMAGE.fullmatch(alt.strip())
     return "" if is_name or _UNDESCRIBED.fullmatch(alt.strip()) else alt
@@ -345,7 +346,7 @@ def _lead(match: re.Match[str], values: Mapping[str, str]) -> str:
 
 
 def _error(values: Mapping[str, str]) -> str:
-    """Return the status and the code of an error in bold, such as "**404 `not_found`**"; empty if none."""
+    """Return the status and the code of an error in bold, such as "**404 `not_found`**"; else empty."""
     code, status = values.get("code", ""), values.get("status", "")
     if _HTTP_STATUS.fullmatch(code):
         return f"**{code}**"
@@ -355,7 +356,7 @@ def _error(values: Mapping[str, str]) -> str:
 
 
 def _component(name: str, values: Mapping[str, str], language: Language) -> str:
-    """Return the text for a component, such as a call, a heading, "(required)" or its title in bold."""
+    """Return the text for a component, such as `POST /v1/x`, a heading, "(required)" or a title in bold."""
     if mark := _MARK.fullmatch(name):
         return " (required)" if mark["required"] else " (optional)"
     scopes = scopes_of(values)

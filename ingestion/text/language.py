@@ -1,8 +1,8 @@
 """Detects languages, estimates tokens, looks up word frequencies and replaces unstorable characters.
 
-The word frequencies are those of wordfreq, whose dictionaries for Chinese and English take 85 MB of
-memory. Here, each word list is one sorted string that is searched by bisection, and contains only the words
-above `RAREST_ZIPF`. Both lists together take about 10 MB.
+The word frequencies are those of wordfreq, whose dictionaries for Chinese and English take 85 MB of memory.
+Here, each word list is one sorted string that is searched by bisection, and contains only the words that
+are more frequent than `RAREST_ZIPF`. Both lists together take about 10 MB.
 """
 
 import gzip

@@ -39,8 +39,9 @@ _ROWS = re.compile(
 )
 """Lines that begin and end with `|`, and the line above them: a heading, a paragraph or a blank line.
 
-A line break at the start of the text is not a blank line: it ends the line of the closing fence above. Rows
-directly below code or a list do not match, because they may continue a table.
+The text is a part of a page between two code blocks. A line break at its start is not a blank line: it ends
+the line of the closing fence. Rows directly below code or a list do not match, because they may continue a
+table that begins above the code or the list.
 """
 _LIST_MARK = re.compile(r"^[ \t]*-[ \t]+")
 _CALLOUT_MARK = re.compile(r"^(?:[?!~]|(?<![^\n]\n)-)>(?=[ \t])", re.MULTILINE)

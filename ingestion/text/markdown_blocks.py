@@ -226,12 +226,16 @@ def _without_underscore_emphasis(text: str) -> str:
 def _emphasis_sides(before: str, after: str) -> tuple[bool, bool]:
     """Return whether underscores between two characters can open, and whether they can close, emphasis."""
     is_spaced_before, is_spaced_after = not before.strip(), not after.strip()
-    is_marked_before = not is_spaced_before and not before.isalnum()
-    is_marked_after = not is_spaced_after and not after.isalnum()
-    is_left = not is_spaced_after and (not is_marked_after or is_spaced_before or is_marked_before)
-    is_right = not is_spaced_before and (not is_marked_before or is_spaced_after or is_marked_after)
-    return is_left and (not is_right or is_marked_before), is_right and (
-        not is_left or is_marked_after
+    is_punctuation_before = not is_spaced_before and not before.isalnum()
+    is_punctuation_after = not is_spaced_after and not after.isalnum()
+    is_left = not is_spaced_after and (
+        not is_punctuation_after or is_spaced_before or is_punctuation_before
+    )
+    is_right = not is_spaced_before and (
+        not is_punctuation_before or is_spaced_after or is_punctuation_after
+    )
+    return is_left and (not is_right or is_punctuation_before), is_right and (
+        not is_left or is_punctuation_after
     )
 
 

@@ -97,9 +97,10 @@ def normalise(text: str) -> str:
 
 
 def query_words(question: str) -> list[str]:
-    """Return the stemmed words of `question`. Common words are left out if there are other words.
+    """Return the stemmed words of `question` without common words.
 
-    A question without words, such as an emoji, is split at spaces.
+    If all words are common, all are returned. A question without words, such as an emoji, is split at
+    spaces.
     """
     words, names = vocabulary_words(question), named_words(question)
     informative = [word for word in words if word in names or _is_informative(word)]
@@ -255,12 +256,12 @@ def index_terms(text: str, words: Iterable[str]) -> list[str]:
 
 
 def query_terms(question: str, synonyms: Iterable[str] = ()) -> Sequence[str]:
-    """Return the terms to search for. Common words are left out if `question` has other words.
+    """Return the terms to search for. Common words are left out unless `question` has only common words.
 
     The weight of a term is the number of times it is returned. A term that only `synonyms` contain weighs
     half as much as a term of `question`. If `question` is in English, a Chinese synonym weighs three
-    quarters as much, because the question shares hardly any other terms with a Chinese document. Single
-    characters of synonyms are left out, because they occur in too many other words.
+    quarters as much, because without it, the question shares hardly any terms with a Chinese document.
+    Single characters of synonyms are left out, because they occur in too many words.
     """
     terms = _informative_terms(question)
     by_synonyms = (term for synonym in synonyms for term in _informative_terms(synonym))
