@@ -51,9 +51,9 @@ class Examples:
     def _closed(self, start: int, opened: list[int], ends: tuple[str, ...]) -> int:
         """Return the index after the paragraph in which everything opened since `start` is closed.
 
-        `opened` has, for each paragraph, the number of opening minus closing marks. The closing paragraph
-        ends in one of `ends`. The result is `start` if there is no such paragraph, or if the paragraphs up
-        to it look like prose.
+        `opened` has, for each paragraph, the number of opening brackets or tags minus that of closing ones.
+        The closing paragraph ends in one of `ends`. The result is `start` if there is no such paragraph, or
+        if the paragraphs up to it look like prose.
         """
         depth = 0
         for index in range(start, min(len(self._texts), start + MAX_EXAMPLE_LINES)):

@@ -23,15 +23,15 @@ MAX_HEADING_CHARS = 150
 """Maximum length of a paragraph that is a heading because of its outline level, in characters."""
 
 MAX_ROW_LABEL_CHARS = 200
-"""Maximum length of the text of a merged row at which a table is split, in characters."""
+"""Maximum length, in characters, of the text in a row with a single cell at which a table is split."""
 
 MAX_COPIED_ELEMENTS = 20_000
 """Maximum number of XML elements that copies of the header may add to a table."""
 
 _Element = ElementTree.Element
 _TEXTS = {f"{WORD}br": "\n", f"{WORD}cr": "\n", f"{WORD}tab": "\t", f"{WORD}noBreakHyphen": "-"}
-_CONTENTS_STYLE = re.compile(r"toc (?:heading|\d)|table of figures|目录 ?\d?|目錄 ?\d?")
-_CONTENTS_TITLE = re.compile(r"\s*(?:目\s*[录錄次]|(?:table of )?contents)\s*", re.IGNORECASE)
+_TOC_STYLE = re.compile(r"toc (?:heading|\d)|table of figures|目录 ?\d?|目錄 ?\d?")
+_TOC_TITLE = re.compile(r"\s*(?:目\s*[录錄次]|(?:table of )?contents)\s*", re.IGNORECASE)
 _LEADER_LINE = re.compile(r".*(?:[.．·…] ?){3}\s*\d{1,4}\s*$")
 _TAB_LINE = re.compile(r".*[\t ]\d{1,4}\s*$")
 
@@ -42,7 +42,7 @@ def restructure(document: bytes, styles: WordStyles, numbers: HeadingNumbers) ->
     body = root.find(f"{WORD}body")
     if body is None:
         return document
-    blocks = _without_contents(list(_blocks(body)), styles)
+    blocks = _without_table_of_contents(list(_blocks(body)), styles)
     for block in blocks:
         if block.tag == f"{WORD}p":
             _mark_heading(block, styles, numbers)
@@ -81,7 +81,7 @@ def _level(paragraph: _Element, styles: WordStyles) -> int:
     return styles.heading_level(style_id)
 
 
-def _without_contents(blocks: list[_Element], styles: WordStyles) -> list[_Element]:
+def _without_table_of_contents(blocks: list[_Element], styles: WordStyles) -> list[_Element]:
     """Return `blocks` without the table of contents.
 
     Lines with a style such as "toc 1" belong to it. Three or more consecutive lines that end in dots and a
@@ -93,7 +93,7 @@ def _without_contents(blocks: list[_Element], styles: WordStyles) -> list[_Eleme
     # The element at the end is not in a table of contents. It makes the loop decide about the last lines.
     for block in [*blocks, ElementTree.Element("end")]:
         text = _text(block) if block.tag == f"{WORD}p" else "-"
-        if block.tag == f"{WORD}p" and _CONTENTS_STYLE.fullmatch(
+        if block.tag == f"{WORD}p" and _TOC_STYLE.fullmatch(
             styles.name(value(block, "pPr/pStyle"))
         ):
             if title is not None:
@@ -108,7 +108,7 @@ def _without_contents(blocks: list[_Element], styles: WordStyles) -> list[_Eleme
             kept += lines
         elif title is not None:
             kept.pop()
-        lines, title = [], block if _CONTENTS_TITLE.fullmatch(text) else None
+        lines, title = [], block if _TOC_TITLE.fullmatch(text) else None
         kept.append(block)
     return kept[:-1]
 

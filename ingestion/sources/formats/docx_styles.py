@@ -9,9 +9,9 @@ CODE_STYLE = "ApideskCode"
 """Id of the style that `docx_structure` gives to paragraphs of code. Documents do not define it."""
 
 OUTLINE_STYLE = "ApideskOutline"
-"""Prefix of the style ids that `docx_structure` gives to paragraphs that only have an outline level.
+"""Prefix of the ids of styles for paragraphs that have an outline level, but no heading style.
 
-The id for level 2 is `ApideskOutline2`.
+`docx_structure` gives these styles to the paragraphs. The id for level 2 is `ApideskOutline2`.
 """
 
 WORD = "{http://schemas.openxmlformats.org/wordprocessingml/2006/main}"

@@ -85,9 +85,10 @@ class _Converter(MarkdownConverter):
         return text
 
     def escape(self, text: str, parent_tags: set[str]) -> str:
-        """Escape all markup in headings. Elsewhere, escape only the marks of headings, rules and fences.
+        """Escape all markup in headings. Elsewhere, escape only marks that would begin another block.
 
-        For example, `order_id` in a paragraph is not changed.
+        These are the marks of headings, horizontal rules and code fences. For example, `order_id` in a
+        paragraph is not changed.
         """
         if _is_in_heading(parent_tags):
             return _MARKUP.sub(r"\\\1", text)

@@ -256,7 +256,7 @@ class _TableNormaliser:
     def __init__(self) -> None:
         self.cells_left = MAX_SPANNED_CELLS
         self.spanning: dict[int, tuple[int, str]] = {}
-        """By column: the number of further rows that a cell spans, and the text to repeat in them."""
+        """By column: the number of rows below that a cell spans, and the text to repeat in them."""
 
     def normalise(self, table: Tag) -> None:
         self.spanning = {}
@@ -278,11 +278,11 @@ class _TableNormaliser:
     def _fill_row(self, row: Tag, titles: Sequence[str] | None) -> int:
         """Add cells where spans cover positions of `row`, and return the row's number of columns.
 
-        A cell that spans several columns is repeated in each column that has a title of its own, or in all
-        columns of a table without titles. The only cell of a row is not repeated, because it is the title
-        of the rows below. `titles` are the titles of the columns. In rows of the header, `titles` is None,
-        and no cell is repeated in further columns. A cell that spans several rows is repeated in the rows
-        below.
+        A cell that spans several columns is repeated in those of them that have a title of their own, or in
+        all of them if the table has no titles. The only cell of a row is not repeated, because it is the
+        title of the rows below. `titles` are the titles of the columns. In rows of the header, `titles` is
+        None, and cells that span several columns are not repeated. A cell that spans several rows is
+        repeated in the rows below.
         """
         cells = row.find_all(["td", "th"], recursive=False)
         if len(cells) == 1 and not self.spanning:
@@ -325,7 +325,10 @@ class _TableNormaliser:
 
 
 def _is_repeated(titles: Sequence[str] | None, column: int) -> bool:
-    """Return whether a cell is repeated in a further column that it spans; see `_fill_row`."""
+    """Return whether a cell that spans `column`, but begins in an earlier column, is repeated in `column`.
+
+    `_fill_row` explains the rule.
+    """
     return titles is not None and (not any(titles) or any(titles[column : column + 1]))
 
 

@@ -8,7 +8,10 @@ from dataclasses import dataclass
 from itertools import groupby
 
 MARGIN_LINES = 3
-"""Number of rows at the top of a page, and at the bottom, that may be headers or footers."""
+"""Number of rows at the top of a page, and at the bottom, that may be headers or footers.
+
+A row consists of the lines at one height.
+"""
 
 _MONOSPACED = re.compile(r"mono|courier|consol|menlo|cmtt|typewriter|fixed", re.IGNORECASE)
 _BOLD = re.compile(r"bold|black|heavy|cmbx|-demi|medi\b", re.IGNORECASE)
@@ -166,12 +169,12 @@ def remove_page_furniture(pages: list[list[PdfLine]]) -> list[PdfLine]:
     return [
         line
         for page, lines in zip(margins, pages, strict=True)
-        for i, line in _without_contents(lines)
+        for i, line in _without_table_of_contents(lines)
         if not is_furniture(page.get(i))
     ]
 
 
-def _without_contents(lines: list[PdfLine]) -> list[tuple[int, PdfLine]]:
+def _without_table_of_contents(lines: list[PdfLine]) -> list[tuple[int, PdfLine]]:
     """Return the lines of a page with their indexes, without those of a table of contents.
 
     Lines of a table of contents end in dots and a page number. The dots and the number may be a PdfLine of
