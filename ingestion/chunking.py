@@ -22,19 +22,21 @@ CHUNKER_VERSION = 3
 """Version of the chunking. Increment it whenever the chunks change; collections must then be rebuilt."""
 
 API_SECTION_FACTOR = 6
-"""Factor by which the limit `max_tokens` is multiplied for the sections of an API."""
+"""Factor by which `max_tokens` of `chunk_document` is multiplied for sections that describe an API."""
 
 MAX_BLOCK_CHARS = 12_000
 """Length in characters above which a Markdown block, such as a paragraph, a list or a table, is split.
 
-Milvus limits text to 65,535 bytes. Most tables are split by their `_weight` instead: see `_split_blocks`.
+Milvus limits text to 65,535 bytes, and a character has at most 4 bytes. Most tables are split by their
+number of tokens instead: see `_split_blocks`.
 """
 
 MAX_CHUNK_WEIGHT = 8_000
-"""Maximum `_weight` of a chunk of several blocks, because Milvus limits text to 65,535 bytes.
+"""Maximum weight of a chunk of several blocks, because Milvus limits text to 65,535 bytes.
 
-A block weighs at least 1, and has at most 5 bytes per unit of weight. The blocks of a chunk therefore have
-at most 40,000 bytes, and the blank lines between them at most 16,000 bytes.
+The weight of a block is about its number of tokens (see `_weight`). It is at least a fifth of the block's
+bytes, so the blocks of a chunk have at most 40,000 bytes. It is also at least 1, so a chunk has at most
+8,000 blocks. The blank lines between the blocks, with 2 bytes each, have at most 16,000 bytes.
 """
 
 _OPENING_FENCE = re.compile(r" {0,3}(`{3,}|~{3,})")

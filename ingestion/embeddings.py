@@ -66,7 +66,7 @@ def open_embeddings(settings: Settings) -> Embeddings | None:
         options |= {
             "check_embedding_ctx_length": False,
             "timeout": settings.request_timeout,
-            "max_retries": 0,  # ChunkEmbedder retries, and the two numbers would multiply
+            "max_retries": 0,  # ChunkEmbedder itself repeats failed requests
         }
     options |= settings.model_options.get("embedding", {})
     return open_client(init_embeddings, ModelRole("EMBEDDING", settings.embedding_model), options)
@@ -208,15 +208,16 @@ class ChunkEmbedder:
         self._request_limit = min(self._max_requests, max(1, text_count // self._batch_size))
 
     def _slow_down(self, batch_size: int) -> None:
-        """Limit new batches of chunks to `batch_size` texts, and send one at a time.
+        """Limit new batches of chunks to `batch_size` texts, and send one batch at a time.
 
         Then sleep for the time limit, so that the server can finish the request that timed out.
         """
         self._batch_size = min(self._batch_size, batch_size)
         self._request_limit = 1
         log.warning(
-            "%s: no answer in time: new batches of chunks have at most %d texts and are sent one by one; "
-            "see APIDESK_EMBEDDING_BATCH, APIDESK_EMBEDDING_REQUESTS and APIDESK_REQUEST_TIMEOUT",
+            "%s: no answer in time: new batches of chunks have at most %d texts, and each is sent after "
+            "the answer to the previous one; see APIDESK_EMBEDDING_BATCH, APIDESK_EMBEDDING_REQUESTS and "
+            "APIDESK_REQUEST_TIMEOUT",
             self._role.setting,
             self._batch_size,
         )
@@ -236,7 +237,7 @@ class ChunkEmbedder:
 
 
 class _BatchRequest(NamedTuple):
-    """The texts of a batch, with the vectors that were saved and the request for the other vectors."""
+    """The texts of a batch, with the vectors that were saved and the request for the missing vectors."""
 
     texts: list[str]
     saved: dict[str, Vector]
@@ -265,7 +266,7 @@ def check_vectors(vectors: Sequence[Sequence[object]], text_count: int, role: Mo
 
 
 class SavedVectors:
-    """A file of vectors by text. It keeps the vectors of a failed run, so that the next run can use them.
+    """A file with texts and their vectors. If a run fails, the next run can use the vectors in the file.
 
     Use an object in one thread only. `get` and `put` raise StoreUnavailable if the file cannot be used.
     """
@@ -277,7 +278,7 @@ class SavedVectors:
 
     @classmethod
     def next_to_snapshot(cls, settings: Settings) -> "SavedVectors | None":
-        """Return the saved vectors in a file next to the snapshot; None with a Milvus server.
+        """Return the vectors in a file next to that of the embedded collection; None with a Milvus server.
 
         With a server, a run usually writes to the existing collection. The collection therefore already
         contains the vectors of a run that did not finish.

@@ -83,7 +83,7 @@ class IngestionJob:
         """
         embeddings = open_embeddings(settings)
         collection = Collection.connect(settings, long_lived=long_lived)
-        # The collection may have the default name of an earlier version; see `former_collection`.
+        # The collection may have the default name of earlier versions: see `Settings.former_collection`.
         settings = settings.model_copy(update={"collection": collection.alias})
         runs = IngestionRunStore.open(settings, engine)
         return cls(settings, collection, embeddings, runs)
@@ -137,7 +137,8 @@ class IngestionJob:
         - IngestionStopped after `stop`
         - ConfigurationError if platform.toml is invalid, or if documents are stored but none is from a
           source in platform.toml
-        - CollectionMismatch if the collection was built with other settings
+        - CollectionMismatch if the collection was built with settings that differ from the current ones,
+          for example with another embedding model
         - DeletionsRefused if a rebuild would lose documents
         - ModelError or StoreError if the embedding model or a store fails
         """

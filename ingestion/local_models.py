@@ -53,8 +53,8 @@ QUERY_AND_PASSAGE_PREFIXES = {
 """The text that each family of models expects before a question and before a passage.
 
 The model cards specify these prefixes, and fastembed does not add them. A model uses the first key that its
-name begins with. Texts for other models get no prefix; jina-embeddings-v3 needs none, because fastembed
-tells it whether a text is a question.
+name begins with. Texts for other models get no prefix; jina-embeddings-v3 needs no prefix, because
+fastembed tells it whether a text is a question.
 """
 
 ADDED_MODELS = {"intfloat/multilingual-e5-small": 384, "intfloat/multilingual-e5-base": 768}

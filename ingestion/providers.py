@@ -215,8 +215,8 @@ def _retry_after_s(error: Exception) -> float | None:
 def _provider_message(error: Exception) -> str:
     """Return the message in the body of an error response; empty if there is none.
 
-    API keys are replaced by an ellipsis. The other fields of the body are left out, because they may repeat
-    the request.
+    API keys are replaced by an ellipsis. Only the message is returned, because the other fields of the body
+    may repeat the request.
     """
     body = getattr(error, "body", None)
     for name in ("error", "message", "detail"):

@@ -31,7 +31,7 @@ SEARCH_DEPTH = 10
 """Number of hits per query. If none of them is in the expected document, the reciprocal rank is 0."""
 
 RECALIBRATION_GROWTH = 2
-"""A collection is calibrated again when its number of rows has grown by more than this factor."""
+"""A collection is calibrated again when its number of chunks has grown by more than this factor."""
 
 MIN_SENTENCE_CHARS, MAX_SENTENCE_CHARS = 12, 200
 """Minimum and maximum length of a sentence that is used as a query, in characters."""

@@ -51,8 +51,8 @@ MAX_VANISHED_SHARE = 0.3
 """Maximum share of a source's documents that a run deletes because they have vanished from the source.
 
 The loss of a larger share is usually a mistake. In this case, the documents are kept unless `allow_deletes`
-is set. The same limit applies if many pages of a web site or a loader get the same text, such as that of a
-login page: if they are more than this share, their indexed versions are kept.
+is set. The same limit applies if many pages of a source of the kind `website` or `loader` now have the same
+text, such as that of a login page: if they are more than this share, their indexed versions are kept.
 """
 
 READ_BATCH = 100
@@ -99,7 +99,10 @@ class Sync:
         self._dropped_ids: set[str] = set()
         """Ids of the stored chunks to delete."""
         self._new_fingerprints: dict[DocumentKey, str] = {}
-        """File fingerprints to store for documents with unchanged chunks, which are not written again."""
+        """Fingerprints of files (see `sources/registry.py`) to store for documents with unchanged chunks.
+
+        The unchanged chunks themselves are not written again.
+        """
         self._was_interrupted = False
         """Whether the stored manifest is `incomplete`, for example because the last run died."""
 
@@ -287,8 +290,8 @@ class Sync:
                 if not self._hold_new_version(reading, result):
                     yield from self._document_chunks(reading, result)
             case UnchangedFile():
-                # Whether the documents of an unchanged file have links is not known. If they have none, the
-                # run that read the file has warned.
+                # Whether the documents of an unchanged file have page URLs is not known. If they have no
+                # page URLs, the run that read the file has warned.
                 reading.has_links = True
                 reading.seen_ids |= result.ids
                 reading.fingerprints.append(result.fingerprint)
@@ -302,7 +305,7 @@ class Sync:
                 report.refused.append(str(result))
 
     def _known_files(self, source: str) -> KnownFiles:
-        """Return the files of `source` that need not be parsed again.
+        """Return the indexed files of `source`, which are not parsed again if they have not changed.
 
         The result is empty for a rebuild, and after an interrupted run, which may have written only a part
         of a document.
@@ -342,9 +345,10 @@ class Sync:
         yield from chunks if self._options.rebuild else changed
 
     def _hold_new_version(self, reading: "_SourceReading", document: ChunkedDocument) -> bool:
-        """Hold back a document of a web site or loader if another version of it is indexed.
+        """Hold back `document` if it is a new version of an indexed document of a web site or loader.
 
-        Returns whether the document is held back. With `allow_deletes`, the result is always False.
+        The docstring of `stored_documents.py` gives the reason. Returns whether the document is held back.
+        With `allow_deletes`, the result is always False.
         """
         if not isinstance(reading.source, RemoteSourceConfig):
             return False
@@ -358,7 +362,8 @@ class Sync:
     def _held_chunks(self, reading: "_SourceReading") -> Iterator[Chunk]:
         """Yield the chunks to write of the documents that were held back.
 
-        Large groups of documents that had different texts, but now have the same, are refused instead.
+        A large group of documents that had different texts, but now have the same text, is refused: the
+        chunks of these documents are not yielded.
         """
         report, held = reading.report, reading.held
         stored = len(self._stored.document_ids(report.name))
@@ -380,8 +385,8 @@ class Sync:
     def _has_more_texts(self, source: str, ids: Set[str], limit: float) -> bool:
         """Return whether the indexed versions of these documents have more than `limit` different texts.
 
-        The result is False if the indexed versions cannot be read, for example because the collection is
-        rebuilt with other settings.
+        The result is False if the indexed versions cannot be read, for example because they were indexed
+        with settings that differ from the current ones, and this run rebuilds the collection.
         """
         digests: set[str] = set()
         names = sorted(ids)
@@ -449,13 +454,13 @@ class _SourceReading:
     seen_ids: set[str] = field(default_factory=set)
     """Ids of the documents found, except those that are held back or refused."""
     fingerprints: list[str] = field(default_factory=list)
-    """Fingerprints of the files; an empty one if the next run must read the file again."""
+    """The fingerprint of each file; empty for a file that the next run must read again."""
     held: HeldDocuments = field(default_factory=HeldDocuments)
     has_links: bool = False
-    """Whether a document has a link, as far as known."""
+    """Whether a document has a page URL, as far as known."""
 
     def link_warnings(self) -> list[str]:
-        """Return a warning if the source has a `page_url`, but none of its documents has a link."""
+        """Return a warning if the source has a template `page_url`, but no document has a page URL."""
         if not self.source.page_url or not self.report.documents or self.has_links:
             return []
         templates = " or ".join(map(repr, self.source.page_url))
