@@ -1,6 +1,7 @@
 """Opens the embedding model, embeds chunks with it, and keeps the vectors of an unfinished run."""
 
 import hashlib
+import json
 import logging
 import sqlite3
 import time
@@ -272,7 +273,11 @@ class SavedVectors:
     """
 
     def __init__(self, path: Path, model: str) -> None:
-        """Use the file at `path`. `model` identifies the model; vectors of other models are ignored."""
+        """Use the file at `path`.
+
+        `model` identifies the model and its options, such as the length of the vectors. Vectors of other
+        models are ignored.
+        """
         self._path = path
         self._model = model
 
@@ -286,7 +291,8 @@ class SavedVectors:
         if not settings.embedded:
             return None
         path = Path(f"{settings.milvus_uri}.{settings.collection}.vectors")
-        return cls(path, f"{settings.embedding_model}\n{settings.embedding_base_url}")
+        options = json.dumps(settings.model_options.get("embedding"), sort_keys=True, default=str)
+        return cls(path, f"{settings.embedding_model}\n{settings.embedding_base_url}\n{options}")
 
     def get(self, texts: Sequence[str]) -> dict[str, Vector]:
         """Return the stored vectors of `texts`, by text; texts without a vector are omitted."""

@@ -285,10 +285,20 @@ def test_failed_run_is_resumed_without_embedding_again(
     assert not list(tmp_path.glob("*.vectors"))
 
 
-def test_vectors_of_another_model_are_not_used(model_server: ModelServer, tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    "other",
+    [
+        {"embedding_model": "openai:other"},
+        {"model_options": {"embedding": {"model_kwargs": {"user": "other"}}}},
+    ],
+    ids=["model", "options"],
+)
+def test_vectors_of_another_model_are_not_used(
+    other: dict[str, object], model_server: ModelServer, tmp_path: Path
+) -> None:
     settings = {"milvus_uri": str(tmp_path / "milvus.db")}
-    for model in ("openai:scripted-embedding", "openai:other"):
-        list(embedder(model_server, embedding_model=model, **settings).embed(iter(sections(2))))
+    for overrides in (settings, settings | other):
+        list(embedder(model_server, **overrides).embed(iter(sections(2))))
     assert len(model_server.embedding_requests) == 2
 
 

@@ -182,7 +182,9 @@ class AnswerService:
     ) -> list[RetrievedChunk]:
         """Return the best chunks, in a run with `config`.
 
-        Short chunks are extended with the chunks before and after them in the document. Raises ApideskError.
+        Short chunks are extended with the chunks before and after them in the document.
+
+        Raises ApideskError.
         """
         observer = RunObserver(self.metrics)
         chunks = await self._retrieve.ainvoke(
