@@ -177,7 +177,7 @@ class Sync:
         self._check_rebuild()
         skipped = sum(source.chunks for source in self._unchanged_sources.values())
         has_remaining = skipped > 0 or not self._stored.chunk_ids() <= self._dropped_ids
-        if not written and not has_remaining:
+        if not written and (self._options.rebuild or not has_remaining):
             raise CollectionMissing(self._empty_message())
         if written or self._dropped_ids or self._was_interrupted:
             writer.finish(self._dropped_ids)
@@ -408,12 +408,15 @@ class Sync:
         return False
 
     def _drop_vanished(self, report: SourceReport, seen_ids: set[str]) -> None:
-        """Drop the stored documents that were not seen in the source, or report them as kept."""
+        """Drop the stored documents that were not seen in the source, or report them as kept.
+
+        A rebuild with `allow_deletes` drops all of them, because a new collection cannot keep them.
+        """
         stored_ids = self._stored.document_ids(report.name)
         vanished = stored_ids - seen_ids
         if not vanished:
             return
-        if report.refused:
+        if report.refused and not (self._options.rebuild and self._options.allow_deletes):
             # A document that seems to have vanished may be one that could not be read.
             report.kept = len(vanished)
             return
@@ -427,9 +430,9 @@ class Sync:
             self._dropped_ids |= self._stored.chunk_hashes(report.name, document_id).keys()
 
     def _check_rebuild(self) -> None:
-        """Raise DeletionsRefused if a rebuild would lose documents that are reported as kept."""
+        """Raise DeletionsRefused if this is a rebuild and documents are reported as kept."""
         kept = {report.name: report.kept for report in self.reports if report.kept}
-        if kept and self._options.rebuild and not self._options.allow_deletes:
+        if kept and self._options.rebuild:
             counts = ", ".join(f"{count} of {name}" for name, count in kept.items())
             raise DeletionsRefused(
                 f"the rebuild would lose documents that could not be found or read ({counts}); "

@@ -165,8 +165,25 @@ def test_rebuild_that_would_lose_unread_documents_is_refused(harness: SyncHarnes
     with pytest.raises(DeletionsRefused, match=r"\(1 of guides\); the collection is unchanged"):
         harness.sync(rebuild=True)
     assert harness.rows() == before
-    harness.sync(rebuild=True, allow_deletes=True)
+    (report,) = harness.sync(rebuild=True, allow_deletes=True).values()
+    assert (report.deleted, report.kept) == (1, 0)
+    assert len(report.refused) == 1
     assert len(harness.rows()) == 10
+
+
+def test_rebuild_never_empties_the_collection(harness: SyncHarness) -> None:
+    folder = harness.source("guides")
+    write_pages(folder, 1)
+    write_pages(harness.source("news"), 1)
+    harness.sync()
+    before = harness.rows()
+    (folder / "000.md").write_bytes(b"\xff")
+    harness.sources = harness.sources[:1]
+    with pytest.raises(
+        CollectionMissing, match=r"contain no documents: guides: 000\.md: not UTF-8"
+    ):
+        harness.sync(rebuild=True, allow_deletes=True)
+    assert harness.rows() == before
 
 
 def test_sources_without_documents_are_an_error(harness: SyncHarness) -> None:
