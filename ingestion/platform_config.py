@@ -43,9 +43,15 @@ def _describe_errors(error: ValidationError, tables: dict[str, Any]) -> str:
         "missing": "is missing",
         "extra_forbidden": "is not a known key",
     }
+    problems = error.errors()
+    # A list whose items are all invalid is also called too short. The errors of its items suffice.
+    containers = {
+        problem["loc"][:end] for problem in problems for end in range(len(problem["loc"]))
+    }
     return "; ".join(
         f"{_describe_key(problem['loc'], tables)} {messages.get(problem['type'], '- ' + problem['msg'])}"
-        for problem in error.errors()
+        for problem in problems
+        if problem["loc"] not in containers
     )
 
 

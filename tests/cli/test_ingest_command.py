@@ -135,6 +135,15 @@ class TestIngest:
         platform.unlink()
         self._assert_refused(store, platform, f"{platform}: No such file or directory")
 
+    def test_only_source_is_not_called_missing_if_it_is_invalid(
+        self, store: Path, platform: Path
+    ) -> None:
+        text = platform.read_text(encoding="utf-8").partition("[[sources]]")[0]
+        platform.write_text(f'{text}[[sources]]\nname = "guides"\nkind = "markdown"\n')
+        result = run(store, "ingest", "--platform", platform)
+        assert_single_error_line(result, 2, "source `guides`: path is missing")
+        assert "at least 1 item" not in result.stderr
+
     def test_platform_must_be_utf8(self, store: Path, platform: Path) -> None:
         platform.write_bytes(b'[platform]\nname = "\xff"\n')
         self._assert_refused(store, platform, f"{platform}: not valid TOML")
