@@ -347,6 +347,19 @@ def test_robots_txt_and_robots_meta_are_obeyed(crawler: Crawler) -> None:
         crawler.read()
 
 
+def test_redirects_to_disallowed_pages_are_not_followed(crawler: Crawler) -> None:
+    site = crawler.site
+    site.robots = "User-agent: *\nDisallow: /private\n"
+    for path in ("/private/x", "/guide/hidden"):
+        site.pages[path] = page("Hidden", "Not for crawlers.", "/guide/hidden")
+    site.replies["/guide/p1"] = Reply(status=302, headers={"Location": "/private/x"})
+    assert sorted(crawler.documents()) == ["guide", *(f"guide/p{number}" for number in range(2, 6))]
+    site.replies["/guide/"] = site.replies["/guide/p1"]
+    with pytest.raises(SourceError, match=f"/guide/: robots.txt disallows {site.url}/private/x"):
+        crawler.read()
+    assert not {"/private/x", "/guide/hidden"} & set(site.paths())
+
+
 def test_robots_none_and_nofollow_in_capitals_are_obeyed() -> None:
     html = '<meta name="robots" content="none"><a href="/a">a</a><a rel="NoFollow" href="/b">b</a>'
     links = find_links(html.encode(), "https://acme.example/")
@@ -426,7 +439,11 @@ def redirect_to_login(site: Site, *paths: str) -> None:
         site.replies[path] = Reply(status=302, headers=target)
 
 
-def test_pages_behind_a_login_are_neither_replaced_nor_deleted(crawler: Crawler) -> None:
+@pytest.mark.parametrize("robots", ["", "User-agent: *\nDisallow: /login\n"])
+def test_pages_behind_a_login_are_neither_replaced_nor_deleted(
+    crawler: Crawler, robots: str
+) -> None:
+    crawler.site.robots = robots
     paths = add_pages(crawler.site)
     start = {"sitemap": f"{crawler.site.url}/sitemap.xml"}
     crawler.site.replies["/sitemap.xml"] = crawler.site.sitemap(*paths)

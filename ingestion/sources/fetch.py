@@ -47,6 +47,14 @@ class CrossOriginError(SourceError):
     """A URL or a redirect leads to another origin."""
 
 
+class DisallowedError(SourceError):
+    """The robots.txt of a site disallows a URL or the target of a redirect."""
+
+    def __init__(self, url: str) -> None:
+        super().__init__(f"robots.txt disallows {url}")
+        self.url = url
+
+
 class StatusError(SourceError):
     """The server answers with a status other than 200."""
 
@@ -66,13 +74,20 @@ class Downloader:
 
     `limits.file_bytes` and `limits.fetch_seconds` limit all downloads of a Downloader together. `cache` is
     a SQLite file of responses. If it is set, each download asks the server whether the cached response is
-    still valid.
+    still valid. `may_fetch` returns whether robots.txt allows a request for a URL.
     """
 
-    def __init__(self, url: str, limits: SourceLimits, cache: Path | None = None) -> None:
+    def __init__(
+        self,
+        url: str,
+        limits: SourceLimits,
+        cache: Path | None = None,
+        may_fetch: Callable[[str], bool] = lambda _: True,
+    ) -> None:
         """Allow only downloads from `url`'s origin. Raises SourceError if the URL is invalid."""
         self.limits = limits
         self.cache = cache
+        self.may_fetch = may_fetch
         self.origin = _origin(_parse_url(url))
         self.bytes_left = limits.file_bytes
         self.seconds_left = limits.fetch_seconds
@@ -80,8 +95,8 @@ class Downloader:
     def get(self, url: str) -> Download:
         """Download the document at `url`, following redirects within its origin.
 
-        Raises SourceError if the URL or a redirect leads to another origin, if the host has an address that
-        is neither public nor allowed, or if the download fails or exceeds a limit.
+        Raises SourceError if the URL or a redirect leads to another origin or must not be fetched, if the
+        host has an address that is neither public nor allowed, or if the download fails or exceeds a limit.
         """
         started = time.monotonic()
         download = _DownloadThread(self)
@@ -156,6 +171,8 @@ class _DownloadThread:
                 raise CrossOriginError(
                     "leads to another origin: scheme, host and port must be those of the source"
                 )
+            if not self.downloader.may_fetch(str(url)):
+                raise DisallowedError(str(url))
             timeout = max(0.001, self.seconds_left)
             trace = {"trace": self._record_stream}
             with client.stream("GET", url, timeout=timeout, extensions=trace) as response:

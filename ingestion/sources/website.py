@@ -24,6 +24,7 @@ from protego import Protego
 from ingestion.sources.fetch import (
     USER_AGENT,
     CrossOriginError,
+    DisallowedError,
     Download,
     Downloader,
     StatusError,
@@ -85,9 +86,9 @@ class WebsiteReader:
     ) -> Iterator[FileResult]:
         """Yield the documents of each page, and a SourceError for each page that cannot be read.
 
-        A page yields nothing if it does not exist, redirects to another origin, must not be indexed, or is
-        neither HTML, Markdown nor plain text. Raises SourceError if robots.txt, a sitemap or the start page
-        cannot be read, or if the source exceeds a limit.
+        A page yields nothing if it does not exist, redirects to another origin or to a URL that robots.txt
+        disallows, must not be indexed, or is neither HTML, Markdown nor plain text. Raises SourceError if
+        robots.txt, a sitemap or the start page cannot be read, or if the source exceeds a limit.
         """
         for result in _Crawl(source, limits).results():
             if isinstance(result, RemotePage):
@@ -199,8 +200,10 @@ class _Crawl:
     def _read_page(self, url: str, depth: int) -> Iterator[RemotePage | Waiting]:
         try:
             download = yield from self._download(url)
-        except (CrossOriginError, StatusError) as error:
-            is_gone = isinstance(error, CrossOriginError) or error.status in _GONE_STATUSES
+        except (CrossOriginError, DisallowedError, StatusError) as error:
+            if isinstance(error, DisallowedError):
+                self._count_redirect(url, _without_fragment(error.url))
+            is_gone = not isinstance(error, StatusError) or error.status in _GONE_STATUSES
             if is_gone and url != self._source.url:
                 return
             raise
@@ -212,9 +215,9 @@ class _Crawl:
         if page_format is None:
             return
         links = find_links(download.data, final) if page_format == "html" else PageLinks()
-        if self._source.sitemap is None and depth < self._source.depth and links.may_follow:
-            for link in links.urls:
-                self._enqueue(link, depth + 1)
+        follows = self._source.sitemap is None and depth < self._source.depth and links.may_follow
+        for link in links.urls if follows else ():
+            self._enqueue(link, depth + 1)
         if links.may_index and self._is_wanted(final):
             page_id = _page_id(final)
             page = RemotePage(page_id, page_format, download.data, {"url": final, "path": page_id})
@@ -261,8 +264,11 @@ class _Crawl:
         return (
             (not include or any(pattern.search(target) for pattern in include))
             and not any(pattern.search(target) for pattern in exclude)
-            and self._robots.can_fetch(url, USER_AGENT)
+            and self._may_fetch(url)
         )
+
+    def _may_fetch(self, url: str) -> bool:
+        return self._robots.can_fetch(url, USER_AGENT)
 
     def _count_error(self, url: str, error: SourceError) -> SourceError:
         """Return `error` with its URL, for the report.
@@ -281,8 +287,7 @@ class _Crawl:
         """Read robots.txt. If the site has none, all pages are allowed.
 
         A redirect to another origin, or a 4xx status other than 429, means that the site has none. Any
-        other failure raises SourceError, because robots.txt might disallow every page. Also raises
-        SourceError if robots.txt disallows the start page or the sitemap.
+        other failure raises SourceError, because robots.txt might disallow every page.
         """
         url = str(self._start.join("/robots.txt"))
         try:
@@ -298,8 +303,6 @@ class _Crawl:
         self._robots = Protego.parse(download.data.decode("utf-8", "replace"))
         delay = self._robots.crawl_delay(USER_AGENT)
         self._interval_s = max(self._interval_s, float(delay or 0))
-        if not self._robots.can_fetch(self._source.start, USER_AGENT):
-            raise SourceError(f"{url} disallows {self._source.start}")
 
     def _read_sitemaps(self, url: str) -> Iterator[Waiting]:
         """Queue the pages of a sitemap or of an index of sitemaps.
@@ -336,7 +339,8 @@ class _Crawl:
             self._last_request_at = started = time.monotonic()
             delay = FIRST_RETRY_S * 2**attempt
             try:
-                return Downloader(self._source.start, self._limits, self._cache).get(url)
+                start = self._source.start
+                return Downloader(start, self._limits, self._cache, self._may_fetch).get(url)
             except StatusError as error:
                 if error.status not in _TRANSIENT_STATUSES or attempt == MAX_ATTEMPTS - 1:
                     raise
