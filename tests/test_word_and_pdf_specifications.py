@@ -132,6 +132,30 @@ def test_automatic_numbers_stand_before_headings(number_format: str, text: str, 
     ]
 
 
+def test_list_with_a_start_of_its_own_restarts_the_numbers() -> None:
+    def heading(number: int, level: int, title: str) -> str:
+        properties = f'<w:pStyle w:val="h{level}"/><w:numPr><w:numId w:val="{number}"/></w:numPr>'
+        return f"<w:p><w:pPr>{properties}</w:pPr><w:r><w:t>{title}</w:t></w:r></w:p>"
+
+    start = '<w:lvlOverride w:ilvl="{}"><w:startOverride w:val="{}"/></w:lvlOverride>'
+    other = f'<w:abstractNumId w:val="9"/>{start.format(0, 1)}{start.format(1, 4)}'
+    numbering = (
+        NUMBERING.format(format="decimal", text="%1") + f'<w:num w:numId="6">{other}</w:num>'
+    )
+    headings = [(5, 1), (5, 1), (6, 1), (6, 2), (6, 2), (6, 1), (5, 1), (6, 1)]
+    data = word(
+        {
+            "word/document.xml": word_xml("".join(heading(*each, "订单") for each in headings)),
+            "word/styles.xml": word_xml(NUMBERED_STYLES, "styles"),
+            "word/numbering.xml": word_xml(numbering, "numbering"),
+        }
+    )
+    (part,) = read_docx(data, LIMITS).parts
+    lines = part.markdown.split("\n\n")
+    numbers = [line.removesuffix(" 订单").lstrip("# ") for line in lines]
+    assert numbers == ["2", "3", "1", "1.4", "1.5", "2", "3", "4"]
+
+
 @pytest.mark.parametrize(
     ("headings", "title"),
     [

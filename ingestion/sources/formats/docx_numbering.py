@@ -1,7 +1,8 @@
 """Computes the automatic numbers of the headings of a Word document, such as 2.3.
 
 An abstract list defines the start and the format of the numbers on each of its levels. Paragraphs refer to
-lists, and several lists may use one abstract list.
+lists, and several lists may use one abstract list. They continue each other's numbers, unless a list has a
+start of its own for a level.
 """
 
 import re
@@ -26,6 +27,15 @@ class HeadingNumbers:
             for num in root.iter(f"{WORD}num")
         }
         """Maps the id of each list to the id of its abstract list."""
+        self._starts = {
+            (num.get(f"{WORD}numId", ""), override.get(f"{WORD}ilvl", "")): start
+            for num in root.iter(f"{WORD}num")
+            for override in num.iter(f"{WORD}lvlOverride")
+            if (start := value(override, "startOverride"))
+        }
+        """Maps the id of a list and a level to the list's own start."""
+        self._restarts = set(self._starts)
+        """The keys of `_starts` of which no paragraph has been counted yet."""
         self._levels = {
             (abstract.get(f"{WORD}abstractNumId", ""), level.get(f"{WORD}ilvl", "")): level
             for abstract in root.iter(f"{WORD}abstractNum")
@@ -44,11 +54,14 @@ class HeadingNumbers:
 
         The result is empty if the paragraph has no number, or one in a format that is not supported.
         """
-        name, index = self._list_level(paragraph)
+        list_id, index = self._list_level(paragraph)
+        name = self._lists.get(list_id, "")
         if (name, str(index)) not in self._levels:
             return ""
-        starts = [self._start(name, level) for level in range(index + 1)]
-        counts = self._counts.get(name, [])[: index + 1]
+        starts = [self._start(list_id, level) for level in range(index + 1)]
+        is_restarted = (list_id, str(index)) in self._restarts
+        self._restarts.discard((list_id, str(index)))
+        counts = self._counts.get(name, [])[: index if is_restarted else index + 1]
         is_new = len(counts) <= index
         counts += starts[len(counts) :]
         if not is_new:
@@ -65,7 +78,7 @@ class HeadingNumbers:
         return re.sub("%([1-9])", lambda match: numbers[int(match[1]) - 1], text).strip()
 
     def _list_level(self, paragraph: ElementTree.Element) -> tuple[str, int]:
-        """Return the id of the paragraph's abstract list, and the paragraph's level in it, from 0."""
+        """Return the id of the paragraph's list, and the paragraph's level in it, from 0."""
         style_id = value(paragraph, "pPr/pStyle")
         sources = [("", paragraph), *self._styles.chain(style_id)]
         for source_id, source in sources:
@@ -75,11 +88,12 @@ class HeadingNumbers:
                 index = self._linked.get((name, source_id or style_id)) or next(
                     filter(None, levels), "0"
                 )
-                return name, int(index) if index in "012345678" else 0
+                return number, int(index) if index in "012345678" else 0
         return "", 0
 
-    def _start(self, name: str, index: int) -> int:
-        start = value(self._levels.get((name, str(index))), "start")
+    def _start(self, list_id: str, index: int) -> int:
+        level = self._levels.get((self._lists[list_id], str(index)))
+        start = self._starts.get((list_id, str(index))) or value(level, "start")
         return int(start) if start.isdecimal() and len(start) < 4 else 1
 
     def _formatted(self, name: str, index: int, level: int, count: int) -> str:
