@@ -11,7 +11,7 @@ from app.service.records import RecordStore
 from ingestion.database.engine import open_engine
 from schemas.insights import Feedback
 from tests.browser import window
-from tests.model_replies import interrupted_answer, structured
+from tests.model_replies import interrupted_answer, is_classification, structured
 from tests.model_server import ModelServer
 from tests.page.conftest import Open, ServeModel
 from tests.page.page_actions import (
@@ -85,6 +85,29 @@ def test_steps_appear_as_they_arrive_and_can_be_stopped(
         expect(page.locator(".stopped")).to_be_visible()
         assert model_server.abandoned.wait(10)
         expect(page.locator(".step")).to_have_count(1)
+
+
+def test_steps_of_a_retried_answer_are_not_shown_early(
+    open_page: Open, serve_model: ServeModel, model_server: ModelServer
+) -> None:
+    """Steps are shown 400 ms after the first one; the time before the retry does not count."""
+    model_server.route(is_classification, structured())
+    model_server.default = interrupted_answer
+    with serve_model(model_server) as url:
+        page = open_page(url).page
+        page.clock.install()
+        page.clock.pause_at(datetime.now(UTC) + timedelta(hours=1))
+        ask(page, "发货接口是哪个")
+        expect(page.locator(".step")).to_have_count(1)
+        page.clock.run_for(300)
+        page.get_by_role("button", name="Stop").click()
+        page.get_by_role("button", name="Try again").click()
+        expect(page.locator(".step")).to_have_count(1)
+        expect(page.get_by_role("button", name="Stop")).to_be_visible()
+        page.clock.run_for(300)
+        expect(page.locator(".step")).to_be_hidden()
+        page.clock.run_for(200)
+        expect(page.locator(".step")).to_be_visible()
 
 
 def test_steps_restart_when_the_model_breaks_off(

@@ -21,6 +21,7 @@ export class Turn {
   #steps = el("div", { class: "steps" });
   #place = el("div", {}, this.#steps);
   #rest = el("div", { class: "rest" });
+  #timer = null;
 
   /** `onAsk` receives a question that the user chooses below the answer. */
   constructor(question, onAsk) {
@@ -55,7 +56,7 @@ export class Turn {
       this.#steps.replaceChildren();
       this.#progress.textContent = data.sources.length ? t("writing", { count: data.sources.length }) : "";
     } else if (name === "step") {
-      if (!this.#steps.childElementCount) setTimeout(() => (this.#steps.hidden = false), SHOW_STEPS_AFTER_MS);
+      this.#timer ??= setTimeout(() => (this.#steps.hidden = false), SHOW_STEPS_AFTER_MS);
       this.#steps.append(renderStep(data, this.#streamed.sources));
     } else if (name === "answer") {
       this.finish(data);
@@ -113,6 +114,8 @@ export class Turn {
   }
 
   #end() {
+    clearTimeout(this.#timer);
+    this.#timer = null;
     this.body.removeAttribute("aria-busy");
     this.#steps.hidden = false;
     this.#progress.hidden = true;
