@@ -1,7 +1,7 @@
 """Starts the command line for `apidesk` and `python -m apidesk`.
 
-This is a separate module because `app` is called `apidesk.app` in the wheel. This module has the same name
-in a clone and in the wheel.
+The entry point must have the same name in a clone and in the wheel. The name of `app.cli.main` differs: the
+build of the wheel renames `app` to `apidesk.app`, also in imports.
 """
 
 from app.cli.main import main

@@ -25,7 +25,7 @@ from schemas.settings import PREFIX
 Client = TypeVar("Client")
 
 AZURE = "azure_openai"
-"""The provider whose clients call the server's address `azure_endpoint` instead of `base_url`."""
+"""The provider whose clients have the argument `azure_endpoint` instead of `base_url`."""
 
 PROVIDER_EXTRAS = {"anthropic", "deepseek", "ollama"}
 """Providers whose package is installed by an apidesk extra of the same name."""

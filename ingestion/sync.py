@@ -101,7 +101,8 @@ class Sync:
         self._new_fingerprints: dict[DocumentKey, str] = {}
         """Fingerprints of files (see `sources/registry.py`) to store for documents with unchanged chunks.
 
-        The unchanged chunks themselves are not written again.
+        An unchanged chunk is not written again, even if other chunks of its document have changed. Its
+        stored fingerprint must be replaced nevertheless.
         """
         self._was_interrupted = False
         """Whether the stored manifest is `incomplete`, for example because the last run died."""
@@ -277,7 +278,7 @@ class Sync:
         self._drop_vanished(report, reading.seen_ids)
 
     def _result_chunks(self, reading: "_SourceReading", result: FileResult) -> Iterator[Chunk]:
-        """Count `result` in the report. Yield its chunks to write, unless the document is held back."""
+        """Count `result` in the report. Yield its chunks to write, unless the new version is held back."""
         report = reading.report
         if isinstance(result, SourceDocument) and not isinstance(result, ChunkedDocument):
             result = to_chunked_document(result, self._read_options.chunk_tokens)
@@ -347,8 +348,9 @@ class Sync:
     def _hold_new_version(self, reading: "_SourceReading", document: ChunkedDocument) -> bool:
         """Hold back `document` if it is a new version of an indexed document of a web site or loader.
 
-        The docstring of `stored_documents.py` gives the reason. Returns whether the document is held back.
-        With `allow_deletes`, the result is always False.
+        `_held_chunks` decides about it when the whole source has been read, because many new versions with
+        the same text may be a login page (see `stored_documents.py`). Returns whether the document is held
+        back. With `allow_deletes`, the result is always False.
         """
         if not isinstance(reading.source, RemoteSourceConfig):
             return False

@@ -76,8 +76,8 @@ class PipelineFactory:
         self._glossary = Glossary(platform.glossary)
         self._rerank = build_rerank(settings, models, platform.platform, reranker)
         self._web_search = open_web_search(settings) if models else None
-        self.query_embeddings = self._query_cache(embeddings)
-        """The model that embeds questions; None without an embedding model."""
+        self.query_embeddings = self._with_cache(embeddings)
+        """The embedding model with a cache for the vectors of questions; None without a model."""
         self._grounding_rules = GroundingRules(
             hosts=platform.platform.hosts,
             remove_unverified=settings.unverified == "remove",
@@ -166,11 +166,11 @@ class PipelineFactory:
         A search with a given `mode` has its own cache of query embeddings, so that each mode in a
         comparison starts with an empty cache.
         """
-        embeddings = self._query_cache(self._embeddings) if mode else self.query_embeddings
+        embeddings = self._with_cache(self._embeddings) if mode else self.query_embeddings
         search = open_search(mode or self._settings.retrieval, self._collection, embeddings)
         return ChunkSearch(search=search, glossary=self._glossary, reranker=self._rerank)
 
-    def _query_cache(self, embeddings: Embeddings | None) -> QueryEmbeddings | None:
+    def _with_cache(self, embeddings: Embeddings | None) -> QueryEmbeddings | None:
         if embeddings is None:
             return None
         return QueryEmbeddings(embeddings, self._collection.embedding_role)

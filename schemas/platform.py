@@ -196,7 +196,10 @@ class RemoteSourceConfig(PageSourceConfig):
 
 
 _REFERENCES = ({"env"}, {"import"}, {"search"})
-"""Keys of the tables that stand for another value in `LoaderSourceConfig.arguments`."""
+"""The keys of tables such as `{ env = "NAME" }`, each of which is replaced by another value.
+
+`LoaderSourceConfig.arguments` explains them.
+"""
 
 _SECRET_NAME = re.compile(r"(token|secret|password|passwd|api_?key|private_?key)$", re.IGNORECASE)
 

@@ -40,7 +40,11 @@ MAX_SCANNED_PATH_CHARS = 2_000
 """Number of characters of a path that are scanned for secrets, before the path is shortened."""
 
 _MIN_SECRET_WORD_CHARS = 16
-"""Minimum length, in characters, of a path segment without digits that is masked as a part of a secret."""
+"""Minimum length, in characters, of a segment without digits that is masked.
+
+A secret that is found in a path may contain `/`, so it may have several segments. Those with a digit are
+always masked. Short ones without a digit are probably ordinary words of the path.
+"""
 
 _API_KEY = re.compile(r"apidesk_[0-9a-f]{12}_[A-Za-z0-9_-]*")
 

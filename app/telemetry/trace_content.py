@@ -146,7 +146,7 @@ def _texts(value: Any) -> Iterator[str]:
     """Yield the texts in the JSON value of a run.
 
     If the name of a value shows that it is a secret, the value is also yielded with its name, for example
-    as `"token": "…"`. Both `{"token": "abc"}` and `{"name": "token", "value": "abc"}` name the value abc.
+    as `"token": "…"`. In `{"token": "abc"}` and `{"name": "token", "value": "abc"}`, the name is token.
     """
     match value:
         case str():

@@ -20,7 +20,10 @@ MANIFEST_PROPERTY = "apidesk.contract"
 """Property of a collection that contains its manifest as JSON."""
 
 CATALOGUE_PROPERTY = "apidesk.catalogue"
-"""Property of a collection with a token that changes when the catalogue is written: `catalogue_version`."""
+"""Property of a collection with a token that changes with each write of the catalogue.
+
+The function `catalogue_version` returns the token.
+"""
 
 SOURCES_PROPERTY = "apidesk.sources"
 """Property of a collection that contains its IndexedSources as JSON."""
@@ -29,7 +32,10 @@ WORDS_VERSION = 6
 """Version of the indexed words. Increment it with every change to how text is split or weighted."""
 
 CATALOGUE_VERSION = 1
-"""Format version of the catalogue. Increment it with every change; the next run rebuilds the catalogue."""
+"""Version of the catalogue's format, the first part of the token in `CATALOGUE_PROPERTY`.
+
+Increment it with every change of the format. The next run then rebuilds the catalogue.
+"""
 
 
 class _StoredModel(ApiModel):
@@ -72,7 +78,7 @@ class IndexedSources(_StoredModel):
     """State of every source in a collection, as stored in `SOURCES_PROPERTY`."""
 
     catalogue_version: str = Field(alias="stamp")
-    """`catalogue_version` when the state was stored. If it differs now, the state is obsolete."""
+    """The token in `CATALOGUE_PROPERTY` when the state was stored; if it differs, the state is obsolete."""
     sources: dict[str, IndexedSource]
 
 
@@ -117,8 +123,9 @@ class CollectionManifest(_StoredModel):
 def expected_manifest(settings: Settings, tokenizer: str) -> CollectionManifest:
     """Return the manifest of a collection created with `settings`. Its counts are 0.
 
-    `tokenizer` names the tokenizer of the indexed text: `whitespace` on a Milvus server, `standard` on a
-    Milvus Lite server, which supports no other tokenizer, and `apidesk` for embedded collections.
+    `tokenizer` names the tokenizer of the indexed text. Embedded collections, which are local files, have
+    `apidesk`. Collections on a Milvus server have `whitespace`. If the server is Milvus Lite in a process
+    of its own, they have `standard`, because it supports no other tokenizer.
     """
     return CollectionManifest(
         embedding_model=settings.embedding_model or "",
@@ -163,7 +170,7 @@ def write_manifest(client: "MilvusClient", name: str, manifest: CollectionManife
 def write_finished_manifest(
     client: "MilvusClient", name: str, manifest: CollectionManifest
 ) -> None:
-    """Store `manifest` in the collection `name`, and change its `catalogue_version`."""
+    """Store `manifest` in the collection `name`, and change the token in `CATALOGUE_PROPERTY`."""
     version = f"{CATALOGUE_VERSION}/{time.time_ns()}"
     client.alter_collection_properties(
         name, properties={MANIFEST_PROPERTY: _json(manifest), CATALOGUE_PROPERTY: version}

@@ -46,7 +46,10 @@ _ERROR_BEFORE = re.compile(
     r"|failed with|(?:\A|\b(?:the|an?|with)\s)code)(?:\sis)?)[\s:：=#\"'`“「(（\[]{0,3}\Z",
     re.IGNORECASE,
 )
-"""Matches a word for an error or a code at the end of the text before a code: "error 61056", 报错 61056."""
+"""Matches a word such as "error" or 报错 at the end of a text.
+
+The pattern is applied to the text before a code, as in "error 61056".
+"""
 _RETURN_BEFORE = re.compile(
     r"(?:(?:返回|报|出现|提示|遇到)了?"
     r"|(?<![A-Za-z_])(?:gets?|got|getting|gives?|returns?|returned|throws?)(?:\san?)?(?:\scode)?)"
@@ -298,7 +301,7 @@ def _lower_case_codes(text: str) -> list[str]:
     Such a code counts in one of these places:
 
     - after an HTTP error status, or after a word such as "error" or 错误码
-    - before such a status together with a word, as in "error 402" or "402 error"
+    - before such a status with a word, as in "card_declined error 402" or "card_declined 402 error"
     - in the JSON of a response with an error or a message
     - before a status alone, as in "card_declined 402", or after a word such as "returns"; in these two
       places, the code must say what is wrong (see `_FAILURE`)

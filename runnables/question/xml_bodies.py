@@ -10,7 +10,7 @@ from xml.parsers import expat
 from pydantic import JsonValue
 
 MAX_DEPTH = 50
-"""Maximum number of elements within each other. JSON that is nested deeper is not read either."""
+"""Maximum number of elements within each other. A document that is nested deeper is not read."""
 
 MAX_DOCUMENTS = 5
 """Maximum number of places in a question that are parsed as the start of an XML document.

@@ -108,7 +108,7 @@ def read_operations(blocks: Sequence[MarkdownBlock], title: str, declared: str =
 
 
 def _prose(blocks: Sequence[MarkdownBlock], start: int, end: int) -> list[MarkdownBlock]:
-    """Return the blocks from `start` to `end`, below the headings of the sections that contain them.
+    """Return the blocks from `start` to `end`, after the headings of the sections that contain `start`.
 
     The blocks belong to no operation. The headings are repeated because they may be part of the operation
     before the blocks. For example, the first of several operations may begin with "# Events".
@@ -250,8 +250,8 @@ def _is_evident(blocks: Sequence[MarkdownBlock], section: _Section) -> bool:
 def _is_plausible(blocks: Sequence[MarkdownBlock], section: _Section) -> bool:
     """Return whether a section describes an operation, given that another section is evident.
 
-    The page must state the call of the section. The section must begin with a heading, or contain a
-    permission or a JSON example.
+    The page must state the call of the section (`LocatedCall.is_stated`): a call that occurs only in an
+    example is not enough. The section must begin with a heading, or contain a permission or a JSON example.
     """
     begins_with_heading = blocks[section.start].kind == "heading"
     has_content = section.operation.permissions or _has_json(blocks[section.start : section.end])
@@ -312,11 +312,12 @@ def _add_query_parameters(
         *operation.request_parameters,
     ]
     described = {normal_name(parameter.name) for parameter in known}
-    operation_name = operation.url.partition("?")[2]  # `Action=CreateOrder` is part of the URL
+    # Of some APIs, the URL includes the parameter that names the operation: `/?Action=CreateOrder`.
+    action = operation.url.partition("?")[2]
     for pair in query[1].replace("&amp;", "&").split("&"):
         name, _, value = pair.partition("=")
         is_new = _QUERY_NAME.fullmatch(name) and normal_name(name) not in described
-        if is_new and pair != operation_name:
+        if is_new and pair != action:
             example = value if _QUERY_VALUE.fullmatch(value) else ""
             described.add(normal_name(name))
             operation.request_parameters.append(
