@@ -55,7 +55,7 @@ CONNECT_FAILED_CODE = 2
 """pymilvus's error code for an unreachable server."""
 
 LITE_VERSION_PREFIX = "milvus_lite"
-"""Prefix of the version that Milvus Lite reports, embedded or as a server."""
+"""Prefix of the version that Milvus Lite reports, whether it opens a local file or runs as a server."""
 
 UNREACHABLE = "Milvus cannot be reached: see APIDESK_MILVUS_URI"
 

@@ -269,7 +269,10 @@ class Collection(ABC):
 
     @abstractmethod
     def stored_chunks(self, excluded_sources: Sequence[str] = ()) -> Iterator[StoredChunk]:
-        """Yield every stored chunk except those of `excluded_sources`, without checking the settings."""
+        """Yield every stored chunk except those of `excluded_sources`.
+
+        The settings with which the collection was created may differ from the current ones.
+        """
 
     @abstractmethod
     def recover(self, rebuild: bool) -> None:

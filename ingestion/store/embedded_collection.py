@@ -1,7 +1,7 @@
 """A collection in files: the snapshot, which searches read, and its copy in Milvus Lite.
 
-The snapshot is an SQLite file that several processes can open. It gives each chunk a number, which is also
-the index of the chunk in the arrays that are kept in memory.
+The snapshot is an SQLite file that several processes can open. It contains a number for each chunk, which
+is also the index of the chunk in the arrays that are kept in memory.
 """
 
 import sqlite3
@@ -104,7 +104,7 @@ class _LoadedState:
     version: str
     manifest: CollectionManifest | None
     documents: _LoadedDocuments | None = None
-    """None until documents are first read. Most ingestion runs without embeddings do not read them."""
+    """None until documents are first read. Without embeddings, most ingestion runs never read them."""
 
 
 class EmbeddedCollection(Collection):
@@ -381,7 +381,8 @@ def _load_documents(connection: sqlite3.Connection) -> _LoadedDocuments:
     for number, words, language, chunk_id, source, document_id, kind in rows:
         lengths[number] = words
         languages.add(language)
-        # The chunks of a document share its strings, which would otherwise take most of the memory.
+        # The chunks of a document share the strings `source` and `document_id`. Copies of these strings
+        # for every chunk would take most of the memory.
         hits[number] = ChunkHit(
             chunk_id, intern(source), intern(document_id), kinds.setdefault(kind, kind)
         )
@@ -428,7 +429,7 @@ def _similarities(
 def _read_vectors(
     connection: sqlite3.Connection, count: int, dimension: int
 ) -> npt.NDArray[np.float32]:
-    """Return the vectors of all chunk numbers, scaled to length 1; zeros for numbers without one."""
+    """Return the vector of each chunk number, scaled to length 1; zeros for a number without a vector."""
     vectors = np.zeros((count, dimension), dtype=np.float32)
     for number, components in connection.execute("SELECT number, components FROM vector"):
         vectors[number] = np.frombuffer(components, np.float32)

@@ -1,8 +1,8 @@
-"""The copy in Milvus Lite of a collection that is stored in local files, with its rows and vectors.
+"""Copies a collection in local files to Milvus Lite: one row per chunk, with the chunk's vector.
 
-Searches read the snapshot of the collection (snapshot.py), not this copy. Each run copies its changes to
-Milvus Lite, and a missing snapshot is restored from it. While Milvus Lite is open, it locks its file, so it
-is closed after each use.
+Searches read the snapshot of the collection (snapshot.py), not the copy. Each run copies its changes to
+Milvus Lite, and a missing snapshot is restored from the copy. While Milvus Lite is open, it locks its file,
+so it is closed after each use.
 
 Milvus Lite and its client take about 190 MB of memory, which is not freed when they are closed. A
 long-lived process, such as the apidesk server, therefore uses them in a child process.

@@ -20,7 +20,7 @@ MANIFEST_PROPERTY = "apidesk.contract"
 """Property of a collection that contains its manifest as JSON."""
 
 CATALOGUE_PROPERTY = "apidesk.catalogue"
-"""Property of a collection with a token that changes with each write of the catalogue.
+"""Property of a collection that contains a token, which changes with each write of the catalogue.
 
 The function `catalogue_version` returns the token.
 """
@@ -29,7 +29,7 @@ SOURCES_PROPERTY = "apidesk.sources"
 """Property of a collection that contains its IndexedSources as JSON."""
 
 WORDS_VERSION = 6
-"""Version of the indexed words. Increment it with every change to how text is split or weighted."""
+"""Version of the indexed words. Increment it with every change to how text becomes words or is weighted."""
 
 CATALOGUE_VERSION = 1
 """Version of the catalogue's format, the first part of the token in `CATALOGUE_PROPERTY`.
@@ -39,7 +39,7 @@ Increment it with every change of the format. The next run then rebuilds the cat
 
 
 class _StoredModel(ApiModel):
-    """A model that is stored as JSON in a property of a collection.
+    """A model that is stored as JSON: in a property of a Milvus collection, or in a snapshot (snapshot.py).
 
     The stored key of a field is its alias or, without one, its name. Do not change these keys.
     """

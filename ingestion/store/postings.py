@@ -29,8 +29,11 @@ MAX_CACHED_POSTINGS = 4_000_000
 """Maximum number of postings whose scores are kept in memory, 16 bytes each."""
 
 Numbers = npt.NDArray[np.uint32]
+"""Chunk numbers, from the table `chunk` of the snapshot."""
 Scores = npt.NDArray[np.float32]
+"""The score of each chunk, indexed by chunk number."""
 Mask = npt.NDArray[np.bool_]
+"""Whether each chunk may be found, indexed by chunk number."""
 
 _CHUNK_TYPE, _COUNT_TYPE = np.dtype("<u4"), np.dtype("<u2")
 
