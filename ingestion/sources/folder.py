@@ -44,13 +44,13 @@ SKIPPED_FILES = {"_sidebar.md", "_navbar.md", "_coverpage.md"}
 _INDEX_NAMES = {"index", "_index", "readme"}
 
 _IGNORED_IN_URLS = re.compile(r"[\x00-\x20\x7f-\xa0]")
-"""Control characters and white space. Browsers ignore them at the start of a URL and in its scheme."""
+"""Control characters and white space. Browsers ignore some of them before a URL and in its scheme."""
 _OTHER_SCHEME = re.compile(
     r"(?!https?:|[\w-]+(?:\.[\w-]+)+:\d{1,5}(?:[/?#]|\Z))[a-z][\w+.-]*:", re.IGNORECASE
 )
-"""Matches a scheme other than http and https, such as `javascript:`, but not `example.com:8080`."""
+"""Matches the scheme of a URL unless it is http or https: `javascript:`, but not `example.com:8080`."""
 _PROPER_NAME = re.compile(r"\.|[a-z][A-Z]|\Av?\d[\d_-]*\Z")
-"""Matches names that are shown unchanged: names with a dot or in camel case, versions and dates."""
+"""Matches in a file name that becomes a title unchanged: a dot, camel case, or a version or date."""
 
 _OPTIONAL_NAMES = ("page_path", "folder", "anchor")
 """Placeholders that a `page_url` template may leave empty: `page_path` for the index page of the top
@@ -107,8 +107,8 @@ class FolderReader(Generic[FolderT]):
     def fingerprints(self, source: FolderT, limits: SourceLimits) -> list[str]:
         """Return a digest for each file, of its content, its name and the result of `_source_key`.
 
-        If a file includes other files, their content is part of the digest. Raises SourceError as `tasks`
-        does, and if a file is unreadable or too large.
+        The digest of a Markdown file also covers the files whose text is inserted into it. Raises
+        SourceError as `tasks` does, and if a file is unreadable or too large.
         """
         source_key = _source_key(source, limits)
         paths = self._list_source_files(source)
@@ -118,7 +118,7 @@ class FolderReader(Generic[FolderT]):
         return list_files(source.path, self.suffixes(source))
 
     def _included_files(self, _source: FolderT, _path: Path) -> list[Path]:
-        """Return the other files of the folder whose text becomes part of the file at `path`."""
+        """Return the files whose text is inserted into the file at `path`; empty except for Markdown."""
         return []
 
     def _fingerprint(

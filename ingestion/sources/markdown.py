@@ -1,7 +1,8 @@
 """Reads folders of Markdown pages (.md, .mdx), with or without front matter.
 
-Relative links become links to the URLs of the linked pages. Components of MDX pages that describe a field,
-such as `<ParamField>`, become tables; a field inside another one is indented below it.
+Relative links become links to the URLs of the linked pages. Components of MDX pages that describe a field
+of a request or response, such as `<ParamField>`, become rows of tables. The rows of fields that are
+nested in a field follow its row, with indented names.
 """
 
 import os
@@ -46,11 +47,13 @@ _LINK = re.compile(
     r"(?<!!)\[((?:[^\[\]]|\[[^\[\]]*\])*)\]"
     r"\(\s*<?((?<=<)[^<>\n]+(?=>)|[^)\s>]+)>?(?:\s+[\"'][^)]*)?\)"
 )
-"""A link, with its label and its target; only a target in angle brackets may contain spaces."""
+"""A Markdown link, with its label and its target; only a target in angle brackets may contain spaces."""
 _SCHEME = re.compile(r"[a-z][a-z0-9+.-]*:|//|#", re.IGNORECASE)
+"""Matches the start of a link's target that is not a relative path: a scheme, `//` or `#`."""
 _PERMALINK = re.compile(r"[#¶§\u200b]?")
 """The label of a link from a heading to itself. Such links are removed later."""
 _LINK_ENDINGS = (".md", ".mdx", "/index.md", "/index.mdx", "/README.md", "/_index.md")
+"""Ends of file paths that the target of a link may leave out."""
 _CONTENTS_NAME = "summary"
 """Name of the file with the table of contents of GitBook, mdBook and HonKit."""
 _CONTENTS_LINE = re.compile(
@@ -63,22 +66,30 @@ _PATH_PLACEHOLDERS = {"path", "page_path", "folder", "stem", "suffix", "anchor"}
 _COMPONENT = re.compile(
     rf"<(?P<closing>/?)(?P<tag>[A-Z][\w.]*)(?P<attributes>{ATTRIBUTES})\s*(?P<empty>/?)>"
 )
+"""A tag of a component in a page: `<Name ...>`, `<Name ... />` or `</Name>`."""
 _FIELD_TAG = re.compile(r"(?:\w*[a-z])?(?:Field|Param|Parameter|Prop|Property|Attribute)")
+"""The name of a component that always describes a field, such as `ParamField`."""
 _TYPE_NAMES = ("type", "schemaName", "dataType", "datatype", "format", "schema")
+"""Attributes that may contain the type of a field."""
 _FIELD_ATTRIBUTES = ("name=", "param=", "path=", "query=", "body=", "header=", "={{")
+"""A page without any of these texts has no components that describe fields."""
 _COLLAPSED = re.compile(
     rf"<(?P<tag>[A-Z][\w.]*){ATTRIBUTES}\s*>\s*<details{ATTRIBUTES}\s*>\s*"
     r"<summary>(?P<summary>(?:(?!</summary>).){1,1000})</summary>",
     re.DOTALL,
 )
-"""A component that begins with a `<details>` element, whose summary may describe a field."""
+"""The start of a component with a `<details>` element, whose summary may describe a field."""
 _ELEMENT_TEXT = re.compile(r">\s*([^<>]+?)\s*<")
+"""The text between two tags in a summary."""
 _FIELD_NAME = re.compile(r"[A-Za-z_$@][\w.$@\[\]-]*")
 _GROUP_TAGS = ("Expandable", "Properties")
 """Components that only contain the fields of an object. Their tags are removed."""
 _TAG = re.compile(r"</?[a-z][\w.]*\s*/?>|</[A-Z][\w.]*\s*>")
+"""An HTML tag without attributes, or the closing tag of a component."""
 _CODE = re.compile(r"^[ \t]*(`{3,}|~{3,}).*?(?:^[ \t]*\1|\Z)|`[^`\n]+`", re.MULTILINE | re.DOTALL)
+"""A fenced code block, or a code span."""
 _LOCATIONS = ("path", "query", "body", "header")
+"""Attributes such as `query="limit"`, which contain the name of a field and say where it is sent."""
 _UNOPENED = re.compile(
     r"(?=(?:\S.*\n){0,20}title:)(?:[A-Za-z][\w-]*:.*\n|[ \t]+\S.*\n|- .*\n)+-{3,}[ \t]*\n"
 )
@@ -296,8 +307,8 @@ class _Field:
 def convert_fields_to_tables(text: str) -> str:
     """Return `text` with tables instead of the components that describe fields.
 
-    Consecutive components become one table per kind of field. The text in a component describes its field.
-    Other text is unchanged.
+    Consecutive components become one table per kind of field, such as headers or response fields. The text
+    in a component describes the component's field. The text outside the components is unchanged.
     """
     may_have_fields = any(name in text for name in _FIELD_ATTRIBUTES)
     if not may_have_fields or not _COMPONENT.search(text):
@@ -306,11 +317,11 @@ def convert_fields_to_tables(text: str) -> str:
 
 
 def _expanded(match: re.Match[str]) -> str:
-    """Return a component whose attributes state the field that its `<summary>` describes.
+    """Return an opening tag with the field that the matched `<summary>` describes, to replace the match.
 
-    The attributes are the name of the field, its type and `required`. Docusaurus OpenAPI, a documentation
-    generator, describes fields in such summaries. A component whose summary is only a title is returned
-    unchanged.
+    For `<SchemaItem><details><summary><strong>id</strong><span>string</span></summary>`, the result is
+    `<SchemaItem name="id" type="string">`. Docusaurus OpenAPI, a documentation generator, describes fields
+    in such summaries. If the summary is only a title, the match is returned unchanged.
     """
     name, *others = _ELEMENT_TEXT.findall(f">{match['summary']}<") or [""]
     if not others or not _FIELD_NAME.fullmatch(name):

@@ -24,6 +24,7 @@ _IMPORT = re.compile(
 _COMPONENT = outside_code(
     rf"<(?P<name>[A-Z]\w*){ATTRIBUTES}\s*(?:/>|>\s*</(?P<closed>[A-Z]\w*)\s*>)"
 )
+"""An empty component in a page: `<Note />` or `<Note></Note>`."""
 _TAG = re.compile(r"<[^<>]*>")
 _INDEX = "_index"
 """The name of Hugo's section pages. Other names that begin with an underscore may belong to partials."""

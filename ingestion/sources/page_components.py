@@ -37,6 +37,7 @@ _TAG = outside_code(
     r"|\{%[ \t]*+(?P<end>end)?(?P<tag>[a-z]++(?:-[a-z]++)*+)"
     r"(?P<attributes>(?:[^%{\n]|%(?!\})|\{(?!%))*+)%\}"
 )
+"""A block tag of GitBook in a page, or the `#` signs of a heading."""
 _TAG_WITH_TEXT = re.compile(
     r"(?P<tag>\{%[ \t]*+api-method(?:-response-example)?[ \t][^%\n]*+)%\}\s*+"
     r"\{%[ \t]*+api-method-(?P<name>summary|response-example-description)[ \t]*+%\}"
@@ -46,7 +47,7 @@ _TAG_WITH_TEXT = re.compile(
 _REMOVED_TAGS = re.compile(
     r"tabs|code|content-ref|file|stepper|step|columns?|updates?|(?:swagger|api-method|openapi)(?:-[a-z-]+)?"
 )
-"""Tags that are removed. Their content stays."""
+"""Names of tags that are removed from a page. The content of their blocks stays."""
 _PARAMETER_GROUP = re.compile(r"api-method-(path|query|body|form-data|headers)(?:-parameters)?")
 _LOCATIONS = {"form-data": "body", "headers": "header"}
 
@@ -146,9 +147,11 @@ MAX_DEPTH = 10
 
 _COMPONENT = re.compile(rf"^[ \t]*<([A-Z][\w.]*){ATTRIBUTES}\s*/?>", re.MULTILINE)
 _LIST_ATTRIBUTE = re.compile(r"=\s*\{\s*\[\s*\{")
+"""The start of a list of objects that is the value of an attribute: `={[{`."""
 _WORD_START = re.compile(r"(?<=[a-z])(?=[A-Z])")
 
 _Row = Mapping[str, str]
+"""The cells of a table row by column name, or the properties of the object from which a row is made."""
 
 
 def convert_lists_to_tables(text: str) -> str:

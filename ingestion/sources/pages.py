@@ -45,7 +45,7 @@ MAX_TOPIC_OPERATIONS = 10
 """If a page has more operations, its title does not become part of their names; see `_full_name`."""
 
 TITLE_NAMES = ("sidebarTitle", "sidebar_label", "linkTitle", "nav_title")
-"""Front matter keys that contain the title of a page without `title`. Docusaurus has `sidebar_label`."""
+"""Front matter keys from which the title is taken if a page has no key `title`, in this order."""
 
 
 @dataclass(frozen=True)
@@ -267,7 +267,7 @@ def _operation_document(
 
 
 def _full_name(page: ParsedPage, operation: PageOperation) -> str:
-    """Return the name of an operation, after the page's title if the name alone may be unclear.
+    """Return the name of an operation, preceded by the page's title if the name alone may be unclear.
 
     "List" on the page "Members" becomes "Members - List". The title is added if all of these are true:
 

@@ -178,7 +178,7 @@ class _Crawl:
             )
 
     def _hold(self, page: RemotePage, url: str) -> Iterator[RemotePage]:
-        """Hold back `page`, the target of a redirect to `url`. If too many are held, yield the oldest."""
+        """Hold back `page`, the target of a redirect to `url`. Release pages if too many are held back."""
         self._held.append((_without_query(url), page))
         yield from self._release(MAX_HELD_PAGES)
 
