@@ -88,7 +88,8 @@ def _build_chunk(
         "body": body,
         "text": text,
     }
-    # The fingerprint is not hashed. It changes whenever the file changes, even if this chunk does not.
+    # The fingerprint of the document's file is not part of the hash. It changes whenever the file changes,
+    # even if this chunk stays the same.
     content_hash = _digest(repr(sorted(fields.items())))
     return Chunk(id=chunk_id, content_hash=content_hash, fingerprint=document.fingerprint, **fields)
 
@@ -144,7 +145,8 @@ def _split_section(section: Section, max_tokens: int) -> Iterator[str]:
 def _blocks(section: Section, max_weight: int) -> Iterator[MarkdownBlock]:
     """Yield the blocks of the section's body.
 
-    If `section.blocks` is set, only the blocks that may have to be split are parsed.
+    The reader of the document may have stored the texts of the blocks in `section.blocks`. Then only texts
+    that may have to be split are parsed. Otherwise, the whole body is parsed.
     """
     if not section.blocks:
         yield from parse_blocks(section.body)

@@ -1,4 +1,4 @@
-"""Opens the embedding model, embeds chunks with it, and keeps the vectors of an unfinished run."""
+"""Opens the embedding model, embeds chunks with it, and saves their vectors in case the run fails."""
 
 import hashlib
 import json
@@ -145,8 +145,8 @@ class ChunkEmbedder:
 
     def embed_queries(self, texts: Iterable[str]) -> list[Vector]:
         """Return the vector of each question in `texts`, in order. Raises ModelError."""
-        # Only LocalEmbeddings can embed several questions at once. Other models embed the questions as
-        # passages. For the clients of OpenAI and Ollama, this makes no difference.
+        # Only LocalEmbeddings has a method for several questions. With other models, `embed_documents`
+        # embeds the questions as if they were passages. For OpenAI and Ollama, this makes no difference.
         embed = self._model.embed_documents
         if isinstance(self._model, LocalEmbeddings):
             embed = self._model.embed_queries
@@ -283,10 +283,10 @@ class SavedVectors:
 
     @classmethod
     def next_to_snapshot(cls, settings: Settings) -> "SavedVectors | None":
-        """Return the vectors in a file next to that of the embedded collection; None with a Milvus server.
+        """Return the saved vectors, in a file next to the snapshot (store/snapshot.py) of a local store.
 
-        With a server, a run usually writes to the existing collection. The collection therefore already
-        contains the vectors of a run that did not finish.
+        Returns None with a Milvus server: a run then usually writes to the existing collection, which
+        therefore already contains the vectors of a run that did not finish.
         """
         if not settings.embedded:
             return None

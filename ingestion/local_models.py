@@ -53,18 +53,19 @@ QUERY_AND_PASSAGE_PREFIXES = {
 """The text that each family of models expects before a question and before a passage.
 
 The model cards specify these prefixes, and fastembed does not add them. A model uses the first key that its
-name begins with. Texts for other models get no prefix; jina-embeddings-v3 needs no prefix, because
-fastembed tells it whether a text is a question.
+name begins with. If its name begins with none of the keys, the texts get no prefix. jina-embeddings-v3
+needs no prefix, because fastembed tells it whether a text is a question.
 """
 
 ADDED_MODELS = {"intfloat/multilingual-e5-small": 384, "intfloat/multilingual-e5-base": 768}
 """Models that fastembed does not list, with the length of their vectors.
 
-Their vectors are the mean of the token vectors. The model file is `onnx/model.onnx` in their repository.
+Their vectors are the mean of the token vectors. The model file is `onnx/model.onnx` in the repository of
+the same name on Hugging Face.
 """
 
 TOKENIZER_FILES = ("config.json", "tokenizer.json", "tokenizer_config.json")
-"""Files that fastembed requires besides the model."""
+"""Files that fastembed requires besides the model file."""
 
 
 class LocalEmbeddings(Embeddings):

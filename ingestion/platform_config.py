@@ -44,7 +44,8 @@ def _describe_errors(error: ValidationError, tables: dict[str, Any]) -> str:
         "extra_forbidden": "is not a known key",
     }
     problems = error.errors()
-    # A list whose items are all invalid is also called too short. The errors of its items suffice.
+    # If all items of a list are invalid, pydantic also reports the list as too short. The errors of the
+    # items suffice.
     containers = {
         problem["loc"][:end] for problem in problems for end in range(len(problem["loc"]))
     }

@@ -37,7 +37,7 @@ PLACEHOLDER_KEY = "none"
 """Placeholder for the key if only `base_url` is set: clients require a key, most local servers do not."""
 
 MAX_MESSAGE_CHARS = 200
-"""Maximum number of characters of a provider's error message that are kept."""
+"""Number of characters after which a provider's error message is cut off."""
 
 _KEY = re.compile(r"\b(?:sk-|key-|Bearer\s+)\S+", re.IGNORECASE)
 """Matches an API key in a provider's error message."""

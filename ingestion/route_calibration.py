@@ -87,8 +87,8 @@ def _draw_half(sentence: str) -> str:
     The sentence is the random seed, so the result is the same in every run.
     """
     words, generator = vocabulary_words(sentence), random.Random(sentence)
-    kept = [word for word in words if generator.random() < 0.5]
-    return " ".join(kept or words)
+    chosen = [word for word in words if generator.random() < 0.5]
+    return " ".join(chosen or words)
 
 
 def _reciprocal_rank(hits: Iterable[ChunkHit], expected: Chunk) -> float:

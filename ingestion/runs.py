@@ -71,7 +71,7 @@ class IngestionRunStore:
 
     def __init__(self, engine: Engine, collection: str) -> None:
         self.engine = engine
-        """The database, which may also contain other data of this process, such as the sessions."""
+        """The database. Other stores, such as that of the sessions, may use the same engine."""
         self._collection = collection
         self._thread = ThreadPoolExecutor(1, "runs")
         self._read: Future[list[IngestionRun]] | None = None

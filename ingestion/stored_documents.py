@@ -31,7 +31,7 @@ _LINK_TARGET = re.compile(r"\]\([^)\s]*")
 
 
 class StoredDocuments:
-    """Content hashes and file fingerprints of stored chunks, by source and document."""
+    """Content hashes and file fingerprints (see `sources/registry.py`) of stored chunks, by document."""
 
     def __init__(self) -> None:
         self._hashes: dict[str, dict[str, dict[str, str]]] = defaultdict(dict)

@@ -278,7 +278,10 @@ class Sync:
         self._drop_vanished(report, reading.seen_ids)
 
     def _result_chunks(self, reading: "_SourceReading", result: FileResult) -> Iterator[Chunk]:
-        """Count `result` in the report. Yield its chunks to write, unless the new version is held back."""
+        """Count `result` in the report. Yield its chunks to write, except those of a document held back.
+
+        `_hold_new_version` explains which documents are held back.
+        """
         report = reading.report
         if isinstance(result, SourceDocument) and not isinstance(result, ChunkedDocument):
             result = to_chunked_document(result, self._read_options.chunk_tokens)
@@ -462,7 +465,7 @@ class _SourceReading:
     """The fingerprint of each file; empty for a file that the next run must read again."""
     held: HeldDocuments = field(default_factory=HeldDocuments)
     has_links: bool = False
-    """Whether a document has a page URL, as far as known."""
+    """Whether a document has a page URL, or may have one because its file is unchanged and is not read."""
 
     def link_warnings(self) -> list[str]:
         """Return a warning if the source has a template `page_url`, but no document has a page URL."""
