@@ -190,6 +190,17 @@ def test_links_lead_to_the_pages_they_name(tmp_path: Path) -> None:
     )
 
 
+def test_links_may_contain_parentheses(tmp_path: Path) -> None:
+    (tmp_path / "a.md").write_text("See [mine](./b_(1).md) now, and [that](c_(2).md).")
+    (tmp_path / "b_(1).md").write_text("Body")
+    source = MarkdownSourceConfig(
+        kind="markdown", name="docs", path=tmp_path, page_url=("https://x.y/{path}",)
+    )
+    documents = read_source(source, SourceLimits())
+    page = next(each for each in documents if isinstance(each, SourceDocument) and each.id == "a")
+    assert page.sections[0].body == "See [mine](https://x.y/b_%281%29) now, and that."
+
+
 @pytest.mark.parametrize("target", ["My%20Page.md", "<My Page.md>", '<My Page.md> "Title"'])
 def test_links_may_name_pages_with_spaces(tmp_path: Path, target: str) -> None:
     (tmp_path / "a.md").write_text(f"See [mine]({target}).")

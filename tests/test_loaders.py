@@ -19,6 +19,7 @@ from pydantic import TypeAdapter, ValidationError
 
 from ingestion.loaders.feishu import FeishuError, FeishuWikiLoader
 from ingestion.loaders.notion import NotionLoader
+from ingestion.loaders.wiki_api import TextRun, inline_markdown
 from ingestion.sources.registry import EmptyFile, Waiting, read_source
 from ingestion.sync import ReadOptions, Sync
 from schemas.document import SourceDocument
@@ -219,6 +220,11 @@ def test_untitled_notion_page_has_an_empty_title() -> None:
         server.pages["p1"] = WikiPage("", "Text")
         (page,) = NotionLoader(TOKEN, base_url=f"{server.url}/v1").lazy_load()
     assert page.metadata["title"] == ""
+
+
+def test_text_and_url_of_a_link_are_escaped() -> None:
+    run = TextRun("arr[0]] x", link="https://x.com/a (b)?q=1%202#c")
+    assert inline_markdown([run]) == r"[arr\[0\]\] x](https://x.com/a%20%28b%29?q=1%202#c)"
 
 
 def test_feishu_lists_code_links_and_callouts_are_kept() -> None:

@@ -6,6 +6,7 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
+from urllib.parse import quote
 
 import httpx
 
@@ -24,6 +25,9 @@ MAX_RETRY_S = 60.0
 """Maximum delay before a retry, in seconds, even if `Retry-After` is larger."""
 
 _TRANSIENT_STATUSES = {408, 425, 429, 500, 502, 503, 504}
+
+_URL_CHARACTERS = "%/:?#[]@!$&'*+,;=~"
+"""Characters that stay in the URL of a Markdown link. Others, such as spaces and parentheses, would end it."""
 
 
 class JsonApi:
@@ -176,5 +180,7 @@ def _run(run: TextRun) -> str:
     text = run.text
     if run.is_code and text.strip() and "`" not in text:
         text = f"`{text}`"
-    is_web = run.link.startswith(("http://", "https://"))
-    return f"[{text}]({run.link})" if is_web and text.strip() else text
+    if not (run.link.startswith(("http://", "https://")) and text.strip()):
+        return text
+    label = text if run.is_code else re.sub(r"[\[\]]", r"\\\g<0>", text)
+    return f"[{label}]({quote(run.link, safe=_URL_CHARACTERS)})"

@@ -45,9 +45,12 @@ MAX_NESTING = 20
 
 _LINK = re.compile(
     r"(?<!!)\[((?:[^\[\]]|\[[^\[\]]*\])*)\]"
-    r"\(\s*<?((?<=<)[^<>\n]+(?=>)|[^)\s>]+)>?(?:\s+[\"'][^)]*)?\)"
+    r"\(\s*<?((?<=<)[^<>\n]+(?=>)|(?:[^()\s>]|\([^()\s]*\))+)>?(?:\s+[\"'][^)]*)?\)"
 )
-"""A Markdown link, with its label and its target; only a target in angle brackets may contain spaces."""
+"""A Markdown link, with its label and its target.
+
+Only a target in angle brackets may contain spaces. Parentheses in a target must be in pairs.
+"""
 _SCHEME = re.compile(r"[a-z][a-z0-9+.-]*:|//|#", re.IGNORECASE)
 """Matches the start of a link's target that is not a relative path: a scheme, `//` or `#`."""
 _PERMALINK = re.compile(r"[#¶§\u200b]?")
