@@ -2,8 +2,8 @@
 
 `to_plain_markdown` converts a whole page before it is cut into blocks: comments, MDX, admonitions, content
 tabs, HTML and images. `clean_text` cleans the text of a block: entities, escapes, highlights and white
-space. Code stays as it is, with two exceptions: several blank lines become one, and an opening fence keeps
-only its language.
+space. In code blocks, only three things change: several blank lines become one, an opening fence keeps only
+its language, and code inside an admonition, content tab or component is outdented.
 """
 
 import html
@@ -46,6 +46,7 @@ _INDENTED_IN_COMPONENT = re.compile(
     r"^[ \t]*<(?:[A-Z][\w.]*(?:\s[^<>]*)?>\s*|[a-z]+(?:\s[^<>]*)?>[ \t]*)\n(?: {4}|\t)",
     re.MULTILINE,
 )
+"""The opening tag of a component or HTML element, and the indentation of the line below the tag."""
 _STRING = outside_code(r"(?<!=)\{(?P<quote>['\"])(?P<text>[^'\"`<>\n]*)(?P=quote)\}")
 """A string in braces, which is how MDX escapes braces: `/v1/{'{id}'}` stands for `/v1/{id}`."""
 _COMMENT = outside_code(r"<!--.*?(?:-->|\Z)|\{/\*.*?\*/\}")
@@ -60,6 +61,7 @@ _MODULE_LINE = re.compile(
     r"|export\s+(?:const|default|function|let|var)\b.*)$\n?",
     re.MULTILINE,
 )
+"""A line of JavaScript with which MDX imports or exports something."""
 _INSERTION_LINE = re.compile(
     r"^[ \t]*(?:\{\{[<%].*[%>]\}\}|\{\{[ \t]*[\w.-]*/[\w./-]+[ \t]*\}\}|\{%-?[ \t]*include\b.*%\}"
     r"|--8<--.*|<<<[ \t].*|\[此处为语雀[^\]\n]*\]\([^)\n]*\))[ \t]*$\n?",
@@ -67,7 +69,8 @@ _INSERTION_LINE = re.compile(
 )
 """A line that inserts a file (`{{fragments/code.md}}`) or is a shortcode of Hugo (`{{< note >}}`).
 
-Also a link that Yuque writes in place of an embedded card. Its text begins with "此处为语雀".
+Also a line with the link that Yuque writes in place of a card, such as a video. The text of the link begins
+with "此处为语雀".
 """
 _MACRO_LINE = re.compile(
     r"^[ \t>]*+(?:(?:<%(?:(?!%>).)*+%>[ \t]*+)+|\{\{[ \t]*+[\w:.-]++>[^{}\n]*+\}\}[ \t]*+)$\n?",
@@ -233,14 +236,17 @@ def to_plain_markdown(text: str, table_to_markdown: Callable[[str], str] | None 
 
 
 def _page_markup(text: str) -> PageMarkup:
-    """Return the language of a page, without its code and tags, and the names of its closing tags."""
+    """Return the language of a page and the names of its closing tags.
+
+    Fenced code is ignored. When the language is detected, tags are ignored as well.
+    """
     prose = [part for is_code, part in split_code(text) if not is_code]
     closed = frozenset(name for part in prose for name in closing_tags(part))
     return PageMarkup(detect_language(_ANY_TAG.sub("", "\n".join(prose))), closed)
 
 
 def _with_language(match: re.Match[str]) -> str:
-    """Return an opening fence followed by its language only, without a title or highlighted lines."""
+    """Return an opening fence followed by its language only, without a title or line numbers."""
     return match["fence"] + (match["language"] or "")
 
 
@@ -378,7 +384,7 @@ def _clean(text: str) -> str:
 def _break_line(line: str, following: str) -> str:
     """Return a line with each `<br>` replaced: in a table by punctuation, elsewhere by a hard line break.
 
-    `following` is the next line of the page. In the header of a table, a space replaces `<br>`.
+    `following` is the line below `line`, or empty. In the header of a table, a space replaces `<br>`.
     """
     if _ROW.match(line):
         if _DELIMITER_ROW.fullmatch(following):

@@ -125,10 +125,10 @@ _JSX_STRING = re.compile(r"\{\s*(?P<quote>['\"`])([^'\"`{}]*)(?P=quote)\s*\}")
 
 
 def properties_of(text: str) -> dict[str, str]:
-    """Return the source text of each property of an object literal, by name.
+    """Return the name of each property of an object literal with the source text of the property's value.
 
-    Returns an empty dict if `text` is not in braces. Text that is not a property, such as a spread, is
-    left out.
+    Returns an empty dict if `text` is not in braces. Text that is not a property, such as the spread
+    `...defaults`, is left out.
     """
     text = text.strip()
     if not (text.startswith("{") and text.endswith("}")):
@@ -148,10 +148,10 @@ def properties_of(text: str) -> dict[str, str]:
 
 
 def _tokens(text: str) -> Iterator[tuple[str, bool]]:
-    """Yield the tokens between the brackets of a literal, without comments, each with a flag.
+    """Yield the tokens of an object or list literal, without comments, each with a flag.
 
-    The flag says whether the token is outside all inner brackets. A comma is added at the end, so that
-    one follows every element.
+    `text` is the literal without its outer brackets. The flag says whether the token is outside all inner
+    brackets. A comma is added at the end, so that a comma follows every element.
     """
     depth = 0
     for token in (*_TOKEN.findall(text), ","):

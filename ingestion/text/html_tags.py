@@ -54,12 +54,12 @@ _NAME_OF_IMAGE = re.compile(r"[\w.-]+", re.ASCII)
 _UNDESCRIBED = re.compile(
     r"\S*\.(?:png|jpe?g|gif|svg|webp|bmp)|image|img|picture|图片|图", re.IGNORECASE
 )
-"""The name of an image file, or a word for images."""
+"""An `alt` text that does not describe its image: the name of an image file, or a word for images."""
 _HEADING = re.compile("h[1-6]")
 _HEADING_TEXT = re.compile(r" {0,3}#{1,6}[ \t]+[^<\s]")
 _BADGE = re.compile(r"\w*(?:Badge|Tag|Chip|Pill|Lozenge)")
 """Names of components that show a label such as "Beta". They are removed from headings."""
-_CODE_FILE = re.compile(r"Code(?:Block|Snippet|Sample|Example)?|Snippet")
+_CODE_COMPONENT = re.compile(r"Code(?:Block|Snippet|Sample|Example)?|Snippet")
 """Names of components that show code."""
 _MARK = re.compile(
     r"(?:Is)?(?:(?P<required>Required|Req|Mandatory)|Optional|Opt)(?:Badge|Tag|Chip|Pill|Mark)?"
@@ -80,7 +80,7 @@ _CALL_PART_VALUE = re.compile(
 """Values of attributes that say what a component contains, as in `<Fields of="body">`."""
 _HTTP_STATUS = re.compile(r"[1-5]\d\d(?::? +[A-Z].*)?")
 _ERROR_STATUS = re.compile(r"[45](?:\d\d|xx)\b.*", re.IGNORECASE)
-_CODE_VALUE = re.compile(r"[\w.-]{2,60}")
+_ERROR_CODE = re.compile(r"[\w.-]{2,60}")
 _CONTAINERS = "div|aside|section|article|main|header|details"
 _OPENING_LINE = re.compile(rf"<(?:[A-Z][\w.]*|(?P<html>{_CONTAINERS}))(?:\s[^<>]*)?(?<!/)>\s*$")
 _CLOSING_LINE = re.compile(rf"</(?:[A-Z][\w.]*|{_CONTAINERS})\s*>\s*$")
@@ -216,7 +216,7 @@ def _emphasis(match: re.Match[str]) -> str:
 def _summary(match: re.Match[str]) -> str:
     """Return the `<summary>` of a `<details>` element as a paragraph in bold.
 
-    A summary that contains a heading, and one in a table, are unchanged.
+    A summary that contains a heading or is in a table is unchanged.
     """
     before = _line_before(match)
     if before.lstrip().startswith("|") or _HEADING_IN_SUMMARY.search(match["text"]):
@@ -271,7 +271,7 @@ def _replace_component(match: re.Match[str], values: Mapping[str, str], language
         return "" if _is_inline(match) else "\n"
     if lead := _lead(match, values):
         return f"\n\n{lead} "
-    if _CODE_FILE.fullmatch(name) and match[0].endswith("/>"):
+    if _CODE_COMPONENT.fullmatch(name) and match[0].endswith("/>"):
         return ""  # the code is in another file; its title alone says nothing
     is_badge = _BADGE.fullmatch(name) and _is_in_heading(match)
     text = "" if is_badge and not call_in(values) else _component(name, values, language)
@@ -350,7 +350,7 @@ def _error(values: Mapping[str, str]) -> str:
     code, status = values.get("code", ""), values.get("status", "")
     if _HTTP_STATUS.fullmatch(code):
         return f"**{code}**"
-    if _CODE_VALUE.fullmatch(code):
+    if _ERROR_CODE.fullmatch(code):
         return f"**{status} `{code}`**".replace("** ", "**")
     return f"**{status}**" if _ERROR_STATUS.fullmatch(status) else ""
 

@@ -33,7 +33,7 @@ _STYLES = (
     (2, re.compile(rf"{_SPACE}{_NUMBER}{_SPACE}、{_SPACE}\S")),
     (3, re.compile(rf"{_SPACE}[(（]{_NUMBER}[)）]{_SPACE}、?{_SPACE}\S")),
 )
-"""The level of each kind of heading, and the start of its line."""
+"""Levels of headings, with the start of their lines: 2 for `一、概述`, and 3 for `（一）范围`."""
 _FIRST = re.compile(r"一[ \t\u3000]*、|[(（]一[)）]")
 _SENTENCE = re.compile(r"[。；，]|[;,.!！]\s*\Z")
 """Matches a line that is a sentence or a part of one."""
@@ -52,7 +52,7 @@ def is_first_chapter_title(title: str) -> bool:
 
 @dataclass(frozen=True)
 class _Line:
-    """A line of a paragraph, or any other block as a whole."""
+    """A line of a paragraph, or a whole block that is not a paragraph."""
 
     block: int
     """Index of the block on the page."""
@@ -136,16 +136,19 @@ def _is_sequence(lines: Sequence[_Line]) -> bool:
 
 
 def _split_at_headings(
-    block: MarkdownBlock, number: int, headings: dict[tuple[int, int], _Line], anchor: str
+    block: MarkdownBlock, block_index: int, headings: dict[tuple[int, int], _Line], anchor: str
 ) -> Iterator[MarkdownBlock]:
-    """Yield the headings in a block, and the text between them, as blocks."""
+    """Yield the headings in a block, and the text between them, as blocks.
+
+    `headings` contains the headings of the page by the index of their block and of their line.
+    """
     lines = block.text.split("\n")
-    found = [i for i in range(len(lines)) if (number, i) in headings]
+    found = [i for i in range(len(lines)) if (block_index, i) in headings]
     if not found:
         yield block
         return
     for start, end in pairwise([0, *(found if found[0] else found[1:]), len(lines)]):
-        heading = headings.get((number, start))
+        heading = headings.get((block_index, start))
         if heading:
             yield MarkdownBlock("heading", lines[start], heading.level, heading.title, anchor)
             start += 1
@@ -156,7 +159,7 @@ def _split_at_headings(
 # --- questions ------------------------------------------------------------------------------------
 
 QUESTION_LEVEL = 7
-"""Level of the headings of questions: below every other heading, so that any heading ends an answer."""
+"""Level of the headings of questions. It is deeper than 6, so that any Markdown heading ends an answer."""
 
 MIN_QUESTIONS = 2
 """Minimum number of answered questions on a page. A single one may be part of the text around it."""
@@ -343,6 +346,7 @@ def _read_list(blocks: Sequence[MarkdownBlock], start: int) -> tuple[int, list[_
             entries[-1].definition += f"\n\n{_INDENTED.sub('', block.text)}"
             start += 1
         elif entries and block.kind == "paragraph" and _DEFINITION.match(block.text):
+            # The term is in an earlier block. `x` takes its place in the paragraph that `_entries` reads.
             more, *others = _entries(MarkdownBlock("paragraph", f"x\n{block.text}"))
             entries[-1].definition += f"\n{more.definition}"
             entries += others

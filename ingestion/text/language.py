@@ -18,7 +18,7 @@ from itertools import accumulate, takewhile
 from schemas.choices import Language
 
 COMMON_ZIPF = 5.8
-"""Zipf frequency (about 1 in 1,600 words) at or above which a word says nothing about a question."""
+"""Zipf frequency (about 1 in 1,600 words) at or above which a word does not show a question's topic."""
 
 RAREST_ZIPF = 2.0
 """Minimum Zipf frequency, also used for unlisted words: once in ten million words."""
@@ -45,7 +45,10 @@ _PASTED = re.compile(
     """,
     re.MULTILINE | re.VERBOSE | re.ASCII,
 )
-"""Matches lines of logs, stack traces, HTTP responses and code without Chinese characters, and JSON."""
+"""Matches pasted text in a question, such as a stack trace. The comments in the pattern name all kinds.
+
+A line of a log, stack trace, HTTP response or code does not match if it contains Chinese characters.
+"""
 
 _ENGLISH_INTERROGATIVE = re.compile(r"\b(?:how|why|what|which)\b|\?\s*\Z", re.IGNORECASE)
 _CODE = re.compile(
@@ -76,7 +79,7 @@ def remove_pasted_text(question: str) -> str:
     """Return `question` without fenced code blocks and other text that its author pasted.
 
     Pasted text is a line of a log or of code, an error message after the name of an exception, or JSON. In
-    a question with an English interrogative, only fenced code blocks are removed.
+    a question with "how", "why", "what", "which" or a final `?`, only fenced code blocks are removed.
     """
     text = _CODE_BLOCK.sub(" ", question)
     return text if _ENGLISH_INTERROGATIVE.search(text) else _PASTED.sub(" ", text)
@@ -147,7 +150,8 @@ def listed_words(language: Language) -> Iterator[tuple[str, float]]:
     """Yield the listed words of `language` with their Zipf frequencies, most frequent first.
 
     Reads wordfreq's file directly, because importing the package takes longer and loads the names of all
-    languages. The file contains lists of words: list `n` has those with a frequency of `-n` centibels.
+    languages. The file contains lists of words: list `n` has the words with a frequency of `-n` centibels,
+    that is, 10 ** (-n / 100) of all words in a text.
     """
     import msgpack
 

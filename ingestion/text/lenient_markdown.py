@@ -1,8 +1,8 @@
 """Repairs Markdown that a CommonMark parser would misread.
 
-Older parsers accepted headings without a space after `#`, spaces inside the cells of a delimiter row, and
-tables without a delimiter row. Some documentation generators write table rows of several lines, and custom
-elements such as `<md-table>`.
+Older parsers accepted headings without a space after `#`, spaces inside the cells of a delimiter row (the
+line `| --- | --- |` below the header of a table), and tables without a delimiter row. Some documentation
+generators write table rows of several lines, and custom elements such as `<md-table>`.
 """
 
 import re
@@ -15,8 +15,9 @@ from ingestion.text.markdown_blocks import (
 )
 
 _UNSPACED_HEADING = re.compile(r"^ {0,3}##{1,5}(?=[\w*`（【《“])", re.MULTILINE)
+"""The marks of a heading of level 2 to 6 that no space follows: `##Errors`."""
 _UNSPACED_MARKS = re.compile(r"^ {0,3}#{1,6}(?=[\w*`（【《“])", re.MULTILINE)
-"""The marks of a heading that no space follows. A single `#` may also begin a hashtag."""
+"""The same marks for all levels. A single `#` may also begin a hashtag."""
 _DELIMITER_LINE = re.compile(r"^[ \t]*\|[ \t|:-]*$", re.MULTILINE)
 """The delimiter row of a table, which is the line below its header."""
 _SPACE_IN_DELIMITER = re.compile(r"(?<=:)[ \t]+(?=-)|(?<=-)[ \t]+(?=:)")
@@ -119,9 +120,9 @@ def _with_delimiter(match: re.Match[str]) -> str:
 
 def _with_equal_cells(match: re.Match[str]) -> str:
     """Add cells to the header of a table or to its delimiter row, so that both have the same number."""
-    header, line = (row_cells(match[part]) for part in (1, 2))
-    missing = len(line) - len(header)
+    header, delimiter = (row_cells(match[part]) for part in (1, 2))
+    missing = len(delimiter) - len(header)
     if not missing:
         return match[0]
-    rows = ([*header, *[" "] * missing], [*line, *["---"] * -missing])
+    rows = ([*header, *[" "] * missing], [*delimiter, *["---"] * -missing])
     return "\n".join(f"|{'|'.join(cells)}|" for cells in rows)

@@ -16,6 +16,7 @@ from markdown_it import MarkdownIt
 from markdown_it.token import Token
 
 BlockKind = Literal["heading", "paragraph", "list", "table", "fence", "other"]
+"""`fence` is fenced or indented code. `other` includes quotations, HTML and link definitions."""
 
 MAX_HEADING_CHARS = 200
 """Maximum length of a heading in characters.
@@ -61,7 +62,7 @@ class MarkdownBlock:
     kind: BlockKind
     text: str
     level: int = 0
-    """1 to 6 for a heading, else 0."""
+    """1 to 6 for a heading, 7 for a question that becomes a heading (see `QUESTION_LEVEL`), else 0."""
     title: str = ""
     """Text of a heading without markup and with decoded entities, else empty."""
     anchor: str = ""

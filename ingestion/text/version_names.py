@@ -32,7 +32,11 @@ _IN_QUESTION = re.compile(
     r")(?![a-z0-9_]|\.\w)",
     re.IGNORECASE,
 )
-"""A version in a question. A bare number such as `1.0` (group `dotted`) may also mean something else."""
+"""A version in a question.
+
+The groups are `number` ("v2"), `series` ("2.x"), `edition` ("2.3 版本") and `dotted` ("1.0"). A bare number
+such as "1.0" may also mean something else.
+"""
 
 
 class Version(NamedTuple):
@@ -55,7 +59,7 @@ def parse_version(name: str) -> Version:
 def version_of_paths(paths: Iterable[str]) -> str:
     """Return the name of the first version in `paths`; empty if there is none.
 
-    Only folders count, because a page named `v1.2` is often about this version, such as release notes.
+    Only folders count, because a page named `v1.2` often contains the release notes of this version.
     """
     folders = (folder for path in paths for folder in _NOT_PATH.sub("", path).split("/")[:-1])
     found = next(filter(_FOLDER.fullmatch, folders), "").lower()

@@ -39,9 +39,10 @@ _LATIN_WORD = re.compile(r"[a-z]{3,}")
 _PIECE = re.compile(r"[a-z0-9]+|[^\x00-\x7f]+")
 _WORD = re.compile(r"[^\W_]")
 _CJK = re.compile("[\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af\uf900-\ufaff]+")
-"""Runs of Chinese, Japanese and Korean characters, which are indexed one by one and in pairs.
+"""Runs of Chinese, Japanese and Korean characters.
 
-In this module, "Chinese" means all of these characters.
+They are indexed as single characters and as pairs of adjacent characters. In this module, "Chinese" means
+all of these characters.
 """
 
 _LATIN_NAME = re.compile(
