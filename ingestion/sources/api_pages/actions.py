@@ -29,7 +29,7 @@ class Action(NamedTuple):
 
 
 def stated_action(blocks: Sequence[MarkdownBlock]) -> Action | None:
-    """Return the action of a page about one operation; None if the page states none or several."""
+    """Return the action of a page about one operation; None if the page does not state exactly one."""
     found: dict[str, Action] = {}
     for index, block in enumerate(blocks):
         for name in _actions_in(block):

@@ -50,17 +50,18 @@ class OperationBuilder:
         """Add error codes. `block` is the block's name in the evidence. Return False if `found` is empty.
 
         The errors may be below a title such as "404 Not Found", from which an error was read. They replace
-        this error if one of their codes is `404`, or if all their codes are names such as `not_found`. If
-        the codes are names, their messages also get the status: "No such order (HTTP 404)".
+        this error if one of their codes is `404`, or if none of their codes is an HTTP status, as in a list
+        of `not_found` and `40401`. In the second case, their messages also get the status of the title:
+        "No such order (HTTP 404)".
         """
         if not found:
             return False
         if status := self._status:
             codes = [error.code for error in found]
-            are_names = not any(map(is_error_status, codes))
-            if are_names or status.code in codes:
+            has_status = any(map(is_error_status, codes))
+            if not has_status or status.code in codes:
                 self._drop_titled(status)
-            if are_names:
+            if not has_status:
                 found = [
                     error.model_copy(update={"message": with_status(error.message, status.code)})
                     for error in found
@@ -87,10 +88,11 @@ class OperationBuilder:
         self._error_title = (self.position, code)
 
     def describe_error(self, found: Sequence[ErrorCode]) -> bool:
-        """Add the error whose title is right above, with the message in `found`.
+        """Add the error whose title is right above the current block, with the message of the block.
 
-        For example, the title is "order_not_found", and the block below it is "404: No such order". The
-        status becomes part of the message. Return False if the block does not describe such an error.
+        `found` contains the errors that were read from the block. For example, the title is
+        "order_not_found", and the block is "404: No such order". The status becomes part of the message.
+        Return False if the block does not describe such an error.
         """
         title_at, code = self._error_title
         if not code or title_at != self.position - 1 or len(found) != 1:

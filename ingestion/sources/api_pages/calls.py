@@ -38,6 +38,7 @@ TARGET = rf"(?:(?:https?://|{_BASE_VARIABLE}|/)(?:<(?!br>)[\w-]+>|[^\s`|<>\"')�
 CALL = re.compile(
     rf"(?<![\w/])(?:[\[【(（]\s*)?({ANY_METHOD})(?:\*\*|[`\s:|\]】)）]|→|[-=]>|&nbsp;|<(?=https?:)|<[^>]{{0,200}}>)+({TARGET})"
 )
+"""A method (group 1) and a URL or path (group 2), with spaces, markup or an arrow between them."""
 METHOD_ALONE = re.compile(
     rf"(?<![\w/])({ANY_METHOD}|get|post|put|patch|delete)(?!\w|/(?!(?:{ANY_METHOD}|get|post)\b))"
 )
@@ -88,6 +89,7 @@ _SENTENCE_LINE = re.compile(r"\A\s*(?:[\u4e00-\u9fff]|[A-Z][a-z]+(?: [a-z]+){2,}
 _JSON_EXAMPLE = re.compile(r"^\s*[{\[]", re.MULTILINE)
 _HTTP_VERSION = re.compile(r"\sHTTP/\d")
 DECLARED_CALL = re.compile(rf"(?:^|\s)({ANY_METHOD})\s+(\S+)", re.IGNORECASE)
+"""A call in the front matter of a page, such as `post /v1/messages`."""
 _ACTION_QUERY = re.compile(r"(?:\A|(?<=&))(?:Action|(?<!&)action)=[A-Za-z][\w.-]*(?=&|\Z)")
 """A query parameter that names the operation, as in RPC-style APIs: `Action=CreateOrder`."""
 _OPERATION_QUERY = re.compile(
@@ -247,8 +249,8 @@ def stated_calls(block: MarkdownBlock) -> list[Call]:
 def labelled_request(block: MarkdownBlock, above: MarkdownBlock) -> Call | None:
     """Return the call of a code block that consists of a request line and a body or headers; else None.
 
-    The request line must not have an HTTP version. `above` is the block before `block`; it must be a
-    heading, a label or a bold title.
+    The request line must not have an HTTP version, because a message with a version is an example (see
+    `message_call`). `above` is the block before `block`; it must be a heading, a label or a bold title.
     """
     is_titled = above.kind == "heading" or is_label(above) or _BOLD.fullmatch(above.text.strip())
     is_announced = block.kind == "fence" and is_titled

@@ -89,8 +89,12 @@ _COLUMNS: Mapping[str, re.Pattern[str]] = MappingProxyType(
         ),
     }
 )
+"""The kinds of columns, such as `code` (error codes), with patterns for their titles.
+
+The first pattern that matches is used.
+"""
 _MEANINGS = ("description", "cause", "remedy")
-"""The kinds of columns that explain a code."""
+"""The kinds of columns that explain an error code."""
 _TEXT_KINDS = ("name", *_MEANINGS)
 """The kinds of columns whose titles add nothing to their texts."""
 _ROW_NUMBER = header_pattern("序号", r"no\.?", "#", "index")
@@ -279,7 +283,7 @@ def _count_identifiers(rows: TableRows, index: int) -> int:
 def is_parameter_table(columns: Columns) -> bool:
     """Return whether a table with these columns is a table of parameters.
 
-    Such a table has a column of names, a column `type`, `required` or `optional`, and no column of codes.
+    Such a table has a column of names, a column `type`, `required` or `optional`, and no error codes.
     """
     return (
         "name" in columns
@@ -289,7 +293,7 @@ def is_parameter_table(columns: Columns) -> bool:
 
 
 def is_named_values(columns: Columns) -> bool:
-    """Return whether a table has names with descriptions, values, defaults or examples, and no codes.
+    """Return whether a table has names with descriptions, values, defaults or examples, and no error codes.
 
     Such a table lists parameters only if a heading says so.
     """
@@ -298,7 +302,10 @@ def is_named_values(columns: Columns) -> bool:
 
 
 def is_error_table(columns: Columns) -> bool:
-    """Return whether a table has codes with a description, cause or remedy, but no `type` or `required`."""
+    """Return whether a table has error codes with a description, cause or remedy.
+
+    A table with a column `type` or `required` is not a table of errors.
+    """
     is_described = any(kind in columns for kind in _MEANINGS)
     has_types = "type" in columns or "required" in columns
     return "code" in columns and is_described and not has_types

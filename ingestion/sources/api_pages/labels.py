@@ -1,4 +1,7 @@
-"""Reads labels and their values on API pages, such as `Method: POST` and `**URL**`."""
+"""Reads labels and their values on API pages, such as `Method: POST` and `**URL**`.
+
+In function names, a fact is the URL or the method of an operation.
+"""
 
 import re
 from collections.abc import Iterator, Sequence

@@ -67,7 +67,7 @@ _CALLBACK = re.compile(
 )
 """A heading about requests that the platform sends, but not 发送通知 ("send a notification")."""
 _FACT_IN_CODE = re.compile(rf"`(?:(?P<method>{ANY_METHOD})|(?P<url>{TARGET}))`")
-"""A method or URL in code. A labelled line may give both: "Method: `POST`, path `/v1/x`"."""
+"""A method or URL in a code span. A labelled line may give both: "Method: `POST`, path `/v1/x`"."""
 
 
 @dataclass(frozen=True)
@@ -284,7 +284,8 @@ def _with_action(found: list[LocatedCall], blocks: Sequence[MarkdownBlock]) -> l
 def _describes_body(blocks: Sequence[MarkdownBlock]) -> bool:
     """Return whether a page has a table of request parameters, and says that requests have a body.
 
-    The heading of the table says so, or a JSON example below a heading such as "Request example".
+    The page says so if the heading of the table names the body, or if a JSON example follows a heading
+    such as "Request example".
     """
     heading = ""
     has_parameters = has_body = False
@@ -312,7 +313,7 @@ def _is_below_request(blocks: Sequence[MarkdownBlock], position: int) -> bool:
 def _without_examples(
     located_calls: Sequence[LocatedCall], blocks: Sequence[MarkdownBlock]
 ) -> Sequence[LocatedCall]:
-    """Return the calls without those in examples that repeat an operation stated elsewhere."""
+    """Return the calls, except calls in examples that only repeat a call from outside the examples."""
     examples = {located for located in located_calls if _is_example(blocks, located.block)}
     if not examples:
         return located_calls

@@ -1,4 +1,8 @@
-"""Reads the headings, tables, lists and labelled lines of one API operation; other blocks stay prose."""
+"""Reads what the headings, tables, lists, paragraphs and JSON examples of one API operation describe.
+
+If parameters, error codes or permissions replace a table or list, it is removed with its label. All other
+blocks stay prose.
+"""
 
 import re
 from collections.abc import Iterable, Sequence
@@ -110,7 +114,8 @@ class OperationReader:
     def _drop_label(self, block: MarkdownBlock) -> None:
         """Remove from the prose the label of the table or list that was just read.
 
-        `block` is the block before the table or list. In a list, only the last item can be the label.
+        `block` is the block before the table or list. If `block` is a list itself, its last item may be the
+        label.
         """
         prose = self._builder.operation.prose
         if is_title(block):

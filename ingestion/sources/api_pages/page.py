@@ -312,7 +312,7 @@ def _add_query_parameters(
         *operation.request_parameters,
     ]
     described = {normal_name(parameter.name) for parameter in known}
-    # Of some APIs, the URL includes the parameter that names the operation: `/?Action=CreateOrder`.
+    # `call_of` removes the query, except a parameter that names the operation: `Action=CreateOrder`.
     action = operation.url.partition("?")[2]
     for pair in query[1].replace("&amp;", "&").split("&"):
         name, _, value = pair.partition("=")

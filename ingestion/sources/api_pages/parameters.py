@@ -47,7 +47,7 @@ _ITEM_TYPE = re.compile(
 _PLAIN_NAME = re.compile(
     r"(?!(?:note|see|warning|example|default|tip|remark|hint|todo)\b)[a-z_][\w.-]*\s*[:：]\s"
 )
-"""A name before a colon."""
+"""A name before a colon at the start of an item, but not a word such as "note"."""
 _NAME_IN_CODE = re.compile(
     r"`(?!(?:null|true|false)`)[A-Za-z_$][^`]*`(?!\s*(?:and|or|cannot|can't|are|values?|is never)\b)"
 )
@@ -72,7 +72,7 @@ _STAR = re.compile(r"(?:\\\*|\*(?=[\s(（:：,，]|$))\s*")
 """A star after a name, which marks the parameter as required."""
 MAX_MARK_CHARS = 80
 """Number of characters at the start of an item that are searched for a mark."""
-_STATED = re.compile(
+_MARK_WORD = re.compile(
     r"[,，;；]?\s*\b(?:required|optional)\b\s*|[,，;；]?\s*(?:必填|必选|可选|选填)\s*",
     re.IGNORECASE,
 )
@@ -147,7 +147,9 @@ def are_marked_fields(items: Sequence[str]) -> bool:
 
     Such fields are parameters of a request, even if no text says so.
     """
-    return are_typed_fields(items) and all(_STATED.search(item[:MAX_MARK_CHARS]) for item in items)
+    return are_typed_fields(items) and all(
+        _MARK_WORD.search(item[:MAX_MARK_CHARS]) for item in items
+    )
 
 
 def _is_typed_field(item: str) -> bool:
@@ -203,7 +205,7 @@ _BULLET = re.compile(r"^(?P<indent>\s*)(?:[-*+•]|\d+[.)])\s+(?P<text>.*)$")
 def _nested_items(markdown: str) -> list[tuple[int, str]]:
     """Return the indentation and the text of each item of a list, on all levels.
 
-    Other forms of a name with a type are rewritten as "`name` (type): text".
+    Forms such as "`name: type` text" and "type `name`: text" are rewritten as "`name` (type): text".
     """
     items: list[tuple[int, str]] = []
     for line in markdown.split("\n"):
@@ -262,7 +264,7 @@ def _listed_parameter(match: re.Match[str], location: str) -> Parameter:
     mark = True if star else _stated_mark(stated)
     if mark is None:
         mark = required_mark(text_of(rest))
-    facts = _FACT_SEPARATOR.split(_STATED.sub("", text_of(stated)))
+    facts = _FACT_SEPARATOR.split(_MARK_WORD.sub("", text_of(stated)))
     limits = [fact.strip() for fact in facts if not TYPE.fullmatch(fact.strip())]
     about = without_final_mark(text_of(rest)).strip(" :：-–—*,，.")
     return Parameter(
@@ -291,6 +293,7 @@ SIMPLE_TYPE = re.compile(
     r"|bool(?:ean)?s?|dates?|time|datetime|timestamps?|uuids?|enums?|files?|binary|bytes?|array|list|of|or)",
     re.IGNORECASE,
 )
+"""A word of a type without fields, such as each word of `array of string` (see `is_simple_type`)."""
 _ARRAY_TYPE = re.compile(r"\W*(?:array|list|数组|列表)\W*", re.IGNORECASE)
 """An array type that does not name the type of the elements."""
 _CHINESE_OBJECT_TYPE = re.compile("对象|结构|实体")

@@ -105,7 +105,8 @@ def scopes_in(text: str) -> list[PermissionPackage]:
     """Return the permissions in a cell, list or sentence: code spans, and names with dots or colons.
 
     The rest of the line after a name is its description, unless another name follows, as in "`a` or `b`".
-    After a sentence with names, only sentences that state permissions count.
+    If there are names with colons, such as `files:read`, these are the permissions. Otherwise, a sentence
+    after a sentence with names counts only if it states permissions or begins with a code span.
     """
     found: dict[str, str] = {}
     for line in _SEPARATOR.split(text.replace("\\_", "_")):
@@ -222,7 +223,10 @@ def scopes_of_rows(rows: TableRows, columns: Columns) -> list[PermissionPackage]
 
 
 def scopes_of_actions(rows: TableRows) -> list[PermissionPackage]:
-    """Return the permissions in the first column whose cells all look like `files:Read`; may be empty."""
+    """Return the permissions in the first column whose cells all look like `files:Read`; may be empty.
+
+    Some platforms call such permissions actions.
+    """
     for column in zip(*rows, strict=False):
         names = list(map(text_of, column))
         if all(map(_ACTION.fullmatch, names)) and len(names) <= MAX_PERMISSIONS:

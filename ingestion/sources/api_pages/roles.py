@@ -28,7 +28,8 @@ _PATTERNS: Mapping[Role, str] = MappingProxyType(
 )
 """Words that announce what a table contains.
 
-The first role that matches is used. Therefore, "Error response" is about errors.
+`<` and `>` stand for the start and the end of an English word (see `_words`). The first role that matches
+is used. Therefore, "Error response" is about errors.
 """
 
 

@@ -18,7 +18,7 @@ from ingestion.sources.api_pages.calls import (
 from ingestion.sources.api_pages.columns import text_of
 
 PRODUCTION_URL = "Production URL"
-"""The label of the URL that `merge_servers` keeps."""
+"""The label of the pair with which `merge_servers` replaces the URLs on several servers."""
 
 _TEST_SERVER = re.compile(
     r"sandbox|\b(?:test(?:ing)?|dev(?:elopment)?|uat|qa|sit|stag(?:e|ing)|demo|mock|beta|pre-?prod(?:uction)?)\b"

@@ -178,7 +178,7 @@ class _OperationTables:
             for structure in self._structures
             if structure not in above and self._is_possible(structure, above[0])
         ]
-        # Prefer tables of this operation, of the same role, below `table`, and near it, in this order.
+        # Prefer tables of this operation, of the same role, after `table`, and near it, in this order.
         return min(
             _clearest_references(parameter, path, above[0], candidates),
             key=lambda structure: (

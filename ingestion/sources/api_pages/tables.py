@@ -264,7 +264,7 @@ _SEVERAL_NAMES = re.compile(
     rf"[A-Za-z_]\w*(?:\.\w+)*(?:(?:{_NAME_SEPARATOR.pattern})[A-Za-z_]\w*(?:\.\w+)*)+"
 )
 _WORDS = re.compile(r"[A-Za-z]+(?: [A-Za-z]+){2,}")
-"""A text that refers to fields described elsewhere: "all fields of Create"."""
+"""A text in place of a name, which refers to fields described elsewhere: "all fields of Create"."""
 _NOTHING = re.compile(r"无|none|n/?a|nil", re.IGNORECASE)
 """The text that a table contains instead of a name if the operation has no parameters."""
 _VALUE = re.compile(r"`([^`]{1,60})`\s*[:：=\-–—]?\s*([^`;；,，|]*)")
