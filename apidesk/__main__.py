@@ -1,7 +1,7 @@
 """Starts the command line for `apidesk` and `python -m apidesk`.
 
-The entry point must have the same name in a clone and in the wheel. The name of `app.cli.main` differs: the
-build of the wheel renames `app` to `apidesk.app`, also in imports.
+The entry point must have the same name in a clone and in the wheel. It therefore cannot be `app.cli.main`,
+which is `apidesk.app.cli.main` in the wheel.
 """
 
 from app.cli.main import main

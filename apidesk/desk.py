@@ -80,10 +80,10 @@ class AskOptions(TypedDict, total=False):
 class Apidesk:
     """Answers questions about the documents of a platform, and provides a retriever and tools.
 
-    In an `async with` block, everything runs on the event loop of the block, and synchronous methods can be
-    called only on other threads. In a `with` block, everything runs in a thread with its own event loop,
-    and all methods can be called on any thread. Outside a block, methods, properties and the objects that
-    properties return raise RuntimeError.
+    In an `async with` block, everything runs on the event loop of the block, and synchronous methods cannot
+    be called on the thread of this event loop. In a `with` block, everything runs in a thread with its own
+    event loop, and all methods can be called on any thread. Outside a block, methods, properties and the
+    objects that properties return raise RuntimeError.
     """
 
     def __init__(self, settings: Settings, models: CustomModels) -> None:

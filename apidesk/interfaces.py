@@ -1,8 +1,8 @@
 """The interfaces for LangChain: the pipeline as a Runnable, a retriever, and tools.
 
-Their methods can be called on any thread and any event loop. The work itself runs on the event loop of the
-open `Apidesk`, because the clients of models and stores belong to the event loop on which they were opened.
-Synchronous methods cannot be called on that event loop.
+The work of their methods runs on the event loop of the open `Apidesk`, because the clients of models and
+stores belong to the event loop on which they were opened. Asynchronous methods can be called on any event
+loop. Synchronous methods can be called on any thread, except the thread of the event loop of `Apidesk`.
 """
 
 import asyncio
@@ -131,13 +131,13 @@ def describe_problems(error: ValidationError) -> str:
 
 
 class AnswerPipeline(Runnable[QuestionInput, Answer]):
-    """Answers questions. In a trace, the pipeline is a run, and its steps are the child runs of this run.
+    """Answers questions. In a trace, the pipeline is a run, and each step of the pipeline is a child run.
 
-    The run dispatches the custom events `structured`, `sources` and `step`, but no `structured` event for
-    small talk. With `stream`, `astream` and `astream_events`, `step` events are dispatched while the answer
-    is written, otherwise when it is complete. The iterators of `stream` and `astream` have one item, the
-    answer. The methods raise ApideskError, in particular QuestionError for invalid input, and RuntimeError
-    outside `with apidesk.open()`.
+    The run dispatches the custom events `structured`, `sources` and, for each step of the answer, `step`.
+    For small talk, there is no `structured` event. With `stream`, `astream` and `astream_events`, `step`
+    events are dispatched while the answer is written, otherwise when it is complete. The iterators of
+    `stream` and `astream` have one item, the answer. The methods raise ApideskError, in particular
+    QuestionError for invalid input, and RuntimeError outside `with apidesk.open()`.
     """
 
     name = "apidesk"
@@ -260,10 +260,11 @@ class ToolFactory:
     def tools(self) -> list[BaseTool]:
         """Return tools with the same names, descriptions and arguments as the tools of the MCP server.
 
-        The content of a tool message is text for a model. The artifact of `ask` is the Answer, that of
-        `search` a list of documents, and that of `outline` a list of catalogue entries. The artifact of
-        `open` is a list of documents or, if it lists sections, of catalogue entries. The message of an
-        ApideskError, for example for a blank query, is returned as a tool message with the status `error`.
+        The content of a tool message is text for a model. The artifact of the message is the Answer for
+        `ask`, a list of LangChain documents for `search`, and a list of catalogue entries for `outline`.
+        For `open`, it is a list of LangChain documents or, if `open` lists sections, of catalogue entries.
+        The message of an ApideskError, for example for a blank query, is returned as a tool message with
+        the status `error`.
 
         The first call of this method in a process is slow, because it creates the schemas of the arguments.
         """
