@@ -143,8 +143,8 @@ async def _check_models(answer_service: AnswerService) -> dict[str, Check]:
     """Check the chat models.
 
     A model that does not work is `degraded` if questions can still be answered, and `failed` if not.
-    Questions can be answered if APIDESK_ON_MODEL_FAILURE is `extractive`, or if at least one model for
-    answers and at least one for extraction work.
+    Questions can be answered if APIDESK_ON_MODEL_FAILURE is `extractive`, or if at least one model in
+    `ChatModels.answer_models` and at least one in `ChatModels.extraction_models` works.
     """
     models = answer_service.models
     if models is None:

@@ -17,7 +17,7 @@ _URL_ESCAPES = str.maketrans({" ": "%20", "(": "%28", ")": "%29", "<": "%3C", ">
 
 
 def render_markdown(answer: Answer) -> str:
-    """Return the note of `doubt_notes`, if any, the steps as paragraphs, and the lists of `link_lists`."""
+    """Return the note of `doubt_notes`, if any, the steps of the answer, and the lists of `link_lists`."""
     return join_paragraphs([*doubt_notes(answer), *answer.answer, *link_lists(answer)])
 
 

@@ -60,7 +60,7 @@ _PRIVATE_TEXT = re.compile(
 )
 """Matches text that may be private. Questions with such text are not suggested to other users.
 
-The text must be in the Unicode normal form NFKC.
+The pattern is applied to questions in the Unicode normal form NFKC.
 """
 
 _QUOTED_WORD = re.compile("[\"'“”‘’「『《]([一-鿿]{1,6})[\"'“”‘’」』》]")

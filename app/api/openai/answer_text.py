@@ -91,7 +91,7 @@ class StreamedText:
         self._has_complete_sources = False
         """Whether the answer was already complete when its sources were sent.
 
-        The steps are then sent with the final answer, so that the note on doubts can precede them.
+        If so, the steps are sent with the final answer, so that the note on doubts can precede them.
         """
 
     def add(self, event: Event) -> str:
@@ -99,8 +99,8 @@ class StreamedText:
         self._streamed.apply(event)
         if isinstance(event.data, Sources):
             self._has_complete_sources = isinstance(event.data, CompleteSources)
-        is_held = self._has_complete_sources or self._streamed.is_restarted
-        if isinstance(event.data, Step) and not is_held:
+        is_deferred = self._has_complete_sources or self._streamed.is_restarted
+        if isinstance(event.data, Step) and not is_deferred:
             self._sent_steps.append(event.data.text)
             return self._send([event.data.text])
         if isinstance(event.data, Answer):
