@@ -55,8 +55,8 @@ RETRIEVAL_OPTIONS = ("k", "mode", "plot", "min_recall", "save")
 @click.option(
     "--save",
     type=click.Path(path_type=Path, dir_okay=False),
-    help="File for generated questions.  [default: data/evaluation/<name>.jsonl; <name> is that of the "
-    "platform file, or of its folder if the file is called platform.toml]",
+    help="File for generated questions.  [default: data/evaluation/<name>.jsonl; <name> is the name of "
+    "the platform file, or of its folder if the file is called platform.toml]",
 )
 @click.option(
     "--answers", is_flag=True, help="Measure answers instead of retrieval; requires QUESTIONS."

@@ -26,8 +26,11 @@ if TYPE_CHECKING:
 
 # --- models ---------------------------------------------------------------------------------------
 
-EMBEDDED_PROBES = ["ping", "a longer text that has more tokens"]
-"""Texts to embed. Different lengths reveal a server that returns a vector per token."""
+PROBE_TEXTS = ["ping", "a longer text that has more tokens"]
+"""Texts for the check of the embedding model.
+
+Their lengths differ, because this reveals a server that returns a vector per token instead of per text.
+"""
 
 
 @dataclass(frozen=True)
@@ -58,8 +61,8 @@ async def check_models(settings: Settings) -> list[ModelCheck]:
         async def embed() -> None:
             with model_errors(role):
                 async with asyncio.timeout(PROBE_TIMEOUT_S):
-                    vectors = await embeddings.aembed_documents(EMBEDDED_PROBES)
-                check_vectors(vectors, len(EMBEDDED_PROBES), role)
+                    vectors = await embeddings.aembed_documents(PROBE_TEXTS)
+                check_vectors(vectors, len(PROBE_TEXTS), role)
 
         checks.append(_run_check(role, embed()))
     return list(await asyncio.gather(*checks))

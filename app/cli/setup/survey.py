@@ -48,7 +48,7 @@ INTRODUCTIONS = ("readme.md", "index.md", "index.mdx", "_index.md")
 MIN_INTRODUCTION_CHARS = 20
 MIN_CHINESE_INTRODUCTION_CHARS = 10
 MAX_INTRODUCTION_CHARS = 300
-"""Length of a paragraph that describes the platform, in characters."""
+"""Limits of the length of a paragraph that describes the platform, in characters."""
 
 _IMAGE = re.compile(
     r"!\[(?:[^\[\]]|\[[^\[\]]*\])*\](?:\([^)]*\)|\[[^\]]*\])?|<img\b[^>]*>", re.IGNORECASE
@@ -57,7 +57,7 @@ _LINK = re.compile(
     r"\[([^\[\]]*)\](?:\([^)]*\)|\[[^\]]*\])|<a\b[^>]*>(.*?)</a\s*>", re.DOTALL | re.IGNORECASE
 )
 _LINK_START, _LINK_END = "\ue100", "\ue101"
-"""Private-use characters that mark the label of a link."""
+"""Private-use characters that are inserted before and after the label of a link."""
 _LABEL = re.compile(f"{_LINK_START}[^{_LINK_END}]*{_LINK_END}")
 _CHINESE = re.compile("[\u3040-\u30ff\u3400-\u9fff]")
 _SEPARATOR = re.compile(r"[|•]|\s[·/]\s")
@@ -65,7 +65,7 @@ _SEPARATOR = re.compile(r"[|•]|\s[·/]\s")
 _SENTENCE_END = re.compile(r"[.!?](?:\s|$)|[。！？]")
 
 _REFERENCE = re.compile(r"\$ref[\"']?\s*:\s*[\"']?(?:[^\s\"'#]*/)?([^\s\"'#/]+)")
-"""A `$ref` from an OpenAPI file to another file. The group is the name of the other file."""
+"""Matches a `$ref` to another file in the text of an OpenAPI file. The group is the name of that file."""
 
 MAX_NAMED_PROBLEMS = 3
 """Maximum number of unusable files that an error message names."""

@@ -52,10 +52,10 @@ def print_answer(answer: Answer) -> None:
 
 
 def print_steps(answer: Answer, console: Console) -> None:
-    """Print the steps of an answer. No numbers are added, because the steps of procedures contain numbers.
+    """Print the steps of an answer, without adding numbers.
 
-    If the output is not a terminal, the Markdown is printed as it is: lines are not wrapped, and links keep
-    their URLs.
+    If the steps are a procedure, their texts already begin with numbers. If the output is not a terminal,
+    the Markdown is printed as it is: lines are not wrapped, and links keep their URLs.
     """
     text = "\n\n".join(answer.answer)
     if console.is_terminal:

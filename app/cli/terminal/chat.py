@@ -46,7 +46,7 @@ def print_with_footnotes(answer: Answer, console: Console) -> None:
 
 
 def print_footnotes(answer: Answer, console: Console) -> None:
-    """Print one line per source, and the URL of each page below the sources on that page."""
+    """Print one line per source, and the URL of each page after the lines of the sources on that page."""
     for url, sources in groupby(answer.sources, lambda source: source.page_url):
         link = _link_style(url)
         for source in sources:
