@@ -41,7 +41,7 @@ MAX_SHOWN_EXAMPLES = 3
 """Maximum number of request examples in a document, and of response examples."""
 
 MAX_SUCCESS_RESPONSES = 4
-"""Maximum number of success responses in a document. Further ones are omitted."""
+"""Maximum number of success responses in a document. Further success responses are omitted."""
 
 
 class ApiDocumentBuilder:
@@ -102,8 +102,9 @@ class ApiDocumentBuilder:
     def _description(self, path_operation: PathOperation) -> str:
         """Return the description and a link to `externalDocs`.
 
-        A description that only repeats the name is replaced by the exact name, so that answers do not quote
-        both. For deprecated operations, webhooks and callbacks, such a description is left out.
+        A description that only repeats the name is replaced by the exact name, because an answer does not
+        quote a description that is equal to the name. For deprecated operations, webhooks and callbacks,
+        such a description is left out.
         """
         node, item = path_operation.node, path_operation.item
         text = node.text("description") or item.text("description") or node.text("summary")
@@ -298,7 +299,7 @@ def _scheme_requirement(operation: Operation, name: str, scopes: Node) -> _Schem
 def permission_packages(
     operation: Operation, labels: SectionLabels
 ) -> tuple[PermissionPackage, ...]:
-    """Return a package for each required scope.
+    """Return a permission package for each required scope.
 
     Each package has the description of its scope. If there are alternative requirements, every description
     lists the alternatives. If a call without credentials is allowed, the last description says so. Raises
@@ -351,7 +352,8 @@ def _scheme_with_label(requirement: _SchemeRequirement) -> str:
 def _alternative_text(alternative: list[_SchemeRequirement]) -> str:
     """Return the scopes of an alternative, such as `read + write`.
 
-    A scheme without scopes is represented by the name of its API key, or else by its kind or name.
+    A scheme without scopes is represented by the header or parameter of its API key, such as `X-Key`, or
+    else by its kind or name.
     """
     return " + ".join(
         name
@@ -361,7 +363,7 @@ def _alternative_text(alternative: list[_SchemeRequirement]) -> str:
 
 
 def _scheme_without_scopes(requirement: _SchemeRequirement) -> str:
-    """Return the name of the key if the scheme is an API key, otherwise the kind or name of the scheme."""
+    """Return the header or parameter of an API key, such as `X-Key`, or the kind or name of the scheme."""
     scheme = requirement.scheme
     key = scheme.text("name") if scheme.text("type") == "apiKey" else ""
     return f"`{key}`" if key else _scheme_kind(scheme) or requirement.name

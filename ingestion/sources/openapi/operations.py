@@ -21,7 +21,7 @@ MAX_EXAMPLES = 30
 """Maximum number of examples of one body."""
 
 MAX_EXAMPLE_CHARS = 12_000
-"""Maximum length of an example (text or JSON), in characters. Longer ones are omitted."""
+"""Maximum length of an example (text or JSON), in characters. Longer examples are omitted."""
 
 _MAX_CELL_CHARS = 200
 """Maximum length of an example in a table cell and of an example's title, in characters."""
@@ -206,7 +206,7 @@ class Operation:
     def success_responses(self) -> tuple[OperationResponse, ...]:
         """The responses with a 2xx status, or the only response if its status is `default`.
 
-        Next to other responses, `default` stands for unexpected errors.
+        If an operation also has responses with other statuses, `default` stands for unexpected errors.
         """
         is_only_default = [response.status for response in self.responses] == ["default"]
         return tuple(each for each in self.responses if is_only_default or each.is_success)

@@ -59,11 +59,12 @@ class OpenApiReader:
         Documents of webhooks follow, then those of callbacks.
 
         The document about the whole API is omitted if the `description` texts of the API and of its tags
-        are short. An operation that cannot be read yields a SourceError. `known` is ignored because a
-        description may consist of several files.
+        are short. An operation that cannot be read yields a SourceError. All files are read, even if
+        `known` contains them, because a description may consist of several files.
 
-        `page_url` templates may use the document's fields and `{operationId}`, `{tag}` (the first
-        tag), `{method}` and `{path}` (without its leading slash). These four are percent-encoded.
+        `page_url` templates may use `{operationId}`, `{tag}` (the first tag), `{method}` and `{path}`
+        (without its leading slash), which are percent-encoded, and the fields of `ApiDocument`, such as
+        `{serviceId}`.
 
         Raises SourceError if the description cannot be read, and ConfigurationError if `page_url` is
         malformed.
@@ -318,9 +319,10 @@ MIN_DESCRIPTION_CHARS = 80
 def overview_documents(source: OpenApiSourceConfig, root: Node) -> list[SourceDocument]:
     """Return a list of one document, which contains the descriptions of the API and of its tags.
 
-    Descriptions that are shorter than `MIN_DESCRIPTION_CHARS` are left out. If none remains, the list is
-    empty. The heading of a tag's description is the tag's `x-displayName` or, if it has none, its name.
-    Raises SourceError as `markdown_content` does.
+    Descriptions that are shorter than `MIN_DESCRIPTION_CHARS` are left out. If no description remains, the
+    list is empty. The heading of a tag's description is the tag's `x-displayName` or, if it has none, its
+    name. Raises SourceError if a description contains HTML that exceeds a limit, or if the description of
+    the API begins with malformed front matter.
     """
     text = "\n\n".join(_texts(root))
     if not text:

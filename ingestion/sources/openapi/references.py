@@ -24,7 +24,7 @@ MAX_REFERENCE_HOPS = 50
 """A chain of this many `$ref`s or more is not resolved."""
 
 _REFERENCE_TEXTS = ("summary", "description")
-"""Keys that are allowed next to a `$ref`. Their values replace those of the target."""
+"""Keys that an object with a `$ref` may also have. Their values replace those of the target."""
 
 _MAX_QUOTED_CHARS = 120
 """Maximum length of quoted text in an error message, in characters."""
@@ -86,14 +86,15 @@ class Node:
 
     @property
     def reference(self) -> str | None:
-        """The value of `$ref`; None if there is none."""
+        """The value of `$ref`; None if there is no `$ref`."""
         reference = self._get("$ref")
         return reference if isinstance(reference, str) else None
 
     def resolve(self) -> "Node":
-        """Return the target of the node's `$ref`, or the node itself if it has none. Raises SourceError.
+        """Return the target of the node's `$ref`, or the node itself if there is no `$ref`.
 
-        As OpenAPI 3.1 requires, a `summary` or `description` next to the `$ref` replaces the target's.
+        As OpenAPI 3.1 requires, the node's own `summary` and `description` replace those of the target.
+        Raises SourceError.
         """
         node, texts = self, dict[str, str]()
         for _ in range(MAX_REFERENCE_HOPS):

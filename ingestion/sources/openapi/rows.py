@@ -41,7 +41,11 @@ Direction = Literal["request", "response"]
 
 @dataclass
 class _Row:
-    """A row that is being built, with its children and variants."""
+    """A row that is being built.
+
+    Its children are the rows of its fields. Its variants are the rows of the alternative schemas in `oneOf`
+    and `anyOf`.
+    """
 
     name: str
     schema: Schema
@@ -59,7 +63,10 @@ class _Row:
     is_alternative: bool = False
     """Whether the row is one of several alternative schemas."""
     mark: str = ""
-    """A note if rows below are omitted, because of a limit or because an ancestor shows the same schema."""
+    """A note if children or variants are omitted; otherwise empty.
+
+    They are omitted if a limit is exceeded, or if an ancestor shows the same schema.
+    """
     children: list["_Row"] = field(default_factory=list)
     variants: list["_Row"] = field(default_factory=list)
 
@@ -145,7 +152,7 @@ class RowBuilder:
     def _unwrap(self, row: _Row) -> frozenset[int]:
         """Set `row.inner` and `row.dimensions`, and return the ancestors of the row's children.
 
-        Sets `row.mark` if rows below must be omitted.
+        Sets `row.mark` if the children and variants must be omitted.
         """
         row.inner, ancestors = row.schema, row.ancestors
         while True:
@@ -165,7 +172,7 @@ class RowBuilder:
 
     def _children(self, row: _Row, ancestors: frozenset[int]) -> Iterator[_Row]:
         required = row.inner.required
-        # If the schema lists no required fields, all fields of a request are optional. It is then unknown
+        # If the schema lists no required fields, all fields of a request are optional, but it is unknown
         # which fields a response always contains.
         is_stated = self.is_request or bool(required)
         named = [

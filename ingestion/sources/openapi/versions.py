@@ -21,7 +21,7 @@ from ingestion.sources.openapi.references import Node
 from schemas.errors import SourceError
 
 MAX_MEDIA_TYPES = 8
-"""Maximum number of media types of one body in OpenAPI 3. Further ones are ignored."""
+"""Maximum number of media types of one body in OpenAPI 3. Further media types are ignored."""
 
 _JSON = "application/json"
 _MULTIPART = "multipart/form-data"
