@@ -33,7 +33,7 @@ _MARK = re.compile(
     r"|[*`]|<(?=[^>]{0,200}>)|(?<![^\W_])_|_(?![^\W_])|\](?=\()|\{(?=#)"
     r"|\\(?=[!-/:-@\[-`{-~])"
 )
-"""Matches code spans, and text that Markdown would take for tags, emphasis, links or escapes."""
+"""Matches code spans in a cell, and text that Markdown would take for tags, emphasis, links or escapes."""
 
 
 def read_csv(data: bytes, delimiter: str = "") -> PageContent:
@@ -58,9 +58,10 @@ def read_csv(data: bytes, delimiter: str = "") -> PageContent:
 
 
 def _delimiter(text: str) -> str:
-    """Return the delimiter with which the most rows of the sample have the same number of cells.
+    """Return the delimiter that divides the most rows into the same number of cells.
 
-    The result is `_NO_DELIMITER` if the text has one column or looks like prose.
+    Only the first SAMPLE_ROWS rows are examined. The result is `_NO_DELIMITER` if the text has one column
+    or looks like prose.
     """
 
     # csv.Sniffer fails on files with one column or few rows, and may take a letter in words for a quote.

@@ -1,8 +1,8 @@
 """Computes the automatic numbers of the headings of a Word document, such as 2.3.
 
 An abstract list defines the start and the format of the numbers on each of its levels. Paragraphs refer to
-lists, and several lists may use one abstract list. They continue each other's numbers, unless a list has a
-start of its own for a level.
+lists, and several lists may use one abstract list. A list continues the numbers of the lists with the same
+abstract list, unless it has a start of its own for a level.
 """
 
 import re
@@ -35,7 +35,10 @@ class HeadingNumbers:
         }
         """Maps the id of a list and a level to the list's own start."""
         self._restarts = set(self._starts)
-        """The keys of `_starts` of which no paragraph has been counted yet."""
+        """The keys of `_starts` for which no paragraph has been counted yet.
+
+        The first paragraph that is counted for a key restarts the numbers.
+        """
         self._levels = {
             (abstract.get(f"{WORD}abstractNumId", ""), level.get(f"{WORD}ilvl", "")): level
             for abstract in root.iter(f"{WORD}abstractNum")
@@ -45,7 +48,7 @@ class HeadingNumbers:
         self._linked = {
             (key[0], value(level, "pStyle")): key[1] for key, level in self._levels.items()
         }
-        """Maps the id of an abstract list and a paragraph style to the level that has this style."""
+        """Maps the ids of an abstract list and of a paragraph style to the level that has this style."""
         self._counts: dict[str, list[int]] = {}
         """The current count on each level of an abstract list: [2, 3] after the heading 2.3."""
 

@@ -29,7 +29,7 @@ The ids of styles are not used, because they differ between the language version
 
 
 def value(element: ElementTree.Element | None, path: str) -> str:
-    """Return the attribute `val` of the element at `path`; empty if there is none.
+    """Return the attribute `val` of the element at `path`; empty if there is no such element.
 
     The steps of `path` are names without a namespace: `pPr/pStyle`.
     """

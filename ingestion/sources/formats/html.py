@@ -78,7 +78,7 @@ _NOTE = re.compile(r"note|tip|hint|info|warning|caution|danger|important|admonit
 _HEADINGS = ["h1", "h2", "h3", "h4", "h5", "h6"]
 _FORM_CONTENT = [*_HEADINGS, "header", "section", "table", "dl"]
 _BADGE = re.compile(r"badge|lozenge", re.IGNORECASE)
-"""Classes of labels in headings, such as "Beta". The labels are not part of the heading's text."""
+"""Matches the class of a label in a heading, such as "Beta". Labels are not part of the heading's text."""
 _TITLE_SEPARATORS = (
     (r"(?:\s[|·•:»–—-]+|:)\s+", r"\s+[|·•:«–—-]+\s"),
     ("[|｜–—_-] ?", " ?[|｜–—_-]"),

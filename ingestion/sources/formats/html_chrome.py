@@ -31,7 +31,7 @@ _GENERIC = frozenset(
      "info", "inner", "layout", "links", "list", "main", "notice", "page", "panel", "site", "top", "bottom",
      "web", "widget", "wrap", "wrapper"]
 )  # fmt: skip
-"""Words in names that do not say what the element contains."""
+"""Words in class names that do not say what the element contains."""
 _WORD = re.compile(r"[A-Z]?[a-z]+|[A-Z]+|\d+")
 _MODIFIER = re.compile(r"(?<=[^_-])(?:__|--).*")
 """The part of a class after the name of a BEM block (`footer__links`), or the hash that CSS modules add."""

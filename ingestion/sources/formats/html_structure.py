@@ -54,9 +54,10 @@ _TABLE_PARTS = ["thead", "tbody", "tfoot", "tr", "td", "th"]
 
 
 def mark_operations(content: Tag) -> None:
-    """Turn the signatures of operations into code, and the titles of their lists of parameters into labels.
+    """Turn the signatures of operations into `<code>` elements.
 
-    A parameter in a signature becomes a placeholder such as `{user_id}`.
+    The titles of the operations' lists of parameters become bold labels. A parameter in a signature becomes
+    a placeholder such as `{user_id}`.
     """
     for description in content.find_all("dl", class_=_OPERATION_CLASSES):
         terms = description.find_all("dt", recursive=False)
@@ -88,7 +89,7 @@ def _replace_element(element: Tag, name: str, mark: str, text: str) -> None:
 
 
 def _rewrite_field_list(parts: list[Tag]) -> None:
-    """Turn the titles of a Sphinx field list into bold labels, and the names of HTTP headers into code."""
+    """Turn the titles of a Sphinx field list into bold labels, and names of HTTP headers into `<code>`."""
     title = ""
     for part in parts:
         if part.name in ("dt", "th"):

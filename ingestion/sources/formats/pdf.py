@@ -21,7 +21,7 @@ A manual of a thousand pages costs about as much.
 """
 
 MAX_STREAM_BYTES = 20_000_000
-"""Maximum unpacked size of one stream, in bytes. The stream of a page's text has about 20,000 bytes."""
+"""Maximum unpacked size of one stream, in bytes. A page's text typically has about 20,000 bytes."""
 
 MAX_PAGE_CHARS = 500_000
 """Maximum number of characters on one page."""

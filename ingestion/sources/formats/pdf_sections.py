@@ -139,7 +139,7 @@ def _merge_cells(lines: list[PdfLine]) -> list[PdfLine]:
     Lines directly below each other are a cell in two cases:
 
     - The cell to the left or right is at the height of their middle.
-    - Their first line is at the height of two cells to the left, or of one cell to the right.
+    - Two cells to the left, or one cell to the right, are at the height of their first line.
     """
     stacks = list(_group_stacks(lines))
     cells: list[PdfLine] = []
