@@ -69,6 +69,14 @@ def test_code_in_cells_keeps_its_backticks(tmp_path: Path) -> None:
     assert (error.message, error.remedy) == ("`to` is missing", "Pass `to` or `a*b*`.")
 
 
+def test_error_keeps_its_description_next_to_message_and_cause(tmp_path: Path) -> None:
+    table = "| 错误码 | 描述 | 错误信息 | 原因 |\n| --- | --- | --- | --- |\n| 1001 | 库存不足 | no stock | 已售罄 |"
+    page = f"# 下单\n\n`POST /orders`\n\n## 错误码\n\n{table}\n"
+    (operation,) = read_operations(page, tmp_path / "page.md")
+    (error,) = operation.error_codes
+    assert (error.message, error.cause) == ("no stock", "库存不足。已售罄")
+
+
 @pytest.mark.parametrize(("last_row", "is_prose"), [("`cc` | worse", False), ("`0` | ok", True)])
 def test_table_of_errors_stays_prose_only_if_a_row_has_no_error(
     last_row: str, is_prose: bool, tmp_path: Path

@@ -27,7 +27,7 @@ MAX_RETRY_S = 60.0
 _TRANSIENT_STATUSES = {408, 425, 429, 500, 502, 503, 504}
 
 _URL_CHARACTERS = "%/:?#[]@!$&'*+,;=~"
-"""Characters that stay in the URL of a Markdown link. Others, such as spaces and parentheses, would end it."""
+"""Characters that stay in the URL of a Markdown link. A space or parenthesis, for example, would end it."""
 
 
 class JsonApi:

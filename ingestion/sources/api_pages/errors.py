@@ -100,7 +100,7 @@ def _errors_of_row(
     if not message:
         message, description = description, ""
     elif description and description.replace("`", "") != message.replace("`", ""):
-        cause = cause or description
+        cause = join_texts([description, cause])
     if _NO_ERROR_TEXT.fullmatch(message.strip("`")):
         return
     read = {message_at, *(index for kind, index in columns.at.items() if kind in _READ_KINDS)}

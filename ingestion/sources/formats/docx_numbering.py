@@ -91,7 +91,7 @@ class HeadingNumbers:
                 index = self._linked.get((name, source_id or style_id)) or next(
                     filter(None, levels), "0"
                 )
-                return number, int(index) if index in "012345678" else 0
+                return number, int(index) if index in tuple("012345678") else 0
         return "", 0
 
     def _start(self, list_id: str, index: int) -> int:

@@ -72,7 +72,7 @@ class WordStyles:
             outline = value(style, "pPr/outlineLvl")
             level = _HEADING_STYLE_LEVELS.get(value(style, "name").lower(), 0)
             if level or outline:
-                return level or (int(outline) + 1 if outline in "012345678" else 0)
+                return level or (int(outline) + 1 if outline in tuple("012345678") else 0)
         return 0
 
     def style_map(self) -> str:
