@@ -1,8 +1,9 @@
 """Selects between the versions of a page, if the index contains several versions of it.
 
-A question may name a version, as in "the file size limit in v1". Then chunks of this version replace those
-of the other versions of a page. Otherwise, chunks of the newest released version replace the others. A
-chunk of another version is kept if it contains words of the question that the newest version lacks.
+If the question names a version of the page, as in "the file size limit in v1", chunks of this version
+replace the chunks of all other versions. If it names no version, chunks of the newest version replace them,
+except chunks that contain words of the question that the newest version lacks. Deprecated versions count as
+the oldest, and unreleased versions as older than released ones.
 """
 
 from collections import defaultdict
@@ -33,7 +34,7 @@ class PageVersions:
     """The retrieved pages that exist in several versions, and what the question says about versions."""
 
     pages: Mapping[DocumentKey, _Versions]
-    """All versions of a page, under the key of the document of each version."""
+    """All versions of a page, by each document that is a version of it."""
     asked: Mapping[str, str]
     """The versions that the question names, each mapped to the words in the question that name it."""
     words: Set[str]
@@ -44,7 +45,7 @@ class PageVersions:
         return version_of(chunk) if self._versions_of(chunk) else ""
 
     def is_selected(self, chunk: Chunk) -> bool:
-        """Return whether the version of `chunk` is selected, or its page has only one version."""
+        """Return whether `select` keeps `chunk`, and does not replace it by chunks of other versions."""
         versions = self._versions_of(chunk)
         return not versions or version_of(chunk) in self._selected(chunk, versions)
 
@@ -53,9 +54,12 @@ class PageVersions:
         return self.asked.get(version_of(chunk), "")
 
     def select(self, ranking: Iterable[RetrievedChunk]) -> list[RetrievedChunk]:
-        """Return `ranking` with the chunks of unselected versions replaced, without duplicates.
+        """Return `ranking` with only chunks of selected versions, without duplicates.
 
-        Each of them is replaced by the most similar chunk of every selected version.
+        The top of this module explains which version of a page is selected. Each chunk of another version
+        is replaced by the most similar chunk of the selected version. If the question names several
+        versions of a page, all of these are selected, and a chunk of one is followed by the most similar
+        chunks of the others.
         """
         selected: dict[str, RetrievedChunk] = {}
         for retrieved in ranking:
@@ -133,7 +137,7 @@ class VersionFinder:
         self._index: tuple[Sequence[CatalogueEntry], _Index, _Index] | None = None
 
     def find(self, question: Question, chunks: Iterable[Chunk]) -> PageVersions:
-        """Return the versions of the documents of `chunks`, except chunks that the filters exclude."""
+        """Return the versions of the pages of `chunks`, without chunks that the filters exclude."""
         documents = {chunk.document_key: chunk for chunk in chunks}
         others = {key: self._other_documents(chunk) for key, chunk in documents.items()}
         keys = {key for found in others.values() for key in found}
@@ -158,8 +162,9 @@ class VersionFinder:
     def _other_documents(self, chunk: Chunk) -> list[DocumentKey]:
         """Return the documents that may be other versions of the document of `chunk`.
 
-        These have the same path, apart from the version. If an API has none, the APIs with the same title
-        are returned whose API paths are equal apart from the version.
+        These have the same path or page URL, apart from the version. If there are none, and the document
+        describes an API and has a version, these are the APIs with the same title and, apart from the
+        version, the same API path.
         """
         by_name, by_title = self._indexes()
 

@@ -9,10 +9,10 @@ brackets depend on the question, on the settings or on the caller.
       structured-question      classifies the question, in parallel with `retrieve`
       retrieve                 finds the `k` best chunks; `k` is a field of the question
         [retrieve/rerank]
-                               An off-topic question gets a fixed reply, which ends the run. If the rules
-                               are not sure that it is off-topic, only `ground` follows. The reply then
-                               says that the documents do not cover the question, and names the nearest
-                               pages.
+                               An off-topic question gets a fixed reply, which ends the run. If rules
+                               estimate that it may still be on topic, the reply says instead that the
+                               documents do not cover it, and names the nearest pages. Only `ground` runs
+                               after this reply.
       [expand-query]           retrieves again with search terms in the other language, Chinese or English
       boost-named-api          selects between versions of a page, then moves the chunks of the API that the
                                question names to the top
@@ -28,8 +28,8 @@ brackets depend on the question, on the settings or on the caller.
       ground                   checks citations, links and facts
         [ground/judge]
 
-Each model call is a run below its step, such as `answer/model`. Steps that would not help the reader of a
-trace are not runs.
+Each model call is a child run of its step, such as `answer/model`. Steps that would not help the reader of
+a trace are not runs.
 
 `runnables/factory.py` builds the steps from the settings.
 """
@@ -133,8 +133,8 @@ async def _answer_off_topic(
 ) -> Answer:
     """Return the reply to an off-topic question.
 
-    If the rules are not sure that the question is off-topic, the reply says that the documents do not cover
-    it, and names the nearest pages.
+    If the probability that it is on topic is at least `CLEARLY_OFF_TOPIC`, the reply says that the
+    documents do not cover the question, and names the nearest pages.
     """
     if (state["classification"].on_topic or 0.0) < CLEARLY_OFF_TOPIC:
         return await steps.refuse(state, config)

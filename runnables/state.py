@@ -71,7 +71,7 @@ class PipelineState(TypedDict):
     versions: NotRequired[PageVersions]
     """The versions of the chunks' pages. Set by `boost-named-api`."""
     missing_identifiers: NotRequired[Mapping[str, Sequence[str]]]
-    """Codes, paths, names and products in the question that no document contains.
+    """Error codes, paths, names and products in the question that no document contains.
 
     Each is mapped to similar ones that the documents contain. Set by `boost-named-api`.
     """
