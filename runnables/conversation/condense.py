@@ -150,9 +150,11 @@ class _Condenser:
             return reply
         condensed = " ".join(unescape_data(reply.question).replace(_JSON_PLACEHOLDER, " ").split())
         details = extract_details(text)
-        problem = await asyncio.to_thread(_problem, condensed, text, details, question.history)
-        if problem is not None:
-            log.warning("%s: the model's question is %s; using rules", STEP_NAME, problem)
+        reason = await asyncio.to_thread(
+            _rejection_reason, condensed, text, details, question.history
+        )
+        if reason is not None:
+            log.warning("%s: the model's question is %s; using rules", STEP_NAME, reason)
             return None
         if condensed == " ".join(text.replace(_JSON_PLACEHOLDER, " ").split()):
             return CondensedQuestion(question=question.text)
@@ -160,7 +162,7 @@ class _Condenser:
         return CondensedQuestion(question=_with_details(condensed, text, details, pasted))
 
     def _variables(self, question: Question, text: str) -> PromptVariables:
-        """Return the prompt's variables, with as many turns as fit the smallest window of the models."""
+        """Return the prompt's variables, with as many turns as fit the smallest context window."""
         variables: PromptVariables = {
             "platform_info": self._platform_info,
             "question": text,
@@ -191,10 +193,10 @@ def _fit_history(history: Sequence[Turn], tokens: int) -> list[Turn]:
     return turns
 
 
-def _problem(
+def _rejection_reason(
     condensed: str, text: str, details: ExtractedDetails, history: Sequence[Turn]
 ) -> str | None:
-    """Return what is wrong with a model's question, such as "too long"; None if it can be used."""
+    """Return why a model's question is rejected, such as "too long"; None if it can be used."""
     if not condensed:
         return "empty"
     if len(condensed) > max(MAX_QUESTION_CHARS, 3 * len(text)):
@@ -223,7 +225,7 @@ def _contains_name(text: str, name: str) -> bool:
 
 
 def _names(text: str) -> set[str]:
-    """Return the paths, codes, numbers and parameters in `text`."""
+    """Return the paths, error codes, long numbers and names of parameters in `text`."""
     codes = [code for code in error_codes(text) if not code.isdigit()]
     names = [*extract_details(text).paths, *codes, *_NAME.findall(text), *_NUMBER.findall(text)]
     return {name.strip("/.") for name in names}

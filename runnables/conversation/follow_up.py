@@ -2,10 +2,10 @@
 
 A follow-up may omit its subject. The subject is then taken from the conversation: after "how do I create a
 shipment", "which parameters are required" becomes "create a shipment: which parameters are required". A
-text omits its subject if its only content words are words for parts of an API, such as "parameters". Any
-other text has a subject of its own and stays unchanged, so that an off-topic question does not inherit the
-topic of the conversation. If a text contains a pronoun, as in "can I schedule it for midnight", it may also
-contain a few other words (see `MAX_NEW_WORDS`).
+text omits its subject if its only content words are words for parts of an API, such as "parameters", or for
+actions on it, such as "cancel". With a pronoun, as in "can I schedule it for midnight", a few other content
+words are allowed (see `MAX_NEW_WORDS`). Any other text has a subject of its own and stays unchanged, so
+that an off-topic question does not inherit the topic of the conversation.
 
 A follow-up such as "and Apple Pay?" only names something. The latest question is then repeated about the
 named thing: "how does Google Pay work" becomes "how does Apple Pay work".
@@ -58,7 +58,10 @@ midnight" has two new words.
 _LEADING_PRONOUN = re.compile(
     r"它们?(?!山)|[这那]个(?=接口|[的有需支能怎会要是最可]|[呢吗]?[？?。！! ]*$)|[该此这](?=接口)"
 )
-"""A Chinese pronoun that the subject can replace, unlike 这个 before a noun."""
+"""A Chinese pronoun that the subject can replace, such as 它, or 这个 in 这个接口 ("this API").
+
+这个 before any other noun does not match.
+"""
 
 _HOW = re.compile("怎么?|如何")
 
@@ -87,9 +90,9 @@ _BARE_VERB = re.compile(
 _ASKED_NOUN = re.compile(
     r"(?:which|what) \S+ (?=(?:(?:can|could|may|should|must|will) )?\S+ $)", re.I
 )
-"""The interrogative and its noun before a pronoun, such as "which role" in "which role can do that".
+"""An interrogative and its noun, such as "which role" in "which role can do that".
 
-The pronoun cannot refer to this noun.
+The pattern is applied to the text before a pronoun, which cannot refer to this noun.
 """
 
 _END_MARKS = "？?。.!！ "
@@ -97,14 +100,17 @@ _ELLIPSIS_END = re.compile(r"\s?(?:的?呢|也[^，,。]{0,6}吗|,? (?:too|as we
 """Words at the end of a follow-up that only names something."""
 
 _BEFORE_ACTION = re.compile(r"\b(?:i|we|you|to)\s+(?:an?\s+|the\s+)?$", re.I)
-"""The word before an action, such as "I" in "how do I create a booking"."""
+"""The end of the text before an action, such as "I" in "how do I create a booking"."""
 
 _PREPOSITION = re.compile(
     r"^(?:对于?|关于|换成|(?:如果|要是)是)\s*"
     r"|^(?:(?:for|with|about|the|an?|(?:in|on)(?= (?:the )?\S*(?-i:[A-Z0-9])))\b\s*)+",
     re.I,
 )
-"""Prepositions and articles before a name. "In" and "on" match only before a capital letter or a digit."""
+"""Prepositions and articles before the name in a follow-up.
+
+"In" and "on" match only before a word with a capital letter or a digit, as in "on iOS".
+"""
 
 _PHRASE_START = re.compile(r"^(in|on|at|for|with|from|via|using|by)\s+", re.I)
 _ARTICLE_START = re.compile(r"^(?:an?|the)\s+", re.I)
@@ -120,7 +126,7 @@ _DEFINITION = re.compile(
 """A question that asks only what something is or means."""
 
 _ENVIRONMENT = re.compile(r"^(?:in|on) |(?:[端版]|环境|平台)$", re.I)
-"""An environment to which a question applies, such as "on iOS" or 测试环境 ("test environment")."""
+"""Matches a phrase that names an environment, such as "on iOS" or 测试环境 ("test environment")."""
 
 _INDEFINITE_ARTICLE = re.compile(r"\ban?\s+$", re.I)
 
@@ -130,7 +136,7 @@ _NOT_ONLY_A_NAME = re.compile(
     r"|i|we|you|me|my|of|for|in|on|at|to|from|with|about|without|one|ones|that|there)\b",
     re.I,
 )
-"""A word or mark by which a text does more than name something."""
+"""A word or punctuation mark which shows that a text does more than name something."""
 
 _IDENTIFIER_FORMS = (
     r"[a-z0-9]+(?:_[a-z0-9]+)+",  # create_charge
@@ -186,13 +192,14 @@ def _repeat_about(text: str, history: Sequence[Turn], names_subject: bool) -> st
     The result is empty if `text` does more than name something.
 
     The named thing replaces a similar name, similar words or the API's name in the question. If the
-    question contains none of these, the named thing is appended, as in 怎么创建订单：iOS呢.
+    question contains none of these, the named thing is appended, as in "how do I create an order: iOS?".
 
     If `text` identifies its subject (`names_subject`) or names a part of an API, such as "the parameters",
-    nothing is appended and the result is empty.
+    it can only replace a similar name or similar words. Without these, the result is empty.
     """
     base, aspect = split_aspect(history)
-    is_repeated = _is_name(_without_preposition(_strip_ending(aspect)))  # "create an order: iOS?"
+    # The latest question may itself be a repetition, such as "create an order: iOS?".
+    is_repeated = _is_name(_without_preposition(_strip_ending(aspect)))
     question = base if is_repeated else history[-1].question
     rest = without_openers(text)
     if max(len(question), len(rest)) > MAX_CLAUSE_CHARS:
@@ -279,9 +286,10 @@ def _phrase_end(question: str, words: Iterable[Word], start: int) -> int:
 
 
 def _similar_noun(question: str, words: Sequence[Word], about: str) -> tuple[int, int] | None:
-    """Return the span of the first noun with "a" or "an" in `question` if `about` also has this article.
+    """Return the span of the first noun after "a" or "an" in `question`.
 
-    "An admin" is similar to "a sender". The span does not include the article.
+    The span does not include the article. The result is None if `about` does not begin with "a" or "an",
+    because "an admin" is similar to "a sender", but not to "the sender".
     """
     if not re.match(r"an?\s", about, re.I):
         return None
@@ -309,7 +317,7 @@ def _defined_term(question: str) -> tuple[int, int] | None:
 
 
 def _similar_name(question: str, new_name: str) -> tuple[int, int] | None:
-    """Return the span of the name in `question` that is most similar to `new_name`, and has its form."""
+    """Return the span of the most similar name in `question` that has the same form as `new_name`."""
     form = next((form for form in _NAME_FORMS if form.fullmatch(new_name)), None)
     if form:
         names = list(form.finditer(question))
@@ -333,9 +341,9 @@ def _similar_name(question: str, new_name: str) -> tuple[int, int] | None:
 def _similar_words(question: str, words: Sequence[Word], new_name: str) -> tuple[int, int] | None:
     """Return the span of a phrase in `question` that shares its first or last word with `new_name`.
 
-    The phrase has as many words as `new_name`: "Apple Pay" is similar to "Google Pay". Two Chinese
-    characters are similar to two others if the second ones are equal, as in 群聊 and 单聊. A part of a
-    hyphenated word such as "Wi-Fi" is never similar.
+    The phrase has as many words as `new_name`: "Apple Pay" is similar to "Google Pay". A Chinese phrase of
+    two characters is similar to a `new_name` of two characters with the same second character, as in 群聊
+    and 单聊. A part of a hyphenated word such as "Wi-Fi" is never similar.
     """
     new_words = split_words(new_name)
     is_pair = len(new_name) == 2 and not new_name.isascii()
@@ -446,7 +454,10 @@ def _has_antecedent(rest: str, pronoun_start: int) -> bool:
 
 
 def _names_subject(details: ExtractedDetails) -> bool:
-    """Return whether a text identifies its subject by a path, trace id, error, code or term such as T+1."""
+    """Return whether a text identifies its subject.
+
+    It does if it contains a path, a trace id, a failed response, an error code or a term such as T+1.
+    """
     failed = details.response is not None and details.error
     terms = error_codes(details.prose) or single_letter_terms(details.prose)
     return bool(details.paths or details.trace_id or failed or terms)

@@ -47,7 +47,7 @@ _OPENER = re.compile(
 _ARTICLE = re.compile(r"\b(?:an?|the)\s+", re.I)
 
 _APPENDED = re.compile(r"：|: |的")
-"""The separator after a base in a question that `make_standalone` has rewritten (see `split_aspect`)."""
+"""The separator before the text that `make_standalone` has appended, as in "create a shipment: iOS?"."""
 
 _STATE = re.compile(r"了\s*$")
 """The end of a clause that describes what has happened, such as 过期了 ("has expired")."""
@@ -166,12 +166,14 @@ def _is_state(clause: str) -> bool:
 
 
 def add_compared(subject: str, history: Sequence[Turn]) -> str:
-    """Return `subject` with what the latest question has replaced in the question before it.
+    """Return `subject` with both phrases that a comparison of the two latest questions is about.
+
+    The latest question must repeat the question before it with one phrase replaced by another. Otherwise,
+    the subject is unchanged.
 
     After "how do I create a booking" and "how do I cancel a booking", the subject "cancel a booking"
     becomes "create a booking, cancel a booking". After "... in node" and "... in go", a subject without
-    these words becomes "create a booking: node, go". The subject is unchanged unless one phrase was
-    replaced by another.
+    these words becomes "create a booking: node, go".
     """
     question, latest = history[-2].question, history[-1].question
     words, new_words = words_with_positions(question), words_with_positions(latest)
@@ -215,8 +217,8 @@ def _subject(question: str) -> str:
 def conversation_problem(history: Sequence[Turn]) -> str:
     """Return what the latest question is about, with its API and error codes.
 
-    A question that `make_standalone` has rewritten begins with the problem of an earlier turn. That problem
-    is kept.
+    A question that `make_standalone` has rewritten may begin with the problem of an earlier turn. That
+    problem is then returned.
     """
     subject = problem = ""
     for end, turn in enumerate(history, start=1):
@@ -227,9 +229,10 @@ def conversation_problem(history: Sequence[Turn]) -> str:
 
 
 def _problem(question: str, subject: str) -> str:
-    """Return `subject`, the subject of `question` and the error codes of `question`, without repetition.
+    """Return `subject`, then the subject of `question` and its error codes, without repetition.
 
-    Articles and case do not matter: "create a shipment" is the same as "Create shipment".
+    `subject` is the subject of the conversation. Articles and case do not matter: "create a shipment" is
+    the same as "Create shipment".
     """
     problem = _subject(question)
     own, known = (_ARTICLE.sub("", text).lower() for text in (problem, subject))
@@ -242,7 +245,7 @@ def _problem(question: str, subject: str) -> str:
 
 
 def _subject_of_clause(clause: str) -> str:
-    """Return the subject in `clause`; empty if it contains a pronoun.
+    """Return the subject in `clause`; empty if this subject contains a pronoun.
 
     A subject with more than `MAX_SUBJECT_WORDS` words is reduced to at most that many uncommon words.
     """
@@ -277,7 +280,8 @@ def _noun_phrase(clause: str) -> str:
 def _strip_aspect(subject: str) -> str:
     """Return the Chinese `subject` without the part of an API or the function words at its end.
 
-    For example, 退款 in 退款期限, 白名单 in 白名单在 and 标准版 in 标准版每天.
+    For example, 退款 ("refund") in 退款期限 ("refund period"), and 标准版 ("standard edition") in
+    标准版每天 ("standard edition every day").
     """
     for word in reversed(split_words(subject)):
         rest = subject[: subject.lower().rfind(word)].rstrip()
