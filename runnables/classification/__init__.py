@@ -1,1 +1,1 @@
-"""Classification of a question: its type, and how likely it is about the platform."""
+"""Classification of a question: its type, and the probability that it is about the platform."""

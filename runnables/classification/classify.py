@@ -55,7 +55,7 @@ CANDIDATE_CHUNKS = 10
 """Number of chunks in which the rules look for the question's API and error codes."""
 
 MIN_NAME_SHARE = 0.5
-"""Minimum share of an API's name, by information content, that a question must contain to name the API."""
+"""Minimum share of an API's name that a question must contain to name the API (see `_api_by_name`)."""
 
 ERROR_WORDS = re.compile(r"错误|报错|异常|失败|\b(?:errors?|exceptions?|fail(?:s|ed|ure)?)\b", re.I)
 """Words about a failed call."""
@@ -189,9 +189,9 @@ def search_candidates(
 
     If the question names a version or a chapter, such as 3.2, the chunks under its heading come first.
 
-    The glossary's equivalents are searched for as well. The general lexicon is less exact: its synonyms are
-    searched for only if no chunk contains a word of the question. Its translations are not searched for,
-    because more off-topic questions would then find chunks.
+    Equivalent terms from the glossary of platform.toml are searched for as well. apidesk's own lexicon (see
+    `general_lexicon`) is less exact: its synonyms are searched for only if nothing else finds a chunk. Its
+    translations are not searched for, because more off-topic questions would then find chunks.
 
     This function blocks: call it in a worker thread.
     """

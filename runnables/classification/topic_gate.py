@@ -78,8 +78,9 @@ def topic_features(
 
     This function blocks: call it in a worker thread.
 
-    - `topic`: the topic score of the question, with the best equivalents in place of its terms
-    - `mean`: the mean score of the question's words
+    - `topic`: the topic score of the question (see `TopicScorer`), after the equivalents with the highest
+      score have replaced its terms
+    - `mean`: the mean topic score of the question's words
     - `private`: 1 if the question contains a word about private life or general knowledge that no document
       contains, otherwise 0
     - `personal`: 1 if `_FIRST_PERSON` matches in the question, otherwise 0
@@ -102,7 +103,7 @@ def topic_features(
 def _gain_by_equivalents(
     text: str, topic: TopicScorer, lexicons: Iterable[Glossary | Lexicon]
 ) -> float:
-    """Return the change of the topic score, in nats, if equivalents replace the terms of `text`.
+    """Return the change of the topic score, in nats, if equivalent terms replace the terms of `text`.
 
     The equivalent with the highest score counts. Terms that are equivalent to each other count once.
     """
