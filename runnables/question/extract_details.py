@@ -39,7 +39,7 @@ _ERROR_CODE = re.compile(
     r"|[A-Z][A-Z0-9]{0,40}(?:_[A-Z0-9]{1,40}){1,8}|[A-Z]{2,8}(?:-[A-Z]{1,8}){0,3}[.-]?\d{3,9})"
     r"(?![A-Za-z0-9_]|-(?![\u4e00-\u9fff])|\.\w)"
 )
-"""A code, also before its message: `50036-电子凭证已过期`."""
+"""A code (see `error_codes`). A dash and its message may follow: `50036-电子凭证已过期`."""
 _ERROR_BEFORE = re.compile(
     r"(?:(?:报错|错误码?|异常码?|返回码|状态码|失败)了?[是为]?"
     r"|(?<![A-Za-z_])(?:(?:err(?:or)?|return|result|status|failure)[ _-]?(?:codes?|no|number)?"
@@ -74,7 +74,7 @@ Words such as "when" do not match, because they continue the sentence: "returns 
 """
 
 _CODE_KEY = re.compile(r"(?:err|fail|reason|result|ret|sub)(?:or|ure)?(?:code|no)$|error$")
-"""Matches the end of a key in the form that `plain_key` returns: `deliveryerrorcode`."""
+"""Matches the end of the key of an error code, in the form of `plain_key`: `deliveryerrorcode`."""
 _VALUE_OF_CODE_KEY = re.compile(
     r"(?:err(?:or)?|sub|ret(?:urn)?|result)_?(?:code|no)[\"']\s{0,9}:\s{0,9}"
     r"[\"']([a-z][\w.-]{1,60})[\"']",
@@ -130,7 +130,7 @@ _LOWER_CASE_CODE = re.compile(
     rf"|{_STATUS}\serror\b)",
     re.IGNORECASE | re.ASCII,
 )
-"""Matches a code after an error word or a status, or before a status with a word.
+"""Matches a code after an error word or a status, or before a status next to a word such as "HTTP".
 
 For example, "error: slot_unavailable" and "slot_unavailable (HTTP 409)".
 """
@@ -196,7 +196,7 @@ _MESSAGE_KEYS = (
 """
 
 _PROBLEM_KEYS = ("title", "detail")
-"""Further keys of messages, in a body that states an error (see `_states_error`)."""
+"""Keys of messages, but only in a body with the status or type of an error (see `_states_error`)."""
 
 _STATUS_KEYS = ("status", "statuscode", "httpstatus", "code")
 _HTTP_ERROR = re.compile(_STATUS)
@@ -301,7 +301,8 @@ def _lower_case_codes(text: str) -> list[str]:
     Such a code counts in one of these places:
 
     - after an HTTP error status, or after a word such as "error" or 错误码
-    - before such a status with a word, as in "card_declined error 402" or "card_declined 402 error"
+    - before an HTTP error status next to a word such as "error": "card_declined error 402", "card_declined
+      402 error"
     - in the JSON of a response with an error or a message
     - before a status alone, as in "card_declined 402", or after a word such as "returns"; in these two
       places, the code must say what is wrong (see `_FAILURE`)
@@ -384,10 +385,11 @@ def _assign_body(body: JsonObject, details: ExtractedDetails) -> None:
 
 
 def _is_response(fields: JsonObject) -> bool:
-    """Return whether the keys are typical of a response, or the body has an error or a message about one.
+    """Return whether pasted JSON is a response.
 
-    Requests may have the keys `type`, `title`, `status` and `message` as well, so these keys alone say
-    nothing.
+    It is a response if its keys are typical of one, if it contains an error object, or if it contains a
+    message together with the status or type of an error. Requests may have the keys `type`, `title`,
+    `status` and `message` as well, so these keys alone say nothing.
     """
     keys = fields.keys()
     if keys and len(keys & _RESPONSE_KEYS) >= min(2, len(keys)):
