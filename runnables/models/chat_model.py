@@ -202,7 +202,8 @@ class ChatModel:
     def _learn_window(self, window: int) -> None:
         """Use the size of the context window that the provider states in an error, in tokens.
 
-        If it is not smaller than assumed, the prompt was longer than estimated: the correction is raised.
+        If it is not smaller than assumed, the prompt was longer than estimated, so `token_correction` is
+        raised.
         """
         if window < self.window:
             self.window = window

@@ -48,7 +48,7 @@ MAX_ARGUMENT_CHARS = 4_000
 """Maximum length of a call's arguments as JSON, in characters; longer ones are not parsed."""
 
 MAX_QUOTED_ARGUMENT_CHARS = 200
-"""Maximum length of the part of unreadable arguments that is kept, in characters."""
+"""Maximum length of the value of `UNREADABLE`, in characters."""
 
 MAX_RESULT_TOKENS = 3_000
 """Maximum length of the result of one call, in tokens, before it is escaped."""
