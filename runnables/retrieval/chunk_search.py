@@ -222,8 +222,8 @@ def build_expand_query(search: ChunkSearch, depth: int = 0) -> StateFunction:
 
     - The classification has no search terms.
     - All documents are in the language of the question.
-    - One of these chunks contains at least `SUFFICIENT_WORD_SHARE` of the question's words, and each chunk
-      found for the terms alone contains a smaller share of the terms.
+    - One chunk of the first retrieval contains at least `SUFFICIENT_WORD_SHARE` of the question's words,
+      and each chunk found for the terms alone contains a smaller share of the terms.
     """
 
     async def expand_query(state: PipelineState, config: RunnableConfig) -> PipelineState:

@@ -4,14 +4,14 @@ A chunk defines an identifier in each of these cases:
 
 - The identifier is in a column of codes in a table, or is the name of a row (see `table_rows.row_name`).
   In a table with a column of codes, names in capitals in a column of names count as well.
-- The identifier starts a list item or a heading.
-- The identifier starts a line, and is in code, in bold or followed by a colon.
+- The identifier starts a list item, a heading or a quotation.
+- The identifier starts a line, and is a code span, is in bold or italics, or is followed by a colon.
 - The identifier follows the label "Operation ID:" at the start of a line.
 - The identifier is the name, path, last path segment or operation id of the chunk's API.
 
 A chunk also defines a path if it defines a pattern that matches the path, such as `/devices/${id}/state`.
 
-Some other mentions count as weaker definitions (see `LISTED`). All others are left to full-text search.
+Some mentions outside these cases are weaker definitions (see `LISTED`). Exact search ignores the rest.
 """
 
 import re
@@ -45,7 +45,7 @@ from schemas.document import Chunk
 from schemas.question import ExtractedDetails, Filters
 
 MAX_IDENTIFIERS = 6
-"""Maximum number of identifiers in a question that are looked up. Each takes one search."""
+"""Maximum number of identifiers in a question that are looked up. Each takes one search or more."""
 
 ERROR_TABLE_QUERY = "错误码 error code"
 """Full-text query that finds tables of error codes."""
@@ -74,14 +74,14 @@ _METHOD = re.compile(
     r"(?<![A-Za-z_])(?:(?:GET|POST|PUT|PATCH|DELETE|HEAD)(?![A-Za-z_])"
     r"|(?:get|post|put|patch|delete|head)(?=\s+[`\"']?(?:/|https?://)))"
 )
-"""A method in capitals, or in lower case before a path or URL."""
+"""An HTTP method in capitals, or in lower case before a path or URL."""
 
 _CURL = re.compile(r"(?<!\w)curl\s")
 _CURL_BODY = re.compile(r"\s(?:-d|-F|--data[\w-]*|--form|--json)(?!\w)")
 _LOCAL_FILE = re.compile(
     r"\.(?:py|[cm]?[jt]sx?|go|java|kt|rb|php|cs|cpp|rs|swift)$|(?:^|/)(?:node_modules|site-packages)/"
 )
-"""A file with source code, as in an error message."""
+"""The name of a file with source code, such as `app.py` in an error message."""
 _VALUE = re.compile(r"[a-z].*\d|\d.*[a-z]")
 """A name with letters and digits, such as `ord_1`."""
 
@@ -139,9 +139,10 @@ def find_definitions(
 def missing_identifiers(
     collection: Collection, details: ExtractedDetails, filters: Filters
 ) -> list[str]:
-    """Return the codes, paths, names and products in a question that no document contains, in lower case.
+    """Return what a question mentions, but no document contains: error codes, paths, names and products.
 
-    A code, path or name counts as contained if it is in a chunk that `filters` allow.
+    The result is in lower case. A code, path or name counts as contained if it is in a chunk that `filters`
+    allow.
 
     Products are the well-known platforms in products.toml. A product counts as contained if each of its
     words occurs in some document.
@@ -394,7 +395,7 @@ def _chunks_with_any_method(collection: Collection, path: str) -> list[Chunk]:
     segments = path.count("/")
 
     def match(url: str) -> tuple[int, int]:
-        """Return how well a URL matches: its equal segments, and the negated difference in length."""
+        """Return the number of equal segments, and the negated difference in the number of segments."""
         return count_matching_segments(path, url), -abs(url.count("/") - segments)
 
     matches = {url: match(url) for url in urls}

@@ -14,7 +14,10 @@ MAX_NUMBERED_DOCUMENTS = 3
 """Maximum number of documents whose sections are returned."""
 
 READ_DOCUMENTS = 20
-"""Number of documents to read at a time. More are read only if filters exclude most of these."""
+"""Number of documents to read at a time.
+
+More are read only if filters leave fewer than `MAX_NUMBERED_DOCUMENTS` documents.
+"""
 
 MAX_READ_DOCUMENTS = 200
 """Maximum number of documents to read, so that a filter that no document meets does not take seconds."""
@@ -42,12 +45,12 @@ _VERSION_PREFIX = "(?:[vV]|[Vv]ersion |[Rr]elease |版本 ?)?"
 
 
 def heading_numbers(question: str) -> list[str]:
-    """Return the first numbers such as `3.2` in `question` that may be versions or chapters.
+    """Return at most `MAX_NUMBERS` numbers such as `3.2` in `question` that may be versions or chapters.
 
     Each number is returned once. A number with one dot counts only at the start of the question, after one
     of `_WORDS_BEFORE`, or after a Chinese character that is not in `_CHARACTERS_BEFORE_VALUE`. Elsewhere,
-    it is often an amount. A number with two dots also counts elsewhere, but not after another word, as in
-    "python 3.8.1".
+    it is often an amount. A number with two dots also counts after a punctuation mark, as in "what changed
+    (3.8.1)?", but not after a word that is not in `_WORDS_BEFORE`, as in "python 3.8.1".
     """
     numbers = [
         match["number"]
@@ -82,7 +85,7 @@ def documented_numbers(collection: Collection, question: str) -> list[str]:
 def chunks_by_heading_number(
     collection: Collection, question: str, filters: Filters
 ) -> list[Chunk]:
-    """Return the chunks below headings that begin with a version or chapter number of `question`.
+    """Return the chunks under headings that begin with a version or chapter number of `question`.
 
     For example, 3.2 finds the heading "3.2.0 (2024-10-15)", and 4.2 finds "4.2 Callbacks". The chunks are
     sorted by `_rank`, and come from at most `MAX_NUMBERED_DOCUMENTS` documents.

@@ -43,7 +43,7 @@ MAX_NAME_CHARS = 200
 """Number of characters of a name that are compared; the rest is ignored."""
 
 MIN_NAME_COVERAGE = 0.46
-"""Minimum share of the words in the given name, by weight, that the names of a document must match.
+"""Minimum share of the words in the name to look up, by weight, that the names of a document must match.
 
 This share is called the coverage of the document.
 """
@@ -67,7 +67,7 @@ VERSION_BONUS = 0.5
 """Weight of a matching version relative to a word."""
 
 UNREQUESTED_VERSION_PENALTY = 0.02
-"""Penalty for a version in a document's title if the given name has no version."""
+"""Penalty for a version in a document's title if the name to look up has no version."""
 
 MAX_COMPARED_DOCUMENTS = 30
 """Maximum number of documents whose names are compared as a whole."""
@@ -283,7 +283,7 @@ class NameIndex:
 
 
 def is_title_of(name: str, entry: CatalogueEntry) -> bool:
-    """Return whether `name` is the title or the API name of the document, in any case and width."""
+    """Return whether `name` is the document's title or API name, ignoring case and character width."""
     titles = map(_normalise_identifier, (entry.title, entry.api_name))
     return _normalise_identifier(name) in titles
 

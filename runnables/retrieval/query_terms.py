@@ -60,7 +60,7 @@ MAX_SHORT_VALUE_CHARS = 2
 """Maximum length, in characters, of a value that counts only after words such as "is" or "code"."""
 
 MIN_LINE_CHARS = 15
-"""Minimum length, in characters, of a line that shows that code was pasted."""
+"""Minimum length, in characters, of a line that shows that program code or a log was pasted."""
 
 _MARKED_WORD = re.compile(
     r"(?<![\w.-])(?!\d{3}\b(?![.-]\w))-?(?=\w*[\d._-]|\w+[A-Z])[A-Za-z\d]+(?:[._-][A-Za-z\d]+)*(?![\w-])",

@@ -269,7 +269,7 @@ def _extend(chunk: Chunk, sections: Sections, shown: set[str]) -> list[Chunk]:
 
 
 def _merge(retrieved: RetrievedChunk, passage: Sequence[Chunk]) -> RetrievedChunk:
-    """Return `retrieved` with the bodies of `passage`, each below its headings."""
+    """Return `retrieved` with the bodies of `passage`, each preceded by its headings."""
     chunk = retrieved.chunk
     body = "\n\n".join(f"## {each.section or each.title}\n\n{each.body}" for each in passage)
     text = chunk.text.removesuffix(chunk.body) + body

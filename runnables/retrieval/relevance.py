@@ -33,7 +33,7 @@ ASKED_SECTIONS: Mapping[SectionKind, Need] = {
 """The need that shows that a question asks for a section of this kind (see `runnables.question.needs`)."""
 
 CODE_WORDS = frozenset(["code", "exampl", "sampl", "snippet", "代码", "例子", "样例", "示例"])
-"""The stems of words that ask for code."""
+"""The stems of words that ask for program code."""
 
 RARELY_ASKED: frozenset[SectionKind] = frozenset(
     {
@@ -94,8 +94,8 @@ class RankedChunk:
         """Return the features of `text`, a part of the chunk's body.
 
         `words` are the words of the question that are in `text` or in the heading. `is_code` says whether
-        `text` is only code. `is_named` says whether `text` contains a table row or list item whose name is
-        an identifier or value of the question.
+        `text` consists of code blocks. `is_named` says whether `text` contains a table row or list item
+        whose name is an identifier or value of the question.
         """
         terms = self.terms
         whole = f"{self.heading}\n{text}".lower()
@@ -134,10 +134,10 @@ class RankedChunk:
         return (is_request or kind in RARELY_ASKED) and not fits(kind, needs)
 
     def _is_code_unasked(self, text: str) -> bool:
-        """Return whether code does not answer the question, although it may contain words of the question.
+        """Return whether code blocks do not answer the question, although they may contain its words.
 
         This is so if the question contains a pasted call. It is also so if the question contains a name in
-        `text`, but does not ask for code or steps. `text` is the code with its heading.
+        `text`, but does not ask for program code or steps. `text` is the code blocks with their heading.
         """
         terms = self.terms
         has_name = any(value in text and not value.isdecimal() for value in terms.values)

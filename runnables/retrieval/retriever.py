@@ -210,7 +210,7 @@ class HybridSearch:
             chunks = found | self._read(hit for hit in candidates if hit not in found)
             candidates = _definitions_first(identifiers, chunks, found, ranking, candidates)
         if numbered := chunks_by_heading_number(self.collection, query, filters):
-            # With the score 0, they count as chunks that were added on purpose (see `relative_scores`).
+            # With the score 0, they count as added on purpose (see `relative_scores` in relevance.py).
             first = {ChunkHit.from_chunk(c): 0.0 for c in numbered[:MAX_LEADING_DEFINITIONS]}
             candidates = first | {h: s for h, s in candidates.items() if h not in first}
         return self._read_best(candidates, k, chunks)
