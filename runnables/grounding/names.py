@@ -21,7 +21,7 @@ from typing import Literal
 from ingestion.text.words import dictionary_words, read_word_lists
 
 MentionKind = Literal["target", "name", "word", "number", "permission"]
-"""The kind of a mention.
+"""The kind of a `Mention`.
 
 - `target`: a URL or path.
 - `name`: a name with `.`, `:` or `-`.

@@ -25,8 +25,8 @@ NON_NOUN_COVERAGE_FACTOR = 0.25
 
 It is low because colloquial questions use verbs that documents do not use, such as 弄 and 导出去. The
 value was measured on 100 pairs of colloquial questions. In each pair, files in samples/ answer one question
-and not the other. The answered question has the higher coverage in 57 pairs with a factor of 1, in 62 with
-0.5, and in 65 with 0.25. Public data sets show no difference.
+and not the other. The answered question has the higher `coverage` in 57 pairs with a factor of 1, in 62
+with 0.5, and in 65 with 0.25. Public data sets show no difference.
 """
 
 MIN_WORD_SHARE = 0.46
