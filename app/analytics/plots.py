@@ -1,9 +1,9 @@
 """Plots evaluations and replays with matplotlib.
 
-An evaluation is plotted as recall over k. Its lines differ in colour, marker and dashes, so that they can
-be distinguished in print and by readers with colour blindness. A replay is plotted as the number of
-questions per kind of change, and as a matrix of the verdict (confidence, off-topic or failed) before and
-after.
+An evaluation is plotted as recall over k, with one line per retrieval route. The lines differ in colour,
+marker and dashes, so that they can be distinguished in print and by readers with colour blindness. A replay
+is plotted as the number of questions per kind of change, and as a matrix of the verdict (confidence,
+off-topic or failed) before and after.
 """
 
 import math

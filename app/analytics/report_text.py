@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 
 CONTEXT_CHARS = 40
-"""Maximum number of characters that are kept in front of the first difference of a long line."""
+"""Maximum number of characters that are shown before the first difference in a long line."""
 
 
 def shorten(text: str, max_chars: int) -> str:

@@ -39,6 +39,7 @@ Outcome = Literal["answered", "not_covered", "refused"]
 CONFIDENCES: tuple[Confidence, ...] = get_args(Confidence)
 
 CITATION = re.compile(r"\[(\d+)\]")
+"""A citation in an answer, such as [1]."""
 
 _EMPHASIS = re.compile(r"[*`]+|(?<!\w)_+|_+(?!\w)")
 _ESCAPE = re.compile(r"\\([!-/:-@\[-`{-~])")
@@ -107,10 +108,14 @@ class ScoredAnswer(ApiModel):
 
 
 class Reliability(ApiModel):
-    """How many answers with one confidence level are right. Answers that cite no source are left out."""
+    """How reliable a confidence level is: the share of right answers among the answers with this level.
+
+    Only answers that cite a source are counted, and only if the question has facts or is unanswerable.
+    """
 
     confidence: Confidence
     answers: int
+    """Number of counted answers with this level."""
     right: float | None
     """Share of right answers; None if there are no answers."""
 
@@ -123,6 +128,7 @@ class AnswerScores(ApiModel):
     """
 
     answerable: int
+    """Number of answerable questions, which have gold documents or facts."""
     page: float | None
     """Share of the answerable questions with a gold document among the first five chunks."""
     evidence: float | None
@@ -148,6 +154,7 @@ class AnswerScores(ApiModel):
     agreement: float | None
     """Share of the graded answers for which the judge (`correct`) and the facts (`right`) agree."""
     unanswerable: int
+    """Number of unanswerable questions, which have neither gold documents nor facts."""
     honest: float | None
     """Share of unanswerable questions that were refused, not covered or answered with confidence `low`."""
     unanswerable_high: float | None

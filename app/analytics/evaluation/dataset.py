@@ -68,7 +68,7 @@ The message always says line 1, because the parser gets one line of the file at 
 """
 
 _OPERATION = re.compile(r"([A-Z]+) +(/\S*)")
-"""An operation, written as method and path."""
+"""A gold name that is an operation: a method and a path."""
 
 
 def _as_list(value: object) -> object:
@@ -293,7 +293,7 @@ class DocumentIndex:
         return index
 
     def add(self, chunks: list[Chunk], keep: bool = True) -> None:
-        """Add the document that consists of `chunks`; `keep` also adds it to the sample."""
+        """Add the document that consists of `chunks`. If `keep` is true, also add it to the sample."""
         if not chunks:
             return
         self.count += 1
@@ -358,7 +358,7 @@ class DocumentIndex:
         return [self.documents_named(name) for name in question.gold]
 
     def check_gold(self, questions: Iterable[EvaluationQuestion]) -> None:
-        """Check that every gold name exists. Raises QuestionError with the names that do not exist.
+        """Check that every gold name refers to a document. Raises QuestionError with the names that do not.
 
         The message begins with the file and the numbers of all lines that have such a name.
         """

@@ -1,8 +1,9 @@
 """Generates evaluation questions from the documents, deterministically.
 
 Scores on generated questions are optimistic, because such questions share more words with the documents
-than users' questions do. Scores on titles are the most optimistic. Scores on link texts are less
-optimistic, because the author of another page wrote the text.
+than users' questions do. Scores on questions generated from titles are the most optimistic. Scores on
+questions generated from the texts of links are less optimistic: a link text is written by the author of the
+page with the link, not by the author of the document that answers the question.
 """
 
 import posixpath
@@ -85,7 +86,10 @@ def generate_questions(
 
 
 def _unambiguous_candidates(documents: DocumentIndex) -> Iterator[QuestionCandidate]:
-    """Yield one candidate for each text that is about only one document, ignoring case."""
+    """Yield one candidate for each text that is about only one document.
+
+    Texts that differ only in case count as the same text.
+    """
     by_text: dict[str, list[QuestionCandidate]] = defaultdict(list)
     for chunks in documents.sample:
         for candidate in _candidates(chunks, documents):

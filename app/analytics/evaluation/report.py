@@ -77,7 +77,10 @@ def repeated_line(repeated: int) -> list[Text]:
 
 
 def _metrics_table(evaluation: Evaluation) -> Group:
-    """Return a table of metrics and latencies, with one row per route, and a note that explains the `*`."""
+    """Return a table of metrics and latencies, with one row per route.
+
+    If there are several routes, a `*` marks the primary route, and a note explains the mark.
+    """
     k = evaluation.k
     table = new_table("route", f"hit@{k}", f"recall@{k}", "95% CI", "MRR", "p50 ms", "p95 ms")
     for route in evaluation.routes:
@@ -120,7 +123,10 @@ def _curve_row(
 
 
 def _by_kind(evaluation: Evaluation) -> list[Table]:
-    """Return a table of the recall of generated questions on the primary route, by kind."""
+    """Return a table of recall by the part of a document that the questions were generated from.
+
+    The recall is that of the primary route. Returns no table if the questions were not generated.
+    """
     if evaluation.generated is None:
         return []
     route, k = evaluation.primary_route, evaluation.k

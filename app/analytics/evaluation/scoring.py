@@ -59,9 +59,9 @@ class QuestionResult(ApiModel):
     rank: int | None
     """Rank of the first gold document, from 1; None if it is not among the first 20 documents."""
     ranks: tuple[int | None, ...]
-    """For each name in `gold`, the rank of the first document that the name refers to, from 1.
+    """For each name in `gold`, the rank of the best-ranked document with this name, from 1.
 
-    None if this document is not among the first 20 documents.
+    None if no document with this name is among the first 20 documents.
     """
     milliseconds: float
     retrieved: tuple[RankedDocument, ...] = Field(alias="found")
@@ -108,7 +108,7 @@ class GeneratedQuestions(ApiModel):
     path: str
     """File in which the questions are saved."""
     counts: dict[GeneratedFrom, int]
-    """Number of questions of each kind."""
+    """Number of questions generated from each part of a document, such as the title."""
 
 
 class Evaluation(ApiModel):
