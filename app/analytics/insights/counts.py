@@ -19,7 +19,10 @@ from schemas.insights import (
 from schemas.question import QuestionType
 
 MAX_LISTED = 1_000
-"""Maximum number of errors, and of rated answers, in a report. The latest rated answers are kept."""
+"""Maximum number of errors in a report, and maximum number of rated answers.
+
+If there are more, the report contains the most frequent errors and the latest rated answers.
+"""
 
 MAX_MESSAGES = 3
 """Maximum number of messages that are reported per error code."""
@@ -27,16 +30,17 @@ MAX_MESSAGES = 3
 _LOWER_CASE_CODE = re.compile(
     r"(?:\d{3}[\s:]+)?([a-z][a-z0-9]*(?:_[a-z0-9]+)+)(?=[\s:：,，]+[^\Wa-z_]|\W*\Z)"
 )
-"""An error code of lower-case words joined by `_`, as in `idempotency_mismatch The key ...`.
+"""An error that starts with a code of lower-case words, as in `idempotency_mismatch The key ...`.
 
-The code ends the text, or the text after it does not start with a lower-case letter. Otherwise, such words
-are mostly parameters, as in `payment_method is required`.
+The words are joined by `_`. If a lower-case word follows, as in `payment_method is required`, the pattern
+does not match, because the joined words are then mostly the name of a parameter.
 """
 
 _UNSPECIFIC_START = re.compile(r"\W*(?:(?:fail(?:ed|ure)?|error|false)\b\W*)*", re.IGNORECASE)
+"""Words such as FAIL at the start of an error message."""
 
 _SYNTAX = re.compile(r"[{}\"“”]|(?<![\w\\])'|'(?!\w)|\\(?=[\"'])")
-"""Braces, quotes and the backslashes before quotes, but not apostrophes."""
+"""Braces, quotes and the backslashes before quotes in an error message, but not apostrophes."""
 
 _LABEL = re.compile(
     r"(^\W*|[,，;；:：.。(（\[]\s*|\s(?=\w+=))"
@@ -44,7 +48,10 @@ _LABEL = re.compile(
     r"\s*(?:[:：=]|\Z)",
     re.IGNORECASE,
 )
-"""A label such as `code:` or `msg=`. At the end of the text, the colon or equals sign is optional."""
+"""A label in an error message, such as `code:` or `msg=`.
+
+At the end of the message, the colon or equals sign is optional.
+"""
 
 ApiIdentity = tuple[str, str]
 """Name and path of an API; one of them may be empty."""
@@ -61,15 +68,16 @@ class DocumentedOperation(NamedTuple):
 OperationKey = tuple[str, str, str]
 """Path, methods (separated by commas) and name, such as `("/orders", "POST", "")`.
 
-Questions with equal keys are about the same operation. The key of a question with a name and a path is:
+Questions with equal keys are about the same operation. The key of a question is determined by the name and
+the path of the API that were recorded with it:
 
 - If the documents use this name for an operation at the path: the path and the method of this operation. If
   they use the name for several operations at the path, the key has the methods of all of them.
 - Otherwise, if all documented operations at the path have the same method: the path and this method.
-- Otherwise, if the path is documented: the path and the question's name.
+- Otherwise, if the path is documented: the path and the recorded name.
 - If the path is not documented: the path alone.
 
-The remaining fields of the key are empty.
+The fields of the key that are not listed in a case are empty.
 """
 
 

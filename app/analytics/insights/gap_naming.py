@@ -30,7 +30,7 @@ TIMEOUT_S = 60.0
 """Seconds to wait for the model. A report may take longer than an answer."""
 
 Wordings = Sequence[str]
-"""The texts of one group's questions. That of `TextGroup.representative` comes first."""
+"""The texts of one group's questions. The most typical one (`TextGroup.representative`) comes first."""
 
 log = logging.getLogger(__name__)
 

@@ -183,8 +183,9 @@ class GapCandidates:
         """Number of candidates that were added, including those that newer ones have replaced."""
         self._newest: deque[GapQuestion] = deque(maxlen=MAX_TEXTS)
         self._day: date | None = None
+        """The day of the record that was added last."""
         self._seen: set[tuple[str, str | None, str]] = set()
-        """Questions of the current day, by caller and text."""
+        """The questions of this day, as caller, session and text."""
 
     def add(self, record: QuestionRecord) -> None:
         """Add `record` if it is a gap candidate."""

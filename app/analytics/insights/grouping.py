@@ -86,10 +86,10 @@ does not yield 商 and 品.
 """
 
 COMMON_CHARACTER_SHARE = 10 ** (COMMON_ZIPF + 0.7 - 9)
-"""Share of everyday text above which a character is common and yields no term: 1 in 300.
+"""A character that occurs in at least this share of the words of everyday text yields no term: 1 in 300.
 
-This limit is higher than the limit for words (COMMON_ZIPF, 1 in 1,600), because a character occurs in many
-words.
+The limit is higher than the one for common words (COMMON_ZIPF, 1 in 1,600), because a character occurs in
+many words.
 """
 
 COMMON_DOCUMENT_WORD_SHARE = 1e-3
@@ -127,7 +127,7 @@ class TopicTerm:
     expected_share: float
     """Expected share of this term among the words of questions."""
     document_share: float
-    """Frequency in the documents of the word from which the term was derived, as a share of all words.
+    """How often the word from which the term was derived occurs among all words of the documents, 0 to 1.
 
     If the term was derived from several words, the most frequent one counts.
     """
