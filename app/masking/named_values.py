@@ -1,9 +1,10 @@
 """Finds secrets by the name before them, such as `token` or `password`, in text that developers paste.
 
-The name can be in code, in a request or log, in a table, or in a sentence. A value is found in three steps:
-match the separator after the name, find where the value ends, and check that the value is plausible for the
-name. Without a separator, as in "password hunter22" or "token (…)", stricter checks apply. Values in tables
-are found by `tables.py`, and values that precede their names by `values_before_names.py`.
+The name can be in source code, in an HTTP request or a log, in a table, or in a sentence. A value is found
+in three steps: match the separator after the name, find where the value ends, and check that the value is
+plausible for the name. Without a separator, as in "password hunter22" or "token (…)", stricter checks
+apply. Values in tables are found by `tables.py`, and values that precede their names by
+`values_before_names.py`.
 """
 
 import re
@@ -133,6 +134,7 @@ A longer number is a one-time code, even before a word such as 错误 or 毫秒.
 """
 _BRACKETS = "（(《〈[【{<"
 _MIN_CODE_IN_BRACKETS_CHARS = 6
+"""Minimum length, in characters, of a one-time code in brackets, if nothing else indicates a value."""
 _STATUS = re.compile(r"\d{3}")
 _CARD_CODE = re.compile(r"cv[cv]2?|安全码", re.IGNORECASE)
 """The name of the code on a bank card. This code can have three digits, like an HTTP status."""
@@ -408,9 +410,9 @@ def _secret_without_separator(text: str, start: int, end: int, kind: SecretKind)
     name = text[start:end]
     position = match_end(_GAP, text, end)
     if name.isascii() and position == end and text[position : position + 1] in ("", *"\"'`<{"):
-        return None  # no value follows: the mark may close the name, or the bracket belongs to code
+        return None  # no value follows: the mark may close the name, or the bracket belongs to source code
     if name == "pin":
-        return None  # usually a verb, as in "pin 4 packages"; PIN is checked
+        return None  # usually a verb, as in "pin 4 packages", unlike PIN
     is_mine = text.startswith("my ", max(start - 3, 0))
     if secret := _enclosed_secret(text, position, kind, name, is_assigned=is_mine):
         return secret

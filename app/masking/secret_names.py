@@ -19,7 +19,10 @@ class SecretKind(Enum):
     TOKEN = "token"
     SIGN = "sign"
     OPAQUE = "opaque"
-    """A secret only if it looks random, because `code` may be a status and `key` the name of a field."""
+    """The value is a secret only if it looks random.
+
+    For example, the value of `code` may be a status, and the value of `key` the name of a field.
+    """
     ONE_TIME = "one-time"
     AUTHORIZATION = "authorization"
     COOKIE = "cookie"
@@ -157,6 +160,7 @@ class SyntaxConfidence(IntEnum):
     """A quoted literal that is assigned, as in token = "…"."""
 
 
+# The patterns from here to `_PERSONAL` are matched with a whole value, or with a word of a passphrase.
 _PLACEHOLDER = re.compile(
     r"[<{\[(‹$].*|%\w+%?|[#@!](?:\{.*|[A-Za-z_.]*|\d+)|\?[A-Za-z ]+|[xX*.#_-]+|.*(?-i:EXAMPLE).*"
     r"|.*(?:\*{3}|x{4}|[-_]x{3}$|\.{2}$|\.{3}|…|‹|›|\$\{|\{\{|[<{]\w+[>}]).*"
@@ -187,7 +191,7 @@ _URL_OR_PATH = re.compile(
 _PATH = re.compile(r"[~.]{0,2}/(?:[\w.@-]+/)+[\w.@-]*")
 _NAME = re.compile(r"[A-Za-z_]+(?:-[A-Za-z]+)*")
 _CALL = re.compile(r"[A-Za-z_][\w.]*[(\[].*")
-_CODE = re.compile(r"[A-Za-z_]\w*(?:(?:\.|->|::|\+)[A-Za-z_]\w*)*;?")
+_SOURCE_CODE = re.compile(r"[A-Za-z_]\w*(?:(?:\.|->|::|\+)[A-Za-z_]\w*)*;?")
 _MEMBER = re.compile(r"[a-z][A-Za-z_]*(?:\.[A-Za-z_]+){1,6}(?:[!;]|\(\))?")
 _WORDS = re.compile(r"[A-Za-z]+(?:[._-][A-Za-z]+)*")
 _PERSONAL = re.compile(
@@ -195,7 +199,7 @@ _PERSONAL = re.compile(
 )
 
 _CHARACTER_CLASS = re.compile(r"[aA0]-[zZfF9]|\\[dwsx]")
-_ENCLOSED_CODE = re.compile(r"\d{4,8}")
+_ENCLOSED_ONE_TIME_CODE = re.compile(r"\d{4,8}")
 _CAPITALISED_WORD = re.compile(r"[A-Z][a-z]{3,}")
 _ONE_TIME_CODE = re.compile(r"\d{3,10}|(?=\D*\d)[A-Za-z0-9-]{4,10}")
 
@@ -223,7 +227,7 @@ _WORD_KINDS = {SecretKind.SECRET, SecretKind.PASSWORD}
 def is_plausible(kind: SecretKind, value: str, confidence: SyntaxConfidence) -> bool:
     """Return whether `value` can be a secret of `kind`.
 
-    For example, placeholders, types, URLs and unquoted code are not plausible.
+    For example, placeholders, types, URLs and unquoted source code are not plausible.
     """
     if len(value) > _MAX_CHECKED_CHARS:
         return kind is SecretKind.COOKIE or (value.isascii() and " " not in value)
@@ -235,7 +239,7 @@ def is_plausible(kind: SecretKind, value: str, confidence: SyntaxConfidence) -> 
         return _ONE_TIME_CODE.fullmatch(value) is not None
     if kind is SecretKind.OPAQUE:
         return " " not in value and is_random(value, min_chars=12)
-    if confidence < SyntaxConfidence.QUOTED and _is_code(value):
+    if confidence < SyntaxConfidence.QUOTED and _is_source_code(value):
         return False
     if " " in value and kind not in (SecretKind.COOKIE, SecretKind.AUTHORIZATION):
         return (
@@ -281,7 +285,7 @@ def is_plausible_enclosed(kind: SecretKind, value: str, opening: str) -> bool:
     stricter.
     """
     if kind is SecretKind.ONE_TIME:
-        return _ENCLOSED_CODE.fullmatch(value) is not None
+        return _ENCLOSED_ONE_TIME_CODE.fullmatch(value) is not None
     if not is_plausible(kind, value, SyntaxConfidence.SENTENCE):
         return False
     if kind is SecretKind.PERSONAL:
@@ -337,11 +341,11 @@ def _is_secret_number(kind: SecretKind, value: str, confidence: SyntaxConfidence
     return len(value) >= (6 if confidence >= SyntaxConfidence.ASSIGNED else 8)
 
 
-def _is_code(value: str) -> bool:
-    """Return whether `value` is code, such as md5(text), config.token or appSecret+params."""
+def _is_source_code(value: str) -> bool:
+    """Return whether `value` is source code, such as md5(text), config.token or appSecret+params."""
     if _CALL.fullmatch(value) or _MEMBER.fullmatch(value):
         return True
-    if not _CODE.fullmatch(value):
+    if not _SOURCE_CODE.fullmatch(value):
         return False
     parts = re.split(r"\W+|\d+$", value)
     return any(names_secret(part) for part in parts if not has_digit(part))

@@ -1,4 +1,4 @@
-"""Finds secrets in tables: in the row after a name such as `token`, or in the column below the name.
+"""Finds secrets in tables: in the cells to the right of a name such as `token`, or below the name.
 
 A table is in Markdown, or has values that are separated by commas, semicolons or tabs (CSV).
 """
@@ -27,6 +27,7 @@ _NOTE = re.compile(r"[ ]?[(（][^()（）]{0,20}[)）]$")
 """The note after a header, as in "App Secret (prod)"."""
 _HEADER = re.compile(r"[\w .-]{1,60}")
 _DELIMITERS = re.compile(r"\|?(?:[ \t]{0,4}:?-{1,80}:?[ \t]{0,4}\|?){2,}")
+"""The line below the headers of a Markdown table, such as |---|---|."""
 
 _CSV_CELLS = {
     delimiter: re.compile(
@@ -74,7 +75,7 @@ def _find_in_markdown(text: str) -> Iterator[TextSpan]:
 
 
 def _cells(line: str) -> list[re.Match[str]]:
-    """Return the cells of a row, followed by one empty cell."""
+    """Return the cells of a row of a Markdown table, followed by one empty cell."""
     row = line.strip()
     start = line.index(row) + row.startswith("|")
     return list(_CELL.finditer(line, start, len(line.rstrip())))
