@@ -169,6 +169,7 @@ class Caller:
 
 
 ADMIN = Caller("environment", "APIDESK_ADMIN_KEY", SCOPES, "environment")
+"""The caller that sends the key in APIDESK_ADMIN_KEY."""
 
 LOCAL = Caller("local", "a command on this machine", SCOPES, "local")
 """A command on this machine. It sends the temporary key that the server stores in a file for commands."""

@@ -40,8 +40,9 @@ log = logging.getLogger(__name__)
 class UsageCounter:
     """Counts uses in fixed windows. A window starts with the first use after the previous window.
 
-    A key identifies what is counted, for example ("requests", account). Fixed windows need only one number
-    per limit and key. Each process counts in memory if Redis is not configured or does not answer.
+    In this class, a key is not an API key, but identifies what is counted, for example ("requests",
+    account). Fixed windows need only one number per limit and key. Each process counts in memory if Redis
+    is not configured or does not answer.
     """
 
     def __init__(self, redis_url: SecretStr | None) -> None:
