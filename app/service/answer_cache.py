@@ -39,10 +39,13 @@ MAX_THREADS = 4
 """Number of threads of the cache. Nothing else uses them, so a slow database blocks only the cache."""
 
 _DIGESTS = TypeAdapter(list[tuple[str, str, str]])
+"""The format of digests in the database: the source, the id and the digest of each document."""
 
 StartAnswer = Callable[[EventSink | None], Coroutine[Any, Any, Answer]]
+"""Makes an answer. The argument, unless it is None, receives the events of the answer."""
 
 StoreAnswer = Callable[[Answer], Coroutine[Any, Any, None]]
+"""Stores a complete answer."""
 
 
 @dataclass(frozen=True)

@@ -194,7 +194,7 @@ class CachingAnswerer:
     async def _store_if_current(self, key: str, answer: Answer) -> None:
         """Cache the answer, unless an ingestion run has made it out of date while it was written.
 
-        The collection must still contain every source unchanged, and every suggested page.
+        The collection must still contain every cited chunk unchanged, and every suggested page.
         """
         documents = {(source.source, source.document_id) for source in answer.sources}
         chunks = await self._chunks_of_documents(documents)

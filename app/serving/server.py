@@ -106,8 +106,8 @@ def warn_of_unknown_settings() -> None:
 def check_bind_address(settings: Settings, engine: Engine, host: str) -> bool:
     """Check that an API key is configured or `host` is a loopback address.
 
-    Returns whether an API key is configured. This function blocks. Raises ConfigurationError if neither is
-    the case, and StoreUnavailable if the database cannot be used.
+    Returns whether an API key is configured. This function blocks. Raises ConfigurationError if the check
+    fails, and StoreUnavailable if the database cannot be used.
     """
     if Keyring(ApiKeyStore(engine), settings.admin_key).is_key_required:
         return True
