@@ -26,7 +26,7 @@ APPLICATION_LOGGERS = (*(f"{_ROOT}{name}" for name in ("app", "runnables", "inge
 """The loggers of apidesk's packages and of uvicorn."""
 
 PROVIDER_LOGGER = f"{_ROOT}ingestion.providers"
-"""The logger of providers' error messages, which are masked because they may quote a question."""
+"""The logger of model providers' error messages, which are masked because they may quote a question."""
 
 NOISY_LOGGERS = ("grpc._server", "milvus_lite.server_manager", "langsmith", "opentelemetry")
 """Loggers whose errors are not shown, because apidesk reports the errors itself or they are harmless.

@@ -103,7 +103,7 @@ class Metrics:
         )
         self.model_failures = counter(
             "model_failures",
-            "Calls of chat models that failed after all retries",
+            "Calls of models that failed after all retries or whose reply was invalid",
             "role",
             "model",
             "code",

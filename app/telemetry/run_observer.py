@@ -87,7 +87,7 @@ class RunObserver(AsyncCallbackHandler):
         metadata: dict[str, Any] | None = None,
         **kwargs: Any,
     ) -> None:
-        """Store the metadata of the call, which names the model."""
+        """Store the metadata of the call. They contain the name of the model."""
         self._call_metadata[run_id] = metadata or {}
 
     async def on_llm_end(self, response: LLMResult, *, run_id: UUID, **kwargs: Any) -> None:
@@ -104,7 +104,7 @@ class RunObserver(AsyncCallbackHandler):
         self._call_metadata.pop(run_id, None)
 
     async def on_custom_event(self, name: str, data: Any, *, run_id: UUID, **kwargs: Any) -> None:
-        """Count a custom event of `runnables.run_context`."""
+        """Count the event if it reports a failure, a retry or a valid structured output of a model."""
         if counter := self._counters.get(name):
             counter.labels(**data).inc()
 
@@ -151,7 +151,10 @@ class _ModelCall:
 
 
 class TokenMeter(AsyncCallbackHandler):
-    """Counts the tokens of all model calls of a run. Counts that the provider omits are estimated."""
+    """Counts the tokens of all calls of chat models in a run.
+
+    If the provider does not report the number of tokens of a call, it is estimated.
+    """
 
     run_inline = True  # as for RunObserver
 

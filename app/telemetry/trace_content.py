@@ -37,14 +37,16 @@ CACHED_TEXTS = 256
 PROMPT_FIELDS = ("messages", "prompts")
 """Fields of a run that contain prompts.
 
-The documents in a prompt are between `<documents>` and `</documents>`. In the question and other texts,
-such tags are escaped, so `_PROMPTED_DOCUMENTS` matches only the documents.
+The documents in a prompt are between `<documents>` and `</documents>`. In every text that is inserted into
+a prompt, such as the question, these tags are escaped. `_PROMPTED_DOCUMENTS` therefore matches only the
+documents.
 """
 
 _PROMPTED_DOCUMENTS = re.compile(r"(<documents>\n.*?\n</documents>)", re.DOTALL)
 """The documents in a prompt, or in the result of a tool."""
 
 _ERROR_NAME = re.compile(r"[A-Za-z_]\w*(?=\()", re.ASCII)
+"""The class of the error at the start of a run's field `error`, such as ValueError in `ValueError('…')`."""
 
 
 def summarise_chunks(fields: dict[str, Any]) -> dict[str, Any]:
@@ -91,7 +93,7 @@ class SecretMask:
     """Shortens the inputs or outputs of a run as `summarise_chunks` does, and masks secrets in them.
 
     Documents are not masked: they are long, and every caller may read them. Results are cached, because
-    LangSmith's client calls this function on the event loop.
+    LangSmith's client calls this object on the event loop.
     """
 
     def __init__(self) -> None:

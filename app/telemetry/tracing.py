@@ -132,7 +132,8 @@ class Tracing:
         `callbacks`. LangSmith groups runs into threads by the metadata `session_id`.
         """
         request = structlog.contextvars.get_contextvars().get("request_id")
-        answer = str(run_id) if mode else None  # for OpenTelemetry, whose spans have other ids
+        # `answer_id` is for OpenTelemetry, where the ids of spans differ from those of runs.
+        answer = str(run_id) if mode else None
         metadata = {"answer_id": answer, "session_id": session, "request_id": request}
         # Each run has its own tracer, as in LangChain, because a tracer keeps streamed runs in memory.
         tracers = [AnswerTracer(client=self._client)] if self._client else []
