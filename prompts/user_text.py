@@ -146,7 +146,8 @@ class UserText(ConfigModel):
     suggestions: Annotated[dict[SuggestionKind, NonEmptyStr], _complete(*get_args(SuggestionKind))]
     """Templates of suggested questions. `{name}` is an API, an error code or the subject of a heading.
 
-    In the template `section`, `{title}` is a page's title, and `{name}` one of its headings as a question.
+    In the template `section`, `{title}` is a page's title, and `{name}` a question about a section of the
+    page.
     """
     follow_ups: dict[SectionKind, NonEmptyStr]
     """Templates of questions about the sections of an API. `{name}` is the name of the API."""

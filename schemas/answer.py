@@ -28,7 +28,10 @@ class DegradedReason(StrEnum):
     QUESTION_NOT_CLASSIFIED = "question_not_classified"
     """No model could classify the question, so it was answered as a general question."""
     ANSWER_INCOMPLETE = "answer_incomplete"
-    """The model's reply was cut off, or a call that refines the answer with further chunks failed."""
+    """The model's reply was cut off, or a later call failed.
+
+    The later call adds the chunks that did not fit into the first call (APIDESK_SYNTHESIS=refine).
+    """
     ANSWER_UNSUPPORTED = "answer_unsupported"
     """The documents support nothing that the model wrote, so the answer quotes the documents."""
     RESEARCH_INCOMPLETE = "research_incomplete"

@@ -235,8 +235,9 @@ class ApiDocument(ApiModel):
     request_example: JsonValue = None
     response_example: JsonValue = None
     request_examples: tuple[Example, ...] = ()
-    """Further examples, with titles."""
+    """Examples with titles, in addition to `request_example`."""
     response_examples: tuple[Example, ...] = ()
+    """Examples with titles, in addition to `response_example`."""
     request_description: str = ""
     """Description of the request body as a whole."""
     response_description: str = ""

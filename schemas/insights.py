@@ -99,7 +99,7 @@ class ApiCount(ApiModel):
 
 
 class ErrorCount(ApiModel):
-    """Questions that name one error code or, without a code, one message."""
+    """How many questions contain an error code or, for an error without a code, its message."""
 
     error: str
     """The code, or the message of an error without a code."""

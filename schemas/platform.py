@@ -321,11 +321,11 @@ class PlatformInfo(ConfigModel):
 
     name: NonEmptyStr
     names: dict[Language, NonEmptyStr] = Field(default_factory=dict)
-    """The name in other languages."""
+    """The name by language; if a language is missing here, `name` is used."""
     description: NonEmptyStr
     """The platform and the topics that questions may be about."""
     descriptions: dict[Language, NonEmptyStr] = Field(default_factory=dict)
-    """The description that the page shows in other languages."""
+    """The page's description by language; if a language is missing here, `description` is used."""
     audience: NonEmptyStr
     tone: NonEmptyStr
     greeting: LocalizedText

@@ -27,6 +27,8 @@ MAX_PASTED_WORDS = 6
 """Maximum number of words from pasted JSON that are added to the search query."""
 
 _WORD = re.compile(r"[A-Za-z]+(?:[_-][A-Za-z]+)*")
+"""A string in pasted JSON that is one word, such as `provider_rejected`."""
+
 GENERAL_OUTCOME = re.compile(
     r"success|ok|(?:bad|invalid)_?request"
     r"|(?:(?:api|bad|client|internal|invalid|request|server|unknown)_?)*(?:error|exception|fail(?:ed|ure)?)",
@@ -35,7 +37,10 @@ GENERAL_OUTCOME = re.compile(
 """A word that says only whether a call succeeded, such as `failed`, `api_error` and `InvalidRequest`."""
 
 _COMPOUND = re.compile(r"[A-Za-z]+(?:_[A-Za-z0-9]+)+|[a-z]+(?:[A-Z][a-z0-9]*)+")
-"""A name of several words. Names of one word, such as `id`, are too common to search for."""
+"""The name of a field in pasted JSON, if it consists of several words.
+
+Names of one word, such as `id`, are too common to search for.
+"""
 
 
 class Turn(ApiModel):

@@ -258,7 +258,8 @@ class Settings(BaseSettings):
     """Days after which a recorded question is deleted."""
 
     suggest_questions: bool = True
-    """Whether `GET /suggestions` returns frequent recorded questions, to users of the same API key."""
+    """Whether `GET /suggestions` also returns recorded questions that were asked often with the caller's
+    API key."""
 
     spool: Path = Path("./data/spool")
     """Folder for question records that are not yet in the database. It should be kept across restarts."""
