@@ -10,7 +10,7 @@ from litestar.di import NamedDependency
 from litestar.params import FromQuery
 
 from app.analytics.evaluation.dataset import shuffle_key
-from app.analytics.evaluation.generated_questions import error_code_rows
+from app.analytics.evaluation.generated_questions import error_code_texts
 from app.api.openapi import QUESTIONS_TAG
 from app.api.question_sources import LoggedQuestions, about, as_question, is_subject
 from app.security.api_keys import Caller
@@ -208,7 +208,7 @@ def _error_code_questions(
     template = user_text(language).suggestions["error"]
     for entry in sorted(entries, key=lambda entry: entry.kind != "api")[:MAX_SCANNED_DOCUMENTS]:
         chunks = collection.chunks_of_document(entry.document_id, entry.source)
-        codes = {row.split()[0] for chunk in chunks for row in error_code_rows(chunk)}
+        codes = {row.split()[0] for chunk in chunks for row in error_code_texts(chunk)}
         if codes:
             yield DocumentQuestion(template.format(name=min(codes, key=shuffle_key)), entry)
 

@@ -118,7 +118,7 @@ def _candidates(chunks: list[Chunk], documents: DocumentIndex) -> Iterator[Quest
     if sentence := _first_sentence(chunks, title):
         yield QuestionCandidate("sentence", sentence, key, source)
     for chunk in chunks:
-        for text in error_code_rows(chunk):
+        for text in error_code_texts(chunk):
             yield QuestionCandidate("error_code", text, key, source)
         for text, target in _links(chunk, documents):
             if target != key:
@@ -142,7 +142,7 @@ def _first_sentence(chunks: list[Chunk], title: str) -> str | None:
     return " ".join(sentence.split())[:MAX_QUESTION_CHARS].strip(_PUNCTUATION)
 
 
-def error_code_rows(chunk: Chunk) -> Iterator[str]:
+def error_code_texts(chunk: Chunk) -> Iterator[str]:
     """Yield each error code with its meaning, such as "44203 price too low".
 
     The codes are in the first column of a table. The meaning is the first of the remaining cells
