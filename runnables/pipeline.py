@@ -133,8 +133,8 @@ async def _answer_off_topic(
 ) -> Answer:
     """Return the reply to an off-topic question.
 
-    If the probability that it is on topic is at least `CLEARLY_OFF_TOPIC`, the reply says that the
-    documents do not cover the question, and names the nearest pages.
+    A question that may be on topic gets the reply that the documents do not cover it, with the nearest
+    pages. Only a question whose probability is below `CLEARLY_OFF_TOPIC` is refused.
     """
     if (state["classification"].on_topic or 0.0) < CLEARLY_OFF_TOPIC:
         return await steps.refuse(state, config)

@@ -84,7 +84,10 @@ _MIN_VALUE_DIGITS = 3
 """Minimum number of digits in a value."""
 
 _MIN_VALUE_RUNS = 3
-"""Minimum number of runs in a value that contains a vowel, and so could be the name of a term."""
+"""Minimum number of runs of a value, if the token contains a vowel.
+
+A token with a vowel and fewer runs, such as HMACSHA256, is a term. A token without a vowel is no term.
+"""
 
 _INVISIBLE_CATEGORIES = {"Cc", "Cf", "Cn", "Co", "Cs", "Zl", "Zp"}
 """Unicode categories of invisible characters.

@@ -98,15 +98,15 @@ def _documented_api(answer: Answer) -> Source | None:
     """Return a source that describes the API that the question is about; None if there is no such source.
 
     If `answer.structured`, the structured question, has an API name, a path or both, the first source with
-    this name and path is returned. If there is no such source, but all sources describe one API, the
-    question is usually about this API, and the first source is returned. Instead of the first source, the
-    result is None in these cases:
+    this name and path is returned. If no source has them, but all sources describe the same API, the
+    question is usually about this API, and the first source is returned. The result is then None in these
+    cases:
 
     - The confidence is low.
     - The structured question has a path. The question is then about an API that no source describes.
     - The structured question has a name, and no model wrote the answer. In this case too, the question is
-      about an API that no source describes. If a model wrote the answer, the name may be an unusual name of
-      the API that the sources describe, which a model has copied from the question.
+      about an API that no source describes. A model, however, may have copied the user's own name for the
+      API into the structured question.
     """
     name, url = answer.structured.api_name, answer.structured.api_url
     if name or url:

@@ -31,7 +31,7 @@ from ingestion.store.schema import (
     CHUNK_FIELDS,
     Vector,
     chunk_from_row,
-    create_copied_chunks,
+    create_backup,
 )
 from ingestion.store.snapshot import (
     MAX_VARIABLES,
@@ -124,7 +124,7 @@ class LiteCopy:
     ) -> str:
         """Write all chunks into a new collection; return its name."""
         name = f"{self.alias}_{time.time_ns()}"
-        create_copied_chunks(client, name, vector_dimension(connection))
+        create_backup(client, name, vector_dimension(connection))
         ids = [chunk_id for (chunk_id,) in connection.execute("SELECT id FROM chunk")]
         for flushed in batches(ids, FLUSH_ROWS):
             for batch in batches(flushed, MAX_VARIABLES):

@@ -26,7 +26,7 @@ CHUNK_FIELDS = list(Chunk.model_fields)
 """Fields of a row that make up its chunk."""
 
 COPIED_FIELDS = [*CHUNK_FIELDS, "search_text"]
-"""Fields of a row to copy to another collection; `dense` is added if there are embeddings."""
+"""Fields of a row that a run copies from the previous collection, with `dense` if there are embeddings."""
 
 MAX_FIELD_BYTES = {
     "id": 64,
@@ -72,12 +72,11 @@ def create_chunks(client: "MilvusClient", name: str, dimension: int | None, toke
     _create(client, name, _chunk_schema(client, dimension, tokenizer), index)
 
 
-def create_copied_chunks(client: "MilvusClient", name: str, dimension: int | None) -> None:
-    """Create the collection `name` in Milvus Lite for the copy of an embedded collection.
+def create_backup(client: "MilvusClient", name: str, dimension: int | None) -> None:
+    """Create the collection `name` in Milvus Lite for the backup of a collection in a local file.
 
-    Searches use the snapshot of the embedded collection, an SQLite file. The copy serves to restore the
-    snapshot if it is missing (see `lite_copy.py`). `dimension` is the length of the embeddings; None if
-    there are none.
+    Searches use this file, an SQLite snapshot. The backup serves to restore a missing snapshot (see
+    `lite_copy.py`). `dimension` is the length of the embeddings; None if there are none.
     """
     schema = client.create_schema(auto_id=False, enable_dynamic_field=False)
     _add_chunk_fields(schema)

@@ -27,18 +27,18 @@ from runnables.conversation.subject import (
     IGNORED_STEMS,
     LANGUAGE,
     MAX_CLAUSE_CHARS,
-    MAX_FOLLOW_UP_CHARS,
+    MAX_SUBJECT_SOURCE_CHARS,
     MAX_SUBJECT_WORDS,
     PREDICATES,
-    PROBLEM_STEMS,
+    REMEDY_STEMS,
     Word,
     add_compared,
     all_stems,
     content_stems,
-    conversation_problem,
     conversation_subject,
     is_chinese,
     split_aspect,
+    subject_with_codes,
     uncommon_stems,
     without_openers,
     words_with_positions,
@@ -165,7 +165,7 @@ def make_standalone(
 
     `details` are the details of `text`, if they have been extracted already.
     """
-    if len(text) > MAX_FOLLOW_UP_CHARS:
+    if len(text) > MAX_SUBJECT_SOURCE_CHARS:
         return text
     history = [turn for turn in history if not is_small_talk(turn.question)]
     question = strip_small_talk(text)
@@ -175,12 +175,12 @@ def make_standalone(
     if names_subject:
         return text
     rest = without_openers(question)
-    subject, problem = conversation_subject(history), conversation_problem(history)
-    if problem and is_complaint(rest):
-        return _insert_subject(problem, rest)
-    if not _omits_subject(rest, subject or problem, history):
+    subject, full_subject = conversation_subject(history), subject_with_codes(history)
+    if full_subject and is_complaint(rest):
+        return _insert_subject(full_subject, rest)
+    if not _omits_subject(rest, subject or full_subject, history):
         return text
-    inserted = problem if _asks_about_problem(rest) else subject
+    inserted = full_subject if _asks_for_remedy(rest) else subject
     if len(history) > 1 and not COMPARISON_WORDS.isdisjoint(split_words(rest)):
         inserted = add_compared(inserted, history)
     return _insert_subject(inserted, rest) if inserted else text
@@ -443,7 +443,7 @@ def _omits_subject(rest: str, subject: str, history: Iterable[Turn]) -> bool:
         return len(new_stems(_NAME.sub(" ", rest), asked)) <= MAX_NEW_WORDS
     if verb := _BARE_VERB.fullmatch(rest):
         answers = (all_stems(turn.answer) for turn in history)
-        return stem(verb[1].lower()) in (PROBLEM_STEMS | API_STEMS).union(*answers)
+        return stem(verb[1].lower()) in (REMEDY_STEMS | API_STEMS).union(*answers)
     return not (_NAME.search(rest) or new_stems(rest, ""))
 
 
@@ -477,7 +477,7 @@ def _insert_subject(subject: str, rest: str) -> str:
     return f"{subject}：{rest}"
 
 
-def _asks_about_problem(rest: str) -> bool:
-    """Return whether `rest` asks about an unnamed problem, as in 那怎么解决 ("how to fix it")."""
+def _asks_for_remedy(rest: str) -> bool:
+    """Return whether `rest` asks for the cause or the remedy, as in 那怎么解决 ("how to fix it")."""
     words = set(all_stems(rest))
-    return bool(words & PROBLEM_STEMS) and not words & (API_STEMS - PROBLEM_STEMS - ERROR_STEMS)
+    return bool(words & REMEDY_STEMS) and not words & (API_STEMS - REMEDY_STEMS - ERROR_STEMS)

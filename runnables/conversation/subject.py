@@ -21,8 +21,11 @@ from runnables.conversation.small_talk import CLAUSE_END
 from runnables.question.extract_details import error_codes, extract_details
 from schemas.question import Turn
 
-MAX_FOLLOW_UP_CHARS = 4_000
-"""Maximum length of a follow-up that omits its subject, in characters, including pasted details."""
+MAX_SUBJECT_SOURCE_CHARS = 4_000
+"""Number of characters of a question in which its subject is looked for.
+
+A question that is longer, with its pasted details, is complete: it does not omit its subject.
+"""
 
 MAX_CLAUSE_CHARS = 200
 """Maximum length of the clause that contains the subject of an earlier question, in characters.
@@ -101,11 +104,11 @@ API_STEMS = _STEMS["api"]
 FRAME_STEMS = _STEMS["frame"]
 """Stems of words that only frame a question, such as "please" and "explain"."""
 
-PROBLEM_STEMS = _STEMS["problem"]
-"""Stems of words about the cause or the remedy of an unnamed problem, such as "fix"."""
+REMEDY_STEMS = _STEMS["remedy"]
+"""Stems of words that ask for the cause or the remedy, such as "why" and "fix"."""
 
 ERROR_STEMS = _STEMS["error"]
-"""Stems of words that refer to a problem without naming it, such as "error"."""
+"""Stems of words for something that went wrong, such as "error" and "failure"."""
 
 IGNORED_STEMS = API_STEMS | FRAME_STEMS
 """Stems of words that name no subject."""
@@ -166,9 +169,9 @@ def _is_state(clause: str) -> bool:
 
 
 def add_compared(subject: str, history: Sequence[Turn]) -> str:
-    """Return `subject` with both phrases that a comparison of the two latest questions is about.
+    """Return `subject` with the two things that "what is the difference?" compares.
 
-    The latest question must repeat the question before it with one phrase replaced by another. Otherwise,
+    These are the phrases in which the two latest questions differ. If they differ in more than one phrase,
     the subject is unchanged.
 
     After "how do I create a booking" and "how do I cancel a booking", the subject "cancel a booking"
@@ -207,41 +210,41 @@ def without_openers(text: str) -> str:
 
 def _subject(question: str) -> str:
     """Return the subject in the first clause of `question` that has content words; empty without one."""
-    prose = without_openers(extract_details(question).prose[:MAX_FOLLOW_UP_CHARS])
+    prose = without_openers(extract_details(question).prose[:MAX_SUBJECT_SOURCE_CHARS])
     for clause in CLAUSE_END.split(prose):
         if any(word not in FRAME_STEMS for word in uncommon_stems(clause)):
             return _subject_of_clause(clause.strip()[:MAX_CLAUSE_CHARS])
     return ""
 
 
-def conversation_problem(history: Sequence[Turn]) -> str:
-    """Return what the latest question is about, with its API and error codes.
+def subject_with_codes(history: Sequence[Turn]) -> str:
+    """Return what the latest question is about, with its API and error codes: "cancel a booking 44203".
 
-    A question that `make_standalone` has rewritten may begin with the problem of an earlier turn. That
-    problem is then returned.
+    A question that `make_standalone` has rewritten may begin with the result for an earlier turn. That
+    result is then returned.
     """
-    subject = problem = ""
+    subject = combined = ""
     for end, turn in enumerate(history, start=1):
         subject = _subject_after(history[:end], subject)
-        if not (problem and turn.question.startswith(problem)):
-            problem = _problem(split_aspect(history[:end])[0], subject)
-    return problem
+        if not (combined and turn.question.startswith(combined)):
+            combined = _join_subjects(split_aspect(history[:end])[0], subject)
+    return combined
 
 
-def _problem(question: str, subject: str) -> str:
+def _join_subjects(question: str, subject: str) -> str:
     """Return `subject`, then the subject of `question` and its error codes, without repetition.
 
     `subject` is the subject of the conversation. Articles and case do not matter: "create a shipment" is
     the same as "Create shipment".
     """
-    problem = _subject(question)
-    own, known = (_ARTICLE.sub("", text).lower() for text in (problem, subject))
+    combined = _subject(question)
+    own, known = (_ARTICLE.sub("", text).lower() for text in (combined, subject))
     if own in known:
-        problem = subject
+        combined = subject
     elif known not in own:
-        problem = f"{subject} {problem}"
-    codes = [code for code in error_codes(question) if code not in problem]
-    return " ".join(filter(None, [problem, *codes]))
+        combined = f"{subject} {combined}"
+    codes = [code for code in error_codes(question) if code not in combined]
+    return " ".join(filter(None, [combined, *codes]))
 
 
 def _subject_of_clause(clause: str) -> str:
@@ -259,11 +262,11 @@ def _subject_of_clause(clause: str) -> str:
 
 
 def _noun_phrase(clause: str) -> str:
-    """Return what the question `clause` asks about, without interrogatives and the verb that follows.
+    """Return what the question `clause` asks about, without interrogatives and the verb after it.
 
     For example, "currencies" in "which currencies are supported", "reminders" in "how do reminders work",
-    and "cancel a booking" in "how do I cancel a booking". The verb is kept in a question about a reason
-    ("why does the refund fail") and in a description of what has happened (过期了).
+    and "cancel a booking" in "how do I cancel a booking". The verb after it is kept in a question about a
+    reason ("why does the refund fail") and in a description of what has happened (过期了).
     """
     if asked := _ASKED_NOUN.match(clause):
         rest = _cut_predicate(_strip_frame(asked["rest"].strip()))
@@ -278,10 +281,10 @@ def _noun_phrase(clause: str) -> str:
 
 
 def _strip_aspect(subject: str) -> str:
-    """Return the Chinese `subject` without the part of an API or the function words at its end.
+    """Return the Chinese `subject` without the word for an aspect of it, or function words, at its end.
 
-    For example, 退款 ("refund") in 退款期限 ("refund period"), and 标准版 ("standard edition") in
-    标准版每天 ("standard edition every day").
+    For example, 退款 ("refund") in 退款期限 ("refund period"), because 期限 is in `API_STEMS`, and 标准版
+    ("standard edition") in 标准版每天 ("every day").
     """
     for word in reversed(split_words(subject)):
         rest = subject[: subject.lower().rfind(word)].rstrip()

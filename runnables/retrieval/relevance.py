@@ -19,10 +19,11 @@ MAX_COMPARED_CHUNKS = 20
 """Number of best chunks whose relevance is compared; with more, answers did not improve."""
 
 MIN_K = 4
-"""Minimum number of results at which the last one is chosen by its relevance.
+"""Minimum `k` at which the last of the `k` results is not the next one in the order of the search.
 
-The first three results may be there on purpose: as the definitions of identifiers, as the request
-parameters of an API, or as results for different parts of a question.
+It is the most relevant of the chunks that are left (see `with_relevant_chunk`). The first three results may
+be there on purpose: as the definitions of identifiers, as the request parameters of an API, or as results
+for different parts of a question.
 """
 
 ASKED_SECTIONS: Mapping[SectionKind, Need] = {

@@ -44,7 +44,9 @@ OFF_TOPIC = "off-topic"
 """The `kind` of a question that is not about the platform."""
 
 MIN_KEY_SIMILARITY = 0.85
-"""Minimum similarity at which an unknown key or kind counts as a misspelling of a known one.
+"""Minimum similarity at which an unknown key or `kind` of a question counts as a misspelling.
+
+For example, the key `fact` of a line in the file of questions is taken for `facts`.
 
 The similarity is difflib's ratio, from 0 to 1.
 """

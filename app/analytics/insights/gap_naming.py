@@ -107,7 +107,7 @@ def join_groups(groups: Sequence[TextGroup], topics: Sequence[QuestionTopic]) ->
 
 def _join_parts(parts: Sequence[TextGroup], name: str) -> TextGroup:
     largest = max(parts, key=lambda part: len(part.members))
-    # If several parts are joined, skip the words of a part with one question: no two questions share them.
+    # `undocumented` has words that several questions share. A part with one question has no such words.
     shared = [part.undocumented for part in parts if len(part.members) > 1 or len(parts) == 1]
     return replace(
         largest,

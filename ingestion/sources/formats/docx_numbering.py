@@ -58,22 +58,24 @@ class HeadingNumbers:
         The result is empty if the paragraph has no number, or one in a format that is not supported.
         """
         list_id, index = self._list_level(paragraph)
-        name = self._lists.get(list_id, "")
-        if (name, str(index)) not in self._levels:
+        abstract_id = self._lists.get(list_id, "")
+        if (abstract_id, str(index)) not in self._levels:
             return ""
         starts = [self._start(list_id, level) for level in range(index + 1)]
         is_restarted = (list_id, str(index)) in self._restarts
         self._restarts.discard((list_id, str(index)))
-        counts = self._counts.get(name, [])[: index if is_restarted else index + 1]
+        counts = self._counts.get(abstract_id, [])[: index if is_restarted else index + 1]
         is_new = len(counts) <= index
         counts += starts[len(counts) :]
         if not is_new:
             counts[index] += 1
-        self._counts[name] = counts
-        text = value(self._levels[name, str(index)], "lvlText")
-        if value(self._levels[name, str(index)], "numFmt") in ("bullet", "none"):
+        self._counts[abstract_id] = counts
+        text = value(self._levels[abstract_id, str(index)], "lvlText")
+        if value(self._levels[abstract_id, str(index)], "numFmt") in ("bullet", "none"):
             return ""
-        numbers = [self._formatted(name, index, level, count) for level, count in enumerate(counts)]
+        numbers = [
+            self._formatted(abstract_id, index, level, count) for level, count in enumerate(counts)
+        ]
         # `text` is a template such as `%1.%2`, in which `%1` stands for the number on level 0.
         used = [int(digit) - 1 for digit in re.findall("%([1-9])", text)]
         if any(level > index or not numbers[level] for level in used):
@@ -85,13 +87,13 @@ class HeadingNumbers:
         style_id = value(paragraph, "pPr/pStyle")
         sources = [("", paragraph), *self._styles.chain(style_id)]
         for source_id, source in sources:
-            if number := value(source, "pPr/numPr/numId"):
-                name = self._lists.get(number, "")
+            if list_id := value(source, "pPr/numPr/numId"):
+                abstract_id = self._lists.get(list_id, "")
                 levels = (value(element, "pPr/numPr/ilvl") for _, element in sources)
-                index = self._linked.get((name, source_id or style_id)) or next(
+                index = self._linked.get((abstract_id, source_id or style_id)) or next(
                     filter(None, levels), "0"
                 )
-                return number, int(index) if index in tuple("012345678") else 0
+                return list_id, int(index) if index in tuple("012345678") else 0
         return "", 0
 
     def _start(self, list_id: str, index: int) -> int:
@@ -99,14 +101,14 @@ class HeadingNumbers:
         start = self._starts.get((list_id, str(index))) or value(level, "start")
         return int(start) if start.isdecimal() and len(start) < 4 else 1
 
-    def _formatted(self, name: str, index: int, level: int, count: int) -> str:
+    def _formatted(self, abstract_id: str, index: int, level: int, count: int) -> str:
         """Return `count` in the number format of `level`; empty for an unsupported format.
 
         `count` is a component of the number of a paragraph on the level `index`. If that level has the
         element `isLgl`, all components are decimal.
         """
-        own = self._levels[name, str(index)]
-        number_format = value(self._levels.get((name, str(level))), "numFmt")
+        own = self._levels[abstract_id, str(index)]
+        number_format = value(self._levels.get((abstract_id, str(level))), "numFmt")
         if number_format in ("", "decimal") or own.find(f"{WORD}isLgl") is not None:
             return str(count)
         if number_format in ("upperLetter", "lowerLetter") and 1 <= count <= 26:
