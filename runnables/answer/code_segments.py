@@ -1,6 +1,7 @@
 """Finds code that a question does not ask for, and the words of a question in code.
 
-Tabs are blocks of code, each below its label, for example one per language.
+Some documents show an example in several languages: a label such as `**Python**` with code, then a label
+such as `**Java**` with code, and so on. Each label with its code is called a tab here.
 """
 
 import re
@@ -19,9 +20,10 @@ _NOT_WORDS = re.compile(
     r"|(?<=\S)[ \t]+(?:#|//)[ \t].*$",
     re.MULTILINE,
 )
-"""Matches `import` and similar keywords at the start of a line, and comments behind code.
+"""Matches the parts of code in which words of the question do not count.
 
-Of `from x import y`, it matches `from x import`.
+These are keywords such as `import` at the start of a line, and comments after code. Of `from x import y`,
+it matches `from x import`.
 """
 
 
@@ -50,7 +52,7 @@ def without_other_tabs(segments: Sequence[Segment], terms: QueryTerms) -> list[S
 def unasked_code(
     segments: Sequence[Segment], terms: QueryTerms, heading_words: Set[str]
 ) -> set[int]:
-    """Return the indices of the segments that are not quoted merely because a segment near them is quoted.
+    """Return the indices of the segments that must not be quoted as the context of another segment.
 
     If a request or response is pasted into the question, these are all code segments, because the asker
     already has code. Otherwise, these are the labels and code of each group of tabs that contains no word

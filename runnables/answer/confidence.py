@@ -29,7 +29,7 @@ MEDIUM = 0.45
 """Minimum probability for the confidence `medium`."""
 
 MIN_PROBABILITY_IF_DEFINED = 0.9
-"""Minimum probability of an answer that defines a code, if the question only names the code and its API.
+"""Minimum probability of an answer that defines an error code, if the question names only it and its API.
 
 It is chosen, not measured. It does not apply to an HTTP status of an API that the question does not name,
 because other APIs return the same status for other reasons.

@@ -1,4 +1,8 @@
-"""Answers questions without a model, with quotes of the passages that most likely answer them."""
+"""Answers questions without a model, with quotes of the passages that most likely answer them.
+
+A question such as "how do I sign a request and how do I refund an order?" has two parts. Passages are
+ranked and chosen for each part separately.
+"""
 
 import asyncio
 import re
@@ -49,7 +53,7 @@ from schemas.platform import PlatformInfo
 from schemas.question import ExtractedDetails
 
 MAX_RELATED_PAGES = 3
-"""Maximum number of pages that an answer names besides the first one."""
+"""Maximum number of pages that an answer suggests in addition to the page of its first chunk."""
 
 MAX_RELEVANCE_GAP = 2.0
 """Maximum difference in relevance between the best passage and a further passage to quote.
@@ -74,7 +78,7 @@ MIN_NAME_CHARS = 4
 """Minimum length of an API's name that is searched for in prose, in characters."""
 
 _LABEL = re.compile(r"^(?!https?:)([^:：`/]{1,20})[:：]\W*(?=/|https?:|[A-Z]+\b)")
-"""A label before an address or an HTTP method, such as "接口地址：" and "Method:"."""
+"""A label at the start of a segment, before a URL or an HTTP method: "接口地址：" or "Method:"."""
 
 QuotableSection = tuple[Chunk, Sequence[Segment]]
 """A chunk, and its segments that may be quoted (at least one)."""
@@ -128,7 +132,7 @@ def find_quotes(
     """
     details, structured = details_of(state["question"]), state["classification"].structured
     versions = state.get("versions", NO_VERSIONS)
-    # In a question that is only a pasted response, the words of the message are not the subject.
+    # If the question is only a pasted response, its error codes count, not the words of its message.
     codes = "" if details.prose else " ".join(error_codes(details.text))
     terms = QueryTerms.of(details, structured, collection, glossary, codes)
     chunks = _candidate_chunks(state)
@@ -158,8 +162,8 @@ def find_quotes(
         ]
         passages = rank_passages(candidates, weights)
         if versions.asked and not part_terms.identifiers:
-            # `rank_passages` may put a row that begins with the asked version first, as if the question
-            # asked for its definition. Only the relevance counts here.
+            # `rank_passages` may put a row first that begins with the version in the question, as if the
+            # question asked for a definition of this version. Only the relevance counts here.
             passages.sort(key=lambda passage: -passage.relevance)
         ranked.append(passages)
     chosen = [
@@ -282,7 +286,8 @@ def _choose_passages(
     best, *others = ranked
     definition = next((passage for passage in others if passage.codes), None)
     if definition and "error" in terms.needs:
-        # Below a heading such as "Error 1013", the best passage is about another code.
+        # The best passage defines no code of the question. If its heading names one, as in "Error 1013",
+        # the passage is therefore about another code.
         heading = best.chunk.section.rpartition(" > ")[2]
         is_about_code = heading.startswith(tuple(error_codes(heading))) or named_error_code(heading)
         return [definition] if is_about_code else [best, definition]
@@ -356,7 +361,8 @@ def _other_side(best: RankedPassage, others: Iterable[RankedPassage]) -> RankedP
 def _without_repeats(passages: Iterable[RankedPassage]) -> Iterator[RankedPassage]:
     """Yield `passages` without segments that an earlier passage contains.
 
-    A paragraph also counts as contained if another section of the same document has the same text.
+    A paragraph is also left out if an earlier passage quotes the same text from another section of its
+    document.
     """
     quoted = set[tuple[object, object]]()
     for passage in passages:

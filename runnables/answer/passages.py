@@ -43,15 +43,19 @@ SMALL_TABLE_CHARS = 500
 """Maximum length of a table that is quoted as a whole, in characters."""
 
 MAX_LABEL_CHARS = 40
-"""Maximum length of a label, in characters. A label is a paragraph that ends with a letter or a digit."""
+"""Maximum length of a label such as "Request example", in characters.
+
+A label is a short paragraph that ends with a letter or a digit.
+"""
 
 HEADING_FACTOR = 0.3
 """Factor for the weight of a word that is also in the heading, and so does not distinguish segments."""
 
 SIMILAR_SHARE = 0.6
-"""Minimum relevance of an anchor, relative to the most relevant segment of its chunk.
+"""Minimum relevance of an anchor that the question does not name.
 
-If the anchor is a table row, it is also the minimum relevance of other rows, relative to the anchor.
+It is a share of the relevance of the most relevant segment of the chunk. If the anchor is a table row, the
+constant also limits which other rows of the table are quoted with it (see `_further_rows`).
 """
 
 MIN_ASKED_SHARE = 0.3
@@ -119,7 +123,7 @@ class Candidate(RankedChunk):
         return bool(self._asked_names[index] or self._described_codes(index))
 
     def mentions_code(self, index: int) -> bool:
-        """Return whether the question is about an error number, which the segment contains."""
+        """Return whether the question is about an error number and the segment contains this number."""
         terms = self.terms
         is_about = "meaning" in terms.needs or terms.is_only_identifiers
         found = terms.identifiers_in(self.segments[index].text.lower())
@@ -152,10 +156,11 @@ class Candidate(RankedChunk):
         return is_only_term and terms.needs <= {"meaning"} and self.is_named(index)
 
     def stands_alone(self, index: int) -> bool:
-        """Return whether a row or list item answers without its neighbours.
+        """Return whether a row or list item is a complete answer without its neighbours.
 
-        Such a row defines a code, has a name that is a phrase of the question, or has a cell that the
-        question asks about. Such a list item explains a term or an identifier that the question is about.
+        This holds for a row that defines a code, explains a term, has a name that is a phrase of the
+        question, or has a cell that the question asks about. It also holds for a list item that defines a
+        code, or explains a term or an identifier that the question is about.
         """
         kind, needs = self.segments[index].kind, self.terms.needs
         if index in self.matrix_rows or self.defined_codes(index) or self.explains_term(index):
@@ -252,7 +257,7 @@ class RankedPassage:
     means.
     """
     mentions_code: bool
-    """Whether the question is about an error number, which the passage contains."""
+    """Whether the question is about an error number and the passage contains this number."""
     features: Mapping[str, float]
     relevance: float
     """The weighted sum of the features."""

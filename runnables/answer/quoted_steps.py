@@ -130,11 +130,12 @@ def _section_texts(passage: RankedPassage) -> list[str]:
 
 
 def _block_texts(segments: Sequence[Segment], max_chars: int) -> list[str]:
-    """Return the texts of the blocks that fit into `max_chars` characters.
+    """Return the texts of the blocks of `segments`, as many as fit into `max_chars` characters.
 
-    A block begins with the paragraph that introduces it, such as "Example:". An introduction at the end is
-    kept only if it is longer than a label, or if there is no other text. Each item of a numbered list is a
-    separate text. Added markup, such as the borders of tables, does not count towards `max_chars`.
+    A block is a paragraph, a table, a list or code. Its text begins with the paragraph that introduces it,
+    such as "Example:". An introduction at the end is included only if it is longer than a label, or if
+    there is no other text. Each item of a numbered list is a separate text. Added markup, such as the
+    borders of tables, does not count towards `max_chars`.
     """
     texts: list[str] = []
     introduction = ""
@@ -162,7 +163,7 @@ def _table(rows: Sequence[Segment]) -> str:
     """Return `rows` as a Markdown table, without the columns that are empty in all rows.
 
     If rows of the original table are left out, a row with an ellipsis is added at the end. A single row
-    gets no ellipsis, because it is clearly an excerpt. A single parameter still gets one.
+    gets no ellipsis, because it is clearly an excerpt, unless it is the row of a parameter.
     """
     all_columns = zip_longest(*(row.cells for row in rows), fillvalue=("", ""))
     columns = [column for column in all_columns if any(cell for _, cell in column)]
@@ -187,8 +188,8 @@ def _fit_texts(texts: Sequence[str], max_chars: int) -> list[str]:
 def cut_text(text: str, max_chars: int) -> str:
     """Cut `text` to about `max_chars` characters, at the end of a line, word or sentence if possible.
 
-    An ellipsis marks the cut, except in a code block. A table is cut at the end of a row, if it has one
-    before the cut.
+    An ellipsis marks the cut, except in a code block. A table is cut at the end of a row if at least one
+    whole row fits.
     """
     if len(text) <= max_chars:
         return text
@@ -203,7 +204,7 @@ def cut_text(text: str, max_chars: int) -> str:
 
 
 def _without_part_of_word(text: str) -> str:
-    """Return `text` up to its last whole line, word or sentence, if that ends in its second half."""
+    """Return `text` up to the last end of a line, word or sentence in its second half, if there is one."""
     end = max(text.rfind(mark) for mark in ("\n", " ", "。"))
     return text[: end if end > len(text) // 2 else len(text)].rstrip()
 

@@ -233,7 +233,8 @@ def _parameter_cells(
 ) -> tuple[str, str, str, str, str] | None:
     """Return the name, type, requirement, description and example in a row of parameters.
 
-    A text is empty if the table has no such column. The result is None for other tables.
+    A text is empty if the table has no such column. The result is None if the table does not list
+    parameters.
     """
     titles = user_text(context.language).api_document.parameter_columns
     if context.kind not in PARAMETER_KINDS or tuple(header[:2]) != titles[:2]:
@@ -246,7 +247,7 @@ def _parameter_cells(
 def _required_names(context: _RowContext, header: list[str], rows: list[list[str]]) -> set[str]:
     """Return the names of the parameters that every call needs.
 
-    A required parameter below an optional object is not one of them.
+    A required parameter inside an optional object is not one of them.
     """
     yes = user_text(context.language).api_document.yes
     found = filter(None, (_parameter_cells(context, header, row) for row in rows))

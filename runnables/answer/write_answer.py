@@ -213,7 +213,7 @@ class _AnswerWriter:
     async def _begin_streaming(
         self, state: PipelineState, chunks: list[RetrievedChunk], config: RunnableConfig
     ) -> OnText | None:
-        """Send the sources; return the callback for the answer's steps, or None without streaming."""
+        """Send the sources; return the callback that streams the steps, or None without streaming."""
         if run_context(config).streamed is None:
             return None
         on_event = partial(emit, config)
@@ -282,7 +282,7 @@ def _draft_from_text(text: str, model: ChatModel, is_cut: bool) -> Draft:
 
 
 def _draft(value: AnswerDraft, model: ChatModel, *, is_cut: bool, is_text: bool = False) -> Draft:
-    """Return the draft of `model`, which is degraded if the reply was cut off."""
+    """Return the draft of `model`, marked as degraded if the reply was cut off."""
     degraded = DegradedReason.ANSWER_INCOMPLETE if is_cut else None
     return Draft(value, model.name, is_plain_text=is_text, degraded=degraded)
 
