@@ -175,8 +175,8 @@ def add_compared(subject: str, history: Sequence[Turn]) -> str:
     the subject is unchanged.
 
     After "how do I create a booking" and "how do I cancel a booking", the subject "cancel a booking"
-    becomes "create a booking, cancel a booking". After "... in node" and "... in go", a subject without
-    these words becomes "create a booking: node, go".
+    becomes "create a booking, cancel a booking". After "... in node" and "... in go", the subject "create a
+    booking", which contains neither "node" nor "go", becomes "create a booking: node, go".
     """
     question, latest = history[-2].question, history[-1].question
     words, new_words = words_with_positions(question), words_with_positions(latest)
@@ -220,8 +220,8 @@ def _subject(question: str) -> str:
 def subject_with_codes(history: Sequence[Turn]) -> str:
     """Return what the latest question is about, with its API and error codes: "cancel a booking 44203".
 
-    A question that `make_standalone` has rewritten may begin with the result for an earlier turn. That
-    result is then returned.
+    A question that `make_standalone` has rewritten may begin with the text that this function returned for
+    an earlier turn. That text is then returned again.
     """
     subject = combined = ""
     for end, turn in enumerate(history, start=1):
