@@ -67,7 +67,7 @@ class PipelineSteps:
     classify: Runnable[Question, Classification]
     """Classifies the question, and extracts the API, parameters and errors that it names."""
     retrieve: Runnable[Question, list[RetrievedChunk]]
-    """Returns the `k` best chunks, reranked if the settings name a reranker, then the next best ones."""
+    """Returns the `k` best chunks (reranked if there is a reranker), followed by the next best ones."""
     refuse: AnswerFunction[PipelineState]
     """Returns the fixed reply to a question that is clearly off-topic."""
     expand_query: StateFunction
@@ -134,7 +134,7 @@ async def _answer_off_topic(
     """Return the reply to an off-topic question.
 
     A question that may be on topic gets the reply that the documents do not cover it, with the nearest
-    pages. Only a question whose probability is below `CLEARLY_OFF_TOPIC` is refused.
+    pages. A question is refused only if its probability of being on topic is below `CLEARLY_OFF_TOPIC`.
     """
     if (state["classification"].on_topic or 0.0) < CLEARLY_OFF_TOPIC:
         return await steps.refuse(state, config)
@@ -171,8 +171,8 @@ async def _answer_without_model(
 ) -> PipelineState:
     """Return `state` with a draft from `quote`, because all models failed.
 
-    If no model could classify the question either, rules classify it first, and `decline` drafts the answer
-    to an off-topic question. The reasons are in docs/decisions/0003-model-failure.md.
+    If no model could classify the question either, rules classify it first. If they find it off-topic,
+    `decline` drafts the answer instead. The reasons are in docs/decisions/0003-model-failure.md.
     """
     if (degraded := state["classification"].degraded) is not None:
         structured = (await classify_by_rules.ainvoke(state["question"], config)).structured
