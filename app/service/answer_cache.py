@@ -68,7 +68,7 @@ def document_digests(chunks: Iterable[Chunk]) -> DocumentDigests:
 
 
 class DocumentedPages:
-    """The page URLs of the documents in a collection."""
+    """The page URLs of the documents in a collection, read from its catalogue (the list of documents)."""
 
     def __init__(self, collection: Collection) -> None:
         self._collection = collection
@@ -82,7 +82,7 @@ class DocumentedPages:
     def has_all(self, urls: Iterable[str]) -> bool:
         """Return whether each of `urls` is the URL of a document, with or without an anchor.
 
-        The result is true if the collection has no catalogue. Blocks, and raises the errors of
+        The result is true if the catalogue is empty. Blocks, and raises the errors of
         `Collection.catalogue`.
         """
         if (catalogue := self._collection.catalogue()) is not self._catalogue:
