@@ -107,7 +107,8 @@ def join_groups(groups: Sequence[TextGroup], topics: Sequence[QuestionTopic]) ->
 
 def _join_parts(parts: Sequence[TextGroup], name: str) -> TextGroup:
     largest = max(parts, key=lambda part: len(part.members))
-    # `undocumented` has words that several questions share. A part with one question has no such words.
+    # `undocumented` has the words that the questions of a part share. In a part with one question, these
+    # are all of its undocumented words, so they are left out when the part is joined with others.
     shared = [part.undocumented for part in parts if len(part.members) > 1 or len(parts) == 1]
     return replace(
         largest,

@@ -43,7 +43,7 @@ MIN_GAP_SIZE = 3
 """Minimum number of questions in a gap, because two questions can share a rare word by chance."""
 
 MAX_WORDINGS = 50
-"""Maximum number of wordings that are reported per gap."""
+"""Maximum number of wordings (distinct texts of questions) that are reported per gap."""
 
 MAX_WORDING_CHARS = 300
 """Maximum length of a reported wording, in characters; longer wordings are truncated."""

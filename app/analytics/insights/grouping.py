@@ -51,11 +51,11 @@ MAX_TEXTS = 3_000
 MIN_GROUP_SIMILARITY = 0.4
 """Minimum average similarity at which two groups are joined.
 
-Measured on sets that contain three topics with fifteen wordings each, among unrelated questions. The three
-topics become the three largest groups
+Measured on sets that contain three topics with fifteen wordings each, among unrelated questions. The
+three topics become the three largest groups in this share of the sets:
 
-- in 4 of 4 sets of 85 to 165 questions with 0.4 or 0.35, and in 3 of 4 with 0.3 or 0.25
-- in 3/4 of the sets of 400 questions with 0.4, in 3/8 with 0.35, and in 1/4 with 0.3
+- sets of 85 to 165 questions: 4/4 with 0.4 or 0.35, 3/4 with 0.3 or 0.25
+- sets of 400 questions: 3/4 with 0.4, 3/8 with 0.35, 1/4 with 0.3
 """
 
 MIN_BRIDGE_SIMILARITY = 0.05
