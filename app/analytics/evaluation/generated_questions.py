@@ -59,9 +59,10 @@ class QuestionCandidate(NamedTuple):
 def generate_questions(
     documents: DocumentIndex, limit: int = MAX_QUESTIONS
 ) -> list[EvaluationQuestion]:
-    """Return at most `limit // len(KINDS)` questions of each kind, taken from the sources in turn.
+    """Return at most `limit // len(KINDS)` questions of each kind, such as `title` (see `GeneratedFrom`).
 
-    Texts that could be about several documents are not used.
+    The questions of a kind are taken from all sources in turn. Texts that could be about several
+    documents are not used.
     """
     names = {
         qualified_id(chunks[0]): name

@@ -22,7 +22,7 @@ REPORTED_KS = (1, 3, 5, 10, 20)
 """Values of k for which recall is printed, in addition to the evaluation's k."""
 
 MAX_WORST_QUESTIONS = 10
-"""Maximum number of questions that are listed."""
+"""Maximum length of a list of questions, such as those with the lowest recall."""
 
 MAX_WRONG_DOCUMENTS = 3
 """Maximum number of irrelevant documents that are listed for each question."""
@@ -140,7 +140,7 @@ def _by_kind(evaluation: Evaluation) -> list[Table]:
 
 
 def _matrix(result: ClassificationResult | None) -> list[Group]:
-    """Return the confusion matrix, with one row per label and one column per predicted type."""
+    """Return the confusion matrix: one row per label (expected type), one column per predicted type."""
     if result is None:
         return []
     table = new_table("label \\ predicted", *result.matrix)
