@@ -4,13 +4,8 @@ from typing import Any
 
 import pytest
 
-from runnables.question.extract_details import (
-    command_flags,
-    error_codes,
-    extract_details,
-    named_error_code,
-    single_letter_terms,
-)
+from runnables.question.error_codes import error_codes, named_error_code
+from runnables.question.extract_details import command_flags, extract_details, single_letter_terms
 
 
 @pytest.mark.parametrize(

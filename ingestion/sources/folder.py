@@ -50,7 +50,10 @@ _OTHER_SCHEME = re.compile(
 )
 """Matches the scheme of a URL unless it is http or https: `javascript:`, but not `example.com:8080`."""
 _PROPER_NAME = re.compile(r"\.|[a-z][A-Z]|\Av?\d[\d_-]*\Z")
-"""Matches in a file name that becomes a title unchanged: a dot, camel case, or a version or date."""
+"""Matches a dot, camel case, or a version or date in a file name.
+
+The title of a page with such a file name is the file name as it is (see `title_of_name`).
+"""
 
 _OPTIONAL_NAMES = ("page_path", "folder", "anchor")
 """Placeholders that a `page_url` template may leave empty: `page_path` for the index page of the top

@@ -81,7 +81,11 @@ def snapshot_path(settings: Settings) -> Path:
 
 
 def with_existing_snapshot(settings: Settings) -> Settings:
-    """Return `settings`, with the default collection of earlier versions if only its snapshot exists."""
+    """Return `settings` for a collection that has a snapshot.
+
+    This is the default collection of earlier versions if it has a snapshot and the configured collection
+    has none. Otherwise, `settings` are returned unchanged.
+    """
     if settings.former_collection is None or snapshot_path(settings).exists():
         return settings
     former = settings.model_copy(update={"collection": settings.former_collection})

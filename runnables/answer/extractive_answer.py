@@ -34,12 +34,8 @@ from runnables.answer.write_answer import STEP_NAME
 from runnables.coefficients import PASSAGE_WEIGHTS
 from runnables.models.chat_models import EXTRACTIVE
 from runnables.page_versions import NO_VERSIONS
-from runnables.question.extract_details import (
-    details_of,
-    error_codes,
-    extract_details,
-    named_error_code,
-)
+from runnables.question.error_codes import error_codes, named_error_code
+from runnables.question.extract_details import details_of, extract_details
 from runnables.question.query_analysis import Glossary, specific_identifiers, split_question
 from runnables.retrieval.exact_search import is_at_path
 from runnables.retrieval.query_terms import QueryTerms

@@ -14,7 +14,7 @@ from ingestion.text.words import split_words, stem
 from runnables.answer.code_segments import unasked_code, words_in_segment
 from runnables.answer.matrix_rows import MatrixRow, matrix_rows
 from runnables.answer.segments import Segment
-from runnables.question.extract_details import error_codes
+from runnables.question.error_codes import error_codes
 from runnables.question.needs import CALL_NEEDS
 from runnables.question.topic_scorer import is_content_word
 from runnables.retrieval.exact_search import STATUS_DIGITS
@@ -62,7 +62,10 @@ MIN_ASKED_SHARE = 0.3
 """Minimum relevance of a row that is clearly asked for, relative to the weight of the question's words."""
 
 MIN_PASTED_LINES = 2
-"""Minimum number of long lines that code shares with the question to count as pasted into it."""
+"""Minimum number of long lines of a code segment that are also in the question.
+
+The question then contains this code, such as an error log that the documents show as well.
+"""
 
 _IDENTIFIER_MARK = re.compile(r"[_.\[\d]|(?<=.)[A-Z]|^-")
 """What distinguishes an identifier such as `sku_id`, `skuId` or `--sku` from a word such as "Refund"."""
@@ -174,7 +177,7 @@ class Candidate(RankedChunk):
     def _asked_names(self) -> Sequence[Set[str]]:
         """For each segment, its names that are identifiers, values or words of the question.
 
-        The words in flags do not count: for `--draft` in the question, `draft` is not the name of a row.
+        The words in flags do not count: a question with `--draft` does not name a row `draft`.
         """
         terms = self.terms
         values, words = terms.identifiers | terms.values, terms.weights.keys() - self.name_words

@@ -16,13 +16,8 @@ from ingestion.text.words import split_words
 from runnables.classification.topic_gate import CERTAINLY_ON_TOPIC, ON_TOPIC, estimate_on_topic
 from runnables.models.chat_models import ChatModels
 from runnables.models.structured_output import StructuredOutputCall
-from runnables.question.extract_details import (
-    command_flags,
-    details_of,
-    error_codes,
-    named_error_code,
-    single_letter_terms,
-)
+from runnables.question.error_codes import error_codes, named_error_code
+from runnables.question.extract_details import command_flags, details_of, single_letter_terms
 from runnables.question.query_analysis import (
     Glossary,
     asks_about_code,

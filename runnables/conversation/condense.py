@@ -15,13 +15,8 @@ from runnables.conversation.subject import content_stems
 from runnables.models.chat_models import ChatModels
 from runnables.models.context_window import count_prompt_tokens
 from runnables.models.structured_output import PromptVariables, StructuredOutputCall
-from runnables.question.extract_details import (
-    URL,
-    details_of,
-    error_codes,
-    extract_details,
-    take_json,
-)
+from runnables.question.error_codes import error_codes
+from runnables.question.extract_details import URL, details_of, extract_details, take_json
 from runnables.run_context import NamedStep, remaining_seconds, with_deadline
 from schemas.errors import ModelError
 from schemas.model_output import CondensedQuestion

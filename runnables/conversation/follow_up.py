@@ -43,7 +43,8 @@ from runnables.conversation.subject import (
     without_openers,
     words_with_positions,
 )
-from runnables.question.extract_details import error_codes, extract_details, single_letter_terms
+from runnables.question.error_codes import error_codes
+from runnables.question.extract_details import extract_details, single_letter_terms
 from runnables.question.topic_scorer import is_uncommon_word
 from runnables.retrieval.exact_search import ACTION_VERBS
 from schemas.question import ExtractedDetails, Turn

@@ -18,7 +18,8 @@ from ingestion.text.words import (
     vocabulary_words,
 )
 from runnables.conversation.small_talk import CLAUSE_END
-from runnables.question.extract_details import error_codes, extract_details
+from runnables.question.error_codes import error_codes
+from runnables.question.extract_details import extract_details
 from schemas.question import Turn
 
 MAX_SUBJECT_SOURCE_CHARS = 4_000

@@ -16,7 +16,7 @@ from typing import Literal
 from ingestion.text.language import COMMON_ZIPF, RAREST_ZIPF, detect_language, zipf_frequency
 from ingestion.text.words import index_words, may_be_noun, normalise, stem, vocabulary_words
 from runnables.grounding.markdown_text import split_markdown, strip_citations
-from runnables.question.extract_details import error_codes
+from runnables.question.error_codes import error_codes
 from runnables.question.topic_scorer import is_content_word
 from schemas.document import Chunk
 

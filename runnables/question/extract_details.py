@@ -9,6 +9,14 @@ from urllib.parse import parse_qsl, urlsplit
 from pydantic import JsonValue, TypeAdapter
 
 from ingestion.text.words import plain_key, split_words
+from runnables.question.error_codes import (
+    ERROR_CODE,
+    ERROR_STATUS,
+    SUCCESS,
+    failed_status,
+    is_specific_code,
+    lower_case_codes,
+)
 from runnables.question.stack_trace import remove_frames
 from runnables.question.xml_bodies import replace_xml
 from schemas.question import GENERAL_OUTCOME, ExtractedDetails, Question
@@ -34,139 +42,10 @@ _ERROR = re.compile(
     r"\bexception|\bmessage|\bmsg)\s{0,9}(?:[:：=]|是|为|\bis\b)\s{0,9}[\"'“「]?([^\"'”」\n]{2,200})",
     re.IGNORECASE,
 )
-_ERROR_CODE = re.compile(
-    r"(?<![A-Za-z0-9_.-])(?:[a-z]{2,40}(?:\.[a-z]{1,40}){1,4}(?:[_-][a-z]{1,40}){1,6}|-?\d{4,9}"
-    r"|[A-Z][A-Z0-9]{0,40}(?:_[A-Z0-9]{1,40}){1,8}|[A-Z]{2,8}(?:-[A-Z]{1,8}){0,3}[.-]?\d{3,9})"
-    r"(?![A-Za-z0-9_]|-(?![\u4e00-\u9fff])|\.\w)"
-)
-"""A code (see `error_codes`). A dash and its message may follow: `50036-电子凭证已过期`."""
-_ERROR_BEFORE = re.compile(
-    r"(?:(?:报错|错误码?|异常码?|返回码|状态码|失败)了?[是为]?"
-    r"|(?<![A-Za-z_])(?:(?:err(?:or)?|return|result|status|failure)[ _-]?(?:codes?|no|number)?"
-    r"|failed with|(?:\A|\b(?:the|an?|with)\s)code)(?:\sis)?)[\s:：=#\"'`“「(（\[]{0,3}\Z",
-    re.IGNORECASE,
-)
-"""Matches a word such as "error" or 报错 at the end of a text.
-
-The pattern is applied to the text before a code, as in "error 61056".
-"""
-_RETURN_BEFORE = re.compile(
-    r"(?:(?:返回|报|出现|提示|遇到)了?"
-    r"|(?<![A-Za-z_])(?:gets?|got|getting|gives?|returns?|returned|throws?)(?:\san?)?(?:\scode)?)"
-    r"[\s:：=\"'`“「]{0,3}\Z",
-    re.IGNORECASE,
-)
-"""Matches a word such as "returns" or 返回 at the end of the text before a number."""
-_ERROR_AFTER = re.compile(
-    r"[\s\"'`”」)）\]]{0,2}(?:错误(?!率)|(?:an?\s)?error\b(?!\s(?:logs?|rates?|reports?))"
-    r"|什么意思|是什么|啥意思|means?\b)",
-    re.IGNORECASE,
-)
-"""Matches the text after a number if it shows that the number is an error: "61056 error", "61056 means"."""
-_UNIT_AFTER = re.compile(r"\s?(?:[个条次人元块天秒分小时日月年度笔件单页%％]|[/:.,]\d)")
-"""Matches the text after a number if the number is an amount or part of a date: `3个`, `50%`, `2024/05`."""
-_COUNTED_AFTER = re.compile(
-    r"\s?的|\s(?!(?:when|while|if|on|for|in|from|after|during|and|but|with|is|means?|error)\b)[a-z]{3,}"
-)
-"""Matches the text after a number if the number may count what follows: "5000 items", 5000 的.
-
-Words such as "when" do not match, because they continue the sentence: "returns 5000 when".
-"""
 
 _CODE_KEY = re.compile(r"(?:err|fail|reason|result|ret|sub)(?:or|ure)?(?:code|no)$|error$")
 """Matches the end of the key of an error code, in the form of `plain_key`: `deliveryerrorcode`."""
-_VALUE_OF_CODE_KEY = re.compile(
-    r"(?:err(?:or)?|sub|ret(?:urn)?|result)_?(?:code|no)[\"']\s{0,9}:\s{0,9}"
-    r"[\"']([a-z][\w.-]{1,60})[\"']",
-    re.IGNORECASE | re.ASCII,
-)
-"""Matches a word as the value of a JSON key such as `err_code`: `"err_code": "NoApp"`."""
 
-_SNAKE_CASE = (
-    r"(?<![A-Za-z0-9_.{/-])([a-z][a-z0-9]{0,40}(?:_[a-z0-9]{1,40}){1,8})(?![A-Za-z0-9_/-]|\.\w)"
-)
-"""Matches words that are joined by `_`, such as `card_declined`."""
-
-_NOT_A_FIELD = (
-    r"(?![\"'`”]?\s?(?:(?:is|are|was|must|has|should|cannot|can't|missing|required|not|needs|per)\b"
-    r"|[不必未没缺为非超]|格式|无效|长度|类型))"
-)
-"""Excludes names before a statement about a field, as in "error: order_id is required"."""
-
-_STATUS = r"(?:4(?:0[0-689]|1[0-7]|2[1-9]|31|51)|50[0-8])"
-"""Matches an HTTP error status."""
-
-_NOT_A_COUNT = r"(?!\s?(?:(?:per|items|times|requests|calls|ms|seconds|minutes)\b|[次条个秒]))"
-"""Excludes numbers that count something, as in "500 times per minute" and "500 ms"."""
-
-_FAILED_CALL = re.compile(
-    r"(?<![A-Za-z])(?:(?:GET|POST|PUT|PATCH|DELETE|HEAD)\s+[\"'`]?(?:https?://|/)\S+"
-    r"(?:\s+HTTP/[\d.]+[\"']?)?\s+(?:(?:returns?|gives?)\s|[-=]>\s?|返回\s?)?"
-    r"|(?:errors?|http|status(?: code)?)[\s:：=]{0,3})"
-    rf"({_STATUS})(?!\d){_NOT_A_COUNT}"
-    rf"|(?:报错|错误码?|状态码)[\s:：=]{{0,3}}({_STATUS})(?!\d){_NOT_A_COUNT}",
-    re.IGNORECASE,
-)
-"""Matches an HTTP error status after a method and a path, or after a word such as "error" or "status".
-
-For example, it matches "GET /orders 404", as in an access log, "status: 404" and 报错 404.
-"""
-
-_GAP = r"[\s:：=,，\"'`“(（]{1,4}"
-"""The characters that may stand before a code, such as spaces, a colon or a quotation mark."""
-
-_BEFORE_CODE = (
-    rf"(?<![\d.]){_STATUS}(?:\serror)?{_GAP}|(?<![A-Za-z_])errors?(?:[ _-]?codes?)?(?:\sis)?{_GAP}"
-    r"|(?:报错|错误码?|返回码|状态码)[是为]?[\s:：=\"'`“]{0,3}"
-)
-"""What shows that an error code follows: an HTTP error status, or a word such as "error" or 错误码."""
-
-_BEFORE_STATUS = r"[\"'`”]?\s?[,，(（]?\s?"
-"""The characters that may stand between a code and the HTTP status after it."""
-
-_LOWER_CASE_CODE = re.compile(
-    rf"(?:{_BEFORE_CODE}){_SNAKE_CASE}{_NOT_A_FIELD}"
-    rf"|{_SNAKE_CASE}{_BEFORE_STATUS}(?:(?:http|status|error)\s{_STATUS}(?![\d.%]){_NOT_A_COUNT}"
-    rf"|{_STATUS}\serror\b)",
-    re.IGNORECASE | re.ASCII,
-)
-"""Matches a code after an error word or a status, or before a status next to a word such as "HTTP".
-
-For example, "error: slot_unavailable" and "slot_unavailable (HTTP 409)".
-"""
-
-_NAMED_FAILURE = re.compile(
-    r"(?:(?<![A-Za-z_])(?:codes?|returns?|returned|returning|gets?|getting|got|gives?|throws?|fails with)"
-    rf"(?:\san?|\sthe)?{_GAP}|(?:返回|遇到|提示|出现)了?[\s:：=\"'`“]{{0,3}}){_SNAKE_CASE}"
-    rf"|{_SNAKE_CASE}{_BEFORE_STATUS}{_STATUS}(?![\d.%]){_NOT_A_COUNT}",
-    re.IGNORECASE | re.ASCII,
-)
-"""Matches a code after a word such as "returns", or before a status alone: "card_declined 402"."""
-
-_FAILURE = re.compile(
-    r"^(?:in(?:valid|sufficient|correct|active)|no|not|too|bad|wrong|missing|unknown|duplicate)_"
-    r"|(?:^|_)(?:not|too|already|invalid|missing)_"
-    r"|^(?!(?:is|has|was|can|last|date|time|total)_)"
-    r"(?!.*_(?:feed|need|seed|speed|embed|table|variable|created|updated|modified|completed|shipped"
-    r"|delivered|enabled|verified)$)"
-    r".*(?:ed|able|ible|_invalid|_missing|_unknown|_mismatch|_conflict|_exists?|_error|_failure|_exception)$"
-)
-"""Matches an error code with a word that says what is wrong, such as `card_declined`.
-
-Fields and events such as `last_updated` and `order_created` are not errors, unlike `email_not_verified`.
-"""
-
-_VALUE_IN_FAILURE = re.compile(
-    rf"[\"'](?:error(?:_?code)?|code|type)[\"']\s{{0,9}}:\s{{0,9}}[\"']{_SNAKE_CASE}[\"']",
-    re.IGNORECASE | re.ASCII,
-)
-"""Matches a code as the value of a JSON key such as `error` or `type`: `"code": "slot_unavailable"`."""
-
-_FAILURE_KEY = re.compile(
-    r"[\"'](?:errors?|error_?code|err_?msg|error_?(?:message|description)|message|msg|detail)[\"']\s{0,9}:",
-    re.IGNORECASE,
-)
-"""Matches a JSON key whose value is an error or a message: `"errMsg":`."""
 
 _SINGLE_LETTER_TERM = re.compile(r"(?<![\w+/.-])[A-Za-z][+/-]\d{1,3}(?![\w+/-]|\.\d)", re.ASCII)
 
@@ -199,7 +78,7 @@ _PROBLEM_KEYS = ("title", "detail")
 """Keys of messages, but only in a body with the status or type of an error (see `_states_error`)."""
 
 _STATUS_KEYS = ("status", "statuscode", "httpstatus", "code")
-_HTTP_ERROR = re.compile(_STATUS)
+_HTTP_ERROR = re.compile(ERROR_STATUS)
 _STATUS_PHRASES = frozenset(status.phrase.lower() for status in HTTPStatus)
 """The standard phrases of HTTP statuses, such as "not found"."""
 
@@ -216,8 +95,6 @@ _PROBLEM_TYPE = re.compile(r"(?:https?|urn|about):")
 """The type of an error in the format of RFC 9457, which is a URI."""
 
 _RESPONSE_KEYS = {*_CODE_KEYS, *_MESSAGE_KEYS, "traceid", "requestid", "success", "errors", "data"}
-_SUCCESS = re.compile(r"0+|200|ok|true|success(?:ful(?:ly)?)?|[^不未没]{0,10}成功", re.IGNORECASE)
-_UNSPECIFIC_FAILURE = re.compile(r"fail(?:ed|ure)?|error|false", re.IGNORECASE)
 
 
 def extract_details(question: str) -> ExtractedDetails:
@@ -243,8 +120,8 @@ def extract_details(question: str) -> ExtractedDetails:
         _error_of(details.response)
         or _error_in(prose)
         or _code_in(details.request_param)
-        or next(iter(_lower_case_codes(prose)), None)
-        or _status_in(text)
+        or next(iter(lower_case_codes(prose)), None)
+        or failed_status(text)
     )
     return details
 
@@ -255,68 +132,6 @@ def details_of(question: Question) -> ExtractedDetails:
     if details is not None and details.question == question.text:
         return details
     return extract_details(question.text)
-
-
-def error_codes(text: str) -> list[str]:
-    """Return the codes in `text`, such as `40014`, `-1001`, `isv.invalid-sign`, `SIGN_ERROR`, `BIL-0017`.
-
-    A code is one of these:
-
-    - a number of 4 to 9 digits
-    - lower-case words joined by dots, with a `-` or `_` in the last one, unlike the domain `example.com`
-      and the method `list.append`
-    - words in capitals joined by `_`
-    - capitals and then digits, such as `BIL-0017`, `BIL0017` or `SMS-UP-432`
-    - in JSON, a word with a capital as the value of a key such as `err_code`: `ORDERPAID`, `NoApp`
-    - lower-case words joined by `_` in the context of an error (see `_lower_case_codes`)
-    """
-    codes: list[str] = _ERROR_CODE.findall(text)
-    values = (value for value in _VALUE_OF_CODE_KEY.findall(text) if not value.islower())
-    others = [*filter(_is_specific, values), *_lower_case_codes(text)]
-    return [*codes, *(code for code in dict.fromkeys(others) if code not in codes)]
-
-
-def named_error_code(text: str) -> str | None:
-    """Return the first code that `text` names as an error, or None.
-
-    Such a code is next to a word such as "error", 报错 or "returns", or the question asks what it means.
-    Other codes may be years, amounts or ids.
-    """
-    for match in _ERROR_CODE.finditer(text):
-        before, after = text[max(match.start() - 30, 0) : match.start()], text[match.end() :]
-        is_number = match[0].lstrip("-").isdigit()
-        if is_number and _UNIT_AFTER.match(after):
-            continue
-        is_returned = _RETURN_BEFORE.search(before) and not _COUNTED_AFTER.match(after)
-        if _ERROR_BEFORE.search(before) or (
-            is_number and (is_returned or _ERROR_AFTER.match(after))
-        ):
-            return match[0]
-    return None
-
-
-def _lower_case_codes(text: str) -> list[str]:
-    """Return the error codes in `text` that look like names of fields, such as `slot_unavailable`.
-
-    Such a code counts in one of these places:
-
-    - after an HTTP error status, or after a word such as "error" or 错误码
-    - before an HTTP error status next to a word such as "error": "card_declined error 402", "card_declined
-      402 error"
-    - in the JSON of a response with an error or a message
-    - before a status alone, as in "card_declined 402", or after a word such as "returns"; in these two
-      places, the code must say what is wrong (see `_FAILURE`)
-    """
-    if "_" not in text:  # most questions
-        return []
-    found = [
-        (match.start(), "".join(filter(None, match.groups())))
-        for pattern in (_LOWER_CASE_CODE, _NAMED_FAILURE, _VALUE_IN_FAILURE)
-        if pattern is not _VALUE_IN_FAILURE or _FAILURE_KEY.search(text)
-        for match in pattern.finditer(text)
-        if pattern is not _NAMED_FAILURE or _FAILURE.search(match[1] or match[2])
-    ]
-    return list(dict.fromkeys(code for _, code in sorted(found) if code.islower()))
 
 
 def single_letter_terms(text: str) -> list[str]:
@@ -342,11 +157,6 @@ def _take(pattern: re.Pattern[str], text: str) -> tuple[list[str], str]:
 def _error_in(prose: str) -> str | None:
     match = _ERROR.search(prose)
     return match[1].strip(" ，。,.;；`") if match else None
-
-
-def _status_in(text: str) -> str | None:
-    match = _FAILED_CALL.search(text)
-    return (match[1] or match[2]) if match else None
 
 
 def take_json(text: str, placeholder: str) -> tuple[list[tuple[str, JsonObject]], str]:
@@ -452,17 +262,17 @@ def _error_of(response: JsonValue) -> str | None:
             if _HTTP_ERROR.fullmatch(text) or (key == "type" and _is_error_name(text))
         }
     is_success = fields.get("success") is True or any(
-        _SUCCESS.fullmatch(messages.get(key, "")) for key in ("message", "msg")
+        SUCCESS.fullmatch(messages.get(key, "")) for key in ("message", "msg")
     )
     if is_success:  # such as code 10000 with the message "Success"
         codes.pop("code", None)
-    failed = [code for code in codes.values() if not _SUCCESS.fullmatch(code)]
+    failed = [code for code in codes.values() if not SUCCESS.fullmatch(code)]
     if (codes or is_success) and not failed:
         return None
     if has_sentence:  # which is more specific than a status
         failed = [code for code in failed if not _HTTP_ERROR.fullmatch(code)]
-    texts = [message for message in messages.values() if not _SUCCESS.fullmatch(message)]
-    return " ".join([*filter(_is_specific, failed), *texts] or failed) or None
+    texts = [message for message in messages.values() if not SUCCESS.fullmatch(message)]
+    return " ".join([*filter(is_specific_code, failed), *texts] or failed) or None
 
 
 def _texts(fields: JsonObject, keys: Iterable[str]) -> dict[str, str]:
@@ -486,15 +296,10 @@ def _is_sentence(message: str) -> bool:
     return len(split_words(message)) > 1 and message.lower() not in _STATUS_PHRASES
 
 
-def _is_specific(code: str) -> bool:
-    """Return whether `code` says more than that a call succeeded or failed."""
-    return not (_SUCCESS.fullmatch(code) or _UNSPECIFIC_FAILURE.fullmatch(code))
-
-
 def _code_in(body: JsonObject) -> str | None:
     """Return the first error code in an object whose keys do not show that it is a response."""
     values = (str(value) for key, value in body.items() if _CODE_KEY.search(plain_key(key)))
-    return next((value for value in values if _ERROR_CODE.fullmatch(value)), None)
+    return next((value for value in values if ERROR_CODE.fullmatch(value)), None)
 
 
 def _by_plain_key(body: JsonObject) -> JsonObject:

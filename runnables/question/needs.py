@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from functools import lru_cache
 from typing import Literal
 
-from runnables.question.extract_details import error_codes
+from runnables.question.error_codes import error_codes
 from runnables.question.query_analysis import asks_about_code
 from schemas.document import SectionKind
 from schemas.question import StructuredQuestion

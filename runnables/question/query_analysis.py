@@ -12,7 +12,8 @@ from pathlib import Path
 
 from ingestion.store.collection import Collection
 from ingestion.text.words import normalise, split_words, stem
-from runnables.question.extract_details import command_flags, error_codes, extract_details
+from runnables.question.error_codes import error_codes
+from runnables.question.extract_details import command_flags, extract_details
 from runnables.question.topic_scorer import DEVELOPER_WORDS
 from schemas.choices import LANGUAGES, Language
 

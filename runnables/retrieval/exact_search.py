@@ -30,7 +30,7 @@ from ingestion.text.words import (
     stem,
     with_indexed_versions,
 )
-from runnables.question.extract_details import error_codes
+from runnables.question.error_codes import error_codes
 from runnables.question.query_analysis import hexadecimal, specific_identifiers
 from runnables.retrieval.path_patterns import (
     SEARCH_DEPTH,

@@ -20,7 +20,8 @@ from ingestion.text.words import (
     stem,
     with_indexed_versions,
 )
-from runnables.question.extract_details import command_flags, error_codes, named_error_code
+from runnables.question.error_codes import error_codes, named_error_code
+from runnables.question.extract_details import command_flags
 from runnables.question.needs import AskedQuantity, Need, asked_quantities, needs_of
 from runnables.question.query_analysis import (
     Glossary,

@@ -23,7 +23,7 @@ from app.analytics.evaluation.dataset import (
 from ingestion.text.markdown_blocks import parse_blocks, parse_table, plain_text
 from ingestion.text.sentences import first_sentence
 from ingestion.text.words import split_words
-from runnables.question.extract_details import error_codes
+from runnables.question.error_codes import error_codes
 from schemas.document import Chunk
 
 KINDS: tuple[GeneratedFrom, ...] = get_args(GeneratedFrom)

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from datetime import UTC, date
 from typing import NamedTuple
 
-from runnables.question.extract_details import error_codes
+from runnables.question.error_codes import error_codes
 from schemas.insights import (
     ApiCount,
     ErrorCount,

@@ -98,9 +98,9 @@ class ChatMessage(RequestModel):
 
     @property
     def answer(self) -> str | None:
-        """The steps of the answer in this message, as one text.
+        """The answer itself, without the lists of links and notes that replies also contain.
 
-        None if the message contains no steps or is not from the assistant.
+        None if the message contains no answer or is not from the assistant.
         """
         return (parse_answer_text(self.text) or None) if self.role == "assistant" else None
 
