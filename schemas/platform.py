@@ -266,14 +266,14 @@ class WebsiteSourceConfig(RemoteSourceConfig):
     def _check_url_or_sitemap(self) -> Self:
         if (self.url is None) == (self.sitemap is None):
             raise PydanticCustomError("url_or_sitemap", "must name either a url or a sitemap")
-        if not self.start.startswith(("http://", "https://")):
+        if not self.site_url.startswith(("http://", "https://")):
             raise PydanticCustomError(
                 "url_or_sitemap", "url or sitemap must begin with http:// or https://"
             )
         return self
 
     @property
-    def start(self) -> str:
+    def site_url(self) -> str:
         """`url` or `sitemap`; all requests go to its origin."""
         return self.url or self.sitemap or ""
 

@@ -106,10 +106,10 @@ class _Crawl:
     def __init__(self, source: WebsiteSourceConfig, limits: SourceLimits) -> None:
         self._source = source
         self._limits = limits
-        self._start = httpx.URL(source.start)
-        path = self._start.raw_path.decode("ascii").partition("?")[0]
+        self._site_url = httpx.URL(source.site_url)
+        path = self._site_url.raw_path.decode("ascii").partition("?")[0]
         self._folder = path.rpartition("/")[0] + "/"
-        """The folder of the start page. Without `include` and `sitemap`, only pages below it are read."""
+        """The folder of `url`. Without `include` and `sitemap`, only pages below this folder are read."""
         self._cache = _usable_cache(limits)
         self._deadline = Deadline(source.timeout_seconds)
         self._robots = Protego.parse("")
@@ -136,7 +136,7 @@ class _Crawl:
     def results(self) -> Iterator[RemotePage | SourceError | Waiting]:
         yield from self._read_robots()
         if self._source.sitemap is None:
-            self._enqueue(self._source.start, 0)
+            self._enqueue(self._source.site_url, 0)
         else:
             yield from self._read_sitemaps(self._source.sitemap)
         try:
@@ -173,7 +173,7 @@ class _Crawl:
         """Raise SourceError if the start page redirects and no page to index was found."""
         if self._start_target and not self._has_pages:
             raise SourceError(
-                f"{self._source.start} redirects to {self._start_target}, "
+                f"{self._source.site_url} redirects to {self._start_target}, "
                 "which is not a page of the source and does not link to one; check url and include"
             )
 
@@ -225,7 +225,7 @@ class _Crawl:
             self._has_pages = True
 
     def _count_redirect(self, url: str, final: str) -> bool:
-        """Return whether `url` redirects to `final`, which has another path. If so, count the redirect."""
+        """Return whether `url` redirects to a URL with another path, `final`. If so, count the redirect."""
         target = _without_query(final)
         if _page_id(target) == _page_id(_without_query(url)):
             return False
@@ -255,7 +255,7 @@ class _Crawl:
             parts = httpx.URL(url)
         except httpx.InvalidURL:
             return False
-        if (parts.scheme, parts.netloc) != (self._start.scheme, self._start.netloc):
+        if (parts.scheme, parts.netloc) != (self._site_url.scheme, self._site_url.netloc):
             return False
         target = parts.raw_path.decode("ascii")
         include, exclude = self._source.include, self._source.exclude
@@ -289,7 +289,7 @@ class _Crawl:
         A redirect to another origin, or a 4xx status other than 429, means that the site has none. Any
         other failure raises SourceError, because robots.txt might disallow every page.
         """
-        url = str(self._start.join("/robots.txt"))
+        url = str(self._site_url.join("/robots.txt"))
         try:
             download = yield from self._download(url)
         except CrossOriginError:
@@ -339,8 +339,8 @@ class _Crawl:
             self._last_request_at = started = time.monotonic()
             delay = FIRST_RETRY_S * 2**attempt
             try:
-                start = self._source.start
-                return Downloader(start, self._limits, self._cache, self._may_fetch).get(url)
+                site_url = self._source.site_url
+                return Downloader(site_url, self._limits, self._cache, self._may_fetch).get(url)
             except StatusError as error:
                 if error.status not in _TRANSIENT_STATUSES or attempt == MAX_ATTEMPTS - 1:
                     raise

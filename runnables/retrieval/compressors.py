@@ -52,7 +52,7 @@ class Reranker(BaseDocumentCompressor, ABC):
     def compress_documents(
         self, documents: Sequence[Document], query: str, callbacks: Callbacks | None = None
     ) -> list[Document]:
-        """Run `acompress_documents`, and wait for it. The calling thread must have no running event loop."""
+        """Run `acompress_documents`, and wait for it. The thread must not have a running event loop."""
         return asyncio.run(self.acompress_documents(documents, query, callbacks))
 
 

@@ -3,7 +3,8 @@
 A chunk defines an identifier in each of these cases:
 
 - The identifier is in a column of codes in a table, or is the name of a row (see `table_rows.row_name`).
-  In a table with a column of codes, names in capitals in a column of names count as well.
+  If a table has a column of codes, an identifier in capitals such as `KICKED` may also be in a column of
+  names or reasons.
 - The identifier starts a list item, a heading or a quotation.
 - The identifier starts a line, and is a code span, is in bold or italics, or is followed by a colon.
 - The identifier follows the label "Operation ID:" at the start of a line.

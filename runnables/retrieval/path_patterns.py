@@ -75,7 +75,7 @@ def count_matching_segments(path: str, url: str) -> int:
     expected, given = _segments(url), _segments(path.split("?")[0])
     given = given[-len(expected) :]
     if len(given) < len(expected):
-        # If `path` lacks the start of the URL, a placeholder must not match its first segment.
+        # A placeholder in the URL does not match the first segment of a shorter path.
         missing, expected = expected[: -len(given)], expected[-len(given) :]
         if given[0] != expected[0] or (len(given) == 1 and not _is_base(missing)):
             return 0
