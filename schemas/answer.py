@@ -28,9 +28,9 @@ class DegradedReason(StrEnum):
     QUESTION_NOT_CLASSIFIED = "question_not_classified"
     """No model could classify the question, so it was answered as a general question."""
     ANSWER_INCOMPLETE = "answer_incomplete"
-    """The model's reply was cut off, or a later call failed.
+    """The model's reply was cut off, or a call after the first one failed.
 
-    The later call adds the chunks that did not fit into the first call (APIDESK_SYNTHESIS=refine).
+    With APIDESK_SYNTHESIS=refine, further calls add the chunks that did not fit into the first call.
     """
     ANSWER_UNSUPPORTED = "answer_unsupported"
     """The documents support nothing that the model wrote, so the answer quotes the documents."""
@@ -181,7 +181,7 @@ class Answer(ApiModel):
     nearest: list[Page] = Field(default_factory=list)
     """Pages that may help if the documents do not answer the question."""
     type: QuestionType
-    """`unknown`: the question is not about this platform."""
+    """`unknown`: the question is not, or probably not, about this platform."""
     structured: StructuredQuestion
     sources: list[Source]
     confidence: Confidence

@@ -231,9 +231,10 @@ class StoreError(ApideskError):
 
 
 class StoreUnavailable(StoreError):
-    """Milvus, the snapshot file of an embedded collection, or the database cannot be reached or used.
+    """Milvus, the local index file or the database cannot be reached or used.
 
-    The command line also raises it if the local server that holds the embedded store does not answer.
+    The command line also raises it if it sends a question to a running server on this machine, and the
+    server does not answer.
     """
 
     code = "store_unavailable"
@@ -241,7 +242,7 @@ class StoreUnavailable(StoreError):
 
 
 class StoreLocked(StoreError):
-    """The file of the embedded store is open in another process, or is not a Milvus Lite file."""
+    """The local index file is open in another process, or is not a Milvus Lite file."""
 
     code = "store_locked"
 

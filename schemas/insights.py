@@ -116,7 +116,7 @@ class Gap(ApiModel):
     size: int
     """Number of questions; repetitions by one caller on one day count once."""
     wordings: tuple[str, ...]
-    """Up to 50 distinct wordings, the most typical first, then the newest."""
+    """Up to 50 distinct wordings: first the most typical one, then the others, newest first."""
     missing: tuple[str, ...]
     """Words that the questions share, but the documents do not contain in any form."""
     nearest: Page | None

@@ -317,7 +317,7 @@ def _check_image(path: Path) -> Path:
 
 
 class PlatformInfo(ConfigModel):
-    """`[platform]`: name, audience and tone of the platform, and the look of its page."""
+    """`[platform]`: name, audience and tone of the platform, and the look of its question page."""
 
     name: NonEmptyStr
     names: dict[Language, NonEmptyStr] = Field(default_factory=dict)
@@ -325,7 +325,10 @@ class PlatformInfo(ConfigModel):
     description: NonEmptyStr
     """The platform and the topics that questions may be about."""
     descriptions: dict[Language, NonEmptyStr] = Field(default_factory=dict)
-    """The page's description by language; if a language is missing here, `description` is used."""
+    """The description that the question page shows, by language.
+
+    If a language is missing here, `description` is used.
+    """
     audience: NonEmptyStr
     tone: NonEmptyStr
     greeting: LocalizedText
@@ -338,7 +341,7 @@ class PlatformInfo(ConfigModel):
     An answer may contain a URL on these hosts if a retrieved chunk contains the path of the URL.
     """
     docs_url: HttpUrl | None = None
-    """The documentation site that the page links back to."""
+    """The documentation site that the question page links back to."""
     logo: Annotated[Path, AfterValidator(_check_image)] | None = None
     """An image that the page shows before the name."""
     accent: Annotated[str, Field(pattern=r"^#[0-9a-fA-F]{6}$")] | None = None

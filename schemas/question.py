@@ -17,7 +17,7 @@ from schemas.choices import Language
 from schemas.document import Chunk
 
 MAX_TERMS = 12
-"""Maximum number of search terms; further terms are dropped."""
+"""Maximum number of `StructuredQuestion.search_terms`; further terms are dropped."""
 
 MAX_TERM_CHARS = 60
 """Maximum length of a search term, in characters; longer ones are truncated."""
@@ -34,7 +34,7 @@ GENERAL_OUTCOME = re.compile(
     r"|(?:(?:api|bad|client|internal|invalid|request|server|unknown)_?)*(?:error|exception|fail(?:ed|ure)?)",
     re.IGNORECASE,
 )
-"""A word that says only whether a call succeeded, such as `failed`, `api_error` and `InvalidRequest`."""
+"""A string in pasted JSON that says only whether a call succeeded, such as `failed` and `api_error`."""
 
 _COMPOUND = re.compile(r"[A-Za-z]+(?:_[A-Za-z0-9]+)+|[a-z]+(?:[A-Z][a-z0-9]*)+")
 """The name of a field in pasted JSON, if it consists of several words.
