@@ -86,7 +86,8 @@ _MIN_VALUE_DIGITS = 3
 _MIN_VALUE_RUNS = 3
 """Minimum number of runs of a value, if the token contains a vowel.
 
-A token with a vowel and fewer runs, such as HMACSHA256, is a term. A token without a vowel is no term.
+A token with a vowel and fewer runs, such as HMACSHA256, is a term. Without a vowel, the number of runs does
+not matter.
 """
 
 _INVISIBLE_CATEGORIES = {"Cc", "Cf", "Cn", "Co", "Cs", "Zl", "Zp"}
