@@ -83,7 +83,7 @@ class DocumentSurvey:
     language: Language
     """The most frequent language of the sampled documents."""
     left_out: str = ""
-    """The files that no source reads, by suffix, such as "2 .rst, 1 .csv"; empty if there are none."""
+    """The files that no source reads, by suffix, such as "2 .rst, 1 .txt"; empty if there are none."""
     introduction: str = ""
     """The first paragraph of the README or index page, if there are more pages than operations."""
 

@@ -85,8 +85,8 @@ def _print_list(console: Console, heading: str, lines: Sequence[Text]) -> None:
 def _footer(answer: Answer) -> str:
     """Return the line with the FOOTER_FIELDS and the duration of the answer.
 
-    The confidence is left out if there are no sources. The type is left out for an on-topic question that
-    the documents do not cover, because its type `unknown` would be shown as "off topic".
+    The confidence is left out if there are no sources. The type `unknown` is left out if the answer
+    suggests pages: the question may then be on topic, but its type would be shown as "off topic".
     """
     labels = user_text(answer.language).answer.fields
     is_uncovered = answer.type == "unknown" and bool(answer.nearest)

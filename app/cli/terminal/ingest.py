@@ -138,7 +138,7 @@ def _watched_paths(settings: Settings) -> set[Path]:
 
 
 def _own_paths(settings: Settings) -> list[Path]:
-    """Return the paths that apidesk itself writes, such as the database and the embedded index."""
+    """Return the paths that apidesk itself writes, such as the database and the local index file."""
     paths = [settings.website_cache, settings.spool, settings.local_model_folder]
     database = make_url(settings.database_url)
     if database.get_backend_name() == "sqlite" and database.database:
