@@ -85,7 +85,8 @@ class SessionAnswerer:
     async def ask(self, command: AskCommand, on_event: EventSink | None = None) -> Answer:
         """Answer the question, and store the turn if the command has a session.
 
-        Small talk and questions that are not about the platform are not stored. Raises ApideskError.
+        Turns of type `unknown`, that is, small talk and off-topic questions, are not stored. Raises
+        ApideskError.
         """
         if command.session is None:
             return await self._answerer.ask(command, on_event)
