@@ -1,11 +1,11 @@
-"""Writes and reads the address file of a server with an embedded store.
+"""Writes and reads the address file of a server whose index is a local file (Milvus Lite).
 
-While a server runs, a file next to the store contains the server's address and a temporary API key.
+While a server runs, a file next to the index file contains the server's address and a temporary API key.
 `apidesk ask` and `apidesk chat` send their questions to the server, which has already loaded everything.
 Only the user who started the server can read the file.
 
 The server also locks a second file as long as it runs. If the address file exists but this lock is free,
-the server was killed, and the address is out of date. If several servers use the same store, only the
+the server was killed, and the address is out of date. If several servers use the same index file, only the
 first one writes its address.
 """
 
@@ -44,7 +44,7 @@ class LocalServer(BaseModel):
 def announce_server(settings: Settings, host: str, port: int, key: str) -> Iterator[None]:
     """Write the address file, and delete it at the end of the block.
 
-    Do nothing if the store is not embedded, or if the lock cannot be acquired.
+    Do nothing if the index is on a Milvus server, or if the lock cannot be acquired.
     """
     lock = _server_lock(settings, LOCK_TIMEOUT_S)
     if settings.embedded:
@@ -65,7 +65,7 @@ def announce_server(settings: Settings, host: str, port: int, key: str) -> Itera
 
 
 def find_running_server(settings: Settings) -> LocalServer | None:
-    """Return the running server that is announced next to the embedded store, or None.
+    """Return the running server that is announced next to the index file, or None.
 
     A server is running if its lock is held. If this cannot be determined, return None.
     """
