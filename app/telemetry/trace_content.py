@@ -22,7 +22,7 @@ KEPT_METADATA = {
     *("session_id", "request_id", "answer_id", "rung", "prompt", "revision_id", "langgraph_node"),
     *("type", "language", "confidence", "degraded", "answeredBy"),
 }
-"""Metadata that are kept in redacted traces, because they contain no text of a question or an answer.
+"""Metadata that `redact_run` keeps, because they contain no text of a question or an answer.
 
 LangSmith's own metadata, such as the name and parameters of the model, are kept too. Their keys begin with
 `ls_`.
