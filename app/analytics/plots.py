@@ -142,7 +142,8 @@ def _draw_route(axes: "Axes", route: RouteResult) -> None:
 def _draw_current_k(axes: "Axes", evaluation: Evaluation) -> None:
     """Mark the evaluation's k, and the recall of the primary route at this k.
 
-    If recall within k chunks differs from recall within k documents, draw a curve for chunks.
+    `Evaluation.primary_mode` says which route is primary. If recall within k chunks differs from recall
+    within k documents, draw a curve for chunks.
     """
     k, route = evaluation.k, evaluation.primary_route
     ks = range(1, MAX_K + 1)

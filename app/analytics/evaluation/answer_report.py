@@ -41,7 +41,7 @@ SHARES = {
     "honest": "unanswerable: honest",
     "unanswerable_high": "unanswerable: high",
 }
-"""Maps the fields of `AnswerScores` that a comparison shows to their labels."""
+"""The fields of `AnswerScores` that a comparison shows, each with its label."""
 
 MAX_LINE_CHARS = 160
 """Maximum length of a line of an answer in a comparison, in characters."""

@@ -1,4 +1,8 @@
-"""Prints evaluations of retrieval as text."""
+"""Prints evaluations of retrieval as text.
+
+A route is a retrieval mode: full text, dense or hybrid. Some tables show only the primary route (see
+`Evaluation.primary_mode`), which is usually the one that APIDESK_RETRIEVAL selects.
+"""
 
 from collections.abc import Iterable, Sequence
 from statistics import fmean
