@@ -222,8 +222,9 @@ async def build_report(
     The records are read as a stream, and most of them are not kept in memory. If the embedding model or the
     document store fails, the report is made without it, and contains a note on the failure.
 
-    If `table` is given, the documents are read only for this table. The report still contains all tables,
-    but `gaps` is empty unless it is `table`, and `byApi` is counted by path unless it is `table`.
+    If `table` is given, the documents are read only for this table. The report still contains all tables.
+    However, `gaps` is empty unless `table` is "gaps", and the table `byApi` is counted by path unless
+    `table` is "byApi".
 
     Raises StoreUnavailable if the database fails.
     """
