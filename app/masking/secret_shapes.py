@@ -160,7 +160,8 @@ _MIN_CHARS_WITHOUT_TOPIC = 32
 """Minimum length, in characters, of a random string that is a secret without a `_SECRET_TOPIC` in its line.
 
 Without a prefix, the string must also contain several capitals and several lower-case letters. After a
-prefix such as pi_, the rest of the string must be longer than this minimum.
+prefix such as pi_, the rest of the string must be longer than this minimum. A string that begins with a
+`_SECRET_PREFIX`, such as api_, may be shorter.
 """
 
 _PUBLIC_BLOCK = re.compile(
