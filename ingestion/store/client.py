@@ -65,7 +65,7 @@ log = logging.getLogger(__name__)
 
 
 def open_milvus(settings: Settings) -> "MilvusClient":
-    """Connect to the Milvus server in `settings` or, if the store is embedded, open its Milvus Lite file.
+    """Connect to the Milvus server in `settings`, or open the local file in `settings` with Milvus Lite.
 
     Raises StoreUnavailable if the server does not answer, ConfigurationError if the folder of the file
     cannot be created, and StoreLocked if the file is open in another process or is not a Milvus Lite file.

@@ -67,7 +67,9 @@ class LiteCopy:
         self._settings = settings
 
     def replay_journal(self, connection: sqlite3.Connection, manifest: CollectionManifest) -> None:
-        """Copy the changes that the snapshot's table `journal` lists to Milvus Lite, then empty the table.
+        """Copy the changes in the snapshot's table `journal` to Milvus Lite, then empty this table.
+
+        The table lists the chunks that were written or deleted since the last copy.
 
         After a rebuild, or if Milvus Lite does not contain the collection, all chunks are copied.
 

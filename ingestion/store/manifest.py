@@ -101,8 +101,8 @@ class CollectionManifest(_StoredModel):
     incomplete: bool = Field(False, alias="unfinished")
     """Whether an in-place write was interrupted, or there is no catalogue of the current format.
 
-    In-place writes are those of `InPlaceWriter`. If the manifest is incomplete, the next run reads every
-    source again, counts all words and rebuilds the catalogue.
+    In-place writes are those of `InPlaceWriter` (milvus_writers.py). If the manifest is incomplete, the
+    next run reads every source again, counts all words and rebuilds the catalogue.
     """
 
     def difference(self, other: "CollectionManifest") -> str:

@@ -26,7 +26,10 @@ CHUNK_FIELDS = list(Chunk.model_fields)
 """Fields of a row that make up its chunk."""
 
 COPIED_FIELDS = [*CHUNK_FIELDS, "search_text"]
-"""Fields of a row that a run copies from the previous collection, with `dense` if there are embeddings."""
+"""Fields of a row that a run copies from the previous collection.
+
+If there are embeddings, the field `dense` is copied, too.
+"""
 
 MAX_FIELD_BYTES = {
     "id": 64,
@@ -73,9 +76,9 @@ def create_chunks(client: "MilvusClient", name: str, dimension: int | None, toke
 
 
 def create_backup(client: "MilvusClient", name: str, dimension: int | None) -> None:
-    """Create the collection `name` in Milvus Lite for the backup of a collection in a local file.
+    """Create the collection `name` in Milvus Lite, as the backup of a snapshot.
 
-    Searches use this file, an SQLite snapshot. The backup serves to restore a missing snapshot (see
+    A snapshot is the SQLite file that searches read. If it is missing, it is restored from the backup (see
     `lite_copy.py`). `dimension` is the length of the embeddings; None if there are none.
     """
     schema = client.create_schema(auto_id=False, enable_dynamic_field=False)

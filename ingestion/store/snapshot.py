@@ -1,4 +1,4 @@
-"""The snapshot of an embedded collection: one SQLite file that any number of processes can read.
+"""The snapshot of a collection in local files: one SQLite file that any number of processes can read.
 
 Milvus Lite lets only one process open its file, and reads every row for each search. Therefore, searches
 use the snapshot instead. It contains the chunks, their full-text index, their vectors, the vocabulary (how
@@ -81,10 +81,10 @@ def snapshot_path(settings: Settings) -> Path:
 
 
 def with_existing_snapshot(settings: Settings) -> Settings:
-    """Return `settings` for a collection that has a snapshot.
+    """Return `settings`, or a copy that names the default collection of earlier versions.
 
-    This is the default collection of earlier versions if it has a snapshot and the configured collection
-    has none. Otherwise, `settings` are returned unchanged.
+    The copy is returned if the default collection of earlier versions has a snapshot, but the configured
+    collection has none.
     """
     if settings.former_collection is None or snapshot_path(settings).exists():
         return settings
