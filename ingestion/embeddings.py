@@ -1,4 +1,4 @@
-"""Opens the embedding model, embeds chunks with it, and saves their vectors in case the run fails."""
+"""Opens the embedding model, embeds chunks, and saves their vectors in case the ingestion run fails."""
 
 import hashlib
 import json

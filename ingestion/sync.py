@@ -105,7 +105,10 @@ class Sync:
         stored fingerprint must be replaced nevertheless.
         """
         self._was_interrupted = False
-        """Whether the stored manifest is `incomplete`, for example because the last run died."""
+        """Whether the stored manifest is `incomplete`, for example because the last run died.
+
+        The manifest (`CollectionManifest`) has the settings with which the collection was created.
+        """
 
     def run(self, sources: Sequence[SourceConfig], platform: str = "platform.toml") -> None:
         """Update the collection to match `sources`; a dry run only fills `reports`.
