@@ -27,7 +27,11 @@ MAX_RETRY_S = 60.0
 _TRANSIENT_STATUSES = {408, 425, 429, 500, 502, 503, 504}
 
 _URL_CHARACTERS = "%/:?#[]@!$&'*+,;=~"
-"""Characters that stay in the URL of a Markdown link. A space or parenthesis, for example, would end it."""
+"""Characters that are not percent-encoded in the URL of a Markdown link.
+
+ASCII letters, digits and `-._` are not encoded either. A space or a parenthesis, for example, is
+encoded, because it would end the URL.
+"""
 
 
 class JsonApi:
