@@ -47,10 +47,10 @@ def folder_version(folder: Path | None) -> str:
 
 
 def is_deprecated(blocks: Sequence[MarkdownBlock], title_level: int = 6) -> bool:
-    """Return whether a title, or a remark below it, says that the page or the API is deprecated.
+    """Return whether a title, or a remark near it, says that the page or the API is deprecated.
 
-    The title is the first heading, if its level is at most `title_level`. Blocks from the next heading on
-    are ignored.
+    The title is the first heading, if its level is at most `title_level`. Remarks count only before the
+    heading that follows the title or, if there is no title, before the first heading.
     """
     has_title = False
     for block in blocks:

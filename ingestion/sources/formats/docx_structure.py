@@ -23,7 +23,7 @@ MAX_HEADING_CHARS = 150
 """Maximum length of a paragraph that is a heading because of its outline level, in characters."""
 
 MAX_ROW_LABEL_CHARS = 200
-"""Maximum length, in characters, of the text in a row with a single cell at which a table is split."""
+"""Maximum length, in characters, of the text in the only cell of a row at which a table is split."""
 
 MAX_COPIED_ELEMENTS = 20_000
 """Maximum number of XML elements that copies of the header may add to a table."""
