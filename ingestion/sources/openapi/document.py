@@ -102,9 +102,9 @@ class ApiDocumentBuilder:
     def _description(self, path_operation: PathOperation) -> str:
         """Return the description and a link to `externalDocs`.
 
-        A description that only repeats the name is replaced by the exact name, because an answer does not
-        quote a description that is equal to the name. For deprecated operations, webhooks and callbacks,
-        such a description is left out.
+        A description that only repeats the name, for example with a full stop, is replaced by the exact
+        name, so that answers can recognise the repetition and do not quote it. For deprecated operations,
+        webhooks and callbacks, such a description is left out.
         """
         node, item = path_operation.node, path_operation.item
         text = node.text("description") or item.text("description") or node.text("summary")
