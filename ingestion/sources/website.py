@@ -55,9 +55,9 @@ _ENCODED_DOT = re.compile("%2e", re.IGNORECASE)
 
 MIN_REDIRECTS = 6
 MAX_REDIRECTED_SHARE = 0.3
-"""Redirects to one page are suspicious if they come from at least MIN_REDIRECTS pages, and from more than
-this share of the requested pages. The site is then probably faulty or asks for a login. An error is
-reported, and the target is indexed only if a link or the sitemap names it.
+"""Redirects to one page are suspicious if they come from at least MIN_REDIRECTS pages, and if these pages
+are more than MAX_REDIRECTED_SHARE of the requested pages. The site is then probably faulty or asks for a
+login. An error is reported, and the target is indexed only if a link or the sitemap names it.
 """
 
 MAX_HELD_PAGES = 100
@@ -109,7 +109,10 @@ class _Crawl:
         self._site_url = httpx.URL(source.site_url)
         path = self._site_url.raw_path.decode("ascii").partition("?")[0]
         self._folder = path.rpartition("/")[0] + "/"
-        """The folder of `url`. Without `include` and `sitemap`, only pages below this folder are read."""
+        """The folder of the start page.
+
+        Only pages below this folder are read, unless the source has `include` patterns or a sitemap.
+        """
         self._cache = _usable_cache(limits)
         self._deadline = Deadline(source.timeout_seconds)
         self._robots = Protego.parse("")
