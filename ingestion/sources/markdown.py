@@ -121,8 +121,8 @@ def _convert_table(html: str) -> str:
 def read_content(source: MarkdownSourceConfig, _limits: SourceLimits, path: Path) -> PageContent:
     """Return the front matter and the plain Markdown of a page.
 
-    If the page is a table of contents, `parts` is empty. Otherwise, the text of the Markdown files that the
-    page imports is inserted.
+    If the page is a table of contents, the `parts` of the result are empty. Otherwise, the text of the
+    Markdown files that the page imports is inserted.
 
     Raises SourceError if the file is unreadable, its front matter is malformed, or it contains HTML that
     exceeds a limit.

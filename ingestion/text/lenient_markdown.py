@@ -105,7 +105,7 @@ def _joined_row(match: re.Match[str]) -> str:
 
 
 def _with_delimiter(match: re.Match[str]) -> str:
-    """Make a table of rows by adding a delimiter row below the first one, which becomes the header.
+    """Turn rows into a table whose header is the first row, by adding a delimiter row below this row.
 
     Nothing changes if the rows have different numbers of cells or only one cell, or if one of them is
     already a delimiter row.
