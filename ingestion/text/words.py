@@ -150,8 +150,8 @@ def with_indexed_versions(text: str, word_counts: WordCounts) -> str:
 def index_words(text: str) -> frozenset[str]:
     """Return the stems of `vocabulary_words(text)`, to compare texts by words.
 
-    The full-text index contains `index_terms` instead. Results are cached because the same sources are
-    compared with several texts.
+    The full-text index contains `index_terms` instead. Results are cached because the same text is often
+    compared with several others.
     """
     return frozenset(map(stem, vocabulary_words(text)))
 
