@@ -108,7 +108,7 @@ def read_operations(blocks: Sequence[MarkdownBlock], title: str, declared: str =
 
 
 def _prose(blocks: Sequence[MarkdownBlock], start: int, end: int) -> list[MarkdownBlock]:
-    """Return the blocks from `start` to `end`, after the headings of the sections that contain `start`.
+    """Return the blocks from `start` to `end`, preceded by the headings of the sections that contain them.
 
     The blocks belong to no operation. The headings are repeated because they may be part of the operation
     before the blocks. For example, the first of several operations may begin with "# Events".
@@ -265,8 +265,9 @@ def _has_json(blocks: Sequence[MarkdownBlock]) -> bool:
 def _has_example(blocks: Sequence[MarkdownBlock], position: int) -> bool:
     """Return whether the blocks contain a JSON example below a heading or label such as "Response".
 
-    `position` is the index of the block with the call. The result is False if the heading above the call
-    does not name an operation. For example, it may be a step of a tutorial or a question of an FAQ.
+    `position` is the index of the block with the call. The result is False if there is no heading above the
+    call, or if the heading is a step of a tutorial, or contains a call next to other words, as in "When
+    does `GET /v1/x` fail?".
     """
     headings = [block.title for block in blocks[: position + 1] if block.kind == "heading"]
     heading = headings[-1] if headings else ""

@@ -105,8 +105,9 @@ def scopes_in(text: str) -> list[PermissionPackage]:
     """Return the permissions in a cell, list or sentence: code spans, and names with dots or colons.
 
     The rest of the line after a name is its description, unless another name follows, as in "`a` or `b`".
-    If there are names with colons, such as `files:read`, these are the permissions. Otherwise, a sentence
-    after a sentence with names counts only if it states permissions or begins with a code span.
+    If there are names with colons, such as `files:read`, these are the permissions. Otherwise, once a
+    sentence has named permissions, the later sentences of its line count only if they state permissions or
+    begin with a code span.
     """
     found: dict[str, str] = {}
     for line in _SEPARATOR.split(text.replace("\\_", "_")):
