@@ -312,10 +312,10 @@ def _is_header(text: str, name: str, start: int, in_code: bool) -> bool:
 
 
 def _is_name(text: str, word: str, start: int) -> bool:
-    """Return whether `word` is a name: snake_case, camelCase or a long word in capitals.
+    """Return whether `word` is a name: snake_case, camelCase or a word of five or more letters in capitals.
 
-    A shorter word in capitals is a name if it is quoted, or follows words such as "set to". In both cases,
-    it has at least three letters.
+    Words of three or four letters in capitals, and longer ones in `CAPITALISED_PROSE`, are names only if
+    they are quoted, or follow words such as "set to".
     """
     if is_standard(word) or word.startswith("__"):
         return False

@@ -79,8 +79,8 @@ _IDENTIFIER = re.compile(r"[A-Za-z0-9]+(?:[_/.\-][A-Za-z0-9]+)+|[a-z]+[A-Z]\w*|[
 def coverage(query: str, cited: str) -> float:
     """Return the weighted share of the content words and codes of `query` that `cited` contains, 0 to 1.
 
-    The share is 1 if `query` has none. `query` is the `search_query` of a question. Words that are rare in
-    everyday language weigh more, and words that are not nouns weigh less.
+    The share is 1 if `query` has neither. `query` is `ExtractedDetails.search_query`. Words that are rare
+    in everyday language weigh more, and words that are not nouns weigh less.
     """
     weighted_terms = list(_weighted_terms(query))
     cited_terms = index_words(cited) | set(error_codes(cited))
