@@ -29,7 +29,7 @@ MAX_QUESTION_PARTS = 3
 MIN_PART_BYTES = 4
 """Minimum length of a part in UTF-8 bytes; two Chinese characters have more, "it" has fewer."""
 
-# The lookbehinds keep a search linear: many spaces are tried from the first one only.
+# The lookbehinds keep a search linear: a run of spaces is tried from its first space only.
 _ENGLISH_SEPARATOR = re.compile(
     r"(?<!\s)\s*+(?:(?:[,;]\s*)?\b(?:and then|and after that|and afterwards|then also|and also|"
     r"as well as how|and (?=how|what|which|where|when|do|can|is|are))\b\s*|[?;]\s+(?=\w))",
@@ -173,8 +173,8 @@ class Lexicon:
     def __init__(self, languages: frozenset[Language]) -> None:
         """Read lexicon.toml.
 
-        `languages` are the main languages of the documents. A word of a question that is in one of these
-        languages is not translated.
+        `languages` are the main languages of the documents. Words in one of these languages are not
+        translated.
         """
         text = Path(__file__).with_name("lexicon.toml").read_text(encoding="utf-8")
         lexicon = tomllib.loads(text)
