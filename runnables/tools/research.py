@@ -46,7 +46,7 @@ TIME_SHARE = 0.6
 """Share of the remaining time that research may take; the answer needs the rest."""
 
 PROMPT_SHARE = 0.4
-"""Share of the token budget that the prompt may take; the results of tools need the rest."""
+"""Share of `ResearchAgent._token_budget` that the prompt may take; the results of tools need the rest."""
 
 MAX_CALLS_PER_ROUND = 4
 """Maximum number of tool calls in one round; they run in parallel."""
