@@ -1,9 +1,9 @@
 """Selects between the versions of a page, if the index contains several versions of it.
 
 If the question names a version of the page, as in "the file size limit in v1", chunks of this version
-replace the chunks of all other versions. If it names no version, chunks of the newest version replace them,
-except chunks that contain words of the question that the newest version lacks. Deprecated versions count as
-the oldest, and unreleased versions as older than released ones.
+replace the chunks of all other versions. If it names no version, chunks of the newest version replace those
+of all other versions. A chunk with words of the question that the newest version lacks is not replaced.
+Deprecated versions count as the oldest, and unreleased versions as older than released ones.
 """
 
 from collections import defaultdict
@@ -38,7 +38,7 @@ class PageVersions:
     asked: Mapping[str, str]
     """The versions that the question names, each mapped to the words in the question that name it."""
     words: Set[str]
-    """The words of the question."""
+    """The stems of the words of the question, without common words."""
 
     def name_of(self, chunk: Chunk) -> str:
         """Return the version to name when `chunk` is quoted; empty if its page has only one version."""
