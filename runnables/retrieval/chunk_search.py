@@ -1,8 +1,8 @@
 """Retrieval for a question, and the steps that choose the chunks for its answer.
 
 Retrieval splits the question into parts, adds equivalent terms, searches, and reranks. The steps then
-search again with translated terms, put the chunks of a named API first, and append further chunks that a
-model can read.
+search again with translated terms, put the chunks of a named API first, and append more chunks if a model
+answers.
 """
 
 import asyncio
@@ -53,7 +53,10 @@ _CLASS_NAME = re.compile(r"(?:[A-Z][a-z0-9]+){2,}")
 """A class name of two or more words, such as `CardError`."""
 
 SUFFICIENT_WORD_SHARE = 0.8
-"""If one chunk contains this share of the question's words, `build_expand_query` may skip its retrieval."""
+"""Share of the question's words that one chunk must contain to skip a second retrieval.
+
+It is not the only condition (see `build_expand_query`).
+"""
 
 EVIDENCE_DEPTH = 50
 """Number of chunks to retrieve if a model answers. `fill_evidence` selects from them."""

@@ -345,8 +345,8 @@ def _chunks_by_operation_id(collection: Collection, question: str) -> list[Chunk
 def names_action(text: str, name: str) -> bool:
     """Return whether `text` contains the words of an API's `name`, such as "Create a booking", in order.
 
-    Articles, the form of the verb and synonyms of the verb are ignored. A name that has only one word
-    besides articles is not found.
+    Articles and the form of the verb are ignored, and a synonym counts as the verb: "fetching the booking"
+    contains "Get a booking". A name that has only one word besides articles is not found.
     """
     return _has_name(_action_words(text), _name_words(name))
 

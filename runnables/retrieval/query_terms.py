@@ -1,6 +1,7 @@
-"""The terms of a question: weighted words and identifiers to look for in chunks, needs and quantities.
+"""The terms of a question: its weighted words, identifiers, needs and quantities.
 
-`runnables.question.needs` explains needs and quantities.
+The words and identifiers are looked for in chunks. `runnables.question.needs` explains needs and
+quantities.
 """
 
 import math
@@ -87,8 +88,8 @@ class QueryTerms:
     weights: Mapping[str, float]
     """Information content of each stem in nats, from the frequency of its word in the documents.
 
-    The weight of a word that is not a noun is multiplied by `NON_NOUN_FACTOR`. A number in the
-    question also has a weight if a heading begins with it, such as that of version or chapter `2.1`.
+    The weight of a word that is not a noun is multiplied by `NON_NOUN_FACTOR`. The number of a version or
+    chapter, such as `2.1`, also has a weight if a heading begins with it.
     """
     stems: Sequence[str]
     """The stem of each word of the question, in order."""
@@ -97,7 +98,10 @@ class QueryTerms:
     ngrams: Sequence[str]
     """Overlapping sequences of two Chinese or three other characters; most of them match despite a typo."""
     identifiers: frozenset[str]
-    """Names, paths and codes, and the names of parameters in a pasted request, in lower case."""
+    """Names, paths, codes, and the names of parameters in a pasted request, in lower case.
+
+    The numbers with which headings begin (see `weights`) are also among them.
+    """
     values: frozenset[str]
     """Words that may be names or values in the documents, in lower case: `order_id`, `5` in "status is 5".
 
@@ -215,7 +219,7 @@ class QueryTerms:
     def is_only_identifiers(self) -> bool:
         """Whether the question is only about its identifiers, and not about a difference between them.
 
-        A question without identifiers and values, such as "get an API key", asks about something else.
+        False for a question without identifiers and values, such as "get an API key".
         """
         has_names = bool(self.identifiers or self.values)
         is_difference = "difference" in self.needs

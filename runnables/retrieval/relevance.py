@@ -19,11 +19,11 @@ MAX_COMPARED_CHUNKS = 20
 """Number of best chunks whose relevance is compared; with more, answers did not improve."""
 
 MIN_K = 4
-"""Minimum `k` at which the last of the `k` results is not the next one in the order of the search.
+"""Minimum number of results, `k`, at which the last result is chosen by its relevance.
 
-It is the most relevant of the chunks that are left (see `with_relevant_chunk`). The first three results may
-be there on purpose: as the definitions of identifiers, as the request parameters of an API, or as results
-for different parts of a question.
+See `with_relevant_chunk`. The first three results stay in the order of the search, because they may be
+there on purpose: as the definitions of identifiers, as the request parameters of an API, or as results for
+different parts of a question.
 """
 
 ASKED_SECTIONS: Mapping[SectionKind, Need] = {
@@ -137,8 +137,9 @@ class RankedChunk:
     def _is_code_unasked(self, text: str) -> bool:
         """Return whether code blocks do not answer the question, although they may contain its words.
 
-        This is so if the question contains a pasted call. It is also so if the question contains a name in
-        `text`, but does not ask for program code or steps. `text` is the code blocks with their heading.
+        This is so if the question contains a pasted call. It is also so if the question contains a name
+        that `text` contains too, but does not ask for program code or steps. `text` is the code blocks with
+        their heading.
         """
         terms = self.terms
         has_name = any(value in text and not value.isdecimal() for value in terms.values)

@@ -61,7 +61,7 @@ If the passages do not fit at this length, the last ones are left out.
 """
 
 _NUMBER_SEQUENCE = re.compile(r"(?<![0-9])\[?[0-9]{1,3}\]?(?:[\s,>;，、；＞]+\[?[0-9]{1,3}\]?)+")
-"""Numbers with nothing but separators between them, such as `[2] > [1] > [3]`."""
+"""Numbers with only separators between them in a model's reply, such as `[2] > [1] > [3]`."""
 
 _SETTING = "APIDESK_RERANK_URL"
 _CHECK_TIMEOUT = "check APIDESK_RERANK_TIMEOUT"

@@ -76,9 +76,9 @@ def named_codes(header: Sequence[str], cells: Sequence[str]) -> dict[str, str]:
 
 @cache
 def _status_phrase(status: str) -> str:
-    """Return the phrase of an HTTP status, which the reader of OpenAPI documents writes after the status.
+    """Return the phrase of an HTTP status, such as "Conflict" for 409; empty if there is none.
 
-    The result is empty if `status` is not an HTTP status.
+    In the error tables that `ingestion/sources/openapi` writes, it is the message in the row of the status.
     """
     try:
         return HTTPStatus(int(status)).phrase
