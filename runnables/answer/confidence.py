@@ -121,7 +121,7 @@ def answer_features(quotes: Quotes) -> dict[str, float]:
     - `first`: the probability that the best passage is right; if the question has several parts, each part
       has a best passage, and the smallest of their probabilities counts
     - `share`: the weighted share of the question's words that the passages contain
-    - `found`: the logarithm of 1 plus the number of the question's words and identifiers that they contain
+    - `found`: the logarithm of 1 plus the number of the question's words and identifiers in the passages
     """
     terms, passages = quotes.terms, quotes.passages
     words = frozenset[str]().union(*(passage.words for passage in passages))

@@ -220,8 +220,8 @@ def _sections(chunks: Iterable[Chunk], language: Language) -> Iterator[QuotableS
 def _is_named(chunk: Chunk, details: ExtractedDetails) -> bool:
     """Return whether the question contains the path of the chunk's API, or all words of its name.
 
-    A name of only one word does not count. Words within other identifiers of the question, such as the
-    error code `user_not_found`, do not count either.
+    A name of only one word does not count. Words within an identifier that the name does not contain,
+    such as the error code `user_not_found`, do not count either.
     """
     if chunk.api_url and len(set(details.paths)) == 1:
         return is_at_path(chunk.api_url, details.paths[0])
@@ -272,10 +272,10 @@ def _choose_passages(
     """Return the passages to quote for one of the `part_count` parts of the question, best first.
 
     If the best passage defines an error code, `_choose_definitions` chooses the passages. Otherwise, the
-    best passage comes first. If the question is about an error, only the definition of its code follows. If
-    the question asks how two things differ, the best passage about the other thing follows (see
-    `_other_side`). Further passages must be almost as relevant as the best one, and fit into this part's
-    share of `MAX_QUOTED_CHARS`.
+    best passage comes first. If the question is about an error and another passage defines its code, only
+    this definition follows; a best passage about a different code is left out. If the question asks how two
+    things differ, the best passage about the other thing follows (see `_other_side`). Further passages must
+    be almost as relevant as the best one, and fit into this part's share of `MAX_QUOTED_CHARS`.
     """
     if not ranked or ranked[0].codes:
         return _choose_definitions(ranked)

@@ -50,8 +50,8 @@ def build_ground(
     """Return the pipeline step `ground`.
 
     The answer cites only existing chunks, contains only allowed links (see `LinkPolicy`), and lists
-    unverified facts and unsupported steps. If a model cited nothing, citations are inferred (see
-    `Grounder.infer_citation`).
+    unverified facts and unsupported steps. A step is supported if the chunks that it cites confirm it. If a
+    model cited nothing, citations are inferred (see `Grounder.infer_citation`).
 
     A model's draft without supported steps is replaced by quotes from `quote` if the quotes have high
     confidence. An answer without supported steps says that the documents do not answer the question.

@@ -80,7 +80,7 @@ class Candidate(RankedChunk):
 
     @cached_property
     def heading_codes(self) -> Set[str]:
-        """The error codes of the question that the last heading contains, in lower case."""
+        """The error codes of the question in the chunk's innermost heading, in lower case."""
         codes = map(str.lower, error_codes(self.chunk.section.rpartition(" > ")[2]))
         return self.terms.identifiers & set(codes)
 

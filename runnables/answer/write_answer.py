@@ -1,4 +1,4 @@
-"""The pipeline step `answer`: a model writes the answer, and a second model may structure it.
+"""The pipeline step `answer`: a model writes the answer, and a second model may convert it to JSON.
 
 While a model writes, each complete step of the answer is checked and streamed.
 """
@@ -303,8 +303,8 @@ _QUOTE = re.compile(r'(?<!\\)"')
 class PartialAnswerParser:
     """Parses a reply while the model writes it, and sends the events `sources` and `step`.
 
-    Steps are held until one is supported, because an answer without supported steps may be replaced, and
-    some clients cannot remove text that they have displayed.
+    Steps are not sent until one of them is supported by the chunks that it cites, because an answer without
+    supported steps may be replaced, and some clients cannot remove text that they have displayed.
     """
 
     def __init__(
@@ -354,7 +354,7 @@ class PartialAnswerParser:
                 await self._send(grounded)
 
     async def _send(self, grounded: GroundedStep) -> None:
-        """Send the held steps, then `grounded`; hold all of them if none is supported."""
+        """Send the steps that are not yet sent, then `grounded`; send nothing if no step is supported."""
         is_held = not any(step.supported for step in self._steps)
         step = Step(
             number=len(self._steps) + 1,
