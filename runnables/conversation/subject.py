@@ -25,7 +25,7 @@ from schemas.question import Turn
 MAX_SUBJECT_SOURCE_CHARS = 4_000
 """Number of characters of a question in which its subject is looked for.
 
-A question that is longer, with its pasted details, is complete: it does not omit its subject.
+A question that is longer, including its pasted details, counts as complete: it does not omit its subject.
 """
 
 MAX_CLAUSE_CHARS = 200
@@ -51,7 +51,10 @@ _OPENER = re.compile(
 _ARTICLE = re.compile(r"\b(?:an?|the)\s+", re.I)
 
 _APPENDED = re.compile(r"：|: |的")
-"""The separator before the text that `make_standalone` has appended, as in "create a shipment: iOS?"."""
+"""The separator before the text that `follow_up.make_standalone` has appended to an earlier question.
+
+For example, the colon in "create a shipment: iOS?".
+"""
 
 _STATE = re.compile(r"了\s*$")
 """The end of a clause that describes what has happened, such as 过期了 ("has expired")."""
