@@ -61,7 +61,8 @@ def estimate_on_topic(
     """Return the probability that a question is about the platform.
 
     It is at least `CLEARLY_OFF_TOPIC` for a question that `_SERVICE_WORDS` matches, such as "is there an
-    SLA" or "is there a plugin", because its words say nothing about the subject of the documents.
+    SLA" or "is there a plugin", because its words say nothing about the subject of the documents. This does
+    not apply if the feature `private` or `personal` is 1 (see `topic_features`).
 
     `chunks` are the question's search results. This function blocks: call it in a worker thread.
     """
