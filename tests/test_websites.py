@@ -521,6 +521,11 @@ def test_start_folder_may_contain_chinese(crawler: Crawler) -> None:
     assert sorted(document.title for document in documents) == ["Next", "Start"]
 
 
+def test_fragment_of_the_start_page_is_ignored(crawler: Crawler) -> None:
+    start = f"{crawler.site.url}/guide/#/start"
+    assert sorted(crawler.documents(url=start, include=["/p[12]$"])) == ["guide/p1", "guide/p2"]
+
+
 def test_page_whose_name_ends_in_index_has_an_id_of_its_own(crawler: Crawler) -> None:
     site = crawler.site
     site.pages["/guide/p1"] = page("P1", "x", "/guide/my", "/guide/myindex.html")

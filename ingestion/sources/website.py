@@ -107,6 +107,8 @@ class _Crawl:
         self._source = source
         self._limits = limits
         self._site_url = httpx.URL(source.site_url)
+        self._start_page = _without_fragment(source.url or "")
+        """The URL of the start page; empty if the pages come from a sitemap and there is no `url`."""
         path = self._site_url.raw_path.decode("ascii").partition("?")[0]
         self._folder = path.rpartition("/")[0] + "/"
         """The folder of the start page.
@@ -207,7 +209,7 @@ class _Crawl:
             if isinstance(error, DisallowedError):
                 self._count_redirect(url, _without_fragment(error.url))
             is_gone = not isinstance(error, StatusError) or error.status in _GONE_STATUSES
-            if is_gone and url != self._source.url:
+            if is_gone and url != self._start_page:
                 return
             raise
         final = _without_fragment(download.url)
@@ -233,7 +235,7 @@ class _Crawl:
         if _page_id(target) == _page_id(_without_query(url)):
             return False
         self._redirects[target] += 1
-        if url == self._source.url:
+        if url == self._start_page:
             self._start_target = final
         return True
 
@@ -242,7 +244,7 @@ class _Crawl:
         if url in self._found_urls:
             return
         self._found_urls.add(url)
-        is_start = url == self._source.url
+        is_start = url == self._start_page
         if (is_start or self._is_wanted(url)) and self._mark_seen(url):
             self._queue.append((url, depth))
 
@@ -280,7 +282,7 @@ class _Crawl:
         """
         line = SourceError(f"{url}: {error}")
         self._errors += 1
-        if url == self._source.url:
+        if url == self._start_page:
             raise line
         if self._errors > self._source.max_errors:
             raise SourceError(f"{line}; abandoned after {self._errors} errors (max_errors)")

@@ -180,8 +180,11 @@ def _link(chunk: Chunk) -> str:
 
 def _pages(chunks: Sequence[RetrievedChunk]) -> dict[str, Page]:
     """Return the pages of `chunks` by their URLs, best first."""
-    pages = (Page(title=r.chunk.title, page_url=_link(r.chunk)) for r in chunks)
-    return {page.page_url: page for page in pages if page.page_url}
+    pages: dict[str, Page] = {}
+    for retrieved in chunks:
+        if url := _link(retrieved.chunk):
+            pages.setdefault(url, Page(title=retrieved.chunk.title, page_url=url))
+    return pages
 
 
 def _with_steps(
