@@ -133,10 +133,10 @@ def describe_problems(error: ValidationError) -> str:
 class AnswerPipeline(Runnable[QuestionInput, Answer]):
     """Answers questions. In a trace, the pipeline is a run, and each step of the pipeline is a child run.
 
-    The run dispatches the custom events `structured`, `sources` and, for each step of the answer, `step`.
-    For small talk, there is no `structured` event. With `stream`, `astream` and `astream_events`, `step`
-    events are dispatched while the answer is written, otherwise when it is complete. The iterators of
-    `stream` and `astream` have one item, the answer. The methods raise ApideskError, in particular
+    The run dispatches the custom events `structured`, `sources` and, for each text in `Answer.answer`,
+    `step`. For small talk, there is no `structured` event. With `stream`, `astream` and `astream_events`,
+    `step` events are dispatched while the answer is written, otherwise when it is complete. The iterators
+    of `stream` and `astream` have one item, the answer. The methods raise ApideskError, in particular
     QuestionError for invalid input, and RuntimeError outside `with apidesk.open()`.
     """
 

@@ -189,7 +189,8 @@ class IngestionRunStore:
         """Return the selected runs, newest first. Runs whose process has died are returned as `failed`.
 
         A run that ends normally stores its final state before it releases the lock. Therefore, if the lock
-        is free, the runs are read again: a run that is still `running` then did not end normally.
+        is free, the runs are read again. A run that has the state `running` even in this second reading did
+        not end normally.
         """
         runs = self._select(*where, limit=limit)
         ended = {run.id for run in runs if run.state == "running" and self._has_ended(run)}

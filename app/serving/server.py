@@ -45,7 +45,7 @@ async def run_server(settings: Settings, host: str, port: int) -> None:
     configure_logging(settings.log_level, settings.log_format)
     warn_of_unknown_settings()
     engine = await asyncio.to_thread(open_engine, settings)
-    needs_key = await asyncio.to_thread(check_bind_address, settings, engine, host)
+    has_key = await asyncio.to_thread(check_bind_address, settings, engine, host)
     # After stopping, uvicorn raises the signal again. This handler turns it into SystemExit, which closes
     # the stack below.
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(0))
@@ -54,7 +54,7 @@ async def run_server(settings: Settings, host: str, port: int) -> None:
             answer_service = await stack.enter_async_context(
                 open_answer_service(settings, progress, engine, long_lived=True)
             )
-        if not needs_key:
+        if not has_key:
             log.info(NO_KEY_MESSAGE)
         key = secrets.token_urlsafe(32)
         config = create_uvicorn_config(answer_service, key, host, port)

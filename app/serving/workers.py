@@ -60,9 +60,9 @@ def run_workers(settings: Settings, host: str, port: int) -> None:
     configure_logging(settings.log_level, settings.log_format)
     warn_of_unknown_settings()
     engine = open_engine(settings)
-    needs_key = check_bind_address(settings, engine, host)
+    has_key = check_bind_address(settings, engine, host)
     asyncio.run(_open_once(settings, engine))
-    if not needs_key:
+    if not has_key:
         log.info(NO_KEY_MESSAGE)
     config = uvicorn.Config(
         partial(create_worker_app, settings),

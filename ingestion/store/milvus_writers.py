@@ -1,9 +1,9 @@
 """The writers of a collection on a Milvus server.
 
 `NextCollectionWriter` builds a new collection and then moves the alias to it, so that searches use the old
-collection until the new one is complete. First runs and rebuilds use this writer. On `milvus-lite server`,
-every run uses it (docs/decisions/0005-writers.md gives the reasons). All other runs use `InPlaceWriter`,
-which updates and deletes rows.
+collection until the new one is complete. First runs and rebuilds use this writer. If the server was started
+with the command `milvus-lite server`, every run uses it (docs/decisions/0005-writers.md gives the reasons).
+All other runs use `InPlaceWriter`, which updates and deletes rows.
 
 Both writers also update two smaller collections: the vocabulary, which contains the count of every word
 in the chunks, and the catalogue, which contains one row per document.
@@ -268,7 +268,7 @@ class InPlaceWriter(CollectionWriter):
     def _write_catalogue(self) -> None:
         """Update the entries of the changed documents, or of all documents if the manifest is incomplete.
 
-        A manifest is also incomplete if there is no catalogue of the current format.
+        If there is no catalogue of the current format, the manifest was read as incomplete.
         """
         if not catalogue_version(self._client, self._alias):
             self._replace_catalogue()

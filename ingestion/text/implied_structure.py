@@ -296,9 +296,9 @@ def with_definition_lists(blocks: Sequence[MarkdownBlock], depth: int = 0) -> li
     """Return the blocks of a page with each definition list replaced by a list with one item per term.
 
     The syntax is that of PHP Markdown Extra, MkDocs and Pandoc. A definition is a line that begins with a
-    colon, below the line with its term. A blank line may separate the two lines. All paragraphs of a
-    definition after the first are indented. If any definition contains a list, the result is not a list:
-    each term becomes a label in bold before its definition.
+    colon, below the line with its term. A blank line may separate the two lines. If a definition has
+    several paragraphs, all but its first are indented. If any definition contains a list, the result is not
+    a list: each term becomes a label in bold before its definition.
 
     Definition lists with fewer than `MIN_TERMS` terms do not change, unless Pandoc wrote them. `depth` is
     the number of definitions that contain the blocks.

@@ -69,15 +69,17 @@ class Segment:
     table_rows: int = 0
     """Number of rows in the segment's table; 0 for rows of error codes, and for segments that are not rows.
 
-    It shows whether a quoted table leaves rows out. A quoted error code needs no other rows.
+    If fewer rows are quoted, the quote shows that rows are left out. A quoted error code needs no other
+    rows.
     """
 
     @cached_property
     def names(self) -> Mapping[str, str]:
         """The names that the segment may define, in lower case, each with its column's title.
 
-        These are `name` without quotation marks, flags in it such as `-f`, the last part of a nested
-        parameter (`id` for `items[].id`) and, in a table, the codes in the row (see `named_codes`).
+        The first is `name` without its quotation marks. Further ones are the flags in it, such as `-f`, the
+        last part of a nested parameter (`id` for `items[].id`) and, in a table, the codes in the row (see
+        `named_codes`).
         """
         titles = [title for title, _ in self.cells] or [""]
         codes = named_codes(titles, [plain_text(cell) for _, cell in self.cells])

@@ -164,8 +164,8 @@ class Grounder:
     def _unverified_facts(self, cited: CitedText) -> list[str]:
         """Return the facts of `cited` that neither the question nor the chunks cited so far contain.
 
-        The index of the last call is extended. It is rebuilt if it contains a chunk that is no longer
-        cited, because the sentence that cited it also contained an unverified fact and was removed.
+        The index of the last call is extended. If a sentence with an unverified fact was removed, a chunk
+        that only this sentence cited is not cited any more. The index is then rebuilt without the chunk.
         """
         numbers = self._cited.union(cited.numbers)
         if not self._indexed <= numbers:

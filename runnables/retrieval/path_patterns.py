@@ -67,8 +67,8 @@ def count_matching_segments(path: str, url: str) -> int:
     `/orders/{id}`. A placeholder in `url` matches any segment of `path`, but does not count.
 
     The longer of the two may have further segments at its start, such as the prefix of a gateway or the
-    base path of the server. If `path` has only one segment, the segments that it lacks must be a base path
-    such as `/api/v2`.
+    base path of the server. If `path` has only one segment, all segments before the last one of `url` must
+    be a base path such as `/api/v2`: `orders` matches `/api/v2/orders`, but not `/shops/orders`.
 
     Cached, because several pipeline steps compare the path of a question with all APIs.
     """

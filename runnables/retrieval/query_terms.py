@@ -219,7 +219,8 @@ class QueryTerms:
     def is_only_identifiers(self) -> bool:
         """Whether the question is only about its identifiers, and not about a difference between them.
 
-        False for a question without identifiers and values, such as "get an API key".
+        It may contain words such as "error" and "fix" (see `has_other_words`). False for a question without
+        identifiers and values, such as "get an API key".
         """
         has_names = bool(self.identifiers or self.values)
         is_difference = "difference" in self.needs
@@ -227,7 +228,7 @@ class QueryTerms:
 
     @cached_property
     def is_bare(self) -> bool:
-        """Whether the question has no words besides its identifiers."""
+        """Whether the question has no words besides its identifiers, not even words such as "error"."""
         known = {stem(word) for name in self.identifiers for word in split_words(name)}
         return self.weights.keys() - self.identifiers <= known
 

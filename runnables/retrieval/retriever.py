@@ -49,8 +49,8 @@ CANDIDATE_COUNT = 50
 DEFINITION_DEPTH = 200
 """Minimum number of full-text hits to rank if the question contains identifiers.
 
-The order of this ranking breaks ties between chunks that define an identifier, even if they are not among
-the candidates.
+Chunks that define an identifier come first, and equally good definitions are in the order of this ranking.
+It is longer than the list of candidates, because a definition need not be a candidate.
 """
 
 MAX_LEADING_DEFINITIONS = 2
@@ -210,7 +210,8 @@ class HybridSearch:
             chunks = found | self._read(hit for hit in candidates if hit not in found)
             candidates = _definitions_first(identifiers, chunks, found, ranking, candidates)
         if numbered := chunks_by_heading_number(self.collection, query, filters):
-            # With the score 0, they count as added on purpose (see `relative_scores` in relevance.py).
+            # The score 0 marks chunks that the search did not find; `relative_scores` gives them the best
+            # score.
             first = {ChunkHit.from_chunk(c): 0.0 for c in numbered[:MAX_LEADING_DEFINITIONS]}
             candidates = first | {h: s for h, s in candidates.items() if h not in first}
         return self._read_best(candidates, k, chunks)

@@ -1,6 +1,7 @@
 """The MCP tools with their structured results.
 
-The tools are `ask` and the lookup tools of the answer mode `tools`.
+These are `ask` and the tools `outline`, `search` and `open`, with which a model may also look up documents
+before it answers a question (`mode=tools`).
 """
 
 from collections.abc import AsyncIterator, Callable, Iterable, Mapping

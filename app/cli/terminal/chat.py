@@ -37,7 +37,7 @@ from schemas.settings import Settings, read_variable
 
 
 def print_with_footnotes(answer: Answer, console: Console) -> None:
-    """Print the steps of `answer`, its sources as footnotes, and the notes (see `print_notes`)."""
+    """Print the text of `answer`, its sources as footnotes, and the notes (see `print_notes`)."""
     print_steps(answer, console)
     if answer.sources:
         console.print(Text("────", style="dim"))

@@ -116,7 +116,7 @@ def text_of(cell: str) -> str:
 _CODE = re.compile(r"(?<!`)`([^`\n]+)`(?!`)")
 _LINK = re.compile(r"(?<!!)\[([^\[\]]+)\]\((https?://[^\s()<>]+)\)")
 _HIDDEN = {"`": "\ue000", "[": "\ue001", "](": "\ue002", ")": "\ue003", "_": "\ue004"}
-"""Private-use characters that replace the markup to keep while `text_of` removes all other markup."""
+"""Private-use characters that stand for the markup that `text_of` keeps while it removes the rest."""
 
 
 def description_of(cell: str) -> str:
@@ -292,7 +292,7 @@ def is_parameter_table(columns: Columns) -> bool:
     )
 
 
-def is_named_values(columns: Columns) -> bool:
+def has_described_names(columns: Columns) -> bool:
     """Return whether a table has names with descriptions, values, defaults or examples, and no error codes.
 
     Such a table lists parameters only if a heading says so.

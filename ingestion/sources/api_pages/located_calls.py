@@ -91,8 +91,8 @@ def locate_calls(blocks: Sequence[MarkdownBlock], declared: str) -> list[Located
     Calls of the same list may share one `LocatedCall` (see `LocatedCall.listed`). `declared` is the
     operation that the front matter names; may be empty. The front matter takes precedence over statements
     on the page, and statements over lists of calls. Calls in examples count only if the page has no other
-    calls. A page without calls may give the URL or the action (see `actions`) of one operation without its
-    method.
+    calls. If a page gives only the URL or the action (see `actions`) of one operation, without its method,
+    the result is a call with the method `POST` that is not stated.
     """
     match = DECLARED_CALL.search(declared)
     found = [LocatedCall(call_of(match[1], match[2]), 0, is_declared=True)] if match else []
@@ -143,7 +143,8 @@ def _calls_in_statements(blocks: Sequence[MarkdownBlock]) -> Iterator[LocatedCal
         elif method:  # only a method; the path follows
             yield from facts.read([("method", method[1])], index)
         elif is_heading and facts.is_after_method and TARGET_ALONE.fullmatch(block.title):
-            # Place the call at the method above. At the heading, the path would name the operation.
+            # The call is placed at the method above. If it were placed at the heading, the path in the
+            # heading would become the title of the operation.
             yield from facts.read([("URL", block.title)], index - 1)
         elif target := only_target(block) or (facts.is_after_method and _path_alone(block)):
             yield from facts.read([("URL", target)], index)

@@ -18,7 +18,7 @@ from ingestion.sources.api_pages.calls import (
 from ingestion.sources.api_pages.columns import text_of
 
 PRODUCTION_URL = "Production URL"
-"""The label of the pair with which `merge_servers` replaces the URLs on several servers."""
+"""The label that `merge_servers` gives to the one URL that it keeps of an operation on several servers."""
 
 _TEST_SERVER = re.compile(
     r"sandbox|\b(?:test(?:ing)?|dev(?:elopment)?|uat|qa|sit|stag(?:e|ing)|demo|mock|beta|pre-?prod(?:uction)?)\b"
@@ -46,8 +46,8 @@ def merge_servers(pairs: Sequence[tuple[str, str]]) -> list[tuple[str, str]]:
     """Return labels and values, with one pair in place of the URLs of one operation on several servers.
 
     The new pair has the label `PRODUCTION_URL` and the first URL whose label does not name a test server.
-    Nothing is merged if one of the remaining values is a call, because the pairs are then a list of
-    operations.
+    Nothing is merged if one of the remaining values is a call, which is a URL with its method, because the
+    pairs are then a list of operations.
     """
     urls = {i: url for i, (label, value) in enumerate(pairs) if (url := _read_url(label, value))}
     for first in sorted(urls.values(), key=lambda url: url.is_for_tests):
@@ -102,7 +102,8 @@ def _read_url(label: str, value: str) -> _LabelledUrl | None:
 def _is_same_operation(url: _LabelledUrl, other: _LabelledUrl) -> bool:
     """Return whether two URLs are those of one operation on different servers.
 
-    The address of a server may end with a path of its own: `https://a.example/sandbox/v1/orders`.
+    The address of a server may end with a path, such as `/sandbox` in the URL
+    `https://a.example/sandbox/v1/orders` of the operation `/v1/orders`.
     """
     (origin, path), (other_origin, other_path) = split_origin(url.url), split_origin(other.url)
     path, other_path = path_of(path), path_of(other_path)

@@ -11,8 +11,8 @@ from ingestion.sources.api_pages.columns import (
     TableRows,
     columns_of,
     description_of,
+    has_described_names,
     is_error_table,
-    is_named_values,
     is_parameter_table,
     is_status_table,
     text_of,
@@ -81,7 +81,7 @@ class TableReader:
         role = self._above.role()
         columns = _with_codes(columns_of(header, rows), header, rows, role)
         is_codes = is_error_table(columns) or (role == "errors" and "code" in columns)
-        # If all statuses are HTTP statuses, the table may be in any section, such as "Request".
+        # A table whose status column has only numbers such as 404 is one of statuses even below "Request".
         is_unrelated = role not in ("errors", "response")
         status_role = "" if is_unrelated and are_statuses(rows, columns, "http_status") else role
         is_statuses = is_status_table(columns, status_role) and has_statuses(rows, columns)
@@ -126,7 +126,9 @@ class TableReader:
             names = {text_of(columns.cell(row, "name")).lower() for row in rows}
             if names == {"authorization"} or not is_described:
                 return False  # the credentials that every call needs
-        is_list = is_announced and is_named_values(columns) and not self._above.is_about_values()
+        is_list = (
+            is_announced and has_described_names(columns) and not self._above.is_about_values()
+        )
         if is_parameter_table(columns) or is_list:
             if self._is_resource(header, columns, role):
                 role = "response"
@@ -143,7 +145,7 @@ class TableReader:
         is_read = self._builder.operation.method == "GET" and role in ("request", "")
         texts = self._above.texts()
         is_object = any(map(_OBJECT_TITLE.search, texts[:1]))
-        states_sending = "location" in columns or (
+        is_sent = "location" in columns or (
             not is_object and ("required" in columns or "optional" in columns)
         )
         is_fields = _FIELD_COLUMN.fullmatch(text_of(columns.cell(header, "name"))) is not None
@@ -151,7 +153,7 @@ class TableReader:
         return (
             is_read
             and is_fields
-            and not states_sending
+            and not is_sent
             and not is_below_operation_heading
             and self._above.is_about_fields()
         )

@@ -138,9 +138,10 @@ class _MarginLine:
     key: str
     """Height on the page, and text with its numbers replaced by `#`."""
     offsets: tuple[int, ...] = ()
-    """Numbers at the beginning and end of the line, minus the page's position in the file.
+    """The differences between the numbers at either end of the line and the index of its page in the file.
 
-    Only lines in the first or last row of a page have offsets.
+    Page numbers have the same difference on all pages. Only lines in the first or last row of a page have
+    offsets.
     """
 
 

@@ -108,8 +108,8 @@ def _explanation(response: OperationResponse, code_lines: list[re.Match[str]]) -
     """Return the cause to show for the status of `response`: usually the whole description.
 
     `code_lines` match the lines of the description that explain a code. If every line explains a code, the
-    result is the explanation of the status itself and a list of the other codes. The explanations of these
-    codes are left out, because each code has an entry of its own.
+    result is the explanation in the line whose code is the status, such as "`404`: No such order", and a
+    list of the other codes. Their explanations are left out, because each code has an entry of its own.
     """
     lines = [line for line in response.description.splitlines() if line.strip()]
     if not code_lines or len(code_lines) < len(lines):

@@ -59,8 +59,8 @@ class OpenApiReader:
         Documents of webhooks follow, then those of callbacks.
 
         The document about the whole API is omitted if the `description` texts of the API and of its tags
-        are short. An operation that cannot be read yields a SourceError. All files are read, even if
-        `known` contains them, because a description may consist of several files.
+        are short. An operation that cannot be read yields a SourceError. All files are read, also those in
+        `known`, which have not changed since the last run, because they may refer to files that have.
 
         `page_url` templates may use `{operationId}`, `{tag}` (the first tag), `{method}` and `{path}`
         (without its leading slash), which are percent-encoded, and the fields of `ApiDocument`, such as
