@@ -3,6 +3,7 @@
 import re
 from collections.abc import Iterable
 
+from ingestion.store.client import batches
 from ingestion.store.collection import Collection
 from schemas.document import Chunk
 from schemas.question import Filters
@@ -100,8 +101,8 @@ def chunks_by_heading_number(
             documents[entry.source, entry.document_id] = min(ranks)
     best = sorted(documents, key=lambda key: documents[key])[:MAX_READ_DOCUMENTS]
     chunks: list[Chunk] = []
-    for start in range(0, len(best), READ_DOCUMENTS):
-        found = collection.chunks_of_documents(best[start : start + READ_DOCUMENTS])
+    for keys in batches(best, READ_DOCUMENTS):
+        found = collection.chunks_of_documents(keys)
         chunks += [c for c in found if _rank(c.section, numbers) and filters.allow(c)]
         if len({chunk.document_key for chunk in chunks}) >= MAX_NUMBERED_DOCUMENTS:
             break
