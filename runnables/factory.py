@@ -1,6 +1,5 @@
 """Builds the steps of the pipeline from the settings and platform.toml."""
 
-from functools import partial
 from typing import TYPE_CHECKING
 
 from langchain_core.documents import BaseDocumentCompressor
@@ -15,7 +14,6 @@ from runnables.answer.write_answer import build_write_answer
 from runnables.classification.classify import (
     build_model_classifier,
     build_rule_classifier,
-    classify_by_rules,
 )
 from runnables.conversation.condense import build_condense
 from runnables.grounding.grounded_step import GroundingRules
@@ -100,7 +98,7 @@ class PipelineFactory:
             classify=self.classify(),
             retrieve=RetrieveStep(self._chunk_search(), depth),
             refuse=build_refuse(info, settings.chat_model),
-            expand_query=build_expand_query(self._chunk_search(), depth),
+            expand_query=build_expand_query(self._chunk_search()),
             boost_named_api=build_boost_named_api(self._collection),
             research=self._research(models) if models and mode == "tools" else None,
             search_web=build_web_search(self._web_search) if self._web_search else None,
@@ -117,8 +115,9 @@ class PipelineFactory:
         if self._models is None:
             return self._classify_by_rules()
         on_failure = self._settings.on_model_failure
-        by_rules = partial(classify_by_rules, collection=self._collection, glossary=self._glossary)
-        return build_model_classifier(self._models, self._platform_info, on_failure, by_rules)
+        return build_model_classifier(
+            self._models, self._platform_info, on_failure, self._collection, self._glossary
+        )
 
     def retrieve(
         self, mode: RetrievalMode | None = None

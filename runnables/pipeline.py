@@ -13,7 +13,7 @@ brackets depend on the question, on the settings or on the caller.
                                estimate that it may still be on topic, the reply says instead that the
                                documents do not cover it, and names the nearest pages. Only `ground` runs
                                after this reply.
-      [expand-query]           retrieves again with search terms in the other language, Chinese or English
+      [expand-query]           searches for the terms in which the model worded the question
       boost-named-api          selects between versions of a page, then moves the chunks of the API that the
                                question names to the top
       [research]               in mode `tools`: a chat model looks up further chunks
@@ -71,7 +71,7 @@ class PipelineSteps:
     refuse: AnswerFunction[PipelineState]
     """Returns the fixed reply to a question that is clearly off-topic."""
     expand_query: StateFunction
-    """Retrieves again with search terms in the other language, Chinese or English, if that may help."""
+    """Adds the results of the search terms of the classification."""
     boost_named_api: StateStep
     """Sets `chunks`, starting with the chunks of the API that the question names."""
     research: StateStep | None = None

@@ -16,10 +16,10 @@ from schemas.base import ApiModel
 from schemas.choices import Language
 from schemas.document import Chunk
 
-MAX_TERMS = 12
-"""Maximum number of `StructuredQuestion.search_terms`; further terms are dropped."""
+MAX_TERMS = 6
+"""Maximum number of `StructuredQuestion.search_terms`, three per language; further terms are dropped."""
 
-MAX_TERM_CHARS = 60
+MAX_TERM_CHARS = 100
 """Maximum length of a search term, in characters; longer ones are truncated."""
 
 
@@ -235,7 +235,6 @@ class StructuredQuestion(ApiModel):
     error: ModelText = Field(default=None, description="the error code or message, verbatim")
     search_terms: ModelTerms = Field(
         default_factory=tuple,
-        description="3 to 8 terms to look for in the documentation, in the other language of the "
-        "documents, not that of the question",
+        description="three short searches in each language of the documentation, in your own words",
     )
     trace_id: ModelText = Field(default=None, description="the trace id of the call, verbatim")

@@ -11,7 +11,7 @@ from click.testing import CliRunner
 
 from app.analytics.evaluation.answer_scoring import ScoredAnswer, missing_facts
 from app.analytics.evaluation.dataset import EvaluationQuestion
-from benchmarks.answers import index_cache, routes
+from benchmarks.answers import index_cache, routes, search_terms
 from benchmarks.answers.__main__ import main
 from benchmarks.answers.index_cache import embedded_settings, index_digest, indexed_settings
 from benchmarks.answers.packages import Package, copy_documents
@@ -251,6 +251,27 @@ def test_invalid_options_are_refused(
     assert run.exit_code == 2
     assert said in run.stderr
     assert not Path("d.jsonl").exists()
+
+
+@pytest.mark.acceptance
+def test_search_terms_are_compared_on_the_samples(tmp_path: Path) -> None:
+    document = tmp_path / "figures.md"
+    document.write_text("<!-- search terms -->\n<!-- /search terms -->\n")
+    run = CliRunner().invoke(
+        search_terms.main,
+        f"--set {EVERYDAY} --document {document} --data {tmp_path} --cache {tmp_path / 'cache'}",
+        catch_exceptions=False,
+    )
+    assert run.exit_code == 0, run.output
+    rows = [line.split(" | ") for line in document.read_text().splitlines() if "with" in line]
+    assert [row[2] for row in rows] == ["without", "with"] * 2
+    assert rows[0][3] < rows[1][3]
+
+
+@pytest.mark.parametrize("part", PARTS)
+def test_every_question_has_search_terms_in_its_file(part: Part) -> None:
+    ids = {question.id for name in SETS for question in read_set(name, part)}
+    assert set(search_terms.read_terms(part)) == ids
 
 
 @pytest.mark.acceptance

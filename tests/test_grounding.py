@@ -238,6 +238,17 @@ def test_uncovered_answer_has_no_links(model_client: MakeClient, model_server: M
     assert answer.nearest
 
 
+def test_sentence_that_the_prompt_gives_for_uncovered_questions_cites_nothing(
+    model_client: MakeClient, model_server: ModelServer
+) -> None:
+    """Its words are in a page about the documentation, which could otherwise be cited."""
+    sentence = "青桥开放平台的文档没有涉及这个问题。"
+    answer = answer_of(model_client(), model_server, sentence, question="青桥开放平台的文档在哪")
+    assert sentence in model_server.chat_requests[-1].text
+    assert answer.answer == [sentence]
+    assert not answer.sources
+
+
 def test_unsupported_step_is_listed(model_client: MakeClient, model_server: ModelServer) -> None:
     answer = answer_of(model_client(), model_server, TRUE, "清晨的海边有许多贝壳。[1]")
     assert answer.unsupported == [2]

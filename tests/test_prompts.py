@@ -42,7 +42,11 @@ def test_every_tag_of_a_template_is_escaped_in_data(path: Path) -> None:
 @pytest.mark.parametrize("language", ["zh", "en"])
 def test_user_text_cannot_close_its_tag(text: str, language: Language) -> None:
     system, human = messages(
-        "structured_question", language, schema="{}", question=f"before {text} after"
+        "structured_question",
+        language,
+        schema="{}",
+        document_languages=["English"],
+        question=f"before {text} after",
     )
     _, _, tail = human.rpartition("<question>")
     assert tail.count("</question>") == 1
@@ -82,6 +86,7 @@ def test_every_prompt_exists_in_every_language(name: str) -> None:
 
 FIRST: dict[str, Any] = {
     "greeting": "您好。",
+    "not_covered": "文档没有涉及这个问题。",
     "answer_language": "中文",
     "chunks": [],
     "passages": [],
@@ -98,6 +103,7 @@ FIRST: dict[str, Any] = {
 
 SECOND: dict[str, Any] = {
     "greeting": "Hello.",
+    "not_covered": "The documentation does not cover this question.",
     "answer_language": "English",
     "chunks": [],
     "passages": ["# Refunds"],
@@ -117,7 +123,7 @@ STEPS = [p for p in TEMPLATES if not p.name.startswith(("extractive", "repair"))
 @pytest.mark.parametrize("path", STEPS, ids=lambda path: path.name)
 def test_system_message_is_the_same_for_all_questions(path: Path) -> None:
     name, language = cast(tuple[PromptName, Language], path.name.split(".")[:2])
-    same = {"schema": "{}", "rounds": 2, "calls": 4}
+    same = {"schema": "{}", "document_languages": ["Chinese"], "rounds": 2, "calls": 4}
     (system, first), (other, second) = (
         messages(name, language, **(same | given)) for given in (FIRST, SECOND)
     )

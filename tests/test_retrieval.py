@@ -137,6 +137,23 @@ def test_search_terms_of_the_model_find_pages_in_the_other_language(
     assert not wrong, "\n".join(wrong)
 
 
+def test_search_terms_find_pages_that_share_no_word_with_the_question(
+    model_client: MakeClient, model_server: ModelServer
+) -> None:
+    terms = ["对账单下载", "price of a SKU"]
+    model_server.route(
+        is_classification,
+        lambda request: structured(type="general", api_name=None, search_terms=terms),
+    )
+    model_server.default = draft("好。[1]")
+    model_client().post("/ask", json={"question": "月底那堆数字咋拿"})
+    classification, answer = (request.text for request in model_server.chat_requests[-2:])
+    assert "每种语言（中文、英文）" in classification
+    assert "\n# 对账单下载" in answer
+    assert "\n# Update SKU Price" in answer
+    assert "对账单下载" not in answer.partition("<details>")[2]
+
+
 @pytest.mark.parametrize(
     ("filters", "allowed"),
     [

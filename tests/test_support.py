@@ -145,7 +145,7 @@ def test_extract_quantities(text: str, values: list[str]) -> None:
     assert [quantity.value for quantity in extract_quantities(text)] == values
 
 
-@pytest.mark.parametrize("body", ["20,000", "20000", "20k", "20 thousand", "2 万", "两万"])
+@pytest.mark.parametrize("body", ["20,000", "20000", "20k", "20 thousand", "2 万", "2w", "两万"])
 @pytest.mark.parametrize("amount", ["twenty thousand", "两万"])
 def test_numbers_in_words_equal_other_spellings(body: str, amount: str) -> None:
     statement = "The upload quota of a workspace is {} tokens."

@@ -101,7 +101,9 @@ def app(platform: Path, model_url: str) -> Litestar:
 
 def classification_prompt(platform: Path) -> list[BaseMessage]:
     """Return apidesk's classification prompt."""
-    return _rendered("structured_question", StructuredQuestion, platform)
+    return _rendered(
+        "structured_question", StructuredQuestion, platform, document_languages=["English"]
+    )
 
 
 def answer_prompt(platform: Path) -> list[BaseMessage]:
@@ -113,6 +115,7 @@ def answer_prompt(platform: Path) -> list[BaseMessage]:
         AnswerDraft,
         platform,
         greeting=platform_info.greeting.in_language("en"),
+        not_covered=f"The documentation of {platform_info.name} does not cover this question.",
         answer_language=user_text(platform_info.language).languages["en"],
         chunks=[(number, RetrievedChunk(chunk=c, score=1)) for number, c in enumerate(passages, 1)],
         structured=StructuredQuestion(type="general").model_dump_json(by_alias=True),

@@ -62,7 +62,10 @@ def build_ground(
         grounder = Grounder(state["question"], state["chunks"], rules)
         is_quote = draft.answered_by == EXTRACTIVE
         check = grounder.check_quote if is_quote else grounder.check_step
-        checked = await _check_steps(check, draft.answer.answer[:MAX_STEPS])
+        texts = draft.answer.answer[:MAX_STEPS]
+        if list(map(str.strip, texts)) == [not_covered_sentence(platform_info, state["question"])]:
+            texts = []  # no citation must be inferred for this sentence, which the prompt gives
+        checked = await _check_steps(check, texts)
         steps = [step for step in checked if step.text]
         if not is_quote and not any(step.numbers for step in steps):
             steps = list(map(grounder.infer_citation, steps))
@@ -245,16 +248,19 @@ def _confidence(
     if draft.probability is not None:
         quoted = confidence_of(draft.probability)
         return "medium" if quoted == "high" and not is_sound else quoted
-    return "high" if is_sound and _covers(question, sources) else "medium"
+    terms = state["classification"].structured.search_terms
+    return "high" if is_sound and _covers(question, terms, sources) else "medium"
 
 
-def _covers(question: str, sources: Sequence[Source]) -> bool:
-    """Return whether `sources` contain at least half of the content words of `question`.
+def _covers(question: str, terms: Sequence[str], sources: Sequence[Source]) -> bool:
+    """Return whether `sources` contain half of the content words of `question` or of one of `terms`.
 
-    True if the sources are in another language than the question.
+    The terms are the model's wording of the question before it read the sources; documents rarely contain
+    the words of a colloquial question. True if the sources are in another language than the question.
     """
     text = " ".join(f"{source.title} {source.section} {source.text}" for source in sources)
     if detect_language(question) != detect_language(text):
         return True
-    question_words = set(query_words(question))
-    return len(question_words & index_words(text)) >= len(question_words) / 2
+    words = index_words(text)
+    wordings = [set(query_words(wording)) for wording in (question, *terms)]
+    return any(len(wording & words) >= len(wording) / 2 for wording in wordings)

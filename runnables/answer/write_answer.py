@@ -14,6 +14,7 @@ from langchain_core.runnables import Runnable, RunnableConfig
 
 from prompts.chat_prompts import load_prompt
 from prompts.user_text import user_text
+from runnables.answer.fixed_answers import not_covered_sentence
 from runnables.grounding.grounded_step import GroundedStep, Grounder, GroundingRules
 from runnables.models.chat_model import ChatModel, OnText
 from runnables.models.chat_models import ChatModels
@@ -239,9 +240,12 @@ class _AnswerWriter:
         return {
             "platform_info": self._platform_info,
             "greeting": self._platform_info.greeting.in_language(question.language),
+            "not_covered": not_covered_sentence(self._platform_info, question),
             "answer_language": names[question.language],
             "chunks": [(numbers[retrieved.chunk.id], retrieved) for retrieved in chunks],
-            "structured": state["classification"].structured.model_dump_json(by_alias=True),
+            "structured": state["classification"].structured.model_dump_json(
+                by_alias=True, exclude={"search_terms"}
+            ),
             "question": question.text,
             "draft": draft.answer.model_dump_json(by_alias=True) if draft else "",
         }

@@ -1,9 +1,7 @@
 """The step `structured-question`, which classifies a question with a model or by rules."""
 
-import asyncio
 import math
 import re
-from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
 
@@ -13,6 +11,7 @@ from ingestion.store.collection import NO_FILTERS, Collection
 from ingestion.text.markdown_blocks import parse_table, plain_text
 from ingestion.text.typography import has_chinese
 from ingestion.text.words import split_words
+from prompts.user_text import user_text
 from runnables.classification.topic_gate import CERTAINLY_ON_TOPIC, ON_TOPIC, estimate_on_topic
 from runnables.models.chat_models import ChatModels
 from runnables.models.structured_output import StructuredOutputCall
@@ -36,6 +35,7 @@ from runnables.retrieval.heading_numbers import chunks_by_heading_number
 from runnables.run_context import NamedStep, emit, remaining_seconds, with_deadline
 from runnables.state import Classification
 from schemas.answer import DegradedReason, Event
+from schemas.choices import LANGUAGES
 from schemas.document import Chunk
 from schemas.errors import ModelError
 from schemas.platform import PlatformInfo
@@ -75,7 +75,8 @@ def build_model_classifier(
     models: ChatModels,
     platform_info: PlatformInfo,
     on_failure: str,
-    classify_by_rules: Callable[[ExtractedDetails], Classification],
+    collection: Collection,
+    glossary: Glossary,
 ) -> Runnable[Question, Classification]:
     """Return the step that classifies with a model.
 
@@ -89,10 +90,16 @@ def build_model_classifier(
     output = StructuredOutputCall(
         STEP_NAME, "structured_question", platform_info.language, StructuredQuestion
     )
+    names = user_text(platform_info.language).languages
 
     async def classify(question: Question, config: RunnableConfig) -> Classification:
         timed = with_deadline(config, TIME_SHARE * remaining_seconds(config))
-        variables = {"platform_info": platform_info, "question": question.text}
+        languages = await collection.run(partial(main_languages, collection))
+        variables = {
+            "platform_info": platform_info,
+            "document_languages": [names[each] for each in LANGUAGES if each in languages],
+            "question": question.text,
+        }
         try:
             reply = await output.ask_first(models.extraction_models, variables, timed)
             classification = Classification(reply.value)
@@ -103,7 +110,9 @@ def build_model_classifier(
                 StructuredQuestion(type="general"), DegradedReason.QUESTION_NOT_CLASSIFIED
             )
         if classification.structured.type == "unknown":
-            by_rules = await asyncio.to_thread(classify_by_rules, details_of(question))
+            by_rules = await collection.run(
+                partial(classify_by_rules, details_of(question), collection, glossary)
+            )
             if by_rules.is_exact or (by_rules.on_topic or 0) >= CERTAINLY_ON_TOPIC:
                 classification = by_rules
             else:

@@ -180,8 +180,9 @@ class LinkPolicy:
     def remove_disallowed(self, text: str) -> tuple[str, int]:
         """Return `text` with labels instead of disallowed links, and the number of disallowed links.
 
-        A disallowed link without a label is removed, with empty brackets and superfluous spaces around it.
-        Any link whose label is a number becomes a citation mark.
+        A disallowed URL without a label is replaced by its path if a chunk contains the path. Otherwise, it
+        is removed, with empty brackets and superfluous spaces around it. Any link whose label is a number
+        becomes a citation mark.
         """
         text, removed = self._remove_definitions(_ANCHOR.sub(_to_markdown_link, text))
 
@@ -194,7 +195,9 @@ class LinkPolicy:
                 return f"[{label}]"  # a citation mark written as a link
             if is_allowed:
                 return match[0]
-            return _REMOVED + punctuation if label is None else (label or _REMOVED)
+            if label is None:
+                return (self._documented_path(url) or _REMOVED) + punctuation
+            return label or _REMOVED
 
         replaced = _LINK.sub(replace, text.replace(_REMOVED, ""))
         return _AROUND_REMOVED.sub("", replaced), removed
@@ -210,6 +213,14 @@ class LinkPolicy:
                 reference = rf"{_CODE}|(?<!\w)!?\[{label}\](?:\[\])?"
                 text = re.sub(reference, lambda m: m[1] or m[2] or m[0], text, flags=re.I)
         return text, len(disallowed)
+
+    def _documented_path(self, url: str) -> str:
+        """Return the path of `url` if the chunks contain it; empty otherwise."""
+        try:
+            path = urlsplit(url).path.rstrip("/")
+        except ValueError:  # such as an incomplete IPv6 address
+            return ""
+        return path if path and self._mentions_path(path) else ""
 
     def _is_documented_endpoint(self, url: str) -> bool:
         try:

@@ -312,7 +312,7 @@ _NUMBER_WORDS = {
     "sixty": 60, "seventy": 70, "eighty": 80, "ninety": 90,
 }  # fmt: skip
 _MULTIPLIERS = {"hundred": 100, "thousand": 1_000, "million": 1_000_000}
-_SUFFIXES = {"k": 1_000, "thousand": 1_000, "m": 1_000_000, "million": 1_000_000}
+_SUFFIXES = {"k": 1_000, "thousand": 1_000, "w": 10_000, "m": 1_000_000, "million": 1_000_000}
 
 _MULTIPLIER = "|".join(_MULTIPLIERS)
 _ONES = "|".join(word for word, value in _NUMBER_WORDS.items() if value < 10)

@@ -1,14 +1,14 @@
 """Retrieval for a question, and the steps that choose the chunks for its answer.
 
-Retrieval splits the question into parts, adds equivalent terms, searches, and reranks. The steps then
-search again with translated terms, put the chunks of a named API first, and append more chunks if a model
-answers.
+Retrieval splits the question into parts, adds equivalent terms, searches, and reranks. The steps then add
+the results of the model's search terms, put the chunks of a named API first, and append more chunks if a
+model answers.
 """
 
 import asyncio
 import math
 import re
-from collections.abc import Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from functools import partial
 from typing import Any
 
@@ -17,7 +17,7 @@ from langchain_core.runnables.config import get_async_callback_manager_for_confi
 
 from ingestion.store.collection import Collection
 from ingestion.text.language import estimate_tokens
-from ingestion.text.words import index_words, query_words, with_indexed_versions
+from ingestion.text.words import with_indexed_versions
 from runnables.page_versions import VersionFinder
 from runnables.question.extract_details import details_of
 from runnables.question.query_analysis import (
@@ -52,12 +52,6 @@ from schemas.question import Question, StructuredQuestion
 _CLASS_NAME = re.compile(r"(?:[A-Z][a-z0-9]+){2,}")
 """A class name of two or more words, such as `CardError`."""
 
-SUFFICIENT_WORD_SHARE = 0.8
-"""Share of the question's words that one chunk must contain to skip a second retrieval.
-
-It is not the only condition (see `build_expand_query`).
-"""
-
 EVIDENCE_DEPTH = 50
 """Number of chunks to retrieve if a model answers. `fill_evidence` selects from them."""
 
@@ -79,61 +73,40 @@ class ChunkSearch:
         self._reranker = reranker
 
     async def retrieve(
-        self,
-        question: Question,
-        config: RunnableConfig,
-        terms: Sequence[str] = (),
-        run_name: str = "retrieve",
-        depth: int = 0,
+        self, question: Question, config: RunnableConfig, depth: int = 0
     ) -> list[RetrievedChunk]:
         """Return the `question.k` best chunks, or `depth` chunks if that is more.
 
         If `depth` is 0 and there is no reranker, the last chunk is chosen by its relevance (see
-        `with_relevant_chunk`). `terms` are additional search terms. Traces show a run of the type
-        `retriever`, with the `question.k` best chunks as documents.
+        `with_relevant_chunk`). Traces show a run of the type `retriever`, with the `question.k` best chunks
+        as documents.
         """
-        config, query = ensure_config(config), details_of(question).search_query
-        run = await get_async_callback_manager_for_config(config).on_retriever_start(
-            None, query, name=run_name, run_id=config.get("run_id")
-        )
-        try:
-            chunks = await self._retrieve(
-                query, question, terms, depth, patch_config(config, callbacks=run.get_child())
-            )
-        except BaseException as error:
-            await run.on_retriever_error(error)
-            raise
-        await run.on_retriever_end([to_document(chunk) for chunk in chunks[: question.k]])
-        return chunks
+        query = details_of(question).search_query
+        search = partial(self._retrieve, query, question, depth)
+        return await _traced("retrieve", query, question.k, search, config)
 
     async def find(
-        self, question: Question, terms: str, config: RunnableConfig
+        self, terms: Sequence[str], question: Question, config: RunnableConfig
     ) -> list[RetrievedChunk]:
-        """Return the `question.k` best chunks for `terms`, which are separated by spaces.
+        """Search for each of `terms`, which are the model's words for the subject of `question`.
 
-        The text of `question` is not used. In mode `hybrid`, only full text is searched. Traces do not
-        show this search as a run.
+        The results are interleaved, so that the best chunk of each term comes first. In mode `hybrid`, only
+        full text is searched. Traces show the run `expand-query`, of the type `retriever`.
         """
-        return await self._search.search(
-            terms, question.k, question.filters, config, terms_only=True
-        )
 
-    async def has_only_language_of(self, question: Question) -> bool:
-        """Return whether all documents are in the language of `question`."""
-        collection = self._search.collection
-        return await collection.run(collection.languages) == {question.language}
+        async def search(config: RunnableConfig) -> list[RetrievedChunk]:
+            filters, each = question.filters, self._search.search
+            found = [each(t, EVIDENCE_DEPTH, filters, config, terms_only=True) for t in terms]
+            return interleave(await asyncio.gather(*found))
+
+        return await _traced("expand-query", "\n".join(terms), question.k, search, config)
 
     async def _retrieve(
-        self,
-        query: str,
-        question: Question,
-        terms: Sequence[str],
-        depth: int,
-        config: RunnableConfig,
+        self, query: str, question: Question, depth: int, config: RunnableConfig
     ) -> list[RetrievedChunk]:
         compared = max(question.k, RERANK_DEPTH if self._reranker else MAX_COMPARED_CHUNKS)
         deeper = question.model_copy(update={"k": max(compared, depth)})
-        chunks = await self._search_parts(query, deeper, terms, config)
+        chunks = await self._search_parts(query, deeper, config)
         if self._reranker is not None:
             reranked = await self._reranker.rerank(query, chunks[:compared], config)
             chunks = [*reranked, *chunks[compared:]]
@@ -153,27 +126,27 @@ class ChunkSearch:
         return with_relevant_chunk(chunks, question.k, terms)
 
     async def _search_parts(
-        self, query: str, question: Question, terms: Sequence[str], config: RunnableConfig
+        self, query: str, question: Question, config: RunnableConfig
     ) -> list[RetrievedChunk]:
         """Search for each part of `query`, and interleave the results."""
         collection = self._search.collection
         query = await collection.run(partial(with_indexed_versions, query, collection.word_counts))
-        parts = [self._search_part(part, question, terms, config) for part in split_question(query)]
+        parts = [self._search_part(part, question, config) for part in split_question(query)]
         return interleave(await asyncio.gather(*parts))
 
     async def _search_part(
-        self, query: str, question: Question, terms: Sequence[str], config: RunnableConfig
+        self, query: str, question: Question, config: RunnableConfig
     ) -> list[RetrievedChunk]:
-        """Search for `query` with its extra terms, and for the extra terms alone; interleave the results.
+        """Search for `query` with its equivalents, and for the equivalents alone; interleave the results.
 
-        The extra terms are `terms` and the glossary's equivalents of `query`. They are also searched for
-        alone, because the words of `query` outweigh extra terms in another language.
+        The equivalents come from the glossary. They are also searched for alone, because the words of
+        `query` outweigh terms in another language.
 
-        Without extra terms, `query` is searched for with synonyms from the general lexicon, which is less
+        Without equivalents, `query` is searched for with synonyms from the general lexicon, which is less
         exact than the glossary. The request parameters of the best chunk's API are then among the
         first three chunks (see `add_request_parameters`).
         """
-        extra_terms = " ".join([*self._glossary.equivalents(query), *terms])
+        extra_terms = " ".join(self._glossary.equivalents(query))
         filters = question.filters
         search = partial(self._search.search, k=question.k, filters=filters, config=config)
         if extra_terms:
@@ -188,6 +161,27 @@ class ChunkSearch:
         if not lacks_request_parameters(chunks):  # most questions
             return chunks
         return await collection.run(partial(add_request_parameters, chunks, collection, filters))
+
+
+async def _traced(
+    name: str,
+    query: str,
+    k: int,
+    search: Callable[[RunnableConfig], Awaitable[list[RetrievedChunk]]],
+    config: RunnableConfig,
+) -> list[RetrievedChunk]:
+    """Return the results of `search`, in a run `name` whose documents are the `k` best chunks."""
+    config = ensure_config(config)
+    run = await get_async_callback_manager_for_config(config).on_retriever_start(
+        None, query, name=name, run_id=config.get("run_id")
+    )
+    try:
+        chunks = await search(patch_config(config, callbacks=run.get_child()))
+    except BaseException as error:
+        await run.on_retriever_error(error)
+        raise
+    await run.on_retriever_end([to_document(chunk) for chunk in chunks[:k]])
+    return chunks
 
 
 class RetrieveStep(Runnable[Question, list[RetrievedChunk]]):
@@ -215,46 +209,24 @@ class RetrieveStep(Runnable[Question, list[RetrievedChunk]]):
         return await self._search.retrieve(input, ensure_config(config), depth=self._depth)
 
 
-def build_expand_query(search: ChunkSearch, depth: int = 0) -> StateFunction:
-    """Return the function that retrieves again with the search terms of the classification.
+def build_expand_query(search: ChunkSearch) -> StateFunction:
+    """Return the function that adds the results of the search terms of the classification.
 
-    It retrieves `k` chunks, or `depth` chunks if that is more. The terms are in the other language: English
-    for a Chinese question, and Chinese for an English one.
-
-    The function keeps the chunks of the first retrieval in each of these cases:
-
-    - The classification has no search terms.
-    - All documents are in the language of the question.
-    - One chunk of the first retrieval contains at least `SUFFICIENT_WORD_SHARE` of the question's words,
-      and each chunk found for the terms alone contains a smaller share of the terms.
+    The terms are a model's words for what the question asks, so they find documents that share no word with
+    the question. Half of the chunks come from the question, half from the terms. Without terms, the chunks
+    stay the same.
     """
 
     async def expand_query(state: PipelineState, config: RunnableConfig) -> PipelineState:
         question, terms = state["question"], state["classification"].structured.search_terms
-        if not terms or await search.has_only_language_of(question):
+        if not terms:
             return state
-        share = best_word_share(question, state["retrieved"])
-        if share >= SUFFICIENT_WORD_SHARE:
-            terms_question = question.model_copy(update={"text": " ".join(terms)})
-            found_by_terms = await search.find(question, terms_question.text, config)
-            if share > best_word_share(terms_question, found_by_terms):
-                return state
-        found = await search.retrieve(question, config, terms, "expand-query", depth)
-        return with_retrieved(state, found)
+        by_question = [*state["retrieved"], *state["further"]]
+        by_terms = await search.find(terms, question, config)
+        depth = max(EVIDENCE_DEPTH, question.k)
+        return with_retrieved(state, diversify(interleave([by_question, by_terms]), depth))
 
     return expand_query
-
-
-def best_word_share(question: Question, chunks: Sequence[RetrievedChunk]) -> float:
-    """Return the largest share of the words of `question` that a single chunk contains, 0 to 1.
-
-    Common words such as "the" do not count.
-    """
-    words = set(query_words(details_of(question).search_query))
-    if not words:
-        return 0.0
-    shares = (len(words & index_words(retrieved.chunk.text)) / len(words) for retrieved in chunks)
-    return max(shares, default=0.0)
 
 
 def build_boost_named_api(collection: Collection) -> Runnable[PipelineState, PipelineState]:

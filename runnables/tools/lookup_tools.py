@@ -14,7 +14,8 @@ from langchain.tools import ToolException, ToolRuntime
 from langchain_core.runnables import RunnableConfig
 from langchain_core.tools import StructuredTool
 
-from runnables.retrieval.chunk_search import best_word_share
+from ingestion.text.words import index_words, query_words
+from runnables.question.extract_details import details_of
 from runnables.retrieval.retriever import CANDIDATE_COUNT
 from runnables.tools.tool_context import (
     CallJournal,
@@ -203,14 +204,16 @@ def _rank_chunks_of(
 ) -> list[RetrievedChunk]:
     """Return all chunks of `documents`: first those in `retrieved`, then the others.
 
-    The others are sorted by the share of the question's words that a chunk contains, largest first.
+    The others are sorted by the number of words of the question that a chunk contains, largest first.
+    Common words such as "the" do not count.
     """
+    words = set(query_words(details_of(question).search_query))
     chunks = _chunks_of(library, documents, question.filters)
     ids = {r.chunk.id for r in chunks}
     first = [r for r in retrieved if r.chunk.id in ids]
     first_ids = {r.chunk.id for r in first}
     others = [r for r in chunks if r.chunk.id not in first_ids]
-    return first + sorted(others, key=lambda r: -best_word_share(question, [r]))
+    return first + sorted(others, key=lambda r: -len(words & index_words(r.chunk.text)))
 
 
 def _chunks_of(
