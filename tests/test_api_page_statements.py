@@ -466,8 +466,56 @@ To find a boat, call `GET /v3/boats`, with the scope `boats:read`.
 
 2 requests a second on `GET /v3/boats`
 """,
+    "an example in a manual": """# Configuration
+
+## Rate limits
+
+### `rc_login`
+
+Limits login requests:
+
+- `per_hour` (integer, required): logins per hour
+
+## Keys
+
+### `key_servers`
+
+Ask another server for a key:
+
+```sh
+curl https://keys.example/v1/keys/abc
+```
+""",
+    "a request inside a library": """# Sessions
+
+## How the client sends a request
+
+An object of the library for a boat:
+
+- `method`: GET
+- `url`: <https://boats.example/v3/boats>
+- `params`:
+  - `id`: 2
+  - `tags`: []
+""",
 }
 """Pages that name calls and describe none."""
+
+
+@pytest.mark.parametrize(
+    ("parameters", "example"),
+    [("### Parameters", "### Example"), ("## Parameters", "## Call from a terminal")],
+)
+def test_example_and_its_parameters_may_be_below_several_headings(
+    parameters: str, example: str, tmp_path: Path
+) -> None:
+    page = (
+        f"# Boats\n\n## Find a boat\n\n{parameters}\n\n- `id` (integer, required): the boat\n\n"
+        f"{example}\n\n```sh\ncurl https://boats.example/v3/boats\n```\n"
+    )
+    (line, *names) = read_lines(page, tmp_path / "page.md")
+    assert line.startswith("GET https://boats.example/v3/boats ")
+    assert names == ["id!"]
 
 
 @pytest.mark.parametrize("page", PROSE)

@@ -97,6 +97,15 @@ def _with_label_items(lines: Sequence[str]) -> Iterator[str]:
             yield line
 
 
+def states_call(block: MarkdownBlock) -> bool:
+    """Return whether a block gives a method and a URL after labels: "Method: GET" and "URL: /v1/x"."""
+    pairs = labelled_pairs(block)
+    has_method = any(
+        is_method_label(k) and METHOD_ALONE.fullmatch(v.strip("`* ")) for k, v in pairs
+    )
+    return has_method and any(is_url_label(k) and TARGET_ALONE.search(v) for k, v in pairs)
+
+
 def is_url_label(text: str) -> bool:
     """Return whether a label announces the URL of an operation."""
     return _matches(_URL_LABEL, text)

@@ -59,7 +59,8 @@ _CODE_LANGUAGE = re.compile(r"\A\s*(?:`{3,}|~{3,})[ \t]*\{?(?!https?\b|te?xt\b|p
 """The opening of a code block in a programming language. There, `path: '/'` is code, not a label."""
 _METHOD_BLOCK = re.compile(rf"[*`\s]*({ANY_METHOD})[*`\s]*")
 _ONLY_CALL = re.compile(rf"[`*\s]*{CALL.pattern}[`*\s]*")
-_EXAMPLE = re.compile(r"\b(?:examples?|samples?)\b|示例|样例|举例|范例|例子", re.IGNORECASE)
+EXAMPLE = re.compile(r"\b(?:examples?|samples?)\b|示例|样例|举例|范例|例子", re.IGNORECASE)
+"""A word in the headings and labels of examples."""
 _CALLBACK = re.compile(
     r"回调|\b(?:webhook|callback)s?\b"
     r"|^(?!.*(?:发送|推送|创建|查询|删除|\b(?:send|create|list|get|delete)\b)).*(?:通知|\bnotifications?\b)",
@@ -308,7 +309,7 @@ def _is_about_callbacks(block: MarkdownBlock) -> bool:
 def _is_below_request(blocks: Sequence[MarkdownBlock], position: int) -> bool:
     """Return whether a block is an HTTP message right below a heading such as "Request"."""
     title = blocks[position - 1].title if position and message_call(blocks[position]) else ""
-    return role_of_title(title) == "request" and not _EXAMPLE.search(title)
+    return role_of_title(title) == "request" and not EXAMPLE.search(title)
 
 
 def _without_examples(
@@ -333,7 +334,7 @@ def _is_example(blocks: Sequence[MarkdownBlock], position: int) -> bool:
     above = blocks[max(position - MAX_BLOCKS_BELOW_HEADING, 0) : position][::-1]
     heading = next((block.title for block in above if block.kind == "heading"), "")
     is_labelled = above and above[0].kind == "paragraph" and len(above[0].text) <= MAX_CAPTION_CHARS
-    return _EXAMPLE.search(f"{heading} {above[0].text if is_labelled else ''}") is not None
+    return EXAMPLE.search(f"{heading} {above[0].text if is_labelled else ''}") is not None
 
 
 def is_call(text: str) -> bool:

@@ -18,7 +18,7 @@ from ingestion.sources.api_pages.errors import (
     listed_errors,
     titled_error,
 )
-from ingestion.sources.api_pages.labels import labelled_pairs
+from ingestion.sources.api_pages.labels import labelled_pairs, states_call
 from ingestion.sources.api_pages.operation import PARAMETER_ROLES, PageOperation, Role
 from ingestion.sources.api_pages.parameters import (
     are_marked_fields,
@@ -261,8 +261,10 @@ class OperationReader:
     def _add_list(self, block: MarkdownBlock) -> bool:
         """Add what a list states. The text above the list says what it contains.
 
-        Returns False if the list stays prose.
+        Returns False if the list stays prose. A list of the method and the URL contains no parameters.
         """
+        if states_call(block):
+            return False
         role, items = self._above.role(), parse_list_items(block.text)
         if role == "permissions":
             return self._builder.add_permissions(scopes_in(block.text))

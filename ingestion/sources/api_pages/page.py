@@ -29,6 +29,7 @@ from ingestion.sources.api_pages.sections import (
     Range,
     after_group_headings,
     after_title,
+    are_of_one_topic,
     headings_above,
     page_operation_name,
     section_operation_name,
@@ -238,13 +239,30 @@ def _is_evident(blocks: Sequence[MarkdownBlock], section: _Section) -> bool:
     if len(located.listed) > 1:  # without parameters, a table of calls may list only rate limits
         return any(table.position > located.block for table in section.tables)
     if not located.is_stated:
-        return operation.has_labelled_parameters and bool(operation.request_parameters)
+        has_labelled = operation.has_labelled_parameters and bool(operation.request_parameters)
+        return has_labelled and _describes_example(blocks, section)
     if has_parameters or operation.public_parameters or operation.error_codes:
         return True
     own = blocks[section.start : section.end]
     if _has_example(own, located.block - section.start):
         return True
     return _has_json(own) and _has_permission(blocks, located.block)
+
+
+def _describes_example(blocks: Sequence[MarkdownBlock], section: _Section) -> bool:
+    """Return whether a section describes the call of its examples.
+
+    At least one example must be of the same topic as one of the tables (see `are_of_one_topic`). The result
+    is True for a call that is not from an example.
+    """
+    key = section.located.call.key
+    calls = ((index, example_call(blocks[index])) for index in range(section.start, section.end))
+    examples = [index for index, call in calls if call and call.key == key]
+    return not examples or any(
+        are_of_one_topic(blocks, index, table.position)
+        for index in examples
+        for table in section.tables
+    )
 
 
 def _is_plausible(blocks: Sequence[MarkdownBlock], section: _Section) -> bool:

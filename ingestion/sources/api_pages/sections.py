@@ -10,7 +10,7 @@ from itertools import pairwise
 from ingestion.sources.api_pages.calls import ANY_METHOD, CALL, OPENING_CALL, is_label, split_origin
 from ingestion.sources.api_pages.columns import text_of
 from ingestion.sources.api_pages.labels import is_fact_label
-from ingestion.sources.api_pages.located_calls import LocatedCall
+from ingestion.sources.api_pages.located_calls import EXAMPLE, LocatedCall
 from ingestion.sources.api_pages.permissions import is_scope_label
 from ingestion.sources.api_pages.roles import role_of_title
 from ingestion.text.markdown_blocks import MarkdownBlock
@@ -59,6 +59,25 @@ _WORD = re.compile(r"[a-z0-9]+|[\u4e00-\u9fff]")
 def is_generic_heading(title: str) -> bool:
     """Return whether a heading names no particular operation, such as "Request" or "Overview"."""
     return _GENERIC_HEADING.fullmatch(title) is not None
+
+
+def _is_topic(title: str) -> bool:
+    """Return whether a heading names a topic, unlike "Request", "Parameters" or "Example"."""
+    return not (is_generic_heading(title) or role_of_title(title) or EXAMPLE.search(title))
+
+
+def are_of_one_topic(blocks: Sequence[MarkdownBlock], first: int, second: int) -> bool:
+    """Return whether no headings assign the blocks `first` and `second` to different topics.
+
+    A call and its parameters are usually below headings such as "Example" and "Parameters" of the same
+    section. In a manual, they may be below headings that each name a topic of their own.
+    """
+    above = [headings_above(blocks, position) for position in (first, second)]
+    own = [
+        [index for index in indexes if index not in others]
+        for indexes, others in (above, above[::-1])
+    ]
+    return not all(any(_is_topic(blocks[index].title) for index in indexes) for indexes in own)
 
 
 def after_title(blocks: Sequence[MarkdownBlock]) -> int:
