@@ -411,3 +411,125 @@ def test_deprecated_field_has_the_remark_of_a_deprecated_parameter(tmp_path: Pat
         "A note.",
         "(Deprecated.)",
     ]
+
+
+DEVICES = """# Devices
+
+## Account
+
+Reads the account.
+
+The API is:
+
+```
+GET /v1/account
+```
+
+## Gates
+
+### How gates work
+
+They open.
+
+### List gates
+
+The API is:
+
+```
+GET /v1/gates
+```
+
+### Create a gate
+
+Its number is unique.
+
+The API is:
+
+```
+POST /v1/gates
+```
+
+and:
+
+```
+PUT /v1/gates/{id}
+```
+
+### Query by name
+
+```
+GET /v1/gates/named/{name}
+```
+
+## Errors
+
+| Code | Cause |
+| --- | --- |
+| 7001 | no key |
+
+```
+GET /v1/gates/named/none
+```
+"""
+
+
+def test_heading_next_to_that_of_the_call_before_begins_an_operation(tmp_path: Path) -> None:
+    operations = read_operations(DEVICES, tmp_path / "page.md")
+    assert [operation.name for operation in operations] == [
+        "Account",
+        "List gates",
+        "Create a gate",
+        "Devices PUT /v1/gates/{id}",
+        "Query by name",
+    ]
+    texts = ["\n".join(block.text for block in operation.prose) for operation in operations]
+    assert [i for i, text in enumerate(texts) if "unique" in text] == [2]
+    assert operations[2].anchor == "create-a-gate"
+
+
+MIXED_LEVELS = """# Boats
+
+## List boats
+
+`GET /v1/boats`
+
+### Parameters
+
+- `size` (integer): the size
+
+### Response
+
+- `boats` (array): the boats
+
+## Storms
+
+No boat sails in a storm.
+
+## Sails
+
+### List sails
+
+`GET /v1/sails`
+
+### Create a sail
+
+`POST /v1/sails`
+
+### Parameters
+
+- `color` (string, required): the color
+"""
+
+
+def test_levels_of_parameters_and_operations_may_be_mixed_in_one_chapter(tmp_path: Path) -> None:
+    path = tmp_path / "page.md"
+    assert read_lines(MIXED_LEVELS, path) == [
+        "GET /v1/boats List boats",
+        "size",
+        "> boats",
+        "GET /v1/sails List sails",
+        "POST /v1/sails Create a sail",
+        "color!",
+    ]
+    prose = [block.text for each in read_operations(MIXED_LEVELS, path) for block in each.prose]
+    assert "No boat sails in a storm." not in prose

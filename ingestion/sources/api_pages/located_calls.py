@@ -61,6 +61,12 @@ _METHOD_BLOCK = re.compile(rf"[*`\s]*({ANY_METHOD})[*`\s]*")
 _ONLY_CALL = re.compile(rf"[`*\s]*{CALL.pattern}[`*\s]*")
 EXAMPLE = re.compile(r"\b(?:examples?|samples?)\b|示例|样例|举例|范例|例子", re.IGNORECASE)
 """A word in the headings and labels of examples."""
+_ERRORS = re.compile(
+    r"[\W\d]*(?:errors?(?: (?:codes?|handling|messages?|responses?))?"
+    r"|错误(?:码|处理|响应)?|异常(?:处理)?)\W*",
+    re.IGNORECASE,
+)
+"""A heading that is only about errors. A request below it shows how a call fails."""
 _CALLBACK = re.compile(
     r"回调|\b(?:webhook|callback)s?\b"
     r"|^(?!.*(?:发送|推送|创建|查询|删除|\b(?:send|create|list|get|delete)\b)).*(?:通知|\bnotifications?\b)",
@@ -328,13 +334,17 @@ def _without_examples(
 
 
 def _is_example(blocks: Sequence[MarkdownBlock], position: int) -> bool:
-    """Return whether a block is code or a paragraph below a heading or label such as "Example"."""
+    """Return whether a block is code or a paragraph below a heading such as "Errors" or "Example".
+
+    A label such as "Example" also counts.
+    """
     if position >= len(blocks) or blocks[position].kind not in ("fence", "paragraph"):
         return False
     above = blocks[max(position - MAX_BLOCKS_BELOW_HEADING, 0) : position][::-1]
     heading = next((block.title for block in above if block.kind == "heading"), "")
     is_labelled = above and above[0].kind == "paragraph" and len(above[0].text) <= MAX_CAPTION_CHARS
-    return EXAMPLE.search(f"{heading} {above[0].text if is_labelled else ''}") is not None
+    label = above[0].text if is_labelled else ""
+    return bool(EXAMPLE.search(f"{heading} {label}") or _ERRORS.fullmatch(heading))
 
 
 def is_call(text: str) -> bool:

@@ -4,6 +4,7 @@ An operation is named by a heading, the title of the page, or the text next to t
 """
 
 import re
+from collections import Counter
 from collections.abc import Collection, Iterator, Sequence
 from itertools import pairwise
 
@@ -52,6 +53,13 @@ _VERB_FIRST = re.compile(
     re.IGNORECASE,
 )
 """The start of a name that begins with a verb, such as "Create order" or "Reconcile an account"."""
+_VERB_WITH_OBJECT = re.compile(r"\w+ (?:an?|the|all|by)\b", re.IGNORECASE)
+_INCOMPLETE = re.compile(
+    r"(?:.*\b)?(?:is|are|and|or|by|with|as|to)\W*\Z|.*\b(?:follows|following|below)\b"
+    r"|.*(?:[为是和或]|[以如]下)\W*\Z",
+    re.IGNORECASE | re.DOTALL,
+)
+"""A label that is not complete without the code below it, such as "The API is" and "or"."""
 _REMARK = re.compile(r"[(（][^()（）]*[)）]")
 _WORD = re.compile(r"[a-z0-9]+|[\u4e00-\u9fff]")
 
@@ -62,8 +70,13 @@ def is_generic_heading(title: str) -> bool:
 
 
 def _is_topic(title: str) -> bool:
-    """Return whether a heading names a topic, unlike "Request", "Parameters" or "Example"."""
-    return not (is_generic_heading(title) or role_of_title(title) or EXAMPLE.search(title))
+    """Return whether a heading names a topic, unlike "Request", "Parameters" or "Example".
+
+    A verb with an object names a topic even if the verb is a word such as "query": "Query by name".
+    """
+    if is_generic_heading(title) or EXAMPLE.search(title):
+        return False
+    return not role_of_title(title) or _VERB_WITH_OBJECT.match(title) is not None
 
 
 def are_of_one_topic(blocks: Sequence[MarkdownBlock], first: int, second: int) -> bool:
@@ -112,26 +125,26 @@ def split_by_call(
     starts.insert(0, _first_start(blocks, located_calls[0].block, min(start_levels, default=0)))
     ends = [*starts[1:], len(blocks)]
     levels = [_level_of_section(blocks, starts[: index + 1]) for index in range(len(starts))]
-    is_flat = _is_flat(blocks, starts)
+    flat_levels = _flat_levels(blocks, starts)
     return [
-        (located, start, _end(blocks, start, end, level, is_flat=is_flat))
+        (located, start, _end(blocks, start, end, level, is_flat=level in flat_levels))
         for located, start, end, level in zip(located_calls, starts, ends, levels, strict=True)
     ]
 
 
-def _is_flat(blocks: Sequence[MarkdownBlock], starts: Sequence[int]) -> bool:
-    """Return whether headings such as "Parameters" have the same level as the headings of operations.
+def _flat_levels(blocks: Sequence[MarkdownBlock], starts: Sequence[int]) -> set[int]:
+    """Return the levels at which headings such as "Parameters" and the headings of operations are mixed.
 
-    There must be at least half as many such headings as operations.
+    There must be at least half as many headings such as "Parameters" of the level as operations.
     """
     first = frozenset(starts)
-    levels = {blocks[start].level for start in first}
-    count = sum(
-        block.level in levels and role_of_title(block.title) not in ("", "errors")
+    operations = Counter(blocks[start].level for start in first)
+    others = Counter(
+        block.level
         for index, block in enumerate(blocks)
-        if block.kind == "heading" and index not in first
+        if index not in first and role_of_title(block.title) not in ("", "errors")
     )
-    return 2 * count >= len(starts)
+    return {level for level, count in operations.items() if 2 * others[level] >= count}
 
 
 def _level_of_section(blocks: Sequence[MarkdownBlock], starts: Sequence[int]) -> int:
@@ -150,11 +163,14 @@ def _start(
 
     Usually, this is a heading between `first_index` and the call. The level of the heading must be in
     `levels`. If there are several such headings, it is the last one of the outermost level. If there is
-    none, or if the call is in a heading, the operation begins with the call, or with a heading or label
-    right above the call.
+    none, and the call has no name of its own, it can be a heading next to that of the call before (see
+    `_next_topic`). If there is none either, or if the call is in a heading, the operation begins with the
+    call, or with a heading or label right above the call.
     """
     has_block_above = call_index > first_index
     headings = [i for i in range(first_index, call_index + 1) if blocks[i].level in levels]
+    if not headings and not _has_own_name(blocks, call_index):
+        headings = _next_topic(blocks, first_index - 1, call_index)
     if not headings and has_block_above and blocks[call_index - 1].kind == "heading":
         return call_index if is_fact_label(blocks[call_index - 1].title) else call_index - 1
     if not headings or blocks[call_index].kind == "heading":
@@ -164,13 +180,28 @@ def _start(
     return max(i for i in headings if blocks[i].level == level)
 
 
+def _next_topic(blocks: Sequence[MarkdownBlock], before: int, call_index: int) -> list[int]:
+    """Return the index of the heading that separates two calls, or [] if there is none.
+
+    `before` and `call_index` are the indexes of the blocks with the calls. For example, the calls are below
+    "### List devices" and "### Create a device". The heading must name a topic.
+    """
+    above, above_before = headings_above(blocks, call_index), headings_above(blocks, before)
+    for heading, sibling in zip(above, above_before, strict=False):
+        if heading != sibling:
+            has_same_level = blocks[heading].level == blocks[sibling].level
+            is_topic = _is_topic(_without_call(blocks[heading].title))
+            return [heading] if has_same_level and is_topic else []
+    return []
+
+
 def _end(
     blocks: Sequence[MarkdownBlock], start: int, end: int, level: int, *, is_flat: bool
 ) -> int:
     """Return the index after the last block of the section of `level` that begins at `start`.
 
-    The index is at most `end`. On a flat page (see `_is_flat`), a section may contain headings of its own
-    level, except headings about errors, because these errors apply to all operations.
+    The index is at most `end`. If the level is flat (see `_flat_levels`), a section may contain headings of
+    its own level, except headings about errors, because these errors apply to all operations.
     """
     may_have_own_level = is_flat and blocks[start].kind == "heading"
     for index in range(start + 1, end):
@@ -205,11 +236,10 @@ def after_group_headings(
     operations belongs to all of them. Returns `start` if there is no such heading up to the call.
     """
     others = [other.block for other in located_calls if other is not located]
-    for index in range(start, located.block + 1):
-        if blocks[index].kind == "heading":
-            end = _section_end(blocks, index)
-            if not any(index <= other < end for other in others):
-                return index
+    for index in headings_above(blocks, located.block):
+        end = _section_end(blocks, index)
+        if index >= start and not any(index <= other < end for other in others):
+            return index
     return start
 
 
@@ -271,12 +301,20 @@ def section_operation_name(
 def _texts_next_to_call(blocks: Sequence[MarkdownBlock], position: int) -> Iterator[str]:
     """Yield the label before a call, and the text after it, in parentheses or after a dash or colon."""
     text = blocks[position].text if position < len(blocks) else ""
+    labels: list[str] = []
     if opening := OPENING_CALL.search(text):
-        yield (opening["label"] or "").rstrip(":：")
+        labels.append(opening["label"] or "")
     if 0 < position <= len(blocks) and is_label(blocks[position - 1]):
-        yield text_of(blocks[position - 1].text).rstrip(":：")
+        labels.append(text_of(blocks[position - 1].text))
+    yield from (label.rstrip(":：") for label in labels if not _INCOMPLETE.match(label))
     if match := _CALL_WITH_NAME.fullmatch(text_of(text)):
         yield match["name"].strip()
+
+
+def _has_own_name(blocks: Sequence[MarkdownBlock], position: int) -> bool:
+    """Return whether a label before a call or a text after it names the operation."""
+    texts = filter(None, _texts_next_to_call(blocks, position))
+    return any(not is_generic_heading(text) for text in texts)
 
 
 def _sentence(blocks: Sequence[MarkdownBlock]) -> str:
