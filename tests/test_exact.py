@@ -236,6 +236,53 @@ def test_field_is_missing_if_documents_contain_only_a_longer_name(tmp_path: Path
     collection.close()
 
 
+MEMBERS = (
+    "# Module kiln.py\n\n```python\nk = Kiln(3)\nk.light_up(at=900)\n```\n\n## class Kiln()\n\nOne oven.\n\n"
+    "### async def light\\_up()\n\nHeats the oven slowly.\n\n## class Glaze()\n\nAll coats.\n\n"
+    "### def coat()\n\nPaints one coat.\n\n## class GlazeKind(Enum)\n\n- MATT: no shine\n- GLOSSY: a mirror\n\n"
+    "## def list\\_kilns()\n\nReturns every oven.\n"
+)
+
+
+@pytest.mark.parametrize(
+    ("question", "fact"),
+    [
+        ("what does Kiln.light_up do", "Heats the oven slowly."),
+        ("kiln.Kiln.light_up()", "Heats the oven slowly."),
+        ("Glaze.coat 怎么用", "Paints one coat."),
+        ("GlazeKind.GLOSSY", "a mirror"),
+        ("what does kiln.list_kilns return?", "Returns every oven."),
+    ],
+)
+def test_member_is_found_in_the_section_of_its_class(
+    tmp_path: Path, question: str, fact: str
+) -> None:
+    text = quoted_page(tmp_path, MEMBERS, question)
+    assert fact in text.partition("[1]")[0]
+
+
+def test_member_of_another_class_is_missing(tmp_path: Path) -> None:
+    text = quoted_page(tmp_path, MEMBERS, "Glaze.light_up 怎么用")
+    assert "没有 `Glaze.light_up`" in text
+    assert "k.light_up" not in text
+
+
+@pytest.mark.parametrize(
+    ("heading", "identifier", "is_defined"),
+    [
+        ("async def light\\_up()", "light_up", True),
+        ("class acme.kiln.Kiln(size)", "kiln.kiln", True),
+        ("def light_up_all()", "light_up", False),
+        ("Before light_up", "light_up", False),
+    ],
+)
+def test_heading_declares_an_identifier(heading: str, identifier: str, is_defined: bool) -> None:
+    (chunk,) = (
+        each.model_copy(update={"section": f"Kilns > {heading}"}) for each in page("x", "Text.")
+    )
+    assert (definition_strength(chunk, [identifier]) >= DEFINED) is is_defined
+
+
 @pytest.mark.parametrize(
     "question",
     [

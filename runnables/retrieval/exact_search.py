@@ -5,12 +5,15 @@ A chunk defines an identifier in each of these cases:
 - The identifier is in a column of codes in a table, or is the name of a row (see `table_rows.row_name`).
   If a table has a column of codes, an identifier in capitals such as `KICKED` may also be in a column of
   names or reasons.
-- The identifier starts a list item, a heading or a quotation.
+- The identifier starts a list item, a heading or a quotation. In a heading, words such as `class` and
+  `async def`, and the name of a package, may precede it.
 - The identifier starts a line, and is a code span, is in bold or italics, or is followed by a colon.
 - The identifier follows the label "Operation ID:" at the start of a line.
 - The identifier is the name, path, last path segment or operation id of the chunk's API.
 
 A chunk also defines a path if it defines a pattern that matches the path, such as `/devices/${id}/state`.
+It defines a dotted name, such as `Room.close`, if it defines the last part, and its title or headings
+contain the part before: the section "close" below the heading "class Room".
 
 Some mentions outside these cases are weaker definitions (see `LISTED`). Exact search ignores the rest.
 """
@@ -23,7 +26,7 @@ from rapidfuzz import fuzz, process
 
 from ingestion.sources.api_docs import api_method
 from ingestion.store.collection import Collection
-from ingestion.text.markdown_blocks import plain_text, row_cells
+from ingestion.text.markdown_blocks import parse_blocks, plain_text, row_cells
 from ingestion.text.words import (
     joined_word,
     read_word_lists,
@@ -116,7 +119,17 @@ ACTION_VERBS = frozenset(_SYNONYMS).union(*_SYNONYMS.values())
 _ITEM = re.compile(r"\s*(?:[>#*+-]+\s+|\d+[.)]\s+)+[*_`\[]*|\s*[*_`]+")
 """Markup at the start of a line: of a list item, heading or quote, of bold text, or of code."""
 
+_MEMBER = re.compile(r"(?:[\w$]+\.)*(?P<parent>[\w$]+)\.(?P<name>[a-z_$][\w$-]*)", re.ASCII)
+"""A dotted name such as `room.close` or `acme.room.close`, in lower case."""
+
 _OPERATION_LABEL = re.compile(r"\W*operation(?: ?id)?\W*[:：]\W*")
+_DECLARATION = (
+    r"(?:(?:abstract|async|class|classmethod|const|def|enum|export|final|fn|func|function|interface|let"
+    r"|method|module|namespace|private|property|protected|public|static|staticmethod|struct|trait|type|val"
+    r"|var)\s+)*(?:[\w$]+(?:\.|::|#))*"
+)
+"""Words of programming languages that declare a name, and the packages and classes before a name."""
+
 _CONTINUATION = re.compile(r"[\w-]|\.\w")
 """Characters after an identifier that is only the start of a longer one."""
 
@@ -191,7 +204,7 @@ def similar_identifiers(
     `identifier` is in lower case; the result is as written in the documents. A path is compared with the
     paths of all APIs. Any other identifier is compared with the identifiers in `chunks` and in tables of
     error codes. This function searches for these tables, because a search for an unknown code does not find
-    them.
+    them. Dotted names in program code are not suggested.
 
     This function blocks: call it in a worker thread.
     """
@@ -216,8 +229,15 @@ def similar_identifiers(
 
 @lru_cache(maxsize=256)
 def _identifiers_in(body: str) -> tuple[str, ...]:
-    """Return the identifiers in a chunk's body; cached, because many questions read the same tables."""
-    return tuple(specific_identifiers(body))
+    """Return the identifiers in a chunk's body; cached, because many questions read the same tables.
+
+    Dotted names in program code are left out, because most of them are variables of an example.
+    """
+    blocks = parse_blocks(body)
+    texts = [block.text for block in blocks if block.kind != "fence"]
+    in_code = specific_identifiers("\n".join(b.text for b in blocks if b.kind == "fence"))
+    names = [*specific_identifiers("\n".join(texts)), *(n for n in in_code if "." not in n)]
+    return tuple(dict.fromkeys(names))
 
 
 def as_written(identifier: str, text: str) -> str:
@@ -250,7 +270,9 @@ def _candidates(
     described = chunks_with_pattern(collection, identifier, filters)
     word = joined_word(identifier)
     found = _search(collection, word, filters) if word else []
-    return [*described, *(found or _with_nested_name(collection, identifier, filters))]
+    members = _with_member(collection, identifier, filters)
+    nested = [] if found or members else _with_nested_name(collection, identifier, filters)
+    return [*described, *members, *found, *nested]
 
 
 def _search(collection: Collection, query: str, filters: Filters) -> list[Chunk]:
@@ -275,7 +297,48 @@ def _exists(collection: Collection, identifier: str, filters: Filters) -> bool:
         return bool(collection.search_hits(hexadecimal(identifier), 1, filters=filters))
     if chunks_with_pattern(collection, identifier, filters):
         return True
-    return bool(_with_nested_name(collection, identifier, filters))
+    return bool(
+        _with_member(collection, identifier, filters)
+        or _with_nested_name(collection, identifier, filters)
+    )
+
+
+def _with_member(collection: Collection, identifier: str, filters: Filters) -> list[Chunk]:
+    """Return the chunks that define the dotted name `identifier` as a member (see `_defines_member`)."""
+    if not _MEMBER.fullmatch(identifier):
+        return []
+    chunks = _search(collection, identifier.replace(".", " "), filters)
+    return [chunk for chunk in chunks if _defines_member(chunk, identifier)]
+
+
+def _defines_member(chunk: Chunk, identifier: str) -> bool:
+    """Return whether `chunk` defines the last part of a dotted name below the name of the part before."""
+    return any(_strength(chunk, name) >= DEFINED for name in member_names(chunk, [identifier]))
+
+
+def member_names(chunk: Chunk, identifiers: Iterable[str]) -> set[str]:
+    """Return the last parts of the dotted `identifiers` that belong to the section of `chunk`.
+
+    For example, `close` of `room.close` belongs to a section with `class Room` in its title or headings.
+    """
+    headings = f"{chunk.title} > {chunk.section}".lower().replace("\\", "")
+    members = filter(None, map(_MEMBER.fullmatch, identifiers))
+    return {each["name"] for each in members if _contains_whole(headings, each["parent"])}
+
+
+def is_section_of(chunk: Chunk, identifiers: Iterable[str]) -> bool:
+    """Return whether `chunk` is the section of one of the lower-case `identifiers`.
+
+    Its innermost heading is then only the identifier, or its declaration such as `def close(id)`. For a
+    dotted name such as `State.OPEN`, the section may also define the last part below the part before.
+    """
+    heading = chunk.section.rpartition(" > ")[2].lower().replace("\\", "")
+    name = re.sub(r"\s*\(.*\)", "", heading).strip(": ：")
+    return any(
+        re.fullmatch(_DECLARATION + re.escape(identifier), name)
+        or _defines_member(chunk, identifier)
+        for identifier in identifiers
+    )
 
 
 def _with_nested_name(collection: Collection, identifier: str, filters: Filters) -> list[Chunk]:
@@ -416,7 +479,9 @@ def is_at_path(url: str, path: str) -> bool:
 def _strength(chunk: Chunk, identifier: str) -> int:
     """Return the strength with which `chunk` defines `identifier`; 0 if it does not define it."""
     heading = chunk.section.rpartition(" > ")[2]
-    if _names_api(chunk, identifier) or _starts_with(heading, identifier):
+    if _names_api(chunk, identifier) or _declares(heading, identifier):
+        return DEFINED
+    if _defines_member(chunk, identifier):
         return DEFINED
     body = unescaped_body(chunk)
     if "." in identifier:
@@ -468,6 +533,13 @@ def _line_strength(line: str, identifier: str) -> int:
         return DEFINED
     is_code = len(identifier) > STATUS_DIGITS and identifier.isdecimal()
     return LISTED if f"`{identifier}`" in line or is_code else 0
+
+
+def _declares(heading: str, identifier: str) -> bool:
+    """Return whether `heading` begins with the identifier, or declares it as in `async def close()`."""
+    text = heading.lower().replace("\\", "")
+    declared = re.match(_DECLARATION + re.escape(identifier), text)
+    return declared is not None and not _CONTINUATION.match(text, declared.end())
 
 
 def _starts_with(text: str, identifier: str) -> bool:
