@@ -130,3 +130,26 @@ def test_entry_of_a_glossary_with_translations_is_quoted_alone(tmp_path: Path) -
     assert "月活跃" in text.partition("[1]")[0]
     assert "日活跃" not in text
     assert "上行" not in text
+
+
+OVEN = (
+    "# Delete a reading\n\n| Name | Description |\n| --- | --- |\n| `max_oven_heat` | The limit. |\n\n"
+    "# Limits\n\n## oven_events\n\n- `max_heat` (number): the heat that an event may report.\n"
+    "- `max_oven_heat` (list): events of the heat, which change later.\n\n"
+    "## max_oven_heat\n\nThe largest value. Restart the oven afterwards.\n"
+)
+
+
+@pytest.mark.parametrize("question", ["max_oven_heat", "what is max_oven_heat"])
+def test_section_with_the_identifier_as_heading_comes_first(tmp_path: Path, question: str) -> None:
+    text = quoted_page(tmp_path, OVEN, question)
+    assert "Restart the oven" in text.partition("[1]")[0]
+
+
+def test_error_code_comes_before_the_section_of_its_function(tmp_path: Path) -> None:
+    page = (
+        "# light_oven\n\nLights the oven, or returns an error code.\n\n"
+        "# Error codes\n\n| Error code | Meaning |\n| --- | --- |\n| 61055 | The gas is off. |\n"
+    )
+    text = quoted_page(tmp_path, page, "What does error 61055 of light_oven mean?")
+    assert "The gas is off." in text.partition("[1]")[0]

@@ -139,10 +139,12 @@ def _first_probability(ranked: Sequence[RankedPassage]) -> float:
 
     A passage's relevance is in log-odds, so the probabilities are the softmax of the relevance. If the
     first passage defines an error code of the question, the probabilities of all passages that define one
-    are added.
+    are added. A first passage from the section of an identifier of the question is compared only with
+    passages from such sections.
     """
     first_weight = total = 0.0
-    for passage in ranked:
+    is_asked = ranked[0].is_asked_section
+    for passage in (each for each in ranked if each.is_asked_section >= is_asked):
         weight = math.exp(passage.relevance - ranked[0].relevance)
         total += weight
         if passage is ranked[0] or (ranked[0].codes and passage.codes):

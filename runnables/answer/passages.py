@@ -17,7 +17,7 @@ from runnables.answer.segments import Segment
 from runnables.question.error_codes import error_codes
 from runnables.question.needs import CALL_NEEDS
 from runnables.question.topic_scorer import is_content_word
-from runnables.retrieval.exact_search import STATUS_DIGITS
+from runnables.retrieval.exact_search import STATUS_DIGITS, is_section_of, member_names
 from runnables.retrieval.query_terms import long_lines
 from runnables.retrieval.relevance import RankedChunk, relevance_of
 from runnables.retrieval.table_rows import CODE_COLUMN
@@ -83,6 +83,16 @@ class Candidate(RankedChunk):
         """The error codes of the question in the chunk's innermost heading, in lower case."""
         codes = map(str.lower, error_codes(self.chunk.section.rpartition(" > ")[2]))
         return self.terms.identifiers & set(codes)
+
+    @cached_property
+    def member_names(self) -> Set[str]:
+        """The last parts of those dotted names of the question that belong to the section."""
+        return member_names(self.chunk, self.terms.identifiers)
+
+    @cached_property
+    def is_asked_section(self) -> bool:
+        """Whether the chunk is the section of an identifier of the question (see `is_section_of`)."""
+        return is_section_of(self.chunk, self.terms.identifiers)
 
     @cached_property
     def name_words(self) -> Set[str]:
@@ -180,7 +190,8 @@ class Candidate(RankedChunk):
         The words in flags do not count: a question with `--draft` does not name a row `draft`.
         """
         terms = self.terms
-        values, words = terms.identifiers | terms.values, terms.weights.keys() - self.name_words
+        values = terms.identifiers | terms.values | self.member_names
+        words = terms.weights.keys() - self.name_words
 
         def asked(segment: Segment) -> Set[str]:
             names, name = segment.names.keys() & values, segment.name.lower()
@@ -259,6 +270,8 @@ class RankedPassage:
     A question asks for a definition if it is only about identifiers or a term, or asks what an error code
     means.
     """
+    is_asked_section: bool
+    """Whether the chunk is the section of an identifier of the question (see `is_section_of`)."""
     mentions_code: bool
     """Whether the question is about an error number and the passage contains this number."""
     features: Mapping[str, float]
@@ -281,15 +294,15 @@ def rank_passages(
 ) -> list[RankedPassage]:
     """Return the passages of all candidates, best first. `weights` are the weights of the features.
 
-    Definitions of error codes come first, then other passages with `is_definition`, then all others. Within
-    each of these groups, passages with `mentions_code` come first.
+    Definitions of error codes come first, then passages with `is_asked_section`, then other passages with
+    `is_definition`, then all others. Within each of these groups, passages with `mentions_code` come first.
     """
     passages = [passage for each in candidates for passage in _passages(each, weights)]
 
-    def order(passage: RankedPassage) -> tuple[bool, bool, bool, float]:
-        is_definition = passage.is_definition
-        is_without_code = is_definition and not passage.codes
-        return not is_definition, is_without_code, not passage.mentions_code, -passage.relevance
+    def order(passage: RankedPassage) -> tuple[bool, bool, bool, bool, float]:
+        defines_code = passage.is_definition and bool(passage.codes)
+        kind = not defines_code, not passage.is_asked_section, not passage.is_definition
+        return *kind, not passage.mentions_code, -passage.relevance
 
     return sorted(passages, key=order)
 
@@ -447,6 +460,7 @@ def _passage(
         named=candidate.heading_words | terms.identifiers_in(candidate.heading.lower()),
         codes=codes,
         is_definition=is_definition,
+        is_asked_section=candidate.is_asked_section,
         mentions_code=any(map(candidate.mentions_code, indices)),
         features=features,
         relevance=relevance_of(features, weights),
