@@ -63,6 +63,38 @@ def test_code_is_answered_with_its_definition_alone(
     assert not any(other in text for other in others)
 
 
+OVEN = """# 烤箱
+
+## 点火
+
+烤箱第四次点火后返回 61055，请换煤气。
+
+## 为什么会提示 417 Door ？
+
+烤箱的门没有关，关上以后再试一次。
+
+## 如何处理面团
+
+面团太湿时，处理办法是加面粉，这样就能解决。
+"""
+
+
+@pytest.mark.parametrize(
+    ("question", "said"),
+    [
+        ("61055 怎么解决", "请换煤气"),
+        ("61055 如何处理", "请换煤气"),
+        ("怎么解决 61055", "请换煤气"),
+        ("how do I fix 61055?", "请换煤气"),
+        ("417怎么解决", "门没有关"),
+        ("417 怎么处理", "门没有关"),
+    ],
+)
+def test_remedy_of_a_code_is_found_by_the_code(question: str, said: str, tmp_path: Path) -> None:
+    text = quoted_page(tmp_path, OVEN, question)
+    assert said in text.partition("[1]")[0]
+
+
 CODE_SHAPES = """# 错误码
 
 | 错误码 | 说明 |

@@ -120,16 +120,18 @@ def answer_features(quotes: Quotes) -> dict[str, float]:
 
     - `first`: the probability that the best passage is right; if the question has several parts, each part
       has a best passage, and the smallest of their probabilities counts
-    - `share`: the weighted share of the question's words that the passages contain
+    - `share`: the weighted share of the question's words that the passages contain; without words, 1 if the
+      passages or their headings contain an identifier of the question
     - `found`: the logarithm of 1 plus the number of the question's words and identifiers in the passages
     """
     terms, passages = quotes.terms, quotes.passages
     words = frozenset[str]().union(*(passage.words for passage in passages))
     text = "\n".join(passage.text for passage in passages).lower()
     stated = sum(identifier in text for identifier in terms.identifiers)
+    is_stated = stated > 0 or any(passage.named for passage in passages)
     return {
         "first": min(map(_first_probability, quotes.ranked)),
-        "share": terms.share(words) if terms.weights else float(stated > 0),
+        "share": terms.share(words) if terms.weights else float(is_stated),
         "found": math.log1p(len(words) + stated),
     }
 

@@ -33,10 +33,13 @@ _RETURN_BEFORE = re.compile(
 
 _ERROR_AFTER = re.compile(
     r"[\s\"'`”」)）\]]{0,2}(?:错误(?!率)|(?:an?\s)?error\b(?!\s(?:logs?|rates?|reports?))"
-    r"|什么意思|是什么|啥意思|means?\b)",
+    r"|什么意思|是什么|啥意思|means?\b|(?:怎么样?|怎样|如何|咋)(?:解决|处理|修复|排查)\W*\Z)",
     re.IGNORECASE,
 )
-"""Matches the text after a number if it shows that the number is an error: "61056 error", "61056 means"."""
+"""Matches the text after a number if it shows that the number is an error.
+
+For example, "61056 error", "61056 means" and 61056 怎么解决 ("how to fix 61056").
+"""
 
 _UNIT_AFTER = re.compile(r"\s?(?:[个条次人元块天秒分小时日月年度笔件单页%％]|[/:.,]\d)")
 """Matches the text after a number if the number is an amount or part of a date: `3个`, `50%`, `2024/05`."""

@@ -95,14 +95,19 @@ _ASKED_CODE = re.compile(
     r"(?=\W*\Z|[,;:?!.]\s|\s+(?:or|and|from|if|when|on|in|with|after|while|then|but|is|does|do)\b)"
     r"|\ban?\s+[45]\d\d\b(?=\W*\Z|[,;:?!.]\s|\s+(?:from|if|when|on|after|while|then|but|does|do)\b)"
     r"|\bwhy\b.{1,30}?\b[45]\d\d\b|\A\W*(?:(?:and|what about|那)\s*)?\d{3,9}\s*呢?\W*\Z"
+    r"|\A\W*(?:(?:那|请问)\s*)?\d{3,9}\s*(?:应该|该|要)?(?:怎么样?|怎样|如何|咋)(?:解决|处理|修复|排查|办|弄)\W*\Z"
+    r"|\A\W*(?:怎么样?|怎样|如何|咋)(?:解决|处理|修复|排查)\s*-?\d{3,9}\W*\Z"
+    r"|\A\W*(?:how\s+(?:do\s+(?:i|we)|to|can\s+(?:i|we)|should\s+(?:i|we))\s+)?(?:fix|solve|resolve|handle)"
+    r"\s+(?:an?\s+|the\s+)?-?\d{3,9}\W*\Z"
     r"|(?<!\d)\d{3,9}\s*(?:是什么|是啥|什么意思|啥意思|代表|表示)"
     r"|(?:返回|报|出现|提示|遇到|重试)了?\s*(?:[45]\d\d(?!\d|\s*(?:[个条次秒分]|毫秒))"
     r"|(?:-\d{1,3}|-?\d{4,9})(?!\d|\s*[个条次人元天秒分小]))",
     re.IGNORECASE,
 )
-"""A question about the meaning of a number, or about a code that an API returns.
+"""A question about the meaning of a number or its remedy, or about a code that an API returns.
 
-For example, "what does 40014 mean" and "why do I get a 409".
+For example, "what does 40014 mean", "how do I fix 40014" and "why do I get a 409". If it asks for a remedy,
+the number is its only other content: "how do I handle 5000 messages" does not match.
 """
 
 _LAST_STATUS = re.compile(

@@ -144,7 +144,8 @@ class QueryTerms:
         code = named_error_code(details.prose)
         parameters = [name.lower() for name in details.request_param]
         numbers = documented_numbers(collection, part or details.prose)
-        weights = _weights(text, numbers, collection)
+        identifiers = frozenset([*names, *codes, *parameters, *numbers])
+        weights = _without_remedy_words(_weights(text, numbers, collection), identifiers)
         return cls(
             weights=weights,
             stems=list(map(stem, split_words(text))),
@@ -152,7 +153,7 @@ class QueryTerms:
                 text, weights, (general_lexicon(main_languages(collection)), glossary)
             ),
             ngrams=_ngrams(text),
-            identifiers=frozenset([*names, *codes, *parameters, *numbers]),
+            identifiers=identifiers,
             values=_values(asked),
             error_number=code if code and code.isdecimal() else None,
             has_pasted_call=bool(details.request_param) or details.response is not None,
@@ -284,6 +285,19 @@ def _weights(text: str, numbers: Iterable[str], collection: Collection) -> dict[
     }
     # A number in a heading identifies its section as well as the rarest word does.
     return weights | dict.fromkeys(numbers, math.log(total))
+
+
+def _without_remedy_words(
+    weights: dict[str, float], identifiers: frozenset[str]
+) -> dict[str, float]:
+    """Return `weights` without `REMEDY_WORDS` if the question has no words besides these and identifiers.
+
+    "How do I fix 40014" is then a question about 40014, not about texts with the word "fix".
+    """
+    remedy_words = _with_stems(REMEDY_WORDS)
+    if not identifiers or weights.keys() - _with_stems(identifiers) - remedy_words:
+        return weights
+    return {word: weight for word, weight in weights.items() if word not in remedy_words}
 
 
 def _identifiers_and_patterns(text: str, collection: Collection) -> Iterator[str]:
