@@ -236,6 +236,24 @@ def test_field_is_missing_if_documents_contain_only_a_longer_name(tmp_path: Path
     collection.close()
 
 
+@pytest.mark.parametrize(
+    ("response", "said"),
+    [
+        ('{"code": -352, "message": "风险检查没有通过"}', "没有 `-352`"),
+        ('{"code": 7351, "message": "风险检查没有通过"}', "没有 `7351`"),
+        ('{"code": -351, "message": "别的话"}', "检查账号"),
+        ('{"code": 404, "message": "风险检查"}', "检查账号"),
+    ],
+)
+def test_short_code_of_a_pasted_response_is_missing(
+    tmp_path: Path, response: str, said: str
+) -> None:
+    codes = "# 风险检查\n\n风险检查没有通过时返回错误码：\n\n- -351: 检查账号\n- -350: 请求太快\n"
+    text = quoted_page(tmp_path, codes, response)
+    assert said in text
+    assert ("检查账号" in text) is (said == "检查账号")
+
+
 MEMBERS = (
     "# Module kiln.py\n\n```python\nk = Kiln(3)\nk.light_up(at=900)\n```\n\n## class Kiln()\n\nOne oven.\n\n"
     "### async def light\\_up()\n\nHeats the oven slowly.\n\n## class Glaze()\n\nAll coats.\n\n"

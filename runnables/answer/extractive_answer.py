@@ -35,7 +35,7 @@ from runnables.coefficients import PASSAGE_WEIGHTS
 from runnables.models.chat_models import EXTRACTIVE
 from runnables.page_versions import NO_VERSIONS
 from runnables.question.error_codes import error_codes, named_error_code
-from runnables.question.extract_details import details_of, extract_details
+from runnables.question.extract_details import code_in_response, details_of, extract_details
 from runnables.question.query_analysis import Glossary, specific_identifiers, split_question
 from runnables.retrieval.exact_search import is_at_path
 from runnables.retrieval.query_terms import QueryTerms
@@ -129,7 +129,9 @@ def find_quotes(
     details, structured = details_of(state["question"]), state["classification"].structured
     versions = state.get("versions", NO_VERSIONS)
     # If the question is only a pasted response, its error codes count, not the words of its message.
-    codes = "" if details.prose else " ".join(error_codes(details.text))
+    codes = (
+        "" if details.prose else " ".join(error_codes(details.text)) or code_in_response(details)
+    )
     terms = QueryTerms.of(details, structured, collection, glossary, codes)
     chunks = _candidate_chunks(state)
     scores = dict(zip((r.chunk.id for r in chunks), relative_scores(chunks), strict=True))

@@ -79,6 +79,7 @@ _PROBLEM_KEYS = ("title", "detail")
 
 _STATUS_KEYS = ("status", "statuscode", "httpstatus", "code")
 _HTTP_ERROR = re.compile(ERROR_STATUS)
+_NUMERIC_CODE = re.compile(r"-\d{1,9}|\d{3,9}", re.ASCII)
 _STATUS_PHRASES = frozenset(status.phrase.lower() for status in HTTPStatus)
 """The standard phrases of HTTP statuses, such as "not found"."""
 
@@ -137,6 +138,16 @@ def details_of(question: Question) -> ExtractedDetails:
 def single_letter_terms(text: str) -> list[str]:
     """Return the terms in `text` that are a letter, a sign and a number, such as `T+1` and `T-2`."""
     return _SINGLE_LETTER_TERM.findall(text)
+
+
+def code_in_response(details: ExtractedDetails) -> str:
+    """Return the numeric error code of a pasted response, such as `-352`; empty if it has none.
+
+    An HTTP status, or a number of one or two digits without a sign, does not count.
+    """
+    first_word = (details.error or "").partition(" ")[0]
+    is_code = details.response is not None and _NUMERIC_CODE.fullmatch(first_word)
+    return first_word if is_code and not _HTTP_ERROR.fullmatch(first_word) else ""
 
 
 def command_flags(text: str) -> list[str]:

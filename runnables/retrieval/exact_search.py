@@ -35,6 +35,7 @@ from ingestion.text.words import (
     with_indexed_versions,
 )
 from runnables.question.error_codes import error_codes
+from runnables.question.extract_details import code_in_response
 from runnables.question.query_analysis import hexadecimal, specific_identifiers
 from runnables.retrieval.path_patterns import (
     SEARCH_DEPTH,
@@ -169,7 +170,8 @@ def missing_identifiers(
     """
     first_word = (details.error or "").partition(" ")[0].lower()
     asked = with_indexed_versions(details.asked, collection.word_counts)
-    names = list(dict.fromkeys([*error_codes(first_word), *specific_identifiers(asked)]))
+    codes = filter(None, [*error_codes(first_word), code_in_response(details)])
+    names = list(dict.fromkeys([*codes, *specific_identifiers(asked)]))
     values = _values_in_message(details)
     names = [name for name in names if not _LOCAL_FILE.search(name) and name not in values]
     missing = [name for name in names[:MAX_IDENTIFIERS] if not _exists(collection, name, filters)]

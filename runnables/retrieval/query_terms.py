@@ -22,7 +22,7 @@ from ingestion.text.words import (
     with_indexed_versions,
 )
 from runnables.question.error_codes import error_codes, named_error_code
-from runnables.question.extract_details import command_flags
+from runnables.question.extract_details import code_in_response, command_flags
 from runnables.question.needs import AskedQuantity, Need, asked_quantities, needs_of
 from runnables.question.query_analysis import (
     Glossary,
@@ -141,6 +141,7 @@ class QueryTerms:
             *names_of_fields(text),
         ]
         codes = [code.lower() for code in error_codes(details.text)]
+        codes += filter(None, [code_in_response(details)])
         code = named_error_code(details.prose)
         parameters = [name.lower() for name in details.request_param]
         numbers = documented_numbers(collection, part or details.prose)
