@@ -199,6 +199,22 @@ def test_words_of_the_question_support_nothing() -> None:
     assert not is_supported("退款原路退回买家账户", [chunk()], "退款原路退回买家账户吗")
 
 
+def test_words_repeated_from_the_question_do_not_count_against_a_statement() -> None:
+    statement = "A photo of a friend's phone screen opens static tickets, but no rotating code."
+    cited = chunk("Static tickets keep their codes. Rotating codes change every day.", "Tickets")
+    assert is_supported(
+        statement, [cited], "does a photo of a friend's phone screen open the door?"
+    )
+    assert not is_supported(statement, [cited], "")
+
+
+def test_identifiers_count_as_words_of_a_statement() -> None:
+    statement = "Any other number is wrong, so choose `0`, `300` or `900` for `remind_before`."
+    cited = chunk("| remind_before | 0, 300, 900 | seconds |", "Reminders")
+    assert is_supported(statement, [cited], "")
+    assert not is_supported(statement.replace("`", "").replace("_", " "), [cited], "")
+
+
 def test_several_chunks_support_a_statement_together() -> None:
     statement = "打印数据 30 天过期，退款原路退回买家账户，3 天到账"
     both = [chunk("退款原路退回买家账户，3 天到账。", "退款"), chunk()]
