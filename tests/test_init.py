@@ -192,6 +192,14 @@ def test_written_platform_can_be_read(
     assert list(tmp_path.iterdir()) == [path]
 
 
+def test_chinese_texts_have_spaces_around_a_latin_name() -> None:
+    latin = render(draft(name="ferry-sdk", language="zh"), Path())
+    assert "这里是 ferry-sdk 文档助手" in latin
+    assert "与 ferry-sdk 无关" in latin
+    assert "使用 ferry-sdk 的开发者" in latin
+    assert "这里是青桥 API 文档助手" in render(draft(name="青桥 API", language="zh"), Path())
+
+
 def test_commented_suggestions_are_valid(tmp_path: Path) -> None:
     """The suggestions in comments are valid TOML and valid settings."""
     lines = render(draft(), tmp_path).splitlines()

@@ -61,6 +61,18 @@ def with_note(text: str, note: str) -> str:
     return (f"{text}（{note}）" if has_chinese(note) else f"{text} ({note})").strip()
 
 
+def insert_name(template: str, name: str) -> str:
+    """Return `template` with `name` instead of `{name}`, which must occur in it once.
+
+    A space separates the start or end of the name from a Chinese character next to it, unless it is Chinese
+    itself.
+    """
+    before, _, after = template.partition("{name}")
+    start = " " if has_chinese(before[-1:]) and name[:1].isascii() else ""
+    end = " " if has_chinese(after[:1]) and name[-1:].isascii() else ""
+    return f"{before}{start}{name}{end}{after}"
+
+
 def join_lines(cell: str) -> str:
     """Return the Markdown of a table cell with each `<br>` replaced by a semicolon.
 

@@ -16,7 +16,7 @@ from jinja2 import Environment, PackageLoader, StrictUndefined
 from app.cli.setup.survey import DocumentSurvey, distinct_hosts, survey_documents
 from ingestion.platform_config import read_platform
 from ingestion.text.language import replace_surrogates
-from ingestion.text.typography import with_note
+from ingestion.text.typography import insert_name, with_note
 from prompts.user_text import user_text
 from schemas.choices import LANGUAGES, Language
 from schemas.errors import ApideskError, ConfigurationError
@@ -160,7 +160,10 @@ def render(draft: PlatformDraft, folder: Path) -> str:
         keep_trailing_newline=True,
     )
     environment.filters.update(
-        toml=_format_toml, comment=_printable, relative=lambda path: _relative_path(path, folder)
+        toml=_format_toml,
+        comment=_printable,
+        relative=lambda path: _relative_path(path, folder),
+        named=insert_name,
     )
     texts = {language: user_text(language).setup for language in LANGUAGES}
     return environment.get_template("platform.toml.j2").render(draft=draft, texts=texts)
