@@ -196,12 +196,24 @@ class InterviewAnswers:
     language: Language | None
     page_url: str | None
 
+    def check(self) -> None:
+        """Raise ConfigurationError, which names the option, for an invalid name, `about` or `page_url`."""
+        for option, value in (("--name", self.name), ("--about", self.about)):
+            if value is not None and not value.strip():
+                raise ConfigurationError(f"{option} must not be blank")
+        try:
+            check_page_url(self.page_url or "")
+        except ConfigurationError as error:
+            raise ConfigurationError(f"--page-url: {error}") from None
+
 
 def interview(given: InterviewAnswers, limits: SourceLimits) -> PlatformDraft:
     """Ask for the missing answers on the terminal, and return the draft.
 
-    After an invalid answer, the question is repeated. Raises ApideskError for an invalid answer in `given`.
+    After an invalid answer, the question is repeated. Raises ApideskError for an invalid answer in `given`;
+    the documents are read only after `given.check`.
     """
+    given.check()
     survey = _prompt(
         "Where are the documents? A folder, or the file or URL of an OpenAPI description",
         given.documents,
@@ -236,6 +248,7 @@ def draft_from_openapi(given: InterviewAnswers, limits: SourceLimits) -> Platfor
 
     Raises ApideskError if the OpenAPI description cannot be used, or if an answer is invalid or missing.
     """
+    given.check()
     survey = survey_documents(given.documents or "", limits)
     if survey.summary is None:
         raise ConfigurationError(
