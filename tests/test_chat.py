@@ -135,7 +135,10 @@ class ChatRun:
         patch.setattr(sys, "stdin", io.StringIO(lines))
         local = LocalAnswerer(self._answer_service)
         settings, console = self._answer_service.settings, self.console
-        chat = Chat(answerer or local, settings, self._language, "pipeline", console, console)
+        greeting = self._answer_service.platform.platform.greeting
+        chat = Chat(
+            answerer or local, settings, self._language, "pipeline", greeting, console, console
+        )
         try:
             asyncio.run(chat.run(PipeInput(console)))
         finally:
@@ -177,6 +180,21 @@ def test_failed_input_does_not_end_the_chat(
     chat_run = ChatRun(sample_service)
     assert chat_run.run(lines, monkeypatch) == 1
     assert appear_in_order([sentence, "/order/ship"], chat_run.output_text)
+
+
+@pytest.mark.parametrize(
+    ("lines", "is_doubtful"), [("怎么发货\n", True), ("错误码 44203 是什么意思\n", False)]
+)
+def test_chat_warns_if_the_answer_may_not_fit_the_question(
+    sample_service: AnswerService,
+    monkeypatch: pytest.MonkeyPatch,
+    lines: str,
+    is_doubtful: bool,
+) -> None:
+    chat_run = ChatRun(sample_service)
+    chat_run.run(lines, monkeypatch)
+    assert ("不一定能回答这个问题。\n\n**" in chat_run.output_text) is is_doubtful
+    assert "您好" not in chat_run.output_text
 
 
 def test_table_of_a_source_is_not_truncated(

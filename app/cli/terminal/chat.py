@@ -32,12 +32,23 @@ from prompts.user_text import ChatCommandName, ChatText, user_text
 from schemas.answer import Answer
 from schemas.choices import LANGUAGES, Language
 from schemas.errors import ApideskError
+from schemas.platform import LocalizedText
 from schemas.question import AnswerMode
 from schemas.settings import Settings, read_variable
 
 
-def print_with_footnotes(answer: Answer, console: Console) -> None:
-    """Print the text of `answer`, its sources as footnotes, and the notes (see `print_notes`)."""
+def print_with_footnotes(answer: Answer, greeting: LocalizedText, console: Console) -> None:
+    """Print the text of `answer`, its sources as footnotes, and the notes (see `print_notes`).
+
+    If the introduction continues after the platform's `greeting`, for example with a warning that the
+    answer may not fit the question, the continuation is printed first.
+    """
+    hello = greeting.in_language(answer.language)
+    if answer.introduction.startswith(hello) and (
+        more := answer.introduction[len(hello) :].strip()
+    ):
+        console.print(Text(more, style="dim"), soft_wrap=True)
+        console.print()
     print_steps(answer, console)
     if answer.sources:
         console.print(Text("────", style="dim"))
@@ -107,6 +118,7 @@ class Chat:
         settings: Settings,
         language: Language,
         mode: AnswerMode,
+        greeting: LocalizedText,
         console: Console,
         errors: Console,
     ) -> None:
@@ -116,6 +128,7 @@ class Chat:
         self._settings = settings
         self._language = language
         self._mode = mode
+        self._greeting = greeting
         self._console = console
         self._errors = errors
         self._session = uuid4().hex
@@ -169,7 +182,7 @@ class Chat:
             return
         self._last_answer = answer
         self._console.print()
-        print_with_footnotes(answer, self._console)
+        print_with_footnotes(answer, self._greeting, self._console)
         self._console.print()
 
     async def _answer(self, question: str) -> Answer:
@@ -252,6 +265,7 @@ async def run_chat(settings: Settings, mode: AnswerMode, custom_model: bool) -> 
     async with open_terminal_answerer(settings, custom_model) as answerer:
         if console.is_terminal:
             console.print(Text(platform_info.greeting.in_language(language), style="dim"))
-        chat = Chat(answerer, settings, language, mode, console, errors)
+        greeting = platform_info.greeting
+        chat = Chat(answerer, settings, language, mode, greeting, console, errors)
         await chat.run(open_line_input(history_path(), language, console))
     return chat.failures
