@@ -275,8 +275,28 @@ def test_sentence_that_contains_the_url_is_quoted(tmp_path: Path) -> None:
     [
         pytest.param(
             "```\n| a |\n| b |\n| " + "z" * 200 + "\n```",
-            "```\n| a |\n| b |\n| " + "z" * 20 + "\n```",
+            "```\n| a |\n| b |\n…\n```",
             id="table in code",
+        ),
+        pytest.param(
+            "```\n" + "z" * 200 + "\n```",
+            "```\n" + "z" * 34 + " …\n```",
+            id="long line of code",
+        ),
+        pytest.param(
+            "~~~py\na = 1\n\ndef f():\n    b = 2\n    return 'x y z'\n~~~",
+            "~~~py\na = 1\n\ndef f():\n    b = 2\n…\n~~~",
+            id="statement cut",
+        ),
+        pytest.param(
+            "  ```py\n  a = 1\n  b = 2\n  c = 3\n\n  def f():\n    return 0\n  ```",
+            "  ```py\n  a = 1\n  b = 2\n  c = 3\n  …\n  ```",
+            id="function cut in a list",
+        ),
+        pytest.param(
+            "Run this command on every host:\n\n```sh\nrun\n```",
+            "Run this command on every host:\n\n…",
+            id="fence cut",
         ),
         pytest.param(
             "Rows:\n\n| a |\n| - |\n| b |\n| " + "z" * 200 + " |",

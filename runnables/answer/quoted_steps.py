@@ -1,5 +1,6 @@
 """Turns quoted passages into the steps of an answer, and adds the parameters and permissions of an API."""
 
+import re
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from itertools import groupby, zip_longest
@@ -7,6 +8,7 @@ from typing import Any
 
 from ingestion.sources.api_docs import api_method
 from ingestion.store.collection import Collection
+from ingestion.text.markdown_blocks import split_code
 from prompts.chat_prompts import load_quote_texts
 from runnables.answer.confidence import Quotes
 from runnables.answer.passages import MAX_LABEL_CHARS, MAX_QUOTED_CHARS, RankedPassage
@@ -16,6 +18,10 @@ from runnables.question.needs import CALL_NEEDS, Need, needs_of
 from runnables.state import PipelineState
 from schemas.choices import Language
 from schemas.document import Chunk, SectionKind
+
+_FENCE = re.compile(r"[ \t>]*(?:`{3,}|~{3,})")
+"""The fence of code, with its indentation."""
+_BLANK_END = re.compile(r"(?:\n[ \t>]*)+\Z")
 
 QuotedStep = tuple[str, Chunk]
 """The text of a step and the chunk that it quotes."""
@@ -188,19 +194,44 @@ def _fit_texts(texts: Sequence[str], max_chars: int) -> list[str]:
 def cut_text(text: str, max_chars: int) -> str:
     """Cut `text` to about `max_chars` characters, at the end of a line, word or sentence if possible.
 
-    An ellipsis marks the cut, except in a code block. A table is cut at the end of a row if at least one
-    whole row fits.
+    An ellipsis marks the cut. Code is cut between lines if possible (see `_cut_code`), and a table at the
+    end of a row if at least one whole row fits.
     """
     if len(text) <= max_chars:
         return text
     cut = text[:max_chars]
-    is_code = cut.count("```") % 2
-    if _ends_in_table(cut) and not is_code:
+    *_, (is_code, code) = split_code(cut)
+    if is_code:
+        before = cut[: len(cut) - len(code)]
+        return before + _cut_code(code) if "\n" in code else f"{before}…"
+    if _ends_in_table(cut):
         rows, _, _ = cut.rpartition("\n")
         has_row = rows.rpartition("\n\n")[2].count("\n|") > 1  # besides header and delimiter
         return f"{rows}\n| … |" if has_row else f"{_without_part_of_word(cut).rstrip(' |')} … |"
-    cut = _without_part_of_word(cut)
-    return f"{cut}\n```" if is_code else f"{cut} …"
+    return f"{_without_part_of_word(cut)} …"
+
+
+def _cut_code(code: str) -> str:
+    """Return the start of a code block, at least two lines, with an ellipsis and a closing fence.
+
+    The last line is left out, because it may be incomplete. Up to a quarter of the lines are left out, so
+    that the cut is before a blank line or the line that is indented least: there, a statement or a block
+    probably ends. If there is only one line of code, this line is cut.
+    """
+    fence = _FENCE.match(code)[0]  # type: ignore[index]
+    opening, *lines = code.split("\n")
+    if len(lines) == 1:
+        return f"{opening}\n{_without_part_of_word(lines[0])} …\n{fence}"
+    last = len(lines) - 1
+    end = min(range(last, max(0, last * 3 // 4 - 1), -1), key=lambda i: _indentation(lines[i]))
+    shown = _BLANK_END.sub("", "\n".join([opening, *lines[:end]]))
+    return f"{shown}\n{fence.rstrip('`~')}…\n{fence}"
+
+
+def _indentation(line: str) -> int:
+    """Return the number of characters before the text of a line of code; -1 for a blank line."""
+    text = line.lstrip(" \t>")
+    return len(line) - len(text) if text else -1
 
 
 def _without_part_of_word(text: str) -> str:
@@ -211,7 +242,7 @@ def _without_part_of_word(text: str) -> str:
 
 def cite(text: str, number: int) -> str:
     """Return `text` with a citation at its end, or below it if it ends with code or a table."""
-    needs_own_line = text.endswith("```") or _ends_in_table(text)
+    needs_own_line = text.endswith(("```", "~~~")) or _ends_in_table(text)
     return f"{text}\n\n[{number}]" if needs_own_line else f"{text} [{number}]"
 
 
