@@ -5,6 +5,7 @@ from pathlib import Path
 import pytest
 
 from ingestion.sources.api_pages.errors import listed_errors
+from ingestion.sources.api_pages.operation import MAX_DESCRIPTION_CHARS
 from ingestion.sources.api_pages.permissions import scopes_of_sentences
 from tests.api_page_lines import read_lines, read_operations
 
@@ -378,3 +379,20 @@ def test_words_above_a_request_need_no_colon(tmp_path: Path) -> None:
     page = f"{PAGE.format('', '')}\n# Close a pier\n\nThe API is\n{REQUEST}"
     (*_, name, parameter) = read_lines(page, tmp_path / "page.md")
     assert [name, parameter] == ["POST /v1/piers/<pier>/close Close a pier", "pier!"]
+
+
+@pytest.mark.parametrize(
+    ("paragraph", "end"),
+    [
+        ("Books a pier. " + "The pier stays free for other boats. " * 20, "for other boats."),
+        ("Books a pier for a boat of the port " * 20, "for a boat of the port Books a …"),
+        ("为一条还没有停靠过的船只预订泊位" * 30, "为一条还没有停靠过的船只 …"),
+    ],
+)
+def test_long_description_ends_with_a_sentence_or_an_ellipsis(
+    paragraph: str, end: str, tmp_path: Path
+) -> None:
+    (operation,) = read_operations(PAGE.format(paragraph, ""), tmp_path / "page.md")
+    description = operation.document("pier", "harbour", "en").description
+    assert description.endswith(end)
+    assert len(description) <= MAX_DESCRIPTION_CHARS + len(" …")

@@ -249,6 +249,22 @@ def test_quoted_parameter_is_required_as_the_page_states(
     assert row in text
 
 
+def test_description_of_an_api_is_not_repeated(tmp_path: Path) -> None:
+    page = (
+        "# Void a voucher\n\n**Note:** A voucher that was voided stays void. "
+        + "It cannot be used by the shop or by the guest who bought it from the shop. " * 5
+        + "\n\nSupport can restore it.\n\n## Request\n\n`POST /v1/vouchers/void`\n\n"
+        "| Name | Type | Required | Description |\n| --- | --- | --- | --- |\n"
+        "| code | string | Yes | Code of the voucher |\n"
+    )
+    (tmp_path / "platform.toml").write_text(PLATFORM)
+    (tmp_path / "guides").mkdir()
+    (tmp_path / "guides" / "void.md").write_text(page)
+    text = "\n".join(ask(tmp_path, "void a voucher that a guest bought").answer)
+    assert "`POST /v1/vouchers/void`" in text
+    assert text.count("stays void.") == 1
+
+
 def test_comparison_does_not_cut_the_best_passage(tmp_path: Path) -> None:
     (tmp_path / "platform.toml").write_text(PLATFORM)
     (tmp_path / "guides").mkdir()

@@ -8,7 +8,7 @@ from typing import Any
 
 from ingestion.sources.api_docs import api_method
 from ingestion.store.collection import Collection
-from ingestion.text.markdown_blocks import split_code
+from ingestion.text.markdown_blocks import plain_text, split_code
 from prompts.chat_prompts import load_quote_texts
 from runnables.answer.confidence import Quotes
 from runnables.answer.passages import MAX_LABEL_CHARS, MAX_QUOTED_CHARS, RankedPassage
@@ -84,12 +84,8 @@ class _Quoter:
         """
         passages = sorted(passages, key=lambda passage: passage.chunk.kind != "request_url")
         first = passages[0].chunk
-        steps = [
-            (text, passage.chunk)
-            for passage in passages
-            for text in _section_texts(passage)
-            if passage.chunk.kind != "request_url" or text != first.api_name
-        ]
+        steps = [(text, each.chunk) for each in passages for text in _section_texts(each)]
+        steps = _without_repeated_description(steps)
         document = self._collection.chunks_of_document(first.document_id, first.source)
         sections = {chunk.kind: chunk for chunk in reversed(document)}  # the first of each kind
         if first.kind == "request_url":
@@ -124,6 +120,20 @@ class _Quoter:
             names = [s.name for s in split_chunk(chunk, self._language) if s.name]
             if names:
                 yield str(self._templates.permission(names)), chunk
+
+
+def _without_repeated_description(steps: list[QuotedStep]) -> list[QuotedStep]:
+    """Return `steps` without a description of the API that is its name or that another step contains."""
+    prose = "\n".join(_as_line(text) for text, chunk in steps if chunk.kind == "prose")
+
+    def is_repeated(text: str, chunk: Chunk) -> bool:
+        return text == chunk.api_name or _as_line(text).removesuffix(" …") in prose
+
+    return [step for step in steps if step[1].kind != "request_url" or not is_repeated(*step)]
+
+
+def _as_line(text: str) -> str:
+    return " ".join(plain_text(text).split())
 
 
 def _section_texts(passage: RankedPassage) -> list[str]:

@@ -6,7 +6,7 @@ Also reads the operations in a table that has a method and a path in most rows.
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from itertools import pairwise
+from itertools import accumulate, pairwise
 from typing import Literal
 
 from ingestion.sources.api_pages.calls import (
@@ -31,6 +31,7 @@ from ingestion.sources.api_pages.permissions import (
     scopes_of_value,
 )
 from ingestion.text.markdown_blocks import MarkdownBlock, parse_list_items, parse_table
+from ingestion.text.sentences import split_sentences
 from schemas.choices import Language
 from schemas.document import ApiDocument, ErrorCode, Parameter, PermissionPackage
 
@@ -143,15 +144,18 @@ class PageOperation:
     def _description(self) -> str:
         """The description of the operation, with its code spans and absolute links; may be empty.
 
-        It has at most `MAX_DESCRIPTION_CHARS` characters.
+        If it is longer than `MAX_DESCRIPTION_CHARS`, it consists of the sentences that fit. If not even the
+        first one fits, this sentence is cut, and an ellipsis marks the cut.
         """
         text = description_of(_without_bullet(self._description_block))
-        if len(text) <= MAX_DESCRIPTION_CHARS:
-            return text
+        ends = accumulate(map(len, split_sentences(text)))
+        whole = max((end for end in ends if end <= MAX_DESCRIPTION_CHARS), default=0)
+        if whole or not text:
+            return text[:whole].rstrip()
         cut = text[:MAX_DESCRIPTION_CHARS]
         if cut.count("`") % 2 == 1:
             cut = cut[: cut.rfind("`")]
-        return _OPEN_LINK.sub("", cut).rstrip()
+        return f"{_PART_OF_WORD.sub('', _OPEN_LINK.sub('', cut)).rstrip()} …"
 
     @property
     def _description_block(self) -> MarkdownBlock:
@@ -228,6 +232,8 @@ def _fact_values(block: MarkdownBlock) -> list[tuple[str, str]]:
 _BULLET = re.compile(r"\s*[-*+]\s+")
 _OPEN_LINK = re.compile(r"\[[^\[\]]*(?:\]\([^)]*)?\Z")
 """A link without its end, at the end of a text."""
+_PART_OF_WORD = re.compile(r"(?<=\s)[!-~]+\Z")
+"""Text without Chinese after the last space."""
 _DESCRIPTION_LABEL = re.compile(
     r"(?:简要|接口|功能)?(?:描述|说明)|简介|(?:brief )?description|summary", re.IGNORECASE
 )
