@@ -391,6 +391,19 @@ def test_passage_ends_with_the_announcement_that_answers(tmp_path: Path) -> None
     assert sentence in quoted_page(tmp_path, page, "what does the endpoint reply to a ping?")
 
 
+def test_announcement_of_code_that_is_not_asked_for_is_not_quoted(tmp_path: Path) -> None:
+    page = (
+        "# List kilns\n\nThe path is `/v2/kilns`.\n\n"
+        "If the list of kilns has more pages, repeat the call with the cursor.\n\n"
+        "A list of kilns like this one is returned by the call with the cursor:\n\n"
+        '```json\n{"kilns": []}\n```\n'
+    )
+    curl = "curl https://kiln.example/v2/kilns?cursor=x"
+    text = quoted_page(tmp_path, page, f"{curl}  is a list like this one returned by the call?")
+    assert "repeat the call" in text
+    assert "like this one" not in text
+
+
 @pytest.mark.parametrize(
     "question",
     [

@@ -167,7 +167,13 @@ def find_quotes(
     chosen = [
         passage for passages in ranked for passage in _choose_passages(passages, terms, len(parts))
     ]
-    return Quotes(terms, list(_without_repeats(chosen)), ranked)
+    passages = list(_without_repeats(chosen))
+    complete = [
+        passage
+        for passage in passages
+        if not all(segment.is_bare_announcement for segment in passage.segments)
+    ]
+    return Quotes(terms, complete or passages, ranked)
 
 
 def _candidate_chunks(state: PipelineState) -> list[RetrievedChunk]:

@@ -149,9 +149,9 @@ def _block_texts(segments: Sequence[Segment], max_chars: int) -> list[str]:
     """Return the texts of the blocks of `segments`, as many as fit into `max_chars` characters.
 
     A block is a paragraph, a table, a list or code. Its text begins with the paragraph that introduces it,
-    such as "Example:". An introduction at the end is included only if it is longer than a label, or if
-    there is no other text. Each item of a numbered list is a separate text. Added markup, such as the
-    borders of tables, does not count towards `max_chars`.
+    such as "Example:". An introduction at the end is included only if there is no other text, or if it is
+    neither a label nor a bare announcement. Each item of a numbered list is a separate text. Added markup,
+    such as the borders of tables, does not count towards `max_chars`.
     """
     texts: list[str] = []
     introduction = ""
@@ -169,7 +169,8 @@ def _block_texts(segments: Sequence[Segment], max_chars: int) -> list[str]:
         if group[-1].is_introduction:
             introduction = blocks.pop()
         texts += blocks
-    if introduction and (not texts or len(introduction) > MAX_LABEL_CHARS):
+    is_bare = bool(segments) and segments[-1].is_bare_announcement
+    if introduction and (not texts or not (is_bare or len(introduction) <= MAX_LABEL_CHARS)):
         texts.append(introduction)
     markup = sum(map(len, texts)) - sum(len(segment.text) for segment in segments)
     return _fit_texts(texts, max_chars + max(0, markup))

@@ -101,8 +101,19 @@ class Segment:
 
         An introduction is a paragraph that ends in a colon, or a label such as `**Note**`.
         """
-        ends_in_colon = self.text.rstrip("* ").endswith((":", "："))
-        return self.is_label or (self.kind == "paragraph" and ends_in_colon)
+        return self.is_label or self._ends_in_colon
+
+    @property
+    def is_bare_announcement(self) -> bool:
+        """Whether the segment says nothing without what it announces.
+
+        It ends in a colon, and contains neither code nor a number, such as "The fields are as follows:".
+        """
+        return self._ends_in_colon and not re.search(r"[`\d]", self.text)
+
+    @property
+    def _ends_in_colon(self) -> bool:
+        return self.kind == "paragraph" and self.text.rstrip("* ").endswith((":", "："))
 
     @property
     def is_label(self) -> bool:
