@@ -534,5 +534,14 @@ def test_quoted_code_keeps_its_tags() -> None:
     assert quotable_markdown(text) == "`<a>` and ``<b> ` </b>`` in code"
 
 
+def test_quoted_text_keeps_placeholders_but_no_tags() -> None:
+    text = "<p>no answer from <kiln> for <span class='k'>key</span> <user_id></p>, <note>x</note>"
+    assert quotable_markdown(text) == "no answer from `<kiln>` for key `<user_id>`, x"
+    assert quotable_markdown("`a` array<string> of<b> keys</b>") == "`a` `array<string>` of keys"
+    assert quotable_markdown("密钥<key>无效") == "密钥`<key>`无效"
+    code = "Run:\n  ```\n  fire <kiln>\n  ```"
+    assert quotable_markdown(code) == code
+
+
 def test_quoted_text_keeps_its_line_breaks() -> None:
     assert quotable_markdown("a → b  \nc ![](d.png)\ne  ") == "a → b  \nc\ne"

@@ -22,7 +22,7 @@ from ingestion.text.markdown_blocks import escape_borders, outside_code, replace
 from prompts.user_text import user_text
 from schemas.choices import Language
 
-_HTML_TAGS = frozenset(
+HTML_TAGS = frozenset(
     ["a", "abbr", "address", "article", "aside", "b", "bdi", "bdo", "big", "blockquote", "body",
      "br", "button", "caption", "center", "cite", "code", "col", "colgroup", "dd", "del",
      "details", "dfn", "div", "dl", "dt", "em", "figcaption", "figure", "font", "footer", "h1",
@@ -32,6 +32,8 @@ _HTML_TAGS = frozenset(
      "style", "sub", "summary", "sup", "svg", "table", "tbody", "td", "template", "tfoot", "th",
      "thead", "time", "title", "tr", "tt", "u", "ul", "var", "video", "wbr", "path"]
 )  # fmt: skip
+"""Lower-case names of tags that are HTML. Other tags are components, or placeholders such as `<token>`."""
+
 _NOTE_BOXES = frozenset(["callout", "admonition", "alert", "aside", "notice", "banner", "panel"])
 """Names of components whose attributes say which admonition (note box) they are: `<Callout type="tip">`."""
 _TITLES = ("title", "label", "name", "header", "heading", "tabName", "summary", "text", "value")
@@ -256,7 +258,7 @@ def _replace_tag(match: re.Match[str], page: PageMarkup) -> str:
     if match["tag"][0].isupper():
         is_type = not match["closing"] and _is_type_argument(match)
         return match[0] if is_type else _replace_component(match, values, page.language)
-    if name in _HTML_TAGS:
+    if name in HTML_TAGS:
         return _html_tag(match, values)
     is_code = _line_before(match).startswith(("    ", "\t"))
     if "=" not in match["attributes"] and (is_code or name not in page.closed_tags):

@@ -8,11 +8,13 @@ from functools import cached_property, lru_cache
 from typing import Any, NamedTuple
 
 from ingestion.sources.api_pages.required import is_required_text
+from ingestion.text.html_tags import HTML_TAGS
 from ingestion.text.markdown_blocks import (
     MarkdownBlock,
     parse_blocks,
     plain_text,
     row_cells,
+    split_code,
     split_list_items,
 )
 from ingestion.text.sentences import split_sentences
@@ -34,8 +36,11 @@ PARAMETER_KINDS: tuple[SectionKind, ...] = (
 )
 
 _LINK = re.compile(r"(?P<image>!?)\[(?P<label>[^\]]*)\]\((?P<address>[^)\s]*)(?:\s[^)]*)?\)")
-_TAG = re.compile(r"</?[A-Za-z][^>`]*>|\{#[^}]*\}")
-"""An HTML tag, or the id of a heading, such as `{#setup}`."""
+_TAG = re.compile(
+    r"(?P<before>(?<![A-Za-z0-9_])[A-Za-z0-9_]{1,40})?(?P<tag></?[A-Za-z][^>`]*>)|\{#[^}]*\}"
+)
+"""An HTML tag with the word directly before it, or the id of a heading, such as `{#setup}`."""
+_PLACEHOLDER = re.compile(r"<([A-Za-z][\w.-]*(?: [\w.-]+){0,3})>")
 
 _FIRST_NUMBER = re.compile(r"\s*(\d{1,9})")
 _CODE = re.compile(r"(``[^\n]{1,200}?``|`[^`\n]*`)")
@@ -280,18 +285,39 @@ def _required_names(context: _RowContext, header: list[str], rows: list[list[str
 def quotable_markdown(text: str) -> str:
     """Return `text` without images, HTML tags, blank lines, and links that are not `http(s)://` URLs.
 
-    Code, emphasis and the labels of removed links are kept.
+    Code, emphasis and the labels of removed links are kept. A placeholder such as `<token>` becomes a code
+    span, because it would be hidden like a tag.
     """
-    parts = _CODE.split(text)
-    plain = (part if part.startswith("`") else _without_markup(part) for part in parts)
-    lines = "".join(plain).splitlines()
+    parts = (
+        part
+        for is_fence, text_or_code in split_code(text)
+        for part in (
+            [text_or_code] if is_fence else map(_without_markup, _CODE.split(text_or_code))
+        )
+    )
+    lines = "".join(parts).splitlines()
     # Two spaces at the end of a line are a line break.
     lines = [line.rstrip() + "  " * line.endswith("  ") for line in lines if line.strip(" >")]
     return "\n".join(lines).strip()
 
 
 def _without_markup(text: str) -> str:
-    return _TAG.sub("", _LINK.sub(_quoted_link, text))
+    """Return a code span unchanged, and other text without images, tags and relative links."""
+    if text.startswith("`"):
+        return text
+    return _TAG.sub(_quoted_tag, _LINK.sub(_quoted_link, text))
+
+
+def _quoted_tag(match: re.Match[str]) -> str:
+    """Return the word before a tag, which is removed; a placeholder becomes a code span with that word.
+
+    A placeholder such as `<token>`, or `<string>` in `array<string>`, is not HTML, has no attributes and is
+    not closed.
+    """
+    before, tag = match["before"] or "", match["tag"] or ""
+    name = _PLACEHOLDER.fullmatch(tag)
+    is_tag = name is None or name[1].lower() in HTML_TAGS or f"</{name[1]}>" in match.string
+    return before if is_tag else f"`{match[0]}`"
 
 
 def _quoted_link(link: re.Match[str]) -> str:
