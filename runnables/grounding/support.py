@@ -39,7 +39,7 @@ tests/data/support.jsonl, paraphrases reach at least 0.5, and other statements a
 """
 
 MIN_OWN_WORDS = 4
-"""Minimum number of words that must be left if the words of the question do not count (see `word_share`)."""
+"""Minimum number of words that are left if the words of the question do not count (see `word_share`)."""
 
 MIN_SENTENCE_SHARE = 0.25
 """Minimum share of the content words of a sentence that the cited chunks must contain.
@@ -132,8 +132,8 @@ def word_share(statement: str, text: str, question: str = "") -> float:
     The share is 1 if `statement` has none. A Chinese word of one character also counts if it is part of a
     longer word, such as 选 in 选择.
 
-    An answer often repeats words of `question` that the documents do not use. Such words do not count, if at
-    least `MIN_OWN_WORDS` others are left.
+    An answer often repeats words of `question` that the documents do not use. Such words do not count, if
+    at least `MIN_OWN_WORDS` others are left.
     """
     words, identifiers = _content_words(statement), _identifiers(statement)
     shared = words & index_words(text)
