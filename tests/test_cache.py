@@ -164,7 +164,7 @@ UNVERIFIED_STEP = "调用 /dop/api/v9/nothing 并传 nothing_id。[1]"
     ("question", "steps", "cites"),
     [
         pytest.param(QUESTION, ("香蕉奶昔要加三勺蜂蜜。[1]",), False, id="not covered"),
-        pytest.param(QUESTION, (UNVERIFIED_STEP,), True, id="low"),
+        pytest.param(QUESTION, (STEP, UNVERIFIED_STEP), True, id="low"),
         pytest.param(QUESTION, None, True, id="degraded"),
         pytest.param(
             f"{QUESTION} sign=4F8D0C1B9E7A63524F8D0C1B9E7A6352", (STEP,), True, id="secret"

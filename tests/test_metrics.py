@@ -192,7 +192,7 @@ EVENTS: list[Any] = [
         reply_with_steps(STEP, STEP, "“订单发货”接口的路径是 /no/such/path。[1]"),
         question_counter("medium")
         | structured_output_counters("json_schema", "json_schema")
-        | {"unverified_facts_total": 1},
+        | {"unverified_facts_total": 1, "unsupported_steps_total": 1},
         id="a fact that nothing holds",
     ),
     pytest.param(
