@@ -9,13 +9,8 @@ from runnables.classification.classify import classify_by_rules
 from runnables.classification.topic_gate import CLEARLY_OFF_TOPIC, ON_TOPIC, estimate_on_topic
 from runnables.question.extract_details import extract_details
 from runnables.question.query_analysis import Glossary
-from runnables.retrieval.exact_search import (
-    DEFINED,
-    chunks_by_name,
-    chunks_by_path,
-    definition_strength,
-    is_at_path,
-)
+from runnables.retrieval.exact_search import DEFINED, definition_strength
+from runnables.retrieval.named_operations import chunks_by_name, chunks_by_path, is_at_path
 from schemas.question import StructuredQuestion
 from schemas.settings import read_settings
 from tests.chunks import page

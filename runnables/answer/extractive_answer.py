@@ -37,7 +37,7 @@ from runnables.page_versions import NO_VERSIONS
 from runnables.question.error_codes import error_codes, named_error_code
 from runnables.question.extract_details import code_in_response, details_of, extract_details
 from runnables.question.query_analysis import Glossary, specific_identifiers, split_question
-from runnables.retrieval.exact_search import is_at_path
+from runnables.retrieval.named_operations import is_at_path
 from runnables.retrieval.query_terms import QueryTerms
 from runnables.retrieval.relevance import MAX_COMPARED_CHUNKS, relative_scores
 from runnables.run_context import NamedStep

@@ -24,14 +24,14 @@ from runnables.question.query_analysis import (
     main_languages,
 )
 from runnables.question.topic_scorer import TopicScorer, is_content_word
-from runnables.retrieval.exact_search import (
+from runnables.retrieval.exact_search import has_flag
+from runnables.retrieval.heading_numbers import chunks_by_heading_number
+from runnables.retrieval.named_operations import (
     ACTION_VERBS,
     chunks_by_name,
     chunks_by_path,
-    has_flag,
     names_action,
 )
-from runnables.retrieval.heading_numbers import chunks_by_heading_number
 from runnables.run_context import NamedStep, emit, remaining_seconds, with_deadline
 from runnables.state import Classification
 from schemas.answer import DegradedReason, Event

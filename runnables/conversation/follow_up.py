@@ -46,7 +46,7 @@ from runnables.conversation.subject import (
 from runnables.question.error_codes import error_codes
 from runnables.question.extract_details import extract_details, single_letter_terms
 from runnables.question.topic_scorer import is_uncommon_word
-from runnables.retrieval.exact_search import ACTION_VERBS
+from runnables.retrieval.named_operations import ACTION_VERBS
 from schemas.question import ExtractedDetails, Turn
 
 MAX_NEW_WORDS = 2

@@ -27,12 +27,8 @@ from runnables.question.query_analysis import (
     split_question,
 )
 from runnables.retrieval.compressors import RERANK_DEPTH
-from runnables.retrieval.exact_search import (
-    as_written,
-    chunks_by_path,
-    missing_identifiers,
-    similar_identifiers,
-)
+from runnables.retrieval.exact_search import as_written, missing_identifiers, similar_identifiers
+from runnables.retrieval.named_operations import chunks_by_path
 from runnables.retrieval.query_terms import QueryTerms
 from runnables.retrieval.ranking import (
     add_request_parameters,

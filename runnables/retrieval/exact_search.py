@@ -24,24 +24,16 @@ from functools import cache, lru_cache
 
 from rapidfuzz import fuzz, process
 
-from ingestion.sources.api_docs import api_method
 from ingestion.store.collection import Collection
 from ingestion.text.markdown_blocks import parse_blocks, plain_text, row_cells
-from ingestion.text.words import (
-    joined_word,
-    read_word_lists,
-    split_words,
-    stem,
-    with_indexed_versions,
-)
+from ingestion.text.words import joined_word, read_word_lists, split_words, with_indexed_versions
 from runnables.question.error_codes import error_codes
 from runnables.question.extract_details import code_in_response
 from runnables.question.query_analysis import hexadecimal, specific_identifiers
+from runnables.retrieval.named_operations import chunks_by_path, contains_whole, is_at_path
 from runnables.retrieval.path_patterns import (
     SEARCH_DEPTH,
-    api_url_candidates,
     chunks_with_pattern,
-    count_matching_segments,
     matching_patterns,
     unescaped_body,
 )
@@ -75,47 +67,12 @@ cells do not count.
 STATUS_DIGITS = 3
 """Number of digits of an HTTP status."""
 
-_METHOD = re.compile(
-    r"(?<![A-Za-z_])(?:(?:GET|POST|PUT|PATCH|DELETE|HEAD)(?![A-Za-z_])"
-    r"|(?:get|post|put|patch|delete|head)(?=\s+[`\"']?(?:/|https?://)))"
-)
-"""An HTTP method in capitals, or in lower case before a path or URL."""
-
-_CURL = re.compile(r"(?<!\w)curl\s")
-_CURL_BODY = re.compile(r"\s(?:-d|-F|--data[\w-]*|--form|--json)(?!\w)")
 _LOCAL_FILE = re.compile(
     r"\.(?:py|[cm]?[jt]sx?|go|java|kt|rb|php|cs|cpp|rs|swift)$|(?:^|/)(?:node_modules|site-packages)/"
 )
 """The name of a file with source code, such as `app.py` in an error message."""
 _VALUE = re.compile(r"[a-z].*\d|\d.*[a-z]")
 """A name with letters and digits, such as `ord_1`."""
-
-_LAST_WORD = re.compile(r"\s*(?:(?<![a-z0-9_])api|接口)$")
-"""A word at the end of many names of APIs, which questions often omit."""
-
-_COMPOUND = re.compile(
-    r"(?<![\w./-])[A-Za-z]+(?:[A-Z][a-z0-9]|[_.-][A-Za-z])[\w.-]*(?![\w/])", re.ASCII
-)
-"""A word that may be the id of an operation, such as `createBooking` or `bookings.create`."""
-
-_DETERMINER = re.compile(
-    r"\b(?:an?|the|this|that|one|single|new|another|existing|my|your|our|its|their)\b"
-)
-_SYNONYMS = {
-    "get": ("retrieve", "fetch", "read"),
-    "create": ("add",),
-    "update": ("modify", "edit", "change"),
-    "delete": ("remove", "erase"),
-    "list": (),
-}
-"""Verbs in names of APIs, with their synonyms."""
-
-_VERBS = {stem(other): stem(verb) for verb, others in _SYNONYMS.items() for other in others}
-_FORMS_OF_GET = frozenset(["gets", "getting", "got"])
-"""Forms of "get" that rarely refer to an API call, as in "I am getting booking conflicts"."""
-
-ACTION_VERBS = frozenset(_SYNONYMS).union(*_SYNONYMS.values())
-"""Words that begin the names of APIs on most platforms."""
 
 _ITEM = re.compile(r"\s*(?:[>#*+-]+\s+|\d+[.)]\s+)+[*_`\[]*|\s*[*_`]+")
 """Markup at the start of a line: of a list item, heading or quote, of bold text, or of code."""
@@ -176,7 +133,7 @@ def missing_identifiers(
     names = [name for name in names if not _LOCAL_FILE.search(name) and name not in values]
     missing = [name for name in names[:MAX_IDENTIFIERS] if not _exists(collection, name, filters)]
     text = details.asked.lower()
-    named = (name for name in _products() if name in text and _contains_whole(text, name))
+    named = (name for name in _products() if name in text and contains_whole(text, name))
     products = {name: split_words(name) for name in sorted(named, key=text.index)}
     counts = collection.word_counts([word for words in products.values() for word in words])
     return [*missing, *(name for name, words in products.items() if not counts.keys() >= {*words})]
@@ -253,17 +210,6 @@ def definition_strength(chunk: Chunk, identifiers: Iterable[str]) -> int:
     return sum(_strength(chunk, identifier) for identifier in identifiers)
 
 
-def stated_method(question: str) -> str:
-    """Return the HTTP method in `question`; empty if there is none, or if there are several.
-
-    A curl command without a method sends a POST request if it has a body, and otherwise a GET request.
-    """
-    methods = {method.upper() for method in _METHOD.findall(question)}
-    if not methods and _CURL.search(question):
-        return "POST" if _CURL_BODY.search(question) else "GET"
-    return methods.pop() if len(methods) == 1 else ""
-
-
 def _candidates(
     collection: Collection, identifier: str, question: str, filters: Filters
 ) -> list[Chunk]:
@@ -325,7 +271,7 @@ def member_names(chunk: Chunk, identifiers: Iterable[str]) -> set[str]:
     """
     headings = f"{chunk.title} > {chunk.section}".lower().replace("\\", "")
     members = filter(None, map(_MEMBER.fullmatch, identifiers))
-    return {each["name"] for each in members if _contains_whole(headings, each["parent"])}
+    return {each["name"] for each in members if contains_whole(headings, each["parent"])}
 
 
 def is_section_of(chunk: Chunk, identifiers: Iterable[str]) -> bool:
@@ -349,133 +295,13 @@ def _with_nested_name(collection: Collection, identifier: str, filters: Filters)
     word = joined_word(last) if parent else ""
     chunks = _search(collection, word, filters) if word else []
     return [
-        each for each in chunks if _contains_whole(each.body.lower().replace("[]", ""), identifier)
+        each for each in chunks if contains_whole(each.body.lower().replace("[]", ""), identifier)
     ]
 
 
 def has_flag(text: str, flag: str) -> bool:
     """Return whether `text` contains the lower-case `flag`, such as `--all`, but not `--all-pages`."""
     return re.search(rf"(?<![\w-]){re.escape(flag)}(?![\w-])", text.lower()) is not None
-
-
-def chunks_by_path(collection: Collection, path: str, question: str = "") -> list[Chunk]:
-    """Return the chunks of the APIs at `path`.
-
-    For example, the API with the URL `/orders/{id}` is at `/orders/42`. If `question` states the HTTP
-    method of one of these APIs, only the chunks of that API are returned.
-
-    This function blocks: call it in a worker thread.
-    """
-    chunks = _chunks_with_any_method(collection, path)
-    method = stated_method(question)
-    documents = {chunk.document_key for chunk in chunks if method and api_method(chunk) == method}
-    return [chunk for chunk in chunks if not documents or chunk.document_key in documents]
-
-
-def chunks_by_name(collection: Collection, question: str) -> list[Chunk]:
-    """Return the chunks of the API whose whole name or operation id is in `question`.
-
-    In names, articles, the form of the verb and a last word such as API are ignored: "creating booking"
-    names "Create a booking". A name that has only one word besides such a last word is not found. If the
-    question contains several names, the longest one counts.
-
-    This function blocks: call it in a worker thread.
-    """
-    if chunks := _chunks_by_operation_id(collection, question):
-        return chunks
-    text, words = question.lower(), _action_words(question)
-    names = {entry.api_name for entry in collection.catalogue() if entry.api_name}
-    found = [name for name in names if _short_name(name) in text]
-    whole = [name for name in found if _contains_whole(text, _short_name(name))]
-    whole = whole or [name for name in names if _has_name(words, _name_words(name))]
-    longest = max(whole, key=len, default="")
-    is_clear = len(split_words(_short_name(longest))) > 1
-    return collection.chunks_by_api([], [longest]) if is_clear else []
-
-
-def _chunks_by_operation_id(collection: Collection, question: str) -> list[Chunk]:
-    """Return the chunks of the API whose id, such as `createBooking`, is in `question`.
-
-    An id that is a plain word, such as `list`, is not found, because a question may use it as a word.
-    """
-    identifiers = {word.lower() for word in _COMPOUND.findall(question)}
-    documents = [
-        (entry.source, entry.document_id)
-        for entry in (collection.catalogue() if identifiers else ())
-        if entry.api_name and entry.document_id.lower() in identifiers
-    ]
-    return collection.chunks_of_documents(documents) if documents else []
-
-
-def names_action(text: str, name: str) -> bool:
-    """Return whether `text` contains the words of an API's `name`, such as "Create a booking", in order.
-
-    Articles and the form of the verb are ignored, and a synonym counts as the verb: "fetching the booking"
-    contains "Get a booking". A name that has only one word besides articles is not found.
-    """
-    return _has_name(_action_words(text), _name_words(name))
-
-
-def _has_name(words: str, name_words: str) -> bool:
-    return len(name_words.split()) > 1 and name_words in words
-
-
-def _action_words(text: str) -> str:
-    """Return the stems of the words in `text`, with a space before and after each.
-
-    Determiners such as "the" are left out. Synonyms of a verb become that verb: "fetch" becomes "get".
-    """
-    words = split_words(_DETERMINER.sub(" ", text.lower()))
-    stems = (word if word in _FORMS_OF_GET else stem(word) for word in words)
-    return f" {' '.join(_VERBS.get(word, word) for word in stems)} "
-
-
-@lru_cache(maxsize=20_000)
-def _name_words(name: str) -> str:
-    """Return the words of the name of an API as `_action_words` does; cached for speed."""
-    return _action_words(_short_name(name))
-
-
-@lru_cache(maxsize=20_000)
-def _short_name(name: str) -> str:
-    """Return the name of an API in lower case and without a last word such as API; cached for speed."""
-    return _LAST_WORD.sub("", name.lower())
-
-
-def _contains_whole(text: str, phrase: str) -> bool:
-    """Return whether `text` contains `phrase`, but not as a part of a longer Latin word."""
-    before = r"(?<![a-z0-9_])" if phrase[:1].isascii() else ""
-    after = r"(?![a-z0-9_])" if phrase[-1:].isascii() else ""
-    return re.search(f"{before}{re.escape(phrase)}{after}", text) is not None
-
-
-def _chunks_with_any_method(collection: Collection, path: str) -> list[Chunk]:
-    """Return the chunks of the APIs at `path`, whatever their HTTP method.
-
-    An API whose URL equals the path, or a suffix of it, takes precedence over an API with placeholders.
-    """
-    if chunks := collection.chunks_by_api(api_url_candidates(path), []):
-        longest = max(len(chunk.api_url) for chunk in chunks)
-        return [chunk for chunk in chunks if len(chunk.api_url) == longest]
-    urls = {entry.api_url for entry in collection.catalogue() if "/" in entry.api_url}
-    segments = path.count("/")
-
-    def match(url: str) -> tuple[int, int]:
-        """Return the number of equal segments, and the negated difference in the number of segments."""
-        return count_matching_segments(path, url), -abs(url.count("/") - segments)
-
-    matches = {url: match(url) for url in urls}
-    best = max(matches.values(), default=(0, 0))
-    found = [url for url, each in matches.items() if each == best] if best[0] else []
-    return collection.chunks_by_api(found, [])
-
-
-def is_at_path(url: str, path: str) -> bool:
-    """Return whether `path` can be the path of an API with this URL.
-
-    For example, the API with the URL `/orders/{id}` is at `/gateway/orders/42`.
-    """
-    return count_matching_segments(path, url) > 0
 
 
 def _strength(chunk: Chunk, identifier: str) -> int:

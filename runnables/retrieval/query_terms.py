@@ -35,11 +35,9 @@ from runnables.question.query_analysis import (
     specific_identifiers,
 )
 from runnables.question.topic_scorer import DEVELOPER_WORDS, STOP_WORDS, is_content_word
-from runnables.retrieval.exact_search import (
-    MAX_IDENTIFIERS,
-    chunks_by_path,
-)
+from runnables.retrieval.exact_search import MAX_IDENTIFIERS
 from runnables.retrieval.heading_numbers import contains_number, documented_numbers
+from runnables.retrieval.named_operations import chunks_by_path
 from runnables.retrieval.path_patterns import chunks_with_pattern, matching_patterns, unescaped_body
 from schemas.question import ExtractedDetails, StructuredQuestion
 
