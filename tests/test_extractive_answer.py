@@ -164,7 +164,7 @@ def test_not_covered_is_not_cited_although_a_page_says_the_same(tmp_path: Path) 
     platform = tmp_path / "platform.toml"
     platform.write_text(PLATFORM)
     (tmp_path / "guides").mkdir()
-    page = "# Limits\n\nThe documentation of Acme does not cover this question about `order_no`.\n"
+    page = "# Limits\n\nThe documentation of Acme does not seem to cover this question about `order_no`.\n"
     (tmp_path / "guides" / "limits.md").write_text(page)
 
     async def answer() -> Answer:

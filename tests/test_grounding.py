@@ -157,7 +157,7 @@ def test_answer_without_supported_steps_is_not_covered(
         "请检查网络连接。[2]",
         related_url=[SHIP_PAGE],
     )
-    assert answer.answer == [f"{sample_service.platform.platform.name}的文档没有涉及这个问题。"]
+    assert answer.answer == [f"{sample_service.platform.platform.name}的文档似乎没有涉及这个问题。"]
     assert not answer.sources
     assert not answer.related_url
     assert answer.confidence == "low"
@@ -172,7 +172,7 @@ def test_uncited_steps_without_words_of_the_documents_are_not_covered(
     """A small model repeated pieces of its prompt and markup, which cite nothing."""
     steps = ("] <document number=", "} </details> <pre><code>{", "It is done.", "2.0")
     answer = answer_of(model_client(), model_server, *steps)
-    assert answer.answer == [f"{sample_service.platform.platform.name}的文档没有涉及这个问题。"]
+    assert answer.answer == [f"{sample_service.platform.platform.name}的文档似乎没有涉及这个问题。"]
     assert not answer.sources
 
 
@@ -242,7 +242,7 @@ def test_sentence_that_the_prompt_gives_for_uncovered_questions_cites_nothing(
     model_client: MakeClient, model_server: ModelServer
 ) -> None:
     """Its words are in a page about the documentation, which could otherwise be cited."""
-    sentence = "青桥开放平台的文档没有涉及这个问题。"
+    sentence = "青桥开放平台的文档似乎没有涉及这个问题。"
     answer = answer_of(model_client(), model_server, sentence, question="青桥开放平台的文档在哪")
     assert sentence in model_server.chat_requests[-1].text
     assert answer.answer == [sentence]
