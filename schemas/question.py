@@ -79,13 +79,20 @@ def _to_text(value: object) -> object:
 
 
 def _parse_terms(value: object) -> object:
-    """Parse terms sent as a list or as one text; any other value gives no terms."""
-    if isinstance(value, str):
-        value = re.split(r"[,，、;；\n]+", value)
-    if not isinstance(value, list | tuple):
-        return ()
-    words = [str(term).strip()[:MAX_TERM_CHARS] for term in value if isinstance(term, str | int)]
-    return tuple(dict.fromkeys(word for word in words if word))[:MAX_TERMS]
+    """Parse terms sent as one text, or as lists or objects of texts; other values give no terms."""
+    terms = [term.strip()[:MAX_TERM_CHARS] for term in _texts_in(value)]
+    return tuple(dict.fromkeys(term for term in terms if term))[:MAX_TERMS]
+
+
+def _texts_in(value: object) -> Iterator[str]:
+    match value:
+        case str():
+            yield from re.split(r"[,，、;；\n]+", value)
+        case list() | tuple():
+            for item in value:
+                yield from [item] if isinstance(item, str) else _texts_in(item)
+        case dict():
+            yield from _texts_in(list(value.values()))
 
 
 def _any_of(*types: str) -> WithJsonSchema:

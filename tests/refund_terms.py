@@ -3,6 +3,7 @@
 from runnables.retrieval.query_terms import QueryTerms
 
 TERMS = QueryTerms(
+    names_in_prose=(),
     weights={"refund": 3.0, "deadlin": 3.0},
     stems=["what", "is", "the", "deadlin", "of", "a", "refund"],
     equivalents={},

@@ -105,7 +105,7 @@ def _classified(on_topic: bool) -> dict[str, str]:
 
 
 def _terms(question: str) -> list[str]:
-    """Return words of the other language, as a model that translates the question does."""
+    """Return three short searches in the other language than the question."""
     return ["订单", "发货", "接口"] if question.isascii() else ["order", "shipment", "interface"]
 
 

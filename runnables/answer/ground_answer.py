@@ -253,14 +253,16 @@ def _confidence(
 
 
 def _covers(question: str, terms: Sequence[str], sources: Sequence[Source]) -> bool:
-    """Return whether `sources` contain half of the content words of `question` or of one of `terms`.
+    """Return whether `sources` contain half of the content words of `question`, or of `terms` together.
 
     The terms are the model's wording of the question before it read the sources; documents rarely contain
-    the words of a colloquial question. True if the sources are in another language than the question.
+    the words of a colloquial question. Terms in another language than the sources are ignored. True if the
+    sources are in another language than the question.
     """
     text = " ".join(f"{source.title} {source.section} {source.text}" for source in sources)
-    if detect_language(question) != detect_language(text):
+    language, words = detect_language(text), index_words(text)
+    if detect_language(question) != language:
         return True
-    words = index_words(text)
-    wordings = [set(query_words(wording)) for wording in (question, *terms)]
+    comparable = " ".join(term for term in terms if detect_language(term) == language)
+    wordings = [set(query_words(wording)) for wording in (question, comparable or question)]
     return any(len(wording & words) >= len(wording) / 2 for wording in wordings)

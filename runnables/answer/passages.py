@@ -91,8 +91,11 @@ class Candidate(RankedChunk):
 
     @cached_property
     def is_asked_section(self) -> bool:
-        """Whether the chunk is the section of an identifier of the question (see `is_section_of`)."""
-        return is_section_of(self.chunk, self.terms.identifiers)
+        """Whether the chunk is the section of an identifier that the question asks about.
+
+        See `is_section_of`. Names in pasted JSON and logs do not count.
+        """
+        return is_section_of(self.chunk, self.terms.names_in_prose)
 
     @cached_property
     def name_words(self) -> Set[str]:

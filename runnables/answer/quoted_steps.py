@@ -21,6 +21,11 @@ from schemas.document import Chunk, SectionKind
 
 _FENCE = re.compile(r"[ \t>]*(?:`{3,}|~{3,})")
 """The fence of code, with its indentation."""
+_ITEM_FENCE = re.compile(
+    r"^(?P<marker>[ \t]*(?:[-*+]|\d{1,9}[.)])[ \t]+)(?P<fence>`{3,}|~{3,})[^`\n]*$", re.MULTILINE
+)
+"""The opening line of code that begins a list item."""
+
 _BLANK_END = re.compile(r"(?:\n[ \t>]*)+\Z")
 
 QuotedStep = tuple[str, Chunk]
@@ -211,6 +216,8 @@ def cut_text(text: str, max_chars: int) -> str:
     if len(text) <= max_chars:
         return text
     cut = text[:max_chars]
+    if item_code := _open_code_in_item(cut):
+        return item_code
     *_, (is_code, code) = split_code(cut)
     if is_code:
         before = cut[: len(cut) - len(code)]
@@ -219,11 +226,26 @@ def cut_text(text: str, max_chars: int) -> str:
         rows, _, _ = cut.rpartition("\n")
         has_row = rows.rpartition("\n\n")[2].count("\n|") > 1  # besides header and delimiter
         return f"{rows}\n| … |" if has_row else f"{_without_part_of_word(cut).rstrip(' |')} … |"
-    return f"{_without_part_of_word(cut)} …"
+    kept = _without_part_of_word(cut)
+    return f"{kept}\n\n…" if kept.endswith(("```", "~~~")) else f"{kept} …"
+
+
+def _open_code_in_item(cut: str) -> str:
+    """Return `cut` with an ellipsis and a closing fence if it ends in code that begins a list item.
+
+    Otherwise, return an empty text. Such code begins on the line of the marker: "1. ```sh".
+    """
+    *_, opening = [None, *_ITEM_FENCE.finditer(cut)]
+    if opening is None or "\n" not in cut[opening.end() :]:
+        return ""
+    fence, indent = opening["fence"], " " * len(opening["marker"])
+    if re.search(rf"\n[ \t]*{fence}[ \t]*(?:\n|\Z)", cut[opening.end() :]):
+        return ""
+    return f"{cut.rpartition(chr(10))[0]}\n{indent}…\n{indent}{fence}"
 
 
 def _cut_code(code: str) -> str:
-    """Return the start of a code block, at least two lines, with an ellipsis and a closing fence.
+    """Return the start of a code block, at least one line of code, with an ellipsis and a closing fence.
 
     The last line is left out, because it may be incomplete. Up to a quarter of the lines are left out, so
     that the cut is before a blank line or the line that is indented least: there, a statement or a block

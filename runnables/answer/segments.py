@@ -305,7 +305,8 @@ def _without_markup(text: str) -> str:
     """Return a code span unchanged, and other text without images, tags and relative links."""
     if text.startswith("`"):
         return text
-    return _TAG.sub(_quoted_tag, _LINK.sub(_quoted_link, text))
+    quoted = _TAG.sub(_quoted_tag, _LINK.sub(_quoted_link, text))
+    return quoted.replace(">``<", "><")  # adjacent placeholders become one code span
 
 
 def _quoted_tag(match: re.Match[str]) -> str:
@@ -316,8 +317,17 @@ def _quoted_tag(match: re.Match[str]) -> str:
     """
     before, tag = match["before"] or "", match["tag"] or ""
     name = _PLACEHOLDER.fullmatch(tag)
-    is_tag = name is None or name[1].lower() in HTML_TAGS or f"</{name[1]}>" in match.string
+    if name and _is_in_link(match):
+        return match[0]
+    is_html = name is None or name[1].split()[0].lower() in HTML_TAGS
+    is_tag = is_html or f"</{name[1]}>" in match.string  # type: ignore[index]
     return before if is_tag else f"`{match[0]}`"
+
+
+def _is_in_link(match: re.Match[str]) -> bool:
+    """Return whether a match is in the address of a Markdown link."""
+    start = match.string.rfind("](", 0, match.start())
+    return start >= 0 and ")" not in match.string[start : match.start()]
 
 
 def _quoted_link(link: re.Match[str]) -> str:

@@ -136,10 +136,10 @@ def word_share(statement: str, text: str, question: str = "") -> float:
     at least `MIN_OWN_WORDS` others are left.
     """
     words, identifiers = _content_words(statement), _identifiers(statement)
+    lower_text = text.lower()
     shared = words & index_words(text)
     shared |= {word for word in words if len(word) == 1 and not word.isascii() and word in text}
-    lower = text.lower()
-    found = len(shared) + sum(identifier in lower for identifier in identifiers)
+    found = len(shared) + sum(_contains_name(lower_text, name) for name in identifiers)
     total = len(words) + len(identifiers)
     repeated = len((words - shared) & _content_words(question))
     if total - repeated >= MIN_OWN_WORDS:
@@ -186,6 +186,11 @@ def _identifiers(statement: str) -> set[str]:
     return {name.lower() for name in (*spans, *names) if name}
 
 
+def _contains_name(text: str, name: str) -> bool:
+    """Return whether `text` contains `name`, but not as a part of a longer word."""
+    return re.search(rf"(?<![a-z0-9_]){re.escape(name)}(?![a-z0-9_])", text) is not None
+
+
 def _shares_words_or_identifier(statement: str, cited: Sequence[Chunk], question: str) -> bool:
     """Return whether `cited` contains enough of the words of `statement`.
 
@@ -200,11 +205,12 @@ def _shares_words_or_identifier(statement: str, cited: Sequence[Chunk], question
     same_language = [chunk for chunk in cited if detect_language(_chunk_text(chunk)) == language]
     text = _join_texts(same_language)
     if same_language and word_share(statement, text, question) >= MIN_WORD_SHARE:
-        return len(same_language) < len(cited) or not _has_unrelated_sentence(statement, text)
+        is_mixed = len(same_language) < len(cited)
+        return is_mixed or not _has_unrelated_sentence(statement, text, question)
     return len(same_language) < len(cited) and _shares_identifier(statement, _join_texts(cited))
 
 
-def _has_unrelated_sentence(statement: str, text: str) -> bool:
+def _has_unrelated_sentence(statement: str, text: str, question: str) -> bool:
     """Return whether `statement` has a long sentence of which `text` contains almost no words.
 
     Code fences are not compared.
@@ -213,7 +219,7 @@ def _has_unrelated_sentence(statement: str, text: str) -> bool:
     sentences = [_prose(block) for block in blocks if not block.lstrip().startswith(("```", "~~~"))]
     return any(
         len(_content_words(sentence)) >= MIN_SENTENCE_WORDS
-        and word_share(sentence, text) < MIN_SENTENCE_SHARE
+        and word_share(sentence, text, question) < MIN_SENTENCE_SHARE
         for sentence in sentences
     )
 

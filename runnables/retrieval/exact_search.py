@@ -80,6 +80,17 @@ _ITEM = re.compile(r"\s*(?:[>#*+-]+\s+|\d+[.)]\s+)+[*_`\[]*|\s*[*_`]+")
 _MEMBER = re.compile(r"(?:[\w$]+\.)*(?P<parent>[\w$]+)\.(?P<name>[a-z_$][\w$-]*)", re.ASCII)
 """A dotted name such as `room.close` or `acme.room.close`, in lower case."""
 
+_NOT_CLASSES = frozenset(
+    {"body", "config", "data", "event", "json", "params", "payload", "req", "request"}
+    | {"res", "resp", "response", "result"}
+)
+"""Names of variables before a dot that are no classes or modules of the documents."""
+
+_FILE_OR_HOST_ENDINGS = frozenset(
+    {"cn", "com", "css", "html", "java", "js", "json", "md", "net", "org", "py", "xml", "yaml"}
+)
+"""Last parts of file names and hosts, such as `config.json` and `api.acme.com`."""
+
 _OPERATION_LABEL = re.compile(r"\W*operation(?: ?id)?\W*[:：]\W*")
 _DECLARATION = (
     r"(?:(?:abstract|async|class|classmethod|const|def|enum|export|final|fn|func|function|interface|let"
@@ -270,15 +281,22 @@ def member_names(chunk: Chunk, identifiers: Iterable[str]) -> set[str]:
     For example, `close` of `room.close` belongs to a section with `class Room` in its title or headings.
     """
     headings = f"{chunk.title} > {chunk.section}".lower().replace("\\", "")
-    members = filter(None, map(_MEMBER.fullmatch, identifiers))
-    return {each["name"] for each in members if contains_whole(headings, each["parent"])}
+    members = [match for match in map(_MEMBER.fullmatch, identifiers) if match]
+    return {
+        each["name"]
+        for each in members
+        if each["parent"] not in _NOT_CLASSES
+        and each["name"] not in _FILE_OR_HOST_ENDINGS
+        and contains_whole(headings, each["parent"])
+    }
 
 
 def is_section_of(chunk: Chunk, identifiers: Iterable[str]) -> bool:
     """Return whether `chunk` is the section of one of the lower-case `identifiers`.
 
-    Its innermost heading is then only the identifier, or its declaration such as `def close(id)`. For a
-    dotted name such as `State.OPEN`, the section may also define the last part below the part before.
+    True if its innermost heading is only the identifier, or its declaration such as `def close(id)`. For a
+    dotted name such as `State.OPEN`, also true if the chunk defines `open` and has `State` in its title or
+    headings.
     """
     heading = chunk.section.rpartition(" > ")[2].lower().replace("\\", "")
     name = re.sub(r"\s*\(.*\)", "", heading).strip(": ：")

@@ -95,6 +95,8 @@ class QueryTerms:
     """The equivalent terms of each stem that has any, stemmed and in lower case."""
     ngrams: Sequence[str]
     """Overlapping sequences of two Chinese or three other characters; most of them match despite a typo."""
+    names_in_prose: Sequence[str]
+    """The identifiers in the question without pasted JSON and logs, in lower case."""
     identifiers: frozenset[str]
     """Names, paths, codes, and the names of parameters in a pasted request, in lower case.
 
@@ -152,6 +154,9 @@ class QueryTerms:
                 text, weights, (general_lexicon(main_languages(collection)), glossary)
             ),
             ngrams=_ngrams(text),
+            names_in_prose=[
+                name.lower() for name in specific_identifiers(details.prose)[:MAX_IDENTIFIERS]
+            ],
             identifiers=identifiers,
             values=_values(asked),
             error_number=code if code and code.isdecimal() else None,
