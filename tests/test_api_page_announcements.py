@@ -364,23 +364,6 @@ def test_reference_to_common_parameters_announces_none(
         "response": operation.response_parameters,
     }
     assert [name for name, parameters in found.items() if parameters] == [role]
-
-
-REQUEST = '```\nPOST /v1/piers/<pier>/close\n\n{"reason": "storm"}\n```\n'
-
-
-def test_request_with_a_body_is_the_call_of_a_page(tmp_path: Path) -> None:
-    page = f"# Close a pier\n\n## Parameters\n\n* `reason` (string): Why.\n\n## Usage\n\n{REQUEST}"
-    expected = ["POST /v1/piers/<pier>/close Close a pier", "pier!", "reason"]
-    assert read_lines(page, tmp_path / "page.md") == expected
-
-
-def test_words_above_a_request_need_no_colon(tmp_path: Path) -> None:
-    page = f"{PAGE.format('', '')}\n# Close a pier\n\nThe API is\n{REQUEST}"
-    (*_, name, parameter) = read_lines(page, tmp_path / "page.md")
-    assert [name, parameter] == ["POST /v1/piers/<pier>/close Close a pier", "pier!"]
-
-
 @pytest.mark.parametrize(
     ("paragraph", "end"),
     [

@@ -250,12 +250,9 @@ def labelled_request(block: MarkdownBlock, above: MarkdownBlock) -> Call | None:
     """Return the call of a code block that consists of a request line and a body or headers; else None.
 
     The request line must not have an HTTP version, because a message with a version is an example (see
-    `message_call`). `above` is the block before `block`; it must be a heading, a bold title or a short
-    paragraph that leads to the code.
+    `message_call`). `above` is the block before `block`; it must be a heading, a label or a bold title.
     """
-    is_titled = (
-        above.kind == "heading" or _leads_to_code(above) or _BOLD.fullmatch(above.text.strip())
-    )
+    is_titled = above.kind == "heading" or is_label(above) or _BOLD.fullmatch(above.text.strip())
     is_announced = block.kind == "fence" and is_titled
     lines = code_lines(block) if is_announced else []
     match = _REQUEST_LINE.match(lines[0]) if len(lines) > 1 else None
@@ -271,13 +268,6 @@ def is_label(block: MarkdownBlock) -> bool:
     return (
         block.kind == "paragraph" and len(text) <= MAX_CAPTION_CHARS and text.endswith((":", "："))
     )
-
-
-def _leads_to_code(block: MarkdownBlock) -> bool:
-    """Return whether a block is a short paragraph without a full stop, such as "The API is"."""
-    text = block.text.rstrip(" *")
-    is_sentence = text.endswith((".", "。", "!", "！", "?", "？"))
-    return block.kind == "paragraph" and len(text) <= MAX_CAPTION_CHARS and not is_sentence
 
 
 def only_target(block: MarkdownBlock) -> str:
@@ -338,17 +328,14 @@ def example_call(block: MarkdownBlock) -> Call | None:
 def message_call(block: MarkdownBlock) -> Call | None:
     """Return the call of an HTTP message in a code block; None for other blocks.
 
-    A request line without an HTTP version is a message if headers or a JSON object follow it, or if the
-    block is marked `http`.
+    A request line without an HTTP version is a message if headers follow it or the block is marked `http`.
     """
     if block.kind != "fence":
         return None
     lines = code_lines(block)
     match = _REQUEST_LINE.match(lines[0]) if lines else None
     opening = block.text.partition("\n")[0].lower()
-    is_request = len(lines) > 1 and (
-        _HEADER_LINE.match(lines[1]) or lines[1].lstrip().startswith("{")
-    )
-    if match and (is_request or "http" in opening or _HTTP_VERSION.search(lines[0])):
+    has_headers = len(lines) > 1 and _HEADER_LINE.match(lines[1])
+    if match and (has_headers or "http" in opening or _HTTP_VERSION.search(lines[0])):
         return call_of(match[1], match[2])
     return None
