@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.api_page_lines import read_lines, read_operations
+from tests.api_page_lines import read_lines
 
 CALLS_IN_LISTS = """# Markers
 
@@ -423,69 +423,3 @@ def test_url_without_an_example_of_its_call_stays_prose(tmp_path: Path) -> None:
     page = URL_THEN_CURL.replace("foo.example/api/v0/services/a", "foo.example/api/v0/devices")
     page = page.replace("- state: only services in this state", "None.")
     assert read_lines(page, tmp_path / "page.md") == []
-
-
-ANNOUNCED_BY_SENTENCES = """# Gates
-
-## List gates
-
-`GET /v1/yards/{yard}/gates`
-
-**Parameters**
-
-The following parameters should be set in the URL:
-
-* `yard` - The yard.
-
-The following query parameters are available:
-
-* `limit` - Maximum number of gates.
-* `order_by` - The order of the gates. Valid values are:
-  - `name` - By name.
-  - `height` - By height.
-* `search` - Finds gates whose text contains
-  - the name, or
-  - the color.
-
-**Response**
-
-The following fields are possible in the JSON response body:
-
-* `gates` - The gates.
-  - Each gate contains these fields:
-    - `id` - Its number.
-
-## Create a gate
-
-`POST /v1/gates`
-
-The request body must be a JSON object and can contain the following fields:
-- `name`: The name of the gate.
-- `height`: Its height.
-
-The following fields are part of the response body, which comes with a status code:
-
-- `id`: Its number.
-"""
-
-
-def test_sentence_announces_a_list_without_types(tmp_path: Path) -> None:
-    path = tmp_path / "page.md"
-    assert read_lines(ANNOUNCED_BY_SENTENCES, path) == [
-        "GET /v1/yards/{yard}/gates List gates",
-        "yard!",
-        "limit",
-        "order_by",
-        "search",
-        "> gates",
-        "> gates.id",
-        "POST /v1/gates Create a gate",
-        "name",
-        "height",
-    ]
-    listing, creation = read_operations(ANNOUNCED_BY_SENTENCES, path)
-    yard, limit, order, search = listing.request_parameters
-    assert [yard.location, limit.location] == ["path", "query"]
-    assert ([value.value for value in order.values], order.type) == (["name", "height"], "string")
-    assert "the color" in search.description
-    assert {parameter.location for parameter in creation.request_parameters} == {"body"}

@@ -34,7 +34,7 @@ from ingestion.sources.api_pages.permissions import (
     scopes_of_sentences,
     scopes_of_value,
 )
-from ingestion.sources.api_pages.roles import announces_fields, location_of, role_of_title
+from ingestion.sources.api_pages.roles import location_of, role_of_title
 from ingestion.sources.api_pages.structures import ParameterTable, caption_of
 from ingestion.sources.api_pages.tables import TableReader
 from ingestion.text.markdown_blocks import MarkdownBlock, parse_list_items, parse_table
@@ -310,12 +310,10 @@ def _final_labels(block: MarkdownBlock) -> list[str]:
 def _max_label_chars(text: str) -> int:
     """Return the number of characters up to which `text` counts as a label.
 
-    Sentences that announce permissions, error codes or parameters may be longer than other labels.
+    Sentences that announce permissions or error codes may be longer than other labels.
     """
     role = role_of_title(text) if text.endswith((":", "：")) else ""
-    is_about_errors = role == "errors" and _ANNOUNCED_CODES.search(text)
-    is_about_fields = role in PARAMETER_ROLES and announces_fields(text)
-    is_long = role == "permissions" or is_about_errors or is_about_fields
+    is_long = role == "permissions" or (role == "errors" and _ANNOUNCED_CODES.search(text))
     return MAX_SENTENCE_CHARS if is_long else MAX_CAPTION_CHARS
 
 

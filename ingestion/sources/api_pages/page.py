@@ -359,7 +359,7 @@ def _drop_parts_of_url(operation: PageOperation) -> None:
 
 
 def _add_path_parameters(operation: PageOperation) -> None:
-    """Mark the parameters in the URL's path, which are required, and add those that no table describes.
+    """Mark the parameters in the URL's path as required, and add those that no table describes.
 
     Names are compared without case and separators, because generated clients write `letter_id` for
     `{letterId}`. If tables describe at least as many path parameters as the URL has, nothing is added, even
@@ -367,7 +367,7 @@ def _add_path_parameters(operation: PageOperation) -> None:
     """
     names = {normal_name(name): name for name in path_names(operation.url) if name}
     operation.request_parameters = [
-        parameter.model_copy(update={"required": True, "location": parameter.location or "path"})
+        parameter.model_copy(update={"required": True})
         if normal_name(parameter.name) in names
         else parameter
         for parameter in operation.request_parameters

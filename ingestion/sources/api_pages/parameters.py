@@ -78,10 +78,6 @@ _MARK_WORD = re.compile(
 )
 _CELL_ITEM = re.compile(r"(?:^|<br\s*/?>)(?=(?:&nbsp;|\s)*[-*•]\s)", re.IGNORECASE)
 """The start of a list item in a table cell, with the line break before it."""
-_ANNOUNCED_VALUES = re.compile(
-    r"\b(?:allowed|possible|valid|supported) values(?: are| is)?(?: the following)?\W*\Z",
-    re.IGNORECASE,
-)
 _LETTERS = re.compile(r"[A-Za-z]+")
 
 
@@ -108,8 +104,7 @@ def listed_parameters(
 ) -> tuple[Parameter, ...]:
     """Return the parameters of a list such as "- `name` (type, required): text"; empty for other lists.
 
-    Indented items become children of the item above them. Indented items without a name become part of the
-    item before them. The flags describe the text above the list:
+    Indented items become children of the item above them. The flags describe the text above the list:
 
     - `is_announced`: it announces parameters. Names with descriptions are enough; types may be missing.
     - `is_named`: it is a label such as "Optional parameters". Names in code or before a colon are enough.
@@ -118,8 +113,7 @@ def listed_parameters(
     A mark in an item takes precedence. If nothing above the list says whether the parameters are required,
     those without a mark are optional if all marks say "required".
     """
-    nested_items = _with_notes(_nested_items(markdown))
-    items = [item for nested in nested_items for item in _each_name(*nested)]
+    items = [item for nested in _nested_items(markdown) for item in _each_name(*nested)]
     matches = [(width, _match_item(text)) for width, text in items]
     rests = [match["rest"] for _, match in matches if match]
     is_typed = any(_ITEM_TYPE.match(rest) or _FLAG.match(rest) for rest in rests)
@@ -135,17 +129,6 @@ def listed_parameters(
     if is_required is None and by_contrast([each.required for _, each in flat]) is False:
         is_required = False
     return tuple(map(_with_values, nest(fill_required(flat, is_required))))
-
-
-def _with_notes(items: Sequence[tuple[int, str]]) -> list[tuple[int, str]]:
-    """Return the items, each followed by the text of the indented items without a name after it."""
-    kept: list[tuple[int, str]] = []
-    for width, text in items:
-        if kept and width > items[0][0] and not _match_item(text):
-            kept[-1] = (kept[-1][0], f"{kept[-1][1]}\n{text}")
-        else:
-            kept.append((width, text))
-    return kept
 
 
 def _lists_methods(matches: Sequence[tuple[int, re.Match[str] | None]]) -> bool:
@@ -191,17 +174,12 @@ def _match_item(text: str) -> re.Match[str] | None:
 
 
 def _with_values(parameter: Parameter) -> Parameter:
-    """Turn the items below a parameter into its allowed values if its type cannot have fields.
-
-    The same applies if its description ends with words such as "Valid values are".
-    """
+    """Turn the items below a parameter into its allowed values if its type cannot have fields."""
     below = parameter.children
     is_simple = parameter.type and is_simple_type(parameter.type)
-    has_values = _ANNOUNCED_VALUES.search(parameter.description) is not None
-    if below and (has_values or is_simple or SCALAR.fullmatch(parameter.type)):
+    if below and (is_simple or SCALAR.fullmatch(parameter.type)):
         values = tuple(AllowedValue(value=c.name, meaning=c.description) for c in below)
-        kind = "string" if has_values and parameter.type == "object" else parameter.type
-        return parameter.model_copy(update={"children": (), "values": values, "type": kind})
+        return parameter.model_copy(update={"children": (), "values": values})
     return parameter.model_copy(update={"children": tuple(map(_with_values, below))})
 
 

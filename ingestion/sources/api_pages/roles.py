@@ -94,12 +94,6 @@ _LOCATIONS = (
 _ALLOWED_VALUES = re.compile(
     r"\benum(?:s|erat\w*)?\b|\b(?:allowed|possible|valid) values\b|枚举|取值", re.IGNORECASE
 )
-_FIELDS_FOLLOW = re.compile(
-    r"(?=[^.]*\b(?:following|these|below)\b)(?:[^.]*\b(?:param(?:eter)?|argument)s\b"
-    r"|(?=[^.]*\b(?:request|response|body|query)\b)[^.]*\b(?:field|propertie|attribute|key)s\b)[^.]*[:：]",
-    re.IGNORECASE,
-)
-"""A sentence that announces parameters: "The request body can contain the following fields:"."""
 _LOGIN = re.compile(r"authenti[cs]ation|authori[sz]ation|认证|鉴权", re.IGNORECASE)
 _PRESENCE = re.compile(
     r"(?:required|mandatory|optional|必填|必选|必传|可选|选填)\W*", re.IGNORECASE
@@ -209,14 +203,10 @@ class Announcements:
         return next(iter(self.texts()), "") if is_right_below else ""
 
     def is_announced(self) -> bool:
-        """Return whether the text right above announces parameters or the fields of a response.
-
-        The text is short, or a sentence that ends with a colon.
-        """
+        """Return whether a short text right above announces parameters or the fields of a response."""
         text = self._text_right_above()
-        can_announce = len(text) <= MAX_TITLE_CHARS or announces_fields(text)
-        is_about_values = _ALLOWED_VALUES.search(text) is not None
-        return can_announce and not is_about_values and role_of_title(text) in PARAMETER_ROLES
+        is_short = len(text) <= MAX_TITLE_CHARS and not _ALLOWED_VALUES.search(text)
+        return is_short and role_of_title(text) in PARAMETER_ROLES
 
     def is_about_fields(self) -> bool:
         """Return whether the nearest text may announce the fields of an object, such as "Fields" or "User".
@@ -269,11 +259,6 @@ def _location(texts: Sequence[str]) -> str:
 def location_of(title: str) -> str:
     """Return where parameters under a short title such as "Query (all)" are sent; may be empty."""
     return _location([title]) if len(title) <= MAX_TITLE_CHARS else ""
-
-
-def announces_fields(text: str) -> bool:
-    """Return whether a text is a sentence such as "The request body can contain these fields:"."""
-    return _FIELDS_FOLLOW.fullmatch(text) is not None
 
 
 def _announces_parameters(label: str) -> bool:
