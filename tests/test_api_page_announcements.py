@@ -364,6 +364,8 @@ def test_reference_to_common_parameters_announces_none(
         "response": operation.response_parameters,
     }
     assert [name for name, parameters in found.items() if parameters] == [role]
+
+
 @pytest.mark.parametrize(
     ("paragraph", "end"),
     [

@@ -9,6 +9,7 @@ from typing import Any
 from ingestion.sources.api_docs import api_method
 from ingestion.store.collection import Collection
 from ingestion.text.markdown_blocks import plain_text, split_code
+from ingestion.text.sentences import split_sentences
 from prompts.chat_prompts import load_quote_texts
 from runnables.answer.confidence import Quotes
 from runnables.answer.passages import MAX_LABEL_CHARS, MAX_QUOTED_CHARS, RankedPassage
@@ -174,7 +175,8 @@ def _block_texts(segments: Sequence[Segment], max_chars: int) -> list[str]:
         if group[-1].is_introduction:
             introduction = blocks.pop()
         texts += blocks
-    is_bare = bool(segments) and segments[-1].is_bare_announcement
+    is_sentence = len(list(split_sentences(introduction))) == 1
+    is_bare = is_sentence and segments[-1].is_bare_announcement
     if introduction and (not texts or not (is_bare or len(introduction) <= MAX_LABEL_CHARS)):
         texts.append(introduction)
     markup = sum(map(len, texts)) - sum(len(segment.text) for segment in segments)

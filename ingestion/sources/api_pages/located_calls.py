@@ -334,9 +334,9 @@ def _without_examples(
 
 
 def _is_example(blocks: Sequence[MarkdownBlock], position: int) -> bool:
-    """Return whether a block is code or a paragraph below a heading such as "Errors" or "Example".
+    """Return whether a block is code or a paragraph below the heading or label of an example.
 
-    A label such as "Example" also counts.
+    Code below a heading such as "Errors" is an example, too.
     """
     if position >= len(blocks) or blocks[position].kind not in ("fence", "paragraph"):
         return False
@@ -344,7 +344,8 @@ def _is_example(blocks: Sequence[MarkdownBlock], position: int) -> bool:
     heading = next((block.title for block in above if block.kind == "heading"), "")
     is_labelled = above and above[0].kind == "paragraph" and len(above[0].text) <= MAX_CAPTION_CHARS
     label = above[0].text if is_labelled else ""
-    return bool(EXAMPLE.search(f"{heading} {label}") or _ERRORS.fullmatch(heading))
+    is_failure = blocks[position].kind == "fence" and _ERRORS.fullmatch(heading)
+    return bool(EXAMPLE.search(f"{heading} {label}") or is_failure)
 
 
 def is_call(text: str) -> bool:

@@ -263,9 +263,9 @@ class OperationReader:
 
         Returns False if the list stays prose. A list of the method and the URL contains no parameters.
         """
-        if states_call(block):
-            return False
         role, items = self._above.role(), parse_list_items(block.text)
+        if states_call(block) and not any(are_typed_fields([item]) for item in items):
+            return False
         if role == "permissions":
             return self._builder.add_permissions(scopes_in(block.text))
         if role == "errors" or (role in ("response", "") and are_status_items(items)):

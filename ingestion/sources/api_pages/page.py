@@ -258,10 +258,12 @@ def _describes_example(blocks: Sequence[MarkdownBlock], section: _Section) -> bo
     key = section.located.call.key
     calls = ((index, example_call(blocks[index])) for index in range(section.start, section.end))
     examples = [index for index, call in calls if call and call.key == key]
+    above_examples = {tuple(headings_above(blocks, index)) for index in examples}
+    above_tables = {tuple(headings_above(blocks, table.position)) for table in section.tables}
     return not examples or any(
-        are_of_one_topic(blocks, index, table.position)
-        for index in examples
-        for table in section.tables
+        are_of_one_topic(blocks, first, second)
+        for first in above_examples
+        for second in above_tables
     )
 
 

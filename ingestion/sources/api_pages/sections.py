@@ -55,8 +55,8 @@ _VERB_FIRST = re.compile(
 """The start of a name that begins with a verb, such as "Create order" or "Reconcile an account"."""
 _VERB_WITH_OBJECT = re.compile(r"\w+ (?:an?|the|all|by)\b", re.IGNORECASE)
 _INCOMPLETE = re.compile(
-    r"(?:.*\b)?(?:is|are|and|or|by|with|as|to)\W*\Z|.*\b(?:follows|following|below)\b"
-    r"|.*(?:[为是和或]|[以如]下)\W*\Z",
+    r"(?:.*\b)?(?:is|are|and|or|by|with|as follows|the following|below)\W*\Z"
+    r"|.*(?:[是和或]|[以如]下)\W*\Z",
     re.IGNORECASE | re.DOTALL,
 )
 """A label that is not complete without the code below it, such as "The API is" and "or"."""
@@ -79,18 +79,21 @@ def _is_topic(title: str) -> bool:
     return not role_of_title(title) or _VERB_WITH_OBJECT.match(title) is not None
 
 
-def are_of_one_topic(blocks: Sequence[MarkdownBlock], first: int, second: int) -> bool:
-    """Return whether no headings assign the blocks `first` and `second` to different topics.
+def are_of_one_topic(
+    blocks: Sequence[MarkdownBlock], first: Sequence[int], second: Sequence[int]
+) -> bool:
+    """Return whether no headings assign two blocks to different topics.
 
-    A call and its parameters are usually below headings such as "Example" and "Parameters" of the same
-    section. In a manual, they may be below headings that each name a topic of their own.
+    `first` and `second` are the headings above each block (see `headings_above`). A call and its parameters
+    are usually below headings such as "Example" and "Parameters" of the same section. In a manual, they may
+    be below headings that each name a topic of their own. Headings within a section such as "Parameters"
+    name its parts, and no topics.
     """
-    above = [headings_above(blocks, position) for position in (first, second)]
     own = [
-        [index for index in indexes if index not in others]
-        for indexes, others in (above, above[::-1])
+        next((index for index in indexes if index not in others), None)
+        for indexes, others in ((first, second), (second, first))
     ]
-    return not all(any(_is_topic(blocks[index].title) for index in indexes) for indexes in own)
+    return not all(index is not None and _is_topic(blocks[index].title) for index in own)
 
 
 def after_title(blocks: Sequence[MarkdownBlock]) -> int:
