@@ -129,17 +129,6 @@ def test_missing_words_are_whole_words() -> None:
     assert report_gap(group, failed).missing == ("invoices",)
 
 
-def test_missing_words_are_not_single_chinese_characters() -> None:
-    """A character stands for a word of the questions, and 扫 has none, because 扫码 is not a known word."""
-    texts = ["优惠券怎么扫码", "优惠券扫码不行", "代金券能扫码吗"]
-    failed = [asked(text, feedback=-1) for text in texts]
-    find = partial(find_gaps, failed, document_word_shares=lambda _: {})
-    (group,) = asyncio.run(find())
-    assert group.undocumented == ("优惠券",)
-    (group,) = asyncio.run(find(is_documented=lambda word: word == "优惠券"))
-    assert group.undocumented == ()
-
-
 def test_words_with_documented_forms_are_neither_missing_nor_a_gap() -> None:
     answered = [asked(f"invoices of {shop}", coverage=0.5) for shop in ("one", "two", "three")]
     find = partial(find_gaps, answered, document_word_shares=lambda _: {})

@@ -259,5 +259,5 @@ def report_gap(
 
 
 def _is_substring(word: str, words: Iterable[str]) -> bool:
-    """Return whether another of `words` contains `word`, as 直播间 contains 直播."""
+    """Return whether another of `words` contains `word`, as 积分 contains 积 and 分."""
     return any(word in other for other in words if other != word)

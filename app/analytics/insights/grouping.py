@@ -246,8 +246,6 @@ class TextGroup:
     undocumented: tuple[str, ...]
     """Words that members share and the documents lack or hardly contain, the most frequent first.
 
-    A shared Chinese character stands for the most frequent longer word of the members that contains it;
-    without such a word, it is left out.
     Empty if the word frequencies of the documents are not known.
     """
     name: str = ""
@@ -392,7 +390,6 @@ def _group(
 
     inner = similarity[np.ix_(members, members)].sum(axis=1)
     counts = Counter(term for index in members for term in terms[index])
-    words = [term.word for term, _ in counts.most_common() if len(term.word) > 1]
     shared = [
         term
         for term, count in counts.most_common()
@@ -401,17 +398,5 @@ def _group(
     return TextGroup(
         members=tuple(members),
         representative=members[int(inner.argmax())],
-        undocumented=tuple(
-            dict.fromkeys(filter(None, (_whole_word(term.word, words) for term in shared)))
-        ),
+        undocumented=tuple(term.word for term in shared),
     )
-
-
-def _whole_word(word: str, words: Iterable[str]) -> str:
-    """Return the first of `words` that contains the Chinese character `word`; empty if there is none.
-
-    If `word` is not a single Chinese character, return it unchanged.
-    """
-    if len(word) > 1 or word.isascii():
-        return word
-    return next((other for other in words if word in other), "")
