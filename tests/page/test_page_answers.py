@@ -79,7 +79,7 @@ def test_unverified_facts_are_marked(
 ) -> None:
     steps = (
         "调用“订单发货”接口提交发货。[1]",
-        "然后调用 `/dop/api/v9/order/teleport`。[1]",
+        "然后调用“订单发货”接口 `/dop/api/v9/order/teleport` 提交订单发货的包裹。[1]",
         "火星上的仓库每周三晚上八点免费赠送三百个纸箱。[1]",
     )
     model_server.reply(structured(), draft(*steps))
