@@ -143,7 +143,7 @@ def single_letter_terms(text: str) -> list[str]:
 def code_in_response(details: ExtractedDetails) -> str:
     """Return the numeric error code of a pasted response, such as `-352`; empty if it has none.
 
-    An HTTP status, or a number of one or two digits without a sign, does not count.
+    The status of an HTTP error, or a number of one or two digits without a sign, does not count.
     """
     first_word = (details.error or "").partition(" ")[0]
     is_code = details.response is not None and _NUMERIC_CODE.fullmatch(first_word)
