@@ -23,8 +23,6 @@ Embed = Callable[[list[str]], list[Vector]]
 StoreKind = Literal["embedded", "next collection", "in place"]
 """An embedded collection, or a Milvus collection that is written by one of the two Milvus writers."""
 
-STORE_KINDS: tuple[StoreKind, ...] = ("embedded", "next collection", "in place")
-
 Rows = dict[str, dict[str, Any]]
 """Chunks by id."""
 

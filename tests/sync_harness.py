@@ -14,7 +14,6 @@ from schemas.ingestion import IngestionOptions, SourceReport
 from schemas.platform import MarkdownSourceConfig, OpenApiSourceConfig, SourceLimits
 from schemas.settings import Settings, read_settings
 from tests.collections import (
-    STORE_KINDS,
     Rows,
     StoreKind,
     open_collection,
@@ -77,11 +76,16 @@ def open_harness(folder: Path, kind: StoreKind, milvus_uri: Path) -> SyncHarness
     return SyncHarness(open_collection(settings, kind), folder, settings)
 
 
-only_in_place = pytest.mark.parametrize("harness", ["in place"], indirect=True)
-only_milvus = pytest.mark.parametrize("harness", STORE_KINDS[1:], indirect=True)
-only_embedded = pytest.mark.parametrize("harness", ["embedded"], indirect=True)
+EMBEDDED: StoreKind = "embedded"
+NEXT_COLLECTION = pytest.param("next collection", marks=pytest.mark.acceptance)
+IN_PLACE = pytest.param("in place", marks=pytest.mark.acceptance)
+MILVUS = (NEXT_COLLECTION, IN_PLACE)
+
+only_in_place = pytest.mark.parametrize("harness", [IN_PLACE], indirect=True)
+only_milvus = pytest.mark.parametrize("harness", MILVUS, indirect=True)
+only_embedded = pytest.mark.parametrize("harness", [EMBEDDED], indirect=True)
 # Milvus is written in place here because deleted rows stay deleted until the run ends.
-embedded_and_in_place = pytest.mark.parametrize("harness", ["embedded", "in place"], indirect=True)
+embedded_and_in_place = pytest.mark.parametrize("harness", [EMBEDDED, IN_PLACE], indirect=True)
 
 
 def write_pages(folder: Path, count: int, first: int = 0) -> None:

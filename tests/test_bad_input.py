@@ -195,6 +195,7 @@ def test_event_stream_with_quality_zero_is_not_sent(client: TestClient[Litestar]
     assert response.headers["content-type"] == "application/json"
 
 
+@pytest.mark.acceptance
 @pytest.mark.parametrize("question", UNUSUAL_QUESTIONS.values(), ids=UNUSUAL_QUESTIONS)
 def test_unusual_question_is_answered(client: TestClient[Litestar], question: str) -> None:
     response = post(client, "/ask", question)
@@ -207,6 +208,7 @@ def test_unusual_pasted_details_are_answered(client: TestClient[Litestar], quest
     assert post(client, "/ask", question).status_code == 200
 
 
+@pytest.mark.acceptance
 @pytest.mark.parametrize("question", UNUSUAL_QUESTIONS.values(), ids=UNUSUAL_QUESTIONS)
 def test_unusual_question_is_retrieved(client: TestClient[Litestar], question: str) -> None:
     response = post(client, "/retrieve", question)

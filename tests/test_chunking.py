@@ -207,6 +207,7 @@ PATHOLOGICAL = {
 }
 
 
+@pytest.mark.acceptance
 @pytest.mark.parametrize(("kind", "max_tokens"), [("prose", 50), ("response_parameters", 8_000)])
 @pytest.mark.parametrize("body", PATHOLOGICAL.values(), ids=PATHOLOGICAL)
 def test_every_chunk_fits_a_milvus_field_and_none_is_lost(

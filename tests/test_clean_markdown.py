@@ -243,6 +243,7 @@ LEAKS = re.compile(
 )
 
 
+@pytest.mark.acceptance
 def test_no_markup_leaks_into_the_text_of_300_pages(tmp_path: Path) -> None:
     for n in range(300):
         page = DIRTY_PAGE.replace("{n}", str(n))

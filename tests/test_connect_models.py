@@ -48,6 +48,7 @@ def settings_of(variables: dict[str, str], monkeypatch: pytest.MonkeyPatch) -> S
     return read_settings()
 
 
+@pytest.mark.acceptance
 @pytest.mark.parametrize("variables", list(settings_examples()))
 def test_models_of_the_page_can_be_opened(
     variables: dict[str, str], monkeypatch: pytest.MonkeyPatch
@@ -61,6 +62,7 @@ def test_models_of_the_page_can_be_opened(
     assert (embeddings is not None) == ("APIDESK_EMBEDDING_MODEL" in variables)
 
 
+@pytest.mark.acceptance
 @pytest.mark.parametrize(
     ("model", "field"),
     [

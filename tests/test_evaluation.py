@@ -499,6 +499,7 @@ def test_embedding_model_adds_dense_and_hybrid_routes(
     assert "so only full text would be measured" in failed.stderr
 
 
+@pytest.mark.acceptance
 def test_plot_as_png(evaluate: Evaluate, questions: Path) -> None:
     figures(evaluate(questions, "--json", "--plot", "recall.png"))
     assert Path("recall.png").read_bytes().startswith(b"\x89PNG")

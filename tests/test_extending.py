@@ -168,6 +168,7 @@ print(json.dumps({
 """Imports the examples, uses them, and prints what they return."""
 
 
+@pytest.mark.acceptance
 def test_examples_work_in_a_program(tree: Path, tmp_path: Path) -> None:
     (tmp_path / "keys.csv").write_text("question,answer\nHow many keys?,Twenty a team.\n")
     (tmp_path / "wrong.csv").write_text("frage,antwort\na,b\n")

@@ -147,6 +147,7 @@ def test_terms_of_a_letter_a_sign_and_a_number_are_recognised() -> None:
     assert single_letter_terms(text) == ["T+1", "D+0", "T-2"]
 
 
+@pytest.mark.acceptance
 @pytest.mark.parametrize(
     "unit",
     [

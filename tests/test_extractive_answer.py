@@ -59,6 +59,7 @@ def test_requested_facts_come_first(
     assert answer["answeredBy"] == "extractive"
 
 
+@pytest.mark.acceptance
 def test_answers_are_short_cited_and_well_formed(client: TestClient[Litestar]) -> None:
     for line in QUESTIONS.read_text(encoding="utf-8").splitlines():
         answer = ask(client, json.loads(line)["question"])
@@ -79,6 +80,7 @@ def test_answers_are_short_cited_and_well_formed(client: TestClient[Litestar]) -
         assert len(answer["relatedUrl"]) <= len(sources) + 3
 
 
+@pytest.mark.acceptance
 def test_uncovered_questions_rarely_get_high_confidence(client: TestClient[Litestar]) -> None:
     lines = map(json.loads, GAPS.read_text(encoding="utf-8").splitlines())
     asked = [line["question"] for line in lines if line["set"] == "zh_2"]

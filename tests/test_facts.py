@@ -331,6 +331,7 @@ def test_remove_sentences_with(statement: str, expected: str) -> None:
     assert remove_sentences_with(statement, ["x_y"]) == expected
 
 
+@pytest.mark.acceptance
 @pytest.mark.parametrize("name", ["statements.jsonl", "statements_held_out.jsonl"])
 def test_recall_and_false_alarms_on_labelled_statements(name: str) -> None:
     outcome = evaluate(name)
@@ -338,6 +339,7 @@ def test_recall_and_false_alarms_on_labelled_statements(name: str) -> None:
     assert outcome.false_alarms <= MAX_FALSE_ALARMS
 
 
+@pytest.mark.acceptance
 def test_recall_and_false_alarms_on_mutated_samples() -> None:
     assert false_alarm_rate(sample_chunks(), 300) <= MAX_FALSE_ALARMS_VERBATIM
     assert recall_rate(sample_chunks(), 300) >= MIN_RECALL

@@ -336,6 +336,7 @@ def test_language_without_rules_is_treated_like_english(monkeypatch: pytest.Monk
     )
 
 
+@pytest.mark.acceptance
 @pytest.mark.parametrize(
     "name",
     ["conversations", pytest.param("conversations_held_out", marks=pytest.mark.acceptance)],

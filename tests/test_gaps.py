@@ -215,6 +215,7 @@ def test_unusual_texts_are_grouped(texts: list[str], sizes: list[int]) -> None:
     assert [len(each.members) for each in group_texts(texts)] == sizes
 
 
+@pytest.mark.acceptance
 def test_texts_beyond_the_limit_are_ignored() -> None:
     topics = ("drone", "coupon", "terraform", "webinar", "chargeback")
     groups = group_texts([f"{topics[n % 5]} {n}" for n in range(MAX_TEXTS + 500)])

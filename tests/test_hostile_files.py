@@ -106,6 +106,7 @@ SLOWLY_REFUSED = ("many operators", "many streams", "large html")
 """Files of which several seconds' worth is read before a limit is reached."""
 
 
+@pytest.mark.acceptance
 @pytest.mark.parametrize(
     "name",
     [
@@ -140,6 +141,7 @@ def test_html_parsing_is_not_quadratic(tmp_path: Path, file: str, html: bytes) -
     assert time.monotonic() - began < SECONDS
 
 
+@pytest.mark.acceptance
 @pytest.mark.parametrize(
     "text",
     {
@@ -194,6 +196,7 @@ GOOD: dict[str, Callable[[], bytes]] = {
 }
 
 
+@pytest.mark.acceptance
 @pytest.mark.parametrize("suffix", GOOD)
 def test_damaged_files_are_read_or_refused(tmp_path: Path, suffix: str) -> None:
     chance = random.Random(suffix)

@@ -294,6 +294,7 @@ def rename(path: Path, table: str, name: str) -> None:
         database.execute(f"ALTER TABLE {table} RENAME TO {name}")
 
 
+@pytest.mark.acceptance
 @pytest.mark.parametrize("with_model", [False, True], ids=["extractive", "with a model"])
 def test_no_secret_is_stored(
     serve_samples: MakeClient,

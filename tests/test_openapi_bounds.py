@@ -158,6 +158,7 @@ def doubling(levels: int, form: Callable[[Json], Json]) -> Json:
     )
 
 
+@pytest.mark.acceptance
 @pytest.mark.parametrize(
     "form",
     [
@@ -293,6 +294,7 @@ def corrupted(description: Json, seed: int) -> Json:
     return description
 
 
+@pytest.mark.acceptance
 @pytest.mark.parametrize("make", [swagger_2, lambda: openapi_3("3.0.3"), lambda: openapi_3("3.1.0")], ids=["2.0", "3.0", "3.1"])  # fmt: skip
 @pytest.mark.parametrize(
     "seeds",

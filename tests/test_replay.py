@@ -340,6 +340,7 @@ def test_first_difference_of_long_lines_is_visible(same: str, start: str) -> Non
 # --- the picture --------------------------------------------------------------------------------
 
 
+@pytest.mark.acceptance
 def test_plot_contains_all_counts(tmp_path: Path) -> None:
     lost, same = replayed(outcome(), outcome("low", pages="")), replayed(outcome(), outcome())
     found = Replay(

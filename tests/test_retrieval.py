@@ -69,6 +69,7 @@ def missed_questions(
     ]
 
 
+@pytest.mark.acceptance
 def test_retrieval_finds_the_page_of_sixty_questions(
     client: TestClient[Litestar], with_glossary: TestClient[Litestar]
 ) -> None:

@@ -22,6 +22,7 @@ def run(host: str) -> IngestionRun:
     )  # fmt: skip
 
 
+@pytest.mark.acceptance
 def test_one_run_at_a_time_on_all_machines(postgres: Postgres) -> None:
     url = postgres.new_database()
     first, second = open_store(url), open_store(url)

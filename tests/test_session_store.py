@@ -235,6 +235,7 @@ def test_delete_removes_exactly_one_session(url: str) -> None:
 # --- concurrency
 
 
+@pytest.mark.acceptance
 def test_concurrent_sessions_are_not_mixed_up(url: str) -> None:
     """With two stores, as in two processes of a server."""
     names = [(f"owner-{n % 7}", f"session-{n}") for n in range(50)]
@@ -255,6 +256,7 @@ def test_concurrent_sessions_are_not_mixed_up(url: str) -> None:
     ]
 
 
+@pytest.mark.acceptance
 def test_concurrent_append_delete_and_read_keep_session_consistent(url: str) -> None:
     async def use(store: SessionStore) -> tuple[Turn, ...]:
         async with open_store(url, history_turns=3) as other:

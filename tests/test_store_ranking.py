@@ -192,6 +192,7 @@ def questions() -> list[str]:
     ]
 
 
+@pytest.mark.acceptance
 def test_both_stores_rank_alike(stores: tuple[Collection, Collection]) -> None:
     shares = overlaps(*stores, questions())
     assert len(shares) == 60

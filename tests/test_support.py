@@ -271,6 +271,7 @@ def test_labelled_statements_are_classified(name: str, accepted: float, refused:
     assert sum(right[False]) / len(right[False]) >= refused
 
 
+@pytest.mark.acceptance
 def test_sentence_about_another_topic_is_found_behind_a_true_one() -> None:
     rows = [*labelled("support.jsonl"), *labelled("support_held_out.jsonl")]
     true = [row for row in rows if row[2] == "paraphrase"]
@@ -305,6 +306,7 @@ def test_threshold_separates_paraphrases_from_other_topics() -> None:
     )
 
 
+@pytest.mark.acceptance
 def test_sentences_are_supported_by_their_own_chunk_only() -> None:
     """Sentences of the samples; other chunks are tried only with sentences unique to one document."""
     all_sentences = [(sentence, c) for c in sample_chunks() for sentence in sentences(c.body)]

@@ -118,6 +118,7 @@ def test_definition_list_has_an_item_per_term(tmp_path: Path, text: str, body: s
     assert sections(tmp_path, "page.md", f"# Page\n\n{text}\n") == [("", body)]
 
 
+@pytest.mark.acceptance
 def test_deeply_nested_definitions_are_read_to_a_limit(tmp_path: Path) -> None:
     nested = "".join(f"{'    ' * n}term {n}\n\n{'    ' * n}:   text {n}\n\n" for n in range(300))
     ((_, body),) = sections(tmp_path, "page.md", f"# Page\n\n{nested}")

@@ -41,6 +41,7 @@ def imported_packages(source: str) -> set[str]:
     return names
 
 
+@pytest.mark.acceptance
 def test_all_imports_are_renamed() -> None:
     left = {
         path.relative_to(ROOT).as_posix()

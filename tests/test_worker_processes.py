@@ -56,6 +56,7 @@ def kill_this_process() -> list[FileResult]:
     return []
 
 
+@pytest.mark.acceptance
 def test_killed_process_is_a_source_error(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(worker_processes, "MIN_TASKS", 1)
     with WorkerProcesses(400) as workers:

@@ -272,6 +272,7 @@ async def watching(
     assert complaints == []
 
 
+@pytest.mark.acceptance
 @pytest.mark.parametrize("path", ["guides", "."])
 def test_watch_ignores_the_files_of_the_service(settings: Settings, path: str) -> None:
     """The store and the database are in the folder of platform.toml, which may also be a source."""

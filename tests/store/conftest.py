@@ -13,6 +13,7 @@ from schemas.document import Chunk
 from schemas.settings import Settings, read_settings
 from tests.chunks import embed, page
 from tests.collections import StoreKind, open_collection, use_milvus, write
+from tests.sync_harness import NEXT_COLLECTION
 
 PAGES = {
     "pickup": "用 `cancel_pick_up` 接口取消揽收。",
@@ -32,7 +33,7 @@ ODD_NAMES = [
 Connect = Callable[..., Collection]
 
 
-@pytest.fixture(scope="module", params=["embedded", "next collection"])
+@pytest.fixture(scope="module", params=["embedded", NEXT_COLLECTION])
 def kind(request: pytest.FixtureRequest) -> StoreKind:
     """The kind of store. The tests apply to every kind, unless they are marked."""
     kind: StoreKind = request.param

@@ -102,6 +102,7 @@ def test_filters_take_bounded_memory(collection: Collection) -> None:
     assert allocated < 200_000
 
 
+@pytest.mark.acceptance
 def test_reader_needs_no_milvus_lite(collection: Collection, settings: Settings) -> None:
     write(collection, page("a", "A horse."))
     with holding_milvus_lite(settings):
@@ -135,6 +136,7 @@ def test_abandoned_run_changes_nothing(collection: Collection) -> None:
     write(collection, page("newer", "A zebra."), rebuild=False)  # the transaction has ended
 
 
+@pytest.mark.acceptance
 def test_random_writes_leave_the_postings_of_a_rebuild(
     collection: Collection, settings: Settings
 ) -> None:
@@ -321,6 +323,7 @@ def test_event_loop_runs_while_a_thread_uses_the_collection(collection: Collecti
     assert was_released == [True]
 
 
+@pytest.mark.acceptance
 def test_reads_return_what_another_process_wrote(
     collection: Collection, settings: Settings
 ) -> None:

@@ -5,8 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.collections import STORE_KINDS
-from tests.sync_harness import SyncHarness, open_harness
+from tests.sync_harness import EMBEDDED, MILVUS, SyncHarness, open_harness
 
 
 @pytest.fixture(scope="module")
@@ -14,7 +13,7 @@ def milvus_uri(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return tmp_path_factory.mktemp("store") / "milvus.db"
 
 
-@pytest.fixture(params=STORE_KINDS)
+@pytest.fixture(params=[EMBEDDED, *MILVUS])
 def harness(
     request: pytest.FixtureRequest, milvus_uri: Path, tmp_path: Path
 ) -> Iterator[SyncHarness]:

@@ -131,6 +131,7 @@ def test_text_with_known_secrets_is_scanned_once(monkeypatch: pytest.MonkeyPatch
     assert sorted(calls) == sorted({*calls})
 
 
+@pytest.mark.acceptance
 def test_documents_keep_their_examples() -> None:
     example = f"app_secret={SECRET}"
     prompt = (
