@@ -317,6 +317,13 @@ def joined_word(identifier: str) -> str:
     return _join(_SCHEME_AND_HOST.sub("", parts[-1])) if parts else ""
 
 
+def contains_name(text: str, name: str) -> bool:
+    """Return whether `text` contains `name`, in the same case, but not as a part of a longer Latin name."""
+    before = r"(?<![A-Za-z0-9_])" if name[:1].isascii() else ""
+    after = r"(?![A-Za-z0-9_])" if name[-1:].isascii() else ""
+    return re.search(f"{before}{re.escape(name)}{after}", text) is not None
+
+
 def plain_key(key: str) -> str:
     """Return a JSON key in lower case and without separators: `errorcode` for `error_code`."""
     return _KEY_SEPARATORS.sub("", key).lower()

@@ -8,6 +8,7 @@ from collections.abc import Iterable, Sequence
 from langchain_core.runnables import Runnable, RunnableConfig
 
 from ingestion.text.language import estimate_tokens
+from ingestion.text.words import contains_name
 from prompts.chat_prompts import unescape_data
 from runnables.conversation.follow_up import history_text, make_standalone, new_stems, share_kept
 from runnables.conversation.small_talk import is_small_talk, strip_small_talk
@@ -200,7 +201,7 @@ def _rejection_reason(
     names = _names(condensed)
     if not names and not content_stems(condensed):
         return "without a subject"
-    if not all(_contains_name(known, name) for name in names):
+    if not all(contains_name(known.lower(), name.lower()) for name in names):
         return "about a name that is not in the conversation"
     kept = share_kept(strip_small_talk(details.prose), condensed)
     if kept <= MIN_SHARE_KEPT or _is_off_subject(condensed, known):
@@ -211,12 +212,6 @@ def _rejection_reason(
 def _is_off_subject(text: str, known: str) -> bool:
     """Return whether most content words of `text` are not in `known`."""
     return 2 * len(new_stems(text, known)) > len(new_stems(text, ""))
-
-
-def _contains_name(text: str, name: str) -> bool:
-    """Return whether `text` contains `name` as a whole name, not as a part of another one."""
-    whole = rf"(?<![A-Za-z0-9_]){re.escape(name)}(?![A-Za-z0-9_])"
-    return re.search(whole, text, re.IGNORECASE) is not None
 
 
 def _names(text: str) -> set[str]:

@@ -14,7 +14,14 @@ from itertools import pairwise
 from typing import Literal
 
 from ingestion.text.language import COMMON_ZIPF, RAREST_ZIPF, detect_language, zipf_frequency
-from ingestion.text.words import index_words, may_be_noun, normalise, stem, vocabulary_words
+from ingestion.text.words import (
+    contains_name,
+    index_words,
+    may_be_noun,
+    normalise,
+    stem,
+    vocabulary_words,
+)
 from runnables.grounding.markdown_text import split_markdown, strip_citations
 from runnables.question.error_codes import error_codes
 from runnables.question.topic_scorer import is_content_word
@@ -139,7 +146,7 @@ def word_share(statement: str, text: str, question: str = "") -> float:
     lower_text = text.lower()
     shared = words & index_words(text)
     shared |= {word for word in words if len(word) == 1 and not word.isascii() and word in text}
-    found = len(shared) + sum(_contains_name(lower_text, name) for name in identifiers)
+    found = len(shared) + sum(contains_name(lower_text, name) for name in identifiers)
     total = len(words) + len(identifiers)
     repeated = len((words - shared) & _content_words(question))
     if total - repeated >= MIN_OWN_WORDS:
@@ -184,11 +191,6 @@ def _identifiers(statement: str) -> set[str]:
     spans = (span.strip("` ") for span in _CODE_SPAN.findall(statement))
     names = (name for name in _IDENTIFIER.findall(statement) if "-" not in name)
     return {name.lower() for name in (*spans, *names) if name}
-
-
-def _contains_name(text: str, name: str) -> bool:
-    """Return whether `text` contains `name`, but not as a part of a longer word."""
-    return re.search(rf"(?<![a-z0-9_]){re.escape(name)}(?![a-z0-9_])", text) is not None
 
 
 def _shares_words_or_identifier(statement: str, cited: Sequence[Chunk], question: str) -> bool:

@@ -26,11 +26,17 @@ from rapidfuzz import fuzz, process
 
 from ingestion.store.collection import Collection
 from ingestion.text.markdown_blocks import parse_blocks, plain_text, row_cells
-from ingestion.text.words import joined_word, read_word_lists, split_words, with_indexed_versions
+from ingestion.text.words import (
+    contains_name,
+    joined_word,
+    read_word_lists,
+    split_words,
+    with_indexed_versions,
+)
 from runnables.question.error_codes import error_codes
 from runnables.question.extract_details import code_in_response
 from runnables.question.query_analysis import hexadecimal, specific_identifiers
-from runnables.retrieval.named_operations import chunks_by_path, contains_whole, is_at_path
+from runnables.retrieval.named_operations import chunks_by_path, is_at_path
 from runnables.retrieval.path_patterns import (
     SEARCH_DEPTH,
     chunks_with_pattern,
@@ -144,7 +150,7 @@ def missing_identifiers(
     names = [name for name in names if not _LOCAL_FILE.search(name) and name not in values]
     missing = [name for name in names[:MAX_IDENTIFIERS] if not _exists(collection, name, filters)]
     text = details.asked.lower()
-    named = (name for name in _products() if name in text and contains_whole(text, name))
+    named = (name for name in _products() if name in text and contains_name(text, name))
     products = {name: split_words(name) for name in sorted(named, key=text.index)}
     counts = collection.word_counts([word for words in products.values() for word in words])
     return [*missing, *(name for name, words in products.items() if not counts.keys() >= {*words})]
@@ -287,7 +293,7 @@ def member_names(chunk: Chunk, identifiers: Iterable[str]) -> set[str]:
         for each in members
         if each["parent"] not in _NOT_CLASSES
         and each["name"] not in _FILE_OR_HOST_ENDINGS
-        and contains_whole(headings, each["parent"])
+        and contains_name(headings, each["parent"])
     }
 
 
@@ -313,7 +319,7 @@ def _with_nested_name(collection: Collection, identifier: str, filters: Filters)
     word = joined_word(last) if parent else ""
     chunks = _search(collection, word, filters) if word else []
     return [
-        each for each in chunks if contains_whole(each.body.lower().replace("[]", ""), identifier)
+        each for each in chunks if contains_name(each.body.lower().replace("[]", ""), identifier)
     ]
 
 

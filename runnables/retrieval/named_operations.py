@@ -5,7 +5,7 @@ from functools import lru_cache
 
 from ingestion.sources.api_docs import api_method
 from ingestion.store.collection import Collection
-from ingestion.text.words import split_words, stem
+from ingestion.text.words import contains_name, split_words, stem
 from runnables.retrieval.path_patterns import api_url_candidates, count_matching_segments
 from schemas.document import Chunk
 
@@ -92,7 +92,7 @@ def chunks_by_name(collection: Collection, question: str) -> list[Chunk]:
     text, words = question.lower(), _action_words(question)
     names = {entry.api_name for entry in collection.catalogue() if entry.api_name}
     found = [name for name in names if _short_name(name) in text]
-    whole = [name for name in found if contains_whole(text, _short_name(name))]
+    whole = [name for name in found if contains_name(text, _short_name(name))]
     whole = whole or [name for name in names if _has_name(words, _name_words(name))]
     longest = max(whole, key=len, default="")
     is_clear = len(split_words(_short_name(longest))) > 1
@@ -146,13 +146,6 @@ def _name_words(name: str) -> str:
 def _short_name(name: str) -> str:
     """Return the name of an API in lower case and without a last word such as API; cached for speed."""
     return _LAST_WORD.sub("", name.lower())
-
-
-def contains_whole(text: str, phrase: str) -> bool:
-    """Return whether `text` contains `phrase`, but not as a part of a longer Latin word."""
-    before = r"(?<![a-z0-9_])" if phrase[:1].isascii() else ""
-    after = r"(?![a-z0-9_])" if phrase[-1:].isascii() else ""
-    return re.search(f"{before}{re.escape(phrase)}{after}", text) is not None
 
 
 def _chunks_with_any_method(collection: Collection, path: str) -> list[Chunk]:
