@@ -249,6 +249,36 @@ def test_sentence_that_the_prompt_gives_for_uncovered_questions_cites_nothing(
     assert not answer.sources
 
 
+@pytest.mark.parametrize(
+    ("gap", "confidence", "unsupported"),
+    [
+        pytest.param("文档没有说明：发货是否收费。", "medium", [], id="gap"),
+        pytest.param("2. **文档没有说明**：发货是否收费。", "medium", [], id="marked up"),
+        pytest.param("文档没有说明：发货收费 7913 元。", "low", [2], id="with a number"),
+        pytest.param("文档没有说明：发货还须传 `ship_all_flag`。", "low", [2], id="with a name"),
+    ],
+)
+def test_step_that_only_names_a_gap_needs_no_citation(
+    model_client: MakeClient,
+    model_server: ModelServer,
+    gap: str,
+    confidence: str,
+    unsupported: list[int],
+) -> None:
+    answer = answer_of(model_client(), model_server, TRUE, gap)
+    assert "文档没有说明：" in model_server.chat_requests[-1].text
+    assert answer.answer[1] == gap
+    assert (answer.confidence, answer.unsupported) == (confidence, unsupported)
+
+
+def test_answer_that_only_names_a_gap_is_not_covered(
+    model_client: MakeClient, model_server: ModelServer
+) -> None:
+    answer = answer_of(model_client(), model_server, "文档没有说明：发货接口的地址。")
+    assert not answer.sources
+    assert answer.nearest
+
+
 def test_unsupported_step_is_listed(model_client: MakeClient, model_server: ModelServer) -> None:
     answer = answer_of(model_client(), model_server, TRUE, "清晨的海边有许多贝壳。[1]")
     assert answer.unsupported == [2]

@@ -86,6 +86,7 @@ def test_every_prompt_exists_in_every_language(name: str) -> None:
 
 FIRST: dict[str, Any] = {
     "greeting": "您好。",
+    "gap": "文档没有说明：",
     "not_covered": "文档没有涉及这个问题。",
     "answer_language": "中文",
     "chunks": [],
@@ -103,6 +104,7 @@ FIRST: dict[str, Any] = {
 
 SECOND: dict[str, Any] = {
     "greeting": "Hello.",
+    "gap": "The documentation does not say:",
     "not_covered": "The documentation does not cover this question.",
     "answer_language": "English",
     "chunks": [],

@@ -73,6 +73,11 @@ def build_decline(platform_info: PlatformInfo) -> StateFunction:
     return decline
 
 
+def gap_opening(question: Question) -> str:
+    """Return the words that a step starts with if it names a part of the question that is not answered."""
+    return str(load_quote_texts(question.language).gap())
+
+
 def not_covered_sentence(platform_info: PlatformInfo, question: Question) -> str:
     """Return the sentence for a question that the documents do not answer."""
     texts, name = load_quote_texts(question.language), platform_info.name_in(question.language)

@@ -11,7 +11,7 @@ from ingestion.text.markdown_blocks import strip_anchor
 from ingestion.text.words import index_words, query_words
 from prompts.chat_prompts import load_quote_texts, unescape_data
 from runnables.answer.confidence import confidence_of
-from runnables.answer.fixed_answers import not_covered_sentence
+from runnables.answer.fixed_answers import gap_opening, not_covered_sentence
 from runnables.grounding.grounded_step import (
     GroundedStep,
     Grounder,
@@ -51,7 +51,8 @@ def build_ground(
 
     The answer cites only existing chunks, contains only allowed links (see `LinkPolicy`), and lists
     unverified facts and unsupported steps. A step is supported if the chunks that it cites confirm it. If a
-    model cited nothing, citations are inferred (see `Grounder.infer_citation`).
+    model cited nothing, citations are inferred (see `Grounder.infer_citation`). A step that only names
+    a part of the question that is not answered needs no citation (see `Grounder.mark_gap`).
 
     A model's draft without supported steps is replaced by quotes from `quote` if the quotes have high
     confidence. An answer without supported steps says that the documents do not answer the question.
@@ -67,8 +68,8 @@ def build_ground(
             texts = []  # no citation must be inferred for this sentence, which the prompt gives
         checked = await _check_steps(check, texts)
         steps = [step for step in checked if step.text]
-        if not is_quote and not any(step.numbers for step in steps):
-            steps = list(map(grounder.infer_citation, steps))
+        if not is_quote:
+            steps = _complete_steps(steps, grounder, gap_opening(state["question"]))
         if judge is not None and not is_quote:
             steps = await _judge_steps(steps, grounder, judge, config)
         if quote and not is_quote and not any(step.supported for step in steps):
@@ -96,6 +97,16 @@ async def _check_steps(
     if sum(map(len, texts)) <= MAX_INLINE_CHARS:
         return list(map(check, texts))
     return await asyncio.to_thread(lambda: list(map(check, texts)))
+
+
+def _complete_steps(
+    steps: Sequence[GroundedStep], grounder: Grounder, gap: str
+) -> list[GroundedStep]:
+    """Return the steps of a model, with marked gaps and, if it cited nothing, inferred citations."""
+    marked = [grounder.mark_gap(step, gap) for step in steps]
+    if any(step.numbers for step in marked):
+        return marked
+    return [step if step.names_gap else grounder.infer_citation(step) for step in marked]
 
 
 async def _judge_steps(
@@ -224,7 +235,11 @@ def _with_steps(
             "related_url": [url for url in pages if url in related],
             "related_pages": [pages[url] for url in pages if url in related - cited_pages],
             "unverified": list(dict.fromkeys(fact for step in steps for fact in step.unverified)),
-            "unsupported": [number for number, step in enumerate(steps, 1) if not step.supported],
+            "unsupported": [
+                number
+                for number, step in enumerate(steps, 1)
+                if not (step.supported or step.names_gap)
+            ],
             "refused": answer.refused.model_copy(update={"links": refused_links}),
             "confidence": confidence,
         }
@@ -238,13 +253,17 @@ def _confidence(
 
     The confidence of quotes follows from the probability that they answer the question. The confidence of a
     model's answer depends on its sources (see `_covers`). Unsupported steps, unverified facts, inferred
-    citations and degraded drafts can lower the confidence.
+    citations, gaps and degraded drafts can lower the confidence.
     """
     draft = state["draft"]
-    doubtful = sum(not step.supported or bool(step.unverified) for step in steps)
+    doubtful = sum(
+        not (step.supported or step.names_gap) or bool(step.unverified) for step in steps
+    )
     if draft.is_plain_text or doubtful * 2 >= len(steps):
         return "low"
-    is_sound = not (doubtful or draft.degraded or any(step.is_inferred for step in steps))
+    is_sound = not (
+        doubtful or draft.degraded or any(step.is_inferred or step.names_gap for step in steps)
+    )
     if draft.probability is not None:
         quoted = confidence_of(draft.probability)
         return "medium" if quoted == "high" and not is_sound else quoted

@@ -14,7 +14,7 @@ from langchain_core.runnables import Runnable, RunnableConfig
 
 from prompts.chat_prompts import load_prompt
 from prompts.user_text import user_text
-from runnables.answer.fixed_answers import not_covered_sentence
+from runnables.answer.fixed_answers import gap_opening, not_covered_sentence
 from runnables.grounding.grounded_step import GroundedStep, Grounder, GroundingRules
 from runnables.models.chat_model import ChatModel, OnText
 from runnables.models.chat_models import ChatModels
@@ -240,6 +240,7 @@ class _AnswerWriter:
         return {
             "platform_info": self._platform_info,
             "greeting": self._platform_info.greeting.in_language(question.language),
+            "gap": gap_opening(question),
             "not_covered": not_covered_sentence(self._platform_info, question),
             "answer_language": names[question.language],
             "chunks": [(numbers[retrieved.chunk.id], retrieved) for retrieved in chunks],

@@ -62,6 +62,8 @@ class GroundedStep:
 
     It is false without citations.
     """
+    names_gap: bool = False
+    """Whether the step only names what the documents do not answer. It then needs no citation."""
 
 
 class Grounder:
@@ -115,6 +117,19 @@ class Grounder:
             refused=refused,
             has_supported_quantities=contains_numbers(statement, evidence, self._question),
         )
+
+    def mark_gap(self, step: GroundedStep, opening: str) -> GroundedStep:
+        """Return `step`, with `names_gap` if it starts with `opening`, cites nothing and claims nothing.
+
+        Markup, punctuation and a step number before `opening` are ignored. The numbers and facts of the
+        step must be in the question or the chunks.
+        """
+        names_gap = (
+            _letters(step.text).startswith(_letters(opening))
+            and not (step.numbers or step.unverified)
+            and contains_numbers(step.text, self._chunks, self._question)
+        )
+        return replace(step, names_gap=names_gap)
 
     def infer_citation(self, step: GroundedStep) -> GroundedStep:
         """Return `step`, which cites nothing, with a citation of the chunk that supports it best.
@@ -174,6 +189,10 @@ class Grounder:
             self._facts.add(chunk.text)
         self._indexed = numbers
         return find_unverified_facts(strip_citations(cited.text), self._facts)
+
+
+def _letters(text: str) -> str:
+    return "".join(filter(str.isalpha, text)).lower()
 
 
 def apply_verdict(step: GroundedStep, supported: bool | None) -> GroundedStep:
