@@ -531,6 +531,16 @@ def test_all_apis_of_the_stated_name_are_quoted(tmp_path: Path) -> None:
     assert "labels" not in text
 
 
+@pytest.mark.parametrize("question", ["怎麼開發票", "怎么开发票"])
+@pytest.mark.parametrize(
+    "text", ["发票在订单页开具，一天之内到账。", "發票在訂單頁開具，一天之內到賬。"]
+)
+def test_traditional_characters_match_simplified_ones(
+    tmp_path: Path, question: str, text: str
+) -> None:
+    assert text in quoted_page(tmp_path, f"# 发票\n\n{text}\n", question)
+
+
 def test_quoted_code_keeps_its_tags() -> None:
     text = "`<a>` and ``<b> ` </b>`` in <i>code</i>"
     assert quotable_markdown(text) == "`<a>` and ``<b> ` </b>`` in code"

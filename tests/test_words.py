@@ -184,6 +184,19 @@ def test_full_width_becomes_half_width(text: str, expected: str) -> None:
     assert normalise(text) == expected
 
 
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("怎麼取消訂閱 API", "怎么取消订阅 API"),
+        ("關於著作權", "关于著作权"),
+        ("显著", "显著"),
+        ("於 著 徵", "於 著 徵"),
+    ],
+)
+def test_traditional_characters_become_simplified(text: str, expected: str) -> None:
+    assert normalise(text) == expected
+
+
 @pytest.mark.parametrize("length", [399, 400, 401, 800, 5_000])
 def test_no_run_is_longer_than_400_characters(length: int) -> None:
     text = normalise("订单" * length)

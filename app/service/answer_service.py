@@ -24,7 +24,7 @@ from ingestion.platform_config import read_platform
 from ingestion.providers import ModelRole
 from ingestion.store.collection import WARM_UP_QUESTION
 from ingestion.sync import foreign_documents_error
-from ingestion.text.language import detect_question_language, remove_pasted_text
+from ingestion.text.language import detect_question_language, remove_pasted_text, simplify
 from runnables.answer_events import AnswerEventHandler
 from runnables.factory import PipelineFactory
 from runnables.models.chat_model import ConcurrencyLimiter
@@ -202,9 +202,11 @@ class AnswerService:
         if command.question is not None:
             return command.question
         check_question(command.text, self.settings)
-        details = extract_details(command.text)
+        # The rules that read a question expect simplified characters; a model reads both.
+        text = command.text if self.models else simplify(command.text)
+        details = extract_details(text)
         return Question(
-            text=command.text,
+            text=text,
             k=command.k or self.settings.top_k,
             language=command.language or self._detect_language(command),
             filters=command.filters or Filters(),

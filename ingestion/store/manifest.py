@@ -28,7 +28,7 @@ The function `catalogue_version` returns the token.
 SOURCES_PROPERTY = "apidesk.sources"
 """Property of a collection that contains its IndexedSources as JSON."""
 
-WORDS_VERSION = 6
+WORDS_VERSION = 7
 """Version of the indexed words. Increment it with every change to how text becomes words or is weighted."""
 
 CATALOGUE_VERSION = 1

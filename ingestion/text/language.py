@@ -1,4 +1,4 @@
-"""Detects languages, estimates tokens, looks up word frequencies and replaces unstorable characters.
+"""Detects languages, estimates tokens, looks up word frequencies and replaces characters.
 
 The word frequencies are those of wordfreq, whose dictionaries for Chinese and English take 85 MB of memory.
 Here, each word list is one sorted string that is searched by bisection, and contains only the words that
@@ -10,7 +10,7 @@ import math
 import re
 from array import array
 from bisect import bisect_left, bisect_right
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from functools import lru_cache
 from importlib.metadata import distribution
 from itertools import accumulate, takewhile
@@ -138,6 +138,37 @@ def replace_surrogates(text: str) -> str:
 def storable_text(text: str) -> str:
     """Return `text` with U+FFFD for NUL and unpaired surrogates, which PostgreSQL cannot store."""
     return replace_surrogates(text).replace("\0", "\ufffd")
+
+
+def simplify(text: str) -> str:
+    """Return `text` with simplified characters in place of traditional ones.
+
+    Each character is converted by itself, with the table of wordfreq. A text is returned unchanged if all
+    of its traditional characters are also used in simplified Chinese, such as 著 and 於.
+    """
+    if text.isascii():
+        return text
+    characters, traditional = _simplification()
+    return text if traditional.isdisjoint(text) else text.translate(characters)
+
+
+@lru_cache(maxsize=1)
+def _simplification() -> tuple[Mapping[int, str], frozenset[str]]:
+    """Return the simplified characters by the code points of traditional ones, and the latter.
+
+    The second result has only the traditional characters that are not in GB 2312, the character set of
+    simplified Chinese.
+    """
+    import msgpack
+
+    path = distribution("wordfreq").locate_file("wordfreq/data/_chinese_mapping.msgpack.gz")
+    with gzip.open(str(path)) as file:
+        characters: dict[int, str] = msgpack.load(file, strict_map_key=False)
+    return characters, frozenset(filter(_is_traditional, map(chr, characters)))
+
+
+def _is_traditional(character: str) -> bool:
+    return not character.encode("gb2312", "ignore")
 
 
 @lru_cache(maxsize=20_000)

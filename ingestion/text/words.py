@@ -3,7 +3,7 @@
 Identifiers are split at `_`, `/`, `.`, `:` and `-`. An identifier such as `cancel_pick_up` is also indexed
 in joined form (`cancelpickup`), so that it can be found as a whole. The parts of camelCase words are
 indexed as well. English words are indexed by their stems, Chinese text by single characters and pairs of
-adjacent characters.
+adjacent characters. Traditional characters are indexed as simplified ones.
 
 Milvus receives text that is already split, because its own jieba tokenizer may split the same word
 differently next to other words.
@@ -21,7 +21,7 @@ from pathlib import Path
 
 import Stemmer
 
-from ingestion.text.language import COMMON_ZIPF, zipf_frequency
+from ingestion.text.language import COMMON_ZIPF, simplify, zipf_frequency
 
 _IDENTIFIER = re.compile(r"[A-Za-z0-9]++(?:[_./:\-]++[A-Za-z0-9]++)+")
 _CAMEL = re.compile(r"(?<![A-Za-z0-9])[A-Za-z]*[a-z][A-Z][A-Za-z0-9]*")
@@ -93,8 +93,11 @@ _NOUN_TAGS = ("n", "vn", "an", "l", "i", "j")
 
 
 def normalise(text: str) -> str:
-    """Return `text` in NFKC (full width becomes half width), with words split every 400 characters."""
-    return _LONG_RUN.sub(r"\1 ", unicodedata.normalize("NFKC", text))
+    """Return `text` in NFKC (full width becomes half width) and in simplified Chinese.
+
+    Words are split every 400 characters.
+    """
+    return _LONG_RUN.sub(r"\1 ", simplify(unicodedata.normalize("NFKC", text)))
 
 
 def query_words(question: str) -> list[str]:
