@@ -255,6 +255,44 @@ def test_no_markup_leaks_into_the_text_of_300_pages(tmp_path: Path) -> None:
     assert [found[0] for chunk in chunks if (found := LEAKS.search(chunk.body))] == []
 
 
+@pytest.mark.parametrize(
+    ("written", "plain"),
+    [
+        (
+            "```{admonition} **Ripe fruit**\n:class: warning\n:name: x\n\nPick it.\n```\n\nAfter",
+            "**Ripe fruit**\n\nPick it.\n\nAfter",
+        ),
+        ("```{note}\n- A\n- B\n```\nAfter", "**Note**\n\n- A\n- B\n\nAfter"),
+        (":::{seealso}\n{doc}`Baskets </baskets>`\n:::", "**See also**\n\nBaskets"),
+        (":::{admonition} The `ripe` flag\nBody\n:::", "**The `ripe` flag**\n\nBody"),
+        ("```{Caution}\nSour.\n```", "**Caution**\n\nSour."),
+        ("```{versionadded} 2.1\nPears.\n```", "**Version added**\n\n2.1\nPears."),
+        ("- A\n  ```{tip}\n  B\n  ```", "- A\n\n  **Tip**\n\n  B"),
+        (
+            "````{warning}\n```sh\n:a: b\n```\n````\n```{code-block} python\n:linenos:\nx\n```",
+            "**Warning**\n\n```sh\n:a: b\n```\n\n```python\nx\n```",
+        ),
+        ("```{parsed-literal}\nGET /pears\n```", "```\nGET /pears\n```"),
+        ("::::{tab-set}\n:::{tab-item} Pears\nA\n:::\n::::", "**Pears**\n\nA"),
+        (":::{figure-md} pears\nRipe pears\n:::", "Ripe pears"),
+        (
+            "A\n\n```{toctree}\n:maxdepth: 2\npears\n```\n\n```{eval-rst}\n.. autoclass:: Pear\n```\n\n"
+            "```{literalinclude} pears.py\n```\n\n:::{figure} a.png\nPears\n:::\n\nB",
+            "A\n\nB",
+        ),
+        ("(ripe-pears)=\n\n# Pears\n\nf(x)=\n(see above)", "# Pears\n\nf(x)=\n(see above)"),
+        ("{ref}`picking` by {py:class}`~.Picker`", "`picking` by `Picker`"),
+        ("`/a/{id}` or `b`, /a/{id}`c`", "`/a/{id}` or `b`, /a/{id}`c`"),
+        ("```{note}\nA\n```\n\n% old\n% older\n\nB\n% of pears", "**Note**\n\nA\n\nB\n% of pears"),
+        ("A\n\n% of pears", "A\n\n% of pears"),
+        ("```{r}\nx\n```\n\n```{=mdx}\ny\n```", "```r\nx\n```\n\n```\ny\n```"),
+    ],
+)  # fmt: skip
+def test_myst_directives_contain_prose(written: str, plain: str) -> None:
+    lines = (line.rstrip() for line in to_plain_markdown(written).split("\n"))
+    assert re.sub(r"\n{3,}", "\n\n", "\n".join(lines)).strip() == plain
+
+
 def test_content_of_an_html_container_is_not_code() -> None:
     page = '<aside class="notice">\n\tNote: it is new.\n</aside>\n\n<div>\n\n    code\n\n</div>'
     assert to_plain_markdown(page).split("\n\n") == ["Note: it is new.", "    code"]

@@ -30,6 +30,7 @@ from ingestion.text.markdown_blocks import (
     replace_outside_code,
     split_code,
 )
+from ingestion.text.myst import replace_myst
 from ingestion.text.typography import join_lines
 from schemas.choices import Language
 
@@ -218,7 +219,7 @@ def to_plain_markdown(text: str, table_to_markdown: Callable[[str], str] | None 
     tabs, HTML and images are converted. `table_to_markdown` converts the HTML tables that `regular_table`
     cannot convert. If `table_to_markdown` is None, all tables lose their tags and keep their text.
     """
-    text = repair_markdown(text.replace("\r\n", "\n"))
+    text = repair_markdown(replace_myst(text.replace("\r\n", "\n")))
     page = _page_markup(text)
     if any(string in text for string in _INDENTED_BLOCK_STRINGS):
         text = "\n".join(_outdent_blocks(text.split("\n"), page.language))
