@@ -190,6 +190,23 @@ def test_links_lead_to_the_pages_they_name(tmp_path: Path) -> None:
     )
 
 
+def test_links_without_labels_show_their_targets(tmp_path: Path) -> None:
+    (tmp_path / "pears.md").write_text("Ripe.")
+    (tmp_path / "a.md").write_text(
+        "Set [](Basket.size) and [](py:pick), see [](pears.md) and [](https://a.example/?b=1).\n\n"
+        "[](a.png)[](#b)[](javascript:;)"
+    )
+    source = MarkdownSourceConfig(
+        kind="markdown", name="docs", path=tmp_path, page_url=("https://x.y/{path}",)
+    )
+    page, _ = read_source(source, SourceLimits())
+    assert isinstance(page, SourceDocument)
+    assert page.sections[0].body.split("\n\n")[0] == (
+        "Set `Basket.size` and `py:pick`, see [`pears.md`](https://x.y/pears) and https://a.example/?b=1."
+    )
+    assert ".png" not in page.sections[0].body
+
+
 def test_links_may_contain_parentheses(tmp_path: Path) -> None:
     (tmp_path / "a.md").write_text("See [mine](./b_(1).md) now, and [that](c_(2).md).")
     (tmp_path / "b_(1).md").write_text("Body")

@@ -53,6 +53,10 @@ Only a target in angle brackets may contain spaces. Parentheses in a target must
 """
 _SCHEME = re.compile(r"[a-z][a-z0-9+.-]*:|//|#", re.IGNORECASE)
 """Matches the start of a link's target that is not a relative path: a scheme, `//` or `#`."""
+_NAMED_TARGET = re.compile(
+    r"(?!.*\.(?:png|jpe?g|gif|svg|webp|bmp)$)(?:https?://\S+|[\w./:-]*\w)", re.IGNORECASE
+)
+"""A target that says where a link leads: a URL, path or name, such as `py:list`, but not of an image."""
 _PERMALINK = re.compile(r"[#¶§\u200b]?")
 """The label of a link from a heading to itself. Such links are removed later."""
 _LINK_ENDINGS = (".md", ".mdx", "/index.md", "/index.mdx", "/README.md", "/_index.md")
@@ -152,7 +156,7 @@ def markdown_content(text: str) -> PageContent:
     """
     values, body = _split_front_matter(text)
     body = inline_links(replace_magic_blocks(body))
-    body = _LINK.sub(lambda link: link[0] if _SCHEME.match(link[2]) else link[1], body)
+    body = _LINK.sub(_without_relative_link, body)
     return _content(values, body)
 
 
@@ -212,6 +216,22 @@ def _first_line(text: str, head: str) -> int:
     return 1 + text.count("\n", 0, text.find(content)) - before
 
 
+def _without_relative_link(link: re.Match[str]) -> str:
+    """Return a link unchanged, or only its text if its target is relative or it has no label."""
+    text = link[1] or _visible_target(link[2])
+    return link[0] if _SCHEME.match(link[2]) and (link[1] or not text) else text
+
+
+def _visible_target(target: str) -> str:
+    """Return the text of a link without a label, such as `[](paging)` in MyST: its target.
+
+    The result is empty if the target is an image, a section of the page, or a script.
+    """
+    if not _NAMED_TARGET.fullmatch(target):
+        return ""
+    return target if "://" in target else f"`{target}`"
+
+
 class LinkResolver:
     """Resolves links within one source. `front_matter` returns the values of a page's front matter."""
 
@@ -238,10 +258,10 @@ class LinkResolver:
         return _LINK.sub(lambda match: self._link(match, path, page), markdown)
 
     def _link(self, match: re.Match[str], path: Path, page: Path) -> str:
-        label, target = match[1], match[2]
+        label, target = match[1] or _visible_target(match[2]), match[2]
         is_of_section = target.startswith("#") and not _PERMALINK.fullmatch(label)
         if _SCHEME.match(target) and not is_of_section:
-            return match[0]
+            return _without_relative_link(match)
         url = self._url(target, path, page)
         return f"[{label}]({url})" if url else label
 
