@@ -98,6 +98,7 @@ def test_only_the_second_list_of_numbered_lines_are_headings(tmp_path: Path) -> 
     ("text", "body"),
     [
         ("**甲**\n: 一\n\n乙 (B)\n: 二\n: 三\n\nEnd.", "- **甲**: 一\n- **乙 (B)**: 二\n  三\n\nEnd."),
+        ("A\n: It is\nbut so\nB\n: b", "- **A**: It is\n  but so\n- **B**: b"),
         ("`a`\n: one\nmore\n`b`\n: two", "- **`a`**: one\n  more\n- **`b`**: two"),
         ("`a`\n\n:   One\n\n    More.\n\n`b`\n\n:   Two", "- **`a`**: One\n\n  More.\n- **`b`**: Two"),
         ("A\n\n: x\n\n: y\n\nB\n\n: z", "- **A**: x\n  y\n- **B**: z"),

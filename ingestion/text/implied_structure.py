@@ -281,7 +281,7 @@ _DEFINITION = re.compile(r"^ {0,3}:[ \t]+(?=\S)", re.MULTILINE)
 _PANDOC_DEFINITION = re.compile(r"^:   \S", re.MULTILINE)
 """A definition as Pandoc writes it. A list of such definitions may have a single term."""
 _INDENTED = re.compile(r"^(?: {4}|\t)", re.MULTILINE)
-_INDENT = re.compile(r" {1,4}|\t")
+_INDENT = re.compile(r"^(?: {1,4}|\t)")
 
 
 @dataclass
