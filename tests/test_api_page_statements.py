@@ -498,6 +498,24 @@ An object of the library for a boat:
   - `id`: 2
   - `tags`: []
 """,
+    "error": """# Trouble at the pier
+
+## Boats
+
+### The boat does not answer
+
+Look at the log of the pier.
+
+### 403 GET /v3/boats/moorings
+
+The key of the pier is too old.
+
+    pierctl renew
+
+| Setting | Meaning |
+| --- | --- |
+| `renewal` | Days until a key is renewed |
+""",
 }
 """Pages that name calls and describe none."""
 

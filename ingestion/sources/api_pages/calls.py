@@ -71,6 +71,8 @@ _CLAUSE_START = re.compile(r"[ \t]{0,9}(?:$|<br\s*/?>|[\n，,;；。(（|｜·�
 """A separator between a call and a clause about it. Without one, the call is part of a sentence."""
 _TITLED_METHOD = re.compile(rf"(?:{ANY_METHOD}) / (?=\w)")
 """A method and a slash before the name of an operation: `POST / Place an order`."""
+_RESPONSE_LINE = re.compile(rf"\W*[1-5]\d\d[\s`*:|–—-]+(?:{ANY_METHOD})\b")
+"""The start of a text about a response, as in a log: `403 GET /v1/x`."""
 _CURL = re.compile(r"^[ \t]*(?:\$\s*)?curl\b", re.MULTILINE)
 _CURL_METHOD = re.compile(rf"(?:-X|--request)\s*=?\s*['\"]?({ANY_METHOD})\b", re.IGNORECASE)
 _CURL_DATA = re.compile(r"\s(?:-d|--data(?:-raw|-binary|-urlencode)?|--json|-F|--form)\b")
@@ -226,7 +228,8 @@ def is_json_example(block: MarkdownBlock) -> bool:
 def stated_calls(block: MarkdownBlock) -> list[Call]:
     """Return the calls that a block states.
 
-    A code block of request lines may state several calls. Other blocks state at most one.
+    A code block of request lines may state several calls. Other blocks state at most one. A text about a
+    response, such as the heading "403 GET /v1/x" of an error, states none.
     """
     if block.kind == "fence":
         lines = code_lines(block)
@@ -237,6 +240,8 @@ def stated_calls(block: MarkdownBlock) -> list[Call]:
         if is_message or (others and not is_described):
             return []
         return [call_of(match[1], match[2]) for match in matches]
+    if _RESPONSE_LINE.match(block.text):
+        return []
     if block.kind == "heading":
         found = CALL.search(_TITLED_METHOD.sub("", block.text))
     else:
