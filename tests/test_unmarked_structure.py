@@ -119,6 +119,23 @@ def test_definition_list_has_an_item_per_term(tmp_path: Path, text: str, body: s
     assert sections(tmp_path, "page.md", f"# Page\n\n{text}\n") == [("", body)]
 
 
+@pytest.mark.parametrize(
+    ("text", "body"),
+    [
+        (
+            "Row it:\n\n    oar a\n\n      oar b\n\nEnd.",
+            "Row it:\n\n```\noar a\n\n  oar b\n```\n\nEnd.",
+        ),
+        ("**划船：**\n\n\toar a", "**划船：**\n\n```\noar a\n```"),
+        ("Row it.\n\n    It is a boat.", "Row it.\n\n    It is a boat."),
+        ("Row it:\n\n    - with one oar", "Row it:\n\n    - with one oar"),
+        ("Row it:\n\n    ```\n    oar a\n    ```", "Row it:\n\n    ```\n    oar a\n    ```"),
+    ],
+)
+def test_indented_code_below_a_colon_gets_a_fence(tmp_path: Path, text: str, body: str) -> None:
+    assert sections(tmp_path, "page.md", f"# Page\n\n{text}\n") == [("", body)]
+
+
 @pytest.mark.acceptance
 def test_deeply_nested_definitions_are_read_to_a_limit(tmp_path: Path) -> None:
     nested = "".join(f"{'    ' * n}term {n}\n\n{'    ' * n}:   text {n}\n\n" for n in range(300))

@@ -24,6 +24,7 @@ from ingestion.text.clean_markdown import clean_text
 from ingestion.text.implied_structure import (
     is_first_chapter_title,
     with_definition_lists,
+    with_fenced_code,
     with_numbered_headings,
     with_question_headings,
 )
@@ -410,6 +411,7 @@ def _sections(
     url = ""
     if is_markup:
         blocks = with_definition_lists(with_question_headings(blocks))
+        blocks = list(with_fenced_code(blocks))
     for block in blocks:
         if block.kind != "heading":
             needs_cleaning = is_markup and block.kind != "fence"

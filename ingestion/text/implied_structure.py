@@ -1,7 +1,7 @@
-"""Finds headings and lists that authors of pages express without the Markdown syntax for them.
+"""Finds headings, lists and code that authors of pages express without the usual Markdown syntax for them.
 
-Many Chinese documents mark sections only by numbers, FAQ pages set questions in bold, and some dialects of
-Markdown have definition lists.
+Many Chinese documents mark sections only by numbers, FAQ pages set questions in bold, some dialects of
+Markdown have definition lists, and old pages indent code.
 """
 
 import re
@@ -385,3 +385,25 @@ def _entries(block: MarkdownBlock) -> Iterator[_Entry]:
             mark = _DEFINITION if defines else _INDENT
             definition.append(mark.sub("", line, count=1).rstrip())
     yield _Entry(label, "\n".join(definition))
+
+
+# --- indented code --------------------------------------------------------------------------------
+
+_MARKDOWN_LINE = re.compile(r"^[ \t]*(?:`{3}|~{3}|[-*+>|][ \t]|\d+[.)][ \t])", re.MULTILINE)
+"""A line of Markdown, such as a list item or a fence."""
+
+
+def with_fenced_code(blocks: Iterable[MarkdownBlock]) -> Iterator[MarkdownBlock]:
+    """Yield the blocks of a page, with fences around indented code that a paragraph announces.
+
+    The paragraph ends with a colon. Other indented text stays as it is, because it is often prose: the text
+    of an MDX component, or of a list item with too much indentation.
+    """
+    is_announced = False
+    for block in blocks:
+        is_indented = block.kind == "fence" and _INDENTED.match(block.text) is not None
+        if is_indented and is_announced and not _MARKDOWN_LINE.search(block.text):
+            code = textwrap.dedent(block.text.expandtabs(4)).strip("\n")
+            block = replace(block, text=f"```\n{code}\n```")
+        is_announced = block.kind == "paragraph" and block.text.rstrip("* \t").endswith((":", "："))
+        yield block
