@@ -291,6 +291,29 @@ def test_only_permission_above_operations_applies_to_all(
     assert [[scope.name for scope in each.permissions] for each in operations] == [expected] * 2
 
 
+@pytest.mark.parametrize(
+    ("item", "code"),
+    [
+        ("`400 Bad Request`: HarborMaster can not close the pier.", "400"),
+        ("400 HarborMaster is asleep", "400"),
+        ("404 PierNotFound if there is no pier", "PierNotFound"),
+        ("`404 Not Found`: PierNotFound", "PierNotFound"),
+    ],
+)
+def test_first_word_of_a_sentence_is_no_code(item: str, code: str) -> None:
+    assert [error.code for error in listed_errors([item])] == [code]
+
+
+def test_fields_of_events_are_no_parameters(tmp_path: Path) -> None:
+    text = (
+        "# Watch a pier\n\n`GET /v1/piers/{id}/events`\n\nScope: `pier:read`\n\nEvents have the form:\n\n"
+        '```json\n{"level": 0}\n```\n\nlevel\n: integer, 0-9\n\nboat\n: string, the boat\n'
+    )
+    assert read_lines(text, tmp_path / "page.md") == [
+        "GET /v1/piers/{id}/events Watch a pier", "id!", "pier:read"
+    ]  # fmt: skip
+
+
 def test_text_with_a_type_is_no_error() -> None:
     assert listed_errors(["Invalid date", "Wrong map"]) == ()
 

@@ -47,10 +47,14 @@ _REFER = (
 )
 _REFERENCE = re.compile(
     rf"(?:\bfor (?:the )?)?{_PUBLIC}{_CLAUSE}[，,：:]?{_CLAUSE}?{_REFER}\W{{0,9}}\w{_CLAUSE}"
-    rf"|{_REFER}{_CLAUSE}{_PUBLIC}{_CLAUSE}|除{_CLAUSE}{_PUBLIC}{_CLAUSE}外",
+    rf"|{_REFER}{_CLAUSE}{_PUBLIC}{_CLAUSE}|除{_CLAUSE}{_PUBLIC}{_CLAUSE}外"
+    r"|\b(?:ha(?:s|ve)|in|of|takes?) (?:the|this) (?:following )?form\b",
     re.IGNORECASE,
 )
-"""A clause that only refers to the common parameters: "公共参数见…", "For common parameters see …"."""
+"""A clause that announces nothing by its words, such as "Events have the form".
+
+Most of these clauses only refer to the common parameters: "公共参数见…", "For common parameters see …".
+"""
 _HEADERS = _words(f"{_PATTERNS['headers']}|响应头|返回头")
 _RESPONSE_HEADERS = _words("<response headers?>|(?:响应|返回)(?:报文)?头")
 _RESPONSE_NAME = re.compile(r"[a-z\d](?:_(?:rsp|resp|response)|Rsp|Resp|(?<!Error)Response)\b")
@@ -282,7 +286,7 @@ def _roles(texts: Sequence[str]) -> Iterator[Role]:
 
 
 def _without_references(text: str) -> str:
-    """Return `text` without clauses that refer to the common parameters, which are described elsewhere."""
+    """Return `text` without clauses such as references to common parameters, described elsewhere."""
     return _REFERENCE.sub(" ", text)
 
 
