@@ -2,8 +2,8 @@
 
 An evaluation is plotted as recall over k, with one line per retrieval route. The lines differ in colour,
 marker and dashes, so that they can be distinguished in print and by readers with colour blindness. A replay
-is plotted as the number of questions per kind of change, and as a matrix of the verdict (confidence,
-off-topic or failed) before and after.
+is plotted as the number of questions per kind of change, and as a matrix: the number of questions by
+verdict (confidence, off-topic or failed) before and after.
 """
 
 import math
@@ -98,17 +98,19 @@ def plot_recall(evaluation: Evaluation, path: Path) -> None:
         _draw_axes(axes, evaluation)
         for route in evaluation.routes:
             _draw_route(axes, route)
+        _draw_chunk_recall(axes, evaluation.primary_route)
         _draw_current_k(axes, evaluation)
         figure.legend(loc="outside lower center", ncols=4, frameon=False, handlelength=3.4)
 
 
 def _draw_axes(axes: "Axes", evaluation: Evaluation) -> None:
     """Draw the title, the axes and the grid. The y axis starts a little below the lowest recall."""
-    lowest = min(min(route.recall[0], *route.chunk_recall) for route in evaluation.routes)
+    # No curve falls, and the curves for documents and chunks start at the same recall.
+    lowest = min(route.recall[0] for route in evaluation.routes)
     floor = max(0.0, math.floor(lowest * 10 - 0.5) / 10)
     axes.set_xlim(0.5, MAX_K + 0.5)
     axes.set_ylim(floor, 1.0 + 0.02 * (1 - floor))
-    axes.set_xticks([1, *range(2, MAX_K + 1, 2), *{evaluation.k} - {1}])
+    axes.set_xticks(sorted({1, evaluation.k, *range(2, MAX_K + 1, 2)}))
     axes.set_xlabel("k, number of documents")
     axes.set_ylabel("recall@k, share of the gold names found")
     axes.set_title("Recall over k", loc="left", fontsize=13, fontweight="bold", color=INK, pad=22)
@@ -139,17 +141,20 @@ def _draw_route(axes: "Axes", route: RouteResult) -> None:
     )
 
 
+def _draw_chunk_recall(axes: "Axes", route: RouteResult) -> None:
+    """Draw recall within k chunks, if it differs from recall within k documents."""
+    if route.chunk_recall != route.recall:
+        ks = range(1, MAX_K + 1)
+        label = f"{route.label}, k = number of chunks"
+        axes.plot(ks, route.chunk_recall, color=MUTED, linestyle=":", linewidth=1.4, label=label)
+
+
 def _draw_current_k(axes: "Axes", evaluation: Evaluation) -> None:
     """Mark the evaluation's k, and the recall of the primary route at this k.
 
-    `Evaluation.primary_mode` says which route is primary. If recall within k chunks differs from recall
-    within k documents, draw a curve for chunks.
+    `Evaluation.primary_mode` says which route is primary.
     """
     k, route = evaluation.k, evaluation.primary_route
-    ks = range(1, MAX_K + 1)
-    if route.chunk_recall != route.recall:
-        label = f"{route.label}, k = number of chunks"
-        axes.plot(ks, route.chunk_recall, color=MUTED, linestyle=":", linewidth=1.4, label=label)
     axes.axvline(k, color=MUTED, linewidth=0.9, zorder=0)
     axes.annotate(
         f"k = {k}: {route.label} {evaluation.recall:.3f}",
@@ -168,7 +173,7 @@ def plot_replay(replay: Replay, path: Path) -> None:
         figure.get_layout_engine().set(w_pad=0.12, h_pad=0.08)  # type: ignore[union-attr,call-arg]
         left, right = figure.subplots(1, 2, width_ratios=(1.15, 1))
         _draw_changes(left, replay)
-        _draw_confidence_matrix(right, replay)
+        _draw_verdict_matrix(right, replay)
         figure.suptitle(
             f"{len(replay.questions)} questions asked again",
             x=0.012, ha="left", fontsize=13, fontweight="bold", color=INK,
@@ -198,32 +203,32 @@ def _draw_changes(axes: "Axes", replay: Replay) -> None:
     axes.tick_params(length=0, colors=INK)
 
 
-def _draw_confidence_matrix(axes: "Axes", replay: Replay) -> None:
+def _draw_verdict_matrix(axes: "Axes", replay: Replay) -> None:
     """Draw the number of questions by `ReplayVerdict` before (row) and after (column)."""
     indices = range(len(VERDICTS))
     axes.set_xlim(-0.5, len(VERDICTS) - 0.5)
     axes.set_ylim(len(VERDICTS) - 0.5, -0.5)
     counts = Counter((q.before.verdict, q.after.verdict) for q in replay.questions)
-    for before, row in enumerate(VERDICTS):
-        for after, column in enumerate(VERDICTS):
-            _draw_cell(axes, before, after, counts[row, column])
+    for row, before in enumerate(VERDICTS):
+        for column, after in enumerate(VERDICTS):
+            _draw_cell(axes, row, column, counts[before, after])
     axes.set_xticks(indices, VERDICTS)
     axes.set_yticks(indices, VERDICTS)
     axes.xaxis.tick_top()
     axes.xaxis.set_label_position("top")
-    axes.set_xlabel("confidence now", color=MUTED, fontsize=9)
-    axes.set_ylabel("confidence then", color=MUTED, fontsize=9)
+    axes.set_xlabel("verdict now", color=MUTED, fontsize=9)
+    axes.set_ylabel("verdict then", color=MUTED, fontsize=9)
     axes.set_aspect("equal")
     axes.tick_params(length=0, colors=INK, labelsize=9)
     axes.spines[:].set_visible(False)
 
 
-def _draw_cell(axes: "Axes", before: int, after: int, count: int) -> None:
+def _draw_cell(axes: "Axes", row: int, column: int, count: int) -> None:
     from matplotlib.patches import Rectangle
 
-    colour = SAME if after == before else BETTER if after < before else WORSE
-    corner = (after - 0.46, before - 0.46)
+    colour = SAME if column == row else BETTER if column < row else WORSE  # the best comes first
+    corner = (column - 0.46, row - 0.46)
     axes.add_patch(Rectangle(corner, 0.92, 0.92, color=colour if count else "#f5f5f5"))
     if count:
-        ink = INK if after == before else "white"
-        axes.text(after, before, str(count), ha="center", va="center", color=ink, fontweight="bold")
+        ink = INK if column == row else "white"
+        axes.text(column, row, str(count), ha="center", va="center", color=ink, fontweight="bold")

@@ -35,6 +35,7 @@ ReplayVerdict = Literal["high", "medium", "low", "off-topic", "failed"]
 """The confidence of an answer, `off-topic` for an off-topic question, or `failed` if there is no answer."""
 
 VERDICTS: tuple[ReplayVerdict, ...] = get_args(ReplayVerdict)
+"""All verdicts, from best to worst."""
 
 ReplayChange = Literal[
     "failed", "lost", "won", "other type", "other confidence", "other pages", "other words", "same"

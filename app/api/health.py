@@ -124,9 +124,8 @@ async def _check_all(answer_service: AnswerService, record_writer: RecordWriter)
         **_check_embeddings(answer_service),
     }
     states = {check.status for check in checks.values()}
-    status: HealthState = "ok"
-    if states - {"ok"}:
-        status = "failed" if "failed" in states else "degraded"
+    worst_first: tuple[HealthState, ...] = ("failed", "degraded", "ok")
+    status = next(state for state in worst_first if state in states)
     return Ready(status=status, checks=checks)
 
 
@@ -153,11 +152,11 @@ async def _check_models(answer_service: AnswerService) -> dict[str, Check]:
         *(_model_problem(model, answer_service.model_probes) for model in models.all)
     )
     working = {m.role for m, problem in zip(models.all, problems, strict=True) if problem is None}
-    is_answering = answer_service.settings.on_model_failure == "extractive" or all(
+    can_answer = answer_service.settings.on_model_failure == "extractive" or all(
         any(model.role in working for model in group)
         for group in (models.answer_models, models.extraction_models)
     )
-    failed_state: HealthState = "degraded" if is_answering else "failed"
+    failed_state: HealthState = "degraded" if can_answer else "failed"
     return {
         f"model:{model.role.purpose.lower()}": Check(status="ok", detail=model.name)
         if problem is None
@@ -172,8 +171,8 @@ async def _model_problem(
     """Return the error of the model's last call, or None if that call succeeded.
 
     The model is probed first if it has not been called, or if the error is older than PROBE_INTERVAL_S. If
-    the probe takes longer than CHECK_TIMEOUT_S, it continues, and later checks use its result. If the model
-    has never replied and the probe is still running, a message that says so is returned.
+    the probe takes longer than CHECK_TIMEOUT_S, it continues, and later checks use its result. If no call
+    has ended yet and the probe is still running, a message that says so is returned.
     """
     last = model.last_called_at
     probe = probes.get(model.role)

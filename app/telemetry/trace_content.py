@@ -9,6 +9,7 @@ from typing import Any
 
 from langchain_core.documents import Document
 from pydantic import BaseModel
+from pydantic.alias_generators import to_camel
 
 from app.masking.masking import SecretScan, mask
 from app.masking.secret_names import names_secret
@@ -20,7 +21,7 @@ ANSWER_METADATA = ("type", "language", "confidence", "degraded", "answered_by")
 
 KEPT_METADATA = {
     *("session_id", "request_id", "answer_id", "rung", "prompt", "revision_id", "langgraph_node"),
-    *("type", "language", "confidence", "degraded", "answeredBy"),
+    *map(to_camel, ANSWER_METADATA),
 }
 """Metadata that `redact_run` keeps, because they contain no text of a question or an answer.
 

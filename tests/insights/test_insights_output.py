@@ -154,7 +154,7 @@ def test_command_prints_the_report_as_text(sample_service: AnswerService, tmp_pa
     said = apidesk(url, **store)
     assert said.exit_code == 0, said.output
     for words in (
-        r"^11 questions of the last 30 days$",
+        r"^11 questions in the last 30 days$",
         r"^6 on-topic questions have no helpful answer, 10% off topic, 10% from the cache$",
         r"^ +3  drone delivery *$",
         r"^ +not in the documents: drone *$",
@@ -177,7 +177,7 @@ def test_file_has_whole_lines_and_years(kept: RecordDatabase) -> None:
 def test_command_counts_a_single_question_in_the_singular(kept: RecordDatabase) -> None:
     keep(kept.store, [next(each for each in RECORDS if each.question == "drone delivery")])
     said = apidesk(kept.url).stdout
-    assert re.search(r"^1 question of the last 30 days$", said, re.MULTILINE), said
+    assert re.search(r"^1 question in the last 30 days$", said, re.MULTILINE), said
     assert "1 on-topic question has no helpful answer" in said
 
 

@@ -111,7 +111,7 @@ class ApiQuestionCounts:
         documented operations that have the path of an API in `apis`, or its name if the API has no path. If
         no operations are given, each path counts as one operation.
         """
-        resolved = self._resolve_apis(list(operations))
+        resolved = self._resolve_apis(operations)
         asked, unanswered = _merge(self._asked, resolved), _merge(self._unanswered, resolved)
         totals: Counter[ApiIdentity] = Counter()
         for (api, _), count in asked.items():

@@ -97,7 +97,7 @@ class CompletionBuilder:
         return self._delta({"content": text})
 
     def end(self, text: str, answer: Answer) -> Iterator[ServerSentEventMessage]:
-        """Yield the last messages of the stream.
+        """Yield the last events of the stream.
 
         They contain the annotations and fields of the answer, the token usage if requested, and `[DONE]`.
         """
@@ -108,19 +108,19 @@ class CompletionBuilder:
         yield ServerSentEventMessage(data="[DONE]")
 
     def error(self, error: Exception) -> ServerSentEventMessage:
-        """Return the message for an error, which ends the stream."""
-        return _message({"error": stream_error(error)})
+        """Return the event for an error, which ends the stream."""
+        return _sse({"error": stream_error(error)})
 
     def _delta(
         self, fields: dict[str, Any], finish_reason: str | None = None
     ) -> ServerSentEventMessage:
-        """Return the chunk that adds `fields` to the message."""
+        """Return the chunk that adds `fields` to the assistant's message."""
         return self._chunk([{"index": 0, "delta": fields, "finish_reason": finish_reason}])
 
     def _chunk(
         self, choices: list[dict[str, Any]], usage: dict[str, int] | None = None
     ) -> ServerSentEventMessage:
-        return _message(self._completion("chat.completion.chunk", choices, usage))
+        return _sse(self._completion("chat.completion.chunk", choices, usage))
 
     def _completion(
         self, object_name: str, choices: list[dict[str, Any]], usage: dict[str, int] | None
@@ -148,8 +148,8 @@ def _annotations(text: str, answer: Answer) -> list[dict[str, Any]]:
     return [{"type": "url_citation", "url_citation": citation} for citation in citations]
 
 
-def _message(data: object) -> ServerSentEventMessage:
-    return ServerSentEventMessage(data=encode_json(data).decode())
+def _sse(data: object, event: str | None = None) -> ServerSentEventMessage:
+    return ServerSentEventMessage(event=event, data=encode_json(data).decode())
 
 
 class InputItem(ChatMessage):
@@ -213,7 +213,7 @@ class ResponseBuilder:
 
     def complete(self, text: str, answer: Answer) -> dict[str, Any]:
         """Return the complete response."""
-        message = self._message("completed", [self._part(text, answer)])
+        message = self._output_item("completed", [self._part(text, answer)])
         return self._response("completed", [message], self._usage(), answer)
 
     def start(self) -> Iterator[ServerSentEventMessage]:
@@ -221,7 +221,7 @@ class ResponseBuilder:
         response = self._response("in_progress", [])
         yield self._event("response.created", response=response)
         yield self._event("response.in_progress", response=response)
-        item = self._message("in_progress", [])
+        item = self._output_item("in_progress", [])
         yield self._event("response.output_item.added", output_index=0, item=item)
         yield self._part_event("response.content_part.added", part=self._part(""))
 
@@ -240,7 +240,7 @@ class ResponseBuilder:
             )
         yield self._part_event("response.output_text.done", text=text, logprobs=[])
         yield self._part_event("response.content_part.done", part=part)
-        item = self._message("completed", [part])
+        item = self._output_item("completed", [part])
         yield self._event("response.output_item.done", output_index=0, item=item)
         yield self._event("response.completed", response=self.complete(text, answer))
 
@@ -253,7 +253,7 @@ class ResponseBuilder:
 
     def _event(self, name: str, **fields: Any) -> ServerSentEventMessage:
         data = {"type": name, "sequence_number": next(self._numbers)} | fields
-        return ServerSentEventMessage(event=name, data=encode_json(data).decode())
+        return _sse(data, name)
 
     def _part_event(self, name: str, **fields: Any) -> ServerSentEventMessage:
         return self._event(name, item_id=self._item_id, output_index=0, content_index=0, **fields)
@@ -263,7 +263,7 @@ class ResponseBuilder:
         annotations = [{"type": "url_citation"} | citation for citation in citations]
         return {"type": "output_text", "text": text, "annotations": annotations, "logprobs": []}
 
-    def _message(self, status: str, content: list[dict[str, Any]]) -> dict[str, Any]:
+    def _output_item(self, status: str, content: list[dict[str, Any]]) -> dict[str, Any]:
         return {
             "id": self._item_id,
             "type": "message",

@@ -173,9 +173,9 @@ def _types(insights: Insights, limit: int | None) -> list[RenderableType]:
     for type_count in insights.by_type:
         counts[type_count.type] += type_count.questions
         days[type_count.day] += type_count.questions
-    unanswered = "question has" if insights.unanswered == 1 else "questions have"
+    noun_and_verb = "question has" if insights.unanswered == 1 else "questions have"
     summary = (
-        f"{insights.unanswered} on-topic {unanswered} no helpful answer, "
+        f"{insights.unanswered} on-topic {noun_and_verb} no helpful answer, "
         f"{insights.off_topic_share:.0%} off topic, {insights.cached_share:.0%} from the cache"
     )
     grid = _grid(2)
@@ -184,7 +184,7 @@ def _types(insights: Insights, limit: int | None) -> list[RenderableType]:
             bar = Text("█" * _scale(counts[type_], max(counts.values()), MAX_BAR_WIDTH), "cyan")
             grid.add_row(str(counts[type_]), TYPES[type_], bar)
     noun = "question" if insights.questions == 1 else "questions"
-    heading = _heading(f"{insights.questions} {noun} of {time_span(insights.days)}")
+    heading = _heading(f"{insights.questions} {noun} in {time_span(insights.days)}")
     return [heading, Text(summary), _indented(_sparkline(days, insights.days)), grid]
 
 
@@ -270,11 +270,11 @@ def _feedback(insights: Insights, limit: int | None) -> list[RenderableType]:
 
 
 def _rating_lines(rated: RatedAnswer) -> list[Text]:
-    day = f"{rated.asked_at:%m-%d}  confidence {rated.confidence}"
+    footer = f"{rated.asked_at:%m-%d}  confidence {rated.confidence}"
     lines = [_single_line(rated.question, "bold" if rated.score < 0 else "")]
     if rated.comment:
         lines.append(Text(_printable(rated.comment)))
-    return [*lines, Text(day, style="dim")]
+    return [*lines, Text(footer, style="dim")]
 
 
 SECTIONS: dict[TableName, Callable[[Insights, int | None], Sequence[RenderableType]]] = {
