@@ -43,6 +43,11 @@ from runnables.question.stack_trace import remove_frames
         ("a.rb:5:in `f': It is locked (Acme::Error)\n\tfrom a.rb:9:in `<main>'",
          "It is locked (Acme::Error)"),
         ("It is locked\n#0 /var/www/a.php(12): Foo->bar()\n#1 {main}", "It is locked"),
+        ("It is locked #0 {main}", "It is locked"),
+        ("error at java.lang.Thread.run(Native Method) why?", "error why?"),
+        ("It is locked at [].forEach (<anonymous>)", "It is locked"),
+        ("It is locked\n... 3 common frames omitted", "It is locked"),
+        ("locked at Foo.Bar(String x) in /a/Foo.cs:line 4 at Foo.Baz()", "locked"),
         ("at com.foo.Bar(Bar.java:12)", "at com.foo.Bar(Bar.java:12)"),
     ],
 )  # fmt: skip
@@ -58,6 +63,8 @@ def test_errors_are_kept_without_frames(text: str, kept: str) -> None:
         "A request at https://api.x.dev:8080/v1/orders fails",
         "Is order #12 (3 items): open? created by me",
         '{"errno": -104, "syscall": "read"}',
+        "Why does it fail at orders.create(Order order)",
+        "I moved a, b ... 12 more\ncreated by the webhook",
     ],
 )
 def test_other_text_is_unchanged(text: str) -> None:

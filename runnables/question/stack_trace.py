@@ -33,9 +33,15 @@ _FRAMES = re.compile(
 )
 
 _HINT = re.compile(
-    r":\d|, line \d|\(\d+\): |goroutine \d|Traceback \(|^[ \t]*at [^\s(]{1,300}\(", re.MULTILINE
+    r":\d|[ :]line\s\d|\(\d+\):\s|\{main\}|goroutine\s\d|Traceback \(|frames omitted"
+    r"|\((?:[Nn]ative|Unknown Source|<anonymous>)|^[ \t]*at\s[^\s(]{1,300}\(",
+    re.MULTILINE,
 )
-"""Matches in every text with frames; much faster than `_FRAMES`."""
+"""Matches in a text with frames, unless they may be prose; much faster than `_FRAMES`.
+
+`... 12 more`, a line `created by the server`, or `at orders.create()` at the end of a line may be prose.
+These are removed only if something else in the text looks like a frame.
+"""
 
 _SYSTEM_ERROR = re.compile(
     r"errno: (?:-?\d+|'\w+'),\s*(code: '\w+'),\s*syscall: '\w+'"
@@ -53,8 +59,8 @@ Documents name only the class.
 def remove_frames(text: str) -> str:
     """Return `text` without the frames of stack traces: files, lines, functions and addresses.
 
-    The names and messages of errors stay, but exceptions lose their package. A text of only frames is
-    returned unchanged.
+    The names and messages of errors stay, but exceptions lose their package. Of the properties of a Node.js
+    error, only `code` stays. A text of only frames is returned unchanged.
     """
     kept = _FRAMES.sub(" ", text) if _HINT.search(text) else text
     kept = _SYSTEM_ERROR.sub(r"\1", kept)
