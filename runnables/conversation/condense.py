@@ -144,7 +144,7 @@ class _Condenser:
         reply = (await self._output.ask_first(self._models, variables, timed)).value
         if reply.small_talk and may_be_small_talk(details_of(question)):
             return reply
-        condensed = " ".join(unescape_data(reply.question).replace(_JSON_PLACEHOLDER, " ").split())
+        condensed = _without_placeholders(unescape_data(reply.question))
         details = extract_details(text)
         reason = await asyncio.to_thread(
             _rejection_reason, condensed, text, details, question.history
@@ -152,7 +152,7 @@ class _Condenser:
         if reason is not None:
             log.warning("%s: the model's question is %s; using rules", STEP_NAME, reason)
             return None
-        if condensed == " ".join(text.replace(_JSON_PLACEHOLDER, " ").split()):
+        if condensed == _without_placeholders(text):
             return CondensedQuestion(question=question.text)
         pasted = (body for body, _ in bodies)
         return CondensedQuestion(question=_with_details(condensed, text, details, pasted))
@@ -168,6 +168,11 @@ class _Condenser:
         window = min(int(model.window / model.token_correction) for model in self._models)
         tokens = window - CONDENSED_QUESTION_TOKENS - without_history
         return variables | {"history": _fit_history(question.history, tokens)}
+
+
+def _without_placeholders(text: str) -> str:
+    """Return `text` on one line, without the placeholders of pasted JSON objects."""
+    return " ".join(text.replace(_JSON_PLACEHOLDER, " ").split())
 
 
 def _with_text(question: Question, text: str) -> Question:
@@ -229,9 +234,9 @@ def _with_details(
     Details are the URLs, paths, error codes, parameters and the trace id in `text`.
     """
     values = [*URL.findall(text), *details.paths, *error_codes(text), *_NAME.findall(text)]
-    if details.trace_id:
-        values.append(f"trace_id: {details.trace_id}")
     for value in values:
-        if value.removeprefix("trace_id: ") not in condensed:
+        if value not in condensed:
             condensed = f"{condensed} {value}"
+    if details.trace_id and details.trace_id not in condensed:
+        condensed = f"{condensed} trace_id: {details.trace_id}"
     return "\n".join([condensed, *bodies])

@@ -33,9 +33,9 @@ class Reranker(BaseDocumentCompressor, ABC):
     ) -> dict[int, float | None]:
         """Return the scores of `passages` by index, best passage first.
 
-        The score is None for a passage that is ordered without a score. Some passages may be missing. The
-        deadline of `config` applies. Raises ModelError. A `CompressorReranker` also raises the errors of
-        its compressor.
+        A score is None if the reranker gives the passage a position but no score. Some passages may be
+        missing. The deadline of `config` applies. Raises ModelError. A `CompressorReranker` also raises the
+        errors of its compressor.
         """
 
     async def acompress_documents(

@@ -64,7 +64,8 @@ def count_matching_segments(path: str, url: str) -> int:
     """Return the number of segments of `path` that equal the segments of `url`; 0 if they do not match.
 
     The two are aligned at their ends: the number is 1 for the path `/gw/orders/42` and the URL
-    `/orders/{id}`. A placeholder in `url` matches any segment of `path`, but does not count.
+    `/orders/{id}`. A placeholder in `url` does not count. It matches any segment of `path`, except the
+    first segment of a `path` that is shorter than `url`.
 
     The longer of the two may have further segments at its start, such as the prefix of a gateway or the
     base path of the server. If `path` has only one segment, all segments before the last one of `url` must

@@ -202,10 +202,10 @@ def _rank_chunks_of(
     question: Question,
     retrieved: Sequence[RetrievedChunk],
 ) -> list[RetrievedChunk]:
-    """Return all chunks of `documents`: first those in `retrieved`, then the others.
+    """Return all chunks of `documents` that the question's filters allow.
 
-    The others are sorted by the number of words of the question that a chunk contains, largest first.
-    Common words such as "the" do not count.
+    Those in `retrieved` come first, then the others. The others are sorted by the number of words of the
+    question that a chunk contains, largest first. Common words such as "the" do not count.
     """
     words = set(query_words(details_of(question).search_query))
     chunks = _chunks_of(library, documents, question.filters)
@@ -251,6 +251,6 @@ def _open_section(
 
 
 def _no_such_section(chunks: Sequence[RetrievedChunk]) -> str:
-    """Return a message that lists the headings of `chunks`, which are all chunks of a document."""
+    """Return a message that lists the headings of `chunks`, the chunks of the documents that were named."""
     headings = list(dict.fromkeys(r.chunk.section for r in chunks if r.chunk.section))
     return f"no such section; the document has: {', '.join(headings[:MAX_SUGGESTED_HEADINGS])}"
