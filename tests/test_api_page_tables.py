@@ -240,6 +240,35 @@ def test_headers_and_body_of_the_response_are_not_parameters(tmp_path: Path) -> 
     assert any("event" in block.text for block in operation.prose if block.kind == "table")
 
 
+def test_listed_calls_with_the_same_method_share_headers_and_public_parameters(
+    tmp_path: Path,
+) -> None:
+    text = """# 船只
+
+| Name | Method | Path |
+| --- | --- | --- |
+| List boats | GET | /boats |
+| List berths | GET | /berths |
+
+## Headers
+
+| Name | Required | Description |
+| --- | --- | --- |
+| X-Token | yes | The token |
+
+## 公共参数
+
+| 名称 | 类型 | 必填 | 描述 |
+| --- | --- | --- | --- |
+| region | string | 是 | 地域 |
+"""
+    operations = read_operations(text, tmp_path / "page.md")
+    assert [operation.url for operation in operations] == ["/boats", "/berths"]
+    for operation in operations:
+        assert [parameter.name for parameter in operation.request_headers] == ["X-Token"]
+        assert [parameter.name for parameter in operation.public_parameters] == ["region"]
+
+
 def test_column_of_contents_describes_parameters(tmp_path: Path) -> None:
     text = """# 在线人数
 

@@ -298,7 +298,7 @@ def listed_operations(first: PageOperation, listed: Sequence[ListedCall]) -> lis
     `first` was read from the section that all calls share. Its content is copied to the other operations:
 
     - The error codes are copied to all operations.
-    - The parameters are copied to operations with the same method, and to calls without a name.
+    - The headers and parameters are copied to operations with the same method, and to calls without a name.
     - The permissions are copied to calls without a name. A call with a name gets those in its `scopes`.
 
     If the method of `first` has no body, its body parameters move to the first operation whose method has
@@ -315,6 +315,8 @@ def listed_operations(first: PageOperation, listed: Sequence[ListedCall]) -> lis
         other.error_codes = list(first.error_codes)
         other.permissions = scopes_of_value(item.scopes) if item.name else list(first.permissions)
         if item.call.method == first.method or not item.name:
+            other.request_headers = list(first.request_headers)
+            other.public_parameters = list(first.public_parameters)
             other.request_parameters = list(first.request_parameters)
             other.response_parameters = list(first.response_parameters)
         if body and item.call.method in _BODY_METHODS:
