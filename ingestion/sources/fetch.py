@@ -194,7 +194,7 @@ class _DownloadThread:
             body += piece
             if len(body) > self.downloader.bytes_left:
                 megabytes = self.downloader.limits.file_bytes / 1_000_000
-                raise SourceError(f"larger than {megabytes:g} MB (APIDESK_MAX_FILE_BYTES)")
+                raise SourceError(f"exceeds {megabytes:g} MB in total (APIDESK_MAX_FILE_BYTES)")
             if self.seconds_left <= 0:
                 raise self._too_slow()
         self.downloader.bytes_left -= len(body)
