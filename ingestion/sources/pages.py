@@ -10,6 +10,7 @@ import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass, field, replace
 from functools import partial
+from itertools import dropwhile
 from pathlib import Path
 from typing import NamedTuple, TypeVar
 
@@ -35,9 +36,9 @@ from schemas.choices import Language
 from schemas.document import Section, SourceDocument
 from schemas.platform import PageFolderConfig, PageFormat, PageSourceConfig, SourceLimits
 
-_ORIGIN = re.compile(r"(?:source: *)?https?://\S+", re.IGNORECASE)
+_SOURCE_URL = re.compile(r"(?:source: *)?https?://\S+", re.IGNORECASE)
 """A heading that is only the URL from which the page was copied."""
-_UNNAMED = re.compile(r"_?index|readme|overview|[\W\d_]*", re.IGNORECASE)
+_UNINFORMATIVE_NAME = re.compile(r"_?index|readme|overview|[\W\d_]*", re.IGNORECASE)
 """Names of files that do not say what the page is about."""
 MAX_TITLE_CHARS = 500
 MAX_SHORT_NAME_CHARS = 3
@@ -129,7 +130,7 @@ def parse_page(source: PageFolderConfig, path: Path, content: PageContent) -> Pa
     a malformed `page_url`.
     """
     page = _page_of_file(source, path, content)
-    if page is None or _is_skipped(source, page.content.values):
+    if page is None or _skip_key(source, page.content.values):
         return None
     return _parse(source, page)
 
@@ -139,8 +140,8 @@ def reason_to_skip(source: PageFolderConfig, path: Path, content: PageContent) -
     page = _page_of_file(source, path, content)
     if page is None:
         return "its name does not match `file_name`"
-    values = page.content.values
-    return next((f"`{name}` is true" for name in source.skip if _is_true(values.get(name))), "")
+    key = _skip_key(source, page.content.values)
+    return f"`{key}` is true" if key else ""
 
 
 def _page_of_file(source: PageFolderConfig, path: Path, content: PageContent) -> SourcePage | None:
@@ -155,30 +156,31 @@ def _page_of_file(source: PageFolderConfig, path: Path, content: PageContent) ->
 def _parse(source: PageSourceConfig, page: SourcePage) -> ParsedPage | None:
     """Parse `page`; None if it has no body and its front matter names no API operation."""
     values, parts, page_format = page.content
-    parsed = [
+    blocks_by_part = [
         (part, list(add_anchors(parse_blocks(part.markdown), source.anchors))) for part in parts
     ]
     declared = declared_operation(values) if source.api_pages else ""
-    has_body = any(block.kind != "heading" for _, blocks in parsed for block in blocks)
+    has_body = any(block.kind != "heading" for _, blocks in blocks_by_part for block in blocks)
     if not has_body and not declared:
         return None
     name = page.id.rpartition("/")[2]
-    heading = _first_heading(parsed, name)
+    heading = _first_heading(blocks_by_part, name)
     title = (_page_title(source, values) or heading or title_of_name(name))[:MAX_TITLE_CHARS]
-    if len(parsed) == 1:
-        parsed = [(parsed[0][0], with_numbered_headings(parsed[0][1]))]
+    if len(blocks_by_part) == 1:
+        [(part, blocks)] = blocks_by_part
+        blocks_by_part = [(part, with_numbered_headings(blocks))]
     if page_format == "markdown":
         lead = lead_blocks(values, title)
-        parsed = [(part, with_lead(blocks, lead)) for part, blocks in parsed]
+        blocks_by_part = [(part, with_lead(blocks, lead)) for part, blocks in blocks_by_part]
     api = ApiPage((), ())
-    if source.api_pages and len(parsed) == 1 and page_format != "text":
-        api = read_operations(parsed[0][1], title, declared)
+    if source.api_pages and len(blocks_by_part) == 1 and page_format != "text":
+        api = read_operations(blocks_by_part[0][1], title, declared)
     return ParsedPage(
         document_id=page.id,
         title=title,
         url=page_url(source.page_url, values),
         values=values,
-        parts=parsed,
+        parts=blocks_by_part,
         api=api,
         url_at=lambda anchor: page_url(source.page_url, {**values, "anchor": anchor}),
     )
@@ -192,7 +194,7 @@ def documents_of_page(source: PageSourceConfig, page: SourcePage) -> list[Source
     page has no content, and None if the source skips the page. Raises ConfigurationError for a malformed
     `page_url`.
     """
-    if _is_skipped(source, page.content.values):
+    if _skip_key(source, page.content.values):
         return None
     parsed = _parse(source, page)
     if parsed is None:
@@ -274,7 +276,7 @@ def _full_name(page: ParsedPage, operation: PageOperation) -> str:
 
     - The page has 2 to `MAX_TOPIC_OPERATIONS` operations.
     - At least half of their names are as short as "List" or "删除".
-    - The title is not generic, such as "Overview", and not already part of the name.
+    - The title is neither generic, as "Overview" is, nor already part of the name.
     """
     names = [each.name for each in page.api.operations]
     is_topic = 1 < len(names) <= MAX_TOPIC_OPERATIONS and not is_generic_heading(page.title)
@@ -320,8 +322,9 @@ def _merge_values(
     return {**groups, **values, **path_values(path, source.path)}
 
 
-def _is_skipped(source: PageSourceConfig, values: PageValues) -> bool:
-    return any(_is_true(values.get(key)) for key in source.skip)
+def _skip_key(source: PageSourceConfig, values: PageValues) -> str:
+    """Return the key in `values` because of which `source` skips the page; empty if it does not."""
+    return next((key for key in source.skip if _is_true(values.get(key))), "")
 
 
 def _is_true(value: object) -> bool:
@@ -377,19 +380,30 @@ def _apply_part_values(
     )
 
 
-def _first_heading(parsed: Iterable[tuple[PagePart, list[MarkdownBlock]]], name: str) -> str:
+def _first_heading(
+    blocks_by_part: Iterable[tuple[PagePart, list[MarkdownBlock]]], name: str
+) -> str:
     """Return the first heading of a page. A heading that is only the URL of the original page is skipped.
 
-    The result is empty if there is no heading. It is also empty if the heading is generic, such as
-    "Request" or "1 概述", and the file name `name` is not.
+    The result is empty if there is no heading. It is also empty if the file name `name` is informative and
+    one of these is true:
+
+    - The heading is below level 1 and generic, such as "Request".
+    - The heading names a first chapter, such as "1 概述", and a later heading has level 1.
     """
-    headings = (block for _, blocks in parsed for block in blocks if block.kind == "heading")
-    first = next((block for block in headings if not _ORIGIN.fullmatch(block.title)), None)
-    if first is None:
+    blocks = (block for _, blocks in blocks_by_part for block in blocks)
+    headings = [block for block in blocks if block.kind == "heading"]
+    titled = list(dropwhile(lambda block: _SOURCE_URL.fullmatch(block.title), headings))
+    if not titled:
         return ""
+    first, *later = titled
     is_generic = first.level > 1 and is_generic_heading(first.title)
-    is_chapter = is_first_chapter_title(first.title) and any(block.level == 1 for block in headings)
-    return "" if (is_generic or is_chapter) and not _UNNAMED.fullmatch(name) else first.title
+    is_chapter = is_first_chapter_title(first.title) and any(block.level == 1 for block in later)
+    return (
+        ""
+        if (is_generic or is_chapter) and not _UNINFORMATIVE_NAME.fullmatch(name)
+        else first.title
+    )
 
 
 def _sections(

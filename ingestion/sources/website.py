@@ -108,7 +108,7 @@ class _Crawl:
         self._limits = limits
         self._site_url = httpx.URL(source.site_url)
         self._start_page = _without_fragment(source.url or "")
-        """The URL of the start page; empty if the pages come from a sitemap and there is no `url`."""
+        """The URL of the start page; empty if the pages come from a sitemap."""
         path = self._site_url.raw_path.decode("ascii").partition("?")[0]
         self._folder = path.rpartition("/")[0] + "/"
         """The folder of the start page.
@@ -140,10 +140,10 @@ class _Crawl:
 
     def results(self) -> Iterator[RemotePage | SourceError | Waiting]:
         yield from self._read_robots()
-        if self._source.sitemap is None:
-            self._enqueue(self._source.site_url, 0)
+        if self._start_page:
+            self._enqueue(self._start_page, 0)
         else:
-            yield from self._read_sitemaps(self._source.sitemap)
+            yield from self._read_sitemaps(self._source.site_url)
         try:
             yield from self._read_pages()
         except SourceError:
@@ -208,8 +208,8 @@ class _Crawl:
         except (CrossOriginError, DisallowedError, StatusError) as error:
             if isinstance(error, DisallowedError):
                 self._count_redirect(url, _without_fragment(error.url))
-            is_gone = not isinstance(error, StatusError) or error.status in _GONE_STATUSES
-            if is_gone and url != self._start_page:
+            can_skip = not isinstance(error, StatusError) or error.status in _GONE_STATUSES
+            if can_skip and url != self._start_page:
                 return
             raise
         final = _without_fragment(download.url)
@@ -220,7 +220,7 @@ class _Crawl:
         if page_format is None:
             return
         links = find_links(download.data, final) if page_format == "html" else PageLinks()
-        follows = self._source.sitemap is None and depth < self._source.depth and links.may_follow
+        follows = self._start_page and depth < self._source.depth and links.may_follow
         for link in links.urls if follows else ():
             self._enqueue(link, depth + 1)
         if links.may_index and self._is_wanted(final):
@@ -264,7 +264,7 @@ class _Crawl:
             return False
         target = parts.raw_path.decode("ascii")
         include, exclude = self._source.include, self._source.exclude
-        if not include and self._source.url and not target.startswith(self._folder):
+        if not include and self._start_page and not target.startswith(self._folder):
             return False
         return (
             (not include or any(pattern.search(target) for pattern in include))

@@ -191,10 +191,10 @@ def _describes(paragraph: str) -> bool:
     """
     text = text_of(paragraph)
     is_bold = _BOLD_LINE.fullmatch(paragraph.strip()) is not None
-    is_label = (is_bold or text.endswith((":", "："))) and len(text) <= MAX_CAPTION_CHARS
+    is_caption = (is_bold or text.endswith((":", "："))) and len(text) <= MAX_CAPTION_CHARS
     return (
         len(text) > 8
-        and not is_label
+        and not is_caption
         and not CALL.search(text)
         and not begins_with_permissions(paragraph)
     )

@@ -8,8 +8,8 @@ Some pages describe the fields of an API in `<div>` elements, without tables or 
 is an element that contains the field's name, its type and possibly "required", each in a child element. The
 head becomes a paragraph such as "`owner.name` string required" with the full name of the field.
 
-A table keeps at most one header row and no spans; a table that only positions other content becomes a
-`<div>`.
+Each table keeps at most one header row, and spans are filled with cells. A table that only positions other
+content becomes a `<div>`.
 """
 
 import re
@@ -80,7 +80,7 @@ def mark_operations(content: Tag) -> None:
 
 
 def _replace_element(element: Tag, name: str, mark: str, text: str) -> None:
-    """Rename `element` to `name`, and replace its content by an element named `mark` with `text`."""
+    """Rename `element` to `name`, and replace its content with an element named `mark` with `text`."""
     element.clear()
     element.name = name
     inner = Tag(name=mark)
@@ -174,9 +174,9 @@ def normalise_tables(content: Tag) -> None:
         if _is_layout(table):
             table.name = "div"
     normaliser = _TableNormaliser()
-    for row in content.find_all(_TABLE_PARTS):
-        if row.find_parent("table") is None:
-            row.name = "div"
+    for part in content.find_all(_TABLE_PARTS):
+        if part.find_parent("table") is None:
+            part.name = "div"
     for table in content.find_all("table"):
         for caption in table.find_all("caption"):
             caption.name = "p"
@@ -188,8 +188,9 @@ def normalise_tables(content: Tag) -> None:
 def _move_rows_out(table: Tag) -> None:
     """Move the rows of a nested table into the outer table, below the row that contains the nested table.
 
-    The rows are indented, and their cells are moved to the columns with the same headers. If the outer
-    table has no headers, nothing is moved.
+    The rows are indented, and their cells are moved to the columns with the same headers. Nothing is moved
+    if the outer table has no headers or only one column, if the nested table is in the row of the headers,
+    or if it contains another table.
     """
     row = table.find_parent("tr")
     outer = row.find_parent("table") if row is not None else None
@@ -205,7 +206,7 @@ def _move_rows_out(table: Tag) -> None:
         for index, name in enumerate(names)
     ]
     table.extract()
-    below = row
+    previous = row
     for inner in inner_rows[1:] if _titles(inner_rows[0]) else inner_rows:
         cells = [Tag(name="td") for _ in titles]
         for index, cell in enumerate(inner.find_all(["td", "th"], recursive=False)):
@@ -215,8 +216,8 @@ def _move_rows_out(table: Tag) -> None:
         new = Tag(name="tr", attrs={"data-nesting": str(depth)})
         cells[0]["style"] = f"padding-left: {16 * depth}px"
         new.extend(cells)
-        below.insert_after(new)
-        below = new
+        previous.insert_after(new)
+        previous = new
 
 
 def _titles(row: Tag) -> list[str]:
@@ -264,26 +265,31 @@ class _TableNormaliser:
         rows: list[Tag] = list(table.find_all("tr"))
         if rows and all(map(_is_named_row, rows)):
             rows.insert(0, _add_empty_header(rows[0]))
-        headers = max(1, sum(1 for _ in takewhile(_titles, rows)))
-        widths = [self._fill_row(row, None) for row in rows[:headers]]
-        for above, row in pairwise(rows[:headers]):
+        if not rows:
+            return
+        # Without header cells, the first row is the header.
+        header_count = max(1, sum(1 for _ in takewhile(_titles, rows)))
+        headers, body = rows[:header_count], rows[header_count:]
+        header_widths = [self._fill_row(row, None) for row in headers]
+        for above, row in pairwise(headers):
             _merge_headers(above, row)
-        rows = rows[headers - 1 :]
-        if rows:
-            titles = list(map(_line, rows[0].find_all(["td", "th"], recursive=False)))
-            widths = [widths[-1], *(self._fill_row(row, titles) for row in rows[1:])]
-            rows[0]["data-columns"] = str(max(widths))
-            for _ in range(max(widths) - widths[0]):
-                self._append(rows[0], "")
+        header, header_width = headers[-1], header_widths[-1]  # the others are merged into it
+        titles = list(map(_line, header.find_all(["td", "th"], recursive=False)))
+        width = max([header_width, *(self._fill_row(row, titles) for row in body)])
+        header["data-columns"] = str(width)
+        for _ in range(width - header_width):
+            self._append(header, "")
 
     def _fill_row(self, row: Tag, titles: Sequence[str] | None) -> int:
         """Add cells where spans cover positions of `row`, and return the row's number of columns.
 
-        A cell that spans several columns is repeated in those of them that have a title of their own, or in
-        all of them if the table has no titles. The only cell of a row is not repeated, because it is the
-        title of the rows below. `titles` are the titles of the columns. In rows of the header, `titles` is
-        None, and cells that span several columns are not repeated. A cell that spans several rows is
-        repeated in the rows below.
+        `titles` are the titles of the columns, or None for a row of the header.
+
+        - A cell that spans several rows is repeated in the rows below.
+        - A cell that spans several columns is repeated in those of them that have a title of their own, or
+          in all of them if the table has no titles.
+        - The only cell of a row is not repeated in other columns: it is the title of the rows below.
+        - A cell in a row of the header is not repeated in other columns.
         """
         cells = row.find_all(["td", "th"], recursive=False)
         if len(cells) == 1 and not self.spanning:
@@ -348,7 +354,7 @@ def _span(cell: Tag, name: str) -> int:
 
 
 def _merge_spacers(table: Tag) -> None:
-    """Replace the empty cells before the name of a nested field by a style that indents the name's cell.
+    """Replace the empty cells before the name of a nested field with a style that indents the name's cell.
 
     To do so, a titled column is merged with the untitled columns after it, if each row has text in at most
     one of these columns and the untitled columns are not all empty.
