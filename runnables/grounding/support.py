@@ -121,16 +121,15 @@ def is_supported(statement: str, cited: Sequence[Chunk], question: str) -> bool:
     Words cannot be compared with chunks in another language. For such chunks, one shared identifier is
     enough, and a statement without identifiers passes.
     """
-    text = normalise(strip_citations(statement))
-    return contains_numbers(text, cited, question) and _shares_words_or_identifier(
-        text, cited, question
+    return contains_numbers(statement, cited, question) and _shares_words_or_identifier(
+        normalise(strip_citations(statement)), cited, question
     )
 
 
 def contains_numbers(statement: str, cited: Sequence[Chunk], question: str) -> bool:
     """Return whether `cited` or `question` contains the numbers of `statement`; False without chunks."""
     prose = _prose(normalise(strip_citations(statement)))
-    return bool(cited) and _contains_numbers(f"{_join_texts(cited)}\n{question}", prose)
+    return bool(cited) and _has_numbers_of(prose, f"{_join_texts(cited)}\n{question}")
 
 
 def word_share(statement: str, text: str, question: str = "") -> float:
@@ -157,8 +156,8 @@ def word_share(statement: str, text: str, question: str = "") -> float:
 def inferred_support(statement: str, chunk: Chunk, question: str) -> float:
     """Return the share of `statement` that `chunk` contains, 0 to 1, to find a missing citation.
 
-    The share is that of content words or, if the chunk is in another language, of identifiers. The result
-    is 0 if no citation can be inferred:
+    The share is that of content words and identifiers or, if the chunk is in another language, of
+    identifiers only. The result is 0 if no citation can be inferred:
 
     - The share is less than `MIN_INFERRED_SHARE`.
     - The chunk does not support the statement (see `is_supported`).
@@ -172,13 +171,15 @@ def inferred_support(statement: str, chunk: Chunk, question: str) -> float:
         has_enough_words = len(_content_words(statement)) >= MIN_INFERRED_WORDS
         share = word_share(statement, text) if has_enough_words else 0.0
     else:
-        identifiers = _IDENTIFIER.findall(statement)
-        found = sum(identifier.lower() in text.lower() for identifier in identifiers)
-        share = found / len(identifiers) if identifiers else 0.0
+        share = _identifier_share(statement, text) or 0.0
     return share if share >= MIN_INFERRED_SHARE else 0.0
 
 
 def _content_words(text: str) -> set[str]:
+    """Return the stems of the words of `text` that are not numbers and not very common.
+
+    Unlike in `coverage`, stop words count if they are not very common.
+    """
     words = (word for word in vocabulary_words(text) if not word[0].isdecimal())
     return {stem(word) for word in words if zipf_frequency(word) < COMMON_ZIPF}
 
@@ -198,7 +199,7 @@ def _shares_words_or_identifier(statement: str, cited: Sequence[Chunk], question
 
     Words are compared with the chunks in the language of the statement. If all chunks are in this language,
     no sentence may be about another topic (see `_has_unrelated_sentence`). If a chunk is in another
-    language, a shared identifier is also enough (see `_shares_identifier`).
+    language, a shared identifier is also enough, and a statement without identifiers passes.
 
     The language is detected in the text of each chunk, because `Chunk.language` is that of the whole
     document, whose sections may be in several languages.
@@ -209,7 +210,10 @@ def _shares_words_or_identifier(statement: str, cited: Sequence[Chunk], question
     if same_language and word_share(statement, text, question) >= MIN_WORD_SHARE:
         is_mixed = len(same_language) < len(cited)
         return is_mixed or not _has_unrelated_sentence(statement, text, question)
-    return len(same_language) < len(cited) and _shares_identifier(statement, _join_texts(cited))
+    if len(same_language) == len(cited):
+        return False
+    share = _identifier_share(statement, _join_texts(cited))
+    return share is None or share > 0
 
 
 def _has_unrelated_sentence(statement: str, text: str, question: str) -> bool:
@@ -226,14 +230,15 @@ def _has_unrelated_sentence(statement: str, text: str, question: str) -> bool:
     )
 
 
-def _shares_identifier(statement: str, text: str) -> bool:
-    """Return whether `text` contains an identifier of `statement`; True if `statement` has none."""
+def _identifier_share(statement: str, text: str) -> float | None:
+    """Return the share of the identifiers of `statement` that `text` contains; None if it has none."""
     identifiers = _IDENTIFIER.findall(statement)
     text = text.lower()
-    return not identifiers or any(identifier.lower() in text for identifier in identifiers)
+    found = sum(identifier.lower() in text for identifier in identifiers)
+    return found / len(identifiers) if identifiers else None
 
 
-def _contains_numbers(text: str, prose: str) -> bool:
+def _has_numbers_of(prose: str, text: str) -> bool:
     """Return whether `text` contains all numbers of `prose` that must be supported.
 
     The item numbers of lists in `text` do not count. A number with a known unit matches an equal quantity,
@@ -245,7 +250,7 @@ def _contains_numbers(text: str, prose: str) -> bool:
         return True
     available = extract_quantities(_LIST_NUMBER.sub("", text))
     amounts = {quantity.amount for quantity in available}
-    unitless = {part for quantity in available for part in quantity.parts}
+    unitless = {value for quantity in available for value in quantity.other_values}
     unitless |= {q.value for q in available if q.amount is None and not q.has_counter}
     values = unitless | {quantity.value for quantity in available}
     return all(
@@ -300,7 +305,11 @@ Longer ones are compared as written.
 """
 
 MIN_LARGE_NUMBER = 20
-"""Smaller numbers that are written in words may be idioms; `_is_checked` says when they need support."""
+"""Smaller numbers that are written in words may be idioms; `_is_checked` says when they need support.
+
+A Chinese numeral that does not begin with a digit and 十, 百, 千 or 万, such as 千万 or 二〇二六, may
+always be an idiom.
+"""
 
 _DAY = Decimal(86_400)
 _UNITS: Mapping[str, Unit] = {
@@ -320,7 +329,7 @@ _UNITS: Mapping[str, Unit] = {
     "点": ("clock", Decimal(60)),
     **dict.fromkeys(("%", "百分点", "percent", "per cent"), ("percent", Decimal(1))),
 }
-_MULTIPLES = {
+_HAN_AFTER_DIGITS = {
     "百": 100,
     "千": 1_000,
     "万": 10**4,
@@ -329,28 +338,32 @@ _MULTIPLES = {
     "千万": 10**7,
     "亿": 10**8,
 }
+"""Multipliers after a number in digits, as in 3 万."""
 _HAN_DIGITS = {digit: value for value, digit in enumerate("零一二三四五六七八九")} | {
     "〇": 0,
     "两": 2,
 }
 _HAN_MULTIPLIERS = {"十": 10, "百": 100, "千": 1_000, "万": 10_000}
+"""Multipliers within a Chinese numeral, as in 三万."""
 _NUMBER_WORDS = {
     "two": 2, "three": 3, "four": 4, "five": 5, "six": 6, "seven": 7, "eight": 8, "nine": 9, "ten": 10,
     "eleven": 11, "twelve": 12, "thirteen": 13, "fourteen": 14, "fifteen": 15, "sixteen": 16,
     "seventeen": 17, "eighteen": 18, "nineteen": 19, "twenty": 20, "thirty": 30, "forty": 40, "fifty": 50,
     "sixty": 60, "seventy": 70, "eighty": 80, "ninety": 90,
 }  # fmt: skip
-_MULTIPLIERS = {"hundred": 100, "thousand": 1_000, "million": 1_000_000}
-_SUFFIXES = {"k": 1_000, "thousand": 1_000, "w": 10_000, "m": 1_000_000, "million": 1_000_000}
+_ENGLISH_MULTIPLIERS = {"hundred": 100, "thousand": 1_000, "million": 1_000_000}
+"""Multipliers within an English numeral, as in "three thousand"."""
+_LATIN_SUFFIXES = {"k": 1_000, "thousand": 1_000, "w": 10_000, "m": 1_000_000, "million": 1_000_000}
+"""Multipliers after a number in digits, as in `20k` and `20 thousand`."""
 
-_MULTIPLIER = "|".join(_MULTIPLIERS)
+_MULTIPLIER_WORD = "|".join(_ENGLISH_MULTIPLIERS)
 _ONES = "|".join(word for word, value in _NUMBER_WORDS.items() if value < 10)
 _TENS = "|".join(word for word, value in _NUMBER_WORDS.items() if value >= 20)
 _BELOW_HUNDRED = rf"(?:(?:{_TENS})(?:[\s-](?:{_ONES})\b|-one\b)?|{'|'.join(_NUMBER_WORDS)})"
 _NUMBER_IN_WORDS = (
-    rf"(?:{_BELOW_HUNDRED}|(?:an?|one)(?=\s(?:{_MULTIPLIER})\b))"
-    rf"(?:\s(?:{_MULTIPLIER})\b"
-    rf"(?:\s{_BELOW_HUNDRED}\b|\sand\s{_BELOW_HUNDRED}\b(?!\s(?:{_MULTIPLIER})\b))?)*"
+    rf"(?:{_BELOW_HUNDRED}|(?:an?|one)(?=\s(?:{_MULTIPLIER_WORD})\b))"
+    rf"(?:\s(?:{_MULTIPLIER_WORD})\b"
+    rf"(?:\s{_BELOW_HUNDRED}\b|\sand\s{_BELOW_HUNDRED}\b(?!\s(?:{_MULTIPLIER_WORD})\b))?)*"
     r"(?!-(?:first|third|[a-z]+th)\b)"
 )
 """Matches `twenty`, `twenty-one`, `five hundred` and `a thousand and fifty`, but not `one` alone."""
@@ -358,24 +371,37 @@ _NUMBER_IN_WORDS = (
 _LARGE_HAN_NUMBER = re.compile(r"[一二两三四五六七八九][十百千万]")
 
 
-def _alternatives(words: Mapping[str, object], *, ascii_only: bool) -> str:
-    selected = [word for word in words if word.isascii() == ascii_only]
+def _alternatives(words: Mapping[str, object], *, is_ascii: bool) -> str:
+    selected = [word for word in words if word.isascii() == is_ascii]
     return "|".join(map(re.escape, sorted(selected, key=len, reverse=True)))
 
 
 _NUMBER = re.compile(
-    r"(?P<date>\d{4}(?:[-/.]|\s?年\s?)\d{1,2}(?:[-/.]|\s?月\s?)\d{1,2}(?!\d)(?:\s?日)?)"
-    r"|(?P<clock>(?<![\d:])\d{1,2}:\d\d(?!\d))"
-    r"|(?P<digits>\d{1,3}(?:,\d{3})+(?:\.\d+)?(?![,\d])|\d+(?:\.\d+)*)(?:\s*(?P<multiple>[十百千]?万(?!一)|亿(?!一)|百(?!分)|千(?![克米瓦卡赫字])))?"
-    rf"(?:\s?(?P<suffix>{'|'.join(_SUFFIXES)})(?![A-Za-z]))?"
-    r"|(?<!第)(?P<share>百分之)?(?P<han>[零〇一二两三四五六七八九十百千万]+)"
-    rf"|\b(?P<word>{_NUMBER_IN_WORDS})\b",
-    re.IGNORECASE,
+    rf"""
+    (?P<date>
+        \d{{4}} (?:[-/.]|\s?年\s?) \d{{1,2}} (?:[-/.]|\s?月\s?) \d{{1,2}} (?!\d) (?:\s?日)?
+    )
+    | (?P<clock> (?<![\d:]) \d{{1,2}} : \d\d (?!\d) )
+    | (?P<digits>
+        \d{{1,3}} (?:,\d{{3}})+ (?:\.\d+)? (?![,\d])  # 1,234,567.5, but not 1,234,5
+        | \d+ (?:\.\d+)*
+    )
+    (?: \s* (?P<multiple>
+        (?: [十百千]?万 | 亿 ) (?!一)  # not 万一, "in case"
+        | 百 (?!分)  # not 百分点, "percentage point"
+        | 千 (?![克米瓦卡赫字])  # not a unit: kg, km, kW, kcal, kHz, KB
+    ))?
+    (?: \s? (?P<suffix>{"|".join(_LATIN_SUFFIXES)}) (?![A-Za-z]) )?  # 20k, but not 20km
+    | (?<!第)  # not an ordinal
+    (?P<share>百分之)? (?P<han>[零〇一二两三四五六七八九十百千万]+)
+    | \b (?P<word>{_NUMBER_IN_WORDS}) \b
+    """,
+    re.IGNORECASE | re.VERBOSE,
 )
 _UNIT = re.compile(
-    rf"[\s\-]*(?:(?P<latin>{_alternatives(_UNITS, ascii_only=True)})s?(?![A-Za-z])"
+    rf"[\s\-]*(?:(?P<latin>{_alternatives(_UNITS, is_ascii=True)})s?(?![A-Za-z])"
     # not the start of another word, such as 元素, 日志 or 周期
-    rf"|个?(?P<han>{_alternatives(_UNITS, ascii_only=False)})(?![素志期击支别组]))",
+    rf"|个?(?P<han>{_alternatives(_UNITS, is_ascii=False)})(?![素志期击支别组]))",
     re.IGNORECASE,
 )
 _HALF_HOUR = re.compile(r"(?<!个)(?<!\d)半个?小时|\bhalf an hour\b", re.IGNORECASE)
@@ -390,7 +416,8 @@ class Quantity:
     value: str
     """The number in digits, such as `1000` for `1,000`, `30000` for `3 万` and `20` for `20k`.
 
-    A suffix such as `k` is applied only in `parts`. A date is written as `2026-1-31`, a time as `9:30`.
+    A suffix such as `k` is applied only in `other_values`. A date is written as `2026-1-31`, and a time as
+    `9:30`.
     """
     amount: tuple[QuantityKind, Decimal] | None = None
     """Kind of unit, and amount in seconds, bytes, fen (0.01 yuan), per cent, or minutes after 12 o'clock.
@@ -401,8 +428,8 @@ class Quantity:
     """Whether a Chinese word that is not a known unit follows, as in `10 个包裹`."""
     may_be_idiom: bool = False
     """Whether the number is written in words that may mean something else, such as `一` or `千万`."""
-    parts: tuple[str, ...] = ()
-    """The numbers in a date or a time of day; `20000` for `20k` and `20 thousand`; empty otherwise."""
+    other_values: tuple[str, ...] = ()
+    """Further numbers that it supports: those in a date or time of day; `20000` for `20k`."""
 
 
 def extract_quantities(text: str) -> list[Quantity]:
@@ -427,18 +454,21 @@ def _unit_after(text: str, match: re.Match[str]) -> Unit | None:
 def _to_quantity(text: str, match: re.Match[str], unit: Unit | None) -> Quantity:
     if match["date"]:
         parts = _integers(match["date"])
-        return Quantity("-".join(parts), parts=parts)
+        return Quantity("-".join(parts), other_values=parts)
     if match["clock"]:
         parts = _integers(match["clock"])
         minutes = Decimal(60 * int(parts[0]) + int(parts[1]))
-        return Quantity(":".join(parts), _to_amount(minutes, ("clock", Decimal(1))), parts=parts)
+        clock = _to_amount(minutes, ("clock", Decimal(1)))
+        return Quantity(":".join(parts), clock, other_values=parts)
     value = _value(match)
     has_counter = unit is None and bool(_COUNTER.match(text, match.end()))
     is_decimal = len(value) <= MAX_NUMBER_CHARS and value.count(".") < 2
     amount = _to_amount(Decimal(value), unit) if unit and is_decimal else None
-    multiplied = is_decimal and match["suffix"]
-    parts = (_format(Decimal(value) * _SUFFIXES[multiplied.lower()]),) if multiplied else ()
-    return Quantity(value, amount, has_counter, _may_be_idiom(match, value), parts)
+    other_values: tuple[str, ...] = ()
+    if is_decimal and match["suffix"]:
+        factor = _LATIN_SUFFIXES[match["suffix"].lower()]
+        other_values = (_format(Decimal(value) * factor),)
+    return Quantity(value, amount, has_counter, _may_be_idiom(match, value), other_values)
 
 
 def _may_be_idiom(match: re.Match[str], value: str) -> bool:
@@ -446,6 +476,7 @@ def _may_be_idiom(match: re.Match[str], value: str) -> bool:
         return False
     if match["han"] and not _LARGE_HAN_NUMBER.match(match["han"]):
         return True
+    # The length is tested first, because a very long numeral is not converted to digits (see `_value`).
     return len(value) < 3 and int(value) < MIN_LARGE_NUMBER
 
 
@@ -469,7 +500,7 @@ def _value(match: re.Match[str]) -> str:
     digits = match["digits"].replace(",", "")
     if digits.count(".") > 1:
         return digits
-    return _format(Decimal(digits) * _MULTIPLES.get(match["multiple"], 1))
+    return _format(Decimal(digits) * _HAN_AFTER_DIGITS.get(match["multiple"], 1))
 
 
 def _format(number: Decimal) -> str:
@@ -483,8 +514,8 @@ def _english_value(numeral: str) -> int:
     for word in re.findall(r"[a-z]+", numeral):
         if word == "hundred":
             part = (part or 1) * 100
-        elif word in _MULTIPLIERS:
-            total, part = total + (part or 1) * _MULTIPLIERS[word], 0
+        elif word in _ENGLISH_MULTIPLIERS:
+            total, part = total + (part or 1) * _ENGLISH_MULTIPLIERS[word], 0
         else:
             part += 1 if word == "one" else _NUMBER_WORDS.get(word, 0)
     return total + part
