@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from runnables.models.json_text import UnreadableReply, parse_object
+from runnables.models.json_text import UnreadableReply, is_unfinished, parse_object
 from schemas.answer import AnswerDraft
 
 
@@ -63,3 +63,21 @@ def test_object_is_parsed(text: str, steps: list[str], repaired: bool) -> None:
 def test_unreadable_reply_names_the_problem(text: str, problem: str) -> None:
     with pytest.raises(UnreadableReply, match=problem):
         parse_object(text, AnswerDraft)
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("", True),
+        ("Here is the answer:", True),
+        ("<think>{}", True),
+        ('{"answer": ["a', True),
+        ('{"answer": ["a"]', False),
+        ('{"answer": ["a"]}', False),
+        ('{"answer": ["a" "b"], "question', False),
+    ],
+)
+def test_reply_that_ends_before_or_within_its_object_is_unfinished(
+    text: str, expected: bool
+) -> None:
+    assert is_unfinished(text) is expected

@@ -1,4 +1,4 @@
-"""Parses a model's reply into a validated object, even with text around it or broken JSON."""
+"""Parses a model's reply into a validated object, even if text surrounds the JSON or the JSON is broken."""
 
 import json
 import re
@@ -70,7 +70,7 @@ def strip_thinking(text: str) -> str:
 
 
 def partial_object(text: str) -> dict[str, Any] | None:
-    """Return the JSON object at the first brace of `text`, which may be unfinished; None without an object.
+    """Return the JSON object at the first brace of `text`, which may be unfinished; None if there is none.
 
     An unfinished string in the object is left out.
     """
@@ -83,13 +83,14 @@ def partial_object(text: str) -> dict[str, Any] | None:
 
 
 def is_unfinished(text: str) -> bool:
-    """Return whether `text` ends within the JSON object that starts at its first brace.
+    """Return whether `text` ends before or within the JSON object that starts at its first brace.
 
-    If only the last brace is missing, the object counts as finished. Text with a syntax error before its
-    end does not count as unfinished, because `json_repair` can often repair it.
+    Text without a brace counts as unfinished, because it may have ended before the object. If only the last
+    brace is missing, the object counts as finished. Text with a syntax error before its end does not count
+    as unfinished, because `json_repair` can often repair it.
     """
-    start = strip_thinking(text).partition("{")
-    json_text = "".join(start[1:])
+    _, brace, rest = strip_thinking(text).partition("{")
+    json_text = brace + rest
     is_at_end = _syntax_error(json_text).startswith("EOF while parsing")
     return is_at_end and bool(_syntax_error(f"{json_text}}}"))
 
@@ -113,11 +114,10 @@ def _candidate_objects(text: str, repair: bool) -> Iterator[tuple[bool, dict[str
     for candidate in candidates:
         yield from ((False, value) for value in _decode_objects(candidate))
     for candidate in candidates if repair else ():
-        start = candidate.find("{")
         if is_unfinished(candidate):
             repaired: object = partial_object(candidate)
         else:
-            repaired = _repair(candidate[start:]) if start >= 0 else None
+            repaired = _repair(candidate[candidate.index("{") :])
         if isinstance(repaired, dict):
             yield True, repaired
 
