@@ -35,6 +35,9 @@ def test_language_is_detected(text: str, expected: Language) -> None:
     [
         ("SIGN_ERROR", None),
         ("HTTP 429", None),
+        ("http 429", None),
+        ("sms 1003", None),
+        ("try http 429", "en"),
         ("GET orderId", None),
         ("openid", None),
         ("`order`", None),

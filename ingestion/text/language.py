@@ -59,7 +59,9 @@ _CODE = re.compile(
 """Matches code spans, assignments, options and names of shell commands, and HTTP methods."""
 
 _LATIN_TOKEN = re.compile(r"[A-Za-z0-9_$./:@#+-]+")
-_PLAIN_WORD = re.compile(r"[A-Za-z][a-z]*(?:-[a-z]+)*|[A-Z]+")
+_PLAIN_WORD = re.compile(r"(?=.*[aeiouyAEIOUY])(?:[A-Za-z][a-z]*(?:-[a-z]+)*|[A-Z]+)")
+"""Matches a word, but not an abbreviation without a vowel, such as `http` or `sms`."""
+
 _CHINESE_INTERROGATIVE = re.compile(r"怎|什么|[吗呢啥咋哪]|如何|为何|多少|求助|求解")
 _SURROGATE = re.compile("[\ud800-\udfff]")
 
@@ -88,8 +90,8 @@ def remove_pasted_text(question: str) -> str:
 def detect_question_language(question: str) -> Language | None:
     """Return the language of the words of `question` outside of code; None if there are no such words.
 
-    Code spans, HTTP methods, names and options of shell commands, and identifiers count as code. A question
-    with a Chinese interrogative is Chinese, whatever it quotes.
+    Code spans, HTTP methods, names and options of shell commands, identifiers and abbreviations such as
+    `http` count as code. A question with a Chinese interrogative is Chinese, whatever it quotes.
     """
     prose = _LATIN_TOKEN.sub(_without_identifier, _CODE.sub(" ", question))
     if _CHINESE_INTERROGATIVE.search(prose):
@@ -98,10 +100,10 @@ def detect_question_language(question: str) -> Language | None:
 
 
 def _without_identifier(token: re.Match[str]) -> str:
-    """Return a Latin token if it is a plain word; a space if it may be an identifier.
+    """Return a Latin token if it is a plain word; a space if it may be an identifier or an abbreviation.
 
-    Words in capitals, such as `HTTP`, may be identifiers unless they are very common. Words that no word
-    list contains, such as `openid`, may be identifiers as well.
+    Words in capitals, such as `ID`, may be identifiers unless they are very common. Words without a vowel,
+    such as `http`, and words that no word list contains, such as `openid`, may be identifiers as well.
     """
     word = token[0].rstrip(".:/-")
     frequency = zipf_frequency(word.lower())
