@@ -297,6 +297,26 @@ def test_comparison_names_both_things(questions: list[str], api_name: str, expec
     assert make_standalone("what is the difference?", history) == expected
 
 
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("两者一样吗", "订单列表、退款列表：两者一样吗"),
+        ("这两个排序相同吗", "订单列表、退款列表：这两个排序相同吗"),
+        ("有什么区别", "订单列表、退款列表：有什么区别"),
+        ("do both have pages?", "订单列表、退款列表: do both have pages?"),
+        ("can I use both email and sms?", "can I use both email and sms?"),
+    ],
+)
+def test_follow_up_about_both_names_the_apis_of_the_two_latest_questions(
+    text: str, expected: str
+) -> None:
+    history = [
+        turn("订单列表有哪些参数", "", "订单列表"),
+        turn("退款列表呢", "", "退款列表"),
+    ]
+    assert make_standalone(text, history) == expected
+
+
 @pytest.mark.parametrize("history", [PRICE, REFUND_CALL], ids=["en", "zh"])
 @pytest.mark.parametrize(
     "text",

@@ -66,8 +66,11 @@ _LEADING_PRONOUN = re.compile(
 
 _HOW = re.compile("怎么?|如何")
 
+_BOTH = re.compile(r"[两二]者|[这那]两个|\bboth\b(?!.*\band\b)", re.I)
+"""Matches words that refer to two earlier things, unlike "both" in "both email and SMS"."""
+
 _PRONOUN = re.compile(
-    rf"{_LEADING_PRONOUN.pattern}|这样|上面|前面|刚才|\bit\b(?! possible)"
+    rf"{_LEADING_PRONOUN.pattern}|{_BOTH.pattern}|这样|上面|前面|刚才|\bit\b(?! possible)"
     r"|\b(?:its|this|these|those|they|them|their|(?:is|does|was|did) that)\b"
     r"|\bthat(?= (?:for|in|on|at|to|with)\b|[?!. ]*$)",
     re.I,
@@ -182,7 +185,8 @@ def make_standalone(
     if not _omits_subject(rest, subject or full_subject, history):
         return text
     inserted = full_subject if _asks_for_remedy(rest) else subject
-    if len(history) > 1 and not COMPARISON_WORDS.isdisjoint(split_words(rest)):
+    compares = _BOTH.search(rest) or not COMPARISON_WORDS.isdisjoint(split_words(rest))
+    if len(history) > 1 and compares:
         inserted = add_compared(inserted, history)
     return _insert_subject(inserted, rest) if inserted else text
 

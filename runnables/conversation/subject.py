@@ -175,14 +175,19 @@ def _is_state(clause: str) -> bool:
 def add_compared(subject: str, history: Sequence[Turn]) -> str:
     """Return `subject` with the two things that "what is the difference?" compares.
 
-    These are the phrases in which the two latest questions differ. If they differ in more than one phrase,
-    the subject is unchanged.
+    These are the APIs of the two latest questions. If these questions have no API or the same one, they are
+    the phrases in which the questions differ; if they differ in more than one phrase, the subject is
+    unchanged.
 
     After "how do I create a booking" and "how do I cancel a booking", the subject "cancel a booking"
     becomes "create a booking, cancel a booking". After "... in node" and "... in go", the subject "create a
     booking", which contains neither "node" nor "go", becomes "create a booking: node, go".
     """
     question, latest = history[-2].question, history[-1].question
+    separator, colon = ("、", "：") if is_chinese(question) else (", ", ": ")
+    apis = [turn.api_name for turn in history[-2:] if turn.api_name]
+    if len(set(apis)) == 2:
+        return separator.join(apis)
     words, new_words = words_with_positions(question), words_with_positions(latest)
     texts = ([word.text for word in words], [word.text for word in new_words])
     opcodes = SequenceMatcher(None, *texts).get_opcodes()
@@ -190,7 +195,6 @@ def add_compared(subject: str, history: Sequence[Turn]) -> str:
         case [("replace", start, end, new_start, new_end)] if end - start < len(words):
             replaced = question[words[start].start : words[end - 1].end]
             new = latest[new_words[new_start].start : new_words[new_end - 1].end]
-            separator, colon = ("、", "：") if is_chinese(question) else (", ", ": ")
             for known, other in ((new, replaced), (replaced, new)):
                 name = rf"(?<![A-Za-z0-9_]){re.escape(known)}(?![A-Za-z0-9_])"
                 before, *after = re.split(name, subject, maxsplit=1, flags=re.I)
