@@ -328,3 +328,58 @@ def test_sentence_that_contains_the_url_is_quoted(tmp_path: Path) -> None:
 )
 def test_cut_text_stays_well_formed(text: str, expected: str) -> None:
     assert cut_text(text, 38) == expected
+
+
+NOTE = """---
+deprecated: {deprecated}
+---
+
+# {name}
+
+`POST {url}`
+
+{text}
+
+## 请求头
+
+| 变量名 | 必填 | 类型 | 描述 |
+| --- | --- | --- | --- |
+| X-Shop-Key | 是 | String | 店铺密钥 |
+
+## 错误码
+
+| 名称 | 描述 | 解决方案 |
+| --- | --- | --- |
+| 4711 | 密钥无效 | 重新获取密钥 |
+"""
+
+
+@pytest.fixture(scope="module")
+def notes(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("notes")
+    (folder / "platform.toml").write_text(PLATFORM)
+    (folder / "guides").mkdir()
+    pages = (("a", True, "推送便笺"), ("b", True, "撤回便笺"), ("c", True, "转发便笺"), ("d", False, "发送便笺"))  # fmt: skip
+    for letter, deprecated, name in pages:
+        page = NOTE.format(
+            deprecated=str(deprecated).lower(), name=name, url=f"/v1/{letter}/notes", text=f"{name}给店员。"
+        )  # fmt: skip
+        (folder / "guides" / f"{letter}.md").write_text(page)
+    return folder
+
+
+@pytest.mark.parametrize(
+    ("question", "name"),
+    [
+        ("X-Shop-Key 怎么传", "发送便笺"),
+        ("便笺怎么给店员", "发送便笺"),
+        ("4711", "发送便笺"),
+        ("推送便笺的请求头", "推送便笺"),
+        ("/v1/a/notes 怎么调用", "推送便笺"),
+        ("撤回便笺用哪个接口", "撤回便笺"),
+    ],
+)
+def test_deprecated_api_comes_first_only_if_it_is_named(
+    notes: Path, question: str, name: str
+) -> None:
+    assert ask(notes, question).answer[0].startswith(f"**{name}**")

@@ -279,7 +279,7 @@ class RankedPassage:
     """Whether the question is about an error number and the passage contains this number."""
     features: Mapping[str, float]
     relevance: float
-    """The weighted sum of the features."""
+    """The weighted sum of the features, less `RankedChunk.penalty`."""
 
     @cached_property
     def text(self) -> str:
@@ -466,7 +466,7 @@ def _passage(
         is_asked_section=candidate.is_asked_section,
         mentions_code=any(map(candidate.mentions_code, indices)),
         features=features,
-        relevance=relevance_of(features, weights),
+        relevance=relevance_of(features, weights) - candidate.penalty,
     )
 
 

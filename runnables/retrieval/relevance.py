@@ -11,6 +11,7 @@ from functools import cached_property
 
 from ingestion.sources.api_pages.permissions import scopes_of_sentences
 from runnables.coefficients import PASSAGE_WEIGHTS
+from runnables.page_versions import is_deprecated
 from runnables.question.needs import Need, fits, states_quantity
 from runnables.retrieval.query_terms import QueryTerms
 from schemas.document import Chunk, RetrievedChunk, SectionKind
@@ -32,6 +33,13 @@ ASKED_SECTIONS: Mapping[SectionKind, Need] = {
     "response_parameters": "returned",
 }
 """The need that shows that a question asks for a section of this kind (see `runnables.question.needs`)."""
+
+DEPRECATED_PENALTY = 1.5
+"""What the relevance of a passage loses, in log-odds, if its document describes something deprecated.
+
+It puts a document that is not deprecated first if both fit about equally. A question that names the
+deprecated API fits its document better by more than that. It is chosen, not measured.
+"""
 
 CODE_WORDS = frozenset(["code", "exampl", "sampl", "snippet", "代码", "例子", "样例", "示例"])
 """The stems of words that ask for program code."""
@@ -154,7 +162,13 @@ class RankedChunk:
         shows only whether the text is in the language of the question, not whether it is relevant.
         """
         words = self.heading_words | self.terms.found_in(self.chunk.body)
-        return relevance_of(self.features(self.chunk.body, words), PASSAGE_WEIGHTS)
+        features = self.features(self.chunk.body, words)
+        return relevance_of(features, PASSAGE_WEIGHTS) - self.penalty
+
+    @property
+    def penalty(self) -> float:
+        """`DEPRECATED_PENALTY` if the document describes something deprecated, else 0."""
+        return DEPRECATED_PENALTY * is_deprecated(self.chunk)
 
 
 def relevance_of(features: Mapping[str, float], weights: Mapping[str, float]) -> float:

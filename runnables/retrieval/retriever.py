@@ -19,6 +19,7 @@ from ingestion.providers import ModelRole, model_errors
 from ingestion.store.collection import ChunkHit, Collection
 from ingestion.store.schema import Vector
 from runnables.models.chat_model import ModelCircuit
+from runnables.page_versions import is_deprecated
 from runnables.question.query_analysis import extract_identifiers
 from runnables.retrieval.exact_search import (
     DEFINED,
@@ -266,7 +267,8 @@ def _definitions_first(
        comes first, because it matches two identifiers.
     2. If the question contains a path, the chunks in `exact` come first, because exact search also
        compares the HTTP method.
-    3. Chunks that are earlier in `ranking` come first.
+    3. Chunks of documents that are not deprecated come first.
+    4. Chunks that are earlier in `ranking` come first.
     """
     strengths = {hit: definition_strength(chunk, identifiers) for hit, chunk in chunks.items()}
     ranks = {hit: rank for rank, hit in enumerate(ranking)}
@@ -276,6 +278,7 @@ def _definitions_first(
         key=lambda hit: (
             -strengths[hit],
             has_path and hit not in exact,
+            is_deprecated(chunks[hit]),
             ranks.get(hit, len(ranks)),
         ),
     )
