@@ -383,3 +383,43 @@ def test_deprecated_api_comes_first_only_if_it_is_named(
     notes: Path, question: str, name: str
 ) -> None:
     assert ask(notes, question).answer[0].startswith(f"**{name}**")
+
+
+@pytest.fixture(scope="module")
+def parcels(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Return the folder of a platform whose APIs share paths and words of their names."""
+    folder = tmp_path_factory.mktemp("parcels")
+    (folder / "platform.toml").write_text(PLATFORM)
+    (folder / "guides").mkdir()
+    pages = {
+        "寄存": ("POST", "/v1/parcels", "把一个包裹放入柜子。"),
+        "批量寄存": ("POST", "/v1/parcels/batch", "从清单读取包裹。"),
+        "查询柜子": ("GET", "/v1/parcels", "列出全部格口。"),
+        "删除格口": ("DELETE", "/v1/parcels/{id}", "删除一个格口。"),
+    }
+    for number, (name, (method, url, text)) in enumerate(pages.items()):
+        fields = (
+            "| 变量名 | 必填 | 类型 | 描述 |\n| --- | --- | --- | --- |\n| size | 是 | Int | 大小 |"
+        )
+        page = f"# {name}\n\n`{method} {url}`\n\n{text}\n\n## 请求参数\n\n{fields}\n"
+        (folder / "guides" / f"{number}.md").write_text(page)
+    return folder
+
+
+@pytest.mark.parametrize(
+    ("question", "names"),
+    [
+        ("批量寄存和寄存有什么区别", {"寄存", "批量寄存"}),
+        ("寄存、批量寄存和查询柜子的区别", {"寄存", "批量寄存", "查询柜子"}),
+        ("/v1/parcels 支持哪些方法", {"寄存", "查询柜子"}),
+        ("which methods does /v1/parcels support?", {"寄存", "查询柜子"}),
+        ("/v1/parcels/batch 用什么方法", {"批量寄存"}),
+    ],
+)
+def test_every_compared_api_is_quoted(parcels: Path, question: str, names: set[str]) -> None:
+    text = "\n".join(ask(parcels, question).answer)
+    quoted = {
+        name for name in ("寄存", "批量寄存", "查询柜子", "删除格口") if f"**{name}**" in text
+    }
+    assert quoted >= names
+    assert quoted == names or "区别" in question

@@ -6,7 +6,7 @@ ranked and chosen for each part separately.
 
 import asyncio
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
 from dataclasses import replace
 from typing import get_args
 
@@ -33,11 +33,15 @@ from runnables.answer.segments import Segment, split_chunk
 from runnables.answer.write_answer import STEP_NAME
 from runnables.coefficients import PASSAGE_WEIGHTS
 from runnables.models.chat_models import EXTRACTIVE
-from runnables.page_versions import NO_VERSIONS
+from runnables.page_versions import NO_VERSIONS, is_deprecated
 from runnables.question.error_codes import error_codes, named_error_code
 from runnables.question.extract_details import code_in_response, details_of, extract_details
 from runnables.question.query_analysis import Glossary, specific_identifiers, split_question
-from runnables.retrieval.named_operations import is_at_path
+from runnables.retrieval.named_operations import (
+    asks_for_methods,
+    chunks_of_compared_apis,
+    is_at_path,
+)
 from runnables.retrieval.query_terms import QueryTerms
 from runnables.retrieval.relevance import MAX_COMPARED_CHUNKS, relative_scores
 from runnables.run_context import NamedStep
@@ -136,6 +140,10 @@ def find_quotes(
     chunks = _candidate_chunks(state)
     scores = dict(zip((r.chunk.id for r in chunks), relative_scores(chunks), strict=True))
     best: Sequence[Chunk] = [retrieved.chunk for retrieved in chunks[:MAX_COMPARED_CHUNKS]]
+    of_compared = chunks_of_compared_apis(collection, details)
+    compared = {chunk.document_key for chunk in of_compared}
+    if compared and asks_for_methods(details):  # fields do not answer it
+        best = [chunk for chunk in best if chunk in of_compared] or best
     parts = split_question(details.search_query)
     ranked = []
     for part in parts:
@@ -143,7 +151,7 @@ def find_quotes(
         if len(parts) > 1:
             part_terms = QueryTerms.of(details, structured, collection, glossary, part)
             part_details = extract_details(part)
-        compares = "comparison" in terms.needs
+        compares = bool(compared) or "comparison" in terms.needs
         about = (
             best if compares else _about_named_api(best, part_details, part_terms, len(parts) == 1)
         )
@@ -165,7 +173,9 @@ def find_quotes(
             passages.sort(key=lambda passage: -passage.relevance)
         ranked.append(passages)
     chosen = [
-        passage for passages in ranked for passage in _choose_passages(passages, terms, len(parts))
+        passage
+        for passages in ranked
+        for passage in _choose_passages(passages, terms, compared, len(parts))
     ]
     passages = list(_without_repeats(chosen))
     complete = [
@@ -275,14 +285,18 @@ def _is_address(segment: Segment, chunk: Chunk) -> bool:
 
 
 def _choose_passages(
-    ranked: Sequence[RankedPassage], terms: QueryTerms, part_count: int
+    ranked: Sequence[RankedPassage],
+    terms: QueryTerms,
+    compared: Set[tuple[str, str]],
+    part_count: int,
 ) -> list[RankedPassage]:
     """Return the passages to quote for one of the `part_count` parts of the question, best first.
 
     If the best passage defines an error code, `_choose_definitions` chooses the passages. Otherwise, the
     best passage comes first. If the question is about an error and another passage defines its code, only
-    this definition follows; a best passage about a different code is left out. If the question asks how two
-    things differ, the best passage about the other thing follows (see `_other_side`). Further passages must
+    this definition follows; a best passage about a different code is left out. If the question compares
+    things, the best passages about the other things follow (see `_other_sides`), and those about deprecated
+    things come last. `compared` are the documents of the APIs that it compares. Further passages must
     be almost as relevant as the best one, and fit into this part's share of `MAX_QUOTED_CHARS`.
     """
     if not ranked or ranked[0].codes:
@@ -295,10 +309,11 @@ def _choose_passages(
         heading = best.chunk.section.rpartition(" > ")[2]
         is_about_code = heading.startswith(tuple(error_codes(heading))) or named_error_code(heading)
         return [definition] if is_about_code else [best, definition]
-    chosen, left = [best], MAX_QUOTED_CHARS // part_count - len(best.text)
-    if "difference" in terms.needs and (side := _other_side(best, others)):
-        chosen.append(side)
-        left -= len(side.text)
+    chosen = [best]
+    if compared or "difference" in terms.needs:
+        chosen = [best, *_other_sides(best, others, compared)]
+        chosen.sort(key=lambda passage: is_deprecated(passage.chunk))
+    left = MAX_QUOTED_CHARS // part_count - sum(len(passage.text) for passage in chosen)
     for passage in others:
         if len(chosen) >= MAX_PASSAGES:
             break
@@ -351,15 +366,23 @@ def _repeats(passage: RankedPassage, earlier: RankedPassage) -> bool:
     return is_similar and not _is_much_longer(passage, earlier)
 
 
-def _other_side(best: RankedPassage, others: Iterable[RankedPassage]) -> RankedPassage | None:
-    """Return the best passage about the other side of a comparison; None if there is none.
+def _other_sides(
+    best: RankedPassage, others: Sequence[RankedPassage], compared: Set[tuple[str, str]]
+) -> list[RankedPassage]:
+    """Return the best passage about each other side of a comparison.
 
-    The headings of such a passage contain a word or an identifier of the question that the headings of
-    `best` do not contain. A passage from the same kind of section as `best` is preferred.
+    If the question compares APIs, whose documents are `compared`, each other API is a side. Otherwise, the
+    headings of a passage about the other side contain a word or an identifier of the question that the
+    headings of `best` do not contain. A passage from the same kind of section as `best` is preferred.
     """
-    sides = [passage for passage in others if passage.named - best.named]
-    alike = (passage for passage in sides if passage.chunk.kind == best.chunk.kind)
-    return next(alike, sides[0] if sides else None)
+    alike_first = sorted(others, key=lambda passage: passage.chunk.kind != best.chunk.kind)
+    if not compared:
+        return [passage for passage in alike_first if passage.named - best.named][:1]
+    sides = dict[str, RankedPassage]()
+    for passage in alike_first:
+        if passage.chunk.document_key in compared and passage.chunk.api_name != best.chunk.api_name:
+            sides.setdefault(passage.chunk.api_name, passage)
+    return list(sides.values())
 
 
 def _without_repeats(passages: Iterable[RankedPassage]) -> Iterator[RankedPassage]:

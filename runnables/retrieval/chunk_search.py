@@ -28,7 +28,7 @@ from runnables.question.query_analysis import (
 )
 from runnables.retrieval.compressors import RERANK_DEPTH
 from runnables.retrieval.exact_search import as_written, missing_identifiers, similar_identifiers
-from runnables.retrieval.named_operations import chunks_by_path
+from runnables.retrieval.named_operations import chunks_by_path, chunks_of_compared_apis
 from runnables.retrieval.query_terms import QueryTerms
 from runnables.retrieval.ranking import (
     add_request_parameters,
@@ -56,6 +56,9 @@ MAX_NAMED_DOCUMENTS = 2
 
 A question may name several documents, because the versions of an API can share a URL or a name.
 """
+
+MAX_COMPARED_DOCUMENTS = 4
+"""Maximum number of documents that come first because the question compares their APIs."""
 
 
 class ChunkSearch:
@@ -243,14 +246,18 @@ def build_boost_named_api(collection: Collection) -> Runnable[PipelineState, Pip
 def _boost_named_api(
     collection: Collection, finder: VersionFinder, state: PipelineState
 ) -> PipelineState:
-    structured, named = state["classification"].structured, list[Chunk]()
-    if structured.api_url or structured.api_name:
+    structured, details = state["classification"].structured, details_of(state["question"])
+    compared = chunks_of_compared_apis(collection, details)
+    named, max_documents = compared, MAX_COMPARED_DOCUMENTS
+    if not compared and (structured.api_url or structured.api_name):
+        max_documents = MAX_NAMED_DOCUMENTS
         named = find_named_api_chunks(collection, structured, state["question"].text)
     allowed = [chunk for chunk in named if state["question"].filters.allow(chunk)]
     ranking = [*state["retrieved"], *state["further"]]
     versions = finder.find(state["question"], [*allowed, *(r.chunk for r in ranking)])
     state = {**with_retrieved(state, versions.select(ranking)), "versions": versions}
-    chunks = _boost(list(filter(versions.is_selected, allowed)), state["retrieved"])
+    selected = list(filter(versions.is_selected, allowed))
+    chunks = _boost(selected, state["retrieved"], max_documents)
     missing = _missing_identifiers(collection, state["question"], chunks)
     return {**state, "chunks": chunks, "missing_identifiers": missing}
 
@@ -306,13 +313,15 @@ def find_named_api_chunks(
     return collection.chunks_by_api([], [structured.api_name] if structured.api_name else [])
 
 
-def _boost(named: list[Chunk], retrieved: list[RetrievedChunk]) -> list[RetrievedChunk]:
+def _boost(
+    named: list[Chunk], retrieved: list[RetrievedChunk], max_documents: int
+) -> list[RetrievedChunk]:
     """Return the chunks in `named`, then all other chunks in `retrieved`.
 
-    Of `named`, only the chunks of the first `MAX_NAMED_DOCUMENTS` documents are returned. Those that are
+    Of `named`, only the chunks of the first `max_documents` documents are returned. Those that are
     also in `retrieved` come first, in the order of `retrieved`.
     """
-    documents = list(dict.fromkeys(chunk.document_key for chunk in named))[:MAX_NAMED_DOCUMENTS]
+    documents = list(dict.fromkeys(chunk.document_key for chunk in named))[:max_documents]
     scores = {r.chunk.id: r.score for r in retrieved}
     boosted = [
         RetrievedChunk(chunk=chunk, score=scores.get(chunk.id, 0.0))

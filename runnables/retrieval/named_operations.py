@@ -6,14 +6,23 @@ from functools import lru_cache
 from ingestion.sources.api_docs import api_method
 from ingestion.store.collection import Collection
 from ingestion.text.words import contains_name, split_words, stem
+from runnables.question.needs import needs_of
 from runnables.retrieval.path_patterns import api_url_candidates, count_matching_segments
 from schemas.document import Chunk
+from schemas.question import ExtractedDetails
 
 _METHOD = re.compile(
     r"(?<![A-Za-z_])(?:(?:GET|POST|PUT|PATCH|DELETE|HEAD)(?![A-Za-z_])"
     r"|(?:get|post|put|patch|delete|head)(?=\s+[`\"']?(?:/|https?://)))"
 )
 """An HTTP method in capitals, or in lower case before a path or URL."""
+
+_ASKS_METHOD = re.compile(
+    r"(?:什么|哪些|哪种|哪个|几种|啥)\s*(?:http|请求|调用)?\s*(?:方法|方式|method)"
+    r"|\b(?:which|what) (?:http |request )?(?:methods?|verbs?)\b",
+    re.IGNORECASE,
+)
+"""Asks for the HTTP methods of an API."""
 
 _CURL = re.compile(r"(?<!\w)curl\s")
 _CURL_BODY = re.compile(r"\s(?:-d|-F|--data[\w-]*|--form|--json)(?!\w)")
@@ -111,6 +120,46 @@ def _chunks_by_operation_id(collection: Collection, question: str) -> list[Chunk
         if entry.api_name and entry.document_id.lower() in identifiers
     ]
     return collection.chunks_of_documents(documents) if documents else []
+
+
+def chunks_of_compared_apis(collection: Collection, details: ExtractedDetails) -> list[Chunk]:
+    """Return the chunks of the APIs that a question compares; empty if it does not compare two or more.
+
+    A question about a difference compares the APIs whose operation ids or names it contains. Here, a name
+    may consist of one word. A question that asks for the HTTP methods of a path compares the APIs at this
+    path, of which only the addresses and the prose are returned.
+
+    This function blocks: call it in a worker thread.
+    """
+    text, chunks = details.text, list[Chunk]()
+    if asks_for_methods(details):
+        found = _chunks_with_any_method(collection, details.paths[0])
+        chunks = [chunk for chunk in found if chunk.kind in ("request_url", "prose")]
+    elif "difference" in needs_of(text):
+        chunks = _chunks_by_operation_id(collection, text)
+        if names := _names_in(collection, text):
+            chunks += collection.chunks_by_api([], names)
+    is_comparison = len({chunk.api_name for chunk in chunks}) > 1
+    return list({chunk.id: chunk for chunk in chunks}.values()) if is_comparison else []
+
+
+def asks_for_methods(details: ExtractedDetails) -> bool:
+    """Return whether a question asks for the HTTP methods of a path, and does not state a method."""
+    is_asked = _ASKS_METHOD.search(details.text) is not None
+    return is_asked and len(set(details.paths)) == 1 and not stated_method(details.text)
+
+
+def _names_in(collection: Collection, question: str) -> list[str]:
+    """Return the names of APIs in `question`, longest first, except those that are part of a longer one."""
+    text = question.lower()
+    found = []
+    names = {entry.api_name for entry in collection.catalogue() if entry.api_name}
+    for name in sorted(names, key=lambda name: (-len(name), name)):
+        short = _short_name(name)
+        if short and contains_name(text, short):
+            found.append(name)
+            text = text.replace(short, " ")
+    return found
 
 
 def names_action(text: str, name: str) -> bool:
