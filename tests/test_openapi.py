@@ -256,6 +256,22 @@ def test_fields_of_a_request_are_optional_by_default(tmp_path: Path) -> None:
     assert [row[2] for row in rows_of(document, "request_parameters")] == ["No", "No"]
 
 
+@pytest.mark.parametrize(("required", "expected"), [(True, "Yes"), (False, "No"), (None, "No")])
+@pytest.mark.parametrize("schema", [{"type": "object"}, {"type": "array", "items": {}}])
+def test_body_is_optional_unless_the_description_says_otherwise(
+    tmp_path: Path, schema: Json, required: bool | None, expected: str
+) -> None:
+    stated = {} if required is None else {"required": required}
+    body = {"content": {"application/json": {"schema": schema}}} | stated
+    document = one(tmp_path, small(paths={"/plays": {"post": {"requestBody": body}}}))
+    assert [row[2] for row in rows_of(document, "request_parameters")] == [expected]
+    parameter = {"name": "play", "in": "body", "schema": schema} | stated
+    operation = {"post": {"parameters": [parameter]}}
+    old = {"swagger": "2.0", "info": {"title": "Hall"}, "paths": {"/plays": operation}}
+    document = one(tmp_path, old)
+    assert [row[2] for row in rows_of(document, "request_parameters")] == [expected]
+
+
 @pytest.mark.parametrize(
     ("schema", "expected"),
     [

@@ -125,6 +125,8 @@ class MediaContent:
     type: str
     schema: Node
     examples: tuple[NamedExample, ...] = ()
+    is_required: bool = False
+    """Whether a request must have the body."""
 
     @property
     def is_form(self) -> bool:

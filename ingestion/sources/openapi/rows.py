@@ -113,7 +113,8 @@ class RowBuilder:
         is not an array has a row for each property and variant. If there are no properties and variants,
         the body has one row with the name `name`, or no row if it has neither a type nor a description.
         """
-        root = _Row("", self.reader.read(media.schema), self.is_request or None, location)
+        is_required = media.is_required if self.is_request else None
+        root = _Row("", self.reader.read(media.schema), is_required, location)
         self._expand(root)
         if root.dimensions:
             root.name, root.dimensions = root.name_with_brackets, 0

@@ -51,7 +51,7 @@ class OpenApi3:
     ) -> Operation:
         """Read the content of an operation with these `parameters`. Raises SourceError."""
         body = path_operation.node["requestBody"].resolve()
-        media = tuple(_media(body["content"]))
+        media = tuple(_media(body["content"], is_required=body.is_true("required")))
         return Operation(
             path_operation=path_operation,
             parameters=parameters,
@@ -180,10 +180,11 @@ def _responses(path_operation: PathOperation) -> Iterator[tuple[str, Node]]:
             yield status, response.resolve()
 
 
-def _media(content: Node) -> Iterator[MediaContent]:
+def _media(content: Node, *, is_required: bool = False) -> Iterator[MediaContent]:
     for name, reference in islice(content.items(), MAX_MEDIA_TYPES):
         media = reference.resolve()
-        yield MediaContent(name.strip().lower(), media["schema"], tuple(named_examples(media)))
+        examples = tuple(named_examples(media))
+        yield MediaContent(name.strip().lower(), media["schema"], examples, is_required)
 
 
 def _expand_server_variables(server: Node) -> str:
@@ -197,7 +198,12 @@ def _expand_server_variables(server: Node) -> str:
 
 def _body(parameter: OperationParameter, consumes: tuple[str, ...]) -> MediaContent:
     examples = [*parameter.node["x-examples"].items(), ("", parameter.node["x-example"])]
-    return MediaContent(_preferred_type(consumes), parameter.schema, tuple(_examples(examples)))
+    return MediaContent(
+        _preferred_type(consumes),
+        parameter.schema,
+        tuple(_examples(examples)),
+        parameter.node.is_true("required"),
+    )
 
 
 def _examples(named: list[tuple[str, Node]]) -> Iterator[NamedExample]:
