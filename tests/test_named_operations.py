@@ -1,6 +1,8 @@
 """The operation that a question names by its name, its id or its path, without a model."""
 
 from collections.abc import Iterator
+from contextlib import closing
+from pathlib import Path
 
 import pytest
 
@@ -15,6 +17,7 @@ from schemas.question import StructuredQuestion
 from schemas.settings import read_settings
 from tests.chunks import page
 from tests.collections import open_collection, write
+from tests.small_platform import settings_of
 
 OPERATIONS = {
     "getBooking": ("Get a booking", "GET", "/v2/bookings/{booking_id}", "Returns one booking."),
@@ -100,9 +103,28 @@ def test_path_without_base_path_and_status_name_operation_and_error(
 def test_path_of_one_segment_lacks_only_a_base_path(collection: Collection) -> None:
     assert is_at_path("/v2/bookings", "/bookings")
     assert is_at_path("/api/2024-06-01/bookings", "/bookings")
+    assert is_at_path("/salon/api/bookings", "/bookings")
+    assert not is_at_path("/{salon}/v2/bookings", "/bookings")
     assert not is_at_path("/dop/v1/order/ship", "/ship")
     assert not is_at_path("/v2/bookings/{id}", "/bookings")
     assert chunks_by_path(collection, "/cancel") == []
+
+
+def test_path_may_lack_the_segments_that_all_urls_of_its_source_share(tmp_path: Path) -> None:
+    urls = {"parcels": "/depot/parcels", "labels": "/depot/vans/parcels", "vans": "/depot/vans"}
+    chunks = [
+        chunk
+        for key, url in urls.items()
+        for chunk in page(key, f"- URL: `{url}`\n- Method: `GET`", api_name=key, api_url=url)
+    ]
+    with closing(open_collection(settings_of(tmp_path), "embedded")) as opened:
+        write(opened, chunks)
+        found = [
+            {c.api_url for c in chunks_by_path(opened, path)} for path in ("/parcels", "/Vans")
+        ]
+        structured = classified(opened, "which fields does GET /parcels have")
+    assert found == [{"/depot/parcels"}, {"/depot/vans"}]
+    assert structured.api_url == "/depot/parcels"
 
 
 def test_operation_id_is_defined_by_its_document_or_line() -> None:

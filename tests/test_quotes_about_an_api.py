@@ -1,7 +1,9 @@
 """Quotes for questions that name an API, an error code or a field, from pages of a whole platform."""
 
 import asyncio
+import json
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -9,7 +11,9 @@ from app.service.answer_service import open_answer_service
 from app.service.ask_command import AskCommand
 from runnables.answer.quoted_steps import cut_text
 from schemas.answer import Answer
-from tests.small_platform import PLATFORM, settings_of
+from tests.small_platform import PLATFORM, quoted_page, settings_of
+
+Json = dict[str, Any]
 
 REFUND = """# 申请退款
 
@@ -423,3 +427,23 @@ def test_every_compared_api_is_quoted(parcels: Path, question: str, names: set[s
     }
     assert quoted >= names
     assert quoted == names or "区别" in question
+
+
+def test_path_without_the_path_of_the_server_names_the_operation(tmp_path: Path) -> None:
+    def listing(summary: str, parameter: str) -> Json:
+        query = {"name": parameter, "in": "query", "schema": {"type": "string"}}
+        return {"get": {"summary": summary, "parameters": [query]}}
+
+    paths = {
+        "/parcels": listing("List parcels", "weight"),
+        "/vans/parcels": listing("List the parcels of vans", "driver"),
+    }
+    description = {"openapi": "3.1.0", "info": {"title": "Depot"}, "paths": paths}
+    description["servers"] = [{"url": "https://example.com/depot"}]
+    (tmp_path / "api.json").write_text(json.dumps(description))
+    source = '\n[[sources]]\nname = "api"\nkind = "openapi"\npath = "api.json"\n'
+    question = "What query parameters can I pass to GET /parcels?"
+    answer = quoted_page(tmp_path, "# Vans\n\nVans carry parcels.", question, source)
+    assert "`GET /depot/parcels`" in answer
+    assert "`weight`" in answer
+    assert "vans" not in answer

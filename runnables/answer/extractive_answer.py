@@ -152,9 +152,10 @@ def find_quotes(
             part_terms = QueryTerms.of(details, structured, collection, glossary, part)
             part_details = extract_details(part)
         compares = bool(compared) or "comparison" in terms.needs
-        about = (
-            best if compares else _about_named_api(best, part_details, part_terms, len(parts) == 1)
-        )
+        about = best
+        if not compares:
+            url = structured.api_url if len(parts) == 1 else None
+            about = _about_named_api(best, part_details, part_terms, url, len(parts) == 1)
         candidates = [
             Candidate(
                 chunk,
@@ -193,16 +194,21 @@ def _candidate_chunks(state: PipelineState) -> list[RetrievedChunk]:
 
 
 def _about_named_api(
-    chunks: Sequence[Chunk], part: ExtractedDetails, terms: QueryTerms, is_whole: bool
+    chunks: Sequence[Chunk],
+    part: ExtractedDetails,
+    terms: QueryTerms,
+    url: str | None,
+    is_whole: bool,
 ) -> Sequence[Chunk]:
     """Return the chunks about the API that a part of the question names, or all `chunks` if it names none.
 
     These are the chunks of that API, prose that mentions its name, and chunks with error codes or words of
     the question that the API's own chunks do not contain. If the part is the whole question (`is_whole`),
-    an API counts as named only if the best chunk belongs to it.
+    an API counts as named only if the best chunk belongs to it. `url` is the URL of the API at the path in
+    the part, if it is known.
     """
     best = chunks[:1] if is_whole else chunks
-    named = next((chunk for chunk in best if _is_named(chunk, part)), None)
+    named = next((chunk for chunk in best if _is_named(chunk, part, url)), None)
     if named is None:
         return chunks
     by_name = not part.paths  # several APIs may have this name
@@ -235,14 +241,15 @@ def _sections(chunks: Iterable[Chunk], language: Language) -> Iterator[QuotableS
             yield chunk, segments
 
 
-def _is_named(chunk: Chunk, details: ExtractedDetails) -> bool:
+def _is_named(chunk: Chunk, details: ExtractedDetails, url: str | None) -> bool:
     """Return whether the question contains the path of the chunk's API, or all words of its name.
 
+    `url` is the URL of the API at this path, if it is known: a path may lack the base path of the server.
     A name of only one word does not count. Words within an identifier that the name does not contain,
     such as the error code `user_not_found`, do not count either.
     """
     if chunk.api_url and len(set(details.paths)) == 1:
-        return is_at_path(chunk.api_url, details.paths[0])
+        return chunk.api_url == url or is_at_path(chunk.api_url, details.paths[0])
     text, name = details.text.lower(), chunk.api_name.lower()
     for identifier in specific_identifiers(text):
         if identifier not in name:

@@ -1,7 +1,9 @@
 """Finds the API that a question names by its path, its name or its operation id."""
 
 import re
+from collections import defaultdict
 from functools import lru_cache
+from posixpath import commonpath
 
 from ingestion.sources.api_docs import api_method
 from ingestion.store.collection import Collection
@@ -156,7 +158,7 @@ def _names_in(collection: Collection, question: str) -> list[str]:
     names = {entry.api_name for entry in collection.catalogue() if entry.api_name}
     for name in sorted(names, key=lambda name: (-len(name), name)):
         short = _short_name(name)
-        if short and contains_name(text, short):
+        if short and short in text and contains_name(text, short):
             found.append(name)
             text = text.replace(short, " ")
     return found
@@ -215,4 +217,24 @@ def _chunks_with_any_method(collection: Collection, path: str) -> list[Chunk]:
     matches = {url: match(url) for url in urls}
     best = max(matches.values(), default=(0, 0))
     found = [url for url, each in matches.items() if each == best] if best[0] else []
-    return collection.chunks_by_api(found, [])
+    return collection.chunks_by_api(found or _below_common_segments(collection, path), [])
+
+
+def _below_common_segments(collection: Collection, path: str) -> list[str]:
+    """Return the URLs that consist of `path` and segments with which all URLs of their source begin.
+
+    These segments are the base path of a server, such as `/hub`: descriptions of the API, and so
+    developers, write `/users` for `/hub/users`.
+    """
+    urls = defaultdict[str, set[str]](set)
+    for entry in collection.catalogue():
+        if entry.api_url.startswith("/"):
+            urls[entry.source].add(entry.api_url)
+    end = f"/{path.strip('/')}".lower()
+    return [
+        url
+        for of_source in urls.values()
+        if len(of_source) > 1 and (common := f"{commonpath(of_source)}/".lower())
+        for url in of_source
+        if url.lower().endswith(end) and common.startswith(f"{url[: -len(end)]}/".lower())
+    ]

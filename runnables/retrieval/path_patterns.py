@@ -68,8 +68,9 @@ def count_matching_segments(path: str, url: str) -> int:
     first segment of a `path` that is shorter than `url`.
 
     The longer of the two may have further segments at its start, such as the prefix of a gateway or the
-    base path of the server. If `path` has only one segment, all segments before the last one of `url` must
-    be a base path such as `/api/v2`: `orders` matches `/api/v2/orders`, but not `/shops/orders`.
+    base path of the server. If `path` has only one segment, the segments before the last one of `url` must
+    be a base path, which ends with a segment such as `api` or `v2`: `orders` matches `/api/v2/orders` and
+    `/shop/api/orders`, but not `/shops/orders`.
 
     Cached, because several pipeline steps compare the path of a question with all APIs.
     """
@@ -78,7 +79,7 @@ def count_matching_segments(path: str, url: str) -> int:
     if len(given) < len(expected):
         # A placeholder in the URL does not match the first segment of a shorter path.
         missing, expected = expected[: -len(given)], expected[-len(given) :]
-        if given[0] != expected[0] or (len(given) == 1 and not _is_base(missing)):
+        if given[0] != expected[0] or (len(given) == 1 and not _ends_base_path(missing)):
             return 0
     return _count_equal_segments(expected, given)
 
@@ -122,6 +123,12 @@ def _segments(path: str) -> list[str]:
 
 def _is_base(segments: list[str]) -> bool:
     return all(map(_BASE_SEGMENT.fullmatch, segments))
+
+
+def _ends_base_path(segments: list[str]) -> bool:
+    """Return whether the last of `segments` is typical of a base path, and no segment is a placeholder."""
+    has_placeholder = any(map(_PLACEHOLDER.fullmatch, segments))
+    return _is_base(segments[-1:]) and not has_placeholder
 
 
 def _count_equal_segments(expected: list[str], given: list[str]) -> int:
