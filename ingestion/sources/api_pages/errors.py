@@ -140,7 +140,10 @@ _ERROR_NAME = re.compile(
 )
 """An error code in backquotes, or a word that must be an error code: `not_found`, `E1002`, `40001`."""
 _CAMEL_CASE = re.compile(r"()([A-Z][a-z]+(?:[A-Z][a-z]+)+)\b(?!\s+(?!(?:if|when|unless)\b)[a-z])")
-"""A code such as `NotFound`, but not the first word of a sentence. The empty group gives the pattern the same groups as `_ERROR_NAME`."""
+"""A code such as `NotFound`, but not the first word of a sentence.
+
+The empty group gives the pattern the same groups as `_ERROR_NAME`.
+"""
 
 
 _STATED_ERROR = r"`([^`\s]+)`\s*(?:[(（]([^()（）]{1,80})[)）])?"
