@@ -23,7 +23,7 @@ from ingestion.loaders.wiki_api import TextRun, inline_markdown
 from ingestion.sources.registry import EmptyFile, Waiting, read_source
 from ingestion.sync import ReadOptions, Sync
 from schemas.document import SourceDocument
-from schemas.errors import IngestionStopped, SourceError
+from schemas.errors import ConfigurationError, IngestionStopped, SourceError
 from schemas.ingestion import IngestionOptions, SourceReport
 from schemas.platform import LoaderSourceConfig, SourceConfig, SourceLimits
 from schemas.settings import read_settings, read_variable
@@ -355,6 +355,19 @@ def test_document_without_id_is_refused_and_the_rest_is_read() -> None:
     assert str(found[0]) == "a document has no value for id = '{id}'; its metadata has text"
     assert isinstance(found[1], SourceDocument)
     assert isinstance(found[2], EmptyFile)
+
+
+def test_id_may_have_any_scheme() -> None:
+    source = list_source({"id": "s3://parcels/a.md", "text": "Parcels"}, page_url="{id}")
+    found = [result for result in read_source(source, LIMITS) if not isinstance(result, Waiting)]
+    assert [(each.id, each.page_url) for each in found if isinstance(each, SourceDocument)] == [
+        ("s3://parcels/a.md", "")
+    ]
+
+
+def test_malformed_id_is_a_configuration_error() -> None:
+    with pytest.raises(ConfigurationError, match=r"^id = '{id'"):
+        list(read_source(list_source({"id": "a", "text": "Parcels"}, id="{id"), LIMITS))
 
 
 def test_document_without_id_is_refused_once_if_the_loader_is_restarted(

@@ -263,7 +263,7 @@ def page_url(templates: Sequence[str], values: PageValues) -> str:
     such as `javascript:...` in a page must not make the link run a script. Raises ConfigurationError for a
     malformed template.
     """
-    urls = (_fill_template(template, values) for template in templates)
+    urls = (fill_template(template, values) for template in templates)
     return next((url for url in urls if url and not _has_other_scheme(url)), "")
 
 
@@ -271,7 +271,12 @@ def _has_other_scheme(url: str) -> bool:
     return _OTHER_SCHEME.match(_IGNORED_IN_URLS.sub("", url)) is not None
 
 
-def _fill_template(template: str, values: PageValues) -> str:
+def fill_template(template: str, values: PageValues, *, key: str = "page_url") -> str:
+    """Return `template` with the values filled in; empty if a placeholder has no value.
+
+    Placeholders in `_OPTIONAL_NAMES` need no value. Raises ConfigurationError for a malformed template; its
+    message names `key`, the key of the template in platform.toml.
+    """
     try:
         names = [name for _, name, _, _ in string.Formatter().parse(template) if name is not None]
         for name in names:
@@ -283,4 +288,4 @@ def _fill_template(template: str, values: PageValues) -> str:
                 template = re.sub(rf"/\{{{name}\}}/?", "/", template)
         return template.format_map({name: values.get(name, "") for name in names})
     except ValueError as error:
-        raise ConfigurationError(f"page_url = {template!r}: {error}") from None
+        raise ConfigurationError(f"{key} = {template!r}: {error}") from None

@@ -16,7 +16,7 @@ from multiprocessing.connection import Connection
 from typing import Any
 
 from ingestion.child_processes import exit_with_parent
-from ingestion.sources.folder import page_url
+from ingestion.sources.folder import fill_template
 from ingestion.sources.registry import FileResult, KnownFiles, Waiting
 from ingestion.sources.remote_pages import (
     MAX_RETRY_DELAY_S,
@@ -103,7 +103,7 @@ def _page_results(
     `first_attempts` maps the id of each document to the attempt that first yielded it. For a document
     without an id, the key is the hash of the content.
     """
-    document_id = page_url((source.id,), loaded.metadata)
+    document_id = fill_template(source.id, loaded.metadata, key="id")
     if first_attempts.setdefault(document_id or hash(loaded.content), attempt) != attempt:
         return
     if not document_id:
@@ -223,7 +223,10 @@ def _import(path: str) -> Any:
 
 
 def _plain(value: object) -> object:
-    """Return a metadata value as data that any process can unpickle."""
+    """Return a metadata value as nested dictionaries and lists of texts, numbers, booleans and None.
+
+    Any other value becomes its text.
+    """
     if isinstance(value, Mapping):
         return {str(name): _plain(inner) for name, inner in value.items()}
     if isinstance(value, list | tuple | set):
