@@ -80,12 +80,7 @@ class TableReader:
         """
         role = self._above.role()
         columns = _with_codes(columns_of(header, rows), header, rows, role)
-        is_codes = is_error_table(columns) or (role == "errors" and "code" in columns)
-        # A table whose status column has only numbers such as 404 is one of statuses even below "Request".
-        is_unrelated = role not in ("errors", "response")
-        status_role = "" if is_unrelated and are_statuses(rows, columns, "http_status") else role
-        is_statuses = is_status_table(columns, status_role) and has_statuses(rows, columns)
-        if is_codes or is_statuses:
+        if _has_error_codes(columns, role) or _lists_statuses(rows, columns, role):
             by_row = errors_of_rows(rows, header, columns)
             self._builder.add_errors([*chain.from_iterable(by_row)], table_name(header))
             return bool(by_row) and all(by_row)
@@ -103,12 +98,18 @@ class TableReader:
                     [scope for cell in cells for scope in scopes_of_value(cell)]
                 )
             return False
-        column_role = role_of_column(header, columns)
-        is_response = role == "response" and column_role == "headers"
-        role = role if is_response else column_role or role
-        if not role and self._builder.operation.is_stated and is_titled_parameters(header, columns):
-            role = "request"
+        role = self._role_of_parameters(header, columns, role)
         return self._add_parameter_table(header, rows, columns, role)
+
+    def _role_of_parameters(self, header: Sequence[str], columns: Columns, role: Role) -> Role:
+        """Return the role that the header announces, or else `role`, the role of the section."""
+        column_role = role_of_column(header, columns)
+        is_response_header = role == "response" and column_role == "headers"
+        if column_role and not is_response_header:  # headers of a response stay in the response
+            return column_role
+        if not role and self._builder.operation.is_stated and is_titled_parameters(header, columns):
+            return "request"
+        return role
 
     def _add_parameter_table(
         self, header: Sequence[str], rows: TableRows, columns: Columns, role: Role
@@ -126,10 +127,10 @@ class TableReader:
             names = {text_of(columns.cell(row, "name")).lower() for row in rows}
             if names == {"authorization"} or not is_described:
                 return False  # the credentials that every call needs
-        is_list = (
+        is_parameter_list = (
             is_announced and has_described_names(columns) and not self._above.is_about_values()
         )
-        if is_parameter_table(columns) or is_list:
+        if is_parameter_table(columns) or is_parameter_list:
             if self._is_resource(header, columns, role):
                 role = "response"
             location = location_of_column(header, columns) or self._above.location(role)
@@ -142,17 +143,17 @@ class TableReader:
 
     def _is_resource(self, header: Sequence[str], columns: Columns, role: Role) -> bool:
         """Return whether a table lists the fields of the resource that a `GET` operation returns."""
-        is_read = self._builder.operation.method == "GET" and role in ("request", "")
+        may_return_resource = self._builder.operation.method == "GET" and role in ("request", "")
         texts = self._above.texts()
         is_object = any(map(_OBJECT_TITLE.search, texts[:1]))
         is_sent = "location" in columns or (
             not is_object and ("required" in columns or "optional" in columns)
         )
-        is_fields = _FIELD_COLUMN.fullmatch(text_of(columns.cell(header, "name"))) is not None
+        names_fields = _FIELD_COLUMN.fullmatch(text_of(columns.cell(header, "name"))) is not None
         is_below_operation_heading = len(texts) < 2
         return (
-            is_read
-            and is_fields
+            may_return_resource
+            and names_fields
             and not is_sent
             and not is_below_operation_heading
             and self._above.is_about_fields()
@@ -198,21 +199,40 @@ class TableReader:
         return True
 
 
+def _has_error_codes(columns: Columns, role: Role) -> bool:
+    """Return whether a table in a section with this role lists error codes."""
+    return is_error_table(columns) or (role == "errors" and "code" in columns)
+
+
+def _lists_statuses(rows: TableRows, columns: Columns, role: Role) -> bool:
+    """Return whether a table in a section with this role lists HTTP statuses.
+
+    A column of numbers such as 404 contains statuses, even in a section that is not about errors or
+    responses.
+    """
+    is_about_statuses = role in ("errors", "response")
+    if not is_about_statuses and are_statuses(rows, columns, "http_status"):
+        role = ""
+    return is_status_table(columns, role) and has_statuses(rows, columns)
+
+
 def _with_codes(columns: Columns, header: Sequence[str], rows: TableRows, role: Role) -> Columns:
     """Return the columns, with codes and statuses recognised by the role of the section and by the cells.
 
     For example, in a section of errors, a column "Type" may contain codes such as `not_found`, or statuses
-    such as `404`. In a section of responses, a column "Name" may contain statuses.
+    such as `404`, and a column of names or values may contain codes. In a section of responses, a column
+    "Name" may contain statuses.
     """
-    types = [text_of(columns.cell(row, "type")) for row in rows]
-    are_codes = any(types) and all(map(_TYPE_CODE.fullmatch, types))
-    if role == "errors" and "http_status" in columns and "code" not in columns and are_codes:
-        return columns.renamed("type", "code")
-    if role == "errors" and types and all(map(is_error_status, types)) and "name" in columns:
-        return columns.renamed("type", "http_status").renamed("name", "code")
-    are_fields = any(types) or _FIELD_COLUMN.fullmatch(text_of(columns.cell(header, "name")))
-    if role == "errors" and "code" not in columns and not are_fields:
-        return columns.renamed("name" if "name" in columns else "values", "code")
+    if role == "errors":
+        types = [text_of(columns.cell(row, "type")) for row in rows]
+        are_codes = any(types) and all(map(_TYPE_CODE.fullmatch, types))
+        if "http_status" in columns and "code" not in columns and are_codes:
+            return columns.renamed("type", "code")
+        if types and all(map(is_error_status, types)) and "name" in columns:
+            return columns.renamed("type", "http_status").renamed("name", "code")
+        are_fields = any(types) or _FIELD_COLUMN.fullmatch(text_of(columns.cell(header, "name")))
+        if "code" not in columns and not are_fields:
+            return columns.renamed("name" if "name" in columns else "values", "code")
     if role == "response" and "http_status" not in columns:
         key = "code" if "code" in columns else "name"
         return columns.renamed(key, "http_status") if are_statuses(rows, columns, key) else columns
@@ -239,20 +259,18 @@ _PARAMETER_COLUMNS = (
     "values",
     "location",
 )
-"""The kinds of columns that have a use of their own.
+"""The kinds of columns whose cells become fields of a Parameter, or its name or default.
 
 The texts of columns of other kinds are added to the description, except yes and no in a column such as
 "Optional".
 """
 _NO_MARKS = ("name", "default", "example", "values")
-"""The kinds of columns in which `_is_required` does not look for marks such as "required".
+"""The kinds of columns in which `_stated_requirement` does not look for marks such as "required".
 
 `_names_of` looks for the marks in names.
 """
-_INDENT = re.compile(
-    r"^(?:\s|&nbsp;|&emsp;|&ensp;|&#160;|\u00a0|\u2003|\u3000|&gt;|[└├│─┗┣╰∟↳»›>＞|·•▸\-–—+]|\.(?=[.\s]*\w)|└─)+"
-)
 _ENTITY = re.compile(r"&(?:nbsp|emsp|ensp|gt|#160);")
+_INDENT = re.compile(rf"^(?:\s|{_ENTITY.pattern}|[└├│─┗┣╰∟↳»›>＞|·•▸\-–—+]|\.(?=[.\s]*\w))+")
 _NAME_SEPARATOR = re.compile(r"\s+[/|]\s+|\s*[,，、]\s*")
 _OBJECT_TITLE = re.compile(
     r"^(?!.*(?:filter|query|search|request|input|param|查询|请求|参数)).*"
@@ -280,16 +298,16 @@ def parameters(
     Rows without a name are left out. `location` is the location of each parameter whose row states none.
 
     `is_required` is True if a text above the table announces required parameters, False for optional ones,
-    and None if no text says so. `_default` decides for the rows that do not say whether their parameters
-    are required.
+    and None if no text says either. `_default` decides for the rows that do not say whether their
+    parameters are required.
     """
     flat: list[tuple[int, Parameter]] = []
     for row in rows:
         width, names, mark = _names_of(columns.cell(row, "name"))
-        stated = _is_required(row, columns, mark) if names else None
+        stated = _stated_requirement(row, columns, mark) if names else None
         flat += [(width, _parameter(row, columns, name, stated, location)) for name in names]
     default = _default([each.required for _, each in flat], columns, is_required)
-    return tuple(_without_wrappers(nest(fill_required(flat, default))))
+    return tuple(_unwrap_bodies(nest(fill_required(flat, default))))
 
 
 def _default(
@@ -304,11 +322,11 @@ def _default(
     """
     contrast = by_contrast(states)
     if "required" in columns:
-        return None if contrast else contrast
+        return False if contrast is False else None  # an empty cell means no
     return contrast if is_required is None or "optional" in columns else is_required
 
 
-def _without_wrappers(found: Sequence[Parameter]) -> Iterator[Parameter]:
+def _unwrap_bodies(found: Sequence[Parameter]) -> Iterator[Parameter]:
     """Yield the parameters. A row for the whole body (`body`, `anonymous`) is replaced by its children."""
     for parameter in found:
         is_body = parameter.name == "body" and parameter.location == "body"
@@ -318,7 +336,7 @@ def _without_wrappers(found: Sequence[Parameter]) -> Iterator[Parameter]:
             yield parameter
 
 
-def _is_required(row: Sequence[str], columns: Columns, mark: bool | None) -> Requirement:
+def _stated_requirement(row: Sequence[str], columns: Columns, mark: bool | None) -> Requirement:
     """Return whether a row states that its parameter is required; None if the row does not say.
 
     A condition is returned as text. `mark` is the mark in the cell with the name.
@@ -328,8 +346,8 @@ def _is_required(row: Sequence[str], columns: Columns, mark: bool | None) -> Req
     if "optional" in columns:
         cell = columns.cell(row, "optional")
         # The cell may say "required" or "optional" instead of "no" or "yes".
-        if (named := required_mark(text_of(cell))) is not None:
-            return named
+        if (stated := required_mark(text_of(cell))) is not None:
+            return stated
         is_optional = required_cell(cell)
         return not is_optional if isinstance(is_optional, bool) else None
     if mark is not None:
@@ -351,19 +369,22 @@ def _names_of(cell: str) -> tuple[int, list[str], bool | None]:
     if placeholder := _PLACEHOLDER.fullmatch(cell):
         cell = placeholder[1]
     width, rest = _split_indentation(cell)
-    is_required = _REQUIRED_IN_NAME.search(rest) is not None
-    marked = is_required if is_required or _OPTIONAL_IN_NAME.search(rest) else None
-    named = _OPTIONAL_IN_NAME.sub("", _REQUIRED_IN_NAME.sub("", rest))
-    text = _plain_name(named) or text_of(rest)  # a field may have the name `required`
+    mark: bool | None = None
+    if _REQUIRED_IN_NAME.search(rest):
+        mark = True
+    elif _OPTIONAL_IN_NAME.search(rest):
+        mark = False
+    unmarked = _OPTIONAL_IN_NAME.sub("", _REQUIRED_IN_NAME.sub("", rest))
+    text = _plain_name(unmarked) or text_of(rest)  # a field may have the name `required`
     text = text.removeprefix("[].")
     if _NOTHING.fullmatch(text) or (_WORDS.fullmatch(text) and "`" not in cell):
-        return width, [], marked
+        return width, [], mark
     if _SEVERAL_NAMES.fullmatch(text):
         first, *others = _NAME_SEPARATOR.split(text)
         prefix = first[: first.rfind(".") + 1]
-        return width, [first, *(n if "." in n else prefix + n for n in others)], marked
+        return width, [first, *(n if "." in n else prefix + n for n in others)], mark
     found = NAME.match(text)
-    return width, [name] if found and (name := found[0].rstrip(".:")) else [], marked
+    return width, [name] if found and (name := found[0].rstrip(".:")) else [], mark
 
 
 def _split_indentation(cell: str) -> tuple[int, str]:
@@ -405,13 +426,13 @@ def _parameter(
     row: Sequence[str], columns: Columns, name: str, required: Requirement, location: str
 ) -> Parameter:
     """Return the parameter `name` of a row. `location` is used if the row states no location."""
-    kind = text_of(columns.cell(row, "type"))
-    about, fields = split_fields(columns.cell(row, "description"), kind)
+    type_text = text_of(columns.cell(row, "type"))
+    about, fields = split_fields(columns.cell(row, "description"), type_text)
     description = without_final_mark(description_of(about))
-    kind = re.sub(
+    type_text = re.sub(
         r"[,，;；(（]?\s*(?:\brequired\b|\boptional\b|必填|必选|可选|选填)[)）]?",
         "",
-        kind,
+        type_text,
         flags=re.IGNORECASE,
     ).strip(" ,，;-–—")
     read = {
@@ -422,19 +443,19 @@ def _parameter(
     }
     names = columns.further_names(row)
     texts = columns.further_texts(row, read | names.keys())
-    distinct = (name for name in names.values() if not description.startswith(name))
+    distinct = (text for text in names.values() if not description.startswith(text))
     description = join_texts([*distinct, description, *texts])
     if default := text_of(columns.cell(row, "default")).strip("-–—/ "):
         title = text_of(columns.cell(columns.titles, "default"))
         description = _with_default(description, title, default)
     return Parameter(
         name=name,
-        type=kind,
+        type=type_text,
         required=required,
         description=description,
         example=text_of(columns.cell(row, "example")).strip("-–—"),
         values=_values(columns.cell(row, "values")),
-        dimensions=dimensions_of(kind),
+        dimensions=dimensions_of(type_text),
         location=text_of(columns.cell(row, "location")) or location,
         children=fields,
     )

@@ -89,8 +89,8 @@ def convert_templates(blocks: Sequence[MarkdownBlock]) -> list[MarkdownBlock]:
     sentences about parameters become lists. A heading that only states a method or URL becomes a paragraph.
     """
     if any(block.kind == "heading" and _ACTION.fullmatch(block.title) for block in blocks):
-        blocks = list(_without_blueprint(blocks))
-    blocks = list(_without_definitions(_without_call_lists(blocks)))
+        blocks = list(_convert_blueprint(blocks))
+    blocks = list(_convert_definitions(_convert_call_lists(blocks)))
     return [inner for block in _with_unfolded_lists(blocks) for inner in _converted(block)]
 
 
@@ -155,7 +155,7 @@ def _outdented_table(match: re.Match[str]) -> str:
 # --- lists of calls -------------------------------------------------------------------------------
 
 
-def _without_call_lists(blocks: Sequence[MarkdownBlock]) -> Iterator[MarkdownBlock]:
+def _convert_call_lists(blocks: Sequence[MarkdownBlock]) -> Iterator[MarkdownBlock]:
     """Yield the blocks. A list of calls right below a heading becomes paragraphs.
 
     Each item begins with a call and says what the call does: "`GET /boats` returns all boats".
@@ -177,7 +177,7 @@ def _without_call_lists(blocks: Sequence[MarkdownBlock]) -> Iterator[MarkdownBlo
 # --- definition lists -----------------------------------------------------------------------------
 
 
-def _without_definitions(blocks: Iterable[MarkdownBlock]) -> Iterator[MarkdownBlock]:
+def _convert_definitions(blocks: Iterable[MarkdownBlock]) -> Iterator[MarkdownBlock]:
     """Yield the blocks, with one list in place of adjacent names with definitions."""
     for is_definition, group in groupby(blocks, key=_is_definition):
         if is_definition:
@@ -216,9 +216,9 @@ def _with_unfolded_lists(blocks: Sequence[MarkdownBlock]) -> Iterator[MarkdownBl
     """
     unfolded = [_labelled_blocks(block) for block in blocks]
     for index, block in enumerate(blocks):
-        below = blocks[index + 1].text if any(unfolded[index + 1 : index + 2]) else ""
-        names_operation = "**" in below and _is_name(block)
-        if names_operation:
+        below = index + 1
+        has_labels_below = below < len(blocks) and unfolded[below] and "**" in blocks[below].text
+        if has_labels_below and _is_name(block):
             yield MarkdownBlock("heading", block.text, level=2, title=text_of(block.text))
         else:
             yield from unfolded[index] or [block]
@@ -227,8 +227,8 @@ def _with_unfolded_lists(blocks: Sequence[MarkdownBlock]) -> Iterator[MarkdownBl
 def _labelled_blocks(block: MarkdownBlock) -> Sequence[MarkdownBlock]:
     """Return the blocks of a list with labels, such as `**URL**` or `Headers:`, each above its content.
 
-    A widely copied template describes an operation with such a list. One of the labels must announce a URL
-    or a method; otherwise, the result is empty.
+    A widely copied template describes an operation with such a list. The result is empty unless one label
+    announces a URL or a method, and the first line of some item is only a label.
     """
     items = split_list_items(block.text) if block.kind == "list" else []
     has_table = _TABLE_IN_LIST.search(block.text)  # a table needs its label in the line above
@@ -282,7 +282,7 @@ def _is_name(block: MarkdownBlock) -> bool:
 # --- API Blueprint --------------------------------------------------------------------------------
 
 
-def _without_blueprint(blocks: Sequence[MarkdownBlock]) -> Iterator[MarkdownBlock]:
+def _convert_blueprint(blocks: Sequence[MarkdownBlock]) -> Iterator[MarkdownBlock]:
     """Yield the blocks with a line such as `GET /boats` below each operation's heading.
 
     An operation whose path is not known gets no line. Headings lose the method and path in brackets. Lists

@@ -4,6 +4,7 @@ import csv
 import io
 import re
 from collections.abc import Sequence
+from contextlib import suppress
 from itertools import islice
 from statistics import mode
 from typing import Any
@@ -25,8 +26,6 @@ _NO_DELIMITER = "\x1f"
 """The delimiter of a file with one column. No file contains it, because `decode_text` refuses it."""
 _STATED_DELIMITER = re.compile(r"\s*\"?sep=([,;|\t])\"?[ \t]*(?:\n|\Z)", re.IGNORECASE)
 """Matches a first line that states the delimiter, such as `sep=;`. Spreadsheet programs write it."""
-_QUOTING: Sequence[dict[str, Any]] = ({}, {"strict": True}, {"quoting": csv.QUOTE_NONE})
-"""Options of `csv.reader` in the order in which `_parse` tries them."""
 _MARK = re.compile(
     r"(?P<code>(?P<ticks>`++)[^`]++(?P=ticks)(?!`))"
     r"|(?P<tag></?[A-Za-z][^<>`\n]{0,60}>)"
@@ -68,7 +67,8 @@ def _delimiter(text: str) -> str:
     def fit(delimiter: str) -> tuple[int, int]:
         """Return the number of rows with the usual number of cells, and this number of cells.
 
-        Both are 0 if `delimiter` does not occur, or separates parts of sentences instead of cells.
+        Both are 0 if most rows have one cell, if `delimiter` separates parts of sentences instead of cells,
+        or if a cell would be too long.
         """
         try:
             rows = _parse(text, delimiter, SAMPLE_ROWS)
@@ -101,23 +101,21 @@ def _parse(text: str, delimiter: str, limit: int | None = None) -> list[list[str
     is too long even then.
     """
     has_spaced_quotes = f'{delimiter} "' in text
-    for quoting in _QUOTING:
+
+    def parse(**options: Any) -> list[list[str]]:
+        lines = io.StringIO(text, newline="")
         reader = csv.reader(
-            io.StringIO(text, newline=""),
-            delimiter=delimiter,
-            skipinitialspace=has_spaced_quotes,
-            **quoting,
+            lines, delimiter=delimiter, skipinitialspace=has_spaced_quotes, **options
         )
-        try:
-            rows = list(islice(reader, limit))
-        except csv.Error:
-            if "quoting" in quoting:
-                raise
-            continue
-        cells = (cell for row in rows for cell in row)
-        if quoting or all(cell.count("\n") <= MAX_LINE_BREAKS for cell in cells):
-            break
-    return rows
+        return list(islice(reader, limit))
+
+    with suppress(csv.Error):
+        rows = parse()
+        if all(cell.count("\n") <= MAX_LINE_BREAKS for row in rows for cell in row):
+            return rows
+    with suppress(csv.Error):
+        return parse(strict=True)
+    return parse(quoting=csv.QUOTE_NONE)
 
 
 def _markdown(rows: list[list[str]], delimiter: str) -> str:
@@ -146,8 +144,8 @@ def _markdown(rows: list[list[str]], delimiter: str) -> str:
 def _header_index(rows: Sequence[Sequence[str]]) -> int:
     """Return the index of the header: the first row with at least as many cells as most rows.
 
-    If rows directly above this row also have several cells, the uppermost of them is the header. It lacks
-    some column names.
+    If rows directly above this row also have several cells, the uppermost of them is taken as the header,
+    although it has no title for some columns.
     """
     counts = [_count_cells(row) for row in rows]
     usual = mode(filter(None, counts)) if any(counts) else 0
