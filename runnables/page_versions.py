@@ -162,9 +162,10 @@ class VersionFinder:
     def _other_documents(self, chunk: Chunk) -> list[DocumentKey]:
         """Return the documents that may be other versions of the document of `chunk`.
 
-        These have the same path or page URL, apart from the version. If there are none, and the document
-        describes an API and has a version, these are the APIs with the same title and, apart from the
-        version, the same API path.
+        These are in the same language, their ids end with the same part, and they have the same path or
+        page URL, apart from the version. If there are none, and the document describes an API and has a
+        version, these are the APIs in the same language with the same title and, apart from the version,
+        the same API path.
         """
         by_name, by_title = self._indexes()
 

@@ -105,16 +105,16 @@ async def emit_answer(config: RunnableConfig, answer: Answer) -> None:
         await emit(config, event)
 
 
-async def dispatch_event(config: RunnableConfig, event: str, **data: str) -> None:
+async def dispatch_event(config: RunnableConfig, name: str, **data: str) -> None:
     """Dispatch a custom event to the callback handlers of the run; outside a run, do nothing."""
-    await _dispatch(config, event, data)
+    await _dispatch(config, name, data)
 
 
-async def _dispatch(config: RunnableConfig, event: str, data: object) -> None:
+async def _dispatch(config: RunnableConfig, name: str, data: object) -> None:
     callbacks = config.get("callbacks")
     # LangChain's `adispatch_custom_event` would configure another callback manager for each event.
     if isinstance(callbacks, AsyncCallbackManager) and callbacks.parent_run_id is not None:
-        await callbacks.on_custom_event(event, data, run_id=callbacks.parent_run_id)
+        await callbacks.on_custom_event(name, data, run_id=callbacks.parent_run_id)
 
 
 def child_config(config: RunnableConfig, name: str, **metadata: str) -> RunnableConfig:

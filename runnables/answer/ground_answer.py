@@ -73,7 +73,8 @@ def build_ground(
         if judge is not None and not is_quote:
             steps = await _judge_steps(steps, grounder, judge, config)
         if quote and not is_quote and not any(step.supported for step in steps):
-            # Only the first `k` chunks are quoted, as in an answer without a model.
+            # Drop the chunks after the first `k`, which were added for the model. Quotes may still come
+            # from `further`.
             shortened: PipelineState = {**state, "chunks": state["chunks"][: state["question"].k]}
             quoted = await quote.ainvoke(shortened, config)
             if confidence_of(quoted["draft"].probability or 0) == "high":
@@ -253,7 +254,8 @@ def _confidence(
 
     The confidence of quotes follows from the probability that they answer the question. The confidence of a
     model's answer depends on its sources (see `_covers`). Unsupported steps, unverified facts, inferred
-    citations, gaps and degraded drafts can lower the confidence.
+    citations, gaps and degraded drafts can lower the confidence. It is always low if the draft is plain
+    text, or if at least half of the steps are unsupported or contain unverified facts.
     """
     draft = state["draft"]
     doubtful = sum(

@@ -60,15 +60,16 @@ def estimate_on_topic(
 ) -> float:
     """Return the probability that a question is about the platform.
 
-    It is at least `CLEARLY_OFF_TOPIC` for a question that `_SERVICE_WORDS` matches, such as "is there an
-    SLA" or "is there a plugin", because its words say nothing about the subject of the documents. This does
-    not apply if the feature `private` or `personal` is 1 (see `topic_features`).
+    A question that `_SERVICE_WORDS` matches, such as "is there an SLA" or "is there a plugin", is never
+    treated as clearly off-topic: its probability is at least `CLEARLY_OFF_TOPIC`, because its words say
+    nothing about the subject of the documents. This does not apply if the feature `private` or `personal`
+    is 1 (see `topic_features`).
 
     `chunks` are the question's search results. This function blocks: call it in a worker thread.
     """
     features = topic_features(details, collection, glossary, chunks)
-    is_personal = features["private"] or features["personal"]
-    is_about_service = _SERVICE_WORDS.search(details.text) is not None and not is_personal
+    is_off_platform = features["private"] or features["personal"]
+    is_about_service = _SERVICE_WORDS.search(details.text) is not None and not is_off_platform
     return max(topic_probability(features), CLEARLY_OFF_TOPIC if is_about_service else 0.0)
 
 

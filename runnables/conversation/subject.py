@@ -140,13 +140,17 @@ def split_aspect(history: Sequence[Turn]) -> tuple[str, str]:
     The base is an earlier question or its subject: "how do I create a shipment: iOS?" has the base "how do
     I create a shipment" if an earlier question contains it, and the aspect "iOS?". If nothing was appended,
     the base is the whole question, and the aspect is empty.
+
+    的 is also part of ordinary phrases. Therefore, it separates an aspect only if all words after it are in
+    `API_STEMS`, as in 退款的参数 ("the parameters of refunds").
     """
     question = history[-1].question
     known = "\n".join(f"{turn.question}\n{turn.api_name or ''}" for turn in history[:-1])
+    # A base of one character would occur in the earlier questions by chance.
     for sign in _APPENDED.finditer(question[:MAX_CLAUSE_CHARS], 2):
         base, aspect = question[: sign.start()], question[sign.end() :]
-        is_part = API_STEMS.issuperset(split_words(aspect)) or sign[0] != "的"
-        if base in known and is_part:
+        may_be_appended = sign[0] != "的" or API_STEMS.issuperset(split_words(aspect))
+        if base in known and may_be_appended:
             return base, aspect
     return question, ""
 
@@ -220,7 +224,7 @@ def _subject(question: str) -> str:
     """Return the subject in the first clause of `question` that has content words; empty without one."""
     prose = without_openers(extract_details(question).prose[:MAX_SUBJECT_SOURCE_CHARS])
     for clause in CLAUSE_END.split(prose):
-        if any(word not in FRAME_STEMS for word in uncommon_stems(clause)):
+        if content_stems(clause):
             return _subject_of_clause(clause.strip()[:MAX_CLAUSE_CHARS])
     return ""
 
@@ -245,12 +249,14 @@ def _join_subjects(question: str, subject: str) -> str:
     `subject` is the subject of the conversation. Articles and case do not matter: "create a shipment" is
     the same as "Create shipment".
     """
-    combined = _subject(question)
-    own, known = (_ARTICLE.sub("", text).lower() for text in (combined, subject))
+    asked = _subject(question)
+    own, known = (_ARTICLE.sub("", text).lower() for text in (asked, subject))
     if own in known:
         combined = subject
-    elif known not in own:
-        combined = f"{subject} {combined}"
+    elif known in own:
+        combined = asked
+    else:
+        combined = f"{subject} {asked}"
     codes = [code for code in error_codes(question) if code not in combined]
     return " ".join(filter(None, [combined, *codes]))
 
@@ -265,16 +271,18 @@ def _subject_of_clause(clause: str) -> str:
         return ""
     if len(words := split_words(subject)) <= MAX_SUBJECT_WORDS:
         return subject
-    words = [word for word in words if stem(word) in uncommon_stems(subject)][:MAX_SUBJECT_WORDS]
+    uncommon = set(uncommon_stems(subject))
+    words = [word for word in words if stem(word) in uncommon][:MAX_SUBJECT_WORDS]
     return ("" if is_chinese(subject) else " ").join(words)
 
 
 def _noun_phrase(clause: str) -> str:
-    """Return what the question `clause` asks about, without interrogatives and the verb after it.
+    """Return what the question `clause` asks about.
 
-    For example, "currencies" in "which currencies are supported", "reminders" in "how do reminders work",
-    and "cancel a booking" in "how do I cancel a booking". The verb after it is kept in a question about a
-    reason ("why does the refund fail") and in a description of what has happened (过期了).
+    Interrogatives are left out, and so is the verb that follows the noun: "currencies" in "which currencies
+    are supported", "reminders" in "how do reminders work", and "cancel a booking" in "how do I cancel a
+    booking". The verb is kept in a question about a reason ("why does the refund fail") and in a
+    description of what has happened (过期了).
     """
     if asked := _ASKED_NOUN.match(clause):
         rest = _cut_predicate(_strip_frame(asked["rest"].strip()))
@@ -332,6 +340,7 @@ def words_with_positions(text: str) -> list[Word]:
 
 
 def _has_own_words(text: str) -> bool:
+    """Return whether `text` has uncommon words that may name a subject, unlike those in `IGNORED_STEMS`."""
     return any(word not in IGNORED_STEMS for word in uncommon_stems(text))
 
 
