@@ -82,7 +82,11 @@ def find_enclosed(text: str, position: int) -> tuple[int, int] | None:
 
     - After an ASCII mark, such as " or (, the matching closing mark must follow the word.
     - After a mark that is not ASCII, such as “ or （, the word ends at the first character that is not
-      printable ASCII. The closing mark may differ or be missing, because people confuse such marks.
+      printable ASCII. The closing mark may differ or be missing, because people confuse such marks. But if
+      a space follows the word, a closing mark must follow the space. Otherwise, there are several words,
+      and the result is None.
+
+    The result is also None for a word that begins with a comma, a colon, a semicolon or an equals sign.
     """
     opening = text[position : position + 1]
     if opening not in CLOSING or (word := _ENCLOSED_WORD.match(text, position + 1)) is None:
@@ -127,7 +131,8 @@ def is_random(text: str, min_chars: int = 20, max_mean_run: float = _MAX_MEAN_RU
 
     A random text has at least `min_chars` ASCII letters and digits. Its runs (see `_MAX_MEAN_RUN_CHARS`)
     are at most `max_mean_run` characters long on average; texts with few or many numbers have other limits.
-    A text with repeated words, such as key1value1key2value2, is not random.
+    A text of digits only is not random, and neither is one with repeated words, such as
+    key1value1key2value2.
     """
     runs = _RUN.findall(text)
     length = sum(map(len, runs))

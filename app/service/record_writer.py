@@ -54,6 +54,12 @@ WriteBatch = Callable[[Sequence[QuestionRecord]], None]
 UNWRITABLE = "questions cannot be recorded: see the log and APIDESK_SPOOL"
 """The detail of the check `records` in `/health/ready` if the outbox cannot be written."""
 
+DATABASE_DOWN = "records wait in the outbox, because the database cannot be used"
+"""The detail of the check `records` if the database cannot be used."""
+
+UNDELIVERABLE = "the records in the outbox cannot be delivered: see the log"
+"""The detail of the check `records` if a file of the outbox cannot be read, locked or deleted."""
+
 log = logging.getLogger(__name__)
 
 
@@ -74,7 +80,7 @@ class Outbox:
         self._file_number = 0
         self._closed_bytes = 0
         """Total size of this process's earlier files, measured when the current file was opened."""
-        self._lock = FileLock(folder / f"{self._name}.lock", thread_local=False)
+        self._process_lock = FileLock(folder / f"{self._name}.lock", thread_local=False)
         self.problem: str | None = None
         """Why the outbox could not be opened, or the last record could not be appended; otherwise None."""
         self._is_open = self._open()
@@ -121,13 +127,13 @@ class Outbox:
         """Close the current file and release the lock. Other processes may deliver remaining records."""
         if self._is_open:
             if not self._rotate():
-                Path(self._lock.lock_file).unlink(missing_ok=True)
-            self._lock.release()
+                Path(self._process_lock.lock_file).unlink(missing_ok=True)
+            self._process_lock.release()
 
     def _open(self) -> bool:
         try:
             self._folder.mkdir(parents=True, exist_ok=True, mode=0o700)
-            self._lock.acquire(timeout=0)
+            self._process_lock.acquire(timeout=0)
         except (OSError, Timeout) as error:
             log.error("questions cannot be recorded: %s: %s", self._folder, error)
             self.problem = UNWRITABLE
@@ -283,15 +289,9 @@ class RecordWriter:
             await asyncio.to_thread(outbox.drain, self._store.add)
         except StoreUnavailable as error:
             self._has_records.set()
-            problem, reason = (
-                "records wait in the outbox, because the database cannot be used",
-                str(error),
-            )
+            problem, reason = DATABASE_DOWN, str(error)
         except OSError as error:
-            problem, reason = (
-                "the records in the outbox cannot be delivered: see the log",
-                str(error),
-            )
+            problem, reason = UNDELIVERABLE, str(error)
         if problem and problem != self._delivery_problem:
             log.error("records wait in the outbox: %s", reason)
         elif self._delivery_problem and not problem:

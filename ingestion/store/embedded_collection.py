@@ -153,7 +153,8 @@ class EmbeddedCollection(Collection):
 
     async def run(self, read: Callable[[], T]) -> T:
         # A read takes a few milliseconds, and running it in a thread would add up to half of that time.
-        # Therefore, the read uses a thread only if another thread, such as that of a run, holds the lock.
+        # Therefore, the read uses a thread only if another thread, such as that of an ingestion run, holds
+        # the lock.
         if not self._lock.acquire(blocking=False):
             return await super().run(partial(self._in_one_transaction, read))
         try:

@@ -25,6 +25,7 @@ from pydantic import (
 from pydantic_core import PydanticCustomError
 
 from ingestion.sources.folder import read_text
+from ingestion.store.client import batches
 from ingestion.store.collection import Collection
 from schemas.base import NonEmptyStr
 from schemas.document import Chunk
@@ -46,7 +47,7 @@ OFF_TOPIC = "off-topic"
 MIN_KEY_SIMILARITY = 0.85
 """Minimum similarity at which an unknown key or `kind` of a question counts as a misspelling.
 
-For example, the key `fact` of a line in the file of questions is taken for `facts`.
+For example, the key `fact` of a line in the file of questions is refused as a misspelling of `facts`.
 
 The similarity is difflib's ratio, from 0 to 1.
 """
@@ -98,7 +99,7 @@ class EvaluationQuestion(BaseModel):
 
     question: NonEmptyStr = Field(validation_alias=AliasChoices("question", "query"))
     gold: Annotated[tuple[NonEmptyStr, ...], BeforeValidator(_as_list)] = ()
-    """The gold names: one name for each document that answers the question.
+    """The gold names: names of documents that answer the question. A name may refer to several documents.
 
     A name is an id, page url, api url, api name, file path or operation such as `POST /orders`.
     """
@@ -156,13 +157,16 @@ class EvaluationQuestion(BaseModel):
 
 _TEXT_KEYS = frozenset({"question", "query"})
 
-_KNOWN_KEYS = ("question", "query", "gold", "facts", "kind", "type")
-"""The keys whose misspellings are recognised. `id` is left out, because it is too short."""
+_SPELLCHECKED_KEYS = ("question", "query", "gold", "facts", "kind", "type")
+"""The keys whose misspellings are recognised.
+
+`id` is left out because it is too short, and `made` because only `write_questions` writes it.
+"""
 
 
 def _refuse_misspelt_keys(line: dict[str, Any]) -> dict[str, Any]:
     known = {*EvaluationQuestion.model_fields, "query", "made"}
-    lacking = set(_KNOWN_KEYS) - line.keys()
+    lacking = set(_SPELLCHECKED_KEYS) - line.keys()
     if _TEXT_KEYS & line.keys():
         lacking -= _TEXT_KEYS
     for key in (key for key in line if key not in known):
@@ -284,8 +288,8 @@ class DocumentIndex:
         """Index `collection`, and keep the chunks of at most `sample` documents. Raises ApideskError."""
         index = cls()
         ids = {(stored.source, stored.document_id) for stored in collection.stored_chunks()}
-        shuffled_ids = iter(sorted(ids, key=lambda each: shuffle_key("/".join(each))))
-        while batch := list(islice(shuffled_ids, READ_BATCH)):
+        shuffled_ids = sorted(ids, key=lambda each: shuffle_key("/".join(each)))
+        for batch in batches(shuffled_ids, READ_BATCH):
             by_document: dict[str, list[Chunk]] = defaultdict(list)
             for chunk in collection.chunks_of_documents(batch):
                 by_document[qualified_id(chunk)].append(chunk)

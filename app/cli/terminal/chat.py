@@ -19,11 +19,11 @@ from app.cli.terminal.answer_output import (
 )
 from app.cli.terminal.answerers import TerminalAnswerer, open_terminal_answerer
 from app.cli.terminal.line_input import (
-    LineInput,
+    ChatInput,
     cancel_on_interrupt,
     copy_to_clipboard,
     history_path,
-    open_line_input,
+    open_chat_input,
 )
 from app.service.ask_command import AskCommand, check_question
 from ingestion.platform_config import read_platform
@@ -139,7 +139,7 @@ class Chat:
     def _text(self) -> ChatText:
         return user_text(self._language).chat
 
-    async def run(self, line_input: LineInput) -> None:
+    async def run(self, line_input: ChatInput) -> None:
         """Process inputs until the input ends or the user enters /quit."""
         while not self._has_quit and (text := await line_input.read()) is not None:
             text = replace_surrogates(text).strip()
@@ -267,5 +267,5 @@ async def run_chat(settings: Settings, mode: AnswerMode, custom_model: bool) -> 
             console.print(Text(platform_info.greeting.in_language(language), style="dim"))
         greeting = platform_info.greeting
         chat = Chat(answerer, settings, language, mode, greeting, console, errors)
-        await chat.run(open_line_input(history_path(), language, console))
+        await chat.run(open_chat_input(history_path(), language, console))
     return chat.failures

@@ -65,14 +65,14 @@ PROMPT = "› "
 STYLE = Style.from_dict({"prompt": "bold ansicyan", "placeholder": "ansibrightblack"})
 
 
-class LineInput(Protocol):
+class ChatInput(Protocol):
     """Reads the inputs of the chat."""
 
     async def read(self) -> str | None:
         """Return the next input, or None at the end."""
 
 
-def open_line_input(history: Path, language: Language, console: Console) -> LineInput:
+def open_chat_input(history: Path, language: Language, console: Console) -> ChatInput:
     """Return a PromptInput with the history at `history`, or a PipeInput if stdin is not a terminal."""
     if not sys.stdin.isatty():
         return PipeInput(console)
