@@ -5,6 +5,7 @@ import re
 from collections import Counter
 from collections.abc import Sequence
 from datetime import timedelta
+from pathlib import Path
 
 import pytest
 from litestar import Litestar
@@ -20,7 +21,7 @@ from app.analytics.insights.report import (
     build_report,
     to_csv,
 )
-from app.service.answer_service import AnswerService
+from app.service.answer_service import AnswerService, open_answer_service
 from app.service.ask_command import AskCommand
 from app.service.records import build_record
 from ingestion.embeddings import open_embeddings
@@ -46,6 +47,7 @@ from tests.insights_records import (
 from tests.model_replies import ask
 from tests.model_script import Reply
 from tests.model_server import ModelServer
+from tests.small_platform import PLATFORM, settings_of
 
 NO_DOCUMENTATION = DocumentationContext()
 
@@ -238,6 +240,24 @@ def test_messages_have_no_labels_braces_and_quotes(error: str, expected: tuple[s
     assert (found.error, found.messages) == (code, (message,) if message else ())
 
 
+def test_words_of_suggested_questions_are_not_missing(tmp_path: Path) -> None:
+    (tmp_path / "platform.toml").write_text(PLATFORM)
+    (tmp_path / "guides").mkdir()
+    (tmp_path / "guides" / "page.md").write_text("# 退货\n\n买家在七天内退货。\n")
+
+    async def documented(words: Sequence[str]) -> list[bool]:
+        async with open_answer_service(settings_of(tmp_path)) as service:
+            await service.ask(AskCommand("退货"))
+            context = build_documentation_context(
+                service.platform, service.collection, None, None, service.settings
+            )
+            assert context.is_documented
+            return [context.is_documented(word) for word in words]
+
+    words = ("调用", "call", "买家", "发票", "invoice")
+    assert asyncio.run(documented(words)) == [True, True, True, False, False]
+
+
 def test_documents_decide_about_words_pages_and_operations(sample_service: AnswerService) -> None:
     context = build_documentation_context(
         sample_service.platform, sample_service.collection, None, None, sample_service.settings
@@ -245,8 +265,9 @@ def test_documents_decide_about_words_pages_and_operations(sample_service: Answe
     assert context.is_documented
     assert context.has_page
     assert context.find_operations
-    words = ("signing", "signings", "drone", "发货", "拼团")
-    assert [context.is_documented(word) for word in words] == [True, True, False, True, False]
+    words = ("signing", "signings", "drone", "发货", "拼团", "货", "鲸")
+    expected = [True, True, False, True, False, True, False]
+    assert [context.is_documented(word) for word in words] == expected
     entry = sample_service.collection.catalogue()[0]
     urls = (entry.page_url, f"{entry.page_url}#section", "https://open.example.com/deleted", "")
     pages = [Page(title="", page_url=url) for url in urls]

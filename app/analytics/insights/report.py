@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 from functools import partial
 from io import StringIO
-from typing import Any
+from typing import Any, get_args
 
 from langchain_core.embeddings import Embeddings
 
@@ -30,11 +30,13 @@ from ingestion.providers import ModelRole, model_errors
 from ingestion.sources.api_docs import api_method
 from ingestion.store.client import batches
 from ingestion.store.collection import Collection
+from ingestion.text.words import split_words
+from prompts.user_text import user_text
 from runnables.models.chat_models import ChatModels
 from runnables.question.query_analysis import Glossary
 from schemas.answer import Page
 from schemas.base import ApiModel
-from schemas.choices import TableName
+from schemas.choices import Language, TableName
 from schemas.document import Chunk
 from schemas.errors import CollectionMismatch, ModelError, ModelOutputInvalid, StoreError
 from schemas.insights import (
@@ -143,14 +145,29 @@ def _word_shares(collection: Collection) -> WordShares:
 
 
 def _word_check(collection: Collection) -> IsDocumented:
+    # Users ask the suggested questions, whose wording says nothing about the documents.
+    suggested = _suggestion_words()
+
     def is_documented(word: str) -> bool:
-        if collection.word_counts([word]):
+        if word in suggested or collection.word_counts([word]):
             return True
-        # Stems in the full-text index also match other forms of an English word. A Chinese word is not
-        # searched for, because it would match chunks that contain only one of its characters.
-        return word.isascii() and bool(collection.search_hits(word, 1))
+        # Stems in the full-text index also match other forms of an English word. The index also contains
+        # Chinese characters. A longer Chinese word is not searched for, because it would match chunks
+        # that contain only one of its characters.
+        is_term = word.isascii() or len(word) == 1
+        return is_term and bool(collection.search_hits(word, 1))
 
     return is_documented
+
+
+def _suggestion_words() -> frozenset[str]:
+    """Return the words of the templates of suggested questions, in all languages."""
+    templates = (
+        template.format(name="", title="")
+        for language in get_args(Language)
+        for template in user_text(language).suggestions.values()
+    )
+    return frozenset(word for template in templates for word in split_words(template))
 
 
 def _page_check(collection: Collection) -> HasPage:
