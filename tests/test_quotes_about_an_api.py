@@ -2,6 +2,9 @@
 
 import asyncio
 import json
+
+
+import re
 from pathlib import Path
 from typing import Any
 
@@ -447,3 +450,44 @@ def test_path_without_the_path_of_the_server_names_the_operation(tmp_path: Path)
     assert "`GET /depot/parcels`" in answer
     assert "`weight`" in answer
     assert "vans" not in answer
+
+
+LOCKER = """# 打开柜门
+
+`POST /v1/lockers/{locker_id}/open`
+
+打开一个柜门。
+
+## 请求参数
+
+| 变量名 | 必填 | 类型 | 描述 |
+| --- | --- | --- | --- |
+| locker_id | 是 | String | 柜子编号 |
+| mode | 是 | String | 开门方式 |
+| light | 否 | Boolean | 是否亮灯 |
+| pin | 否 | String | 取件码，开门方式为 code 时必须携带 |
+| owner | 否 | Object | 柜主 |
+| owner.id | 否 | String | 柜主编号，与 owner.phone 二选一 |
+| owner.phone | 否 | String | 柜主电话，与 owner.id 二选一 |
+| courier | 否 | Object | 快递员 |
+| courier.id | 是 | String | 快递员编号 |
+"""
+
+
+@pytest.mark.parametrize(
+    ("question", "fields"),
+    [
+        ('POST /v1/lockers/7/open {"mode": "code"} 开门还缺什么参数？', ["pin", "light", "owner", "courier"]),
+        ('POST /v1/lockers/7/open {"mode": "x", "owner": {}} 少了什么', ["pin", "owner.id", "owner.phone", "light", "courier"]),
+        ('/v1/lockers/7/open {"pin": "1"} what is missing?', ["mode", "light", "owner", "courier"]),
+    ],
+)  # fmt: skip
+def test_missing_fields_of_a_pasted_request_are_quoted(
+    tmp_path: Path, question: str, fields: list[str]
+) -> None:
+    (tmp_path / "platform.toml").write_text(PLATFORM)
+    (tmp_path / "guides").mkdir()
+    (tmp_path / "guides" / "open.md").write_text(LOCKER)
+    answer = ask(tmp_path, question)
+    assert re.findall(r"^\| `([\w.]+)` \|", "\n".join(answer.answer), re.MULTILINE) == fields
+    assert answer.confidence != "high"

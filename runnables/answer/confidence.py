@@ -41,6 +41,12 @@ MAX_PROBABILITY_IF_MISSING = 0.4
 It is chosen, not measured. It is below `MEDIUM`, so the confidence is low.
 """
 
+MAX_PROBABILITY_IF_CANDIDATES = 0.8
+"""Maximum probability of an answer that quotes the fields which a pasted request may lack.
+
+It is chosen, not measured. It is below `HIGH`, because the quotes do not say which of the fields it is.
+"""
+
 NOT_COVERED = 0.01
 """Probability below which the answer says that the documents do not cover the question."""
 
@@ -86,6 +92,8 @@ class Quotes:
     passages: Sequence[RankedPassage]
     ranked: Sequence[Sequence[RankedPassage]]
     """All passages for each part of the question, best first."""
+    asks_for_missing: bool = False
+    """Whether the question asks what a pasted request lacks, which quotes answer only with candidates."""
 
 
 def quotes_probability(quotes: Quotes, missing_identifiers: Collection[str]) -> float:
@@ -100,6 +108,8 @@ def quotes_probability(quotes: Quotes, missing_identifiers: Collection[str]) -> 
     if missing_identifiers:
         has_others = terms.has_other_words(missing_identifiers)
         return min(probability, MAX_PROBABILITY_IF_MISSING) if has_others else 0.0
+    if quotes.asks_for_missing:
+        return min(probability, MAX_PROBABILITY_IF_CANDIDATES)
     defining = [passage for passage in quotes.passages if passage.codes]
     names_api = any("/" in name for name in terms.identifiers)
     if not (names_api or terms.has_other_words(terms.identifiers)):

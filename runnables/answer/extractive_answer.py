@@ -21,6 +21,7 @@ from ingestion.text.words import split_words
 from runnables.answer.code_segments import without_other_tabs
 from runnables.answer.confidence import NOT_COVERED, Quotes, quotes_probability
 from runnables.answer.fixed_answers import not_covered_sentence
+from runnables.answer.missing_fields import sent_fields, with_missing_fields
 from runnables.answer.passages import (
     MAX_QUOTED_CHARS,
     Candidate,
@@ -144,7 +145,7 @@ def find_quotes(
     compared = {chunk.document_key for chunk in of_compared}
     if compared and asks_for_methods(details):  # fields do not answer it
         best = [chunk for chunk in best if chunk in of_compared] or best
-    parts = split_question(details.search_query)
+    parts, sent = split_question(details.search_query), sent_fields(details)
     ranked = []
     for part in parts:
         part_terms, part_details = terms, details
@@ -178,13 +179,16 @@ def find_quotes(
         for passages in ranked
         for passage in _choose_passages(passages, terms, compared, len(parts))
     ]
+    if sent:
+        language = state["question"].language
+        chosen = [with_missing_fields(passage, terms, sent, language) for passage in chosen]
     passages = list(_without_repeats(chosen))
     complete = [
         passage
         for passage in passages
         if not all(segment.is_bare_announcement for segment in passage.segments)
     ]
-    return Quotes(terms, complete or passages, ranked)
+    return Quotes(terms, complete or passages, ranked, asks_for_missing=bool(sent))
 
 
 def _candidate_chunks(state: PipelineState) -> list[RetrievedChunk]:

@@ -1,0 +1,85 @@
+"""Quotes the fields that a pasted request lacks, for questions such as "what is missing here?"."""
+
+import re
+from collections.abc import Iterator, Set
+from dataclasses import replace
+from functools import partial
+from itertools import accumulate
+
+from pydantic import JsonValue
+
+from ingestion.sources.api_pages.required import is_required_text
+from runnables.answer.passages import MAX_CHARS, RankedPassage
+from runnables.answer.segments import Segment, split_chunk
+from runnables.retrieval.query_terms import QueryTerms
+from schemas.choices import Language
+from schemas.question import ExtractedDetails
+
+_ASKS_FOR_MISSING = re.compile(
+    r"[缺漏]|少[了传填]|没[传填]|还(?:需?要|得|该)"
+    r"|\b(?:missing|lacks?|lacking|omit(?:s|ted)?|left out|for[gy]ot(?:ten)?|what else)\b",
+    re.IGNORECASE,
+)
+_CONDITION = re.compile(
+    r"(?<![非不])必[填选须传要需]|[二三]选一|其一|\b(?:required|mandatory|must|either|one of)\b",
+    re.IGNORECASE,
+)
+"""Words with which a field's description says when the field is required."""
+
+_PLACEHOLDER = re.compile(r"\{([^{}/]+)\}")
+
+
+def sent_fields(details: ExtractedDetails) -> frozenset[str]:
+    """Return the names of the fields in a pasted request, if the question asks what the request lacks.
+
+    The names are dotted, without `[]`, and in lower case: `owner.id`. The result is empty for all other
+    questions.
+    """
+    if not details.request_param or not _ASKS_FOR_MISSING.search(details.prose):
+        return frozenset()
+    return frozenset(_names_in(details.request_param, ""))
+
+
+def _names_in(value: JsonValue, parent: str) -> Iterator[str]:
+    if isinstance(value, dict):
+        for key, inner in value.items():
+            yield f"{parent}{key}".lower()
+            yield from _names_in(inner, f"{parent}{key}.")
+    elif isinstance(value, list):
+        for inner in value:
+            yield from _names_in(inner, parent)
+
+
+def with_missing_fields(
+    passage: RankedPassage, terms: QueryTerms, sent: Set[str], language: Language
+) -> RankedPassage:
+    """Return the passage with the request fields that are not in `sent` instead of the fields that it has.
+
+    Required fields come first, also those that are required under a condition. Of all others, and if the
+    passage would be too long, those with words of the question are preferred. Path parameters are left out,
+    because their values are in the pasted URL, and so are the fields of objects that are missing
+    themselves. Labels such as "required" are in `language`. Without any other field, and for other
+    sections, the passage is returned unchanged.
+    """
+    chunk = passage.chunk
+    if chunk.kind != "request_parameters":
+        return passage
+    in_path = frozenset(map(str.lower, _PLACEHOLDER.findall(chunk.api_url)))
+    segments = split_chunk(chunk, language)
+    missing = list(filter(partial(_is_missing, sent=sent | in_path), segments))
+    missing.sort(key=lambda each: (not _is_needed(each), -terms.weight(terms.found_in(each.text))))
+    lengths = accumulate(len(segment.text) for segment in missing)
+    kept = [each for each, end in zip(missing, lengths, strict=True) if end <= MAX_CHARS]
+    return replace(passage, segments=kept or missing[:1] or passage.segments)
+
+
+def _is_missing(segment: Segment, sent: Set[str]) -> bool:
+    name = segment.name.replace("[]", "").lower()
+    parent = name.rpartition(".")[0]
+    return segment.kind == "row" and name not in sent and (not parent or parent in sent)
+
+
+def _is_needed(segment: Segment) -> bool:
+    """Return whether the row says that its field is required, perhaps under a condition."""
+    cells = [cell for _, cell in segment.cells]
+    return any(map(is_required_text, cells[2:3])) or any(map(_CONDITION.search, cells[2:]))
