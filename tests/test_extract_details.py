@@ -23,6 +23,10 @@ from runnables.question.extract_details import command_flags, extract_details, s
         ("where is my request 12345678901", {"trace_id": None}),
         ("dop/api/v1/order/ship 怎么用", {"paths": ["dop/api/v1/order/ship"], "prose": "怎么用"}),
         ("POST /dop/api/v1/order/ship/", {"paths": ["/dop/api/v1/order/ship"]}),
+        ("GET /v1/rooms/urn:hall:7/seats?", {"paths": ["/v1/rooms/urn:hall:7/seats"]}),
+        ("POST /v1/rooms/7:close", {"paths": ["/v1/rooms/7:close"]}),
+        ("fails in /srv/till/sell.py:12:5", {"paths": ["/srv/till/sell.py"]}),
+        ("/v1/rooms: 怎么用", {"paths": ["/v1/rooms"]}),
         ("/orders/{order_no}/items", {"paths": ["/orders/{order_no}/items"]}),
         ("and/or, TCP/IP, 1/2, 上/下", {"paths": [], "prose": "and/or, TCP/IP, 1/2, 上/下"}),
         (

@@ -26,10 +26,11 @@ JsonObject = dict[str, JsonValue]
 _JSON_OBJECT = TypeAdapter(JsonObject)
 
 URL = re.compile(r"https?://[^\s\"'<>，。；、）)】\]]+", re.IGNORECASE)
+_SEGMENT = r"[A-Za-z0-9_.{}-]+(?::[A-Za-z0-9_.{}-]+)*"
+"""A segment of a path, such as `{id}` and `urn:acme:orders`."""
 _PATH = re.compile(
     r"(?<![A-Za-z0-9_/.:-])"
-    r"(?:/[A-Za-z][A-Za-z0-9_.{}-]*(?:/[A-Za-z0-9_.{}-]+)*"
-    r"|[A-Za-z][A-Za-z0-9_.-]*(?:/[A-Za-z0-9_.{}-]+){2,})/?"
+    rf"(?:/(?=[A-Za-z]){_SEGMENT}(?:/{_SEGMENT})*|[A-Za-z][A-Za-z0-9_.-]*(?:/{_SEGMENT}){{2,}})/?"
 )
 _TRACE = re.compile(
     r"\b(?:[a-z]{1,20}[-_]){0,3}(?:trace(?:[-_ ]?id)?|request[-_ ]?id)\b"
@@ -113,7 +114,8 @@ def extract_details(question: str) -> ExtractedDetails:
         path, query = _path_and_query(url)
         details.paths.append(path)
         details.request_param.update(query)
-    details.paths = [path.rstrip("/") for path in [*details.paths, *paths] if path.strip("/")]
+    paths = [*details.paths, *map(_without_line, paths)]
+    details.paths = [path.rstrip("/") for path in paths if path.strip("/")]
     for _, body in bodies:
         _assign_body(body, details)
     details.trace_id = traces[0] if traces else _trace_id_of(details.response)
@@ -163,6 +165,11 @@ def command_flags(text: str) -> list[str]:
 def _take(pattern: re.Pattern[str], text: str) -> tuple[list[str], str]:
     """Return the matches in `text` (only their group, if `pattern` has one), and `text` without them."""
     return pattern.findall(text), pattern.sub(" ", text)
+
+
+def _without_line(path: str) -> str:
+    """Return `path` without the line and column in a source file: `src/app.py` for `src/app.py:12:5`."""
+    return re.sub(r"(?::\d+){1,2}$", "", path)
 
 
 def _error_in(prose: str) -> str | None:
