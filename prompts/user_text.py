@@ -126,6 +126,14 @@ class SectionLabels(ConfigModel):
     sent_after: str
     """Label of the operations that cause a callback."""
     expected_response: str
+    success_status: str
+    """Label of the status of a successful response."""
+    error_responses: str
+    """Title of the document, or heading of the section, about the bodies of error responses."""
+    error_body: str
+    """Label of the statuses with which a platform returns the body of an error."""
+    error_operations: str
+    """Label of the operations that return the body of an error."""
 
 
 class SetupText(ConfigModel):

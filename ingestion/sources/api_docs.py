@@ -8,7 +8,7 @@ from types import MappingProxyType
 
 from pydantic import ValidationError
 
-from ingestion.chunking import load_template
+from ingestion.chunking import cell, load_template
 from ingestion.sources.folder import FolderReader, PageValues, page_url, read_text
 from ingestion.sources.page_version import document_version
 from ingestion.text.typography import has_chinese, join_texts, label_with
@@ -92,6 +92,13 @@ def api_sections(api: ApiDocument) -> Iterator[Section]:
         body = template.render(kind=kind, api=api, labels=labels, rows=rows).strip()
         if body:
             yield Section(kind=kind, heading=(labels.sections[kind],), body=body)
+
+
+def parameter_table(parameters: tuple[Parameter, ...], labels: SectionLabels) -> str:
+    """Return a Markdown table of `parameters` and their children; empty if there are no parameters."""
+    header, *rows = _table_rows(parameters, labels) or [()]
+    lines = [header, ["---"] * len(header), *(map(cell, row) for row in rows)]
+    return "\n".join(f"| {' | '.join(line)} |" for line in lines) if rows else ""
 
 
 def mark_deprecated(about: str, labels: SectionLabels) -> str:

@@ -48,15 +48,25 @@ def errors_of_operation(operation: Operation, reader: SchemaReader) -> tuple[Err
     ignored.
     """
     errors: dict[str, _CollectedError] = {}
-    successes = operation.success_responses
+    successes, failures = operation.success_responses, error_responses(operation)
     for response in operation.responses:
         if response in successes:
             _add_examples(errors, filter(is_error_example, response.examples), "")
-        elif not response.status.startswith(("1", "3")):
+        elif response in failures:
             _add_response(errors, response, reader)
     return tuple(
         ErrorCode(code=code, message=error.message, cause="; ".join(error.causes))
         for code, error in list(errors.items())[:MAX_ERROR_CODES]
+    )
+
+
+def error_responses(operation: Operation) -> tuple[OperationResponse, ...]:
+    """Return the responses that are neither successes nor have a 1xx or 3xx status."""
+    successes = operation.success_responses
+    return tuple(
+        response
+        for response in operation.responses
+        if response not in successes and not response.status.startswith(("1", "3"))
     )
 
 
@@ -66,6 +76,20 @@ def is_error_example(named: NamedExample) -> bool:
     Platforms that always return status 200 declare errors as examples of the success response.
     """
     return bool(_ERROR_NAME.search(named.name) or _ERROR_NAME.search(named.example.title))
+
+
+def listed_codes(schema: Schema, reader: SchemaReader, depth: int = 0) -> Iterator[str]:
+    """Yield the codes that the schema of an error response lists in `enum`."""
+    for name, nodes in schema.properties.items():
+        plain = plain_key(name)
+        if plain not in (*_CODE_KEYS, *_NESTED_KEYS):
+            continue
+        inner = reader.read(*nodes)
+        listed = inner.get("enum")
+        if listed is not None and plain in _CODE_KEYS and isinstance(listed.value, list):
+            yield from filter(None, map(_normalise_code, listed.value[:MAX_ERROR_CODES]))
+        elif depth < 1:
+            yield from listed_codes(inner, reader, depth + 1)
 
 
 def _add_response(
@@ -88,7 +112,7 @@ def _add_response(
         )
     _add_examples(codes, response.examples, status)
     for media in response.media[:1]:
-        for code in _enumerated_codes(reader.read(media.schema), reader):
+        for code in listed_codes(reader.read(media.schema), reader):
             error = codes.setdefault(code, _CollectedError())
             error.add("", "" if error.causes else status)
     # A code that repeats the status, such as 404, is part of the entry of the status.
@@ -156,20 +180,6 @@ def _normalise_code(value: object) -> str:
         return ""
     code = str(value).strip()
     return "" if len(code) > MAX_CODE_CHARS or len(code.split()) != 1 else code
-
-
-def _enumerated_codes(schema: Schema, reader: SchemaReader, depth: int = 0) -> Iterator[str]:
-    """Yield the codes that the schema of an error response lists in `enum`."""
-    for name, nodes in schema.properties.items():
-        plain = plain_key(name)
-        if plain not in (*_CODE_KEYS, *_NESTED_KEYS):
-            continue
-        inner = reader.read(*nodes)
-        listed = inner.get("enum")
-        if listed is not None and plain in _CODE_KEYS and isinstance(listed.value, list):
-            yield from filter(None, map(_normalise_code, listed.value[:MAX_ERROR_CODES]))
-        elif depth < 1:
-            yield from _enumerated_codes(inner, reader, depth + 1)
 
 
 def _status_phrase(status: str) -> str:

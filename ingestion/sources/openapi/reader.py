@@ -1,11 +1,12 @@
 """Reads OpenAPI descriptions as sources.
 
-There is a document for each operation, webhook and callback, and one for the whole API.
+There is a document for each operation, webhook and callback, one for the whole API, and one for the bodies
+of error responses that several operations share.
 """
 
 from collections import Counter
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from urllib.parse import quote
 
@@ -13,9 +14,11 @@ from pydantic import ValidationError
 
 from ingestion.sources.api_docs import api_document
 from ingestion.sources.markdown import markdown_content
-from ingestion.sources.openapi.document import ApiDocumentBuilder, first_tag
+from ingestion.sources.openapi.document import ApiDocumentBuilder, first_tag, operation_name
+from ingestion.sources.openapi.error_bodies import ErrorBodies
 from ingestion.sources.openapi.events import event_document, event_operations
 from ingestion.sources.openapi.operations import (
+    Operation,
     OperationParameter,
     PathOperation,
     parameter_ids,
@@ -25,6 +28,7 @@ from ingestion.sources.openapi.operations import (
 from ingestion.sources.openapi.references import DescriptionDocuments, Node
 from ingestion.sources.openapi.schema import SchemaReader
 from ingestion.sources.openapi.versions import reader_for_version
+from ingestion.sources.page_version import document_version
 from ingestion.sources.pages import SourcePage, documents_of_page
 from ingestion.sources.registry import FileResult, KnownFiles, unexpected_error
 from ingestion.text.language import detect_language
@@ -56,7 +60,7 @@ class OpenApiReader:
     ) -> Iterator[FileResult]:
         """Yield the document about the whole API, then one per operation, in the order of the description.
 
-        Documents of webhooks follow, then those of callbacks.
+        Documents of webhooks follow, then those of callbacks, then the document about error responses.
 
         The document about the whole API is omitted if the `description` texts of the API and of its tags
         are short. An operation that cannot be read yields a SourceError. All files are read, also those in
@@ -110,7 +114,10 @@ class _Description:
         self.schema_reader = SchemaReader(limits.values)
         language = source.language or _detect_description_language(self.root)
         self.builder = ApiDocumentBuilder(self.root, language, self.schema_reader)
-        self.ids = {OVERVIEW_ID}
+        self.ids = {OVERVIEW_ID, ERRORS_ID}
+        self.error_bodies = ErrorBodies(
+            self._readable_operations(), limits.values, self.builder.labels
+        )
 
     def summary(self) -> DescriptionSummary:
         info = self.root["info"]
@@ -144,12 +151,39 @@ class _Description:
                 raise
             except Exception as error:
                 yield unexpected_error(str(path_operation), error)
+        yield from self._error_responses()
 
     def _overview(self) -> Iterator[FileResult]:
         try:
             yield from overview_documents(self.source, self.root)
         except SourceError as error:
             yield path_error("info", str(error))
+
+    def _readable_operations(self) -> Iterator[tuple[Operation, str]]:
+        """Yield the operations without their parameters, each with its name.
+
+        Operations that cannot be read are left out, because `documents` reports them.
+        """
+        for path_operation in self._valid_operations():
+            with suppress(SourceError):
+                operation = self.operation_reader.read_operation(path_operation, ())
+                yield operation, operation_name(path_operation)
+
+    def _error_responses(self) -> Iterator[SourceDocument]:
+        """Yield a document about the bodies of error responses, unless no operations share a body."""
+        sections = self.error_bodies.shared_sections()
+        if not sections:
+            return
+        version = document_version(ERRORS_ID, "", self.source.path, self.source.name)
+        yield SourceDocument(
+            id=ERRORS_ID,
+            source=self.source.name,
+            title=self.builder.labels.error_responses,
+            language=self.builder.language,
+            page_url=self.root["externalDocs"].text("url"),
+            metadata={"version": version} if version else {},
+            sections=sections,
+        )
 
     def _read_document(self, path_operation: PathOperation) -> SourceDocument:
         if not path_operation.node.is_object:
@@ -167,6 +201,8 @@ class _Description:
             document = event_document(self.source, api, path_operation.event, values)
         else:
             document = api_document(self.source, api, values)
+            sections = (*document.sections, *self.error_bodies.own_sections(operation))
+            document = document.model_copy(update={"sections": sections})
         document = self._with_operation_id(document, path_operation)
         self.ids.add(document.id)
         url = _page_url(document.page_url, path_operation)
@@ -311,6 +347,9 @@ def _detect_description_language(root: Node) -> Language:
 
 OVERVIEW_ID = "overview"
 """Id of the document about the whole API. An operation with this operationId gets another id."""
+
+ERRORS_ID = "error-responses"
+"""Id of the document about error responses. An operation with this operationId gets another id."""
 
 MIN_DESCRIPTION_CHARS = 80
 """Minimum length of a `description` in the overview, in characters. Shorter ones usually repeat a name."""
