@@ -71,7 +71,7 @@ def test_webhook_becomes_a_document_with_a_table_of_its_payload(tmp_path: Path, 
         ["X-Signature", "any", "Yes", "", "", "header"],
         ["id", "string", "Yes", "Id of the number.", "", "body"],
     ]
-    assert end.endswith("**Expected response**\n\n`204` Received.")
+    assert end.endswith("**Expected response**\n\nSuccess status code: `204` Received.")
 
 
 def test_webhook_does_not_look_like_an_operation_to_call(tmp_path: Path) -> None:

@@ -100,6 +100,18 @@ def test_upload_does_not_ask_for_parameters(question: str, is_asked: bool) -> No
 
 
 @pytest.mark.parametrize(
+    ("question", "is_asked"),
+    [
+        ("建房间成功是200还是201", True),
+        ("Is it 200 or 204?", True),
+        ("take 2000 or 2040 rows", False),
+    ],
+)
+def test_two_success_statuses_ask_for_the_response(question: str, is_asked: bool) -> None:
+    assert ("response" in needs_of(question)) is is_asked
+
+
+@pytest.mark.parametrize(
     ("question", "numbers"),
     [
         ("3.5.6 更新了什么", ["3.5.6"]),

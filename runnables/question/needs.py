@@ -41,7 +41,9 @@ _PATTERNS: Mapping[Need, re.Pattern[str]] = {
         r"权限|\b(?:permissions?|scopes?|roles?|access level)\b", re.I
     ),
     "response": re.compile(
-        r"返回|出参|响应|回包|\b(?:responses?|returns?|returned|output|comes? back)\b", re.I
+        r"返回|出参|响应|回包|\b(?:responses?|returns?|returned|output|comes? back)\b"
+        r"|(?<!\d)20\d\s*(?:还是|or)\s*20\d(?!\d)",  # which success status
+        re.I,
     ),
     "parameter": re.compile(
         r"参数|字段|入参|必填|必传|请求[体头]|(?<![上宣流透])传(?![输送递感真统播])|填|取值|枚举|可选"

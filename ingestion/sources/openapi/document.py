@@ -87,11 +87,7 @@ class ApiDocumentBuilder:
             request_examples=self._examples(operation.body),
             response_examples=self._examples(bodies),
             request_description=operation.body_description[:MAX_DESCRIPTION_CHARS],
-            response_description="\n\n".join(
-                f"`{response.status}` {response.description[:MAX_DESCRIPTION_CHARS]}"
-                for response in responses
-                if response.description
-            ),
+            response_description="\n\n".join(filter(None, map(self._describe_status, responses))),
             servers=operation.servers,
         )
 
@@ -180,6 +176,17 @@ class ApiDocumentBuilder:
                 for name, header in named
             )
         return tuple(parameters)
+
+    def _describe_status(self, response: OperationResponse) -> str:
+        """Return the status of a success response with its description; empty if it has no description.
+
+        A label says that the status is one of success, because a status alone shares no words with
+        questions. The status `default`, which is not a number, has no label.
+        """
+        if not response.description:
+            return ""
+        text = f"`{response.status}` {response.description[:MAX_DESCRIPTION_CHARS]}"
+        return label_with(self.labels.success_status, text) if response.is_success else text
 
     def _examples(self, media: Sequence[MediaContent]) -> tuple[Example, ...]:
         """Return the examples of the bodies or, if there are none, the example in the first body's schema.
