@@ -8,7 +8,12 @@ from click.testing import CliRunner
 from app.cli.commands.platform import ingest
 from app.cli.terminal.ingest import explain_page
 from schemas.errors import SourceError
-from schemas.platform import FilesSourceConfig, MarkdownSourceConfig, SourceLimits
+from schemas.platform import (
+    FilesSourceConfig,
+    MarkdownSourceConfig,
+    OpenApiSourceConfig,
+    SourceLimits,
+)
 
 API = """# Create a board
 
@@ -163,3 +168,11 @@ def test_options_that_would_be_ignored_are_refused(tmp_path: Path) -> None:
     result = CliRunner().invoke(ingest, ["--dry-run", "--explain", str(page), "--json"])
     assert result.exit_code == 2
     assert "--explain cannot be combined" in result.output
+
+
+def test_openapi_description_is_not_a_page(tmp_path: Path) -> None:
+    (tmp_path / "api.json").write_text("{}")
+    source = OpenApiSourceConfig(name="reference", kind="openapi", path=tmp_path / "api.json")
+    for path in (tmp_path / "api.json", Path("api.json")):
+        with pytest.raises(SourceError, match="the source reference reads this file as an OpenAPI"):
+            explain_page([source], SourceLimits(), path)

@@ -60,7 +60,10 @@ def test_invalid_description_is_refused_in_one_line(
 def test_missing_file_is_reported(tmp_path: Path) -> None:
     with pytest.raises(SourceError, match=r"^none\.json: no such file$"):
         read(tmp_path / "none.json")
-    with pytest.raises(SourceError, match=r"no such file$"):
+
+
+def test_folder_instead_of_a_file_is_reported(tmp_path: Path) -> None:
+    with pytest.raises(SourceError, match=r"is a folder; an OpenAPI description must be a file$"):
         read(tmp_path)
 
 

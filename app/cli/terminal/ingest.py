@@ -178,7 +178,13 @@ def explain_page(sources: Sequence[SourceConfig], limits: SourceLimits, path: Pa
     from ingestion.sources.pages import PageFolderReader
 
     page_sources = [source for source in sources if isinstance(source, PageFolderConfig)]
-    candidates = (path, *(source.path / path for source in page_sources))
+    descriptions = {
+        source.path.resolve(): source.name
+        for source in sources
+        if isinstance(source, OpenApiSourceConfig) and source.path is not None
+    }
+    folders = [*(source.path for source in page_sources), *(file.parent for file in descriptions)]
+    candidates = (path, *(folder / path for folder in folders))
     files = [candidate.resolve() for candidate in candidates if candidate.is_file()]
     if not files:
         raise SourceError(f"{path}: no such file, neither here nor in the folder of a source")
@@ -194,6 +200,9 @@ def explain_page(sources: Sequence[SourceConfig], limits: SourceLimits, path: Pa
             except SourceError as error:
                 raise SourceError(f"{path}: {error}") from None
             return list(_explanation(path_in_source, source, content))
+    if name := next((descriptions[file] for file in files if file in descriptions), ""):
+        reads = f"the source {name} reads this file as an OpenAPI description"
+        raise SourceError(f"{path}: {reads}; only pages can be explained")
     raise SourceError(f"{path}: no configured source reads this file as a page")
 
 

@@ -203,6 +203,8 @@ class _FileLoader:
 
     def _data(self, path: Path) -> bytes:
         try:
+            if path.is_dir():
+                raise SourceError("is a folder; an OpenAPI description must be a file")
             if not path.is_file():
                 raise SourceError("no such file")
             size = path.stat().st_size
