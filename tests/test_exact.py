@@ -158,6 +158,10 @@ def test_extract_identifiers(question: str, expected: list[str]) -> None:
         ('怎么办 {"code":40014,"msg":"No such order: ord_1"}', ()),
         ('ord_1 怎么办 {"code":40014,"msg":"No such order: ord_1"}', ("ord_1",)),
         ("/api/v1/order/search 怎么调用", ()),
+        ('till.post(f"{host}/dop/api/v1/order/search", json=body) 为什么失败', ()),
+        ("OrderError - {http_state:403, no_such_id: 7f3a, code:40014}", ()),
+        ("no_such_id 是什么 {no_such_id: 7f3a}", ("no_such_id",)),
+        ("till.post(order) 怎么用", ("till.post",)),
     ],
 )
 def test_missing_identifiers_are_those_that_no_document_contains(

@@ -80,6 +80,15 @@ _LOCAL_FILE = re.compile(
 _VALUE = re.compile(r"[a-z].*\d|\d.*[a-z]")
 """A name with letters and digits, such as `ord_1`."""
 
+_HTTP_CALL = re.compile(
+    r"(?<![\w.$])([A-Za-z_$][\w$]{0,60}(?:\.[\w$]{1,60}){1,4})\(\s{0,9}[A-Za-z]{0,2}[\"'`][^\"'`\n]{0,200}/",
+    re.ASCII,
+)
+"""A call of a function whose first argument is a path or URL, such as `web.put(f"{host}/v1/orders"`."""
+_OBJECT = re.compile(r"\{[^{}\n]{3,2000}\}")
+_KEY = re.compile(r"(?<=[{,\s])[\"']?([A-Za-z_][\w.-]{0,60})[\"']?\s?[:=](?!/)", re.ASCII)
+"""A key in `{status_code:403, request_id: 7f3a}`."""
+
 _ITEM = re.compile(r"\s*(?:[>#*+-]+\s+|\d+[.)]\s+)+[*_`\[]*|\s*[*_`]+")
 """Markup at the start of a line: of a list item, heading or quote, of bold text, or of code."""
 
@@ -137,8 +146,8 @@ def missing_identifiers(
     words occurs in some document.
 
     In pasted JSON, only the error code and the error message are considered, because all other values are
-    the caller's data. For the same reason, source files such as `app.py`, and ids in the error message such
-    as `ord_1`, are ignored.
+    the caller's data. For the same reason, source files such as `app.py`, ids in the error message such as
+    `ord_1`, and the names of the caller's own program (see `_names_of_program`) are ignored.
 
     This function blocks: call it in a worker thread.
     """
@@ -146,7 +155,7 @@ def missing_identifiers(
     asked = with_indexed_versions(details.asked, collection.word_counts)
     codes = filter(None, [*error_codes(first_word), code_in_response(details)])
     names = list(dict.fromkeys([*codes, *specific_identifiers(asked)]))
-    values = _values_in_message(details)
+    values = _values_in_message(details) | _names_of_program(details.text)
     names = [name for name in names if not _LOCAL_FILE.search(name) and name not in values]
     missing = [name for name in names[:MAX_IDENTIFIERS] if not _exists(collection, name, filters)]
     text = details.asked.lower()
@@ -164,6 +173,18 @@ def _values_in_message(details: ExtractedDetails) -> set[str]:
     codes = set(map(str.lower, error_codes(details.error)))
     names = set(specific_identifiers(details.error)) - codes
     return {name for name in names if name not in stated and _VALUE.search(name)}
+
+
+def _names_of_program(text: str) -> set[str]:
+    """Return the names that occur only in pasted code or output of the caller's program, in lower case.
+
+    These are the function of an HTTP client in a call such as `web.put("/v1/orders")`, and the keys of an
+    object that is not JSON, such as `{status_code:403}`.
+    """
+    calls = _HTTP_CALL.findall(text)
+    keys = [key for body in _OBJECT.findall(text) for key in _KEY.findall(body)]
+    others = _HTTP_CALL.sub(" ", _OBJECT.sub(" ", text)).lower()
+    return {name.lower() for name in (*calls, *keys) if name.lower() not in others}
 
 
 @cache
