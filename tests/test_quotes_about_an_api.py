@@ -2,8 +2,6 @@
 
 import asyncio
 import json
-
-
 import re
 from pathlib import Path
 from typing import Any
