@@ -489,3 +489,32 @@ def test_missing_fields_of_a_pasted_request_are_quoted(
     answer = ask(tmp_path, question)
     assert re.findall(r"^\| `([\w.]+)` \|", "\n".join(answer.answer), re.MULTILINE) == fields
     assert answer.confidence != "high"
+
+
+SHELF = """# 移除货架
+
+`DELETE /v1/shelves/{shelf_id}`
+
+可以重复调用。货架编号不存在时报 404，货架不为空时报 409。
+
+## 返回参数
+
+| 变量名 | 类型 | 描述 |
+| --- | --- | --- |
+| result | Int | 结果 |
+
+## 错误码
+
+| 名称 | 描述 | 解决方案 |
+| --- | --- | --- |
+| 403 | Forbidden | Forbidden |
+| 404 | Not Found | Not Found |
+"""
+
+
+def test_text_that_explains_a_status_of_an_api_is_quoted_before_its_row(tmp_path: Path) -> None:
+    (tmp_path / "platform.toml").write_text(PLATFORM)
+    (tmp_path / "guides").mkdir()
+    (tmp_path / "guides" / "shelf.md").write_text(SHELF)
+    text = "\n".join(ask(tmp_path, "移除货架会返回 404 吗？").answer)
+    assert 0 < text.find("编号不存在时报 404") < text.find("| `404` |")

@@ -319,7 +319,8 @@ def _choose_passages(
         # the passage is therefore about another code.
         heading = best.chunk.section.rpartition(" > ")[2]
         is_about_code = heading.startswith(tuple(error_codes(heading))) or named_error_code(heading)
-        return [definition] if is_about_code else [best, definition]
+        others = [*_mentions_of_status(definition, ranked), definition]
+        return others if is_about_code else [best, *others]
     chosen = [best]
     if compared or "difference" in terms.needs:
         chosen = [best, *_other_sides(best, others, compared)]
@@ -344,7 +345,8 @@ def _choose_definitions(ranked: Sequence[RankedPassage]) -> list[RankedPassage]:
 
     If only pages of APIs define the code, the APIs may define it differently, so several definitions are
     returned. If a page about the whole platform defines it too, the definition of an API is added only if
-    it is much longer, for example because it contains the remedy.
+    it is much longer, for example because it contains the remedy. A text of the first document that
+    mentions a code which is only an HTTP status comes first, because it may say when the API returns it.
     """
     chosen: list[RankedPassage] = []
     has_name = any("_" in code or "." in code for passage in ranked for code in passage.codes)
@@ -364,7 +366,28 @@ def _choose_definitions(ranked: Sequence[RankedPassage]) -> list[RankedPassage]:
             _repeats(passage, each) for each in chosen
         ):
             chosen.append(passage)
-    return chosen
+    return [*_mentions_of_status(first, ranked), *chosen]
+
+
+def _mentions_of_status(
+    definition: RankedPassage, ranked: Iterable[RankedPassage]
+) -> list[RankedPassage]:
+    """Return the best passage of text that mentions the HTTP status that `definition` defines, if any.
+
+    The passage is from the document of the same API.
+    """
+    chunk, codes = definition.chunk, sorted(definition.codes)
+    if not chunk.api_url or not all(map(is_http_status, codes)):
+        return []
+    code = re.compile(rf"(?<!\d)(?:{'|'.join(codes)})(?!\d)")
+    return [
+        passage
+        for passage in ranked
+        if passage.chunk.document_key == chunk.document_key
+        and passage.chunk.kind in ("request_url", "prose")
+        and not passage.codes
+        and code.search(passage.text)
+    ][:1]
 
 
 def _is_much_longer(passage: RankedPassage, earlier: RankedPassage) -> bool:
