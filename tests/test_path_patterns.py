@@ -68,6 +68,9 @@ def test_path_without_a_pattern_is_missing(tmp_path: Path) -> None:
         ("/orders/:id or /orders/<id>", "/orders/42", ["/orders/:id", "/orders/<id>"]),
         ("broadcast/{key}/+", "/broadcast/A/x", ["broadcast/{key}/+"]),
         ("格式为/sys/{名称}/#", "/sys/a/b/c", ["/sys/{名称}/#"]),
+        ("/room/:id[/:part]/x/...", "/room/1/x/y/z", ["/room/:id[/:part]/x/..."]),
+        ("/room/:id[/:part]/x/...", "/room/1/2/x/y", ["/room/:id[/:part]/x/..."]),
+        ("all calls of /api/...", "/api/rooms", []),
         ("+/status", "/lamp/status", ["+/status"]),
         ("/sys/${pk}/set", "/sys/a/b/set", []),
         ("/sys/${pk}/set", "/other/sys/a/set", []),
@@ -88,3 +91,30 @@ def test_pattern_in_a_whole_url_matches_a_path() -> None:
 def test_anchors_and_media_types_are_no_patterns() -> None:
     assert matching_patterns("See [x](/orders/#create).", "/orders/5") == []
     assert matching_patterns("Send image/+json.", "image/png") == []
+
+
+STOPPED = """
+# Rooms
+
+## Calls to a closed room
+
+Calls to `/room/:name[/:part]/tools/...` fail with a `503` while the room is closed.
+"""
+
+
+def test_question_about_a_status_of_a_concrete_path_is_answered_from_the_pattern(
+    tmp_path: Path,
+) -> None:
+    question = "Why do calls to /room/blue/tools/lamps fail with 503?"
+    answer = quoted_page(tmp_path, STOPPED, question)
+    assert "while the room is closed" in answer
+
+
+def test_missing_path_does_not_hide_a_page_about_the_status(tmp_path: Path) -> None:
+    answer = quoted_page(tmp_path, STOPPED, "Why do calls to /lift/tools/lamps fail with 503?")
+    assert "while the room is closed" in answer
+
+
+def test_missing_path_alone_is_not_answered(tmp_path: Path) -> None:
+    answer = quoted_page(tmp_path, STOPPED, "what is /lift/tools/lamps?")
+    assert answer == "The documentation of Acme does not contain `/lift/tools/lamps`."

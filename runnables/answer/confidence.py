@@ -100,13 +100,14 @@ def quotes_probability(quotes: Quotes, missing_identifiers: Collection[str]) -> 
     """Return the probability that `quotes` answer the question, 0 to 1.
 
     `missing_identifiers` are the identifiers of the question that no document contains. They limit the
-    probability to `MAX_PROBABILITY_IF_MISSING`, or to 0 if the question is only about them.
+    probability to `MAX_PROBABILITY_IF_MISSING`, or to 0 if the question is only about them. It is about
+    more than them if a quoted page, which is not that of a single API, states an error number of it.
     """
     if not quotes.passages:
         return 0.0
     terms, probability = quotes.terms, answer_probability(answer_features(quotes))
     if missing_identifiers:
-        has_others = terms.has_other_words(missing_identifiers)
+        has_others = terms.has_other_words(missing_identifiers) or _state_number(quotes)
         return min(probability, MAX_PROBABILITY_IF_MISSING) if has_others else 0.0
     if quotes.asks_for_missing:
         return min(probability, MAX_PROBABILITY_IF_CANDIDATES)
@@ -118,6 +119,19 @@ def quotes_probability(quotes: Quotes, missing_identifiers: Collection[str]) -> 
     if defining and "difference" not in terms.needs and not terms.has_other_words(names):
         return max(probability, MIN_PROBABILITY_IF_DEFINED)
     return probability
+
+
+def _state_number(quotes: Quotes) -> bool:
+    """Return whether a quoted page states an error number of the question, such as the status 503.
+
+    The page of a single API does not count: it may say what the status of another API means.
+    """
+    numbers = {name for name in quotes.terms.identifiers if name.isdecimal()}
+    return any(
+        numbers & quotes.terms.identifiers_in(passage.text.lower())
+        for passage in quotes.passages
+        if not passage.chunk.api_url
+    )
 
 
 def _defines_status_of_api(passage: RankedPassage) -> bool:

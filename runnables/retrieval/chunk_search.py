@@ -29,6 +29,7 @@ from runnables.question.query_analysis import (
 from runnables.retrieval.compressors import RERANK_DEPTH
 from runnables.retrieval.exact_search import as_written, missing_identifiers, similar_identifiers
 from runnables.retrieval.named_operations import chunks_by_path, chunks_of_compared_apis
+from runnables.retrieval.path_patterns import matching_patterns, unescaped_body
 from runnables.retrieval.query_terms import QueryTerms
 from runnables.retrieval.ranking import (
     add_request_parameters,
@@ -268,11 +269,11 @@ def _missing_identifiers(
     """Return the identifiers that no document contains, each with similar ones from the documents.
 
     An identifier is not missing if a chunk in `chunks` contains its class or a hyphenated form, such as
-    `CardError` for `acme.CardError`, or `400-CODE` for `400`.
+    `CardError` for `acme.CardError`, or `400-CODE` for `400`, or a pattern that matches it.
     """
     details, filters = details_of(question), question.filters
     searched = [retrieved.chunk for retrieved in chunks]
-    text = "\n".join(chunk.body for chunk in searched).lower()
+    text = "\n".join(map(unescaped_body, searched)).lower()
     names = {
         as_written(name, details.text): name
         for name in missing_identifiers(collection, details, filters)
@@ -281,6 +282,7 @@ def _missing_identifiers(
         written: similar_identifiers(collection, name, searched, filters)
         for written, name in names.items()
         if not _contains_part(text, _class_name(written).lower() or name)
+        and not ("/" in name and matching_patterns(text, name))
     }
 
 

@@ -2,7 +2,8 @@
 
 A pattern is a path with placeholders, such as `/devices/${id}/state`. A segment `{id}`, `${id}`, `:id`,
 `<id>` or `+` stands for one segment of a path. A last segment `#` stands for any number of segments, as in
-the topic filters of MQTT.
+the topic filters of MQTT, and so does a last segment `...` of a pattern that has another placeholder.
+Segments in brackets are optional: `/users/:id[/:part]/files`.
 """
 
 import re
@@ -21,15 +22,19 @@ _BASE_SEGMENT = re.compile(r"api|rest|v\d[\w.]*|\d{4}-\d{2}(?:-\d{2})?", re.IGNO
 _PLACEHOLDER = re.compile(r"\$?\{[^}]*\}|:\w+|<[^>]*>|\+")
 _REST = "#"
 """The last segment of a topic filter, which stands for all further segments."""
+_REST_MARKS = frozenset([_REST, "...", "…"])
 
 _ORIGIN = re.compile(r"https?://[^/\s`\"'|]+", re.IGNORECASE)
 _ESCAPE = re.compile(r"\\([_.*-])")
 r"""A character of identifiers with the backslash by which Markdown escapes it, such as `\_`."""
 
-_SEGMENT = r"(?:[\w.~%-]|\$?\{[^{}/\s]{0,80}\}|<[^<>/\s]{0,80}>|:\w)++"
+_SEGMENT = r"(?:[\w.~%…-]|\$?\{[^{}/\s]{0,80}\}|<[^<>/\s]{0,80}>|:\w)++"
 _PATTERN = re.compile(
-    rf"/?+(?:{_SEGMENT}|\+)(?:/(?:{_SEGMENT}|\+))*+(?:/#(?![\w-]))?(?![\w+-])", re.ASCII
+    rf"/?+(?:{_SEGMENT}|\+)(?:/(?:{_SEGMENT}|\+)|\[(?:/{_SEGMENT})++\])*+(?:/#(?![\w-]))?(?![\w+-])",
+    re.ASCII,
 )
+_OPTIONAL = re.compile(r"\[([^\]]*)\]")
+"""Optional segments of a pattern."""
 
 
 def chunks_with_pattern(collection: Collection, path: str, filters: Filters) -> list[Chunk]:
@@ -94,8 +99,10 @@ def matching_patterns(text: str, path: str) -> list[str]:
 
 
 def _is_match(pattern: str, path: str) -> bool:
+    if _OPTIONAL.search(pattern):
+        return any(_is_match(_OPTIONAL.sub(part, pattern), path) for part in ("", r"\1"))
     expected, given = _segments(pattern), _segments(path.split("?")[0])
-    if expected[-1] == _REST:
+    if expected[-1] in _REST_MARKS:
         expected = expected[:-1]
         given = given[: len(expected)]
     extra = len(given) - len(expected)
@@ -114,7 +121,8 @@ def _patterns_in(text: str) -> tuple[str, ...]:
 
 
 def _has_placeholder(path: str) -> bool:
-    return any(each == _REST or _PLACEHOLDER.fullmatch(each) for each in _segments(path))
+    segments = _segments(_OPTIONAL.sub(r"\1", path))
+    return any(each == _REST or _PLACEHOLDER.fullmatch(each) for each in segments)
 
 
 def _segments(path: str) -> list[str]:
