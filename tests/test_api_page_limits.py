@@ -41,6 +41,19 @@ def test_table_without_a_header_is_read(tmp_path: Path) -> None:
     ]
 
 
+@pytest.mark.parametrize("title", ["Parameters", "What to send", ""])
+def test_one_column_is_read_below_any_title(title: str, tmp_path: Path) -> None:
+    page = (
+        "# Passwords\n\n`POST /passwords`\n\n### Arguments\n\n"
+        f"| {title} |\n| --- |\n| `user_id` The user. Required: true |\n| `note` A remark. |\n"
+    )
+    assert read_lines(page, tmp_path / "page.md") == [
+        "POST /passwords Passwords",
+        "user_id!",
+        "note",
+    ]
+
+
 def test_call_and_description_are_not_repeated_as_prose(tmp_path: Path) -> None:
     page = (
         "# Boats\n\n## Remove a boat\n\n* `DELETE /boats/{id}` removes the boat with the `id`.\n\n"

@@ -137,7 +137,8 @@ class TableReader:
             is_required = self._above.says_required()
             found = parameters(rows, columns, location, is_required=is_required)
             return self._builder.add_parameters(found, role, columns, table_name(header))
-        if is_announced and not columns.at:
+        has_only_names = len(header) == 1 and "name" in columns
+        if is_announced and (not columns.at or has_only_names):
             return self._add_rows_of_text(header, rows, role)
         return False
 
@@ -168,8 +169,10 @@ class TableReader:
         table = [header, *rows] if any(header) else rows
         if not table:
             return False
+        listed = table
         if len(header) == 1:
-            items = [f"- {row[0]}" for row in rows if row]
+            listed = [row for row in rows if row]
+            items = [f"- {row[0]}" for row in listed]
         elif all(len(row) > 1 and _NAME_CELL.fullmatch(text_of(row[0])) for row in table):
             items = [
                 _NAME_CELL.sub(r"- `\1` \2 ", text_of(row[0])) + " ".join(row[1:]) for row in table
@@ -179,7 +182,7 @@ class TableReader:
         found = listed_parameters(
             "\n".join(items),
             self._above.location(role),
-            is_named=all(row[0].startswith("`") for row in table),
+            is_named=all(row[0].startswith("`") for row in listed),
             is_required=self._above.says_required(),
         )
         return self._builder.add_parameters(found, role, Columns({}), table_name(table[0]))
