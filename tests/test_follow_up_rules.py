@@ -297,6 +297,60 @@ def test_comparison_names_both_things(questions: list[str], api_name: str, expec
     assert make_standalone("what is the difference?", history) == expected
 
 
+NOTICE = turn(
+    "怎么发送通知",
+    "| `title_text` | 标题 |\n| `labels[].key` | 标签 |\n| `Summary` | 摘要 |",
+    "通知发送",
+)
+ENGLISH_NOTICE = turn("How do I send a notice?", NOTICE.answer, "Send notice")
+
+
+@pytest.mark.parametrize(
+    ("text", "history", "expected"),
+    [
+        ("名称有什么限制", [NOTICE], "通知发送：名称有什么限制"),
+        ("最长多少", [NOTICE], "通知发送：最长多少"),
+        ("labels 怎么填", [NOTICE], "通知发送：labels 怎么填"),
+        ("labels 的 key 最长多少", [NOTICE], "通知发送：labels 的 key 最长多少"),
+        ("colour 怎么填", [NOTICE], "colour 怎么填"),
+        ("labels 怎么退款", [NOTICE], "labels 怎么退款"),
+        ("is title_text required?", [ENGLISH_NOTICE], "Send notice: is title_text required?"),
+        ("what is a summary?", [ENGLISH_NOTICE], "what is a summary?"),
+        ("用草稿呢", [NOTICE], "怎么发送通知：用草稿呢"),
+        ("用户呢", [NOTICE], "怎么发送通知：用户呢"),
+        ("那撤销订单呢", [NOTICE], "怎么撤销订单"),
+        ("抖抖呢", [turn("怎么添加订阅", "", "订阅")], "怎么添加订阅：抖抖呢"),
+        ("那创建订单呢", [turn("怎么查询", "", "查询退款")], "怎么查询：创建订单呢"),
+        ("返回 7 和 8 有什么区别", [turn("怎么退款"), NOTICE], "通知发送：返回 7 和 8 有什么区别"),
+    ],
+)  # fmt: skip
+def test_operation_stays_the_subject(text: str, history: list[Turn], expected: str) -> None:
+    assert make_standalone(text, history) == expected
+
+
+CREATE_TOPIC = turn("怎么创建主题", "", "创建主题")
+TEXT_NOTICE = turn("怎么发送通知：短信呢", "", "通知发送")
+
+
+@pytest.mark.parametrize(
+    ("text", "history", "expected"),
+    [
+        ("最长多少", [NOTICE, TEXT_NOTICE], "通知发送：短信最长多少"),
+        ("返回哪些字段", [NOTICE, TEXT_NOTICE], "通知发送：返回哪些字段"),
+        ("最长多少", [NOTICE, turn("怎么发送通知：iOS 呢", "", "通知发送")], "通知发送：iOS 最长多少"),
+        ("怎么删掉它？", [CREATE_TOPIC], "主题怎么删掉它？"),
+        ("怎么调用它", [CREATE_TOPIC], "创建主题怎么调用它"),
+        ("它怎么调用", [CREATE_TOPIC], "创建主题怎么调用"),
+        ("and how do I cancel it?", [SHIPMENT], "shipment: how do I cancel it?"),
+        ("how do I call it?", [SHIPMENT], "Create shipment: how do I call it?"),
+    ],
+)  # fmt: skip
+def test_subject_is_what_the_latest_turn_names_or_creates(
+    text: str, history: list[Turn], expected: str
+) -> None:
+    assert make_standalone(text, history) == expected
+
+
 @pytest.mark.parametrize(
     ("text", "expected"),
     [

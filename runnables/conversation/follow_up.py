@@ -17,6 +17,7 @@ secret: still doesn't work".
 import re
 from collections.abc import Iterable, Sequence
 from difflib import SequenceMatcher
+from itertools import groupby
 
 from ingestion.text.words import COMPARISON_WORDS, may_be_noun, split_words, stem
 from runnables.classification.topic_gate import private_words
@@ -116,6 +117,24 @@ _PREPOSITION = re.compile(
 "In" and "on" match only before a word with a capital letter or a digit, as in "on iOS".
 """
 
+_MEANS = frozenset(["用", "使用", "通过"])
+"""Chinese words that mean "with" or "by means of", which begin a phrase that replaces no action."""
+
+_CREATES = re.compile(r"^(?:创建|新建|新增|添加|(?:create|add)\b)\s*", re.I)
+"""The verb at the start of the name of an API that creates something."""
+
+_ACTS_ON_IT = re.compile(
+    r"(?:怎么|如何)(?!调用|使?用)\S{1,4}它们?$|\bhow (?:do|can) (?:i|we) (?!call|use)\w+ (?:it|them)\b",
+    re.I,
+)
+"""Matches a text such as "how do I cancel it", whose pronoun stands for something that was created."""
+
+_TWO_THINGS = re.compile(r"\S\s*[和与跟、]|\b(?:and|or|vs)\b", re.I)
+"""Matches a text that itself names the things that it compares."""
+
+_QUOTED_CODE = re.compile(r"`([^`\s]{1,100})`")
+_LATIN_NAME = re.compile(r"(?<![A-Za-z0-9_])[A-Za-z_]\w*", re.ASCII)
+
 _PHRASE_START = re.compile(r"^(in|on|at|for|with|from|via|using|by)\s+", re.I)
 _ARTICLE_START = re.compile(r"^(?:an?|the)\s+", re.I)
 _AUXILIARY_END = re.compile(
@@ -184,11 +203,45 @@ def make_standalone(
         return _insert_subject(full_subject, rest)
     if not _omits_subject(rest, subject or full_subject, history):
         return text
-    inserted = full_subject if _asks_for_remedy(rest) else subject
-    compares = _BOTH.search(rest) or not COMPARISON_WORDS.isdisjoint(split_words(rest))
-    if len(history) > 1 and compares:
-        inserted = add_compared(inserted, history)
-    return _insert_subject(inserted, rest) if inserted else text
+    inserted = _fitting_subject(full_subject if _asks_for_remedy(rest) else subject, rest, history)
+    return _insert_subject(inserted, _latest_name(history, rest) + rest) if inserted else text
+
+
+def _fitting_subject(subject: str, rest: str, history: Sequence[Turn]) -> str:
+    """Return the `subject` of the conversation as the subject of `rest`.
+
+    It names both things if `rest` compares them, and the created thing instead of the action "create" if
+    `rest` acts on this thing.
+    """
+    if len(history) > 1 and _compares(rest):
+        return add_compared(subject, history)
+    acts = _ACTS_ON_IT.search(rest.rstrip(_END_MARKS))
+    return (_CREATES.sub("", subject) if acts else "") or subject
+
+
+def _latest_name(history: Sequence[Turn], rest: str) -> str:
+    """Return the name that the latest follow-up has appended, if `rest` has no noun or pronoun.
+
+    After 短信呢 ("and text messages?"), 最长多少 ("how long at most") is about 短信. The result is empty if
+    there is no such name or `rest` is not Chinese.
+    """
+    if not is_chinese(rest) or _PRONOUN.search(rest):
+        return ""
+    name = _strip_ending(split_aspect(history)[1])
+    words = split_words(_NOT_ONLY_A_NAME.sub(" ", rest))
+    if not _is_name(name) or any(map(may_be_noun, words)):
+        return ""
+    return f"{name} " if name[-1].isascii() else name
+
+
+def _compares(rest: str) -> bool:
+    """Return whether `rest` compares earlier things, such as "what's the difference?".
+
+    The result is false for "what is the difference between 200 and 201", which names these things.
+    """
+    if _BOTH.search(rest):
+        return True
+    return not COMPARISON_WORDS.isdisjoint(split_words(rest)) and not _TWO_THINGS.search(rest)
 
 
 def _repeat_about(text: str, history: Sequence[Turn], names_subject: bool) -> str:
@@ -229,9 +282,10 @@ def _span_of_subject(
 ) -> tuple[int, int] | None:
     """Return the span of what `question` is about, if `new_name` can replace it.
 
-    `about` is `new_name` with its preposition or article. An environment such as "on iOS" replaces nothing.
+    `about` is `new_name` with its preposition or article. An environment such as "on iOS" and a means such
+    as 用模板 ("with a template") replace nothing.
     """
-    if _ENVIRONMENT.search(about):
+    if _ENVIRONMENT.search(about) or split_words(about)[0] in _MEANS:
         return None
     words = words_with_positions(question)
     if not _PHRASE_START.match(about):
@@ -368,7 +422,8 @@ def _similar_words(question: str, words: Sequence[Word], new_name: str) -> tuple
 def _api_span(latest: Turn, words: Sequence[Word], new_name: str) -> tuple[int, int] | None:
     """Return the span of the name of the API of `latest` in its question, if `new_name` can replace it.
 
-    A part of the name also counts if it has at least two English words or two Chinese characters.
+    The words of the name can be in any order. A part of the name also counts if it has at least two English
+    words or two Chinese characters. A single word of a longer Chinese name must be a noun.
 
     An action can only be replaced by another action. An English name after a word such as "I" or "to" is
     an action, as in "how do I cancel a booking". It can be replaced by words that begin with one of
@@ -376,18 +431,22 @@ def _api_span(latest: Turn, words: Sequence[Word], new_name: str) -> tuple[int, 
     noun. It can be replaced by at least two words, not all of them nouns, because a single word that is
     not a noun may be a place or a time, such as 海外.
     """
-    name = [word.text for word in words_with_positions(latest.api_name or "")]
-    run = SequenceMatcher(None, [word.text for word in words], name).find_longest_match()
-    if not run.size:
+    name = {word.text for word in words_with_positions(latest.api_name or "")}
+    runs = [list(run) for known, run in groupby(words, lambda word: word.text in name) if known]
+    if not runs:
         return None
-    start, end = words[run.a].start, words[run.a + run.size - 1].end
+    run = max(runs, key=len)
+    start, end = run[0].start, run[-1].end
     named = split_words(latest.question[start:end])
     if named[0].isascii():
         is_action = _BEFORE_ACTION.search(latest.question[:start])
         may_replace = not is_action or split_words(new_name)[0] in ACTION_VERBS
         return (start, end) if may_replace and len(named) > 1 else None
-    nouns = list(map(may_be_noun, split_words(new_name)))
-    may_replace = all(map(may_be_noun, named)) or (len(nouns) > 1 and not all(nouns))
+    new_words = split_words(new_name)
+    # A name that the dictionary lacks may be split into characters, which are no action.
+    is_new_action = 1 < len(new_words) < len(new_name) and not all(map(may_be_noun, new_words))
+    is_whole = len(named) > 1 or len(name) == 1
+    may_replace = all(map(may_be_noun, named)) or (is_new_action and is_whole)
     return (start, end) if may_replace and end - start > 1 else None
 
 
@@ -449,7 +508,25 @@ def _omits_subject(rest: str, subject: str, history: Iterable[Turn]) -> bool:
     if verb := _BARE_VERB.fullmatch(rest):
         answers = (all_stems(turn.answer) for turn in history)
         return stem(verb[1].lower()) in (REMEDY_STEMS | API_STEMS).union(*answers)
-    return not (_NAME.search(rest) or new_stems(rest, ""))
+    unknown = _without_parts(rest, subject, history)
+    return not (_NAME.search(unknown) or new_stems(unknown, ""))
+
+
+def _without_parts(rest: str, api_name: str, history: Iterable[Turn]) -> str:
+    """Return `rest` without the names that the answers about the API `api_name` quote as code.
+
+    In a conversation about this API, they are its parts, as in "page_size 最大多少". A name without an
+    underscore or capitals is only removed from a Chinese text, because it may be an English word.
+    """
+    codes = " ".join(
+        code
+        for turn in history
+        if turn.api_name == api_name
+        for code in _QUOTED_CODE.findall(turn.answer)
+    )
+    parts = set(_LATIN_NAME.findall(codes))
+    form = _LATIN_NAME if is_chinese(rest) else _NAME
+    return form.sub(lambda name: " " if name[0] in parts else name[0], rest)
 
 
 def _has_antecedent(rest: str, pronoun_start: int) -> bool:
