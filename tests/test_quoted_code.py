@@ -1,13 +1,17 @@
 """Code is quoted if a question asks for it, and its words count as far as they have a meaning."""
 
+import asyncio
 from pathlib import Path
 
 import pytest
 
+from app.service.answer_service import open_answer_service
+from app.service.ask_command import AskCommand
 from runnables.answer.code_segments import words_in_segment
 from runnables.answer.segments import Segment
+from schemas.answer import Answer
 from tests.refund_terms import TERMS
-from tests.small_platform import quoted_page
+from tests.small_platform import PLATFORM, quoted_page, settings_of
 
 TABS = (
     "# Tokens\n\n## Create a search token\n\nSearch tokens are signed on your server.\n\n"
@@ -66,3 +70,35 @@ def test_import_statement_does_not_answer_a_question_about_imports(tmp_path: Pat
 def test_comment_behind_a_statement_is_not_counted(text: str, words: set[str]) -> None:
     assert words_in_segment(TERMS, Segment(0, "code", text)) == words
     assert words_in_segment(TERMS, Segment(0, "paragraph", text)) == {"refund"}
+
+
+LOGS = (
+    "# Logs\n\n## Failing call to a closed room\n\n### Example\n\nThis line may look scary\n\n"
+    "```\n[W 2024-01-02 08:00:00 gate:12] Failing call to a closed room: /rooms/<name>/tools\n```\n\n"
+    "### Cause\n\nThe guest left, but a tab is still open.\n\n"
+    "### Remedy\n\nClose the tab or ignore the line.\n\n## Doors\n\nA door has a lock.\n"
+)
+PASTED = "[W 2025-03-04 09:10:11 gate:12] Failing call to a closed room: /rooms/blue/tools"
+
+
+@pytest.mark.parametrize("question", [PASTED, f"{PASTED}\nshould I worry about this?"])
+def test_pasted_line_is_explained_by_the_sections_after_it(tmp_path: Path, question: str) -> None:
+    text = quoted_page(tmp_path, LOGS, question)
+    assert "a tab is still open" in text
+    assert "ignore the line" in text
+    assert "has a lock" not in text
+
+
+def test_pasted_line_without_an_explanation_is_not_an_answer_with_high_confidence(
+    tmp_path: Path,
+) -> None:
+    page = f"# Logs\n\n## Failing call\n\n### Example\n\n```\n{PASTED}\n```\n"
+    (tmp_path / "platform.toml").write_text(PLATFORM)
+    (tmp_path / "guides").mkdir()
+    (tmp_path / "guides" / "page.md").write_text(page)
+
+    async def answer() -> Answer:
+        async with open_answer_service(settings_of(tmp_path)) as answer_service:
+            return await answer_service.ask(AskCommand(PASTED))
+
+    assert asyncio.run(answer()).confidence != "high"

@@ -41,10 +41,11 @@ MAX_PROBABILITY_IF_MISSING = 0.4
 It is chosen, not measured. It is below `MEDIUM`, so the confidence is low.
 """
 
-MAX_PROBABILITY_IF_CANDIDATES = 0.8
-"""Maximum probability of an answer that quotes the fields which a pasted request may lack.
+MAX_PROBABILITY_IF_INCONCLUSIVE = 0.8
+"""Maximum probability of an answer that quotes only code that the question contains, or possible answers.
 
-It is chosen, not measured. It is below `HIGH`, because the quotes do not say which of the fields it is.
+Possible answers are the fields which a pasted request may lack. The maximum is chosen, not measured. It is
+below `HIGH`.
 """
 
 NOT_COVERED = 0.01
@@ -109,8 +110,8 @@ def quotes_probability(quotes: Quotes, missing_identifiers: Collection[str]) -> 
     if missing_identifiers:
         has_others = terms.has_other_words(missing_identifiers) or _state_number(quotes)
         return min(probability, MAX_PROBABILITY_IF_MISSING) if has_others else 0.0
-    if quotes.asks_for_missing:
-        return min(probability, MAX_PROBABILITY_IF_CANDIDATES)
+    if quotes.asks_for_missing or all(passage.is_only_pasted for passage in quotes.passages):
+        return min(probability, MAX_PROBABILITY_IF_INCONCLUSIVE)
     defining = [passage for passage in quotes.passages if passage.codes]
     names_api = any("/" in name for name in terms.identifiers)
     if not (names_api or terms.has_other_words(terms.identifiers)):

@@ -29,6 +29,7 @@ from runnables.answer.passages import (
     is_http_status,
     rank_passages,
 )
+from runnables.answer.pasted_code import text_after_pasted_code
 from runnables.answer.quoted_steps import QuotedStep, cite, quoted_steps
 from runnables.answer.segments import Segment, split_chunk
 from runnables.answer.write_answer import STEP_NAME
@@ -132,7 +133,7 @@ def find_quotes(
     This function blocks: call it in a worker thread.
     """
     details, structured = details_of(state["question"]), state["classification"].structured
-    versions = state.get("versions", NO_VERSIONS)
+    versions, language = state.get("versions", NO_VERSIONS), state["question"].language
     # If the question is only a pasted response, its error codes count, not the words of its message.
     codes = (
         "" if details.prose else " ".join(error_codes(details.text)) or code_in_response(details)
@@ -166,7 +167,7 @@ def find_quotes(
                 without_other_tabs(segments, part_terms),
                 version=versions.asked_name_of(chunk),
             )
-            for rank, (chunk, segments) in enumerate(_sections(about, state["question"].language))
+            for rank, (chunk, segments) in enumerate(_sections(about, language))
         ]
         passages = rank_passages(candidates, weights)
         if versions.asked and not part_terms.identifiers:
@@ -175,12 +176,12 @@ def find_quotes(
             passages.sort(key=lambda passage: -passage.relevance)
         ranked.append(passages)
     chosen = [
-        passage
+        each
         for passages in ranked
         for passage in _choose_passages(passages, terms, compared, len(parts))
+        for each in (passage, *text_after_pasted_code(passage, collection, language))
     ]
     if sent:
-        language = state["question"].language
         chosen = [with_missing_fields(passage, terms, sent, language) for passage in chosen]
     passages = list(_without_repeats(chosen))
     complete = [

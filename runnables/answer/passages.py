@@ -10,6 +10,8 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass
 from functools import cached_property
 
+from rapidfuzz import fuzz
+
 from ingestion.text.words import split_words, stem
 from runnables.answer.code_segments import unasked_code, words_in_segment
 from runnables.answer.matrix_rows import MatrixRow, matrix_rows
@@ -66,6 +68,9 @@ MIN_PASTED_LINES = 2
 
 The question then contains this code, such as an error log that the documents show as well.
 """
+
+MIN_LINE_SIMILARITY = 80
+"""Minimum similarity, 0 to 100, of a line of the question to the same line with another time or name."""
 
 _IDENTIFIER_MARK = re.compile(r"[_.\[\d]|(?<=.)[A-Z]|^-")
 """What distinguishes an identifier such as `sku_id`, `skuId` or `--sku` from a word such as "Refund"."""
@@ -125,6 +130,18 @@ class Candidate(RankedChunk):
             if segment.kind == "code"
             and len(self.terms.lines & long_lines(segment.text)) >= MIN_PASTED_LINES
         }
+
+    def repeats_question(self, index: int) -> bool:
+        """Return whether the segment is code whose long lines are all in the question.
+
+        A line may have another time or name there. Unlike `pasted` code, a single line suffices, so the
+        code and what introduces it are quoted.
+        """
+        segment, pasted = self.segments[index], self.terms.lines
+        lines = long_lines(segment.text) if segment.kind == "code" else frozenset()
+        return bool(lines) and all(
+            any(fuzz.ratio(line, own) >= MIN_LINE_SIMILARITY for own in pasted) for line in lines
+        )
 
     def is_asked(self, index: int) -> bool:
         """Return whether the question names the segment, or a cell in it."""
@@ -280,6 +297,13 @@ class RankedPassage:
     features: Mapping[str, float]
     relevance: float
     """The weighted sum of the features, less `RankedChunk.penalty`."""
+    ends_with_pasted: bool = False
+    """Whether it ends with code that the question contains."""
+
+    @property
+    def is_only_pasted(self) -> bool:
+        """Whether it consists of code that the question contains."""
+        return self.ends_with_pasted and all(each.kind == "code" for each in self.segments)
 
     @cached_property
     def text(self) -> str:
@@ -467,6 +491,7 @@ def _passage(
         mentions_code=any(map(candidate.mentions_code, indices)),
         features=features,
         relevance=relevance_of(features, weights) - candidate.penalty,
+        ends_with_pasted=candidate.repeats_question(indices[-1]),
     )
 
 

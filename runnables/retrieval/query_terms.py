@@ -112,7 +112,7 @@ class QueryTerms:
     has_pasted_call: bool
     """Whether the question contains the pasted parameters of a request, or a pasted response."""
     lines: frozenset[str]
-    """The long lines of a question of several lines, without indentation; most are pasted."""
+    """The long lines of a question, without indentation; if there are several, most are pasted."""
     needs: frozenset[Need]
     """The kinds of content that the question asks for, such as errors or parameters."""
     quantities: frozenset[AskedQuantity]
@@ -351,12 +351,9 @@ def _values(text: str) -> frozenset[str]:
 
 
 def long_lines(text: str) -> frozenset[str]:
-    """Return the lines of `text` with at least `MIN_LINE_CHARS` characters, without indentation.
-
-    The result is empty if `text` has only one line.
-    """
-    lines = [line.strip() for line in text.splitlines()]
-    return frozenset(line for line in lines if len(lines) > 1 and len(line) >= MIN_LINE_CHARS)
+    """Return the lines of `text` with at least `MIN_LINE_CHARS` characters, without indentation."""
+    lines = (line.strip() for line in text.splitlines())
+    return frozenset(line for line in lines if len(line) >= MIN_LINE_CHARS)
 
 
 def _ngrams(text: str) -> tuple[str, ...]:
