@@ -146,16 +146,15 @@ def find_quotes(
     compared = {chunk.document_key for chunk in of_compared}
     if compared and asks_for_methods(details):  # fields do not answer it
         best = [chunk for chunk in best if chunk in of_compared] or best
-    parts, sent = split_question(details.search_query), sent_fields(details)
+    parts = split_question(details.search_query)
     ranked = []
     for part in parts:
         part_terms, part_details = terms, details
         if len(parts) > 1:
             part_terms = QueryTerms.of(details, structured, collection, glossary, part)
             part_details = extract_details(part)
-        compares = bool(compared) or "comparison" in terms.needs
         about = best
-        if not compares:
+        if not compared and "comparison" not in terms.needs:
             url = structured.api_url if len(parts) == 1 else None
             about = _about_named_api(best, part_details, part_terms, url, len(parts) == 1)
         candidates = [
@@ -176,20 +175,41 @@ def find_quotes(
             passages.sort(key=lambda passage: -passage.relevance)
         ranked.append(passages)
     chosen = [
-        each
+        passage
         for passages in ranked
         for passage in _choose_passages(passages, terms, compared, len(parts))
+    ]
+    return Quotes(
+        terms, _complete(chosen, terms, state, collection), ranked, bool(sent_fields(details))
+    )
+
+
+def _complete(
+    chosen: Iterable[RankedPassage],
+    terms: QueryTerms,
+    state: PipelineState,
+    collection: Collection,
+) -> list[RankedPassage]:
+    """Return the chosen passages as they are quoted.
+
+    Text follows code that the question contains, missing fields replace those of a pasted request, and
+    repeated passages and bare announcements are left out.
+    """
+    language = state["question"].language
+    quoted = [
+        each
+        for passage in chosen
         for each in (passage, *text_after_pasted_code(passage, collection, language))
     ]
-    if sent:
-        chosen = [with_missing_fields(passage, terms, sent, language) for passage in chosen]
-    passages = list(_without_repeats(chosen))
+    if sent := sent_fields(details_of(state["question"])):
+        quoted = [with_missing_fields(passage, terms, sent, language) for passage in quoted]
+    passages = list(_without_repeats(quoted))
     complete = [
         passage
         for passage in passages
         if not all(segment.is_bare_announcement for segment in passage.segments)
     ]
-    return Quotes(terms, complete or passages, ranked, asks_for_missing=bool(sent))
+    return complete or passages
 
 
 def _candidate_chunks(state: PipelineState) -> list[RetrievedChunk]:
