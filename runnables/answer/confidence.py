@@ -41,10 +41,11 @@ MAX_PROBABILITY_IF_MISSING = 0.4
 It is chosen, not measured. It is below `MEDIUM`, so the confidence is low.
 """
 
-MAX_PROBABILITY_IF_INCONCLUSIVE = 0.8
-"""Maximum probability of an answer that quotes only code that the question contains, or possible answers.
+MAX_PROBABILITY_IF_UNCLEAR = 0.8
+"""Maximum probability of an answer that probably does not say what the developer wants to know.
 
-Possible answers are the fields which a pasted request may lack. The maximum is chosen, not measured. It is
+It quotes only code that the question contains, fields of which any may be missing, or what an HTTP status
+means for one of several APIs although the question names no path. The value is chosen, not measured. It is
 below `HIGH`.
 """
 
@@ -111,9 +112,11 @@ def quotes_probability(quotes: Quotes, missing_identifiers: Collection[str]) -> 
         has_others = terms.has_other_words(missing_identifiers) or _state_number(quotes)
         return min(probability, MAX_PROBABILITY_IF_MISSING) if has_others else 0.0
     if quotes.asks_for_missing or all(passage.is_only_pasted for passage in quotes.passages):
-        return min(probability, MAX_PROBABILITY_IF_INCONCLUSIVE)
+        return min(probability, MAX_PROBABILITY_IF_UNCLEAR)
     defining = [passage for passage in quotes.passages if passage.codes]
     names_api = any("/" in name for name in terms.identifiers)
+    if not names_api and _is_ambiguous(quotes):
+        return min(probability, MAX_PROBABILITY_IF_UNCLEAR)
     if not (names_api or terms.has_other_words(terms.identifiers)):
         defining = [each for each in defining if not _defines_status_of_api(each)]
     names = [*terms.identifiers, *(passage.chunk.api_name for passage in defining)]
@@ -133,6 +136,14 @@ def _state_number(quotes: Quotes) -> bool:
         for passage in quotes.passages
         if not passage.chunk.api_url
     )
+
+
+def _is_ambiguous(quotes: Quotes) -> bool:
+    """Return whether the quotes say only what an HTTP status means for an API, and others define it too."""
+    passages = [passage for ranked in quotes.ranked for passage in ranked if passage.codes]
+    apis = {each.chunk.document_key for each in passages if _defines_status_of_api(each)}
+    defines = (passage.codes and _defines_status_of_api(passage) for passage in quotes.passages)
+    return len(apis) > 1 and all(defines)
 
 
 def _defines_status_of_api(passage: RankedPassage) -> bool:
