@@ -518,3 +518,84 @@ def test_text_that_explains_a_status_of_an_api_is_quoted_before_its_row(tmp_path
     (tmp_path / "guides" / "shelf.md").write_text(SHELF)
     text = "\n".join(ask(tmp_path, "移除货架会返回 404 吗？").answer)
     assert 0 < text.find("编号不存在时报 404") < text.find("| `404` |")
+
+
+def depot(tmp_path: Path, paths: Json, question: str) -> Answer:
+    """Return the answer to `question` from a description with `paths`."""
+    sources = '\n[[sources]]\nname = "api"\nkind = "openapi"\npath = "api.json"\n'
+    (tmp_path / "platform.toml").write_text(PLATFORM + sources)
+    (tmp_path / "guides").mkdir()
+    (tmp_path / "guides" / "page.md").write_text("# Depot\n\nThe depot keeps the parcels.\n")
+    description = {"openapi": "3.1.0", "info": {"title": "Depot"}, "paths": paths}
+    description["servers"] = [{"url": "https://example.com/depot"}]
+    (tmp_path / "api.json").write_text(json.dumps(description))
+    return ask(tmp_path, question)
+
+
+def body_of(schema: Json) -> Json:
+    return {"content": {"application/json": {"schema": schema}}}
+
+
+RENAME: Json = {
+    "summary": "Rename a van",
+    "parameters": [{"name": "name", "in": "path", "required": True, "schema": {"type": "string"}}],
+    "requestBody": body_of({"properties": {"name": {}, "map": {"additionalProperties": {}}}}),
+}
+
+NOTED: Json = RENAME | {
+    "requestBody": body_of({"properties": {"seats": {"properties": {"<seat number>": {}}}}})
+}
+
+
+def test_placeholder_in_the_name_of_a_parameter_is_in_the_code_of_the_name(tmp_path: Path) -> None:
+    answer = depot(tmp_path, {"/vans/{name}": {"patch": NOTED}}, "PATCH /vans/{name} parameters")
+    assert "| `seats.<seat number>` |" in "\n".join(answer.answer)
+
+
+def test_parameters_with_the_same_name_are_told_apart_by_their_location(tmp_path: Path) -> None:
+    answer = depot(tmp_path, {"/vans/{name}": {"patch": RENAME}}, "PATCH /vans/{name} body")
+    text = "\n".join(answer.answer)
+    assert "(In: path)" in text
+    assert "(In: body)" in text
+
+
+def test_body_is_quoted_although_only_the_parameter_in_the_path_is_named(tmp_path: Path) -> None:
+    operation = RENAME | {"requestBody": body_of({"type": "object", "description": "The labels."})}
+    answer = depot(tmp_path, {"/vans/{name}/labels": {"put": operation}}, "PUT /vans/{name}/labels")
+    assert "The labels." in "\n".join(answer.answer)
+
+
+def test_fields_of_an_alternative_are_quoted(tmp_path: Path) -> None:
+    note = "What the field contains is explained here at some length, so that the table is long."
+    fields = {name: {"type": "string", "description": note} for name in ("plate", "colour", "size")}
+    alternatives = [{"title": "Van", "properties": fields}, {"title": "Bike", "properties": fields}]
+    response = {"description": "", **body_of({"oneOf": alternatives})}
+    operation = {"summary": "Get the own vehicle", "responses": {"200": response}}
+    answer = depot(tmp_path, {"/v1/van": {"get": operation}}, "GET /v1/van response fields")
+    assert "`(Van).plate`" in "\n".join(answer.answer)
+
+
+CONFLICTS = {
+    path: {
+        "post": {
+            "summary": summary,
+            "responses": {"400": {"description": cause}},
+        }
+    }
+    for path, summary, cause in (
+        ("/parcels", "Send a parcel", "The parcel is too heavy"),
+        ("/vans", "Order a van", "All vans are on the road"),
+    )
+}
+
+
+def test_status_of_an_operation_is_not_explained_by_another_one(tmp_path: Path) -> None:
+    answer = depot(tmp_path, CONFLICTS, "what does 400 mean for POST /parcels")
+    assert "too heavy" in "".join(answer.answer)
+    assert "on the road" not in "".join(answer.answer)
+
+
+def test_status_of_one_of_several_operations_has_no_high_confidence(tmp_path: Path) -> None:
+    vans = {"get": {"summary": "List vans", "responses": {"200": {"description": "The vans"}}}}
+    paths = CONFLICTS | {"/vans/list": vans}
+    assert depot(tmp_path, paths, "vans return 400").confidence != "high"

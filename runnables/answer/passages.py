@@ -20,6 +20,7 @@ from runnables.question.error_codes import error_codes
 from runnables.question.needs import CALL_NEEDS
 from runnables.question.topic_scorer import is_content_word
 from runnables.retrieval.exact_search import STATUS_DIGITS, is_section_of, member_names
+from runnables.retrieval.named_operations import is_at_path
 from runnables.retrieval.query_terms import long_lines
 from runnables.retrieval.relevance import RankedChunk, relevance_of
 from runnables.retrieval.table_rows import CODE_COLUMN
@@ -104,12 +105,17 @@ class Candidate(RankedChunk):
 
     @cached_property
     def name_words(self) -> Set[str]:
-        """The words of the API's name if the question contains all of them, else empty.
+        """The words of the API's name if the question contains all of them, and those of its path.
 
         They identify the API, so they do not help to choose a segment.
         """
-        name = {stem(word) for word in split_words(self.chunk.api_name) if is_content_word(word)}
-        return name if name <= self.terms.weights.keys() else frozenset()
+        name, url = self.chunk.api_name, self.chunk.api_url
+        words = {stem(word) for word in split_words(name) if is_content_word(word)}
+        is_at = url and any(
+            "/" in path and is_at_path(url, path) for path in self.terms.identifiers
+        )
+        in_path = self.terms.found_in(url) if is_at else frozenset[str]()
+        return in_path | words if words <= self.terms.weights.keys() else in_path
 
     @cached_property
     def words(self) -> Sequence[frozenset[str]]:
@@ -214,6 +220,8 @@ class Candidate(RankedChunk):
         words = terms.weights.keys() - self.name_words
 
         def asked(segment: Segment) -> Set[str]:
+            if segment.is_alternative:  # its fields, in the next rows, are asked for
+                return set()
             names, name = segment.names.keys() & values, segment.name.lower()
             stems = set(map(stem, split_words(name))) if name in segment.names else None
             is_word = stems is not None and stems <= words and not stems <= terms.flag_words

@@ -12,7 +12,12 @@ from ingestion.text.markdown_blocks import plain_text, split_code
 from ingestion.text.sentences import split_sentences
 from prompts.chat_prompts import load_quote_texts
 from runnables.answer.confidence import Quotes
-from runnables.answer.passages import MAX_LABEL_CHARS, MAX_QUOTED_CHARS, RankedPassage
+from runnables.answer.passages import (
+    MAX_LABEL_CHARS,
+    MAX_QUOTED_CHARS,
+    SMALL_TABLE_CHARS,
+    RankedPassage,
+)
 from runnables.answer.segments import Segment, list_item, split_chunk
 from runnables.page_versions import NO_VERSIONS, PageVersions, is_deprecated
 from runnables.question.needs import CALL_NEEDS, Need, needs_of
@@ -115,10 +120,16 @@ class _Quoter:
         return self._versions.name_of(chunk), is_deprecated(chunk)
 
     def _steps_for_call(self, sections: dict[SectionKind, Chunk]) -> Iterator[QuotedStep]:
-        """Yield the required parameters and the permissions of a call, if the question may need them."""
+        """Yield the required parameters and the permissions of a call, if the question may need them.
+
+        A small table of parameters is quoted as a whole.
+        """
         needs_call = not self._needs or self._needs & CALL_NEEDS
         if needs_call and (chunk := sections.get("request_parameters")):
-            rows = [s for s in split_chunk(chunk, self._language) if s.is_required]
+            table = [s for s in split_chunk(chunk, self._language) if s.kind == "row"]
+            rows = [row for row in table if row.is_required]
+            if rows and sum(len(row.text) for row in table) <= SMALL_TABLE_CHARS:
+                rows = table
             if texts := _block_texts(rows, MAX_QUOTED_CHARS // 2):
                 yield texts[0], chunk
         needs_permission = needs_call or "permission" in self._needs

@@ -2,6 +2,7 @@
 
 import re
 import textwrap
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
@@ -96,6 +97,11 @@ class Segment:
         return {name: title for name, title in names.items() if name}
 
     @property
+    def is_alternative(self) -> bool:
+        """Whether the segment is the row of an alternative schema, such as `owner (User)`."""
+        return self.is_parameter and self.name.endswith(")")
+
+    @property
     def depth(self) -> int:
         """Number of parents of a parameter; 0 for other segments."""
         return self.name.count(".") if self.is_parameter else 0
@@ -162,7 +168,7 @@ def _split_block(context: _RowContext, index: int, block: MarkdownBlock) -> Iter
 
     if block.kind == "table":
         header, rows = _table_cells(block.text)
-        rows = [row for row in rows if any(row)]
+        rows = _with_locations(context, header, [row for row in rows if any(row)])
         required = _required_names(context, header, rows)
         for row in rows:
             cells = [quotable_markdown(cell) for cell in row]
@@ -232,6 +238,9 @@ def _quoted_row(
         return str(templates.error(*cells[:4])), tuple(shown)
     if parameter := _parameter_cells(context, header, cells):
         name, type_, required, description, example = parameter
+        name = name.replace(
+            "`", ""
+        )  # around a placeholder in the name; the whole name becomes code
         original = user_text(context.language).api_document
         is_required = {original.yes: True, original.no: False}.get(required)
         answer = {True: labels.yes, False: labels.no, None: required}[is_required]
@@ -244,6 +253,27 @@ def _quoted_row(
     others = [(title, cell) for title, cell in pairs[1:] if cell]
     texts = [templates.pair(title, cell) if len(cells) > 2 else cell for title, cell in others]
     return str(templates.row(cells[0], texts)), pairs
+
+
+def _with_locations(
+    context: _RowContext, header: list[str], rows: list[list[str]]
+) -> list[list[str]]:
+    """Return `rows`, with the location in the description of each parameter that shares its name.
+
+    For example, a request may have a `name` in its path and another `name` in its body.
+    """
+    labels = user_text(context.language).api_document
+    about, location = labels.parameter_columns[3], labels.location_column
+    if context.kind not in PARAMETER_KINDS or not {about, location} <= set(header):
+        return rows
+    counts = Counter(row[0] for row in rows)
+    column, place = header.index(about), header.index(location)
+    return [
+        [*row[:column], f"{row[column]} ({location}: {row[place]})".strip(), *row[column + 1 :]]
+        if counts[row[0]] > 1 and len(row) == len(header) and row[place]
+        else row
+        for row in rows
+    ]
 
 
 def _parameter_cells(
