@@ -381,6 +381,22 @@ def test_examples_may_be_strings(tmp_path: Path) -> None:
     assert '```json\n{\n  "n": 2\n}\n```' in body
 
 
+@pytest.mark.parametrize(
+    ("examples", "expected"),
+    [
+        (["x" * 300, "short"], "short"),
+        (["x" * 300, "y" * 301], "x" * 300),
+        (["x" * 700], "x" * 600 + "…"),
+    ],
+)
+def test_long_example_is_shown_if_there_is_no_short_one(
+    tmp_path: Path, examples: list[str], expected: str
+) -> None:
+    schema = {"properties": {"script": {"type": "string", "examples": examples}}}
+    ((*_, example),) = answer_rows(tmp_path, schema)
+    assert example == expected
+
+
 def test_error_examples_of_success_responses_are_error_codes(tmp_path: Path) -> None:
     examples = {"ok": {"value": {"ret_code": 0}},
                 "Error_12": {"summary": "Denied", "value": {"ret_code": 12, "msg": "Not yours"}}}  # fmt: skip
