@@ -385,6 +385,7 @@ def test_identifier_in_the_code_column_is_defined_even_if_another_cell_contains_
         ("why do the uploads of large files to the archive fail with 507?", True),
         ("409 when closing a room", True),
         ("can the uploads fail with 500 files", False),
+        ("the upload fails with 507, which size is allowed", False),
         ("what do I do on a 409 or a 412", True),
         ("上传返回 -11", True),
         ("18017 怎么解决", True),
