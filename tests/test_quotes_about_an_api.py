@@ -439,7 +439,7 @@ def test_path_without_the_path_of_the_server_names_the_operation(tmp_path: Path)
         "/parcels": listing("List parcels", "weight"),
         "/vans/parcels": listing("List the parcels of vans", "driver"),
     }
-    description = {"openapi": "3.1.0", "info": {"title": "Depot"}, "paths": paths}
+    description: Json = {"openapi": "3.1.0", "info": {"title": "Depot"}, "paths": paths}
     description["servers"] = [{"url": "https://example.com/depot"}]
     (tmp_path / "api.json").write_text(json.dumps(description))
     source = '\n[[sources]]\nname = "api"\nkind = "openapi"\npath = "api.json"\n'
@@ -526,7 +526,7 @@ def depot(tmp_path: Path, paths: Json, question: str) -> Answer:
     (tmp_path / "platform.toml").write_text(PLATFORM + sources)
     (tmp_path / "guides").mkdir()
     (tmp_path / "guides" / "page.md").write_text("# Depot\n\nThe depot keeps the parcels.\n")
-    description = {"openapi": "3.1.0", "info": {"title": "Depot"}, "paths": paths}
+    description: Json = {"openapi": "3.1.0", "info": {"title": "Depot"}, "paths": paths}
     description["servers"] = [{"url": "https://example.com/depot"}]
     (tmp_path / "api.json").write_text(json.dumps(description))
     return ask(tmp_path, question)
