@@ -126,6 +126,17 @@ class Word(NamedTuple):
     end: int
 
 
+LEADING_PRONOUN = re.compile(
+    r"它们?(?!山)|[这那]个(?=接口|[的有需支能怎会要是最可]|[呢吗]?[？?。！! ]*$)|[该此这](?=接口)"
+)
+"""A Chinese pronoun that the subject can replace, such as 它, or 这个 in 这个接口 ("this API").
+
+这个 before any other noun does not match.
+"""
+
+_HOW = re.compile("怎么?|如何")
+
+
 def conversation_subject(history: Sequence[Turn]) -> str:
     """Return the subject of the latest turn that has a subject; empty if no turn has one."""
     subject = ""
@@ -361,3 +372,17 @@ def uncommon_stems(text: str) -> list[str]:
 def all_stems(text: str) -> list[str]:
     """Return the stems of the words in `text`."""
     return [stem(word) for word in vocabulary_words(text)]
+
+
+def insert_subject(subject: str, rest: str) -> str:
+    """Return `rest` preceded by `subject`. In Chinese, `subject` replaces a leading pronoun."""
+    if not is_chinese(rest):
+        return f"{subject}: {rest}"
+    if pronoun := LEADING_PRONOUN.match(rest):
+        return f"{subject}{rest[pronoun.end() :]}"
+    if _HOW.match(rest):
+        return f"{subject}{' ' if subject[-1:].isascii() else ''}{rest}"
+    aspect = rest.rstrip("呢？?。 ")
+    if aspect and all(stem(word) in API_STEMS for word in split_words(aspect)):
+        return f"{subject}的{aspect}"
+    return f"{subject}：{rest}"
