@@ -14,7 +14,8 @@ from ingestion.chunking import chunk_document
 from ingestion.platform_config import read_platform
 from ingestion.sources.registry import read_source
 from ingestion.text.language import detect_language
-from runnables.grounding.support import MIN_WORD_SHARE, extract_quantities, is_supported, word_share
+from runnables.grounding.quantities import extract_quantities
+from runnables.grounding.support import MIN_WORD_SHARE, is_supported, word_share
 from schemas.document import Chunk, SourceDocument
 from schemas.platform import SourceLimits
 from schemas.settings import SAMPLE_PLATFORM
