@@ -115,6 +115,7 @@ def answer_prompt(platform: Path) -> list[BaseMessage]:
         AnswerDraft,
         platform,
         greeting=platform_info.greeting.in_language("en"),
+        gap="The documentation does not say:",
         not_covered=f"The documentation of {platform_info.name} does not seem to cover this question.",
         answer_language=user_text(platform_info.language).languages["en"],
         chunks=[(number, RetrievedChunk(chunk=c, score=1)) for number, c in enumerate(passages, 1)],
