@@ -238,9 +238,7 @@ def _quoted_row(
         return str(templates.error(*cells[:4])), tuple(shown)
     if parameter := _parameter_cells(context, header, cells):
         name, type_, required, description, example = parameter
-        name = name.replace(
-            "`", ""
-        )  # around a placeholder in the name; the whole name becomes code
+        name = name.replace("`", "")  # around a placeholder; here, the whole name is code
         original = user_text(context.language).api_document
         is_required = {original.yes: True, original.no: False}.get(required)
         answer = {True: labels.yes, False: labels.no, None: required}[is_required]
@@ -347,11 +345,12 @@ def _quoted_tag(match: re.Match[str]) -> str:
     """
     before, tag = match["before"] or "", match["tag"] or ""
     name = _PLACEHOLDER.fullmatch(tag)
-    if name and _is_in_link(match):
+    if name is None:
+        return before
+    if _is_in_link(match):
         return match[0]
-    is_html = name is None or name[1].split()[0].lower() in HTML_TAGS
-    is_tag = is_html or f"</{name[1]}>" in match.string  # type: ignore[index]
-    return before if is_tag else f"`{match[0]}`"
+    is_html = name[1].split()[0].lower() in HTML_TAGS or f"</{name[1]}>" in match.string
+    return before if is_html else f"`{match[0]}`"
 
 
 def _is_in_link(match: re.Match[str]) -> bool:
