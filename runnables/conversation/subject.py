@@ -117,15 +117,6 @@ ERROR_STEMS = _STEMS["error"]
 IGNORED_STEMS = API_STEMS | FRAME_STEMS
 """Stems of words that name no subject."""
 
-
-class Word(NamedTuple):
-    """A word in lower case, with its position."""
-
-    text: str
-    start: int
-    end: int
-
-
 LEADING_PRONOUN = re.compile(
     r"它们?(?!山)|[这那]个(?=接口|[的有需支能怎会要是最可]|[呢吗]?[？?。！! ]*$)|[该此这](?=接口)"
 )
@@ -135,6 +126,14 @@ LEADING_PRONOUN = re.compile(
 """
 
 _HOW = re.compile("怎么?|如何")
+
+
+class Word(NamedTuple):
+    """A word in lower case, with its position."""
+
+    text: str
+    start: int
+    end: int
 
 
 def conversation_subject(history: Sequence[Turn]) -> str:

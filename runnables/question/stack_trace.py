@@ -37,10 +37,10 @@ _HINT = re.compile(
     r"|\((?:[Nn]ative|Unknown Source|<anonymous>)|^[ \t]*at\s[^\s(]{1,300}\(",
     re.MULTILINE,
 )
-"""Matches in a text with frames, unless they may be prose; much faster than `_FRAMES`.
+"""Matches in texts with frames; much faster than `_FRAMES`.
 
-`... 12 more`, a line `created by the server`, or `at orders.create()` at the end of a line may be prose.
-These are removed only if something else in the text looks like a frame.
+It does not match frames that may be prose: `... 12 more`, a line `created by the server`, and
+`at orders.create()` at the end of a line. They are removed only if the text has another frame.
 """
 
 _SYSTEM_ERROR = re.compile(
