@@ -33,6 +33,8 @@ from tests.conftest import SHARED_DATA, needs_shared_data
 from tests.model_server import ModelServer
 from tests.openai_objects import bigram_embedding
 
+pytestmark = pytest.mark.acceptance
+
 
 def all_questions() -> list[EvaluationQuestion]:
     """The questions of every set and both parts."""
@@ -171,7 +173,6 @@ def test_index_with_vectors_is_updated_in_each_run(
 # --- measuring ----------------------------------------------------------------------------------
 
 
-@pytest.mark.acceptance
 def test_samples_are_measured_and_the_missing_corpora_left_out(tmp_path: Path) -> None:
     details: list[dict[str, Any]] = []
     told: list[str] = []
@@ -190,7 +191,6 @@ def test_samples_are_measured_and_the_missing_corpora_left_out(tmp_path: Path) -
     assert any(result.has_page for result in measured.results[EVERYDAY])
 
 
-@pytest.mark.acceptance
 def test_off_topic_questions_are_asked_over_the_samples(tmp_path: Path) -> None:
     (tmp_path / "offtopic.jsonl").write_text(
         "\n".join(json.dumps({"query": text}) for text in ("今天天气怎么样", "签名怎么算"))
@@ -253,7 +253,6 @@ def test_invalid_options_are_refused(
     assert not Path("d.jsonl").exists()
 
 
-@pytest.mark.acceptance
 def test_search_terms_are_compared_on_the_samples(tmp_path: Path) -> None:
     document = tmp_path / "figures.md"
     document.write_text("<!-- search terms -->\n<!-- /search terms -->\n")
@@ -274,7 +273,6 @@ def test_every_question_has_search_terms_in_its_file(part: Part) -> None:
     assert set(search_terms.read_terms(part)) == ids
 
 
-@pytest.mark.acceptance
 def test_routes_are_compared_on_the_samples(tmp_path: Path, model_server: ModelServer) -> None:
     model_server.embed = bigram_embedding
     document = tmp_path / "figures.md"

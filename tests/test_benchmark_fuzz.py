@@ -8,6 +8,8 @@ import pytest
 from benchmarks.fuzz.report import report
 from benchmarks.fuzz.run import SERVER_KINDS, FuzzResult
 
+pytestmark = pytest.mark.acceptance
+
 FAILURE = {"title": "Server error", "operations": ["POST /ask"]}
 
 

@@ -9,6 +9,8 @@ from benchmarks.peers.environment import PEERS, REQUIREMENTS, Peer, environ, pyt
 from benchmarks.peers.passages import Passage, read_passages, write_passages
 from benchmarks.peers.task import Source, cited
 
+pytestmark = pytest.mark.acceptance
+
 PASSAGES = [
     Passage("a", "发货", "商家须在48小时内发货。\n逾期将处罚。", "https://acme.example/a"),
     Passage("b", "Limits", 'A call returns "429".', "https://acme.example/b"),

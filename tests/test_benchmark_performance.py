@@ -43,6 +43,8 @@ from schemas.answer import AnswerDraft
 from schemas.question import StructuredQuestion
 from schemas.settings import SAMPLE_PLATFORM
 
+pytestmark = pytest.mark.acceptance
+
 
 def calls(*spans: tuple[float, float]) -> list[Call]:
     return [Call("answer", *span) for span in spans]
@@ -303,7 +305,6 @@ LINES = [
 ]
 
 
-@pytest.mark.acceptance
 def test_figures_are_written_into_the_document(tmp_path: Path) -> None:
     document = tmp_path / "performance.md"
     document.write_text("# Performance\n\n<!-- figures -->\n<!-- /figures -->\n")

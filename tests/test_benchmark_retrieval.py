@@ -20,6 +20,8 @@ from benchmarks.vector_server import serve_vectors
 from ingestion.embeddings import open_embeddings
 from schemas.settings import SAMPLE_PLATFORM
 
+pytestmark = pytest.mark.acceptance
+
 PAGES = {
     "a/x.md": ("Refunds<a name='r'></a>", "Money goes back to the buyer within three days."),
     "b||y": ("Parcels", "A courier fetches each parcel in the morning."),

@@ -19,12 +19,13 @@ from benchmarks.scale.servers import Serving
 from benchmarks.scale.stores import Store
 from ingestion.store.schema import chunk_words
 
+pytestmark = pytest.mark.acceptance
+
 
 def words_of(platform: Path) -> list[str]:
     return [word for chunk in chunks_of(platform) for word in chunk_words(chunk)]
 
 
-@pytest.mark.acceptance
 def test_documentation_has_about_the_requested_chunks(tmp_path: Path) -> None:
     chunks = list(chunks_of(write_documentation(tmp_path, 300)))
     assert 270 <= len(chunks) <= 360
@@ -33,7 +34,6 @@ def test_documentation_has_about_the_requested_chunks(tmp_path: Path) -> None:
     assert any(chunk.api_url for chunk in chunks)
 
 
-@pytest.mark.acceptance
 def test_vocabulary_grows_with_the_documentation(tmp_path: Path) -> None:
     small, large = (
         words_of(write_documentation(tmp_path / str(chunks), chunks)) for chunks in (100, 800)

@@ -15,6 +15,8 @@ from benchmarks.soak.report import draw, report
 from benchmarks.soak.result import Result
 from tests.model_script import Recorded
 
+pytestmark = pytest.mark.acceptance
+
 NONCE, OTHERS = "ref0123abcd", "refffffffff"
 
 

@@ -21,6 +21,8 @@ from schemas.platform import PlatformInfo
 from tests.conftest import ServiceFactory
 from tests.http_client import http_client
 
+pytestmark = pytest.mark.acceptance
+
 EXAMPLES = Path(__file__).resolve().parents[1] / "examples"
 
 DOCUMENTS = {

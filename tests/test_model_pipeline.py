@@ -66,6 +66,7 @@ def test_prompt_prefix_is_the_same_for_every_question(
         )
 
 
+@pytest.mark.acceptance
 def test_questions_share_connections(model_client: MakeClient, model_server: ModelServer) -> None:
     client = model_client(cache_answers=True)
     for number, accept in enumerate(["application/json", "text/event-stream"] * 3):
@@ -76,6 +77,7 @@ def test_questions_share_connections(model_client: MakeClient, model_server: Mod
     assert model_server.connections == 1
 
 
+@pytest.mark.acceptance
 def test_configured_embeddings_are_called(
     make_service: ServiceFactory, model_server: ModelServer
 ) -> None:

@@ -12,6 +12,8 @@ from tests.model_script import Answer as Said
 from tests.model_script import Recorded, Reply
 from tests.model_server import ModelServer
 
+pytestmark = pytest.mark.acceptance
+
 QUESTION = "怎么调用订单发货接口，要申请什么权限？"
 STEP = "用“订单发货”接口。[1]"
 

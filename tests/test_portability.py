@@ -75,6 +75,7 @@ def test_every_imported_distribution_is_declared(
     assert undeclared == {}
 
 
+@pytest.mark.acceptance
 def test_every_declared_distribution_is_used(distributions: Mapping[str, Sequence[str]]) -> None:
     used = {
         normalized(name)

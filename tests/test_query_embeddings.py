@@ -106,6 +106,7 @@ def test_unusable_vector_searches_full_text_and_is_reported(
     assert check(client) == {"status": "ok", "detail": "openai:scripted-embedding"}
 
 
+@pytest.mark.acceptance
 def test_hanging_embedding_server_is_not_called_for_a_while(
     client: TestClient[Litestar],
     service: AnswerService,
@@ -132,6 +133,7 @@ def test_hanging_embedding_server_is_not_called_for_a_while(
     assert check(client)["status"] == "ok"
 
 
+@pytest.mark.acceptance
 def test_rebuild_with_another_vector_length_is_searched(
     client: TestClient[Litestar], service: AnswerService, model_server: ModelServer
 ) -> None:

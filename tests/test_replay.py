@@ -37,6 +37,8 @@ from tests.otlp_server import collector
 from tests.question_records import record
 from tests.serving_process import wait_until
 
+pytestmark = pytest.mark.acceptance
+
 TOKENS = "how many tokens may a workspace create?"
 FILES = "how large may an uploaded file be?"
 WORDS = "how many words does a search query take?"
@@ -340,7 +342,6 @@ def test_first_difference_of_long_lines_is_visible(same: str, start: str) -> Non
 # --- the picture --------------------------------------------------------------------------------
 
 
-@pytest.mark.acceptance
 def test_plot_contains_all_counts(tmp_path: Path) -> None:
     lost, same = replayed(outcome(), outcome("low", pages="")), replayed(outcome(), outcome())
     found = Replay(

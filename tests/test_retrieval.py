@@ -81,6 +81,7 @@ def test_retrieval_finds_the_page_of_sixty_questions(
         assert len(wrong) <= 2, "\n".join(wrong)
 
 
+@pytest.mark.acceptance
 def test_glossary_finds_pages_in_the_other_language(with_glossary: TestClient[Litestar]) -> None:
     """All pages if the glossary has 40 % of the words that name the page in its language; most if it has any.
 
@@ -114,6 +115,7 @@ def test_glossary_terms_may_be_signs_words_or_chinese(text: str, expected: list[
     assert Glossary({"&": ["and"], "无人机": ["drone"]}).equivalents(text) == expected
 
 
+@pytest.mark.acceptance
 @pytest.mark.parametrize("direction", ["en_zh", "zh_en"])
 def test_search_terms_of_the_model_find_pages_in_the_other_language(
     model_client: MakeClient, model_server: ModelServer, direction: str

@@ -37,6 +37,7 @@ def test_one_run_at_a_time_on_all_machines(postgres: Postgres) -> None:
         pass
 
 
+@pytest.mark.acceptance
 def test_run_is_failed_once_its_process_has_lost_the_lock(postgres: Postgres) -> None:
     url = postgres.new_database()
     first, second = open_store(url), open_store(url)

@@ -286,6 +286,7 @@ def test_reader_does_not_block_append(tmp_path: Path) -> None:
     with_store(f"sqlite:///{tmp_path / 'x.db'}?timeout=0.1", use)
 
 
+@pytest.mark.acceptance
 def test_locked_rows_are_skipped_when_pruning(postgres: Postgres) -> None:
     url = postgres.empty_database()
 

@@ -15,6 +15,8 @@ from app.service.answer_service import AnswerService
 from app.telemetry.logs import log_formatter
 from tests.live_server import live_server
 
+pytestmark = pytest.mark.acceptance
+
 BODY = b'{"question": "\xe6\x80\x8e\xe4\xb9\x88\xe5\x8f\x91\xe8\xb4\xa7"}'
 
 POST = "POST {path} HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Type: application/json\r\nContent-Length: {length}\r\n\r\n"

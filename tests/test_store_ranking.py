@@ -10,6 +10,8 @@ from ingestion.store.collection import Collection
 from schemas.document import Chunk
 from tests.chunks import page
 
+pytestmark = pytest.mark.acceptance
+
 CHINESE = [
     "订单",
     "发货",
@@ -192,7 +194,6 @@ def questions() -> list[str]:
     ]
 
 
-@pytest.mark.acceptance
 def test_both_stores_rank_alike(stores: tuple[Collection, Collection]) -> None:
     shares = overlaps(*stores, questions())
     assert len(shares) == 60

@@ -24,6 +24,8 @@ from tests.http_client import http_client
 from tests.small_platform import guides
 from tests.sync_harness import write_pages
 
+pytestmark = pytest.mark.acceptance
+
 
 def finished(http: TestClient[Litestar], run_id: str) -> IngestionRun:
     deadline = time.monotonic() + 20

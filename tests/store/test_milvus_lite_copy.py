@@ -31,6 +31,8 @@ from tests.collections import (
 )
 from tests.serving_process import wait_until
 
+pytestmark = pytest.mark.acceptance
+
 SERVE_AND_WRITE = """
 import sys
 from ingestion.store.collection import Collection
@@ -111,7 +113,6 @@ def journal(settings: Settings) -> int:
     return int(count)
 
 
-@pytest.mark.acceptance
 @pytest.mark.parametrize("rebuild", [False, True])
 def test_next_run_writes_what_a_locked_file_refused(folder: Folder, rebuild: bool) -> None:
     """Although nothing has changed since. Questions are already answered from the new state."""
@@ -274,7 +275,6 @@ def test_replay_that_fails_half_way_is_repeated(
     folder.assert_record_is_complete()
 
 
-@pytest.mark.acceptance
 def test_server_writes_the_record_without_loading_milvus(folder: Folder) -> None:
     program = folder.path / "serve.py"
     program.write_text(SERVE_AND_WRITE)
@@ -288,7 +288,6 @@ def test_server_writes_the_record_without_loading_milvus(folder: Folder) -> None
     assert len(record_rows(settings)) == 2
 
 
-@pytest.mark.acceptance
 def test_server_reports_a_locked_record_and_copies_it_in_the_next_run(folder: Folder) -> None:
     settings = read_settings(milvus_uri=folder.settings.milvus_uri)
     collection = Collection.connect(settings, long_lived=True)
@@ -319,7 +318,6 @@ if __name__ == "__main__":
 """
 
 
-@pytest.mark.acceptance
 def test_record_of_a_killed_server_is_completed(folder: Folder) -> None:
     """The server is killed after its commit, while its child process starts or copies."""
     program = folder.path / "serve.py"

@@ -19,6 +19,8 @@ from ingestion.store.manifest import CATALOGUE_PROPERTY
 from schemas.document import CatalogueEntry, Section, SourceDocument
 from tests.sync_harness import SyncHarness, assert_equals_rebuild, collections_of, write_pages
 
+pytestmark = pytest.mark.acceptance
+
 # --- building entries
 
 

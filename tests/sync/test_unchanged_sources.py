@@ -28,6 +28,8 @@ from tests.sync_harness import (
     write_pages,
 )
 
+pytestmark = pytest.mark.acceptance
+
 
 @dataclass(frozen=True)
 class Change:
@@ -114,7 +116,6 @@ def test_source_is_read_if_it_may_have_changed(harness: SyncHarness, change: Cha
     check_source_is_read(harness, change)
 
 
-@pytest.mark.acceptance
 @only_in_place
 @pytest.mark.parametrize("change", CHANGES_OF_THE_STORE, ids=lambda change: change.what)
 def test_source_is_read_if_milvus_may_have_changed(harness: SyncHarness, change: Change) -> None:
