@@ -15,7 +15,7 @@ import yaml
 from jinja2 import Environment, PackageLoader, StrictUndefined, Template
 
 from ingestion.text.language import estimate_tokens
-from ingestion.text.markdown_blocks import MarkdownBlock, parse_blocks
+from ingestion.text.markdown_blocks import MarkdownBlock, code_fence, parse_blocks
 from schemas.document import Chunk, Section, SourceDocument
 
 CHUNKER_VERSION = 3
@@ -267,6 +267,4 @@ def fenced(value: object) -> str:
     """Return `value` as a fenced code block. A string is stripped; other values become JSON."""
     if not isinstance(value, str):
         return f"```json\n{pretty(value)}\n```"
-    longest = max(map(len, re.findall("`+", value)), default=0)
-    fence = "`" * max(3, longest + 1)
-    return f"{fence}\n{value.strip()}\n{fence}"
+    return code_fence(value.strip())

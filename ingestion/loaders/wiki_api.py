@@ -10,6 +10,8 @@ from urllib.parse import quote
 
 import httpx
 
+from ingestion.text.markdown_blocks import code_fence, markdown_table
+
 ApiObject = dict[str, Any]
 
 MAX_ATTEMPTS = 3
@@ -163,21 +165,15 @@ def _block(block: ContentBlock) -> str:
             return textwrap.indent(f"{text}\n\n{children}".strip(), "> ", lambda _: True)
         case "code":
             code = "".join(run.text for run in block.runs).strip("\n")
-            longest = max(map(len, re.findall("`+", code)), default=0)
-            fence = "`" * max(3, longest + 1)
-            return f"{fence}{block.language}\n{code}\n{fence}"
+            return code_fence(code, block.language)
         case "table":
-            return _table(block.rows)
+            return markdown_table([[_cell(text) for text in row] for row in block.rows])
         case _:
             return f"{text}\n\n{children}".strip()
 
 
-def _table(rows: Sequence[Sequence[str]]) -> str:
-    cells = [[" ".join(cell.split()).replace("|", "\\|") for cell in row] for row in rows]
-    if not cells:
-        return ""
-    lines = [f"| {' | '.join(row)} |" for row in cells]
-    return "\n".join([lines[0], "|" + " --- |" * len(cells[0]), *lines[1:]])
+def _cell(text: str) -> str:
+    return " ".join(text.split()).replace("|", "\\|")
 
 
 def _run(run: TextRun) -> str:

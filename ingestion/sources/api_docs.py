@@ -11,6 +11,7 @@ from pydantic import ValidationError
 from ingestion.chunking import cell, load_template
 from ingestion.sources.folder import FolderReader, PageValues, page_url, read_text
 from ingestion.sources.page_version import document_version
+from ingestion.text.markdown_blocks import markdown_table
 from ingestion.text.typography import has_chinese, join_texts, label_with
 from prompts.user_text import SectionLabels, user_text
 from schemas.document import (
@@ -97,8 +98,7 @@ def api_sections(api: ApiDocument) -> Iterator[Section]:
 def parameter_table(parameters: tuple[Parameter, ...], labels: SectionLabels) -> str:
     """Return a Markdown table of `parameters` and their children; empty if there are no parameters."""
     header, *rows = _table_rows(parameters, labels) or [()]
-    lines = [header, ["---"] * len(header), *(map(cell, row) for row in rows)]
-    return "\n".join(f"| {' | '.join(line)} |" for line in lines) if rows else ""
+    return markdown_table([header, *([cell(text) for text in row] for row in rows)]) if rows else ""
 
 
 def mark_deprecated(about: str, labels: SectionLabels) -> str:

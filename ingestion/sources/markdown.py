@@ -33,7 +33,7 @@ from ingestion.text.components import (
     text_of_expression,
 )
 from ingestion.text.language import detect_language
-from ingestion.text.markdown_blocks import cell_text, escape_borders, nesting_indent
+from ingestion.text.markdown_blocks import cell_text, escape_borders, markdown_table, nesting_indent
 from prompts.user_text import user_text
 from schemas.errors import SourceError
 from schemas.platform import MarkdownSourceConfig, PageFolderConfig, SourceLimits
@@ -463,12 +463,12 @@ def _field_tables(fields: Sequence[_Field]) -> Iterator[str]:
             "required" in found.values for found in group
         )
         columns = [title, "Type", *(["Required"] if states_required else [])]
-        header = f"| {' | '.join((*columns, 'Description', 'Default', 'In'))} |"
+        header = [*columns, "Description", "Default", "In"]
         rows = (_field_row(found, states_required) for found in group if found.name)
-        yield "\n".join(["\n", header, "|" + " --- |" * (len(columns) + 3), *rows, "\n"])
+        yield f"\n\n{markdown_table([header, *rows])}\n\n"
 
 
-def _field_row(found: _Field, states_required: bool) -> str:
+def _field_row(found: _Field, states_required: bool) -> list[str]:
     values = found.values
     kind = next((values[key] for key in _TYPE_NAMES if values.get(key)), "")
     about = "".join(found.text).strip() or values.get("description", "")
@@ -483,7 +483,7 @@ def _field_row(found: _Field, states_required: bool) -> str:
         " ".join(values.get("default", "").split()),
         found.location,
     )
-    return f"| {' | '.join(map(escape_borders, cells))} |"
+    return list(map(escape_borders, cells))
 
 
 class MarkdownReader(PageFolderReader[MarkdownSourceConfig]):

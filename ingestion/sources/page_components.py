@@ -23,6 +23,7 @@ from ingestion.text.components import (
 )
 from ingestion.text.markdown_blocks import (
     escape_borders,
+    markdown_table,
     nesting_indent,
     outside_code,
     replace_outside_code,
@@ -192,9 +193,7 @@ def _table(component: str, attribute: str, value: str) -> str:
     words = (_WORD_START.sub(" ", name) for name in (attribute, component))
     label = next(filter(role_of_title, words), "")
     lines = [[row.get(name, "") for name in names] for row in rows]
-    table = "\n".join(
-        f"| {' | '.join(cells)} |" for cells in [header, ["---"] * len(names), *lines]
-    )
+    table = markdown_table([header, *lines])
     return f"\n\n**{label}**\n\n{table}\n\n" if label else f"\n\n{table}\n\n"
 
 

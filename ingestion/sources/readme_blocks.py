@@ -11,7 +11,13 @@ from typing import Any
 
 from ingestion.text.html_tags import bold_title
 from ingestion.text.language import detect_language
-from ingestion.text.markdown_blocks import cell_text, escape_borders, split_code
+from ingestion.text.markdown_blocks import (
+    cell_text,
+    code_fence,
+    escape_borders,
+    markdown_table,
+    split_code,
+)
 
 _BLOCK = re.compile(
     r"^[ \t]*\[block:(?P<kind>[a-z-]+)\](?P<json>[^\[]*+(?:\[(?!/?block\b)[^\[]*+)*+)\[/block\]",
@@ -19,7 +25,6 @@ _BLOCK = re.compile(
 )
 _CELL = re.compile(r"(?P<row>h|\d{1,5})-(?P<column>\d{1,2})")
 """The name of a cell: `0-1` is in the first row and the second column, and `h-1` is that column's title."""
-_TICKS = re.compile(r"`{3,}")
 
 _Json = Mapping[str, Any]
 
@@ -68,8 +73,7 @@ def _table(values: _Json) -> str:
         [escape_borders(cell_text(cells.get((row, column), ""))) for column in columns]
         for row in sorted({-1, *(row for row, _ in cells)})
     ]
-    rows.insert(1, ["---"] * len(columns))
-    return "\n".join(f"| {' | '.join(row)} |" for row in rows) if columns else ""
+    return markdown_table(rows) if columns else ""
 
 
 def _callout(values: _Json) -> str:
@@ -89,8 +93,7 @@ def _example(values: _Json) -> Iterator[str]:
     code, language, name = _text(values, "code"), _line(values, "language"), _line(values, "name")
     if name.lower() not in ("", language.lower()):
         yield f"**{name}**"
-    fence = max(["``", *_TICKS.findall(code)], key=len) + "`"
-    yield f"{fence}{language}\n{code}\n{fence}"
+    yield code_fence(code, language)
 
 
 def _html(values: _Json) -> str:

@@ -1,4 +1,4 @@
-"""Parses Markdown into blocks, tables and list items, finds its code, and adds anchors to its headings.
+"""Parses Markdown into blocks, tables and list items, writes tables and fences, and anchors headings.
 
 The anchors are those that documentation generators derive from the text of a heading.
 """
@@ -6,7 +6,7 @@ The anchors are those that documentation generators derive from the text of a he
 import re
 import textwrap
 import unicodedata
-from collections.abc import Callable, Iterable, Iterator, Set
+from collections.abc import Callable, Iterable, Iterator, Sequence, Set
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from html import unescape
@@ -37,6 +37,7 @@ _KINDS: dict[str, BlockKind] = {
 _ESCAPE = re.compile(r"\\([!-/:-@\[-`{-~])")
 _HIDDEN = 0xE000
 """Start of the private-use characters that hide escaped characters and code while markup is removed."""
+_BACKTICKS = re.compile("`+")
 _CODE_TEXT = re.compile(r"(?<!`)(`++)[^`]++\1")
 _MARKUP = re.compile(r"[*_<{\[]")
 """Characters that are markup outside code, but text in code."""
@@ -185,6 +186,21 @@ def cell_text(markdown: str) -> str:
 def escape_borders(cell: str) -> str:
     """Return the text of a table cell with each `|` escaped."""
     return _CELL_BORDER.sub(r"\\|", cell)
+
+
+def markdown_table(rows: Sequence[Sequence[str]]) -> str:
+    """Return a table with the first row as its header; empty without rows. Borders are not escaped."""
+    if not rows:
+        return ""
+    header, *others = (f"| {' | '.join(row)} |" for row in rows)
+    return "\n".join([header, "|" + " --- |" * len(rows[0]), *others])
+
+
+def code_fence(code: str, language: str = "") -> str:
+    """Return `code` as a fenced block. Its fence is longer than each run of backticks in `code`."""
+    longest = max(map(len, _BACKTICKS.findall(code)), default=0)
+    fence = "`" * max(3, longest + 1)
+    return f"{fence}{language}\n{code}\n{fence}"
 
 
 def nesting_indent(depth: int) -> str:

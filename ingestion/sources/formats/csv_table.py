@@ -11,7 +11,7 @@ from typing import Any
 
 from ingestion.sources.formats.text import decode_text, escape_markdown
 from ingestion.sources.pages import PageContent, PagePart
-from ingestion.text.markdown_blocks import cell_text
+from ingestion.text.markdown_blocks import cell_text, markdown_table
 from schemas.errors import SourceError
 
 SAMPLE_ROWS = 50
@@ -136,9 +136,9 @@ def _markdown(rows: list[list[str]], delimiter: str) -> str:
         for row in table
     )
     header = header + [""] * (width - len(header))
-    lines = [_line(header), "|" + " --- |" * width, *map(_line, others)]
+    lines = markdown_table([_cells(row) for row in (header, *others)])
     text = escape_markdown("\n".join(above).strip("\n"))
-    return "\n\n".join(filter(None, [text, "\n".join(lines)]))
+    return "\n\n".join(filter(None, [text, lines]))
 
 
 def _header_index(rows: Sequence[Sequence[str]]) -> int:
@@ -160,9 +160,8 @@ def _count_cells(row: Sequence[str]) -> int:
     return max((i for i, cell in enumerate(row, 1) if cell.strip()), default=0)
 
 
-def _line(cells: Sequence[str]) -> str:
-    escaped = (_cell(cell).replace("|", r"\|") for cell in cells)
-    return f"| {' | '.join(escaped)} |"
+def _cells(row: Sequence[str]) -> list[str]:
+    return [_cell(cell).replace("|", r"\|") for cell in row]
 
 
 def _cell(text: str) -> str:

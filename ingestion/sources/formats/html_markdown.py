@@ -13,7 +13,7 @@ from markdownify import ATX, MarkdownConverter
 from ingestion.sources.formats.html import WIDE_SPACES, parse_html
 from ingestion.sources.formats.html_structure import mark_fields, mark_operations, normalise_tables
 from ingestion.text.html_tags import image_text
-from ingestion.text.markdown_blocks import cell_text, escape_borders
+from ingestion.text.markdown_blocks import cell_text, code_fence, escape_borders
 from schemas.errors import SourceError
 
 MAX_INDENTATION = 80
@@ -151,9 +151,7 @@ class _Converter(MarkdownConverter):
         if "_inline" in parent_tags:  # in a table's cell
             return f"`{' '.join(text.split())}`" if text.strip() else ""
         text = text.strip("\n")
-        ticks = max((len(run) for run in re.findall("`{3,}", text)), default=2) + 1
-        fence = "`" * ticks
-        return f"\n\n{fence}{_code_language(el)}\n{text}\n{fence}\n\n" if text.strip() else ""
+        return f"\n\n{code_fence(text, _code_language(el))}\n\n" if text.strip() else ""
 
     def convert_td(self, el: Tag, text: str, parent_tags: set[str]) -> str:
         # Indentation shows nesting. It is written as &nbsp; because Markdown parsers strip spaces.

@@ -8,6 +8,7 @@ from itertools import groupby, pairwise
 
 from ingestion.sources.formats.pdf_lines import PdfLine
 from ingestion.sources.formats.text import escape_markdown
+from ingestion.text.markdown_blocks import markdown_table
 
 PageWidths = Mapping[int, int]
 """Width of a full line by page number, in Latin characters; see `typical_widths`."""
@@ -212,8 +213,7 @@ def _fill_rows(rows: Iterable[list[PdfLine]]) -> Iterator[list[PdfLine]]:
 
 def _table(rows: list[list[PdfLine]]) -> str:
     texts = [[line.text.strip().replace("|", "\\|") for line in row] for row in rows]
-    table_rows = [f"| {' | '.join(cells)} |" for cells in texts]
-    return "\n".join([table_rows[0], f"|{' --- |' * len(rows[0])}", *table_rows[1:]])
+    return markdown_table(texts)
 
 
 def _paragraphs(lines: list[PdfLine], widths: PageWidths) -> list[str]:
