@@ -8,7 +8,7 @@ from langchain_core.runnables import Runnable, RunnableConfig
 
 from runnables.page_versions import PageVersions
 from schemas.answer import Answer, AnswerDraft, DegradedReason, Round
-from schemas.document import RetrievedChunk
+from schemas.document import Chunk, RetrievedChunk
 from schemas.question import Question, StructuredQuestion
 
 _Input = TypeVar("_Input")
@@ -70,6 +70,11 @@ class PipelineState(TypedDict):
     """
     versions: NotRequired[PageVersions]
     """The versions of the chunks' pages. Set by `boost-named-api`."""
+    compared: NotRequired[Sequence[Chunk]]
+    """The chunks of the APIs that the question compares; empty if it compares none.
+
+    Set by `boost-named-api` (see `chunks_of_compared_apis`).
+    """
     missing_identifiers: NotRequired[Mapping[str, Sequence[str]]]
     """Error codes, paths, names and products in the question that no document contains.
 

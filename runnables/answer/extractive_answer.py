@@ -35,24 +35,19 @@ from runnables.answer.segments import Segment, split_chunk
 from runnables.answer.write_answer import STEP_NAME
 from runnables.coefficients import PASSAGE_WEIGHTS
 from runnables.models.chat_models import EXTRACTIVE
-from runnables.page_versions import NO_VERSIONS, is_deprecated
+from runnables.page_versions import is_deprecated
 from runnables.question.error_codes import error_codes, named_error_code
 from runnables.question.extract_details import code_in_response, details_of, extract_details
 from runnables.question.query_analysis import Glossary, specific_identifiers, split_question
-from runnables.retrieval.named_operations import (
-    asks_for_methods,
-    chunks_of_compared_apis,
-    is_at_path,
-)
+from runnables.retrieval.named_operations import asks_for_methods, is_at_path
 from runnables.retrieval.query_terms import QueryTerms
 from runnables.retrieval.relevance import MAX_COMPARED_CHUNKS, relative_scores
 from runnables.run_context import NamedStep
 from runnables.state import Draft, PipelineState, with_draft
 from schemas.answer import AnswerDraft
-from schemas.choices import Language
 from schemas.document import Chunk, RetrievedChunk
 from schemas.platform import PlatformInfo
-from schemas.question import ExtractedDetails
+from schemas.question import ExtractedDetails, StructuredQuestion
 
 MAX_RELATED_PAGES = 3
 """Maximum number of pages that an answer suggests in addition to the page of its first chunk."""
@@ -81,9 +76,6 @@ MIN_NAME_CHARS = 4
 
 _LABEL = re.compile(r"^(?!https?:)([^:：`/]{1,20})[:：]\W*(?=/|https?:|[A-Z]+\b)")
 """A label at the start of a segment, before a URL or an HTTP method: "接口地址：" or "Method:"."""
-
-QuotableSection = tuple[Chunk, Sequence[Segment]]
-"""A chunk, and its segments that may be quoted (at least one)."""
 
 
 def build_extractive_answer(
@@ -133,43 +125,29 @@ def find_quotes(
     This function blocks: call it in a worker thread.
     """
     details, structured = details_of(state["question"]), state["classification"].structured
-    versions, language = state.get("versions", NO_VERSIONS), state["question"].language
     # If the question is only a pasted response, its error codes count, not the words of its message.
     codes = (
         "" if details.prose else " ".join(error_codes(details.text)) or code_in_response(details)
     )
     terms = QueryTerms.of(details, structured, collection, glossary, codes)
-    chunks = _candidate_chunks(state)
-    scores = dict(zip((r.chunk.id for r in chunks), relative_scores(chunks), strict=True))
-    best: Sequence[Chunk] = [retrieved.chunk for retrieved in chunks[:MAX_COMPARED_CHUNKS]]
-    of_compared = chunks_of_compared_apis(collection, details)
-    compared = {chunk.document_key for chunk in of_compared}
-    if compared and asks_for_methods(details):  # fields do not answer it
-        best = [chunk for chunk in best if chunk in of_compared] or best
-    parts = split_question(details.search_query)
-    ranked = []
-    for part in parts:
-        part_terms, part_details = terms, details
-        if len(parts) > 1:
-            part_terms = QueryTerms.of(details, structured, collection, glossary, part)
-            part_details = extract_details(part)
-        about = best
-        if not compared and "comparison" not in terms.needs:
-            url = structured.api_url if len(parts) == 1 else None
-            about = _about_named_api(best, part_details, part_terms, url, len(parts) == 1)
-        candidates = [
-            Candidate(
-                chunk,
-                part_terms,
-                rank,
-                scores[chunk.id],
-                without_other_tabs(segments, part_terms),
-                version=versions.asked_name_of(chunk),
-            )
-            for rank, (chunk, segments) in enumerate(_sections(about, language))
+    parts = [(details, terms)]
+    if len(texts := split_question(details.search_query)) > 1:
+        parts = [
+            (extract_details(text), QueryTerms.of(details, structured, collection, glossary, text))
+            for text in texts
         ]
-        passages = rank_passages(candidates, weights)
-        if versions.asked and not part_terms.identifiers:
+    best = [retrieved.chunk for retrieved in _candidate_chunks(state)[:MAX_COMPARED_CHUNKS]]
+    compared = {chunk.document_key for chunk in state["compared"]}
+    if compared and asks_for_methods(details):  # fields do not answer it
+        best = [chunk for chunk in best if chunk in state["compared"]] or best
+    ranked = []
+    for part, part_terms in parts:
+        about: Sequence[Chunk] = best
+        if not compared and "comparison" not in terms.needs:
+            whole = structured if len(parts) == 1 else None
+            about = _about_named_api(best, part, part_terms, whole)
+        passages = rank_passages(_candidates(about, part_terms, state), weights)
+        if state["versions"].asked and not part_terms.identifiers:
             # `rank_passages` may put a row first that begins with the version in the question, as if the
             # question asked for a definition of this version. Only the relevance counts here.
             passages.sort(key=lambda passage: -passage.relevance)
@@ -222,17 +200,15 @@ def _about_named_api(
     chunks: Sequence[Chunk],
     part: ExtractedDetails,
     terms: QueryTerms,
-    url: str | None,
-    is_whole: bool,
+    whole: StructuredQuestion | None,
 ) -> Sequence[Chunk]:
     """Return the chunks about the API that a part of the question names, or all `chunks` if it names none.
 
     These are the chunks of that API, prose that mentions its name, and chunks with error codes or words of
-    the question that the API's own chunks do not contain. If the part is the whole question (`is_whole`),
-    an API counts as named only if the best chunk belongs to it. `url` is the URL of the API at the path in
-    the part, if it is known.
+    the question that the API's own chunks do not contain. If the part is the whole question, `whole` says
+    what it is about, and an API counts as named only if the best chunk belongs to it.
     """
-    best = chunks[:1] if is_whole else chunks
+    best, url = (chunks[:1], whole.api_url) if whole else (chunks, None)
     named = next((chunk for chunk in best if _is_named(chunk, part, url)), None)
     if named is None:
         return chunks
@@ -259,11 +235,19 @@ def _about_named_api(
     return [chunk for chunk in chunks if is_about(chunk)]
 
 
-def _sections(chunks: Iterable[Chunk], language: Language) -> Iterator[QuotableSection]:
-    """Yield each chunk that has quotable segments, with these segments."""
+def _candidates(
+    chunks: Iterable[Chunk], terms: QueryTerms, state: PipelineState
+) -> Iterator[Candidate]:
+    """Yield the chunks that have quotable segments as candidates, in the same order."""
+    retrieved, language = _candidate_chunks(state), state["question"].language
+    scores = dict(zip((r.chunk.id for r in retrieved), relative_scores(retrieved), strict=True))
+    rank = 0
     for chunk in chunks:
         if segments := _quotable(chunk, split_chunk(chunk, language)):
-            yield chunk, segments
+            shown = without_other_tabs(segments, terms)
+            version = state["versions"].asked_name_of(chunk)
+            yield Candidate(chunk, terms, rank, scores[chunk.id], shown, version=version)
+            rank += 1
 
 
 def _is_named(chunk: Chunk, details: ExtractedDetails, url: str | None) -> bool:

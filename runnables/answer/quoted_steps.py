@@ -19,7 +19,7 @@ from runnables.answer.passages import (
     RankedPassage,
 )
 from runnables.answer.segments import Segment, list_item, split_chunk
-from runnables.page_versions import NO_VERSIONS, PageVersions, is_deprecated
+from runnables.page_versions import PageVersions, is_deprecated
 from runnables.question.needs import CALL_NEEDS, Need, needs_of
 from runnables.state import PipelineState
 from schemas.choices import Language
@@ -42,8 +42,7 @@ def quoted_steps(state: PipelineState, quotes: Quotes, collection: Collection) -
     """Return the steps that quote the passages. This function blocks: call it in a worker thread."""
     question = state["question"]
     needs = needs_of(question.text, state["classification"].structured)
-    versions = state.get("versions", NO_VERSIONS)
-    quoter = _Quoter(collection, question.language, needs, versions)
+    quoter = _Quoter(collection, question.language, needs, state["versions"])
     best = {ranked[0].chunk.document_key for ranked in quotes.ranked if ranked}
     by_document: defaultdict[tuple[str, str], list[RankedPassage]] = defaultdict(list)
     for passage in quotes.passages:

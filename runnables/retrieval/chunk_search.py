@@ -233,8 +233,8 @@ def build_boost_named_api(collection: Collection) -> Runnable[PipelineState, Pip
     """Return the step that puts chunks first if they belong to the API that the question names.
 
     If pages exist in several versions, the step first selects the versions to read (see
-    `runnables.page_versions`). The step also sets `missing_identifiers`: the identifiers of the
-    question that no document contains, each with similar identifiers from the documents.
+    `runnables.page_versions`). The step also sets `compared`, and `missing_identifiers`: the identifiers of
+    the question that no document contains, each with similar identifiers from the documents.
     """
     finder = VersionFinder(collection)
 
@@ -260,7 +260,7 @@ def _boost_named_api(
     selected = list(filter(versions.is_selected, allowed))
     chunks = _boost(selected, state["retrieved"], max_documents)
     missing = _missing_identifiers(collection, state["question"], chunks)
-    return {**state, "chunks": chunks, "missing_identifiers": missing}
+    return {**state, "chunks": chunks, "compared": compared, "missing_identifiers": missing}
 
 
 def _missing_identifiers(
