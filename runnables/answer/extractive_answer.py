@@ -18,13 +18,13 @@ from ingestion.sources.api_pages.labels import is_fact_label
 from ingestion.store.collection import Collection
 from ingestion.text.markdown_blocks import plain_text
 from ingestion.text.words import split_words
+from runnables.answer.candidate import Candidate
 from runnables.answer.code_segments import without_other_tabs
 from runnables.answer.confidence import NOT_COVERED, Quotes, quotes_probability
 from runnables.answer.fixed_answers import not_covered_sentence
 from runnables.answer.missing_fields import sent_fields, with_missing_fields
 from runnables.answer.passages import (
     MAX_QUOTED_CHARS,
-    Candidate,
     RankedPassage,
     is_http_status,
     rank_passages,

@@ -5,25 +5,16 @@ weight of the question's words in a segment. Passages are ranked by their own re
 features. `benchmarks/fit_answers` fits the weights.
 """
 
-import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass
 from functools import cached_property
 
-from rapidfuzz import fuzz
-
-from ingestion.text.words import split_words, stem
-from runnables.answer.code_segments import unasked_code, words_in_segment
-from runnables.answer.matrix_rows import MatrixRow, matrix_rows
+from runnables.answer.candidate import Candidate
+from runnables.answer.code_segments import unasked_code
 from runnables.answer.segments import Segment
-from runnables.question.error_codes import error_codes
 from runnables.question.needs import CALL_NEEDS
-from runnables.question.topic_scorer import is_content_word
-from runnables.retrieval.exact_search import STATUS_DIGITS, is_section_of, member_names
-from runnables.retrieval.named_operations import is_at_path
-from runnables.retrieval.query_terms import long_lines
-from runnables.retrieval.relevance import RankedChunk, relevance_of
-from runnables.retrieval.table_rows import CODE_COLUMN
+from runnables.retrieval.exact_search import STATUS_DIGITS
+from runnables.retrieval.relevance import relevance_of
 from schemas.document import Chunk
 
 MAX_CHARS = 900
@@ -51,9 +42,6 @@ MAX_LABEL_CHARS = 40
 A label is a short paragraph that ends with a letter or a digit.
 """
 
-HEADING_FACTOR = 0.3
-"""Factor for the weight of a word that is also in the heading, and so does not distinguish segments."""
-
 SIMILAR_SHARE = 0.6
 """Minimum relevance of an anchor that the question does not name.
 
@@ -63,221 +51,6 @@ constant also limits which other rows of the table are quoted with it (see `_fur
 
 MIN_ASKED_SHARE = 0.3
 """Minimum relevance of a row that is clearly asked for, relative to the weight of the question's words."""
-
-MIN_PASTED_LINES = 2
-"""Minimum number of long lines of a code segment that are also in the question.
-
-The question then contains this code, such as an error log that the documents show as well.
-"""
-
-MIN_LINE_SIMILARITY = 80
-"""Minimum similarity, 0 to 100, of a line of the question to the same line with another time or name."""
-
-_IDENTIFIER_MARK = re.compile(r"[_.\[\d]|(?<=.)[A-Z]|^-")
-"""What distinguishes an identifier such as `sku_id`, `skuId` or `--sku` from a word such as "Refund"."""
-
-
-@dataclass(frozen=True)
-class Candidate(RankedChunk):
-    """A chunk whose segments may be quoted."""
-
-    segments: Sequence[Segment]
-    """The segments that may be quoted, at least one."""
-
-    @cached_property
-    def heading_codes(self) -> Set[str]:
-        """The error codes of the question in the chunk's innermost heading, in lower case."""
-        codes = map(str.lower, error_codes(self.chunk.section.rpartition(" > ")[2]))
-        return self.terms.identifiers & set(codes)
-
-    @cached_property
-    def member_names(self) -> Set[str]:
-        """The last parts of those dotted names of the question that belong to the section."""
-        return member_names(self.chunk, self.terms.identifiers)
-
-    @cached_property
-    def is_asked_section(self) -> bool:
-        """Whether the chunk is the section of an identifier that the question asks about.
-
-        See `is_section_of`. Names in pasted JSON and logs do not count.
-        """
-        return is_section_of(self.chunk, self.terms.names_in_prose)
-
-    @cached_property
-    def name_words(self) -> Set[str]:
-        """The words of the API's name if the question contains all of them, and those of its path.
-
-        They identify the API, so they do not help to choose a segment.
-        """
-        name, url = self.chunk.api_name, self.chunk.api_url
-        words = {stem(word) for word in split_words(name) if is_content_word(word)}
-        is_at = url and any(
-            "/" in path and is_at_path(url, path) for path in self.terms.identifiers
-        )
-        in_path = self.terms.found_in(url) if is_at else frozenset[str]()
-        return in_path | words if words <= self.terms.weights.keys() else in_path
-
-    @cached_property
-    def words(self) -> Sequence[frozenset[str]]:
-        """For each segment, the words of the question that it contains."""
-        return [words_in_segment(self.terms, segment) for segment in self.segments]
-
-    @cached_property
-    def matrix_rows(self) -> Mapping[int, MatrixRow]:
-        """The rows with a cell that the question asks about, by the index of the segment."""
-        return matrix_rows(self.terms, self.segments) if self.chunk.kind == "prose" else {}
-
-    @cached_property
-    def pasted(self) -> Set[int]:
-        """The indices of code segments that the question also contains, such as a pasted error log."""
-        return {
-            index
-            for index, segment in enumerate(self.segments)
-            if segment.kind == "code"
-            and len(self.terms.lines & long_lines(segment.text)) >= MIN_PASTED_LINES
-        }
-
-    def repeats_question(self, index: int) -> bool:
-        """Return whether the segment is code whose long lines are all in the question.
-
-        A line may have another time or name there. Unlike `pasted` code, a single line suffices, so the
-        code and what introduces it are quoted.
-        """
-        segment, pasted = self.segments[index], self.terms.lines
-        lines = long_lines(segment.text) if segment.kind == "code" else frozenset()
-        return bool(lines) and all(
-            any(fuzz.ratio(line, own) >= MIN_LINE_SIMILARITY for own in pasted) for line in lines
-        )
-
-    def is_asked(self, index: int) -> bool:
-        """Return whether the question names the segment, or a cell in it."""
-        return index in self.matrix_rows or self.is_named(index)
-
-    def is_named(self, index: int) -> bool:
-        """Return whether the segment is a table row or list item that the question names.
-
-        `Segment.names` contains the names. In a table of errors, a code such as `not_found` may be anywhere
-        in the row.
-        """
-        return bool(self._asked_names[index] or self._described_codes(index))
-
-    def mentions_code(self, index: int) -> bool:
-        """Return whether the question is about an error number and the segment contains this number."""
-        terms = self.terms
-        is_about = "meaning" in terms.needs or terms.is_only_identifiers
-        found = terms.identifiers_in(self.segments[index].text.lower())
-        return is_about and terms.error_number in found
-
-    def is_named_by_phrase(self, index: int) -> bool:
-        """Return whether the segment's name has several words, and the question contains it as a phrase.
-
-        An identifier such as `order_id` is not a phrase.
-        """
-        name = self.segments[index].name
-        stems = [stem(word) for word in split_words(name)]
-        is_identifier = _IDENTIFIER_MARK.search(name) is not None
-        return len(stems) > 1 and not is_identifier and self.terms.contains_phrase(stems)
-
-    def explains_term(self, index: int) -> bool:
-        """Return whether the segment explains the only term of the question, like a glossary entry.
-
-        Such a segment is a list item, or a row of a table with two or three columns, such as term,
-        translation and explanation.
-        """
-        segment, terms = self.segments[index], self.terms
-        is_entry = segment.kind == "bullet" or len(segment.cells) in (2, 3)
-        if self.chunk.kind != "prose" or self.chunk.api_url or not is_entry:
-            return False
-        stems = {stem(word) for word in split_words(segment.name)}
-        numbers = {value for value in terms.values if re.search(r"\d", value)}
-        others = (terms.identifiers | numbers) - segment.names.keys()
-        is_only_term = terms.weights.keys() <= stems and not others
-        return is_only_term and terms.needs <= {"meaning"} and self.is_named(index)
-
-    def stands_alone(self, index: int) -> bool:
-        """Return whether a row or list item is a complete answer without its neighbours.
-
-        This holds for a row that defines a code, explains a term, has a name that is a phrase of the
-        question, or has a cell that the question asks about. It also holds for a list item that defines a
-        code, or explains a term or an identifier that the question is about.
-        """
-        kind, needs = self.segments[index].kind, self.terms.needs
-        if index in self.matrix_rows or self.defined_codes(index) or self.explains_term(index):
-            return True
-        if kind == "row":
-            return self.is_named_by_phrase(index)
-        is_asked = "meaning" in needs or self.is_named_identifier(index)
-        return kind == "bullet" and self.is_named(index) and is_asked and "difference" not in needs
-
-    @cached_property
-    def _asked_names(self) -> Sequence[Set[str]]:
-        """For each segment, its names that are identifiers, values or words of the question.
-
-        The words in flags do not count: a question with `--draft` does not name a row `draft`.
-        """
-        terms = self.terms
-        values = terms.identifiers | terms.values | self.member_names
-        words = terms.weights.keys() - self.name_words
-
-        def asked(segment: Segment) -> Set[str]:
-            if segment.is_alternative:  # its fields, in the next rows, are asked for
-                return set()
-            names, name = segment.names.keys() & values, segment.name.lower()
-            stems = set(map(stem, split_words(name))) if name in segment.names else None
-            is_word = stems is not None and stems <= words and not stems <= terms.flag_words
-            return names | {name} if is_word else names
-
-        return list(map(asked, self.segments))
-
-    def defined_codes(self, index: int) -> Set[str]:
-        """Return the error codes of the question that the segment, a table row or list item, defines.
-
-        An ordinary word such as `expired` is a code only if the question is about an error or asks for a
-        meaning. The values in a pasted request are not codes.
-        """
-        terms, segment = self.terms, self.segments[index]
-        names = self._asked_names[index]
-        if not terms.needs & {"error", "meaning"}:
-            names = names & (terms.identifiers | terms.values)
-        if terms.has_pasted_call:
-            names = names - (terms.values - terms.identifiers)
-        if self.chunk.kind == "error_codes" and self.is_named(index):
-            is_explained = sum(bool(cell) for _, cell in segment.cells) > 1
-            return self._described_codes(index) | (names if is_explained else set())
-        return {
-            name
-            for name in names
-            if name.lstrip("-").isdigit()
-            or CODE_COLUMN.search(segment.names[name])
-            or error_codes(name)
-            or self._is_only_code(name)
-        }
-
-    def _is_only_code(self, name: str) -> bool:
-        """Return whether the question is about an error, and has no words besides the identifier `name`."""
-        words = set(map(stem, split_words(name)))
-        is_only_name = self.terms.weights.keys() == words and name in self.terms.identifiers
-        return is_only_name and "error" in self.terms.needs
-
-    def is_named_identifier(self, index: int) -> bool:
-        """Return whether the question names the segment, and the name is not an ordinary word."""
-        return (
-            self.is_named(index) and _IDENTIFIER_MARK.search(self.segments[index].name) is not None
-        )
-
-    def _described_codes(self, index: int) -> Set[str]:
-        """Return the non-numeric codes of the question that the segment, a row of an error table, contains.
-
-        The codes may be in any cell, because in some tables the row of an HTTP status describes several
-        codes. A row that begins with a code defines only this code, so the result is empty: the row "2014:
-        only orders that are `PART_PAID`" does not define `PART_PAID`.
-        """
-        segment = self.segments[index]
-        has_code = len(segment.name) > STATUS_DIGITS and error_codes(segment.name)
-        if self.chunk.kind != "error_codes" or segment.kind != "row" or has_code:
-            return set()
-        codes = {code.lower() for code in error_codes(segment.text) if not code.isdigit()}
-        return self.terms.identifiers & codes
 
 
 @dataclass(frozen=True)
@@ -343,31 +116,16 @@ def rank_passages(
 
 
 def _passages(candidate: Candidate, weights: Mapping[str, float]) -> Iterator[RankedPassage]:
-    indices = range(len(candidate.segments))
-    relevance = [_relevance(candidate, i) for i in indices]
+    indices, relevance = range(len(candidate.segments)), candidate.relevances
     min_relevance = SIMILAR_SHARE * max(relevance)
     named = [i for i in indices if candidate.is_asked(i) or candidate.mentions_code(i)]
     similar = [i for i in indices if relevance[i] >= min_relevance]
     anchors = sorted(named or similar, key=lambda i: -relevance[i])[:MAX_PASSAGES_PER_CHUNK]
-    for chosen in dict.fromkeys(_choose_segments(candidate, relevance, i) for i in anchors):
+    for chosen in dict.fromkeys(_choose_segments(candidate, i) for i in anchors):
         yield _passage(candidate, chosen, weights)
 
 
-def _relevance(candidate: Candidate, index: int) -> float:
-    """Return the weight of the question's words in the segment; words in the heading count less.
-
-    The words of the API's name do not count. If the question names the segment, the weight of all words of
-    the question is added.
-    """
-    terms, words = candidate.terms, candidate.words[index] - candidate.name_words
-    in_heading = terms.weight(words & candidate.heading_words)
-    named = terms.total * candidate.is_asked(index)
-    return terms.weight(words) - (1 - HEADING_FACTOR) * in_heading + named
-
-
-def _choose_segments(
-    candidate: Candidate, relevance: Sequence[float], anchor: int
-) -> tuple[int, ...]:
+def _choose_segments(candidate: Candidate, anchor: int) -> tuple[int, ...]:
     """Return the indices of the segments of the passage around `anchor`, in document order.
 
     The passage has up to `MAX_CHARS` characters; code that the question contains is not counted. If the
@@ -385,7 +143,7 @@ def _choose_segments(
         chosen[index] = length
         return True
 
-    for index in [anchor, *(_further_rows(candidate, relevance, anchor) if is_row else ())]:
+    for index in [anchor, *(_further_rows(candidate, anchor) if is_row else ())]:
         add(index)
     if (before := min(chosen) - 1) >= 0 and _introduces(segments, before):
         chosen[before] = 0  # not counted: the segments after it are unclear without it
@@ -393,7 +151,7 @@ def _choose_segments(
         left_out = unasked_code(segments, candidate.terms, candidate.heading_words)
         if is_row:
             left_out.update(_table_rows(segments, anchor))
-        _grow(relevance, min(chosen), max(chosen), lambda i: i in left_out or add(i))
+        _grow(candidate.relevances, min(chosen), max(chosen), lambda i: i in left_out or add(i))
     while (last := max(chosen)) != anchor and _introduces(segments, last):
         del chosen[last]
     return tuple(sorted(chosen))
@@ -428,12 +186,12 @@ def _table_rows(segments: Sequence[Segment], row: int) -> list[int]:
     return [i for i, segment in enumerate(segments) if segment.block == segments[row].block]
 
 
-def _further_rows(candidate: Candidate, relevance: Sequence[float], anchor: int) -> list[int]:
+def _further_rows(candidate: Candidate, anchor: int) -> list[int]:
     """Return the indices of the other rows of the anchor's table to quote, best first.
 
     Rows that the question does not clearly ask for come last, parent parameters before their children.
     """
-    segments, terms = candidate.segments, candidate.terms
+    segments, terms, relevance = candidate.segments, candidate.terms, candidate.relevances
     clear = MIN_ASKED_SHARE * terms.total
     table = _table_rows(segments, anchor)
     rows = [i for i in table if i != anchor]
